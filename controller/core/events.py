@@ -1,0 +1,146 @@
+"""Everything that may enter a node. Answers of the store come back as events too, under their effect's `request_id`."""
+
+from typing import NamedTuple
+
+from controller.core.model import ClaimResult, EndResult, Execution, Job, LeaseRenewal, Report, RunnerInfo
+from controller.core.swim.messages import Packet
+
+
+class Woke(NamedTuple):
+    """The deadline that `next_deadline` named has come (or nothing happened at all; a node never minds)."""
+
+
+class PacketReceived(NamedTuple):
+    packet: Packet
+
+
+class PeersFound(NamedTuple):
+    """Addresses to greet: from the `controllers` table (at every refetch) or `--join`. `(member_id or "", address)`."""
+
+    peers: tuple[tuple[str, str], ...]
+
+
+class LeaseRenewed(NamedTuple):
+    request_id: int
+    renewal: LeaseRenewal
+
+
+class WindowFetched(NamedTuple):
+    """Jobs of the asked slots, due before the window's end, and PostgreSQL's time at the statement."""
+
+    request_id: int
+    database_now: int
+    jobs: list[Job]
+
+
+class OverdueFetched(NamedTuple):
+    """Idle jobs of the asked slots that are overdue."""
+
+    request_id: int
+    database_now: int
+    jobs: list[Job]
+
+
+class JobsNotified(NamedTuple):
+    """PostgreSQL's NOTIFY said that jobs changed somewhere."""
+
+
+class JobsCreated(NamedTuple):
+    """Jobs that this controller itself has just created: its own until the next refetch, whatever the ring says."""
+
+    jobs: list[Job]
+
+
+class Claimed(NamedTuple):
+    request_id: int
+    database_now: int
+    results: list[ClaimResult]
+
+
+class Ended(NamedTuple):
+    request_id: int
+    results: list[EndResult]
+
+
+class Skipped(NamedTuple):
+    """The answer to SkipTicks: the job rows as they are now."""
+
+    request_id: int
+    jobs: list[Job]
+
+
+class Adopted(NamedTuple):
+    """Unfinished executions that now carry this controller's id."""
+
+    request_id: int
+    executions: list[Execution]
+
+
+class ExecutionsFetched(NamedTuple):
+    """Unfinished executions among those asked for; ids that are absent are finished, or never were."""
+
+    request_id: int
+    executions: list[Execution]
+
+
+class StoreFailed(NamedTuple):
+    """A store effect failed. Whether it was committed is unknown, so whatever follows must be safe to repeat."""
+
+    request_id: int
+    reason: str
+    connection_lost: bool
+
+
+class RunnerJoined(NamedTuple):
+    runner: RunnerInfo
+
+
+class RunnerLeft(NamedTuple):
+    """The stream ended, for whatever reason. The runner may still live."""
+
+    runner_id: str
+
+
+class RunnerBeat(NamedTuple):
+    runner_id: str
+    sequence: int
+    renew: bool
+    draining: bool
+    running: int
+
+
+class ReportsReceived(NamedTuple):
+    runner_id: str
+    reports: list[Report]
+
+
+class DrainRequested(NamedTuple):
+    """SIGTERM: stop claiming, hand the slots over, end what runs, then leave."""
+
+
+class DrainExpired(NamedTuple):
+    """--drain-timeout is over: leave now; others adopt what still runs."""
+
+
+Event = (
+    Woke
+    | PacketReceived
+    | PeersFound
+    | LeaseRenewed
+    | WindowFetched
+    | OverdueFetched
+    | JobsNotified
+    | JobsCreated
+    | Claimed
+    | Ended
+    | Skipped
+    | Adopted
+    | ExecutionsFetched
+    | StoreFailed
+    | RunnerJoined
+    | RunnerLeft
+    | RunnerBeat
+    | ReportsReceived
+    | DrainRequested
+    | DrainExpired
+)

@@ -1,0 +1,51 @@
+"""What must agree on all controllers of a cluster, and the relations that keep the invariants.
+
+Durations carry their unit in the name. The defaults are for a LAN and one PostgreSQL.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterSettings:
+    """Settings of the whole cluster. Raises ValueError when a relation that an invariant rests on does not hold."""
+
+    backup_delay_ms: int = 500
+    refetch_interval_ms: int = 60_000
+    window_ms: int = 90_000
+    lease_ms: int = 5_000
+    lease_renew_ms: int = 1_000
+    lease_margin_ms: int = 1_000  # a controller steps down this much before PostgreSQL would
+    runner_beat_ms: int = 1_000
+    runner_fence_ms: int = 8_000  # a runner without contact stops its runs after this
+    runner_lost_after_ms: int = 8_750  # controllers may declare it lost after this
+    runner_grace_ms: int = 10_000  # how long a due tick waits for a runner before it is skipped (no_runner)
+    timeout_ms: int = 300_000  # soft timeout of a job that states none
+    hard_timeout_grace_ms: int = 30_000
+    claim_batch: int = 500
+    claims_in_flight: int = 2
+    end_batch: int = 500
+    ends_in_flight: int = 2
+    probe_interval_ms: int = 500
+    probe_timeout_ms: int = 200
+    suspicion_multiplier: int = 4
+    indirect_probes: int = 3
+    sync_interval_ms: int = 10_000
+
+    def __post_init__(self) -> None:
+        for name in self.__dataclass_fields__:
+            if getattr(self, name) <= 0:
+                raise ValueError(f"{name} is {getattr(self, name)}; it must be above 0")
+        self._require("lease_renew_ms", "lease_ms", factor=2)
+        self._require("lease_margin_ms", "lease_ms", factor=2)
+        self._require("refetch_interval_ms", "window_ms")
+        self._require("runner_beat_ms", "runner_fence_ms", factor=3)
+        self._require("runner_fence_ms", "runner_lost_after_ms")
+        self._require("probe_timeout_ms", "probe_interval_ms")
+
+    def _require(self, smaller: str, larger: str, factor: int = 1) -> None:
+        if getattr(self, smaller) * factor >= getattr(self, larger):
+            times = f"{factor} x " if factor > 1 else ""
+            raise ValueError(
+                f"{times}{smaller} ({getattr(self, smaller)}) must be below {larger} ({getattr(self, larger)})"
+            )

@@ -1,0 +1,99 @@
+"""What the shell must offer a node. `Store` is held by tests/conformance against memory and PostgreSQL alike."""
+
+from collections.abc import AsyncIterator
+from typing import NamedTuple, Protocol
+
+from controller.core.model import (
+    ClaimRequest,
+    ClaimResult,
+    EndRequest,
+    EndResult,
+    Execution,
+    Job,
+    LeaseRenewal,
+    RunnerInfo,
+    SkipRequest,
+)
+from schema.module import Module
+
+
+class ControllerInfo(NamedTuple):
+    """A controller as its row in `controllers` describes it."""
+
+    controller_id: str
+    grpc_address: str
+    http_address: str
+    pid: int
+    version: str
+
+
+class Deployed(NamedTuple):
+    """What CreateDeployment did. `jobs` are the added and the carried-over ones, as they are now."""
+
+    key: str
+    active: bool
+    created: bool  # False: this digest was already the active one
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    carried_over: tuple[str, ...]
+    jobs: list[Job]
+
+
+class Store(Protocol):
+    """What controllers do in PostgreSQL: each method is one statement or one transaction.
+
+    Every method raises controller.errors.StoreUnavailable when the database can't be reached or the outcome of the
+    statement is unknown (retry later), and controller.errors.StoreError for anything that a retry won't mend.
+    """
+
+    async def create_deployment(
+        self, module: Module, digest: str, min_replicas: int, timeout_ms: int, activate: bool
+    ) -> Deployed:
+        """Make this version the active one (`activate` False: only if none is active). Idempotent by digest.
+
+        One transaction: the new one active, the previous one's min_replicas 0, jobs removed, added, or carried over
+        by (module, verb). NOTIFYs. `timeout_ms`: for verbs that state none.
+        """
+        ...
+
+    async def kill_deployment(self, key: str) -> tuple[str, ...]:
+        """min_replicas 0, jobs removed; their keys. Raises controller.errors.NotFound."""
+        ...
+
+    async def renew_lease(
+        self, controller: ControllerInfo, draining: bool, lease_ms: int, runner_ids: tuple[str, ...], lost_after_ms: int
+    ) -> LeaseRenewal: ...
+
+    async def remove_controller(self, controller_id: str) -> None:
+        """A graceful leave: the row goes. What still runs is for others to adopt."""
+        ...
+
+    async def find_peers(self) -> list[ControllerInfo]:
+        """Controllers whose lease is valid."""
+        ...
+
+    async def register_runner(self, runner: RunnerInfo) -> None: ...
+    async def get_cron_jobs(self, slots: tuple[int, ...], window_ms: int) -> tuple[int, list[Job]]:
+        """(PostgreSQL's now, jobs of the slots due before now + window, executing ones among them)."""
+        ...
+
+    async def get_overdue_jobs(self, slots: tuple[int, ...], delay_ms: int) -> tuple[int, list[Job]]:
+        """(PostgreSQL's now, idle jobs of active deployments in the slots with next_execution <= now - delay)."""
+        ...
+
+    async def start_cron_jobs(
+        self, controller_id: str, requests: list[ClaimRequest], hard_grace_ms: int
+    ) -> tuple[int, list[ClaimResult]]: ...
+
+    async def end_cron_jobs(self, controller_id: str, requests: list[EndRequest]) -> list[EndResult]: ...
+    async def skip_ticks(self, controller_id: str, requests: list[SkipRequest]) -> list[Job]: ...
+    async def adopt_executions(self, controller_id: str, from_ids: tuple[str, ...]) -> list[Execution]: ...
+    async def get_unfinished(self, execution_ids: tuple[int, ...]) -> list[Execution]: ...
+    async def get_lost(self, lost_after_ms: int) -> list[Execution]: ...
+    async def get_overdue_executions(self) -> list[Execution]: ...
+
+
+class Notifications(Protocol):
+    """PostgreSQL's NOTIFY, as a hint: a lost one costs time, never a tick."""
+
+    def listen(self) -> AsyncIterator[None]: ...

@@ -1,0 +1,25 @@
+"""Generate the Python code of every .proto beside this file: `make protos`. tests/unit/test_protos_fresh.py holds it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def generate(out: Path) -> None:
+    """Write *_pb2.py, *_pb2_grpc.py and their .pyi below `out`. Raises CalledProcessError when protoc refuses."""
+    sources = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "protos").rglob("*.proto"))
+    plugins = Path(sys.executable).parent
+    command = [
+        sys.executable, "-m", "grpc_tools.protoc", "-I", ".",
+        f"--plugin=protoc-gen-mypy={plugins / 'protoc-gen-mypy'}",
+        f"--plugin=protoc-gen-mypy_grpc={plugins / 'protoc-gen-mypy_grpc'}",
+        f"--python_out={out}", f"--grpc_python_out={out}", f"--mypy_out=quiet:{out}", f"--mypy_grpc_out=quiet:{out}",
+        *sources,
+    ]  # fmt: skip
+    subprocess.run(command, cwd=ROOT, check=True)
+
+
+if __name__ == "__main__":
+    generate(ROOT)
