@@ -1,0 +1,23 @@
+# syntax=docker/dockerfile:1
+# One image for controllers, runners and the CLI: `docker build -t cronring .`
+
+FROM python:3.13-slim AS build
+WORKDIR /src
+RUN python -m venv /opt/cronring
+COPY pyproject.toml README.md LICENSE ./
+COPY controller controller
+COPY cronring cronring
+COPY protos protos
+COPY schema schema
+COPY sql sql
+RUN /opt/cronring/bin/pip install --no-cache-dir .
+
+FROM python:3.13-slim
+RUN useradd --system --uid 10001 --create-home cronring
+COPY --from=build /opt/cronring /opt/cronring
+ENV PATH=/opt/cronring/bin:$PATH \
+    PYTHONUNBUFFERED=1
+USER cronring
+WORKDIR /home/cronring
+ENTRYPOINT ["cronring"]
+CMD ["--help"]

@@ -1,0 +1,81 @@
+"""Style by numbers (MODELS.md): the worst function and the worst file stay bounded, and nothing lies about dead."""
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FUNCTION_LINES_MAX = 70
+FILE_LINES_MAX = 500
+PRODUCTION = ("controller", "cronring", "schema", "sql")
+
+
+def tracked() -> list[Path]:
+    names = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout.splitlines()  # fmt: skip
+    return [ROOT / name for name in names if (ROOT / name).is_file()]
+
+
+def sources() -> list[Path]:
+    return [path for path in tracked() if path.suffix == ".py" and "_pb2" not in path.name]
+
+
+def functions(path: Path) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node.name, (node.end_lineno or node.lineno) - node.lineno + 1
+
+
+def test_functions_fit_a_screen() -> None:
+    long = [f"{path.relative_to(ROOT)}:{name} has {lines} lines"
+            for path in sources() for name, lines in functions(path) if lines > FUNCTION_LINES_MAX]  # fmt: skip
+    assert not long, long
+
+
+def test_files_have_one_reason_to_change() -> None:
+    long = [
+        f"{path.relative_to(ROOT)} has {count} lines"
+        for path in sources()
+        if (count := len(path.read_text().splitlines())) > FILE_LINES_MAX
+    ]
+    assert not long, long
+
+
+def test_no_sql_in_python() -> None:
+    statement = re.compile(r"""["'](SELECT|INSERT INTO|UPDATE|DELETE FROM|WITH \w+ AS)\s""")
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in sources()
+        if path.relative_to(ROOT).parts[0] in PRODUCTION
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if statement.search(line)
+    ]
+    assert not found, f"SQL lives in sql/*.sql: {found}"
+
+
+@pytest.mark.parametrize("word", ["TODO", "FIXME", "XXX", "NotImplementedError"])
+def test_nothing_is_left_for_later(word: str) -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in sources()
+        if path.relative_to(ROOT).parts[0] in PRODUCTION
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if re.search(rf"\b{word}\b", line)
+    ]
+    assert not found, found
+
+
+def test_no_paths_of_one_machine() -> None:
+    machine = re.compile(r"/work/main|/root/\.pyenv|pypi-more")
+    found = [
+        str(path.relative_to(ROOT))
+        for path in tracked()
+        if path != Path(__file__).resolve() and machine.search(path.read_text(errors="replace"))
+    ]
+    assert not found, found
