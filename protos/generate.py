@@ -1,4 +1,4 @@
-"""Generate the Python code of every .proto beside this file: `make protos`. tests/unit/test_protos_fresh.py holds it."""
+"""Generate the Python code of every .proto here: `make protos`. tests/unit/test_protos_fresh.py holds it fresh."""
 
 import subprocess
 import sys

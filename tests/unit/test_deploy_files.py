@@ -7,7 +7,6 @@ from typing import Any
 import click
 import pytest
 import yaml
-
 from cronring.cli.main import main
 
 ROOT = Path(__file__).resolve().parents[2]
