@@ -1,0 +1,1 @@
+"""The wire: .proto sources and the Python code generated from them (`make protos`)."""

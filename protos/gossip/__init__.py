@@ -1,0 +1,1 @@
+"""Generated code of cronring's gossip protocols, by version."""

@@ -1,0 +1,1 @@
+"""Generated code of cronring's runner protocols, by version."""

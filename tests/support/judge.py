@@ -1,0 +1,163 @@
+"""The judge of real runs, in the spirit of the Jepsen analysis of Chronos: which ticks had to run, and did they?
+
+It reads the database's tables and the journal that the verbs themselves write, and shares no code with the controllers:
+the ticks of a job are the multiples of its period, computed here.
+"""
+
+import itertools
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+
+EXECUTIONS = """
+SELECT j.verb, extract(epoch FROM e.tick)::float8 AS tick, extract(epoch FROM e.run_at)::float8 AS run_at, e.attempt,
+       extract(epoch FROM e.claimed_at)::float8 AS claimed_at, extract(epoch FROM e.started_at)::float8 AS started_at,
+       e.outcome, e.id
+FROM cron_executions e JOIN cron_jobs j ON j.id = e.job_id ORDER BY e.tick
+"""
+SKIPS = """
+SELECT j.verb, s.reason, extract(epoch FROM s.first_tick)::float8 AS first_tick,
+       extract(epoch FROM s.last_tick)::float8 AS last_tick, s.ticks
+FROM cron_skips s JOIN cron_jobs j ON j.id = s.job_id
+"""
+
+
+@dataclass
+class Verdict:
+    """What the judge found. The lists name the offending (verb, tick); all empty is innocent."""
+
+    due: int = 0
+    executed: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    unaccounted: list[tuple[str, str]] = field(default_factory=list)
+    twice: list[tuple[str, str]] = field(default_factory=list)
+    early: list[tuple[str, str]] = field(default_factory=list)
+    overlapping: list[tuple[str, str]] = field(default_factory=list)
+    results_lost: list[tuple[str, str]] = field(default_factory=list)
+    worst_lateness_s: float = 0.0
+
+    def guilty(self) -> dict[str, list[tuple[str, str]]]:
+        kinds = ("unaccounted", "twice", "early", "overlapping", "results_lost")
+        return {kind: getattr(self, kind) for kind in kinds if getattr(self, kind)}
+
+    def __str__(self) -> str:
+        skipped = ", ".join(f"{reason} {ticks}" for reason, ticks in sorted(self.skipped.items())) or "none"
+        outcomes = ", ".join(f"{outcome} {count}" for outcome, count in sorted(self.outcomes.items()))
+        return (
+            f"ticks due {self.due} | executed {self.executed} ({outcomes}) | skipped: {skipped} | "
+            f"unaccounted {len(self.unaccounted)} | duplicates {len(self.twice)} | early {len(self.early)} | "
+            f"overlapping {len(self.overlapping)} | results lost {len(self.results_lost)} | "
+            f"worst lateness {self.worst_lateness_s:.3f} s"
+        )
+
+
+@dataclass(frozen=True)
+class JournalRun:
+    """One run as the verb itself noted it. `ended_at` is None when it never came to its end."""
+
+    verb: str
+    execution_id: int
+    tick: float
+    started_at: float
+    ended_at: float | None
+
+
+def read_journal(path: Path) -> list[JournalRun]:
+    """Lines are JSON `{"event": "start"|"end", "verb", "execution", "tick", "at"}`, appended in one write each."""
+    starts: list[dict[str, Any]] = []
+    ends: dict[int, float] = {}
+    for line in path.read_text().splitlines() if path.exists() else []:
+        entry = json.loads(line)
+        if entry["event"] == "start":
+            starts.append(entry)
+        else:
+            ends[entry["execution"]] = entry["at"]
+    return [JournalRun(s["verb"], s["execution"], s["tick"], s["at"], ends.get(s["execution"])) for s in starts]
+
+
+def instant(epoch: float) -> str:
+    return datetime.fromtimestamp(epoch, UTC).strftime("%H:%M:%S.%f")[:-3]
+
+
+def judge_ticks(verdict: Verdict, verb: str, due: Iterable[int], executed: Counter[int], skips: list[Any]) -> None:
+    """Every due tick is executed once or inside a skipped range; and a range holds as many ticks as it claims."""
+    for tick in due:
+        verdict.due += 1
+        covered = executed[tick] + sum(1 for s in skips if s["first_tick"] <= tick <= s["last_tick"])
+        if covered == 0:
+            verdict.unaccounted.append((verb, instant(tick)))
+        elif covered > 1:
+            verdict.twice.append((verb, instant(tick)))
+    for skip in skips:
+        verdict.skipped[skip["reason"]] += skip["ticks"]
+
+
+def judge_executions(verdict: Verdict, executions: list[Any]) -> None:
+    for execution in executions:
+        verdict.executed += 1
+        verdict.outcomes[execution["outcome"] or "running"] += 1
+        if min(execution["claimed_at"], execution["started_at"]) < execution["run_at"]:
+            verdict.early.append((execution["verb"], instant(execution["tick"])))
+        lateness = execution["started_at"] - execution["run_at"]
+        verdict.worst_lateness_s = max(verdict.worst_lateness_s, lateness)
+
+
+def judge_journal(
+    verdict: Verdict, runs: list[JournalRun], outcomes: dict[int, str | None], deaths: list[float]
+) -> None:
+    """No run twice, none before its tick, none beside another of its verb, no finished one unrecorded.
+
+    `deaths`: when the runner (and so its children) was killed; a run without an end ended there at the latest.
+    """
+    seen: Counter[int] = Counter(run.execution_id for run in runs)
+    by_verb: dict[str, list[JournalRun]] = {}
+    for run in runs:
+        by_verb.setdefault(run.verb, []).append(run)
+        if seen[run.execution_id] > 1:
+            verdict.twice.append((run.verb, f"execution {run.execution_id} ran {seen[run.execution_id]} times"))
+        if run.started_at < run.tick:
+            verdict.early.append((run.verb, f"execution {run.execution_id} in the journal"))
+        # A finished result may be lost only with the runner that held it.
+        near_death = any(run.ended_at is not None and 0 <= death - run.ended_at < 1.0 for death in deaths)
+        if run.ended_at is not None and outcomes.get(run.execution_id) in (None, "lost") and not near_death:
+            verdict.results_lost.append((run.verb, f"execution {run.execution_id}"))
+    for verb, verb_runs in by_verb.items():
+        verb_runs.sort(key=lambda run: run.started_at)
+        for before, after in itertools.pairwise(verb_runs):
+            ended = before.ended_at or min((d for d in deaths if d >= before.started_at), default=float("inf"))
+            if ended > after.started_at:
+                verdict.overlapping.append((verb, f"{before.execution_id} and {after.execution_id}"))
+
+
+async def judge(
+    database_url: str, periods_s: dict[str, int], until: float, journal: Path, runner_deaths: list[float]
+) -> Verdict:
+    """Judge all ticks up to `until` (epoch seconds) of the verbs in `periods_s` (clock-aligned, in seconds)."""
+    connection = await asyncpg.connect(database_url)
+    try:
+        executions = await connection.fetch(EXECUTIONS)
+        skips = await connection.fetch(SKIPS)
+        created = {
+            row["verb"]: float(row["at"])
+            for row in await connection.fetch(
+                "SELECT verb, extract(epoch FROM created_at)::float8 AS at FROM cron_jobs WHERE removed_at IS NULL"
+            )
+        }
+    finally:
+        await connection.close()
+    verdict = Verdict()
+    for verb, period in periods_s.items():
+        first = (int(created[verb]) // period + 1) * period
+        ran = Counter(round(e["tick"]) for e in executions if e["verb"] == verb)
+        own_skips = [s for s in skips if s["verb"] == verb]
+        judge_ticks(verdict, verb, range(first, int(until) + 1, period), ran, own_skips)
+    judge_executions(verdict, executions)
+    judge_journal(verdict, read_journal(journal), {e["id"]: e["outcome"] for e in executions}, runner_deaths)
+    return verdict
