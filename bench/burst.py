@@ -1,0 +1,104 @@
+"""Burst: N recurring jobs due in the same second, no-op async verbs, PostgreSQL and all processes on this machine.
+
+From the tick to the last committed end, for several ticks in a row. Lateness is started_at - run_at as the books have
+it. The commit of the last end is seen by asking every 10 ms how many jobs have moved on to a later tick.
+"""
+
+import asyncio
+import statistics
+import tempfile
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import asyncpg
+from tests.support.databases import embedded_database
+
+from bench.machine import machine
+from tests.support.cluster import Cluster
+
+PERIOD_S = 15
+
+LATENESS = """
+SELECT count(*) AS executions,
+       count(*) FILTER (WHERE outcome = 'completed') AS completed,
+       extract(epoch FROM min(started_at - run_at)) * 1000 AS first_ms,
+       extract(epoch FROM percentile_cont(0.5) WITHIN GROUP (ORDER BY started_at - run_at)) * 1000 AS p50_ms,
+       extract(epoch FROM percentile_cont(0.99) WITHIN GROUP (ORDER BY started_at - run_at)) * 1000 AS p99_ms,
+       extract(epoch FROM max(started_at - run_at)) * 1000 AS max_ms
+FROM cron_executions WHERE tick = to_timestamp($1)
+"""
+ENDED = "SELECT count(*) FROM cron_jobs WHERE next_tick > to_timestamp($1) AND state = 'idle'"
+
+
+@dataclass
+class Burst:
+    """One tick's figures."""
+
+    executions: int
+    completed: int
+    drained_ms: float
+    per_second: float
+    first_ms: float
+    p50_ms: float
+    p99_ms: float
+    max_ms: float
+
+
+def write_module(path: Path, jobs: int) -> None:
+    lines = ["from cronring import cron", ""]
+    for number in range(jobs):
+        lines += [f'@cron("*/{PERIOD_S} * * * * *")', f"async def job_{number}() -> None:", "    pass", ""]
+    path.write_text("\n".join(lines))
+
+
+async def measure(connection: asyncpg.Connection, tick: int, jobs: int) -> Burst:
+    """Wait for the tick, then until its last end is committed. Raises TimeoutError after a period."""
+    await asyncio.sleep(max(0.0, tick - time.time()))
+    async with asyncio.timeout(PERIOD_S - 1):
+        while await connection.fetchval(ENDED, tick) < jobs:
+            await asyncio.sleep(0.01)
+    drained_s = time.time() - tick
+    row = await connection.fetchrow(LATENESS, tick)
+    assert row is not None
+    figures = {name: round(float(row[name]), 1) for name in ("first_ms", "p50_ms", "p99_ms", "max_ms")}
+    return Burst(row["executions"], row["completed"], round(drained_s * 1000, 1), round(jobs / drained_s), **figures)
+
+
+async def wait_deployed(connection: asyncpg.Connection, jobs: int) -> None:
+    async with asyncio.timeout(60):
+        while await connection.fetchval("SELECT count(*) FROM cron_jobs WHERE removed_at IS NULL") < jobs:
+            await asyncio.sleep(0.1)
+
+
+async def ticks(url: str, jobs: int, rounds: int) -> tuple[list[Burst], str]:
+    connection = await asyncpg.connect(url)
+    try:
+        await wait_deployed(connection, jobs)
+        first = (int(time.time()) // PERIOD_S + 2) * PERIOD_S  # the tick before it warms every path
+        bursts = [await measure(connection, first + round_ * PERIOD_S, jobs) for round_ in range(rounds)]
+        return bursts, str(await connection.fetchval("SHOW server_version"))
+    finally:
+        await connection.close()
+
+
+def burst(jobs: int, controllers: int, runners: int, rounds: int) -> dict[str, object]:
+    """Run it; the result is JSON-ready. Medians over the rounds."""
+    with tempfile.TemporaryDirectory() as folder, embedded_database() as url:
+        module = Path(folder) / "burst.py"
+        write_module(module, jobs)
+        with Cluster(url, Path(folder)) as cluster:
+            cluster.migrate()
+            for _ in range(controllers):
+                cluster.start_controller()
+            for _ in range(runners):
+                cluster.start_runner(module)
+            bursts, postgres = asyncio.run(ticks(url, jobs, rounds))
+    median = {name: statistics.median(getattr(b, name) for b in bursts) for name in asdict(bursts[0])}
+    return {
+        "name": "burst",
+        "shape": {"jobs": jobs, "controllers": controllers, "runners": runners},
+        "machine": machine(postgres),
+        "median": median,
+        "rounds": [asdict(b) for b in bursts],
+    }

@@ -1,0 +1,144 @@
+"""A real cluster for tests and benchmarks: controllers and runners as processes on loopback, each with its log."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+READY_S = 30.0
+POLL_S = 0.02
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+@dataclass
+class Process:
+    """One started process. `log` holds its stdout and stderr."""
+
+    name: str
+    popen: subprocess.Popen[bytes]
+    log: Path
+    grpc: str = ""
+    http: str = ""
+
+    @property
+    def pid(self) -> int:
+        return self.popen.pid
+
+    def alive(self) -> bool:
+        return self.popen.poll() is None
+
+    def send(self, number: int) -> None:
+        os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """kill -9, and reap."""
+        self.send(signal.SIGKILL)
+        self.popen.wait(timeout=10)
+
+    def tail(self, lines: int = 30) -> str:
+        return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])
+
+
+class Cluster:
+    """Start it in a `with`: whatever still runs at its end is killed.
+
+    Raises AssertionError, with the tail of the process's log, when one dies or isn't ready within 30 s.
+    """
+
+    def __init__(self, database_url: str, folder: Path, environment: dict[str, str] | None = None) -> None:
+        self.database_url = database_url
+        self.folder = folder
+        self.environment = os.environ | (environment or {})
+        self.controllers: list[Process] = []
+        self.runners: list[Process] = []
+        self._started = 0
+
+    def __enter__(self) -> "Cluster":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for process in self.runners + self.controllers:
+            if process.alive():
+                process.send(signal.SIGCONT)
+                process.kill()
+
+    @property
+    def addresses(self) -> str:
+        return ",".join(controller.grpc for controller in self.controllers)
+
+    def _start(self, name: str, *arguments: str) -> Process:
+        self._started += 1
+        log = self.folder / f"{self._started:02}-{name}.log"
+        with log.open("wb") as output:
+            popen = subprocess.Popen(
+                [sys.executable, "-m", "cronring.cli.main", *arguments],
+                stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
+                env=self.environment, cwd=self.folder,
+            )  # fmt: skip
+        return Process(name, popen, log)
+
+    def migrate(self) -> None:
+        process = self._start("migrate", "migrate", "--database-url", self.database_url)
+        assert process.popen.wait(timeout=READY_S) == 0, process.tail()
+
+    def start_controller(self, *extra: str, wait: bool = True) -> Process:
+        grpc, http = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
+        process = self._start(
+            f"controller-{len(self.controllers) + 1}", "controller", "--database-url", self.database_url,
+            "--grpc", grpc, "--http", http, *extra,
+        )  # fmt: skip
+        process.grpc, process.http = grpc, http
+        self.controllers.append(process)
+        if wait:
+            self.wait_ready(process)
+        return process
+
+    def start_runner(self, *files: Path, extra: tuple[str, ...] = ()) -> Process:
+        process = self._start(
+            f"runner-{len(self.runners) + 1}", "runner", *map(str, files), "--controllers", self.addresses, *extra
+        )
+        self.runners.append(process)
+        return process
+
+    def cli(self, *arguments: str) -> Any:
+        """Run a CLI command with `-o json` against the living controllers, and return what it printed."""
+        addresses = ",".join(controller.grpc for controller in self.controllers if controller.alive())
+        command = [sys.executable, "-m", "cronring.cli.main", *arguments, "--controllers", addresses, "-o", "json"]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=self.environment, check=False)
+        assert done.returncode == 0, f"{arguments}: {done.stderr}"
+        return json.loads(done.stdout)
+
+    def wait_ready(self, process: Process) -> None:
+        """Until /readyz says so."""
+
+        def ready() -> bool:
+            assert process.alive(), f"{process.name} died:\n{process.tail()}"
+            with (
+                contextlib.suppress(urllib.error.URLError, ConnectionError, TimeoutError),
+                urllib.request.urlopen(f"http://{process.http}/readyz", timeout=1) as answer,
+            ):
+                return bool(answer.status == 200)
+            return False
+
+        deadline = time.monotonic() + READY_S
+        while not ready():
+            assert time.monotonic() < deadline, f"{process.name} is not ready after {READY_S} s:\n{process.tail()}"
+            time.sleep(POLL_S)  # a poll with a deadline: a process has no other way to tell
