@@ -1,0 +1,95 @@
+"""Several controllers behind one face: a call goes to the one that answered last, on to the next when it is gone."""
+
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
+from typing import Final, TypeVar
+
+import grpc
+from grpc.aio import AioRpcError, Channel, insecure_channel
+
+from cronring.client.errors import Unreachable
+from cronring.client.failures import is_connection_failure, meaning, reason
+
+Response = TypeVar("Response")
+
+_OPTIONS: Final = (
+    # A controller that was restarted is found again within a second, not after gRPC's two minutes.
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 1000),
+    # Controllers are inside; a proxy for the outside only loses them.
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.max_receive_message_length", 64 * 1024 * 1024),
+)
+
+
+class Failover:
+    """Channels to every address; `unary` and `stream` fail over. Every call must be safe to repeat."""
+
+    def __init__(self, addresses: Sequence[str], timeout_s: float) -> None:
+        if not addresses:
+            raise ValueError("a client needs the address of at least one controller")
+        self._addresses = list(dict.fromkeys(addresses))
+        self._timeout_s = timeout_s
+        self._channels: dict[str, Channel] = {}
+        self._current = 0
+
+    @property
+    def current_address(self) -> str:
+        return self._addresses[self._current]
+
+    @property
+    def timeout_s(self) -> float:
+        return self._timeout_s
+
+    async def close(self) -> None:
+        for channel in self._channels.values():
+            await channel.close(None)
+        self._channels.clear()
+
+    def _channel(self, address: str) -> Channel:
+        if address not in self._channels:
+            self._channels[address] = insecure_channel(address, options=_OPTIONS)
+        return self._channels[address]
+
+    async def unary(self, call: Callable[[Channel], Awaitable[Response]]) -> Response:
+        """The first answer. Raises Unreachable when none of the controllers answers, or what the answer means."""
+        tried: list[tuple[str, str]] = []
+        refusal: AioRpcError | None = None
+        for _ in self._addresses:
+            try:
+                return await call(self._channel(self.current_address))
+            except AioRpcError as error:
+                if is_connection_failure(error):
+                    tried.append((self.current_address, reason(error, self._timeout_s)))
+                elif error.code() is grpc.StatusCode.UNAVAILABLE:
+                    refusal = error  # this one's PostgreSQL is away; another's may not be
+                else:
+                    raise meaning(error) from error
+            self._advance()
+        if refusal is not None:
+            raise meaning(refusal) from refusal
+        raise Unreachable(tried)
+
+    async def stream(self, call: Callable[[Channel], AsyncIterable[Response]]) -> AsyncIterator[Response | None]:
+        """Messages from one controller after the other; None marks a change to another, which begins anew.
+
+        Raises Unreachable when a whole round of them gave nothing.
+        """
+        tried: list[tuple[str, str]] = []
+        while True:
+            try:
+                async for message in call(self._channel(self.current_address)):
+                    tried.clear()
+                    yield message
+                why = "it ended the stream"
+            except AioRpcError as error:
+                if not is_connection_failure(error) and error.code() is not grpc.StatusCode.UNAVAILABLE:
+                    raise meaning(error) from error
+                why = reason(error, self._timeout_s)
+            tried.append((self.current_address, why))
+            if len(tried) > len(self._addresses):
+                raise Unreachable(tried[1:])
+            self._advance()
+            yield None
+
+    def _advance(self) -> None:
+        self._current = (self._current + 1) % len(self._addresses)

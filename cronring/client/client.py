@@ -1,0 +1,42 @@
+"""The client's face: `client.jobs`, `client.executions`, `client.deployments`, `client.cluster`."""
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from cronring.client.channel import Failover
+from cronring.client.cluster import ClusterCalls
+from cronring.client.deployments import DeploymentCalls
+from cronring.client.executions import ExecutionCalls
+from cronring.client.jobs import JobCalls
+
+
+class Client:
+    """Speaks to whichever of the controllers answers. Use it as an async context manager, in one event loop.
+
+    `timeout_s` bounds one try at one controller. Every method may raise Unreachable, Unavailable, NotFound, Invalid or
+    Refused, all of them ClientError.
+    """
+
+    def __init__(self, addresses: Sequence[str], timeout_s: float = 5.0) -> None:
+        self._failover = Failover(addresses, timeout_s)
+        self.cluster = ClusterCalls(self._failover)
+        self.deployments = DeploymentCalls(self._failover)
+        self.executions = ExecutionCalls(self._failover)
+        self.jobs = JobCalls(self._failover)
+
+    @property
+    def current_address(self) -> str:
+        """The controller that the next call tries first."""
+        return self._failover.current_address
+
+    async def close(self) -> None:
+        await self._failover.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()

@@ -1,0 +1,44 @@
+"""Calls about the controllers themselves."""
+
+from datetime import datetime
+
+from cronring.client import convert, model
+from cronring.client.channel import Failover
+from protos.cronring.v1 import cluster_pb2
+from protos.cronring.v1.cluster_pb2_grpc import ClusterStub
+
+
+class ClusterCalls:
+    """Who is there, who owns what, and what the books say."""
+
+    def __init__(self, failover: Failover) -> None:
+        self._failover = failover
+
+    async def get(self) -> model.Cluster:
+        timeout = self._failover.timeout_s
+        request = cluster_pb2.GetClusterRequest()
+        return convert.cluster(
+            await self._failover.unary(lambda channel: ClusterStub(channel).GetCluster(request, timeout=timeout))
+        )
+
+    async def ring(self) -> model.Ring:
+        timeout = self._failover.timeout_s
+        request = cluster_pb2.GetRingRequest()
+        return convert.ring(
+            await self._failover.unary(lambda channel: ClusterStub(channel).GetRing(request, timeout=timeout))
+        )
+
+    async def owners(self, job: str) -> model.Owners:
+        """Raises NotFound where there is no such job."""
+        timeout = self._failover.timeout_s
+        request = cluster_pb2.GetOwnersRequest(job=job)
+        answer = await self._failover.unary(lambda channel: ClusterStub(channel).GetOwners(request, timeout=timeout))
+        return convert.owners(job, answer)
+
+    async def totals(self, since: datetime | None = None, until: datetime | None = None) -> model.Totals:
+        """Ticks from `since` up to and including `until` (None: the beginning, and PostgreSQL's now)."""
+        timeout = self._failover.timeout_s
+        request = cluster_pb2.GetTotalsRequest(since=convert.timestamp(since), until=convert.timestamp(until))
+        return convert.totals(
+            await self._failover.unary(lambda channel: ClusterStub(channel).GetTotals(request, timeout=timeout))
+        )

@@ -1,0 +1,192 @@
+"""Protobuf messages to the client's values, and a module to its message."""
+
+from datetime import UTC, datetime
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from cronring.client import model
+from protos.cronring.v1 import cluster_pb2, deployments_pb2, executions_pb2, jobs_pb2, schema_pb2
+from schema.module import Module
+
+_KINDS = {
+    jobs_pb2.JobEvent.KIND_PRESENT: model.JobEventKind.PRESENT,
+    jobs_pb2.JobEvent.KIND_LISTED: model.JobEventKind.LISTED,
+    jobs_pb2.JobEvent.KIND_CHANGED: model.JobEventKind.CHANGED,
+    jobs_pb2.JobEvent.KIND_REMOVED: model.JobEventKind.REMOVED,
+}
+
+
+def instant(stamp: Timestamp) -> datetime | None:
+    """None for a Timestamp that was never set (1970 itself is no instant of ours)."""
+    if stamp.seconds == 0 and stamp.nanos == 0:
+        return None
+    return datetime.fromtimestamp(stamp.seconds, UTC).replace(microsecond=stamp.nanos // 1000)
+
+
+def timestamp(moment: datetime | None) -> Timestamp | None:
+    if moment is None:
+        return None
+    stamp = Timestamp()
+    stamp.FromDatetime(moment.astimezone(UTC).replace(tzinfo=None))
+    return stamp
+
+
+def job(message: jobs_pb2.Job) -> model.Job:
+    started_at = instant(message.last_started_at)
+    return model.Job(
+        key=message.key,
+        namespace=message.namespace,
+        module=message.module,
+        verb=message.verb,
+        schedule=message.schedule,
+        schedule_words=message.schedule_words,
+        status=message.status,
+        next_tick=instant(message.next_tick),
+        next_execution=instant(message.next_execution),
+        last_outcome=message.last_outcome or None,
+        last_started_at=started_at,
+        last_ended_at=instant(message.last_ended_at),
+        last_lateness_ms=message.last_lateness_ms if started_at is not None else None,
+        timeout_ms=message.timeout_ms,
+        on_disconnect=message.on_disconnect,
+        deployment=message.deployment,
+        slot=message.slot,
+        id=message.id,
+        created_at=instant(message.created_at),
+        running_execution_id=message.running_execution_id or None,
+        skipped={each.reason: each.ticks for each in message.skipped},
+    )
+
+
+def job_event(message: jobs_pb2.JobEvent) -> model.JobEvent:
+    kind = _KINDS[message.kind]
+    return model.JobEvent(kind, None if kind is model.JobEventKind.LISTED else job(message.job))
+
+
+def execution(message: executions_pb2.Execution) -> model.Execution:
+    started_at = instant(message.started_at)
+    return model.Execution(
+        id=message.id,
+        job=message.job,
+        tick=instant(message.tick),
+        run_at=instant(message.run_at),
+        claimed_at=instant(message.claimed_at),
+        started_at=started_at,
+        ended_at=instant(message.ended_at),
+        outcome=message.outcome or None,
+        attempt=message.attempt,
+        trigger=message.trigger,
+        controller=message.controller,
+        runner=message.runner,
+        lateness_ms=message.lateness_ms if started_at is not None else None,
+        deployment=message.deployment,
+        error_type=message.error_type,
+        error_message=message.error_message,
+        output=message.output,
+    )
+
+
+def deployment(message: deployments_pb2.Deployment) -> model.Deployment:
+    return model.Deployment(
+        key=message.key,
+        namespace=message.namespace,
+        module=message.module,
+        digest=message.digest,
+        active=message.active,
+        min_replicas=message.min_replicas,
+        created_at=instant(message.created_at),
+        runners=message.runners,
+        jobs=message.jobs,
+        schema_text=message.schema_text,
+    )
+
+
+def deployed(message: deployments_pb2.CreateDeploymentResponse) -> model.Deployed:
+    return model.Deployed(
+        deployment=deployment(message.deployment),
+        created=message.created,
+        jobs_added=tuple(message.jobs_added),
+        jobs_removed=tuple(message.jobs_removed),
+        jobs_carried_over=tuple(message.jobs_carried_over),
+    )
+
+
+def member(message: cluster_pb2.Member) -> model.Member:
+    return model.Member(
+        id=message.id,
+        grpc_address=message.grpc_address,
+        http_address=message.http_address,
+        status=message.status,
+        incarnation=message.incarnation,
+        share=message.share,
+        primary_slots=message.primary_slots,
+        backup_slots=message.backup_slots,
+        lease_expires_at=instant(message.lease_expires_at),
+        pid=message.pid,
+        version=message.version,
+        started_at=instant(message.started_at),
+    )
+
+
+def runner(message: cluster_pb2.Runner) -> model.Runner:
+    return model.Runner(
+        id=message.id,
+        hostname=message.hostname,
+        pid=message.pid,
+        started_at=instant(message.started_at),
+        last_seen_at=instant(message.last_seen_at),
+        deployments=tuple(message.deployments),
+        alive=message.alive,
+    )
+
+
+def cluster(message: cluster_pb2.GetClusterResponse) -> model.Cluster:
+    return model.Cluster(
+        answered_by=message.answered_by,
+        members=tuple(member(each) for each in message.members),
+        runners=tuple(runner(each) for each in message.runners),
+        database_time=instant(message.database_time),
+        clock_offset_ms=message.clock_offset_ms,
+        ring_digest=message.ring_digest,
+    )
+
+
+def ring(message: cluster_pb2.GetRingResponse) -> model.Ring:
+    return model.Ring(tuple(message.members), tuple(message.primary), tuple(message.backup), message.digest)
+
+
+def owners(key: str, message: cluster_pb2.GetOwnersResponse) -> model.Owners:
+    return model.Owners(key, message.slot, message.primary or None, message.backup or None)
+
+
+def totals(message: cluster_pb2.GetTotalsResponse) -> model.Totals:
+    return model.Totals(
+        ticks_due=message.ticks_due,
+        executed=message.executed,
+        running=message.running,
+        skipped={each.reason: each.ticks for each in message.skipped},
+        unaccounted=message.unaccounted,
+        outcomes={each.outcome: each.executions for each in message.outcomes},
+    )
+
+
+def module_message(module: Module) -> schema_pb2.Module:
+    return schema_pb2.Module(
+        namespace=module.namespace,
+        name=module.name,
+        doc=module.doc,
+        verbs=[
+            schema_pb2.Verb(
+                name=verb.name,
+                doc=verb.doc,
+                request=verb.request,
+                response=verb.response,
+                is_async=verb.is_async,
+                line=verb.line,
+                schedule=verb.schedule,
+                timeout_ms=verb.timeout_ms,
+                on_disconnect=verb.on_disconnect,
+            )
+            for verb in module.verbs
+        ],
+    )

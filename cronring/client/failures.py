@@ -1,0 +1,85 @@
+"""Which failures of a call are the connection's (try the next controller), and what the others mean."""
+
+from collections.abc import Iterable
+from typing import Final, cast
+
+from google.rpc import error_details_pb2, status_pb2
+from grpc import StatusCode
+from grpc.aio import AioRpcError
+
+from cronring.client.errors import ClientError, Invalid, NotFound, Refused, Unavailable
+
+_DETAILS_KEY: Final = "grpc-status-details-bin"
+
+# gRPC gives UNAVAILABLE both when nobody is there and when a controller says so itself; only the text differs.
+_TRANSPORT_WORDS: Final = (
+    "failed to connect",
+    "connection refused",
+    "connection reset",
+    "connection timed out",
+    "connection dropped",
+    "socket closed",
+    "broken pipe",
+    "goaway",
+    "recvmsg",
+    "sendmsg",
+    "dns resolution failed",
+    "empty address list",
+    "endpoint",
+    "transport",
+    "stream removed",
+    "keepalive",
+    "server is shutting down",
+)
+
+
+def is_connection_failure(error: AioRpcError) -> bool:
+    """Nobody is there, or whoever is there does not answer in time."""
+    if error.code() is StatusCode.DEADLINE_EXCEEDED:
+        return True
+    # A server that stops cancels what it was serving; we ourselves cancel by asyncio's way, which is another exception.
+    if error.code() is StatusCode.CANCELLED:
+        return True
+    details = (error.details() or "").lower()
+    return error.code() is StatusCode.UNAVAILABLE and any(word in details for word in _TRANSPORT_WORDS)
+
+
+def reason(error: AioRpcError, timeout_s: float) -> str:
+    """In words, for the list of addresses that were tried."""
+    if error.code() is StatusCode.DEADLINE_EXCEEDED:
+        return f"no answer within {timeout_s:g} s"
+    details = error.details() or error.code().name
+    if "connection refused" in details.lower():
+        return "connection refused: nothing listens there"
+    return details.rsplit("last error: ", 1)[-1]
+
+
+def meaning(error: AioRpcError) -> ClientError:
+    """The exception for what a controller itself answered."""
+    details = error.details() or ""
+    match error.code():
+        case StatusCode.NOT_FOUND:
+            return NotFound(details)
+        case StatusCode.INVALID_ARGUMENT:
+            return Invalid(details, violations(error))
+        case StatusCode.UNAVAILABLE:
+            return Unavailable(details)
+        case StatusCode.UNIMPLEMENTED:
+            return Refused("UNIMPLEMENTED", f"{details} (is this a controller's gRPC address, of this version?)")
+        case code:
+            return Refused(code.name, details)
+
+
+def violations(error: AioRpcError) -> list[tuple[str, str]]:
+    """The (field, description) pairs of google.rpc.BadRequest, where the status carries one."""
+    found = []
+    # The stubs take the metadata for a single pair.
+    metadata = cast("Iterable[tuple[str, str | bytes]]", error.trailing_metadata() or ())
+    for key, value in metadata:
+        if key != _DETAILS_KEY or not isinstance(value, bytes):
+            continue
+        for detail in status_pb2.Status.FromString(value).details:
+            bad = error_details_pb2.BadRequest()
+            if detail.Unpack(bad):
+                found += [(each.field, each.description) for each in bad.field_violations]
+    return found

@@ -1,0 +1,175 @@
+"""What the API tells, as plain values. Instants are aware datetimes in UTC; None where there is none (yet)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A schedule bound to a verb."""
+
+    key: str
+    namespace: str
+    module: str
+    verb: str
+    schedule: str
+    schedule_words: str
+    status: str
+    next_tick: datetime | None
+    next_execution: datetime | None  # run_at of the next tick
+    last_outcome: str | None
+    last_started_at: datetime | None
+    last_ended_at: datetime | None
+    last_lateness_ms: float | None  # None before the first run
+    timeout_ms: int
+    on_disconnect: str
+    deployment: str
+    slot: int
+    id: int
+    created_at: datetime | None
+    running_execution_id: int | None
+    skipped: Mapping[str, int]  # ticks by reason
+
+
+class JobEventKind(StrEnum):
+    """PRESENT: part of the first listing. LISTED: that listing is complete (`job` is None)."""
+
+    PRESENT = "present"
+    LISTED = "listed"
+    CHANGED = "changed"
+    REMOVED = "removed"
+
+
+@dataclass(frozen=True, slots=True)
+class JobEvent:
+    """One step of a watch."""
+
+    kind: JobEventKind
+    job: Job | None
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """One attempt at one tick. `outcome` is None while it runs; `output` comes with `get` only."""
+
+    id: int
+    job: str
+    tick: datetime | None
+    run_at: datetime | None
+    claimed_at: datetime | None
+    started_at: datetime | None
+    ended_at: datetime | None
+    outcome: str | None
+    attempt: int
+    trigger: str
+    controller: str
+    runner: str
+    lateness_ms: float | None  # None before it started
+    deployment: str
+    error_type: str
+    error_message: str
+    output: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """One version of a module."""
+
+    key: str
+    namespace: str
+    module: str
+    digest: str
+    active: bool
+    min_replicas: int
+    created_at: datetime | None
+    runners: int  # alive ones that host it
+    jobs: int
+    schema_text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Deployed:
+    """What a deployment changed. `created` False: this digest was already the active one."""
+
+    deployment: Deployment
+    created: bool
+    jobs_added: tuple[str, ...]
+    jobs_removed: tuple[str, ...]
+    jobs_carried_over: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A controller, as the one that answered sees it."""
+
+    id: str
+    grpc_address: str
+    http_address: str
+    status: str
+    incarnation: int
+    share: float  # of the slots, as primary, 0..1
+    primary_slots: int
+    backup_slots: int
+    lease_expires_at: datetime | None
+    pid: int
+    version: str
+    started_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """A runner process that has registered."""
+
+    id: str
+    hostname: str
+    pid: int
+    started_at: datetime | None
+    last_seen_at: datetime | None
+    deployments: tuple[str, ...]
+    alive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """One controller's view of all. `clock_offset_ms`: its own wall clock minus PostgreSQL's."""
+
+    answered_by: str
+    members: tuple[Member, ...]
+    runners: tuple[Runner, ...]
+    database_time: datetime | None
+    clock_offset_ms: float
+    ring_digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ring:
+    """Who owns each slot: indexes into `members`, -1 for none."""
+
+    members: tuple[str, ...]
+    primary: tuple[int, ...]
+    backup: tuple[int, ...]
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Owners:
+    """Who runs a job, and who is next. None: nobody."""
+
+    job: str
+    slot: int
+    primary: str | None
+    backup: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """Every tick of a span. `unaccounted`: due, neither executed nor skipped; anything but 0 is a defect."""
+
+    ticks_due: int
+    executed: int
+    running: int
+    skipped: Mapping[str, int]
+    unaccounted: int
+    outcomes: Mapping[str, int]
