@@ -21,6 +21,7 @@ class Update(NamedTuple):
     status: Status
     incarnation: int
     draining: bool
+    accuser_id: str = ""  # of SUSPECT and DEAD: who says so from its own probe (Lifeguard counts independent accusers)
 
 
 class Ping(NamedTuple):

@@ -24,31 +24,31 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dprotos/gossip/v1/gossip.proto\x12\x12\x63ronring.gossip.v1\"\x0b\n\tDelivered\"\x7f\n\x06Update\x12\x11\n\tmember_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12*\n\x06status\x18\x03 \x01(\x0e\x32\x1a.cronring.gossip.v1.Status\x12\x13\n\x0bincarnation\x18\x04 \x01(\x04\x12\x10\n\x08\x64raining\x18\x05 \x01(\x08\"\xca\x02\n\x06Packet\x12\x11\n\tsender_id\x18\x01 \x01(\t\x12\x16\n\x0esender_address\x18\x02 \x01(\t\x12+\n\x07updates\x18\x03 \x03(\x0b\x32\x1a.cronring.gossip.v1.Update\x12(\n\x04ping\x18\x04 \x01(\x0b\x32\x18.cronring.gossip.v1.PingH\x00\x12&\n\x03\x61\x63k\x18\x05 \x01(\x0b\x32\x17.cronring.gossip.v1.AckH\x00\x12(\n\x04nack\x18\x06 \x01(\x0b\x32\x18.cronring.gossip.v1.NackH\x00\x12\x37\n\x0cping_request\x18\x07 \x01(\x0b\x32\x1f.cronring.gossip.v1.PingRequestH\x00\x12(\n\x04sync\x18\x08 \x01(\x0b\x32\x18.cronring.gossip.v1.SyncH\x00\x42\t\n\x07message\"+\n\x04Ping\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x11\n\ttarget_id\x18\x02 \x01(\t\"\x17\n\x03\x41\x63k\x12\x10\n\x08sequence\x18\x01 \x01(\x04\"\x18\n\x04Nack\x12\x10\n\x08sequence\x18\x01 \x01(\x04\"J\n\x0bPingRequest\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x11\n\ttarget_id\x18\x02 \x01(\t\x12\x16\n\x0etarget_address\x18\x03 \x01(\t\"B\n\x04Sync\x12\x0f\n\x07request\x18\x01 \x01(\x08\x12)\n\x05table\x18\x02 \x03(\x0b\x32\x1a.cronring.gossip.v1.Update*h\n\x06Status\x12\x16\n\x12STATUS_UNSPECIFIED\x10\x00\x12\x10\n\x0cSTATUS_ALIVE\x10\x01\x12\x12\n\x0eSTATUS_SUSPECT\x10\x02\x12\x0f\n\x0bSTATUS_DEAD\x10\x03\x12\x0f\n\x0bSTATUS_LEFT\x10\x04\x32N\n\x06Gossip\x12\x44\n\x07\x44\x65liver\x12\x1a.cronring.gossip.v1.Packet\x1a\x1d.cronring.gossip.v1.Deliveredb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dprotos/gossip/v1/gossip.proto\x12\x12\x63ronring.gossip.v1\"\x0b\n\tDelivered\"\x93\x01\n\x06Update\x12\x11\n\tmember_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\x12*\n\x06status\x18\x03 \x01(\x0e\x32\x1a.cronring.gossip.v1.Status\x12\x13\n\x0bincarnation\x18\x04 \x01(\x04\x12\x10\n\x08\x64raining\x18\x05 \x01(\x08\x12\x12\n\naccuser_id\x18\x06 \x01(\t\"\xca\x02\n\x06Packet\x12\x11\n\tsender_id\x18\x01 \x01(\t\x12\x16\n\x0esender_address\x18\x02 \x01(\t\x12+\n\x07updates\x18\x03 \x03(\x0b\x32\x1a.cronring.gossip.v1.Update\x12(\n\x04ping\x18\x04 \x01(\x0b\x32\x18.cronring.gossip.v1.PingH\x00\x12&\n\x03\x61\x63k\x18\x05 \x01(\x0b\x32\x17.cronring.gossip.v1.AckH\x00\x12(\n\x04nack\x18\x06 \x01(\x0b\x32\x18.cronring.gossip.v1.NackH\x00\x12\x37\n\x0cping_request\x18\x07 \x01(\x0b\x32\x1f.cronring.gossip.v1.PingRequestH\x00\x12(\n\x04sync\x18\x08 \x01(\x0b\x32\x18.cronring.gossip.v1.SyncH\x00\x42\t\n\x07message\"+\n\x04Ping\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x11\n\ttarget_id\x18\x02 \x01(\t\"\x17\n\x03\x41\x63k\x12\x10\n\x08sequence\x18\x01 \x01(\x04\"\x18\n\x04Nack\x12\x10\n\x08sequence\x18\x01 \x01(\x04\"J\n\x0bPingRequest\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x11\n\ttarget_id\x18\x02 \x01(\t\x12\x16\n\x0etarget_address\x18\x03 \x01(\t\"B\n\x04Sync\x12\x0f\n\x07request\x18\x01 \x01(\x08\x12)\n\x05table\x18\x02 \x03(\x0b\x32\x1a.cronring.gossip.v1.Update*h\n\x06Status\x12\x16\n\x12STATUS_UNSPECIFIED\x10\x00\x12\x10\n\x0cSTATUS_ALIVE\x10\x01\x12\x12\n\x0eSTATUS_SUSPECT\x10\x02\x12\x0f\n\x0bSTATUS_DEAD\x10\x03\x12\x0f\n\x0bSTATUS_LEFT\x10\x04\x32N\n\x06Gossip\x12\x44\n\x07\x44\x65liver\x12\x1a.cronring.gossip.v1.Packet\x1a\x1d.cronring.gossip.v1.Deliveredb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.gossip.v1.gossip_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_STATUS']._serialized_start=768
-  _globals['_STATUS']._serialized_end=872
+  _globals['_STATUS']._serialized_start=789
+  _globals['_STATUS']._serialized_end=893
   _globals['_DELIVERED']._serialized_start=53
   _globals['_DELIVERED']._serialized_end=64
-  _globals['_UPDATE']._serialized_start=66
-  _globals['_UPDATE']._serialized_end=193
-  _globals['_PACKET']._serialized_start=196
-  _globals['_PACKET']._serialized_end=526
-  _globals['_PING']._serialized_start=528
-  _globals['_PING']._serialized_end=571
-  _globals['_ACK']._serialized_start=573
-  _globals['_ACK']._serialized_end=596
-  _globals['_NACK']._serialized_start=598
-  _globals['_NACK']._serialized_end=622
-  _globals['_PINGREQUEST']._serialized_start=624
-  _globals['_PINGREQUEST']._serialized_end=698
-  _globals['_SYNC']._serialized_start=700
-  _globals['_SYNC']._serialized_end=766
-  _globals['_GOSSIP']._serialized_start=874
-  _globals['_GOSSIP']._serialized_end=952
+  _globals['_UPDATE']._serialized_start=67
+  _globals['_UPDATE']._serialized_end=214
+  _globals['_PACKET']._serialized_start=217
+  _globals['_PACKET']._serialized_end=547
+  _globals['_PING']._serialized_start=549
+  _globals['_PING']._serialized_end=592
+  _globals['_ACK']._serialized_start=594
+  _globals['_ACK']._serialized_end=617
+  _globals['_NACK']._serialized_start=619
+  _globals['_NACK']._serialized_end=643
+  _globals['_PINGREQUEST']._serialized_start=645
+  _globals['_PINGREQUEST']._serialized_end=719
+  _globals['_SYNC']._serialized_start=721
+  _globals['_SYNC']._serialized_end=787
+  _globals['_GOSSIP']._serialized_start=895
+  _globals['_GOSSIP']._serialized_end=973
 # @@protoc_insertion_point(module_scope)

@@ -66,6 +66,7 @@ class Update(_message.Message):
     STATUS_FIELD_NUMBER: _builtins.int
     INCARNATION_FIELD_NUMBER: _builtins.int
     DRAINING_FIELD_NUMBER: _builtins.int
+    ACCUSER_ID_FIELD_NUMBER: _builtins.int
     member_id: _builtins.str
     address: _builtins.str
     """HOST:PORT of its gRPC server"""
@@ -73,6 +74,8 @@ class Update(_message.Message):
     incarnation: _builtins.int
     draining: _builtins.bool
     """alive, but owns no slots any more"""
+    accuser_id: _builtins.str
+    """of suspect and dead: who says so from its own probe"""
     def __init__(
         self,
         *,
@@ -81,10 +84,11 @@ class Update(_message.Message):
         status: Global___Status.ValueType = ...,
         incarnation: _builtins.int = ...,
         draining: _builtins.bool = ...,
+        accuser_id: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["address", b"address", "draining", b"draining", "incarnation", b"incarnation", "member_id", b"member_id", "status", b"status"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["accuser_id", b"accuser_id", "address", b"address", "draining", b"draining", "incarnation", b"incarnation", "member_id", b"member_id", "status", b"status"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
