@@ -1,0 +1,149 @@
+"""A pattern in plain English: `at 06:00 on day 1 of every month`.
+
+The words are made from what matches, not from how it was written, and leave nothing out: two patterns of the same
+words have the same ticks.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from schema.fields import DAY, HOUR, MINUTE, MONTH, MONTHS, SECOND, WEEKDAYS, YEAR, Field
+from schema.search import FieldSets
+
+_CLOCK_TIMES_SHOWN: Final = 6  # more are said as minutes of hours
+_RUN: Final = 3  # so many consecutive values are said as a range
+_PROGRESSION: Final = 5  # so many values at one distance are said as a step
+_EVERY_WEEKDAY: Final = 0b1111111
+
+
+def pattern_words(sets: FieldSets) -> str:
+    """When it is due, to stand after "runs"."""
+    times = _clock_times(sets)
+    when = f"at {_joined(times)}" if times else _rhythm(sets)
+    days = _day_words(sets) or ("every day" if times else "")
+    parts = [when, days]
+    if sets.months != MONTH.full and (_every_day(sets) or not sets.days or sets.weekdays):
+        parts.append(f"in {_month_words(sets)}")
+    if sets.years != YEAR.full:
+        parts.append(f"in {_listed('year', _values(YEAR, sets.years), str, named=False)}")
+    return " ".join(part for part in parts if part)
+
+
+def _clock_times(sets: FieldSets) -> list[str]:
+    """The times of the day, if they are few."""
+    count = sets.hours.bit_count() * sets.minutes.bit_count() * sets.seconds.bit_count()
+    if count > _CLOCK_TIMES_SHOWN:
+        return []
+    return [
+        f"{hour:02}:{minute:02}" if sets.seconds == 1 else f"{hour:02}:{minute:02}:{second:02}"
+        for hour in _values(HOUR, sets.hours)
+        for minute in _values(MINUTE, sets.minutes)
+        for second in _values(SECOND, sets.seconds)
+    ]
+
+
+def _rhythm(sets: FieldSets) -> str:
+    """The times of the day, from the smallest unit that isn't just 0 to the largest that restricts."""
+    units = [(SECOND, sets.seconds), (MINUTE, sets.minutes), (HOUR, sets.hours)]
+    while len(units) > 1 and units[0][1] == 1 and (len(units) > 2 or _frequency(*units[1])):
+        units.pop(0)
+    field, mask = units[0]
+    frequency = _frequency(field, mask)
+    parts = [frequency or f"at {_listed(field.name, _values(field, mask), str)}"]
+    goes_on = bool(frequency)  # "every 5 minutes" says of every hour by itself; "at minute 5" does not
+    for field, mask in units[1:]:
+        if mask != field.full:
+            parts.append(_listed(field.name, _values(field, mask), str))
+            goes_on = False
+        elif not goes_on:
+            parts.append(f"every {field.name}")
+            goes_on = True
+    return " of ".join(parts)
+
+
+def _frequency(field: Field, mask: int) -> str:
+    """`every 5 minutes`, if the values go on evenly into the next hour; else nothing."""
+    values = _values(field, mask)
+    size = field.top + 1
+    if size % len(values) or values != list(range(0, size, size // len(values))):
+        return ""
+    step = size // len(values)
+    if step == 1:
+        return f"every {field.name}"
+    return f"every {step} {field.name}s" if step < size else ""
+
+
+def _every_day(sets: FieldSets) -> bool:
+    return sets.days == DAY.full or sets.weekdays == _EVERY_WEEKDAY
+
+
+def _day_words(sets: FieldSets) -> str:
+    """The days, of every month unless the months are said apart; nothing if every day matches."""
+    if _every_day(sets):
+        return ""
+    parts = []
+    if sets.days:
+        days = f"on {_listed('day', _values(DAY, sets.days), str)}"
+        if sets.months == MONTH.full:
+            days += " of every month"
+        elif not sets.weekdays:
+            days += f" of {_month_words(sets)}"
+        parts.append(days)
+    if sets.weekdays:
+        parts.append(_weekday_words(sets.weekdays))
+    return " or ".join(parts)
+
+
+def _weekday_words(mask: int) -> str:
+    # From Monday to Sunday, so that 5-7 reads as it was meant.
+    numbers = [number for number in range(1, 8) if mask >> number % 7 & 1]
+    if len(numbers) >= _RUN and numbers[-1] - numbers[0] == len(numbers) - 1:
+        return f"from {_weekday(numbers[0])} to {_weekday(numbers[-1])}"
+    return f"on {_joined([_weekday(number) for number in numbers])}"
+
+
+def _weekday(number: int) -> str:
+    return WEEKDAYS[number % 7].capitalize()
+
+
+def _month_words(sets: FieldSets) -> str:
+    values = _values(MONTH, sets.months)
+    return _joined(_ranges(values, lambda number: MONTHS[number - 1].capitalize()))
+
+
+def _values(field: Field, mask: int) -> list[int]:
+    return [value for value in range(field.minimum, field.top + 1) if mask >> value - field.minimum & 1]
+
+
+def _listed(unit: str, values: Sequence[int], show: Callable[[int], str], *, named: bool = True) -> str:
+    """`second 30`, `seconds 0, 25 and 50`, `every 7th second from 3 to 59`; `named`: with the unit, in the first two."""
+    step = values[1] - values[0] if len(values) > 1 else 0
+    if step > 1 and len(values) >= _PROGRESSION and list(values) == list(range(values[0], values[-1] + 1, step)):
+        return f"every {_ordinal(step)} {unit} from {show(values[0])} to {show(values[-1])}"
+    text = _joined(_ranges(values, show))
+    if not named:
+        return text
+    return f"{unit} {text}" if len(values) == 1 else f"{unit}s {text}"
+
+
+def _ranges(values: Sequence[int], show: Callable[[int], str]) -> list[str]:
+    """Consecutive values as ranges, the rest one by one."""
+    texts: list[str] = []
+    start = 0
+    for index in range(1, len(values) + 1):
+        if index < len(values) and values[index] == values[index - 1] + 1:
+            continue
+        run = values[start:index]
+        texts.extend([f"{show(run[0])} to {show(run[-1])}"] if len(run) >= _RUN else map(show, run))
+        start = index
+    return texts
+
+
+def _joined(texts: Sequence[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
+def _ordinal(number: int) -> str:
+    if number % 100 in {11, 12, 13}:
+        return f"{number}th"
+    return f"{number}{ {1: 'st', 2: 'nd', 3: 'rd'}.get(number % 10, 'th') }"
