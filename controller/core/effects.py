@@ -65,7 +65,7 @@ class SkipTicks(NamedTuple):
 
 
 class Adopt(NamedTuple):
-    """-> Adopted: take over what these controllers left unfinished (the own id among them: what did I lose track of?)."""
+    """-> Adopted: take over what these controllers left unfinished (the own id: what did I lose track of?)."""
 
     request_id: int
     controller_ids: tuple[str, ...]

@@ -91,6 +91,9 @@ class StoreFailed(NamedTuple):
     connection_lost: bool
 
 
+StoreAnswer = LeaseRenewed | WindowFetched | OverdueFetched | Claimed | Ended | Skipped | Adopted | ExecutionsFetched
+
+
 class RunnerJoined(NamedTuple):
     runner: RunnerInfo
 

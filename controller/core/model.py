@@ -110,7 +110,7 @@ class Report(NamedTuple):
 
 
 class EndRequest(NamedTuple):
-    """End the execution whose claim is `report.claimed_at`; set the job's next tick if its revision still is `revision`."""
+    """End the execution whose claim is `report.claimed_at`; set its job's next tick if it still has `revision`."""
 
     report: Report
     revision: int

@@ -1,0 +1,226 @@
+"""From due to claimed.
+
+Whatever is due goes into the next `StartCronJobs`; at most a few are under way, and what comes due meanwhile makes the
+next batch, so that batches grow by themselves when there is much to do. The statement decides; here is only guessed who
+should try, and which runner would get the run.
+"""
+
+from collections.abc import Iterable
+from itertools import islice
+
+from controller.core import ticks
+from controller.core.desk import Desk
+from controller.core.effects import Claim, Level
+from controller.core.events import Claimed, StoreFailed
+from controller.core.holding import Holding
+from controller.core.lease import Lease
+from controller.core.model import ClaimRequest, ClaimResult, Execution
+from controller.core.parking import Parking
+from controller.core.sessions import Picker, Sessions
+from controller.core.window import Duty, Entry, Stage, Window
+
+EARLY_MARGIN_US = 2_000  # how much later a claim that came too early is tried again
+CONTENDED_BASE_MS = 50  # a row that somebody else is claiming, or that is refused for a reason not told
+CONTENDED_CAP_MS = 2_000
+REFUSED_RETRY_US = 30_000_000  # a job whose claim PostgreSQL refuses with an error, all by itself
+
+
+class Parcel:
+    """One claim under way."""
+
+    __slots__ = ("entries", "requests")
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.requests: list[ClaimRequest] = []
+
+
+class Claiming:
+    """Entries that are due, and claims under way."""
+
+    __slots__ = (
+        "_batch",
+        "_desk",
+        "_failures",
+        "_holding",
+        "_in_flight",
+        "_lease",
+        "_not_before_ns",
+        "_parking",
+        "_ready",
+        "_sessions",
+        "_window",
+        "in_doubt",
+        "stale_revision",
+    )
+
+    def __init__(
+        self, desk: Desk, window: Window, lease: Lease, sessions: Sessions, holding: Holding, parking: Parking
+    ) -> None:
+        self._desk = desk
+        self._window = window
+        self._lease = lease
+        self._sessions = sessions
+        self._holding = holding
+        self._parking = parking
+        self._ready: dict[int, Entry] = {}
+        self._in_flight: dict[int, Parcel] = {}
+        self._batch = desk.settings.claim_batch
+        self._failures = 0
+        self._not_before_ns = 0
+        # What others should look after; the node reads and clears them.
+        self.in_doubt = False  # a claim failed: it may have been committed
+        self.stale_revision = False  # a row is newer than what the window knows
+
+    @property
+    def idle(self) -> bool:
+        return not self._in_flight
+
+    def offer(self, entry: Entry) -> None:
+        """The entry is due."""
+        self._window.move_to(entry, Stage.READY)
+        self._ready[entry.job.job_id] = entry
+
+    def offer_all(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            self.offer(entry)
+
+    def next_deadline(self) -> int | None:
+        """Only a backoff needs a deadline: everything else that lets claims go on is an event."""
+        return self._not_before_ns if self._ready and self._desk.now_ns < self._not_before_ns else None
+
+    def turn(self) -> None:
+        desk = self._desk
+        if not self._ready or desk.draining or not desk.store_ok or not self._lease.valid:
+            return
+        while self._ready and len(self._in_flight) < desk.settings.claims_in_flight:
+            if desk.now_ns < self._not_before_ns:
+                return
+            self._claim_batch()
+
+    def _claim_batch(self) -> None:
+        parcel = Parcel()
+        picker = Picker(self._sessions)
+        now_us = self._desk.now_us
+        ready = self._ready
+        for job_id in list(islice(ready, self._batch)):
+            entry = ready.pop(job_id)
+            if entry.stage is not Stage.READY or self._window.entries.get(job_id) is not entry:
+                continue
+            runner_id = picker.pick(entry.job.deployment)
+            if runner_id is None:
+                self._parking.park(entry)
+            else:
+                parcel.requests.append(self._request(entry, runner_id, now_us))
+                parcel.entries.append(entry)
+        if parcel.requests:
+            self._send(parcel)
+
+    def _request(self, entry: Entry, runner_id: str, now_us: int) -> ClaimRequest:
+        tick, run_at = entry.tick, entry.run_at
+        assert tick is not None, "ready without a tick"
+        assert run_at is not None, "ready without being due"
+        entry.stage = Stage.CLAIMING
+        self._sessions.change_held(runner_id, 1)
+        if now_us - tick < ticks.SHORTEST_GAP_US:
+            return ClaimRequest(entry.job.job_id, tick, tick, run_at, runner_id, None)
+        run_tick, run_at, skipped = ticks.latest_due(entry.job, tick, run_at, now_us)
+        return ClaimRequest(entry.job.job_id, tick, run_tick, run_at, runner_id, skipped)
+
+    def _send(self, parcel: Parcel) -> None:
+        desk = self._desk
+        parcel.requests.sort()
+        parcel.entries.sort(key=_job_id)
+        request_id = desk.request(self)
+        self._in_flight[request_id] = parcel
+        desk.stats.claims_attempted += len(parcel.requests)
+        desk.effects.append(Claim(request_id, parcel.requests, desk.settings.hard_timeout_grace_ms))
+
+    def claimed(self, event: Claimed) -> None:
+        """Hold and dispatch what was won; wait again for the rest."""
+        parcel = self._in_flight.pop(event.request_id)
+        self._failures = 0
+        self._batch = self._desk.settings.claim_batch
+        results = {result.job_id: result for result in event.results}
+        won: list[Execution] = []
+        for entry, request in zip(parcel.entries, parcel.requests, strict=True):
+            result = results.get(request.job_id)
+            if result is not None and result.updated:
+                won.append(self._won(entry, request, result))
+                continue
+            self._sessions.change_held(request.runner_id, -1)
+            self._desk.stats.claims_wasted += 1
+            if result is None or not result.has_min_replicas:
+                self._window.forget(request.job_id)
+            else:
+                self._not_won(entry, request, result)
+        self._desk.stats.claims_won += len(won)
+        self._holding.dispatch(won)
+
+    def _won(self, entry: Entry, request: ClaimRequest, result: ClaimResult) -> Execution:
+        job = entry.job
+        assert result.execution_id is not None, "a claim without an execution"
+        if self._window.duty(entry) is not Duty.PRIMARY:
+            self._desk.stats.backup_claims += 1
+            self._desk.note(Level.WARNING, "backup_claimed", job=job.key, late_us=result.claimed_at - request.run_at)
+        if result.revision != job.revision:
+            self.stale_revision = True
+        entry.stage = Stage.RUNNING
+        entry.retries = 0
+        entry.changed_ns = self._desk.now_ns
+        execution = Execution(
+            result.execution_id,
+            job,
+            request.run_tick,
+            request.run_at,
+            result.claimed_at,
+            1,
+            "schedule",
+            job.deployment,
+            request.runner_id,
+        )
+        self._holding.hold(execution, stale=result.revision != job.revision)
+        return execution
+
+    def _not_won(self, entry: Entry, request: ClaimRequest, result: ClaimResult) -> None:
+        if result.revision != entry.job.revision:
+            self.stale_revision = True
+        same_tick = not result.executing and result.next_tick == request.expected_tick
+        if not same_tick or result.next_run_at is None:
+            entry.retries = 0
+            self._window.reset(entry, result.executing, result.next_tick, result.next_run_at)
+            return
+        now_us = self._desk.now_us
+        early_us = max(result.next_run_at, request.run_at) - result.claimed_at
+        if early_us > 0:
+            self._desk.stats.claims_early += 1
+            self._window.retry_at(entry, now_us + early_us + EARLY_MARGIN_US)
+            return
+        entry.retries += 1
+        wait_ns = self._desk.backoff_ns(entry.retries, CONTENDED_BASE_MS, CONTENDED_CAP_MS)
+        self._window.retry_at(entry, now_us + wait_ns // 1_000)
+
+    def failed(self, event: StoreFailed) -> None:
+        """It may have been committed all the same: try again, and adopt what turns out to be ours."""
+        parcel = self._in_flight.pop(event.request_id)
+        self.in_doubt = True
+        self._failures += 1
+        if not event.connection_lost:  # something in this batch may be what PostgreSQL refuses
+            self._batch = max(1, len(parcel.requests) // 2)
+        desk = self._desk
+        desk.note(Level.WARNING, "claim_failed", jobs=len(parcel.requests), reason=event.reason)
+        backoff_ns = desk.backoff_ns(self._failures, CONTENDED_BASE_MS, CONTENDED_CAP_MS)
+        self._not_before_ns = desk.now_ns + backoff_ns
+        alone = len(parcel.requests) == 1 and not event.connection_lost
+        for entry, request in zip(parcel.entries, parcel.requests, strict=True):
+            self._sessions.change_held(request.runner_id, -1)
+            if self._window.entries.get(request.job_id) is not entry:
+                continue
+            if alone:
+                self._window.retry_at(entry, desk.now_us + REFUSED_RETRY_US)
+            else:
+                self.offer(entry)
+
+
+def _job_id(entry: Entry) -> int:
+    return entry.job.job_id

@@ -1,0 +1,241 @@
+"""From a runner's report to a committed end.
+
+Reports are collected and committed in batches, as claims are. A report is acknowledged only when PostgreSQL has decided
+it; whatever fails meanwhile is repeated, which is harmless, as an end is matched on its claim. Any controller may end
+any execution: one that isn't held here is looked up first.
+"""
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Final
+
+from controller.core import ticks
+from controller.core.desk import Desk
+from controller.core.effects import AckReports, End, FetchExecutions, Level
+from controller.core.events import Ended, ExecutionsFetched, ReportsReceived, StoreFailed
+from controller.core.holding import Holding
+from controller.core.model import EndRequest, EndResult, Execution, Outcome, Report
+from controller.core.window import Window
+
+PENDING_MAX: Final = 50_000  # beyond, reports are dropped without acknowledgement: the runner sends them again
+BACKOFF_BASE_MS: Final = 50
+BACKOFF_CAP_MS: Final = 2_000
+
+
+class Pending:
+    """A report that isn't decided yet, and the runners that wait for its acknowledgement."""
+
+    __slots__ = ("execution", "report", "runners")
+
+    def __init__(self, report: Report, execution: Execution | None, runner_id: str | None) -> None:
+        self.report = report
+        self.execution = execution
+        self.runners: dict[str, None] = {} if runner_id is None else {runner_id: None}
+
+
+class Ending:
+    """Reports by execution id: to be looked up, to be ended, or under way."""
+
+    __slots__ = (
+        "_batch",
+        "_desk",
+        "_ending",
+        "_failures",
+        "_fetching",
+        "_holding",
+        "_not_before_ns",
+        "_pending",
+        "_ready",
+        "_unknown",
+        "_window",
+        "stale_revision",
+    )
+
+    def __init__(self, desk: Desk, window: Window, holding: Holding) -> None:
+        self._desk = desk
+        self._window = window
+        self._holding = holding
+        self._pending: dict[int, Pending] = {}
+        self._unknown: dict[int, Pending] = {}
+        self._ready: dict[int, Pending] = {}
+        self._fetching: dict[int, list[Pending]] = {}
+        self._ending: dict[int, list[Pending]] = {}
+        self._batch = desk.settings.end_batch
+        self._failures = 0
+        self._not_before_ns = 0
+        self.stale_revision = False  # a row is newer than what the window knows; the node reads and clears it
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    def next_deadline(self) -> int | None:
+        waiting = (self._ready or self._unknown) and self._desk.now_ns < self._not_before_ns
+        return self._not_before_ns if waiting else None
+
+    def received(self, event: ReportsReceived) -> None:
+        """Collect. What contradicts the execution it names is refused, and acknowledged so that it stops coming."""
+        refused: list[int] = []
+        self._desk.stats.reports += len(event.reports)
+        for report in event.reports:
+            known = self._pending.get(report.execution_id)
+            if known is not None:
+                known.runners[event.runner_id] = None
+                continue
+            if len(self._pending) >= PENDING_MAX:
+                self._desk.note(Level.ERROR, "reports_dropped", pending=PENDING_MAX)
+                break
+            execution = self._holding.executions.get(report.execution_id)
+            if execution is not None and not _belongs(report, execution, event.runner_id):
+                refused.append(report.execution_id)
+                continue
+            if execution is None or report.execution_id in self._holding.stale:
+                self._collect(self._unknown, Pending(report, None, event.runner_id))
+            else:
+                self._collect(self._ready, Pending(report, execution, event.runner_id))
+        self._refuse(event.runner_id, refused)
+
+    def declare(self, execution: Execution, outcome: Outcome, error_type: str, error_message: str) -> bool:
+        """End it on nobody's report. False: an end of it is under way already."""
+        execution_id = execution.execution_id
+        if execution_id in self._pending:
+            return False
+        at_us = max(self._desk.now_us, execution.claimed_at)
+        report = Report(
+            execution_id,
+            execution.job.job_id,
+            execution.claimed_at,
+            outcome,
+            execution.claimed_at,
+            at_us,
+            error_type,
+            error_message,
+            "",
+        )
+        self._collect(self._ready, Pending(report, execution, None))
+        return True
+
+    def _collect(self, into: dict[int, Pending], pending: Pending) -> None:
+        into[pending.report.execution_id] = self._pending[pending.report.execution_id] = pending
+
+    def turn(self) -> None:
+        """Look up and end what there is, within the limit of statements under way."""
+        desk = self._desk
+        if not (self._ready or self._unknown) or not desk.store_ok or desk.now_ns < self._not_before_ns:
+            return
+        if self._unknown and not self._fetching:
+            parcel = _take(self._unknown, desk.settings.end_batch)
+            request_id = desk.request(self)
+            self._fetching[request_id] = parcel
+            ids = tuple(sorted(pending.report.execution_id for pending in parcel))
+            desk.effects.append(FetchExecutions(request_id, ids))
+        while self._ready and len(self._ending) < desk.settings.ends_in_flight:
+            parcel = _take(self._ready, self._batch)
+            request_id = desk.request(self)
+            self._ending[request_id] = parcel
+            desk.effects.append(End(request_id, self._requests(parcel)))
+
+    def _requests(self, parcel: list[Pending]) -> list[EndRequest]:
+        now_us = self._desk.now_us
+        requests: list[EndRequest] = []
+        for pending in parcel:
+            execution = pending.execution
+            assert execution is not None, "ended without being known"
+            following, skipped = ticks.after_run(execution, pending.report, now_us)
+            tick, run_at = following or (None, None)
+            requests.append(EndRequest(pending.report, execution.job.revision, tick, run_at, skipped))
+        requests.sort(key=_job_and_execution)
+        return requests
+
+    def fetched(self, event: ExecutionsFetched) -> None:
+        """What is absent was decided before."""
+        parcel = self._fetching.pop(event.request_id)
+        self._failures = 0
+        found = {execution.execution_id: execution for execution in event.executions}
+        decided: list[Pending] = []
+        for pending in parcel:
+            execution = found.get(pending.report.execution_id)
+            if execution is None:
+                decided.append(pending)
+            elif not any(_belongs(pending.report, execution, runner_id) for runner_id in pending.runners):
+                self._desk.note(Level.WARNING, "report_refused", execution=execution.execution_id)
+                decided.append(pending)
+            else:
+                pending.execution = execution
+                self._ready[execution.execution_id] = pending
+        self._settle(decided)
+
+    def ended(self, event: Ended) -> None:
+        """Acknowledge, let go, and wait for the jobs' next ticks."""
+        parcel = self._ending.pop(event.request_id)
+        desk = self._desk
+        self._failures = 0
+        self._batch = desk.settings.end_batch
+        for result in event.results:
+            if result.ended:
+                desk.stats.ended += 1
+            else:
+                desk.stats.ends_wasted += 1
+            self._follow(result)
+        self._settle(parcel)
+
+    def _follow(self, result: EndResult) -> None:
+        entry = self._window.entries.get(result.job_id)
+        if entry is None:
+            return
+        if result.revision != entry.job.revision:
+            self.stale_revision = True
+        if result.ended or result.next_tick is not None:
+            self._window.follow_end(entry, result.next_tick, result.next_run_at)
+
+    def _settle(self, decided: Iterable[Pending]) -> None:
+        by_runner: dict[str, list[int]] = {}
+        for pending in decided:
+            execution_id = pending.report.execution_id
+            del self._pending[execution_id]
+            self._holding.release(execution_id)
+            for runner_id in pending.runners:
+                by_runner.setdefault(runner_id, []).append(execution_id)
+        for runner_id, execution_ids in by_runner.items():
+            self._desk.effects.append(AckReports(runner_id, tuple(execution_ids)))
+
+    def _refuse(self, runner_id: str, execution_ids: list[int]) -> None:
+        if execution_ids:
+            self._desk.note(Level.WARNING, "report_refused", runner=runner_id, reports=len(execution_ids))
+            self._desk.effects.append(AckReports(runner_id, tuple(execution_ids)))
+
+    def failed(self, event: StoreFailed) -> None:
+        """Whether it was committed is unknown; repeat it."""
+        desk = self._desk
+        self._failures += 1
+        self._not_before_ns = desk.now_ns + desk.backoff_ns(self._failures, BACKOFF_BASE_MS, BACKOFF_CAP_MS)
+        fetching = self._fetching.pop(event.request_id, None)
+        if fetching is not None:
+            self._unknown.update((pending.report.execution_id, pending) for pending in fetching)
+            return
+        parcel = self._ending.pop(event.request_id)
+        desk.note(Level.WARNING, "end_failed", executions=len(parcel), reason=event.reason)
+        if not event.connection_lost:  # something in this batch may be what PostgreSQL refuses
+            self._batch = max(1, len(parcel) // 2)
+        self._ready.update((pending.report.execution_id, pending) for pending in parcel)
+
+
+def _take(waiting: dict[int, Pending], count: int) -> list[Pending]:
+    taken = list(islice(waiting.values(), count))
+    if len(taken) == len(waiting):
+        waiting.clear()
+    else:
+        for pending in taken:
+            del waiting[pending.report.execution_id]
+    return taken
+
+
+def _belongs(report: Report, execution: Execution, runner_id: str) -> bool:
+    return (
+        report.claimed_at == execution.claimed_at
+        and report.job_id == execution.job.job_id
+        and runner_id == execution.runner_id
+    )
+
+
+def _job_and_execution(request: EndRequest) -> tuple[int, int]:
+    return request.report.job_id, request.report.execution_id

@@ -1,0 +1,77 @@
+"""The executions this controller answers for: claimed or adopted by it, and not ended yet."""
+
+from controller.core.desk import Desk
+from controller.core.effects import Dispatch
+from controller.core.model import Execution
+from controller.core.sessions import Sessions
+
+
+class Holding:
+    """By id and by runner. Which of them a runner really runs, only the runner knows: dispatching again is harmless."""
+
+    __slots__ = ("_by_runner", "_desk", "_sessions", "executions", "held_since_ns", "stale")
+
+    def __init__(self, desk: Desk, sessions: Sessions) -> None:
+        self._desk = desk
+        self._sessions = sessions
+        self.executions: dict[int, Execution] = {}
+        self.held_since_ns: dict[int, int] = {}  # in the order of holding, so the oldest stand first
+        self.stale: dict[int, None] = {}  # held with an outdated job: to be fetched again before it is ended
+        self._by_runner: dict[str, dict[int, Execution]] = {}
+
+    def adopt(self, execution: Execution) -> None:
+        """Answer for an execution that somebody else claimed."""
+        self._sessions.change_held(execution.runner_id, 1)
+        self.hold(execution, stale=False)
+
+    def hold(self, execution: Execution, stale: bool) -> None:
+        """Answer for this execution, whose place in the runner's load the claim has taken already."""
+        execution_id = execution.execution_id
+        self.executions[execution_id] = execution
+        self.held_since_ns[execution_id] = self._desk.now_ns
+        if stale:
+            self.stale[execution_id] = None
+        runner = self._by_runner.get(execution.runner_id)
+        if runner is None:
+            self._by_runner[execution.runner_id] = {execution_id: execution}
+        else:
+            runner[execution_id] = execution
+
+    def release(self, execution_id: int) -> Execution | None:
+        """It ended, or somebody else answers for it."""
+        execution = self.executions.pop(execution_id, None)
+        if execution is None:
+            return None
+        del self.held_since_ns[execution_id]
+        self.stale.pop(execution_id, None)
+        runner = self._by_runner[execution.runner_id]
+        del runner[execution_id]
+        if not runner:
+            del self._by_runner[execution.runner_id]
+        self._sessions.change_held(execution.runner_id, -1)
+        return execution
+
+    def touch(self, execution_id: int) -> None:
+        """It was seen to be unfinished: count from now how long it has been held."""
+        if self.held_since_ns.pop(execution_id, None) is not None:
+            self.held_since_ns[execution_id] = self._desk.now_ns
+
+    def of_runner(self, runner_id: str) -> list[Execution]:
+        return list(self._by_runner.get(runner_id, {}).values())
+
+    def dispatch(self, executions: list[Execution]) -> None:
+        """One effect for each connected runner among them; the others get theirs when they are back."""
+        connected = self._sessions.by_id
+        by_runner: dict[str, list[Execution]] = {}
+        for execution in executions:
+            runner_id = execution.runner_id
+            if runner_id in connected:
+                runs = by_runner.get(runner_id)
+                if runs is None:
+                    by_runner[runner_id] = [execution]
+                else:
+                    runs.append(execution)
+        desk = self._desk
+        for runner_id, runs in by_runner.items():
+            desk.stats.dispatched += len(runs)
+            desk.effects.append(Dispatch(runner_id, desk.now_us, runs))

@@ -1,0 +1,112 @@
+"""The controller's lease: its right to claim.
+
+Renewed in PostgreSQL once a second, by one statement that also renews the leases of the runners that asked for it. Its
+end is reckoned on the own monotonic clock from the *sending* of the renewal, less a margin, so that a controller always
+steps down before PostgreSQL would let another one adopt what it holds.
+"""
+
+from controller.core.desk import MS, Desk
+from controller.core.effects import AckBeat, Level, RenewLease
+from controller.core.events import LeaseRenewed, RunnerBeat, StoreFailed
+
+Peers = tuple[tuple[str, str], ...]
+BACKOFF_BASE_MS = 100
+
+
+class Lease:
+    """Renewals, one at a time, and the beats of runners that hang on them."""
+
+    __slots__ = (
+        "_asked",
+        "_desk",
+        "_failures",
+        "_renew_at_ns",
+        "_renewing",
+        "_told_lost",
+        "_waiting",
+        "held_since_ns",
+        "peers",
+        "valid_until_ns",
+    )
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self._renew_at_ns = desk.now_ns
+        self._renewing: int | None = None
+        self._failures = 0
+        self._told_lost = True
+        self._waiting: dict[str, int] = {}  # runner id -> sequence of its latest beat that asks for a renewal
+        self._asked: dict[str, int] = {}  # the same, of the renewal under way
+        self.held_since_ns: int | None = None  # since when it has been valid without a gap
+        self.valid_until_ns = desk.now_ns
+        self.peers: Peers = ()  # of every alive controller, for acknowledgements
+
+    @property
+    def valid(self) -> bool:
+        return self._desk.now_ns < self.valid_until_ns
+
+    def unbroken_ns(self) -> int:
+        """For how long it has been valid without a gap; 0 while it isn't."""
+        return self._desk.now_ns - self.held_since_ns if self.valid and self.held_since_ns is not None else 0
+
+    def next_deadline(self) -> int | None:
+        renewal = self._renew_at_ns if self._renewing is None else None
+        if self._told_lost:
+            return renewal
+        return self.valid_until_ns if renewal is None else min(renewal, self.valid_until_ns)
+
+    def turn(self) -> None:
+        """Renew if it is time; notice that it ran out."""
+        desk = self._desk
+        if not self._told_lost and not self.valid:
+            self._told_lost = True
+            self.held_since_ns = None
+            desk.note(Level.ERROR, "lease_lost", for_ms=(desk.now_ns - self.valid_until_ns) // MS)
+        if self._renewing is None and desk.now_ns >= self._renew_at_ns:
+            self._renewing = desk.request(self)
+            self._asked, self._waiting = self._waiting, {}
+            desk.effects.append(RenewLease(self._renewing, desk.draining, tuple(self._asked)))
+
+    def renew_soon(self) -> None:
+        """Something changed that the `controllers` table should say."""
+        self._renew_at_ns = min(self._renew_at_ns, self._desk.now_ns)
+
+    def renewed(self, event: LeaseRenewed, sent_ns: int) -> None:
+        desk = self._desk
+        self._renewing = None
+        self._failures = 0
+        was_valid = self.valid
+        self.valid_until_ns = sent_ns + (desk.settings.lease_ms - desk.settings.lease_margin_ms) * MS
+        if self.valid:
+            if not was_valid:
+                self.held_since_ns = desk.now_ns
+                desk.note(Level.INFO, "lease_held")
+            self._told_lost = False
+        self._renew_at_ns = max(desk.now_ns, sent_ns + desk.jittered_ns(desk.settings.lease_renew_ms))
+        renewed = dict.fromkeys(event.renewal.renewed_runners)
+        for runner_id, sequence in self._asked.items():
+            self._acknowledge(runner_id, sequence, runner_id in renewed)
+        self._asked = {}
+
+    def failed(self, event: StoreFailed) -> None:  # noqa: ARG002  how it failed makes no difference here
+        desk = self._desk
+        self._renewing = None
+        self._failures += 1
+        backoff_ns = desk.backoff_ns(self._failures, BACKOFF_BASE_MS, desk.settings.lease_renew_ms)
+        self._renew_at_ns = desk.now_ns + backoff_ns
+        for waiting in (self._asked, self._waiting):
+            for runner_id, sequence in waiting.items():
+                self._acknowledge(runner_id, sequence, renewed=False)
+        self._asked, self._waiting = {}, {}
+
+    def beat(self, event: RunnerBeat) -> None:
+        """Answer a runner's beat: at once, or after the renewal it asks for."""
+        if event.renew:
+            self._waiting[event.runner_id] = event.sequence
+        else:
+            self._acknowledge(event.runner_id, event.sequence, renewed=False)
+
+    def _acknowledge(self, runner_id: str, sequence: int, renewed: bool) -> None:
+        # While the lease is valid, this controller might declare a runner lost; so only without it may it say that
+        # the database is away, which is what lets runners go on unseen.
+        self._desk.effects.append(AckBeat(runner_id, sequence, renewed, self.valid, self.peers))

@@ -1,0 +1,316 @@
+"""One whole controller without I/O.
+
+    node = Node("c-1", "10.0.0.1:7000", ClusterSettings(), random.Random(7), now_ns)
+    effects = node.step(Woke(), now_ns)        # the initial ones
+    effects = node.step(event, now_ns)         # whatever happens, one at a time
+    deadline_ns = node.next_deadline()         # step(Woke(), now) is wanted then
+
+The driver performs the effects; the answers come back as events under the effect's request id, each exactly once.
+Times are nanoseconds of one monotonic clock, and never go back. The parts of a node: `lease` (may I claim?),
+`membership` (who else is there, which slots are mine?), `window` and `refetch` (what is due soon?), `claiming` and
+`parking` (start it), `sessions` and `holding` (where does it run?), `ending` (it ended), `sweeping` (what nobody ends).
+"""
+
+from dataclasses import replace
+from typing import Final, assert_never
+
+from controller.core import events
+from controller.core.chance import Chance
+from controller.core.claiming import Claiming
+from controller.core.desk import MS, Asker, Desk
+from controller.core.effects import Effect, Leave, Level
+from controller.core.ending import Ending
+from controller.core.events import Event
+from controller.core.holding import Holding
+from controller.core.lease import Lease
+from controller.core.membership import Membership
+from controller.core.parking import Parking
+from controller.core.pgclock import DatabaseClock
+from controller.core.refetch import BackupLooks, Refetching
+from controller.core.ring import Ring
+from controller.core.sessions import Sessions
+from controller.core.settings import ClusterSettings
+from controller.core.stats import Stats
+from controller.core.sweeping import Sweeping
+from controller.core.swim.member import Member
+from controller.core.window import Window
+
+FIRST_FETCH_DELAY_NS: Final = 1_000 * MS  # at most; sooner when the peers are known, or that there are none
+
+
+class Node:
+    """See the module. Everything but `step` only looks."""
+
+    def __init__(
+        self, controller_id: str, address: str, settings: ClusterSettings, chance: Chance, now_ns: int
+    ) -> None:
+        self._desk = Desk(controller_id, settings, chance, now_ns)
+        self._started = False
+        self._left = False
+        self._lease = Lease(self._desk)
+        self._sessions = Sessions()
+        self._window = Window(self._desk)
+        self._holding = Holding(self._desk, self._sessions)
+        self._parking = Parking(self._desk, self._window, self._lease)
+        self._claiming = Claiming(self._desk, self._window, self._lease, self._sessions, self._holding, self._parking)
+        self._ending = Ending(self._desk, self._window, self._holding)
+        self._refetching = Refetching(self._desk, self._window, self._lease)
+        self._looks = BackupLooks(self._desk, self._window)
+        self._sweeping = Sweeping(self._desk, self._window, self._lease, self._sessions, self._holding, self._ending)
+        self._membership = Membership(self._desk, address)
+
+    def step(self, event: Event, now_ns: int) -> list[Effect]:
+        """Take one event into account. The effects are to be performed in order."""
+        desk = self._desk
+        desk.now_ns = max(now_ns, desk.now_ns)
+        effects: list[Effect] = []
+        desk.effects = effects
+        if self._left:
+            return effects
+        self._handle(event)
+        self._turn()
+        return effects
+
+    def next_deadline(self) -> int | None:
+        """When to step(Woke()) at the latest, on the monotonic clock in ns; None: only events matter."""
+        if self._left:
+            return None
+        clock = self._desk.clock
+        on_database_clock = (self._window.next_us(), self._parking.next_us())
+        deadlines = [clock.reaches_at_ns(instant) for instant in on_database_clock if instant is not None]
+        for part in (
+            self._lease,
+            self._membership,
+            self._refetching,
+            self._looks,
+            self._claiming,
+            self._ending,
+            self._sweeping,
+        ):
+            deadline = part.next_deadline()
+            if deadline is not None:
+                deadlines.append(deadline)
+        return min(deadlines)
+
+    def members(self) -> list[Member]:
+        """Every controller this one has heard of: id, address, status, incarnation."""
+        return list(self._membership.swim.members())
+
+    @property
+    def ring(self) -> Ring:
+        return self._membership.ring
+
+    @property
+    def clock(self) -> DatabaseClock:
+        return self._desk.clock
+
+    @property
+    def draining(self) -> bool:
+        return self._desk.draining
+
+    @property
+    def lease_valid(self) -> bool:
+        """As of the latest step."""
+        return self._lease.valid
+
+    def database_now(self, now_ns: int) -> int:
+        """PostgreSQL's time in us, as estimated; 0 before its first answer."""
+        clock = self._desk.clock
+        return clock.now_us(now_ns) if clock.known else 0
+
+    def stats(self) -> Stats:
+        """A copy of the counters, with the gauges as of now."""
+        return replace(
+            self._desk.stats,
+            window_jobs=len(self._window.entries),
+            held=len(self._holding.executions),
+            ends_pending=len(self._ending),
+            parked=len(self._parking),
+            runners=len(self._sessions.by_id),
+        )
+
+    def _handle(self, event: Event) -> None:
+        match event:
+            case events.Woke():
+                pass
+            case events.PacketReceived(packet):
+                self._membership.receive(packet)
+            case events.PeersFound(peers):
+                self._peers_found(peers)
+            case events.JobsNotified():
+                self._refetching.wish()
+            case events.JobsCreated(jobs):
+                self._window.add_own(jobs)
+            case events.RunnerJoined() | events.RunnerLeft() | events.RunnerBeat() | events.ReportsReceived():
+                self._from_runner(event)
+            case events.DrainRequested():
+                self._drain()
+            case events.DrainExpired():
+                self._leave()
+            case events.StoreFailed():
+                self._store_failed(event)
+            case _:
+                self._from_store(event)
+
+    def _from_runner(
+        self, event: events.RunnerJoined | events.RunnerLeft | events.RunnerBeat | events.ReportsReceived
+    ) -> None:
+        match event:
+            case events.ReportsReceived():
+                self._ending.received(event)
+            case events.RunnerBeat(runner_id, _, _, draining, running):
+                self._sessions.beat(runner_id, draining, running)
+                self._lease.beat(event)
+            case events.RunnerJoined(runner):
+                held = self._holding.of_runner(runner.runner_id)
+                self._sessions.join(runner, len(held))
+                for execution in held:
+                    self._window.runner_here(execution.job.job_id)
+                self._holding.dispatch(held)
+                self._claiming.offer_all(self._parking.unpark(runner.deployments))
+            case events.RunnerLeft(runner_id):
+                self._sessions.leave(runner_id)
+                for execution in self._holding.of_runner(runner_id):
+                    self._window.runner_away(execution.job.job_id)
+            case _:
+                assert_never(event)
+
+    def _from_store(self, event: events.StoreAnswer) -> None:
+        desk = self._desk
+        asked = desk.answered(event.request_id, _database_now(event))
+        if asked is None:
+            return
+        self._store_answered()
+        self._take_answer(event, *asked)
+
+    def _take_answer(self, event: events.StoreAnswer, asker: Asker, sent_ns: int) -> None:
+        match event:
+            case events.Claimed():
+                self._claiming.claimed(event)
+            case events.Ended():
+                self._ending.ended(event)
+            case events.LeaseRenewed():
+                self._renewed(event, sent_ns)
+            case events.WindowFetched():
+                self._refetching.fetched(event, sent_ns)
+            case events.OverdueFetched():
+                self._claiming.offer_all(self._window.learn(job) for job in self._looks.fetched(event))
+            case events.Skipped():
+                self._parking.skipped(event)
+            case events.Adopted():
+                self._sweeping.adopted(event)
+            case events.ExecutionsFetched() if asker is self._ending:
+                self._ending.fetched(event)
+            case events.ExecutionsFetched():
+                self._sweeping.fetched(event)
+            case _:
+                assert_never(event)
+
+    def _renewed(self, event: events.LeaseRenewed, sent_ns: int) -> None:
+        first = not self._started
+        self._started = True
+        self._lease.renewed(event, sent_ns)
+        self._sweeping.renewed(event.renewal)
+        if self._parking.ready_since_us is None:
+            self._parking.ready_since_us = self._desk.now_us
+        if first:
+            self._membership.search()
+            self._refetching.wish(FIRST_FETCH_DELAY_NS)
+
+    def _store_failed(self, event: events.StoreFailed) -> None:
+        desk = self._desk
+        asker = desk.lost(event.request_id)
+        if asker is None:
+            return
+        desk.stats.store_failures += 1
+        if event.connection_lost and desk.store_ok:
+            desk.store_down_since_ns = desk.now_ns
+            desk.note(Level.ERROR, "store_down", reason=event.reason)
+            self._lease.renew_soon()
+        asker.failed(event)
+
+    def _store_answered(self) -> None:
+        desk = self._desk
+        since_ns = desk.store_down_since_ns
+        if since_ns is not None:
+            desk.store_down_since_ns = None
+            desk.note(Level.INFO, "store_up", away_ms=(desk.now_ns - since_ns) // MS)
+            self._refetching.wish()
+
+    def _peers_found(self, peers: tuple[tuple[str, str], ...]) -> None:
+        own_id = self._desk.controller_id
+        others = tuple(peer for peer in peers if peer[0] != own_id)
+        if others:
+            self._membership.greet(others)
+        elif self._started and not self._refetching.fetched_once:
+            self._refetching.wish()
+
+    def _drain(self) -> None:
+        desk = self._desk
+        if desk.draining:
+            return
+        desk.draining = True
+        desk.note(Level.INFO, "draining", held=len(self._holding.executions))
+        self._membership.absorb(self._membership.swim.drain(desk.now_ns))
+        self._lease.renew_soon()
+        self._sweeping.soon()
+
+    def _leave(self) -> None:
+        """The last packets; whatever is still held is for others to adopt."""
+        desk = self._desk
+        desk.note(Level.INFO, "leaving", held=len(self._holding.executions), ends_pending=len(self._ending))
+        self._membership.absorb(self._membership.swim.leave(desk.now_ns))
+        desk.effects.append(Leave())
+        self._left = True
+
+    def _turn(self) -> None:
+        """Let every part do what is due: first what decides about the others."""
+        desk = self._desk
+        self._lease.turn()
+        self._membership.turn()
+        if self._membership.ring_changed:
+            self._membership.ring_changed = False
+            self._window.set_duties(self._membership.duties())
+            if self._started:
+                self._refetching.wish()
+        if self._membership.gone:
+            self._sweeping.adopt_from(tuple(self._membership.gone))
+            self._membership.gone.clear()
+        if self._refetching.turn():
+            self._membership.search()
+        self._claiming.offer_all(self._window.pop_primary(desk.now_us))
+        self._looks.turn()
+        self._claiming.turn()
+        self._parking.turn()
+        self._ending.turn()
+        self._look_after()
+        self._sweeping.turn()
+        if desk.draining and not self._left and self._is_done():
+            self._leave()
+
+    def _look_after(self) -> None:
+        """Follow up what claims and ends have found out."""
+        if self._claiming.in_doubt:
+            self._claiming.in_doubt = False
+            self._sweeping.doubt()
+            self._refetching.wish()
+        if self._claiming.stale_revision or self._ending.stale_revision:
+            self._claiming.stale_revision = self._ending.stale_revision = False
+            self._refetching.wish()
+
+    def _is_done(self) -> bool:
+        return not self._holding.executions and not len(self._ending) and self._claiming.idle and self._sweeping.idle
+
+
+def _database_now(event: events.StoreAnswer) -> int | None:
+    match event:
+        case events.LeaseRenewed(_, renewal):
+            return renewal.database_now
+        case events.Claimed(_, database_now, _) | events.WindowFetched(_, database_now, _):
+            return database_now
+        case events.OverdueFetched(_, database_now, _):
+            return database_now
+        case events.Ended() | events.Skipped() | events.Adopted() | events.ExecutionsFetched():
+            return None
+        case _:
+            assert_never(event)

@@ -1,0 +1,113 @@
+"""Due jobs that no connected runner takes: they wait for `runner_grace`, then their ticks are skipped as `no_runner`.
+
+A rolling restart of runners loses nothing that way, and a deployment without runners leaves a trace of each tick. The
+grace counts from run_at, but never from before this controller was ready: after an outage runners need time to connect.
+"""
+
+from controller.core import ticks
+from controller.core.desk import Desk
+from controller.core.effects import Level, SkipTicks
+from controller.core.events import Skipped as TicksSkipped
+from controller.core.events import StoreFailed
+from controller.core.lease import Lease
+from controller.core.model import SkipReason, SkipRequest
+from controller.core.timers import Timers
+from controller.core.window import Duty, Entry, Stage, Window
+
+RETRY_US = 1_000_000
+
+
+class Parking:
+    """Parked entries by deployment, and the end of their grace."""
+
+    __slots__ = ("_desk", "_expired", "_grace", "_in_flight", "_lease", "_parked", "_window", "ready_since_us")
+
+    def __init__(self, desk: Desk, window: Window, lease: Lease) -> None:
+        self._desk = desk
+        self._window = window
+        self._lease = lease
+        self._parked: dict[str, dict[int, Entry]] = {}
+        self._grace = Timers()
+        self._expired: dict[int, None] = {}
+        self._in_flight: dict[int, list[Entry]] = {}
+        self.ready_since_us: int | None = None  # when this controller could first have claimed
+
+    def __len__(self) -> int:
+        return len(self._grace) + len(self._expired)
+
+    def park(self, entry: Entry) -> None:
+        settings = self._desk.settings
+        assert entry.run_at is not None, "parked without being due"
+        self._window.move_to(entry, Stage.PARKED)
+        self._parked.setdefault(entry.job.deployment, {})[entry.job.job_id] = entry
+        since_us = max(entry.run_at, self.ready_since_us or 0)
+        grace_us = settings.runner_grace_ms * 1_000
+        if self._window.duty(entry) is not Duty.PRIMARY:
+            grace_us += settings.backup_delay_ms * 1_000
+        self._grace.arm(entry.job.job_id, since_us + grace_us)
+
+    def unpark(self, deployments: tuple[str, ...]) -> list[Entry]:
+        """A runner of these deployments came: what waited for one."""
+        found: list[Entry] = []
+        for deployment in deployments:
+            for job_id, entry in self._parked.pop(deployment, {}).items():
+                self._grace.disarm(job_id)
+                self._expired.pop(job_id, None)
+                if self._is_parked(entry):
+                    found.append(entry)
+        return found
+
+    def next_us(self) -> int | None:
+        return self._grace.next_us()
+
+    def turn(self) -> None:
+        """Skip the ticks of those whose grace is over."""
+        desk = self._desk
+        for job_id in self._grace.pop_due(desk.now_us):
+            self._expired[job_id] = None
+        if not self._expired or self._in_flight or not desk.store_ok or not self._lease.valid or desk.draining:
+            return
+        entries: list[Entry] = []
+        for job_id in list(self._expired)[: desk.settings.claim_batch]:
+            del self._expired[job_id]
+            entry = self._window.entries.get(job_id)
+            if entry is not None and self._is_parked(entry):
+                self._parked.get(entry.job.deployment, {}).pop(job_id, None)
+                entries.append(entry)
+        if entries:
+            self._skip(sorted(entries, key=lambda entry: entry.job.job_id))
+
+    def _is_parked(self, entry: Entry) -> bool:
+        """Entries may have been forgotten or moved on meanwhile."""
+        return entry.stage is Stage.PARKED and self._window.entries.get(entry.job.job_id) is entry
+
+    def _skip(self, entries: list[Entry]) -> None:
+        desk = self._desk
+        requests: list[SkipRequest] = []
+        for entry in entries:
+            assert entry.tick is not None, "parked without being due"
+            skipped, following = ticks.passed(entry.job, entry.tick, desk.now_us, SkipReason.NO_RUNNER)
+            tick, run_at = following or (None, None)
+            self._window.move_to(entry, Stage.SKIPPING)
+            requests.append(SkipRequest(entry.job.job_id, entry.tick, entry.job.revision, skipped, tick, run_at))
+            desk.stats.ticks_skipped += skipped.ticks
+        desk.note(Level.WARNING, "no_runner", jobs=len(requests), first=entries[0].job.key)
+        request_id = desk.request(self)
+        self._in_flight[request_id] = entries
+        desk.effects.append(SkipTicks(request_id, requests))
+
+    def skipped(self, event: TicksSkipped) -> None:
+        """The rows as they are now; a job without a row is gone."""
+        rows = {job.job_id: job for job in event.jobs}
+        for entry in self._in_flight.pop(event.request_id):
+            job = rows.get(entry.job.job_id)
+            if job is None:
+                self._window.forget(entry.job.job_id)
+            else:
+                entry.job = job
+                self._window.reset(entry, job.executing, job.next_tick, job.next_run_at)
+
+    def failed(self, event: StoreFailed) -> None:
+        """Whether they were skipped is unknown; trying to claim them tells."""
+        for entry in self._in_flight.pop(event.request_id):
+            self._window.retry_at(entry, self._desk.now_us + RETRY_US)

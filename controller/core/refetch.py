@@ -1,0 +1,120 @@
+"""When to read the window again, and the backup's looks for what was left lying.
+
+A refetch is wished for every minute, after a NOTIFY, after a change of the ring, and after PostgreSQL was away. Wishes
+that come close together are one, and at most one refetch is under way.
+"""
+
+from typing import Final
+
+from controller.core.desk import MS, Desk
+from controller.core.effects import FetchOverdue, FetchWindow
+from controller.core.events import OverdueFetched, StoreFailed, WindowFetched
+from controller.core.lease import Lease
+from controller.core.model import Job
+from controller.core.window import IN_FLIGHT, Stage, Window
+
+COALESCE_NS: Final = 20 * MS
+RETRY_NS: Final = 500 * MS
+OVERDUE_GAP_NS: Final = 100 * MS
+
+
+class Refetching:
+    """The regular read of the window."""
+
+    __slots__ = ("_at_ns", "_desk", "_in_flight", "_lease", "_window", "fetched_once")
+
+    def __init__(self, desk: Desk, window: Window, lease: Lease) -> None:
+        self._desk = desk
+        self._window = window
+        self._lease = lease
+        self._at_ns: int | None = None
+        self._in_flight: tuple[int, tuple[int, ...]] | None = None
+        self.fetched_once = False
+
+    def wish(self, delay_ns: int = COALESCE_NS) -> None:
+        """Read it no later than in `delay_ns`."""
+        at_ns = self._desk.now_ns + delay_ns
+        self._at_ns = at_ns if self._at_ns is None else min(self._at_ns, at_ns)
+
+    def next_deadline(self) -> int | None:
+        return self._at_ns if self._in_flight is None and self._desk.store_ok and self._lease.valid else None
+
+    def turn(self) -> bool:
+        """True if a refetch went out."""
+        desk = self._desk
+        due = self._at_ns is not None and desk.now_ns >= self._at_ns
+        if not due or self._in_flight is not None or not desk.store_ok or not self._lease.valid:
+            return False
+        self._at_ns = desk.now_ns + desk.jittered_ns(desk.settings.refetch_interval_ms)
+        slots = self._window.slots()
+        if not slots or desk.draining:
+            return False
+        request_id = desk.request(self)
+        self._in_flight = (request_id, slots)
+        desk.stats.refetches += 1
+        desk.effects.append(FetchWindow(request_id, slots, desk.settings.window_ms))
+        return True
+
+    def fetched(self, event: WindowFetched, sent_ns: int) -> None:
+        assert self._in_flight is not None, "a window without asking"
+        slots = self._in_flight[1]
+        self._in_flight = None
+        self.fetched_once = True
+        self._window.merge(slots, event.jobs, sent_ns)
+
+    def failed(self, event: StoreFailed) -> None:  # noqa: ARG002  how it failed makes no difference here
+        self._in_flight = None
+        self.wish(RETRY_NS)
+
+
+class BackupLooks:
+    """FetchOverdue over the slots whose backup was called: one at a time, some time apart."""
+
+    __slots__ = ("_desk", "_in_flight", "_not_before_ns", "_slots", "_window")
+
+    def __init__(self, desk: Desk, window: Window) -> None:
+        self._desk = desk
+        self._window = window
+        self._slots: dict[int, None] = {}
+        self._in_flight: tuple[int, tuple[int, ...]] | None = None
+        self._not_before_ns = 0
+
+    def next_deadline(self) -> int | None:
+        return self._not_before_ns if self._slots and self._in_flight is None and self._desk.store_ok else None
+
+    def turn(self) -> None:
+        desk = self._desk
+        self._slots.update(self._window.pop_backup(desk.now_us))
+        if desk.draining:
+            self._slots.clear()
+        if not self._slots or self._in_flight is not None or not desk.store_ok:
+            return
+        if desk.now_ns < self._not_before_ns:
+            return
+        self._not_before_ns = desk.now_ns + OVERDUE_GAP_NS
+        slots = tuple(sorted(self._slots))
+        self._slots.clear()
+        request_id = desk.request(self)
+        self._in_flight = (request_id, slots)
+        desk.stats.overdue_queries += 1
+        # A tenth less than when it was called, so that an error of the clock doesn't make it miss what it came for.
+        delay_ms = desk.settings.backup_delay_ms * 9 // 10
+        desk.effects.append(FetchOverdue(request_id, slots, delay_ms))
+
+    def fetched(self, event: OverdueFetched) -> list[Job]:
+        """Jobs to be claimed in the primary's stead."""
+        self._in_flight = None
+        return [job for job in event.jobs if self._wanted(job)]
+
+    def _wanted(self, job: Job) -> bool:
+        entry = self._window.entries.get(job.job_id)
+        if entry is None or entry.stage is Stage.WAITING or entry.stage is Stage.RUNNING:
+            return True
+        waits_already = entry.stage in IN_FLIGHT or entry.tick == job.next_tick
+        return not waits_already
+
+    def failed(self, event: StoreFailed) -> None:  # noqa: ARG002  how it failed makes no difference here
+        assert self._in_flight is not None, "a failure without asking"
+        self._slots.update(dict.fromkeys(self._in_flight[1]))
+        self._in_flight = None
+        self._not_before_ns = self._desk.now_ns + RETRY_NS

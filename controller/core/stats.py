@@ -1,0 +1,33 @@
+"""What a node counts. The shell shows them as metrics; nothing in the core depends on them."""
+
+from dataclasses import dataclass
+
+
+@dataclass(slots=True)
+class Stats:
+    """Counters since the start, and a few gauges that Node.stats() fills in."""
+
+    statements: int = 0
+    store_failures: int = 0
+    claims_attempted: int = 0
+    claims_won: int = 0
+    claims_wasted: int = 0
+    claims_early: int = 0
+    backup_claims: int = 0
+    overdue_queries: int = 0
+    dispatched: int = 0
+    reports: int = 0
+    ended: int = 0
+    ends_wasted: int = 0
+    ticks_skipped: int = 0
+    adopted: int = 0
+    lost: int = 0
+    hard_timeouts: int = 0
+    ring_changes: int = 0
+    refetches: int = 0
+    # gauges
+    window_jobs: int = 0
+    held: int = 0
+    ends_pending: int = 0
+    parked: int = 0
+    runners: int = 0

@@ -1,0 +1,205 @@
+"""What nobody else brings to an end: executions of dead controllers, of lost runners, and past their hard deadline.
+
+Nothing here polls: the lease's renewal says each second whether there is anything to sweep. A member that SWIM declares
+dead (or that left) is adopted from at once, by one controller only, its successor in the order of ids; should that one
+fail, the renewals of all others name the dead one as soon as its lease is over.
+"""
+
+from typing import Final
+
+from controller.core.desk import MS, Desk
+from controller.core.effects import Adopt, CancelRuns, FetchExecutions, FetchLost, FetchOverdueExecutions, Level
+from controller.core.ending import Ending
+from controller.core.events import Adopted, ExecutionsFetched, StoreFailed
+from controller.core.holding import Holding
+from controller.core.lease import Lease
+from controller.core.model import Execution, LeaseRenewal, Outcome
+from controller.core.sessions import Sessions
+from controller.core.window import Window
+
+# A statement whose connection broke may still be running, and commit later: look for what it claimed more than once.
+DOUBT_ECHOES_MS: Final = (0, 2_000, 10_000, 30_000)
+RECONCILE_BATCH: Final = 5_000
+DRAINING_RECONCILE_MS: Final = 2_000
+
+
+class Sweeping:
+    """Requests of each kind, at most one under way."""
+
+    __slots__ = (
+        "_adopt",
+        "_adopting",
+        "_desk",
+        "_echoes_ns",
+        "_ending",
+        "_holding",
+        "_lease",
+        "_losing",
+        "_overdue",
+        "_reconcile_at_ns",
+        "_reconciling",
+        "_sessions",
+        "_window",
+    )
+
+    def __init__(
+        self, desk: Desk, window: Window, lease: Lease, sessions: Sessions, holding: Holding, ending: Ending
+    ) -> None:
+        self._desk = desk
+        self._window = window
+        self._lease = lease
+        self._sessions = sessions
+        self._holding = holding
+        self._ending = ending
+        self._adopt: dict[str, None] = {}
+        self._echoes_ns: list[int] = []
+        self._adopting: tuple[int, tuple[str, ...]] | None = None
+        self._losing: int | None = None
+        self._overdue: int | None = None
+        self._reconciling: tuple[int, tuple[int, ...], int] | None = None
+        self._reconcile_at_ns = desk.now_ns + desk.jittered_ns(desk.settings.refetch_interval_ms)
+
+    @property
+    def idle(self) -> bool:
+        """No adoption under way or wished for."""
+        return self._adopting is None and not self._adopt and not self._echoes_ns
+
+    def adopt_from(self, controller_ids: tuple[str, ...]) -> None:
+        """A draining controller leaves that to others, who learn of it from their renewals."""
+        if self._desk.draining:
+            return
+        self._adopt.update(dict.fromkeys(controller_ids))
+
+    def doubt(self) -> None:
+        """A claim of this controller failed, and may have been committed: adopt from itself, more than once."""
+        now_ns = self._desk.now_ns
+        self._echoes_ns = [now_ns + echo_ms * MS for echo_ms in DOUBT_ECHOES_MS]
+
+    def next_deadline(self) -> int | None:
+        candidates = [self._reconcile_at_ns, *self._echoes_ns[:1]] if self._desk.store_ok else []
+        return min(candidates, default=None)
+
+    def renewed(self, renewal: LeaseRenewal) -> None:
+        """Sweep what a renewal names."""
+        desk = self._desk
+        self.adopt_from(renewal.dead_controllers)
+        unbroken_ms = self._lease.unbroken_ns() // MS
+        # Runners that lived through an outage need as long as they are given to be seen again.
+        if renewal.lost_runners and self._losing is None and unbroken_ms >= desk.settings.runner_lost_after_ms:
+            self._losing = desk.request(self)
+            desk.effects.append(FetchLost(self._losing, desk.settings.runner_lost_after_ms))
+        if renewal.overdue_executions and self._overdue is None:
+            self._overdue = desk.request(self)
+            desk.effects.append(FetchOverdueExecutions(self._overdue))
+
+    def turn(self) -> None:
+        desk = self._desk
+        if not desk.store_ok:
+            return
+        while self._echoes_ns and self._echoes_ns[0] <= desk.now_ns:
+            del self._echoes_ns[0]
+            self._adopt[desk.controller_id] = None
+        if self._adopt and self._adopting is None and self._lease.valid:
+            controller_ids = tuple(sorted(self._adopt))
+            self._adopt.clear()
+            self._adopting = (desk.request(self), controller_ids)
+            desk.effects.append(Adopt(self._adopting[0], controller_ids))
+        if desk.now_ns >= self._reconcile_at_ns:
+            self._reconcile()
+
+    def adopted(self, event: Adopted) -> None:
+        """Answer for them, and dispatch them again: their runner knows whether it has them."""
+        assert self._adopting is not None, "adopted without asking"
+        controller_ids = self._adopting[1]
+        self._adopting = None
+        new = [found for found in event.executions if found.execution_id not in self._holding.executions]
+        for execution in new:
+            self._holding.adopt(execution)
+            if execution.runner_id in self._sessions.by_id:
+                self._window.runner_here(execution.job.job_id)
+        self._desk.stats.adopted += len(new)
+        if new:
+            self._desk.note(Level.INFO, "adopted", executions=len(new), controllers=", ".join(controller_ids))
+        self._holding.dispatch(new)
+
+    def fetched(self, event: ExecutionsFetched) -> None:
+        if event.request_id == self._losing:
+            self._losing = None
+            self._end_lost(event.executions)
+        elif event.request_id == self._overdue:
+            self._overdue = None
+            self._end_overdue(event.executions)
+        else:
+            self._reconciled(event)
+
+    def _end_lost(self, executions: list[Execution]) -> None:
+        after_ms = self._desk.settings.runner_lost_after_ms
+        ended = 0
+        for execution in executions:
+            message = f"runner {execution.runner_id} has not been seen for more than {after_ms / 1000:g} s"
+            ended += self._ending.declare(execution, Outcome.LOST, "RunnerLost", message)
+        self._desk.stats.lost += ended
+        if ended:
+            runners = ", ".join(dict.fromkeys(execution.runner_id for execution in executions[:10]))
+            self._desk.note(Level.WARNING, "executions_lost", executions=ended, runners=runners)
+
+    def _end_overdue(self, executions: list[Execution]) -> None:
+        cancelled: dict[str, list[int]] = {}
+        grace_ms = self._desk.settings.hard_timeout_grace_ms
+        for execution in executions:
+            limit = f"its timeout of {execution.job.timeout_ms / 1000:g} s and {grace_ms / 1000:g} s of grace"
+            if not self._ending.declare(execution, Outcome.TIMED_OUT, "HardTimeout", f"nobody ended it within {limit}"):
+                continue
+            self._desk.stats.hard_timeouts += 1
+            self._desk.note(Level.WARNING, "hard_timeout", job=execution.job.key, execution=execution.execution_id)
+            if execution.runner_id in self._sessions.by_id:
+                cancelled.setdefault(execution.runner_id, []).append(execution.execution_id)
+        for runner_id, execution_ids in cancelled.items():
+            self._desk.effects.append(CancelRuns(runner_id, tuple(execution_ids), "hard timeout"))
+
+    def _reconcile(self) -> None:
+        """Ask about what has been held for long: its runner may have reported its end to another controller."""
+        desk = self._desk
+        interval_ms = DRAINING_RECONCILE_MS if desk.draining else desk.settings.refetch_interval_ms
+        self._reconcile_at_ns = desk.now_ns + desk.jittered_ns(interval_ms)
+        if self._reconciling is not None:
+            return
+        before_ns = desk.now_ns - interval_ms * MS
+        old: list[int] = []
+        for execution_id, since_ns in self._holding.held_since_ns.items():
+            if since_ns > before_ns or len(old) >= RECONCILE_BATCH:
+                break
+            old.append(execution_id)
+        if old:
+            request_id = desk.request(self)
+            self._reconciling = (request_id, tuple(sorted(old)), desk.now_ns)
+            desk.effects.append(FetchExecutions(request_id, self._reconciling[1]))
+
+    def _reconciled(self, event: ExecutionsFetched) -> None:
+        assert self._reconciling is not None, "executions fetched without asking"
+        asked = self._reconciling[1]
+        self._reconciling = None
+        unfinished = {execution.execution_id for execution in event.executions}
+        for execution_id in asked:
+            if execution_id in unfinished:
+                self._holding.touch(execution_id)
+                continue
+            execution = self._holding.release(execution_id)
+            if execution is not None:
+                self._window.runner_away(execution.job.job_id)
+
+    def soon(self) -> None:
+        """Draining: look after what is held more often."""
+        self._reconcile_at_ns = min(self._reconcile_at_ns, self._desk.now_ns + DRAINING_RECONCILE_MS * MS)
+
+    def failed(self, event: StoreFailed) -> None:
+        """Renewals name what there is to sweep again; only adoptions are remembered here."""
+        if self._adopting is not None and event.request_id == self._adopting[0]:
+            self.adopt_from(self._adopting[1])
+            self._adopting = None
+        elif event.request_id == self._losing:
+            self._losing = None
+        elif event.request_id == self._overdue:
+            self._overdue = None
+        else:
+            self._reconciling = None

@@ -1,0 +1,72 @@
+"""Which ids come due when, in PostgreSQL's time.
+
+Ticks stand on whole seconds, so that many jobs share an instant: a heap of distinct instants, each with its ids, costs
+a herd of ten thousand one heap operation instead of ten thousand. Disarming is lazy: what counts is `_armed`.
+"""
+
+from heapq import heappop, heappush
+
+
+class Timers:
+    """Each id is armed for at most one instant (us)."""
+
+    __slots__ = ("_armed", "_buckets", "_instants")
+
+    def __init__(self) -> None:
+        self._armed: dict[int, int] = {}
+        self._buckets: dict[int, list[int]] = {}
+        self._instants: list[int] = []
+
+    def __len__(self) -> int:
+        return len(self._armed)
+
+    def __contains__(self, member: int) -> bool:
+        return member in self._armed
+
+    def arm(self, member: int, due_us: int) -> None:
+        """Arm `member` for `due_us`, instead of whatever it was armed for."""
+        if self._armed.get(member) == due_us:
+            return
+        self._armed[member] = due_us
+        bucket = self._buckets.get(due_us)
+        if bucket is None:
+            self._buckets[due_us] = [member]
+            heappush(self._instants, due_us)
+        else:
+            bucket.append(member)
+
+    def disarm(self, member: int) -> None:
+        self._armed.pop(member, None)
+
+    def due_at(self, member: int) -> int | None:
+        return self._armed.get(member)
+
+    def next_us(self) -> int | None:
+        """The earliest instant for which anything is still armed."""
+        armed = self._armed
+        while self._instants:
+            instant = self._instants[0]
+            bucket = self._buckets[instant]
+            while bucket and armed.get(bucket[-1]) != instant:
+                bucket.pop()
+            if bucket:
+                return instant
+            del self._buckets[heappop(self._instants)]
+        return None
+
+    def pop_due(self, now_us: int) -> list[int]:
+        """Disarm and return what is due at `now_us`, earliest first."""
+        due: list[int] = []
+        armed = self._armed
+        while self._instants and self._instants[0] <= now_us:
+            instant = heappop(self._instants)
+            for member in self._buckets.pop(instant):
+                if armed.get(member) == instant:
+                    del armed[member]
+                    due.append(member)
+        return due
+
+    def clear(self) -> None:
+        self._armed.clear()
+        self._buckets.clear()
+        self._instants.clear()

@@ -1,0 +1,245 @@
+"""The jobs of my slots that are due soon, and when they call for me: a timer for each, and nothing more.
+
+The primary of a slot is called at run_at; the backup a little later, to see whether anything was left lying. Of a job
+that somebody else runs, only its row's tick is known; when it will be due next is foreseen from its schedule.
+"""
+
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+from typing import Final
+
+from controller.core import ticks
+from controller.core.desk import MS, Desk
+from controller.core.model import Job
+from controller.core.timers import Timers
+from schema.keys import SLOTS
+
+
+class Duty(IntEnum):
+    """What a controller owes a slot."""
+
+    NONE = 0
+    PRIMARY = 1
+    BACKUP = 2
+
+
+class Stage(IntEnum):
+    """Where an entry is."""
+
+    WAITING = 0  # its timer is armed, if it has anything to wait for
+    READY = 1  # due; goes into the next claim
+    CLAIMING = 2  # in a claim under way
+    RUNNING = 3  # this controller holds its execution, on a connected runner
+    PARKED = 4  # due, but no runner takes it
+    SKIPPING = 5  # in a SkipTicks under way
+
+
+IN_FLIGHT: Final = (Stage.CLAIMING, Stage.SKIPPING)
+
+
+class Entry:
+    """One job. `tick` and `run_at` are of the tick to claim next."""
+
+    __slots__ = ("changed_ns", "job", "own_until_ns", "retries", "run_at", "stage", "tick")
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.tick = job.next_tick
+        self.run_at = job.next_run_at
+        self.stage = Stage.WAITING
+        self.changed_ns = -1  # when an answer about this very job last came
+        self.own_until_ns = -1  # created here: primary until then, whatever the ring says
+        self.retries = 0
+
+
+class Window:
+    """Entries by job id, and their timers."""
+
+    __slots__ = ("_backup", "_desk", "_primary", "duties", "entries")
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+        self.entries: dict[int, Entry] = {}
+        self.duties: Sequence[Duty] = [Duty.NONE] * SLOTS
+        self._primary = Timers()
+        self._backup = Timers()
+
+    def duty(self, entry: Entry) -> Duty:
+        if entry.own_until_ns > self._desk.now_ns:
+            return Duty.PRIMARY
+        return self.duties[entry.job.slot]
+
+    def slots(self) -> tuple[int, ...]:
+        """Mine, as primary or backup, ascending."""
+        return tuple(slot for slot, duty in enumerate(self.duties) if duty)
+
+    def set_duties(self, duties: Sequence[Duty]) -> None:
+        """The ring changed. Entries of slots that are lost go, unless something of theirs is under way."""
+        before, self.duties = self.duties, duties
+        for entry in list(self.entries.values()):
+            slot = entry.job.slot
+            if before[slot] == duties[slot]:
+                continue
+            if self.duty(entry) is Duty.NONE and entry.stage not in IN_FLIGHT:
+                self.forget(entry.job.job_id)
+            elif entry.stage is Stage.WAITING:
+                self._arm(entry)
+
+    def next_us(self) -> int | None:
+        """When, in PostgreSQL's time, the next entry calls."""
+        primary, backup = self._primary.next_us(), self._backup.next_us()
+        if primary is None or backup is None:
+            return primary if backup is None else backup
+        return min(primary, backup)
+
+    def pop_primary(self, now_us: int) -> list[Entry]:
+        """Entries to be claimed now."""
+        return [self.entries[job_id] for job_id in self._primary.pop_due(now_us)]
+
+    def pop_backup(self, now_us: int) -> dict[int, None]:
+        """Slots to be looked over now. Their entries are armed for the next tick that the schedule foresees."""
+        slots: dict[int, None] = {}
+        for job_id in self._backup.pop_due(now_us):
+            entry = self.entries[job_id]
+            slots[entry.job.slot] = None
+            self._foresee(entry, entry.tick)
+            self._arm(entry)
+        return slots
+
+    def merge(self, slots: Iterable[int], jobs: list[Job], sent_ns: int) -> None:
+        """What a refetch sent at `sent_ns` says of `slots` replaces what is known, where that isn't newer."""
+        rows = {job.job_id: job for job in jobs}
+        asked = bytearray(SLOTS)
+        for slot in slots:
+            asked[slot] = 1
+        for entry in list(self.entries.values()):
+            job = entry.job
+            if job.job_id in rows or entry.stage in IN_FLIGHT or entry.changed_ns >= sent_ns:
+                continue
+            if asked[job.slot] or self.duty(entry) is Duty.NONE:
+                self.forget(job.job_id)
+        for job in jobs:
+            self._merge_row(job, sent_ns)
+
+    def _merge_row(self, job: Job, sent_ns: int) -> None:
+        entry = self.entries.get(job.job_id)
+        if entry is None:
+            if self.duties[job.slot]:
+                entry = self.entries[job.job_id] = Entry(job)
+                self._follow(entry, job)
+            return
+        newer_here = entry.changed_ns >= sent_ns and job.revision <= entry.job.revision
+        if newer_here or job.revision < entry.job.revision:
+            return
+        entry.job = job
+        unchanged = entry.tick == job.next_tick and not job.executing
+        if entry.stage in IN_FLIGHT or (entry.stage is Stage.RUNNING and job.executing):
+            return
+        if entry.stage in (Stage.READY, Stage.PARKED) and unchanged:
+            return
+        self._follow(entry, job)
+
+    def add_own(self, jobs: list[Job]) -> None:
+        """Jobs this controller has just created: nobody else may have heard of them yet."""
+        until_ns = self._desk.now_ns + self._desk.settings.refetch_interval_ms * MS
+        for job in jobs:
+            known = self.entries.get(job.job_id)
+            if known is not None and known.stage in IN_FLIGHT:
+                known.job = job
+                continue
+            entry = known or Entry(job)
+            self.entries[job.job_id] = entry
+            entry.job = job
+            entry.own_until_ns = until_ns
+            entry.changed_ns = self._desk.now_ns
+            self._follow(entry, job)
+
+    def learn(self, job: Job) -> Entry:
+        """An answer says that this job of one of my slots is so. Adds it if need be."""
+        entry = self.entries.get(job.job_id)
+        if entry is None:
+            entry = self.entries[job.job_id] = Entry(job)
+        entry.job = job
+        entry.changed_ns = self._desk.now_ns
+        self._follow(entry, job)
+        return entry
+
+    def reset(self, entry: Entry, executing: bool, tick: int | None, run_at: int | None) -> None:
+        """An answer says what the entry's row is like; wait for what that calls for."""
+        entry.changed_ns = self._desk.now_ns
+        entry.stage = Stage.WAITING
+        if self.duty(entry) is Duty.NONE or tick is None:
+            self.forget(entry.job.job_id)
+            return
+        entry.tick, entry.run_at = tick, run_at
+        if executing:
+            self._foresee(entry, tick)
+        self._arm(entry)
+
+    def follow_end(self, entry: Entry, tick: int | None, run_at: int | None) -> None:
+        """An execution of the job was ended here, or had been elsewhere; None: the row says nothing of a next tick."""
+        if entry.stage in IN_FLIGHT:
+            return  # the answer under way tells more
+        if tick is None:
+            entry.changed_ns = self._desk.now_ns
+            entry.stage = Stage.WAITING
+            self._foresee(entry, entry.tick)
+            self._arm(entry)
+        else:
+            self.reset(entry, executing=False, tick=tick, run_at=run_at)
+
+    def runner_away(self, job_id: int) -> None:
+        """The runner of an execution held here left: another controller may end it, so look at the next tick again."""
+        entry = self.entries.get(job_id)
+        if entry is not None and entry.stage is Stage.RUNNING:
+            self.reset(entry, executing=True, tick=entry.tick, run_at=entry.run_at)
+
+    def runner_here(self, job_id: int) -> None:
+        """An execution of the job is held here, on a connected runner: its end will tell the next tick."""
+        entry = self.entries.get(job_id)
+        if entry is not None and entry.stage is Stage.WAITING:
+            self.move_to(entry, Stage.RUNNING)
+
+    def retry_at(self, entry: Entry, at_us: int) -> None:
+        """Try the same tick again."""
+        entry.changed_ns = self._desk.now_ns
+        entry.stage = Stage.WAITING
+        self._primary.arm(entry.job.job_id, at_us)
+
+    def move_to(self, entry: Entry, stage: Stage) -> None:
+        """The entry has no timer in `stage`."""
+        entry.stage = stage
+        self._primary.disarm(entry.job.job_id)
+        self._backup.disarm(entry.job.job_id)
+
+    def forget(self, job_id: int) -> None:
+        if self.entries.pop(job_id, None) is not None:
+            self._primary.disarm(job_id)
+            self._backup.disarm(job_id)
+
+    def _follow(self, entry: Entry, job: Job) -> None:
+        entry.stage = Stage.WAITING
+        entry.retries = 0
+        entry.tick, entry.run_at = job.next_tick, job.next_run_at
+        if job.executing:
+            self._foresee(entry, job.next_tick)
+        self._arm(entry)
+
+    def _foresee(self, entry: Entry, tick: int | None) -> None:
+        """Somebody else has (or should have) this tick: look for the first one after it, and after now."""
+        now_us = self._desk.now_us
+        following = ticks.following(entry.job, now_us if tick is None else max(tick, now_us))
+        entry.tick, entry.run_at = following or (None, None)
+
+    def _arm(self, entry: Entry) -> None:
+        job_id = entry.job.job_id
+        duty = self.duty(entry)
+        if entry.run_at is None or duty is Duty.NONE:
+            self._primary.disarm(job_id)
+            self._backup.disarm(job_id)
+        elif duty is Duty.PRIMARY:
+            self._backup.disarm(job_id)
+            self._primary.arm(job_id, entry.run_at)
+        else:
+            self._primary.disarm(job_id)
+            self._backup.arm(job_id, entry.run_at + self._desk.settings.backup_delay_ms * 1_000)
