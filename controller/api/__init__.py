@@ -1,0 +1,1 @@
+"""What people and tools ask of a controller: gRPC `cronring.v1`, and a little HTTP."""

@@ -1,0 +1,1 @@
+"""SWIM's packets over gRPC."""

@@ -1,0 +1,1 @@
+"""The loop around a node, and what it performs: time, chance, logs, metrics, start and stop."""

@@ -1,0 +1,70 @@
+"""A little HTTP for orchestrators and Prometheus. Everything else is gRPC's."""
+
+from collections.abc import Callable
+from typing import Final
+
+from aiohttp import web
+
+INDEX: Final = {
+    "/": "this index",
+    "/healthz": "200 while the process is alive",
+    "/readyz": "200 while the lease is valid and PostgreSQL answers, else 503 with the reason",
+    "/metrics": "Prometheus metrics",
+}
+
+
+class HttpServer:
+    """`not_ready()` gives the reason, or None when ready; `metrics()` gives Prometheus' text."""
+
+    def __init__(self, not_ready: Callable[[], str | None], metrics: Callable[[], bytes]) -> None:
+        self._not_ready = not_ready
+        self._metrics = metrics
+        application = web.Application(middlewares=[_unknown_paths])
+        application.router.add_get("/", self._index)
+        application.router.add_get("/healthz", self._alive)
+        application.router.add_get("/readyz", self._ready)
+        application.router.add_get("/metrics", self._show_metrics)
+        self._runner = web.AppRunner(application, access_log=None, handle_signals=False)
+
+    async def start(self, host: str, port: int) -> int:
+        """The port, which is another than asked for only if that was 0. Raises OSError when it is in use."""
+        await self._runner.setup()
+        await web.TCPSite(self._runner, host, port, shutdown_timeout=0.5).start()
+        bound: int = self._runner.addresses[0][1]
+        return bound
+
+    async def stop(self) -> None:
+        await self._runner.cleanup()
+
+    async def _index(self, _: web.Request) -> web.Response:
+        return web.json_response({"service": "cronring controller", "paths": INDEX})
+
+    async def _alive(self, _: web.Request) -> web.Response:
+        return web.json_response({"status": "alive"})
+
+    async def _ready(self, _: web.Request) -> web.Response:
+        reason = self._not_ready()
+        if reason is None:
+            return web.json_response({"status": "ready"})
+        return web.json_response({"status": "not ready", "reason": reason}, status=503)
+
+    async def _show_metrics(self, _: web.Request) -> web.Response:
+        return web.Response(body=self._metrics(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"})
+
+
+@web.middleware
+async def _unknown_paths(request: web.Request, handler: Callable[[web.Request], object]) -> web.StreamResponse:
+    try:
+        response = await handler(request)  # type: ignore[misc]  # aiohttp's own Handler type is not exported whole
+    except web.HTTPException as error:
+        if error.status < 400:
+            raise
+        body = {"error": error.reason.lower(), "path": request.path, "index": "/"}
+        return web.json_response(body, status=error.status, headers=_allow(error))
+    assert isinstance(response, web.StreamResponse)
+    return response
+
+
+def _allow(error: web.HTTPException) -> dict[str, str]:
+    """405 has to say what is allowed."""
+    return {"Allow": error.headers["Allow"]} if "Allow" in error.headers else {}

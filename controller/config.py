@@ -1,0 +1,127 @@
+"""What one controller process is told: its own addresses and database, and the settings that all of them share.
+
+Both are frozen and checked when made, so that a wrong value stops a controller at its start, by name and bound.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from controller.core.settings import ClusterSettings
+
+ENVIRONMENT_PREFIX: Final = "CRONRING_"
+PORT_MAX: Final = 65_535
+DRAIN_TIMEOUT_S_MAX: Final = 86_400.0
+NAME_LENGTH_MAX: Final = 63
+# Nobody can connect to these: a controller that listens there has to be told what it is called.
+WILDCARD_HOSTS: Final = frozenset({"", "0.0.0.0", "::", "*"})  # noqa: S104 (compared with, not bound)
+
+
+class LogLevel(StrEnum):
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class LogFormat(StrEnum):
+    """AUTO: for people on a terminal, JSON lines everywhere else."""
+
+    AUTO = "auto"
+    CONSOLE = "console"
+    JSON = "json"
+
+
+class ConfigError(ValueError):
+    """A setting is wrong. The message names it, its value, and what would be right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """HOST:PORT. An IPv6 host stands in brackets in the text, and without them here."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, field: str, text: str) -> "Address":
+        """Raises ConfigError, naming `field`. Port 0 means any free one."""
+        host, colon, port_text = text.rpartition(":")
+        if not colon or (":" in host and not (host.startswith("[") and host.endswith("]"))):
+            raise ConfigError(f"{field} is {text!r}; it must be HOST:PORT (an IPv6 host in brackets: [::1]:7400)")
+        if not (port_text.isascii() and port_text.isdigit()) or int(port_text) > PORT_MAX:
+            raise ConfigError(f"{field} is {text!r}; its port must be a number from 0 to {PORT_MAX}")
+        return cls(host.removeprefix("[").removesuffix("]"), int(port_text))
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessConfig:
+    """One controller process. Raises ConfigError when a field is out of its bounds."""
+
+    database_url: str  # any libpq URL, several hosts included
+    grpc_address: str = "127.0.0.1:7400"
+    http_address: str = "127.0.0.1:7480"
+    advertise_address: str = ""  # what peers and runners connect to; "": grpc_address
+    join: tuple[str, ...] = ()  # peers to greet besides those of the `controllers` table
+    name: str = ""  # beginning of the controller's id; "": the host's name
+    drain_timeout_s: float = 30.0
+    log_level: LogLevel = LogLevel.INFO
+    log_format: LogFormat = LogFormat.AUTO
+
+    def __post_init__(self) -> None:
+        if not self.database_url.strip():
+            raise ConfigError(
+                "database_url is empty; set --database-url or CRONRING_DATABASE_URL to a PostgreSQL URL,"
+                " as postgresql://user:password@host/database"
+            )
+        grpc_address = Address.parse("grpc_address", self.grpc_address)
+        Address.parse("http_address", self.http_address)
+        if self.advertise_address:
+            self._require_reachable("advertise_address", Address.parse("advertise_address", self.advertise_address))
+        elif grpc_address.host in WILDCARD_HOSTS:
+            raise ConfigError(
+                f"grpc_address is {self.grpc_address!r}, where nobody can connect to;"
+                " set advertise_address to the HOST:PORT that other controllers and runners use"
+            )
+        for peer in self.join:
+            self._require_reachable("join", Address.parse("join", peer))
+        if not 0 <= self.drain_timeout_s <= DRAIN_TIMEOUT_S_MAX:
+            raise ConfigError(
+                f"drain_timeout_s is {self.drain_timeout_s}; it must be from 0 to {DRAIN_TIMEOUT_S_MAX:g}"
+            )
+        if len(self.name) > NAME_LENGTH_MAX or any(not (c.isalnum() or c in "._-") for c in self.name):
+            raise ConfigError(
+                f"name is {self.name!r}; it may have letters, digits, '.', '_' and '-', {NAME_LENGTH_MAX} at most"
+            )
+
+    @staticmethod
+    def _require_reachable(field: str, address: Address) -> None:
+        if address.host in WILDCARD_HOSTS or address.port == 0:
+            raise ConfigError(f"{field} is '{address}'; it must be a HOST:PORT that others can connect to")
+
+
+def cluster_settings(environment: Mapping[str, str]) -> ClusterSettings:
+    """Settings from `CRONRING_<FIELD>` (as CRONRING_BACKUP_DELAY_MS), defaults for the rest.
+
+    Raises ConfigError with the variable's name when a value is no whole number, or when the settings contradict
+    each other.
+    """
+    values: dict[str, int] = {}
+    for field in dataclasses.fields(ClusterSettings):
+        variable = ENVIRONMENT_PREFIX + field.name.upper()
+        text = environment.get(variable, "").strip()
+        if not text:
+            continue
+        if not (text.isascii() and text.removeprefix("-").isdigit()):
+            raise ConfigError(f"{variable} is {text!r}; it must be a whole number (default: {field.default})")
+        values[field.name] = int(text)
+    try:
+        return ClusterSettings(**values)
+    except ValueError as error:
+        names = ", ".join(ENVIRONMENT_PREFIX + name.upper() for name in values)
+        raise ConfigError(f"{error} (set through {names})") from error

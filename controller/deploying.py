@@ -1,0 +1,75 @@
+"""How a module gets deployed, whoever asks: a runner that starts, or a caller of the API."""
+
+from collections.abc import Callable
+from typing import Final
+
+from controller.core.events import JobsCreated
+from controller.errors import InvalidModule
+from controller.ports import Deployed, Store
+from protos.cronring.v1 import schema_pb2
+from schema.keys import DEFAULT_NAMESPACE
+from schema.module import Module, Verb
+from schema.validate import validate
+
+DIGEST_LENGTH: Final = 64  # hex SHA-256
+MIN_REPLICAS_MAX: Final = 1_000
+# A module of 5,000 verbs with their documentation has to fit in one message.
+MESSAGE_BYTES_MAX: Final = 32 * 1024 * 1024
+
+
+class Deployer:
+    """`put` takes JobsCreated, by which the node treats new jobs as its own until its next refetch."""
+
+    def __init__(self, store: Store, timeout_ms: int, put: Callable[[JobsCreated], None]) -> None:
+        self._store = store
+        self._timeout_ms = timeout_ms
+        self._put = put
+
+    async def deploy(
+        self, described: schema_pb2.Module, digest: str, min_replicas: int = 1, *, activate: bool
+    ) -> Deployed:
+        """Validate, and create or find the deployment. Raises InvalidModule with every problem, and what stores raise."""
+        module = module_from_wire(described)
+        problems = [(f"schema.{problem.path}", problem.message) for problem in validate(module)]
+        problems += _text_problems(module)
+        if len(digest) != DIGEST_LENGTH or any(c not in "0123456789abcdef" for c in digest):
+            problems.append(("digest", f"must be a SHA-256 in {DIGEST_LENGTH} lower-case hex digits"))
+        if not 1 <= min_replicas <= MIN_REPLICAS_MAX:
+            problems.append(("min_replicas", f"is {min_replicas}; it must be from 1 to {MIN_REPLICAS_MAX}"))
+        if problems:
+            raise InvalidModule(problems)
+        deployed = await self._store.create_deployment(module, digest, min_replicas, self._timeout_ms, activate)
+        if deployed.created and deployed.jobs:
+            self._put(JobsCreated(deployed.jobs))
+        return deployed
+
+
+def module_from_wire(described: schema_pb2.Module) -> Module:
+    """As it stands, whatever validate() will say of it. Empty means the default where the proto says so."""
+    return Module(
+        name=described.name,
+        verbs=tuple(_verb_from_wire(verb) for verb in described.verbs),
+        namespace=described.namespace or DEFAULT_NAMESPACE,
+        doc=described.doc,
+    )
+
+
+def _verb_from_wire(verb: schema_pb2.Verb) -> Verb:
+    return Verb(
+        name=verb.name,
+        request=verb.request or "Unit",
+        response=verb.response or "Unit",
+        schedule=verb.schedule,
+        timeout_ms=verb.timeout_ms,
+        on_disconnect=verb.on_disconnect or "stop",
+        is_async=verb.is_async,
+        doc=verb.doc,
+        line=verb.line,
+    )
+
+
+def _text_problems(module: Module) -> list[tuple[str, str]]:
+    """PostgreSQL's text holds any character but NUL."""
+    texts = [("schema.doc", module.doc)]
+    texts += [(f"schema.verbs[{index}].doc", verb.doc) for index, verb in enumerate(module.verbs)]
+    return [(field, "must not contain the character NUL") for field, text in texts if "\x00" in text]

@@ -1,0 +1,81 @@
+"""Packets between the wire (protos/gossip/v1) and the core (controller/core/swim/messages.py)."""
+
+from typing import assert_never
+
+from controller.core.swim.messages import Ack, Message, Nack, Packet, Ping, PingRequest, Status, Sync, Update
+from protos.gossip.v1 import gossip_pb2 as wire
+
+
+class MalformedPacketError(ValueError):
+    """Not something that a controller of ours sends. The message names the field."""
+
+
+def encode(packet: Packet) -> wire.Packet:
+    encoded = wire.Packet(
+        sender_id=packet.sender_id,
+        sender_address=packet.sender_address,
+        updates=[_encode_update(update) for update in packet.updates],
+    )
+    message = packet.message
+    match message:
+        case Ping():
+            encoded.ping.CopyFrom(wire.Ping(sequence=message.sequence, target_id=message.target_id))
+        case Ack():
+            encoded.ack.CopyFrom(wire.Ack(sequence=message.sequence))
+        case Nack():
+            encoded.nack.CopyFrom(wire.Nack(sequence=message.sequence))
+        case PingRequest():
+            encoded.ping_request.CopyFrom(wire.PingRequest(**message._asdict()))
+        case Sync():
+            table = [_encode_update(update) for update in message.table]
+            encoded.sync.CopyFrom(wire.Sync(request=message.request, table=table))
+        case _:
+            assert_never(message)
+    return encoded
+
+
+def decode(packet: wire.Packet) -> Packet:
+    """Raises MalformedPacketError."""
+    if not packet.sender_id or not packet.sender_address:
+        raise MalformedPacketError("sender_id and sender_address must not be empty")
+    updates = tuple(_decode_update(update) for update in packet.updates)
+    return Packet(packet.sender_id, packet.sender_address, updates, _decode_message(packet))
+
+
+def _decode_message(packet: wire.Packet) -> Message:
+    match packet.WhichOneof("message"):
+        case "ping":
+            return Ping(packet.ping.sequence, packet.ping.target_id)
+        case "ack":
+            return Ack(packet.ack.sequence)
+        case "nack":
+            return Nack(packet.nack.sequence)
+        case "ping_request":
+            asked = packet.ping_request
+            if not asked.target_id or not asked.target_address:
+                raise MalformedPacketError("ping_request names no target")
+            return PingRequest(asked.sequence, asked.target_id, asked.target_address)
+        case "sync":
+            return Sync(packet.sync.request, tuple(_decode_update(update) for update in packet.sync.table))
+        case _:
+            raise MalformedPacketError("message is missing, or of a kind this version doesn't know")
+
+
+def _encode_update(update: Update) -> wire.Update:
+    return wire.Update(
+        member_id=update.member_id,
+        address=update.address,
+        status=wire.Status.ValueType(update.status),
+        incarnation=update.incarnation,
+        draining=update.draining,
+    )
+
+
+def _decode_update(update: wire.Update) -> Update:
+    if not update.member_id or not update.address:
+        raise MalformedPacketError("an update names no member")
+    try:
+        status = Status(update.status)
+    except ValueError:
+        raise MalformedPacketError(f"status {update.status} of {update.member_id!r} is unknown") from None
+    return Update(update.member_id, update.address, status, update.incarnation, update.draining)

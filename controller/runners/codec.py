@@ -1,0 +1,100 @@
+"""Runner streams between the wire (protos/runner/v1) and the core. Hot: every execution passes here twice."""
+
+from typing import Final
+
+from controller.core.model import Execution, Outcome, Report, RunnerInfo
+from protos.runner.v1 import runner_pb2 as wire
+
+IDENTIFIER_LENGTH_MAX: Final = 200
+ERROR_TYPE_LENGTH_MAX: Final = 200
+ERROR_MESSAGE_LENGTH_MAX: Final = 16 * 1024
+OUTPUT_LENGTH_MAX: Final = 64 * 1024
+# What timestamptz and datetime both hold without trouble: to the end of the year 2199.
+INSTANT_US_MAX: Final = 7_258_118_400_000_000 - 1
+
+# LOST is absent: only controllers say so.
+_OUTCOMES: Final = {
+    int(wire.OUTCOME_COMPLETED): Outcome.COMPLETED,
+    int(wire.OUTCOME_FAILED): Outcome.FAILED,
+    int(wire.OUTCOME_TIMED_OUT): Outcome.TIMED_OUT,
+    int(wire.OUTCOME_CANCELLED): Outcome.CANCELLED,
+}
+_ON_DISCONNECT: Final = {"stop": wire.ON_DISCONNECT_STOP, "finish": wire.ON_DISCONNECT_FINISH}
+
+
+class MalformedError(ValueError):
+    """Not something that a runner of ours sends. The message names the field."""
+
+
+def encode_run(execution: Execution) -> wire.Run:
+    job = execution.job
+    return wire.Run(
+        execution_id=execution.execution_id,
+        job_id=job.job_id,
+        job=job.key,
+        deployment=execution.deployment,
+        verb=job.verb,
+        tick_us=execution.tick,
+        run_at_us=execution.run_at,
+        claimed_at_us=execution.claimed_at,
+        deadline_us=execution.claimed_at + job.timeout_ms * 1_000,
+        attempt=execution.attempt,
+        trigger=execution.trigger,
+        on_disconnect=_ON_DISCONNECT[job.on_disconnect],
+    )
+
+
+def encode_peers(peers: tuple[tuple[str, str], ...]) -> list[wire.Peer]:
+    return [wire.Peer(controller_id=peer_id, address=address) for peer_id, address in peers]
+
+
+def decode_reports(reports: wire.Reports) -> list[Report]:
+    """Raises MalformedError. Times that contradict each other are put in order, texts are cut to their limits."""
+    return [_decode_report(report) for report in reports.reports]
+
+
+def _decode_report(report: wire.Report) -> Report:
+    outcome = _OUTCOMES.get(report.outcome)
+    if outcome is None:
+        raise MalformedError(f"outcome {report.outcome} of execution {report.execution_id} is none a runner may report")
+    claimed_at = report.claimed_at_us
+    # A verb starts after its claim and ends after its start; a runner's estimate of the clock may say otherwise.
+    started_at = max(report.started_at_us, claimed_at)
+    ended_at = max(report.ended_at_us, started_at)
+    if claimed_at < 0 or ended_at > INSTANT_US_MAX:
+        raise MalformedError(f"instants of execution {report.execution_id} are outside of 1970 to 2199")
+    return Report(
+        report.execution_id,
+        report.job_id,
+        claimed_at,
+        outcome,
+        started_at,
+        ended_at,
+        clean_text(report.error_type, ERROR_TYPE_LENGTH_MAX),
+        clean_text(report.error_message, ERROR_MESSAGE_LENGTH_MAX),
+        clean_text(report.output, OUTPUT_LENGTH_MAX),
+    )
+
+
+def clean_text(text: str, length_max: int) -> str:
+    """The last `length_max` characters, without NUL, which PostgreSQL's text can't hold."""
+    if len(text) > length_max:
+        text = text[-length_max:]
+    return text.replace("\x00", "\N{REPLACEMENT CHARACTER}") if "\x00" in text else text
+
+
+def decode_hello(hello: wire.Hello, deployments: tuple[str, ...]) -> RunnerInfo:
+    """The runner, hosting `deployments`."""
+    return RunnerInfo(hello.runner_id, hello.hostname, hello.pid, hello.version, deployments)
+
+
+def check_hello(hello: wire.Hello) -> None:
+    """Raises MalformedError for what can't be a runner's introduction."""
+    if not hello.runner_id:
+        raise MalformedError("hello.runner_id must not be empty")
+    for field in ("runner_id", "hostname", "version"):
+        value: str = getattr(hello, field)
+        if len(value) > IDENTIFIER_LENGTH_MAX or not value.isprintable():
+            raise MalformedError(f"hello.{field} must be printable, with {IDENTIFIER_LENGTH_MAX} characters at most")
+    if hello.pid > 2**31 - 1:
+        raise MalformedError(f"hello.pid is {hello.pid}, which is no process id")

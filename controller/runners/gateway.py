@@ -1,0 +1,189 @@
+"""RunnerGateway: one stream for each connected runner.
+
+A stream's life: Hello; its modules are registered; Welcome; then beats, reports and runs until either side ends it.
+
+Registration: a module whose digest was never seen before becomes the active deployment, as `cronring deploy` would make
+it. A digest that is known stays as it is: active, or not, for a newer version replaced it or somebody killed it, and a
+runner that merely reconnects must not undo that. Welcome says which, module by module: `active`, or `problem` for what
+was refused, which disturbs the runner's other modules as little as other runners.
+
+While PostgreSQL is away, nothing can be registered. The stream stays open all the same, and beats are acknowledged with
+`database_ok` false, so that the runner knows that nobody can declare it lost, and lets its runs go on.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from typing import Final, Protocol
+
+import grpc
+
+from controller.core.effects import AckBeat
+from controller.core.events import Event, ReportsReceived, RunnerBeat, RunnerJoined, RunnerLeft
+from controller.deploying import Deployer
+from controller.errors import InvalidModule, StoreError, StoreUnavailable
+from controller.ports import Store
+from controller.runners.codec import MalformedError, check_hello, decode_hello, decode_reports, encode_peers
+from controller.runners.sessions import Closed, Session, Sessions
+from protos.runner.v1 import runner_pb2 as wire
+from protos.runner.v1 import runner_pb2_grpc
+
+HELLO_TIMEOUT_S: Final = 10.0
+REGISTRATION_RETRY_S: Final = 0.5
+# While this many events wait for the node, streams are not read: TCP tells the runners to slow down.
+INBOX_EVENTS_MAX: Final = 20_000
+INBOX_POLL_S: Final = 0.01
+
+Context = grpc.aio.ServicerContext[wire.RunnerMessage, wire.ControllerMessage]
+
+
+class Inbox(Protocol):
+    """The node's."""
+
+    @property
+    def inbox_length(self) -> int: ...
+    def put(self, event: Event) -> None: ...
+
+
+class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
+    """`peers()` gives (id, address) of every controller alive; `refused` counts what was not allowed."""
+
+    def __init__(
+        self,
+        controller_id: str,
+        store: Store,
+        deployer: Deployer,
+        sessions: Sessions,
+        inbox: Inbox,
+        peers: Callable[[], tuple[tuple[str, str], ...]],
+        refused: Callable[[str], None],
+        now_us: Callable[[], int],
+    ) -> None:
+        self._controller_id = controller_id
+        self._store = store
+        self._deployer = deployer
+        self._sessions = sessions
+        self._inbox = inbox
+        self._peers = peers
+        self._refused = refused
+        self._now_us = now_us
+
+    async def Connect(  # noqa: N802 (grpc's name)
+        self, request_iterator: AsyncIterator[wire.RunnerMessage], context: Context
+    ) -> None:
+        """INVALID_ARGUMENT for what no runner of ours sends, RESOURCE_EXHAUSTED for one that doesn't read."""
+        try:
+            hello = await self._hello(request_iterator)
+        except MalformedError as error:
+            self._refused("hello")
+            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+        session = Session(hello.runner_id, self._now_us)
+        if (replaced := self._sessions.add(session)) is not None:
+            replaced.close(grpc.StatusCode.ABORTED, "the same runner opened another stream")
+            if replaced.registered:
+                self._inbox.put(RunnerLeft(replaced.runner_id))
+        try:
+            closed = await self._serve(hello, session, request_iterator, context)
+        finally:
+            if self._sessions.remove(session) and session.registered:
+                self._inbox.put(RunnerLeft(session.runner_id))
+        if closed is not None:
+            await context.abort(closed.code, closed.details)
+
+    async def _hello(self, messages: AsyncIterator[wire.RunnerMessage]) -> wire.Hello:
+        try:
+            async with asyncio.timeout(HELLO_TIMEOUT_S):
+                first = await anext(messages, None)
+        except TimeoutError:
+            raise MalformedError(f"no Hello within {HELLO_TIMEOUT_S:g} s") from None
+        if first is None or first.WhichOneof("message") != "hello":
+            raise MalformedError("a runner's first message must be Hello")
+        check_hello(first.hello)
+        return first.hello
+
+    async def _serve(
+        self, hello: wire.Hello, session: Session, messages: AsyncIterator[wire.RunnerMessage], context: Context
+    ) -> Closed | None:
+        """Until the stream ends: why, if it was this side that ended it."""
+        reading = asyncio.ensure_future(self._read_all(session, messages))
+        others = [
+            asyncio.ensure_future(self._register(hello, session)),
+            asyncio.ensure_future(session.write_all(context.write)),
+        ]
+        waiting: set[asyncio.Future[object]] = {reading, session.closed, *others}
+        try:
+            while not (reading.done() or session.closed.done()):
+                done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                for future in done:
+                    future.result()  # raises what broke the stream
+        finally:
+            for task in (reading, *others):
+                task.cancel()
+            await asyncio.gather(reading, *others, return_exceptions=True)
+        return session.closed.result() if session.closed.done() else None
+
+    async def _register(self, hello: wire.Hello, session: Session) -> None:
+        """Register, welcome, and tell the node; again and again while PostgreSQL is away."""
+        while True:
+            try:
+                modules = [await self._register_module(hosted) for hosted in hello.modules]
+                runner = decode_hello(hello, tuple(module.deployment for module in modules if module.deployment))
+                await self._store.register_runner(runner)
+                break
+            except StoreUnavailable:
+                await asyncio.sleep(REGISTRATION_RETRY_S)
+            except StoreError as error:
+                session.close(grpc.StatusCode.INTERNAL, f"the database refused the registration: {error}")
+                return
+        session.registered = True
+        self._inbox.put(RunnerJoined(runner))
+        session.welcome(
+            wire.Welcome(controller_id=self._controller_id, modules=modules, controllers=encode_peers(self._peers()))
+        )
+
+    async def _register_module(self, hosted: wire.HostedModule) -> wire.RegisteredModule:
+        try:
+            deployed = await self._deployer.deploy(hosted.schema, hosted.digest, activate=False)
+        except InvalidModule as error:
+            self._refused("module")
+            return wire.RegisteredModule(problem=str(error))
+        return wire.RegisteredModule(deployment=deployed.key, active=deployed.active)
+
+    async def _read_all(self, session: Session, messages: AsyncIterator[wire.RunnerMessage]) -> None:
+        async for message in messages:
+            try:
+                self._take(session, message)
+            except MalformedError as error:
+                self._refused("runner_message")
+                session.close(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+                return
+            while self._inbox.inbox_length > INBOX_EVENTS_MAX:
+                await asyncio.sleep(INBOX_POLL_S)
+
+    def _take(self, session: Session, message: wire.RunnerMessage) -> None:
+        """Hot for reports. Raises MalformedError."""
+        kind = message.WhichOneof("message")
+        if kind == "reports":
+            reports = decode_reports(message.reports)
+            session.heard(reports)
+            self._inbox.put(ReportsReceived(session.runner_id, reports))
+        elif kind == "beat":
+            session.heard()
+            self._beat(session, message.beat)
+        elif kind == "hello":
+            raise MalformedError("a second Hello on the same stream")
+        else:
+            raise MalformedError("a message of no kind that this version knows")
+
+    def _beat(self, session: Session, beat: wire.Beat) -> None:
+        if session.registered:
+            self._inbox.put(RunnerBeat(session.runner_id, beat.sequence, beat.renew, beat.draining, beat.running))
+        else:
+            # The node doesn't know this runner yet, which on a healthy cluster lasts milliseconds.
+            session.send(AckBeat(session.runner_id, beat.sequence, renewed=False, database_ok=False, peers=()))
+
+
+async def close_silent_sessions(sessions: Sessions, now_us: Callable[[], int], silence_ms: int) -> None:
+    """For ever: a runner that is stopped, or behind a dead connection, gets no runs."""
+    while True:
+        await asyncio.sleep(silence_ms / 1_000 / 8)
+        sessions.close_silent(now_us(), silence_ms * 1_000)

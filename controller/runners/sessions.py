@@ -1,0 +1,175 @@
+"""Connected runners, and what waits to be sent to each. Whatever comes while a message is being written is merged."""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Final, NamedTuple, assert_never
+
+import grpc
+
+from controller.core.effects import AckBeat, AckReports, CancelRuns, Dispatch
+from controller.core.model import Execution, Report
+from controller.runners.codec import encode_peers, encode_run
+from protos.runner.v1 import runner_pb2 as wire
+
+QUEUE_ITEMS_MAX: Final = 50_000  # a runner that reads falls behind by a burst, not by more
+UNACKED_REPORTS_MAX: Final = 50_000  # more than any runner was given to run
+RUNS_PER_MESSAGE: Final = 1_000
+ACKS_PER_MESSAGE: Final = 20_000
+BEATS_MAX: Final = 16  # acknowledgements that a stalled runner may still find
+
+ToRunner = Dispatch | CancelRuns | AckReports | AckBeat
+
+
+class Closed(NamedTuple):
+    """Why a session ended."""
+
+    code: grpc.StatusCode
+    details: str
+
+
+class Session:
+    """One stream. `now_us` is any monotonic clock in microseconds."""
+
+    def __init__(self, runner_id: str, now_us: Callable[[], int]) -> None:
+        self.runner_id = runner_id
+        self.heard_at_us = now_us()
+        self.registered = False
+        self.closed: asyncio.Future[Closed] = asyncio.get_running_loop().create_future()
+        self._now_us = now_us
+        self._something = asyncio.Event()
+        self._first: list[wire.ControllerMessage] = []
+        self._beats: deque[AckBeat] = deque(maxlen=BEATS_MAX)
+        self._runs: list[Execution] = []
+        self._acks: list[int] = []
+        self._cancels: deque[CancelRuns] = deque()
+        self._database_minus_own_us = 0
+        self._peers: tuple[tuple[str, str], ...] = ()
+        self._unacked: set[int] = set()
+
+    @property
+    def queued(self) -> int:
+        return len(self._runs) + len(self._acks) + len(self._cancels)
+
+    def close(self, code: grpc.StatusCode, details: str) -> None:
+        if not self.closed.done():
+            self.closed.set_result(Closed(code, details))
+
+    def heard(self, reports: list[Report] | None = None) -> None:
+        """The runner said something."""
+        self.heard_at_us = self._now_us()
+        if reports:
+            self._unacked.update(report.execution_id for report in reports)
+            if len(self._unacked) > UNACKED_REPORTS_MAX:
+                self.close(
+                    grpc.StatusCode.RESOURCE_EXHAUSTED,
+                    f"more than {UNACKED_REPORTS_MAX} reports without an acknowledgement",
+                )
+
+    def welcome(self, welcome: wire.Welcome) -> None:
+        self._first.append(wire.ControllerMessage(welcome=welcome))
+        self._something.set()
+
+    def send(self, effect: ToRunner) -> None:
+        """Queue. A session whose runner doesn't read is closed instead of growing."""
+        match effect:
+            case Dispatch():
+                self._runs += effect.executions
+                self._database_minus_own_us = effect.now_us - self._now_us()
+            case AckReports():
+                self._acks += effect.execution_ids
+                self._unacked.difference_update(effect.execution_ids)
+            case CancelRuns():
+                self._cancels.append(effect)
+            case AckBeat():
+                self._beats.append(effect)
+            case _:
+                assert_never(effect)
+        if self.queued > QUEUE_ITEMS_MAX:
+            self.close(
+                grpc.StatusCode.RESOURCE_EXHAUSTED, f"the runner doesn't read: more than {QUEUE_ITEMS_MAX} items wait"
+            )
+        self._something.set()
+
+    async def write_all(self, write: Callable[[wire.ControllerMessage], Awaitable[None]]) -> None:
+        """Write what is queued, for ever: the only writer of this stream. `write` waits for a slow reader."""
+        while True:
+            await self._something.wait()
+            self._something.clear()
+            while (message := self._next()) is not None:
+                await write(message)
+
+    def _next(self) -> wire.ControllerMessage | None:
+        """The most urgent message, holding as much as one may. Beats first: without them a runner stops its runs."""
+        if self._first:
+            return self._first.pop(0)
+        if self._beats:
+            return self._beat(self._beats.popleft())
+        if self._acks:
+            acks, self._acks = self._acks[:ACKS_PER_MESSAGE], self._acks[ACKS_PER_MESSAGE:]
+            return wire.ControllerMessage(reports_ack=wire.ReportsAck(execution_ids=acks))
+        if self._runs:
+            runs, self._runs = self._runs[:RUNS_PER_MESSAGE], self._runs[RUNS_PER_MESSAGE:]
+            # The clock went on while these waited here; the runner sets its own by this.
+            now_us = self._now_us() + self._database_minus_own_us
+            return wire.ControllerMessage(dispatch=wire.Dispatch(now_us=now_us, runs=[encode_run(run) for run in runs]))
+        if self._cancels:
+            cancel = self._cancels.popleft()
+            return wire.ControllerMessage(cancel=wire.Cancel(execution_ids=cancel.execution_ids, reason=cancel.reason))
+        return None
+
+    def _beat(self, beat: AckBeat) -> wire.ControllerMessage:
+        peers = beat.peers if beat.peers != self._peers else ()  # empty on the wire: as before
+        self._peers = beat.peers or self._peers
+        return wire.ControllerMessage(
+            beat_ack=wire.BeatAck(
+                sequence=beat.sequence,
+                renewed=beat.renewed,
+                database_ok=beat.database_ok,
+                controllers=encode_peers(peers),
+            )
+        )
+
+
+class Sessions:
+    """Every connected runner's session, one for each runner id."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, Session] = {}
+
+    def __len__(self) -> int:
+        return len(self._sessions)
+
+    @property
+    def queued(self) -> int:
+        return sum(session.queued for session in self._sessions.values())
+
+    def add(self, session: Session) -> Session | None:
+        """Take the session in; the one that it replaces, if any."""
+        replaced = self._sessions.get(session.runner_id)
+        self._sessions[session.runner_id] = session
+        return replaced
+
+    def remove(self, session: Session) -> bool:
+        """False when it has been replaced."""
+        if self._sessions.get(session.runner_id) is not session:
+            return False
+        del self._sessions[session.runner_id]
+        return True
+
+    def send(self, effect: ToRunner) -> None:
+        """To the runner named; dropped when it is gone, as the node hears of that by RunnerLeft."""
+        session = self._sessions.get(effect.runner_id)
+        if session is not None:
+            session.send(effect)
+
+    def close_silent(self, now_us: int, silence_us: int) -> int:
+        """Close sessions not heard of for `silence_us` (stopped, or behind a dead connection): how many."""
+        silent = [session for session in self._sessions.values() if now_us - session.heard_at_us > silence_us]
+        for session in silent:
+            session.close(grpc.StatusCode.DEADLINE_EXCEEDED, f"no beat for {silence_us // 1_000} ms")
+        return len(silent)
+
+    def close_all(self, details: str) -> None:
+        for session in self._sessions.values():
+            session.close(grpc.StatusCode.UNAVAILABLE, details)

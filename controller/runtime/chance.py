@@ -1,0 +1,14 @@
+"""Where a controller's randomness comes from."""
+
+import random
+import secrets
+
+
+def seeded_chance(seed: int | None = None) -> random.Random:
+    """A generator for the core: from the operating system's entropy, or from `seed` to replay."""
+    return random.Random(secrets.randbits(64) if seed is None else seed)  # noqa: S311 (spreads load, guards nothing)
+
+
+def controller_id(name: str) -> str:
+    """`name` and 6 random hex digits: unique for every start, so that a restart never passes for its former self."""
+    return f"{name}-{secrets.token_hex(3)}"

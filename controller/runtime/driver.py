@@ -1,0 +1,109 @@
+"""The only loop around a node: take events from the inbox, or wake at its deadline; step; perform the effects."""
+
+import asyncio
+from collections import deque
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from controller.core.effects import Effect, Leave
+from controller.core.events import Event, Woke
+from controller.runtime.clock import Clock
+
+# After this many events, or this long, sockets get their turn before the next ones.
+TURN_EVENTS_MAX: Final = 256
+TURN_NS_MAX: Final = 10_000_000
+
+
+class Machine(Protocol):
+    """A node, as the driver sees it. `now_ns` is monotonic."""
+
+    def step(self, event: Event, now_ns: int) -> list[Effect]: ...
+    def next_deadline(self) -> int | None: ...
+
+
+class Driver:
+    """One per process. Everything that happens to the node comes through `put`, from the event loop's own thread."""
+
+    def __init__(self, node: Machine, clock: Clock, perform: Callable[[Effect], None]) -> None:
+        self._node = node
+        self._clock = clock
+        self._perform = perform
+        self._inbox: deque[Event] = deque()
+        self._waiting: asyncio.Future[None] | None = None
+        self._failure: BaseException | None = None
+        self._left = False
+
+    @property
+    def inbox_length(self) -> int:
+        return len(self._inbox)
+
+    def put(self, event: Event) -> None:
+        """Queue an event for the node. Never blocks, never fails."""
+        self._inbox.append(event)
+        self._wake()
+
+    def fail(self, error: BaseException) -> None:
+        """Something broke that must not break: `run` raises it."""
+        self._failure = self._failure or error
+        self._wake()
+
+    async def run(self) -> None:
+        """Until the node leaves. Raises whatever the node, an effect, or `fail` raised."""
+        while not self._left:
+            if self._failure is not None:
+                raise self._failure
+            busy = self._turn()
+            if busy:
+                await asyncio.sleep(0)  # only yields: there is more to do
+            elif not self._left:
+                await self._wait()
+
+    def _turn(self) -> bool:
+        """Step through what has come. True: something is left for the next turn."""
+        began_ns = now_ns = self._clock.now_ns()
+        for _ in range(TURN_EVENTS_MAX):
+            if self._inbox:
+                self._step(self._inbox.popleft(), now_ns)
+            elif self._is_due(now_ns):
+                self._step(Woke(), now_ns)
+            else:
+                return False
+            if self._left:
+                return False
+            now_ns = self._clock.now_ns()
+            if now_ns - began_ns > TURN_NS_MAX:
+                break
+        return bool(self._inbox) or self._is_due(now_ns)
+
+    def _is_due(self, now_ns: int) -> bool:
+        deadline_ns = self._node.next_deadline()
+        return deadline_ns is not None and deadline_ns <= now_ns
+
+    def _step(self, event: Event, now_ns: int) -> None:
+        for effect in self._node.step(event, now_ns):
+            if isinstance(effect, Leave):
+                self._left = True
+            else:
+                self._perform(effect)
+
+    async def _wait(self) -> None:
+        """Until an event, a failure, or the node's deadline."""
+        loop = asyncio.get_running_loop()
+        self._waiting = loop.create_future()
+        deadline_ns = self._node.next_deadline()
+        timer = None
+        if deadline_ns is not None:
+            # Up to the next whole millisecond, as event loops round: waking too early would only mean to spin.
+            delay_ms = max(0, -(-(deadline_ns - self._clock.now_ns()) // 1_000_000))
+            timer = loop.call_later(delay_ms / 1_000, self._wake)
+        try:
+            if not self._inbox and self._failure is None:
+                await self._waiting
+        finally:
+            self._waiting = None
+            if timer is not None:
+                timer.cancel()
+
+    def _wake(self) -> None:
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)

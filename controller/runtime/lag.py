@@ -1,0 +1,23 @@
+"""Watches the event loop: whoever blocks it makes ticks late."""
+
+import asyncio
+from typing import Final
+
+from controller.runtime.clock import Clock
+from controller.runtime.metrics import Metrics
+from controller.runtime.notes import Notes
+
+INTERVAL_S: Final = 0.1
+WARN_US: Final = 250_000
+
+
+async def watch_loop_lag(clock: Clock, metrics: Metrics, notes: Notes) -> None:
+    """Measure how late a timer fires, for ever. A lag above WARN_US is worth a line."""
+    interval_ns = int(INTERVAL_S * 1_000_000_000)
+    while True:
+        before_ns = clock.now_ns()
+        await asyncio.sleep(INTERVAL_S)  # the very thing that is measured
+        lag_us = max(0, clock.now_ns() - before_ns - interval_ns) // 1_000
+        metrics.loop_lag.observe(lag_us)
+        if lag_us > WARN_US:
+            notes.warning("event_loop_late", lag_ms=lag_us // 1_000)

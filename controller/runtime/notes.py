@@ -1,0 +1,67 @@
+"""What a controller says: notes become log lines and counts. Never more than a few lines a second of one kind."""
+
+from collections.abc import Callable
+from typing import Final, NamedTuple, Protocol
+
+import structlog
+
+from controller.core.effects import Level, Note
+from controller.runtime.clock import Clock
+
+LINES_PER_PERIOD: Final = 5  # of one event
+PERIOD_NS: Final = 10_000_000_000
+
+
+class Counted(Protocol):
+    def noted(self, event: str, level: str) -> None: ...
+
+
+class _Kind(NamedTuple):
+    since_ns: int
+    lines: int
+
+
+class Notes:
+    """Writes notes. Warnings and worse of one event are limited to LINES_PER_PERIOD in 10 s; all are counted."""
+
+    def __init__(self, clock: Clock, metrics: Counted, **bound: str) -> None:
+        self._clock = clock
+        self._metrics = metrics
+        self._logger: structlog.types.FilteringBoundLogger = structlog.get_logger().bind(**bound)
+        self._kinds: dict[str, _Kind] = {}
+
+    def write(self, note: Note) -> None:
+        self._metrics.noted(note.event, note.level)
+        suppressed = self._suppressed(note)
+        if suppressed is None:
+            return
+        values = note.values if not suppressed else {**note.values, "not_shown_before": suppressed}
+        self._writer(note.level)(note.event, **values)
+
+    def info(self, event: str, **values: str | int | float | bool) -> None:
+        self.write(Note(Level.INFO, event, values))
+
+    def warning(self, event: str, **values: str | int | float | bool) -> None:
+        self.write(Note(Level.WARNING, event, values))
+
+    def exception(self, event: str, error: BaseException) -> None:
+        """An unexpected error, with its traceback. Never suppressed."""
+        self._metrics.noted(event, Level.ERROR)
+        self._logger.error(event, exc_info=error, reason=f"{type(error).__name__}: {error}")
+
+    def _writer(self, level: Level) -> Callable[..., None]:
+        writer: Callable[..., None] = getattr(self._logger, level.value)
+        return writer
+
+    def _suppressed(self, note: Note) -> int | None:
+        """How many lines of this event were left out before this one; None: leave this one out as well."""
+        if note.level in {Level.DEBUG, Level.INFO}:
+            return 0
+        now_ns = self._clock.now_ns()
+        kind = self._kinds.get(note.event)
+        suppressed = 0
+        if kind is None or now_ns - kind.since_ns >= PERIOD_NS:
+            suppressed = max(0, kind.lines - LINES_PER_PERIOD) if kind else 0
+            kind = _Kind(now_ns, 0)
+        self._kinds[note.event] = kind._replace(lines=kind.lines + 1)
+        return suppressed if kind.lines < LINES_PER_PERIOD else None
