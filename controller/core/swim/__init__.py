@@ -1,0 +1,1 @@
+"""Membership: SWIM with Lifeguard, pure. machine.py composes the rest."""

@@ -1,13 +1,347 @@
-"""SWIM (Das, Gupta, Motivala 2002) with Lifeguard's local health (Dadgar, Phillips, Currey 2018), without I/O.
+"""SWIM (Das, Gupta, Motivala 2002) with Lifeguard (Dadgar, Phillips, Currey 2018): one member's side, without I/O.
 
     swim = Swim("c-1", "10.0.0.1:7000", ClusterSettings(), random.Random(7), now_ns)
     swim.greet((("c-2", "10.0.0.2:7000"),), now_ns)   # from the `controllers` table, or --join
     swim.receive(packet, now_ns)                      # whenever one arrives
-    swim.wake(now_ns)                                 # when next_deadline() has come; too early or too late is no harm
+    swim.wake(now_ns)                                 # when next_deadline() has come; too early is no harm
     swim.peer_refused("10.0.0.2:7000", now_ns)        # a connection there was refused: nothing listens
     swim.drain(now_ns)                                # I own no slots any more, but still gossip
     swim.leave(now_ns)                                # the last packets; afterwards nothing more comes
 
-Each returns a Reaction: `packets` (SendPacket effects, in order), `changes` (Change(before, after), my own draining among
-them) and `notes`. `slot_owners()` are the ids for Ring.build; it only ever changes along with a Change in a Reaction.
+Each returns a Reaction: `packets` (SendPacket effects, in order), `changes` (Change(before, after), of myself as well) and
+`notes`. `slot_owners()` are the ids for Ring.build; they only change along with a Change in a Reaction.
 """
+
+from typing import Final, assert_never
+
+from controller.core.chance import Chance
+from controller.core.effects import Level, SendPacket
+from controller.core.settings import ClusterSettings
+from controller.core.swim.beliefs import Beliefs
+from controller.core.swim.health import Health
+from controller.core.swim.member import Member
+from controller.core.swim.messages import Ack, Message, Nack, Packet, Ping, PingRequest, Status, Sync
+from controller.core.swim.probe import Probe
+from controller.core.swim.reaction import Reaction
+from controller.core.swim.relays import Relay, Relays
+from controller.core.swim.rumors import PACKET_UPDATES
+from controller.core.swim.seeds import Seeds
+
+MS: Final = 1_000_000
+
+# News is pushed to this many members at once, and again this often within a probe interval while there is any left to
+# tell (memberlist's gossip tick, silent when there is nothing). Without it news would wait for the next probe.
+GOSSIP_FANOUT: Final = 3
+GOSSIPS_PER_PROBE: Final = 5
+
+FAREWELLS: Final = 10  # how many members hear from me directly that I leave
+GREETINGS: Final = 3  # how many unknown peers are greeted at once; the others follow one by one
+RECONNECTS_PER_SYNC: Final = 4  # a dead member or unknown peer is tried this often within a sync interval
+FORGET_AFTER_SYNCS: Final = 30  # the dead and the left are passed on for this many sync intervals
+NACK_PERCENT: Final = 80  # Lifeguard: a helper says so after 80 % of the probe timeout
+
+
+class Swim:
+    """One member. Every method takes the monotonic time in ns; it never goes back."""
+
+    def __init__(self, member_id: str, address: str, settings: ClusterSettings, chance: Chance, now_ns: int) -> None:
+        self._chance = chance
+        self._health = Health()
+        me = Member(member_id, address, Status.ALIVE, 0, False)
+        self._beliefs = Beliefs(me, settings, chance, self._health, now_ns)
+        self._relays = Relays()
+        self._seeds = Seeds()
+        self._sequence = 0
+        self._probe: Probe | None = None
+        self._helpers = settings.indirect_probes
+        self._interval_ns = settings.probe_interval_ms * MS
+        self._timeout_ns = settings.probe_timeout_ms * MS
+        self._sync_ns = settings.sync_interval_ms * MS
+        # Members started together must not act together, so each begins somewhere within the first interval.
+        self._probe_at = now_ns + int(chance.random() * self._interval_ns)
+        self._sync_at = now_ns + int(chance.random() * self._sync_ns)
+        self._reconnect_at = now_ns + int(chance.random() * self._sync_ns / RECONNECTS_PER_SYNC)
+        self._gossip_at: int | None = None
+        self._gossiped_ns = now_ns - self._interval_ns
+
+    @property
+    def me(self) -> Member:
+        return self._beliefs.me
+
+    @property
+    def health(self) -> int:
+        """0: well; up to 8: I seem to be slow myself (Lifeguard's local health)."""
+        return self._health.score
+
+    def members(self) -> tuple[Member, ...]:
+        """Everyone remembered, in order of id: myself, and for a while also the dead and the left."""
+        return self._beliefs.roster.all()
+
+    def live(self) -> tuple[Member, ...]:
+        """Alive or suspect, myself among them, in order of id."""
+        return self._beliefs.roster.live()
+
+    def slot_owners(self) -> tuple[str, ...]:
+        """Ids, ascending, of those who may own slots: alive or suspect, and not draining."""
+        return tuple(member.member_id for member in self.live() if member.owns_slots)
+
+    def receive(self, packet: Packet, now_ns: int) -> Reaction:
+        reaction = Reaction.nothing()
+        if self._left or packet.sender_id == self.me.member_id:
+            return reaction
+        self._notice_sleep(now_ns, reaction)
+        for update in packet.updates:
+            self._beliefs.hear(update, now_ns, reaction)
+        self._answer(packet, now_ns, reaction)
+        if self._beliefs.roster.belief(packet.sender_id) is None:
+            self._send_sync(packet.sender_id, packet.sender_address, reaction)
+        return self._done(now_ns, reaction)
+
+    def wake(self, now_ns: int) -> Reaction:
+        """Do whatever is due."""
+        reaction = Reaction.nothing()
+        if self._left:
+            return reaction
+        self._notice_sleep(now_ns, reaction)
+        self._continue_probe(now_ns, reaction)
+        for relay in self._relays.to_nack(now_ns):
+            self._send(relay.requester_id, relay.requester_address, Nack(relay.sequence), reaction)
+        self._beliefs.bury_overdue(now_ns, reaction)
+        self._sync_if_due(now_ns, reaction)
+        self._reconnect_if_due(now_ns, reaction)
+        self._gossip_if_due(now_ns, reaction)
+        return self._done(now_ns, reaction)
+
+    def greet(self, peers: tuple[tuple[str, str], ...], now_ns: int) -> Reaction:
+        """Known addresses, as (member_id or "", address). Whoever is not a live member yet is asked for its table."""
+        reaction = Reaction.nothing()
+        if self._left:
+            return reaction
+        self._notice_sleep(now_ns, reaction)
+        self._seeds.replace(peers)
+        strangers = self._seeds.strangers(self._beliefs.roster, self.me.address)
+        for member_id, address in self._chance.sample(strangers, min(GREETINGS, len(strangers))):
+            self._send_sync(member_id, address, reaction)
+        return self._done(now_ns, reaction)
+
+    def peer_refused(self, address: str, now_ns: int) -> Reaction:
+        """A connection to this address was actively refused, so no process listens there: suspect it without a probe.
+
+        A suspicion like any other: it has to be confirmed or run out, and can be refuted (the member may only have been
+        slow to listen, or have moved its listener).
+        """
+        reaction = Reaction.nothing()
+        if self._left:
+            return reaction
+        self._notice_sleep(now_ns, reaction)
+        for member in self._beliefs.others():
+            if member.address == address:
+                self._beliefs.accuse(member.member_id, now_ns, reaction)
+        return self._done(now_ns, reaction)
+
+    def drain(self, now_ns: int) -> Reaction:
+        """Announce that I own no slots any more. Idempotent; never taken back."""
+        reaction = Reaction.nothing()
+        if not self._left and not self.me.draining:
+            self._notice_sleep(now_ns, reaction)
+            self._beliefs.announce(now_ns, reaction, draining=True)
+        return self._done(now_ns, reaction)
+
+    def leave(self, now_ns: int) -> Reaction:
+        """Say goodbye. Afterwards I answer nothing, and have no deadline."""
+        reaction = Reaction.nothing()
+        if self._left:
+            return reaction
+        others = self._beliefs.others()
+        self._beliefs.announce(now_ns, reaction, status=Status.LEFT)
+        for member in self._chance.sample(others, min(FAREWELLS, len(others))):
+            farewell = Packet(self.me.member_id, self.me.address, (self.me,), Sync(False, ()))
+            reaction.packets.append(SendPacket(member.address, farewell))
+        return reaction
+
+    def next_deadline(self) -> int | None:
+        """When wake() has something to do, in monotonic ns. None: I have left."""
+        if self._left:
+            return None
+        deadlines = (
+            self._probe.next_ns() if self._probe else self._probe_at,
+            self._sync_at,
+            self._reconnect_at,
+            self._gossip_at,
+            self._relays.next_ns(),
+            self._beliefs.next_deadline(),
+        )
+        return min(deadline for deadline in deadlines if deadline is not None)
+
+    @property
+    def _left(self) -> bool:
+        return self.me.status is Status.LEFT
+
+    def _notice_sleep(self, now_ns: int, reaction: Reaction) -> None:
+        """When I come this late to my own deadline, I was stopped or starved: judge nobody by what I have not read yet.
+
+        Every verdict that is pending waits as long again, and a probe timeout more.
+        """
+        deadline = self.next_deadline()
+        assert deadline is not None
+        late_ns = now_ns - deadline
+        if late_ns <= self._timeout_ns:
+            return
+        delay_ns = late_ns + self._timeout_ns
+        if self._probe is not None:
+            self._probe.delay(delay_ns)
+        self._relays.delay(delay_ns)
+        self._beliefs.delay(delay_ns)
+        self._probe_at = max(self._probe_at, now_ns)
+        self._reconnect_at = max(self._reconnect_at, now_ns)
+        self._gossip_at = None if self._gossip_at is None else max(self._gossip_at, now_ns)
+        # What did I miss?
+        self._sync_at = now_ns
+        self._health.worse()
+        reaction.note(Level.WARNING, "overslept", late_ms=late_ns // MS)
+
+    def _answer(self, packet: Packet, now_ns: int, reaction: Reaction) -> None:
+        message = packet.message
+        match message:
+            case Ping():
+                self._on_ping(packet, message, reaction)
+            case Ack():
+                self._on_ack(message, reaction)
+            case Nack():
+                if self._probe is not None and self._probe.sequence == message.sequence:
+                    self._probe.nacks += 1
+            case PingRequest():
+                self._on_ping_request(packet, message, now_ns, reaction)
+            case Sync():
+                for update in message.table:
+                    self._beliefs.hear(update, now_ns, reaction, by_sync=True)
+                if message.request:
+                    reply = Sync(False, self.members())
+                    self._send(packet.sender_id, packet.sender_address, reply, reaction)
+            case _:
+                assert_never(message)
+
+    def _on_ping(self, packet: Packet, ping: Ping, reaction: Reaction) -> None:
+        if ping.target_id == self.me.member_id:
+            self._send(packet.sender_id, packet.sender_address, Ack(ping.sequence), reaction)
+        else:  # it means a process that had this address before me; my ack would keep that one alive
+            reaction.note(Level.DEBUG, "ping_for_predecessor", target=ping.target_id, sender=packet.sender_id)
+
+    def _on_ack(self, ack: Ack, reaction: Reaction) -> None:
+        probe = self._probe
+        if probe is not None and probe.sequence == ack.sequence:
+            if not probe.answered and not probe.asked:
+                self._health.better()
+            probe.answered = True
+            return
+        relay = self._relays.answered(ack.sequence)
+        if relay is not None:
+            self._send(relay.requester_id, relay.requester_address, Ack(relay.sequence), reaction)
+
+    def _on_ping_request(self, packet: Packet, asked: PingRequest, now_ns: int, reaction: Reaction) -> None:
+        self._sequence += 1
+        nack_ns = now_ns + self._timeout_ns * NACK_PERCENT // 100
+        relay = Relay(packet.sender_id, packet.sender_address, asked.sequence, nack_ns, now_ns + self._interval_ns)
+        self._relays.add(self._sequence, relay)
+        self._send(asked.target_id, asked.target_address, Ping(self._sequence, asked.target_id), reaction)
+
+    def _continue_probe(self, now_ns: int, reaction: Reaction) -> None:
+        probe = self._probe
+        if probe is not None and probe.next_ns() <= now_ns:
+            if not probe.answered and not probe.asked:
+                self._ask_helpers(probe, reaction)
+            if probe.ends_ns <= now_ns:
+                self._end_probe(probe, now_ns, reaction)
+        if self._probe is None and self._probe_at <= now_ns:
+            self._start_probe(now_ns, reaction)
+
+    def _start_probe(self, now_ns: int, reaction: Reaction) -> None:
+        self._probe_at = now_ns + self._interval_ns
+        target_id = self._beliefs.targets.next()
+        if target_id is None:
+            return
+        target = self._beliefs.roster.get(target_id)
+        assert target is not None
+        self._sequence += 1
+        self._probe = Probe(
+            sequence=self._sequence,
+            target_id=target_id,
+            ask_helpers_ns=now_ns + self._health.scale(self._timeout_ns),
+            ends_ns=now_ns + self._health.scale(self._interval_ns),
+        )
+        self._send(target_id, target.address, Ping(self._sequence, target_id), reaction)
+
+    def _ask_helpers(self, probe: Probe, reaction: Reaction) -> None:
+        probe.asked = True
+        target = self._beliefs.roster.get(probe.target_id)
+        if target is None or not target.gossips:
+            return
+        able = [
+            member
+            for member in self._beliefs.others()
+            if member.status is Status.ALIVE and member.member_id != probe.target_id
+        ]
+        helpers = self._chance.sample(able, min(self._helpers, len(able)))
+        probe.helpers = len(helpers)
+        for helper in helpers:
+            request = PingRequest(probe.sequence, target.member_id, target.address)
+            self._send(helper.member_id, helper.address, request, reaction)
+
+    def _end_probe(self, probe: Probe, now_ns: int, reaction: Reaction) -> None:
+        self._probe = None
+        self._probe_at = now_ns
+        if not probe.answered:
+            silent = probe.helpers - probe.nacks if probe.helpers else 1
+            self._health.worse(max(0, silent))
+            self._beliefs.accuse(probe.target_id, now_ns, reaction)
+
+    def _sync_if_due(self, now_ns: int, reaction: Reaction) -> None:
+        """Push-pull with a random member: whatever rumours missed is mended here. Also the time to forget."""
+        if self._sync_at > now_ns:
+            return
+        self._sync_at = now_ns + self._sync_ns
+        self._beliefs.roster.forget(ended_before_ns=now_ns - FORGET_AFTER_SYNCS * self._sync_ns)
+        others = self._beliefs.others()
+        for member in self._chance.sample(others, min(1, len(others))):
+            self._send_sync(member.member_id, member.address, reaction)
+
+    def _reconnect_if_due(self, now_ns: int, reaction: Reaction) -> None:
+        """Try one of those who are out of reach: so the two sides of a partition find each other when it heals."""
+        if self._reconnect_at > now_ns:
+            return
+        self._reconnect_at = now_ns + self._sync_ns // RECONNECTS_PER_SYNC
+        lost = [(member.member_id, member.address) for member in self._beliefs.roster.dead()]
+        lost += self._seeds.strangers(self._beliefs.roster, self.me.address)
+        for member_id, address in self._chance.sample(lost, min(1, len(lost))):
+            self._send_sync(member_id, address, reaction)
+
+    def _gossip_if_due(self, now_ns: int, reaction: Reaction) -> None:
+        if self._gossip_at is None or self._gossip_at > now_ns:
+            return
+        self._gossip_at = None
+        self._gossiped_ns = now_ns
+        others = self._beliefs.others()
+        if not others:
+            self._beliefs.rumors.clear()  # whoever comes later is sent the whole table
+        for member in self._chance.sample(others, min(GOSSIP_FANOUT, len(others))):
+            if len(self._beliefs.rumors):
+                self._send(member.member_id, member.address, Sync(False, ()), reaction)
+
+    def _done(self, now_ns: int, reaction: Reaction) -> Reaction:
+        if self._gossip_at is None and len(self._beliefs.rumors):
+            self._gossip_at = max(now_ns, self._gossiped_ns + self._interval_ns // GOSSIPS_PER_PROBE)
+        return reaction
+
+    def _send_sync(self, member_id: str, address: str, reaction: Reaction) -> None:
+        self._send(member_id, address, Sync(True, self.members()), reaction)
+
+    def _send(self, member_id: str, address: str, message: Message, reaction: Reaction) -> None:
+        """With rumours on its back, and first of all what I think of the receiver, if it would want to refute that.
+
+        Lifeguard's buddy system, for the dead as well: one who was only paused hears of it with the first answer.
+        """
+        belief = self._beliefs.roster.belief(member_id)
+        told = () if belief is None or belief.status is Status.ALIVE else (belief,)
+        rumors = self._beliefs.rumors.take(len(self.live()), PACKET_UPDATES - len(told))
+        packet = Packet(self.me.member_id, self.me.address, told + rumors, message)
+        reaction.packets.append(SendPacket(address, packet))

@@ -1,0 +1,193 @@
+"""What I believe of everyone, myself included, and what follows when I hear something or find it out myself."""
+
+from typing import Final
+
+from controller.core.chance import Chance
+from controller.core.effects import Level
+from controller.core.settings import ClusterSettings
+from controller.core.swim.health import Health
+from controller.core.swim.member import Change, Member, supersedes
+from controller.core.swim.messages import Status, Update
+from controller.core.swim.probe import TargetOrder
+from controller.core.swim.reaction import Reaction
+from controller.core.swim.roster import Roster
+from controller.core.swim.rumors import Rumors
+from controller.core.swim.suspicion import CONFIRMATIONS, Suspicion, minimum_ns
+
+# Nobody refutes that often. Whatever claims so would push my own incarnation out of the wire's range.
+INCARNATION_MAX: Final = 1 << 62
+
+_LEVELS: Final = {
+    Status.ALIVE: Level.INFO,
+    Status.SUSPECT: Level.INFO,
+    Status.DEAD: Level.WARNING,
+    Status.LEFT: Level.INFO,
+}
+
+
+class Beliefs:
+    """Roster, suspicions, rumours and probe order, kept in step. Sends nothing itself."""
+
+    def __init__(self, me: Member, settings: ClusterSettings, chance: Chance, health: Health, now_ns: int) -> None:
+        self.me = me
+        self.roster = Roster()
+        self.rumors = Rumors()
+        self.targets = TargetOrder(chance)
+        self._settings = settings
+        self._chance = chance
+        self._health = health
+        self._suspicions: dict[str, Suspicion] = {}
+        self.roster.merge(me, now_ns)
+        self.rumors.add(me)
+
+    def others(self) -> tuple[Member, ...]:
+        """Alive or suspect, without me, in order of id."""
+        return tuple(member for member in self.roster.live() if member.member_id != self.me.member_id)
+
+    def hear(self, update: Update, now_ns: int, reaction: Reaction, by_sync: bool = False) -> None:
+        """Somebody says this. `by_sync`: it stood in a whole table, so it may be old."""
+        if update.incarnation > INCARNATION_MAX:
+            reaction.note(Level.WARNING, "absurd_incarnation", member=update.member_id)
+        elif update.member_id == self.me.member_id:
+            self._hear_of_me(update, now_ns, reaction)
+        else:
+            self._hear_of_other(update, now_ns, reaction, by_sync)
+
+    def accuse(self, member_id: str, now_ns: int, reaction: Reaction) -> None:
+        """I found out myself that this member does not answer."""
+        held = self.roster.get(member_id)
+        if held is None or not held.gossips or member_id == self.me.member_id:
+            return
+        accusation = held._replace(status=Status.SUSPECT, accuser_id=self.me.member_id)
+        if held.status is Status.SUSPECT:
+            self._confirm(accusation)
+        else:
+            self._merge(accusation, now_ns, reaction)
+
+    def bury_overdue(self, now_ns: int, reaction: Reaction) -> None:
+        """Declare dead whoever has not refuted in time."""
+        if not self._suspicions:
+            return
+        overdue = [
+            member_id for member_id in self._suspicions if self._deadline_ns(self._suspicions[member_id]) <= now_ns
+        ]
+        for member_id in overdue:
+            held = self.roster.get(member_id)
+            assert held is not None
+            self._merge(held._replace(status=Status.DEAD, accuser_id=self.me.member_id), now_ns, reaction)
+
+    def announce(self, now_ns: int, reaction: Reaction, status: Status = Status.ALIVE, draining: bool = False) -> None:
+        """Say something new of myself, under a higher incarnation. Draining is never taken back."""
+        self._reincarnate(self.me.incarnation + 1, status, draining or self.me.draining, now_ns, reaction)
+
+    def next_deadline(self) -> int | None:
+        """When the next suspect is overdue."""
+        return min((self._deadline_ns(suspicion) for suspicion in self._suspicions.values()), default=None)
+
+    def delay(self, by_ns: int) -> None:
+        """I slept: refutations may lie unread, so every suspect gets the time back."""
+        for suspicion in self._suspicions.values():
+            suspicion.started_ns += by_ns
+
+    def _deadline_ns(self, suspicion: Suspicion) -> int:
+        live = len(self.roster.live())
+        min_ns = minimum_ns(self._settings.suspicion_multiplier, self._settings.probe_interval_ms * 1_000_000, live)
+        return suspicion.deadline_ns(min_ns, possible=live - self.roster.suspects() - 1)
+
+    def _hear_of_me(self, update: Update, now_ns: int, reaction: Reaction) -> None:
+        """Refute: I live, under an incarnation above the one that they speak of. (Who left keeps silent.)"""
+        if update.status is Status.LEFT or not supersedes(update, self.me):
+            return
+        if update.status is not Status.ALIVE:
+            self._health.worse()
+            reaction.note(
+                Level.WARNING, "refuted", status=update.status.name.lower(), accuser=update.accuser_id or "unknown"
+            )
+        self._reincarnate(update.incarnation + 1, Status.ALIVE, self.me.draining, now_ns, reaction)
+
+    def _reincarnate(self, incarnation: int, status: Status, draining: bool, now_ns: int, reaction: Reaction) -> None:
+        self.me = Member(self.me.member_id, self.me.address, status, incarnation, draining)
+        self._merge(self.me, now_ns, reaction)
+
+    def _hear_of_other(self, update: Update, now_ns: int, reaction: Reaction, by_sync: bool) -> None:
+        held = self.roster.get(update.member_id)
+        softened = self._soften(update, held, by_sync)
+        if held is not None and (held.status, held.incarnation) == (softened.status, softened.incarnation):
+            self._confirm(softened)
+        self._merge(softened, now_ns, reaction)
+        if softened is not update and (suspicion := self._suspicions.get(update.member_id)) is not None:
+            suspicion.verdict = True
+
+    def _soften(self, update: Update, held: Member | None, by_sync: bool) -> Update:
+        """Take the death of somebody I know to be well as a suspicion, confirmed as well as can be.
+
+        When a partition heals, each side holds the other's members dead. Were that believed at once, the ring would
+        lose members who are well, until their refutation came. memberlist does so for tables (mergeState); here it also
+        holds for a rumour of whom I don't even suspect: I missed the suspicion, so its refutation may be on its way.
+        """
+        if update.status is not Status.DEAD or held is None or not supersedes(update, held) or not held.gossips:
+            return update
+        if by_sync or held.status is Status.ALIVE or update.incarnation > held.incarnation:
+            return update._replace(status=Status.SUSPECT)
+        return update
+
+    def _confirm(self, accusation: Update) -> None:
+        """The same once more: of a suspicion, that is news if it comes from somebody else."""
+        suspicion = self._suspicions.get(accusation.member_id)
+        if suspicion is not None and accusation.accuser_id and suspicion.accuse(accusation.accuser_id):
+            self.rumors.add(accusation)
+
+    def _merge(self, update: Update, now_ns: int, reaction: Reaction) -> None:
+        change = self.roster.merge(update, now_ns)
+        if change is None:
+            return
+        reaction.changes.append(change)
+        self.rumors.add(change.after)
+        if change.after.member_id != self.me.member_id:
+            self._follow(change, now_ns, reaction)
+
+    def _follow(self, change: Change, now_ns: int, reaction: Reaction) -> None:
+        """Keep suspicions and probe order in step with the roster."""
+        before, after = change
+        if after.status is Status.SUSPECT:
+            self._suspicions[after.member_id] = Suspicion(now_ns, [after.accuser_id] if after.accuser_id else [])
+            self._second_opinion(after)
+        else:
+            self._suspicions.pop(after.member_id, None)
+        if not after.gossips:
+            self.targets.remove(after.member_id)
+        elif before is None or not before.gossips:
+            self.targets.add(after.member_id)
+            self._look_at_address(after, now_ns, reaction)
+        if before is None or before.status is not after.status:
+            self._note(change, reaction)
+
+    def _second_opinion(self, suspect: Member) -> None:
+        """Probe somebody whom others accuse soon, so that confirmations come within an interval.
+
+        About 2 K of the members do so, however many there are: else a suspect in a large cluster would be flooded.
+        """
+        if suspect.accuser_id == self.me.member_id:
+            return
+        if self._chance.random() * len(self.roster.live()) < 2 * CONFIRMATIONS:
+            self.targets.prefer((suspect.member_id,))
+
+    def _look_at_address(self, newcomer: Member, now_ns: int, reaction: Reaction) -> None:
+        """Two ids at one address: one process followed the other, and a probe tells which of them is gone."""
+        if newcomer.address == self.me.address:
+            self.accuse(newcomer.member_id, now_ns, reaction)
+            return
+        same = [member.member_id for member in self.others() if member.address == newcomer.address]
+        if len(same) > 1:
+            self.targets.prefer(same)
+
+    def _note(self, change: Change, reaction: Reaction) -> None:
+        after = change.after
+        reaction.note(
+            _LEVELS[after.status],
+            f"member_{after.status.name.lower()}",
+            member=after.member_id,
+            address=after.address,
+            incarnation=after.incarnation,
+            accuser=after.accuser_id,
+        )

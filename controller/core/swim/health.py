@@ -1,0 +1,29 @@
+"""Lifeguard's local health multiplier: who seems to be slow itself gives others more time before accusing them."""
+
+from typing import Final
+
+# Lifeguard's S. At the worst a probe takes (8 + 1) times as long.
+WORST: Final = 8
+
+
+class Health:
+    """A score from 0 (well) to WORST. Intervals and timeouts of probes are multiplied by score + 1.
+
+    What moves it (section IV.A of the paper, with memberlist's reading for probes that nobody could help with):
+    a probe answered in time -1; a failed probe +1 for each helper that sent neither an ack nor a nack, or +1 when there
+    was no helper; having to refute a suspicion of myself +1; having slept past a deadline +1.
+    """
+
+    __slots__ = ("score",)
+
+    def __init__(self) -> None:
+        self.score = 0
+
+    def better(self) -> None:
+        self.score = max(0, self.score - 1)
+
+    def worse(self, by: int = 1) -> None:
+        self.score = min(WORST, self.score + by)
+
+    def scale(self, duration_ns: int) -> int:
+        return duration_ns * (self.score + 1)

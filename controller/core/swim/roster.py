@@ -1,0 +1,86 @@
+"""Everyone I have heard of: the table that the merge rule keeps."""
+
+from typing import Final
+
+from controller.core.swim.member import Change, Member, supersedes
+from controller.core.swim.messages import Status, Update
+
+# How many of the dead I remember, once they are no longer passed on. Beyond it the longest dead goes.
+BURIED_CAPACITY: Final = 1024
+
+
+class Roster:
+    """Members by id. The dead and the left stay for a while, so that they hear of it; then they are buried.
+
+    A buried belief is passed on no more, but still stands in the way of stale news: a peer that slept through it all
+    can't bring a member back as alive unless that member itself has refuted. What I first hear of as dead or left is
+    buried at once, so that no such entry can go round among members for ever.
+    """
+
+    __slots__ = ("_buried", "_ended_ns", "_live", "_members", "_suspects")
+
+    def __init__(self) -> None:
+        self._members: dict[str, Member] = {}
+        self._ended_ns: dict[str, int] = {}  # of the dead and the left among _members: since when
+        self._buried: dict[str, Member] = {}  # in the order of burial
+        self._live: tuple[Member, ...] | None = None
+        self._suspects = 0
+
+    def merge(self, update: Update, now_ns: int) -> Change | None:
+        """Believe what is heard if it supersedes what is held. None: nothing that anybody needs to know has changed."""
+        held = self.belief(update.member_id)
+        if held is not None and not supersedes(update, held):
+            return None
+        after = Member(*update)
+        if after.gossips:
+            self._buried.pop(after.member_id, None)
+            self._ended_ns.pop(after.member_id, None)
+        elif after.member_id in self._members:
+            self._ended_ns[after.member_id] = now_ns
+        else:
+            self._bury(after)
+            return None
+        before = self._members.get(after.member_id)
+        self._members[after.member_id] = after
+        self._live = None
+        return Change(before, after)
+
+    def belief(self, member_id: str) -> Member | None:
+        """What I hold of a member, buried or not."""
+        return self._members.get(member_id) or self._buried.get(member_id)
+
+    def get(self, member_id: str) -> Member | None:
+        """What I hold of a member that is not buried."""
+        return self._members.get(member_id)
+
+    def all(self) -> tuple[Member, ...]:
+        """Everyone but the buried, in order of id."""
+        return tuple(self._members[member_id] for member_id in sorted(self._members))
+
+    def live(self) -> tuple[Member, ...]:
+        """Alive or suspect, in order of id."""
+        if self._live is None:
+            self._live = tuple(member for member in self.all() if member.gossips)
+            self._suspects = sum(member.status is Status.SUSPECT for member in self._live)
+        return self._live
+
+    def suspects(self) -> int:
+        self.live()
+        return self._suspects
+
+    def dead(self) -> tuple[Member, ...]:
+        """Dead, not left, not buried, in order of id: they may only be out of reach."""
+        ids = sorted(self._ended_ns)
+        return tuple(self._members[member_id] for member_id in ids if self._members[member_id].status is Status.DEAD)
+
+    def forget(self, ended_before_ns: int) -> None:
+        """Bury whoever has been dead or left since before then."""
+        for member_id in [member_id for member_id, since in self._ended_ns.items() if since < ended_before_ns]:
+            del self._ended_ns[member_id]
+            self._bury(self._members.pop(member_id))
+
+    def _bury(self, member: Member) -> None:
+        self._buried.pop(member.member_id, None)
+        self._buried[member.member_id] = member
+        if len(self._buried) > BURIED_CAPACITY:
+            del self._buried[next(iter(self._buried))]
