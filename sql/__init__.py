@@ -1,0 +1,53 @@
+"""Numbered migrations and named queries: the only place where SQL stands. Pure data, loaded once."""
+
+import functools
+import hashlib
+import re
+from importlib import resources
+from typing import Final, NamedTuple
+
+_NAME: Final = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
+_MIGRATION: Final = re.compile(r"^(\d{4})_(\w+)\.sql$")
+
+
+class Migration(NamedTuple):
+    """One numbered script. `checksum` is the hex SHA-256 of its text."""
+
+    version: int
+    name: str
+    checksum: str
+    script: str
+
+
+@functools.cache
+def statements() -> dict[str, str]:
+    """Every statement of `sql/queries/*.sql` by its `-- name:`. Raises ValueError when two share a name."""
+    found: dict[str, str] = {}
+    for file in sorted(resources.files("sql").joinpath("queries").iterdir(), key=lambda file: file.name):
+        _, *parts = _NAME.split(file.read_text(encoding="utf-8"))
+        for name, text in zip(parts[::2], parts[1::2], strict=True):
+            if name in found:
+                raise ValueError(f"two statements are named {name}; rename the one in {file.name}")
+            found[name] = text.strip()
+    return found
+
+
+def statement(name: str) -> str:
+    """The statement of that name. Raises KeyError."""
+    return statements()[name]
+
+
+@functools.cache
+def migrations() -> tuple[Migration, ...]:
+    """All migrations in order. Raises ValueError when the numbers don't run 1, 2, 3..."""
+    found = []
+    for file in resources.files("sql").joinpath("migrations").iterdir():
+        matched = _MIGRATION.match(file.name)
+        if matched is not None:
+            script = file.read_text(encoding="utf-8")
+            checksum = hashlib.sha256(script.encode()).hexdigest()
+            found.append(Migration(int(matched[1]), matched[2], checksum, script))
+    found.sort()
+    if [migration.version for migration in found] != list(range(1, len(found) + 1)):
+        raise ValueError(f"migrations are not numbered 1 to n: {[migration.version for migration in found]}")
+    return tuple(found)

