@@ -50,21 +50,27 @@ class Failover:
             self._channels[address] = insecure_channel(address, options=_OPTIONS)
         return self._channels[address]
 
+    def _round(self) -> list[str]:
+        """Every address once, the one that answered last first."""
+        return self._addresses[self._current :] + self._addresses[: self._current]
+
     async def unary(self, call: Callable[[Channel], Awaitable[Response]]) -> Response:
         """The first answer. Raises Unreachable when none of the controllers answers, or what the answer means."""
         tried: list[tuple[str, str]] = []
         refusal: AioRpcError | None = None
-        for _ in self._addresses:
+        for address in self._round():
             try:
-                return await call(self._channel(self.current_address))
+                answer = await call(self._channel(address))
             except AioRpcError as error:
                 if is_connection_failure(error):
-                    tried.append((self.current_address, reason(error, self._timeout_s)))
+                    tried.append((address, reason(error, self._timeout_s)))
                 elif error.code() is grpc.StatusCode.UNAVAILABLE:
                     refusal = error  # this one's PostgreSQL is away; another's may not be
                 else:
                     raise meaning(error) from error
-            self._advance()
+            else:
+                self._current = self._addresses.index(address)
+                return answer
         if refusal is not None:
             raise meaning(refusal) from refusal
         raise Unreachable(tried)
@@ -72,24 +78,26 @@ class Failover:
     async def stream(self, call: Callable[[Channel], AsyncIterable[Response]]) -> AsyncIterator[Response | None]:
         """Messages from one controller after the other; None marks a change to another, which begins anew.
 
-        Raises Unreachable when a whole round of them gave nothing.
+        Raises Unreachable (or Unavailable) when a whole round of them gave nothing.
         """
         tried: list[tuple[str, str]] = []
-        while True:
+        refusal: AioRpcError | None = None
+        while len(tried) < len(self._addresses):
+            address = self._round()[0]
             try:
-                async for message in call(self._channel(self.current_address)):
-                    tried.clear()
+                async for message in call(self._channel(address)):
+                    tried, refusal = [], None
                     yield message
                 why = "it ended the stream"
             except AioRpcError as error:
-                if not is_connection_failure(error) and error.code() is not grpc.StatusCode.UNAVAILABLE:
-                    raise meaning(error) from error
+                if not is_connection_failure(error):
+                    if error.code() is not grpc.StatusCode.UNAVAILABLE:
+                        raise meaning(error) from error
+                    refusal = error
                 why = reason(error, self._timeout_s)
-            tried.append((self.current_address, why))
-            if len(tried) > len(self._addresses):
-                raise Unreachable(tried[1:])
-            self._advance()
+            tried.append((address, why))
+            self._current = (self._addresses.index(address) + 1) % len(self._addresses)
             yield None
-
-    def _advance(self) -> None:
-        self._current = (self._current + 1) % len(self._addresses)
+        if refusal is not None:
+            raise meaning(refusal) from refusal
+        raise Unreachable(tried)

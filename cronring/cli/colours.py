@@ -1,0 +1,27 @@
+"""One colour per word, the same in tables and in the live display."""
+
+from typing import Final
+
+_STYLES: Final = {
+    "completed": "green",
+    "alive": "green",
+    "scheduled": "default",
+    "running": "cyan",
+    "pending": "yellow",
+    "draining": "yellow",
+    "suspect": "yellow",
+    "paused": "yellow",
+    "starting": "yellow",
+    "failed": "red",
+    "lost": "red",
+    "timed_out": "red",
+    "cancelled": "magenta",
+    "dead": "red",
+    "left": "dim",
+    "-": "dim",
+}
+
+
+def style_of(word: str) -> str:
+    """Rich's style for a status, an outcome, or anything else (the default)."""
+    return _STYLES.get(word, "default")

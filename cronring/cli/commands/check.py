@@ -1,0 +1,54 @@
+"""`cronring check` and `cronring schema`: modules as they are declared, before anything runs."""
+
+import sys
+
+import click
+
+from cronring.cli.options import option
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@option("--namespace", default="default", show_default=True, help="Where the module's jobs would live.")
+@option("--python", metavar="PATH", help="The interpreter that imports FILE.  [default: this one]")
+def check(file: str, namespace: str, python: str | None) -> None:
+    """Validate a module (FILE.py, or a schema's text form), and print its schema. Exit code 1 if it is wrong.
+
+    \b
+    Examples:
+      cronring check billing.py
+      cronring check billing.py > billing.schema
+    """
+    from cronring.cli.modules import described
+    from schema.text import print_module
+
+    click.echo(print_module(described(file, namespace, python).module), nl=False)
+
+
+@click.group()
+def schema() -> None:
+    """Schemas of modules."""
+
+
+@schema.command("diff")
+@click.argument("before", type=click.Path(exists=True, dir_okay=False))
+@click.argument("after", type=click.Path(exists=True, dir_okay=False))
+@option("--namespace", default="default", show_default=True, help="Where the modules' jobs would live.")
+@option("--python", metavar="PATH", help="The interpreter that imports .py files.  [default: this one]")
+def diff(before: str, after: str, namespace: str, python: str | None) -> None:
+    """Compare two schemas, each a module's .py or a text form. Exit code 0 if they are equal, 1 if they differ.
+
+    + is new in AFTER, - is gone, ~ has changed.
+
+    \b
+    Example:
+      cronring schema diff billing.schema billing.py
+    """
+    from cronring.cli.modules import described
+    from schema.diff import diff_modules
+
+    old, new = (described(file, namespace, python).module for file in (before, after))
+    difference = diff_modules(old, new)
+    for line in difference.lines():
+        click.secho(line, fg={"+": "green", "-": "red"}.get(line[0], "yellow"))
+    sys.exit(1 if difference else 0)

@@ -1,0 +1,113 @@
+"""`cronring cluster`: the controllers, their ring, and the runners."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cronring.cli.completion import job_key
+from cronring.cli.options import controllers_option, output_option
+from cronring.cli.output import Column, print_fields, print_json, print_rows, short_instant
+from cronring.cli.session import ask, job_keys, or_nearest
+
+if TYPE_CHECKING:
+    from cronring.client import Client
+    from cronring.client.model import Member, Owners, Ring, Runner
+
+
+@click.group()
+def cluster() -> None:
+    """The cluster: controllers, their share of the ring, and runners."""
+
+
+@cluster.command("members")
+@output_option
+@controllers_option
+def members(output: str, controllers: tuple[str, ...]) -> None:
+    """List controllers, as the one that answers sees them."""
+    view = ask(controllers, lambda client: client.cluster.get())
+    if output == "json":
+        print_json(view.members)
+        return
+    columns: list[Column[Member]] = [
+        Column("controller", lambda row: row.id + (" *" if row.id == view.answered_by else "")),
+        Column("status", lambda row: row.status),
+        Column("share", lambda row: f"{row.share:.1%}", right=True),
+        Column("primary", lambda row: str(row.primary_slots), right=True),
+        Column("backup", lambda row: str(row.backup_slots), right=True),
+        Column("grpc", lambda row: row.grpc_address),
+        Column("http", lambda row: row.http_address),
+        Column("pid", lambda row: str(row.pid), right=True),
+        Column("lease until", lambda row: short_instant(row.lease_expires_at)),
+        Column("version", lambda row: row.version),
+    ]
+    print_rows(columns, list(view.members), "no members")
+    click.echo(f"\n* answered; ring {view.ring_digest}; its clock is {view.clock_offset_ms:+.1f} ms off PostgreSQL's")
+
+
+@cluster.command("ring")
+@output_option
+@controllers_option
+def ring(output: str, controllers: tuple[str, ...]) -> None:
+    """Show who owns how many of the 4,096 slots. With -o json: the owner of each slot."""
+    answer = ask(controllers, lambda client: client.cluster.ring())
+    if output == "json":
+        print_json(answer)
+        return
+    rows = list(enumerate(answer.members))
+    columns: list[Column[tuple[int, str]]] = [
+        Column("controller", lambda row: row[1]),
+        Column("primary of", lambda row: str(answer.primary.count(row[0])), right=True),
+        Column("backup of", lambda row: str(answer.backup.count(row[0])), right=True),
+        Column("share", lambda row: _share(answer, row[0]), right=True),
+    ]
+    print_rows(columns, rows, "the ring is empty")
+    unowned = answer.primary.count(-1)
+    click.echo(f"\nring {answer.digest}" + (f"; {unowned} slots have no owner" if unowned else ""))
+
+
+def _share(ring: "Ring", index: int) -> str:
+    return f"{ring.primary.count(index) / max(1, len(ring.primary)):.1%}"
+
+
+@cluster.command("owners")
+@click.argument("job", shell_complete=job_key)
+@output_option
+@controllers_option
+def owners(job: str, output: str, controllers: tuple[str, ...]) -> None:
+    """Say who runs JOB (its key), and who is next."""
+
+    async def question(client: "Client") -> "Owners":
+        return await or_nearest(client.cluster.owners(job), "job", job, lambda: job_keys(client))
+
+    answer = ask(controllers, question)
+    if output == "json":
+        print_json(answer)
+        return
+    print_fields(
+        [
+            ("job", answer.job),
+            ("slot", str(answer.slot)),
+            ("primary", answer.primary or "nobody"),
+            ("backup", answer.backup or "nobody"),
+        ]
+    )
+
+
+@cluster.command("runners")
+@output_option
+@controllers_option
+def runners(output: str, controllers: tuple[str, ...]) -> None:
+    """List runners."""
+    view = ask(controllers, lambda client: client.cluster.get())
+    if output == "json":
+        print_json(view.runners)
+        return
+    columns: list[Column[Runner]] = [
+        Column("runner", lambda row: row.id),
+        Column("status", lambda row: "alive" if row.alive else "dead"),
+        Column("host", lambda row: row.hostname),
+        Column("pid", lambda row: str(row.pid), right=True),
+        Column("deployments", lambda row: ", ".join(row.deployments)),
+        Column("last seen", lambda row: short_instant(row.last_seen_at)),
+    ]
+    print_rows(columns, list(view.runners), "no runners. Start one: cronring runner FILE")

@@ -1,0 +1,106 @@
+"""`cronring controller`: one replica."""
+
+import dataclasses
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from cronring.cli.options import Addresses, Duration, database_option, option, require_database_url, stop_on_eof_option
+
+# What a ClusterSettings field is for, where its name alone does not tell.
+_MEANINGS = {
+    "backup_delay_ms": "How long after run_at a slot's backup looks whether its primary failed.",
+    "refetch_interval_ms": "How often the jobs of the own slots are read anew.",
+    "window_ms": "How far ahead jobs are read.",
+    "lease_ms": "A controller that has not renewed for so long claims nothing.",
+    "lease_renew_ms": "How often the lease is renewed.",
+    "lease_margin_ms": "How much earlier than PostgreSQL a controller steps down.",
+    "runner_beat_ms": "How often runners give a sign of life.",
+    "runner_fence_ms": "A runner without contact for so long stops its runs.",
+    "runner_lost_after_ms": "When a silent runner's executions are declared lost.",
+    "runner_grace_ms": "How long a due tick waits for a runner before it is skipped (no_runner).",
+    "timeout_ms": "Soft timeout of a job that states none.",
+    "hard_timeout_grace_ms": "How long after the soft timeout an execution that nobody ended is swept.",
+    "claim_batch": "At most so many claims in one statement.",
+    "claims_in_flight": "At most so many claim statements at once.",
+    "end_batch": "At most so many ends in one statement.",
+    "ends_in_flight": "At most so many end statements at once.",
+    "probe_interval_ms": "How often SWIM probes a peer.",
+    "probe_timeout_ms": "How long a probe waits for its answer.",
+    "suspicion_multiplier": "SWIM's suspicion timeout, in probe intervals and by the size of the cluster.",
+    "indirect_probes": "How many peers are asked to probe one that did not answer.",
+    "sync_interval_ms": "How often two members exchange their whole views.",
+}
+
+
+def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """A flag for each field of ClusterSettings: `backup_delay_ms` is --backup-delay DURATION."""
+    from controller.core.settings import ClusterSettings
+
+    for field in reversed(dataclasses.fields(ClusterSettings)):
+        in_time = field.name.endswith("_ms")
+        flag = "--" + field.name.removesuffix("_ms").replace("_", "-")
+        shown = f"{field.default / 1000:g}s" if in_time else f"{field.default}"
+        kind: click.ParamType[Any] = Duration() if in_time else click.IntRange(min=1)
+        meaning = _MEANINGS[field.name]
+        command = option(flag, field.name, type=kind, help=f"{meaning}  [default: {shown}; equal on all]")(command)
+    return command
+
+
+@click.command()
+@database_option
+@option("--grpc", "grpc_address", default="127.0.0.1:7400", show_default=True, metavar="HOST:PORT",
+        help="Where runners, clients and other controllers connect to.")  # fmt: skip
+@option("--http", "http_address", default="127.0.0.1:7480", show_default=True, metavar="HOST:PORT",
+        help="Health (/healthz, /readyz) and metrics (/metrics).")  # fmt: skip
+@option("--advertise", "advertise_address", default="", metavar="HOST:PORT",
+        help="The gRPC address that others use, where it differs from --grpc (0.0.0.0, NAT).")  # fmt: skip
+@option("--join", type=Addresses(), default=(), help="Controllers to greet. Others are found in PostgreSQL anyway.")
+@option("--name", default="", help="Begins the controller's id.  [default: the host's name]")
+@option("--drain-timeout", type=Duration(), default="30s", show_default=True,
+        help="On SIGTERM: how long runs may go on before others adopt them.")  # fmt: skip
+@option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True,
+        help="The least that is logged.")  # fmt: skip
+@option("--log-format", type=click.Choice(["auto", "console", "json"]), default="auto", show_default=True,
+        help="auto: for people on a terminal, JSON lines elsewhere.")  # fmt: skip
+@stop_on_eof_option
+@cluster_options
+def controller(database_url: str | None, stop_on_eof: bool, **values: Any) -> None:
+    """Run one controller: a replica beside PostgreSQL. Start a few; they find each other through the database.
+
+    On SIGTERM it stops claiming, hands its slots over, lets runs finish, and leaves.
+
+    \b
+    Examples:
+      export CRONRING_DATABASE_URL=postgresql://cronring@db.internal/cronring
+      cronring controller --grpc 10.0.0.1:7400 --http 10.0.0.1:7480
+      cronring controller --grpc 0.0.0.0:7400 --advertise 10.0.0.1:7400
+    """
+    from controller.main import run
+
+    from controller.config import LogFormat, LogLevel, ProcessConfig
+    from cronring.cli.parent import watch_parent
+
+    watch_parent(stop_on_eof)
+    settings = cluster_settings(values)
+    values["drain_timeout_s"] = values.pop("drain_timeout")
+    values["log_level"] = LogLevel(values["log_level"])
+    values["log_format"] = LogFormat(values["log_format"])
+    config = ProcessConfig(database_url=require_database_url(database_url), **values)
+    sys.exit(run(config, settings))
+
+
+def cluster_settings(values: dict[str, Any]) -> Any:
+    """Takes the fields of ClusterSettings out of `values`. Flags come before CRONRING_..._MS, defaults are last."""
+    import os
+
+    from controller.config import cluster_settings as from_environment
+    from controller.core.settings import ClusterSettings
+
+    names = [field.name for field in dataclasses.fields(ClusterSettings)]
+    given = {name: value for name in names if (value := values.pop(name)) is not None}
+    milliseconds = {name: round(value * 1000) if name.endswith("_ms") else value for name, value in given.items()}
+    environment = os.environ | {f"CRONRING_{name.upper()}": str(value) for name, value in milliseconds.items()}
+    return from_environment(environment)

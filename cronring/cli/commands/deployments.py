@@ -1,0 +1,154 @@
+"""`cronring deployments`, `cronring deploy`, `cronring undeploy`: versions of modules."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cronring.cli.failures import Failure, nearest
+from cronring.cli.options import controllers_option, limit_option, option, output_option
+from cronring.cli.output import Column, print_fields, print_json, print_rows, short_instant
+from cronring.cli.session import ask, or_nearest
+
+if TYPE_CHECKING:
+    from cronring.client import Client
+    from cronring.client.model import Deployed, Deployment
+
+
+@click.group()
+def deployments() -> None:
+    """Deployments: versions of modules; at most one of each module is active."""
+
+
+@deployments.command("list")
+@click.option("--module", default="", help="Only of this module.")
+@click.option("--namespace", default="", help="Only in this namespace.")
+@click.option("--active", is_flag=True, help="Only active ones.")
+@limit_option(100)
+@output_option
+@controllers_option
+def list_deployments(
+    module: str, namespace: str, active: bool, limit: int, output: str, controllers: tuple[str, ...]
+) -> None:
+    """List deployments."""
+    rows = ask(controllers, lambda client: client.deployments.list(namespace, module, active, limit))
+    if output == "json":
+        print_json(rows)
+        return
+    columns: list[Column[Deployment]] = [
+        Column("deployment", lambda row: row.key),
+        Column("namespace", lambda row: row.namespace),
+        Column("module", lambda row: row.module),
+        Column("active", lambda row: "yes" if row.active else "no"),
+        Column("jobs", lambda row: str(row.jobs), right=True),
+        Column("runners", lambda row: str(row.runners), right=True),
+        Column("created", lambda row: short_instant(row.created_at)),
+    ]
+    print_rows(columns, rows, "no deployments. Make one: cronring deploy FILE, or start a runner: cronring runner FILE")
+
+
+@deployments.command("get")
+@click.argument("key")
+@output_option
+@controllers_option
+def get_deployment(key: str, output: str, controllers: tuple[str, ...]) -> None:
+    """Show one deployment with its schema."""
+
+    async def question(client: "Client") -> "Deployment":
+        return await or_nearest(client.deployments.get(key), "deployment", key, lambda: _keys(client))
+
+    row = ask(controllers, question)
+    if output == "json":
+        print_json(row)
+        return
+    print_fields(
+        [
+            ("deployment", row.key),
+            ("namespace", row.namespace),
+            ("module", row.module),
+            ("active", "yes" if row.active else "no"),
+            ("min replicas", str(row.min_replicas)),
+            ("runners", str(row.runners)),
+            ("jobs", str(row.jobs)),
+            ("created", short_instant(row.created_at)),
+            ("digest", row.digest),
+        ]
+    )
+    click.echo(f"\n{row.schema_text}", nl=not row.schema_text.endswith("\n"))
+
+
+async def _keys(client: "Client") -> list[str]:
+    return [row.key for row in await client.deployments.list(limit=1000)]
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@option("--namespace", default="default", show_default=True, help="Where the module's jobs live.")
+@option("--python", metavar="PATH", help="The interpreter that imports FILE.  [default: this one]")
+@click.option("--min-replicas", type=click.IntRange(min=1), default=1, show_default=True, help="Runners it wants.")
+@output_option
+@controllers_option
+def deploy(
+    file: str, namespace: str, python: str | None, min_replicas: int, output: str, controllers: tuple[str, ...]
+) -> None:
+    """Make FILE's schema the active version of its module. Idempotent.
+
+    Its jobs tick once a runner hosts it (`cronring runner FILE`, which deploys too). Jobs that the new version no
+    longer has are removed, new ones start with their next tick, running executions finish.
+    """
+    from cronring.cli.modules import described
+
+    module = described(file, namespace, python)
+    deployed = ask(controllers, lambda client: client.deployments.create(module.module, module.digest, min_replicas))
+    if output == "json":
+        print_json(deployed)
+        return
+    click.echo(_summary(deployed))
+
+
+def _summary(deployed: "Deployed") -> str:
+    key = deployed.deployment.key
+    if not deployed.created:
+        return f"{key} was active already; nothing changed"
+    lines = [f"{key} is active"]
+    for word, keys in (
+        ("added", deployed.jobs_added),
+        ("removed", deployed.jobs_removed),
+        ("carried over", deployed.jobs_carried_over),
+    ):
+        lines += [f"  {word}: {each}" for each in keys]
+    if deployed.deployment.runners == 0:
+        lines.append("no runner hosts it yet: cronring runner FILE")
+    return "\n".join(lines)
+
+
+@click.command()
+@click.argument("name", metavar="MODULE|KEY")
+@option("--namespace", default="default", show_default=True, help="Where the module is.")
+@output_option
+@controllers_option
+def undeploy(name: str, namespace: str, output: str, controllers: tuple[str, ...]) -> None:
+    """End the active deployment of a module (or the deployment with this key): its jobs are removed.
+
+    What runs finishes, and history stays.
+    """
+
+    async def question(client: "Client") -> "tuple[Deployment, tuple[str, ...]]":
+        return await client.deployments.kill(await _find(client, name, namespace))
+
+    row, removed = ask(controllers, question)
+    if output == "json":
+        print_json({"deployment": row, "jobs_removed": removed})
+        return
+    click.echo("\n".join([f"{row.key} is no longer active", *(f"  removed: {key}" for key in removed)]))
+
+
+async def _find(client: "Client", name: str, namespace: str) -> str:
+    """The key of the deployment that `name` means: a key itself, or a module with an active one."""
+    rows = await client.deployments.list(active_only=True)
+    of_module = [row.key for row in rows if row.module == name and row.namespace == namespace]
+    if of_module:
+        return of_module[0]
+    if any(row.key == name for row in await client.deployments.list(limit=1000)):
+        return name
+    known = [row.module for row in rows if row.namespace == namespace] + [row.key for row in rows]
+    raise Failure(f"no active deployment of a module {name!r}, nor one with that key.{nearest(name, known)}")

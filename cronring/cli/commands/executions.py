@@ -1,0 +1,127 @@
+"""`cronring executions`: what ran."""
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cronring.cli.completion import job_key
+from cronring.cli.options import controllers_option, limit_option, output_option
+from cronring.cli.output import Column, jsonable, milliseconds, print_fields, print_json, print_rows, short_instant
+from cronring.cli.session import ask, job_keys, or_nearest
+
+if TYPE_CHECKING:
+    from cronring.client import Client
+    from cronring.client.model import Execution
+
+OUTCOMES = ["running", "completed", "failed", "timed_out", "cancelled", "lost"]
+
+
+@click.group()
+def executions() -> None:
+    """Executions: what ran, when, where, and how it ended."""
+
+
+class Instant(click.ParamType[datetime]):
+    """ISO 8601; UTC where no offset is given."""
+
+    name = "INSTANT"
+
+    def convert(self, value: str | datetime, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        if isinstance(value, datetime):
+            return value
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value!r} is not an instant; write 2027-01-31, or 2027-01-31T06:00:00Z", param, ctx)
+        return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+
+
+def listed(execution: "Execution") -> dict[str, Any]:
+    """A row of the listing, which carries no output."""
+    row: dict[str, Any] = jsonable(execution)
+    del row["output"]
+    return row
+
+
+@executions.command("list")
+@click.option("--job", default="", shell_complete=job_key, help="Only of this job (its key).")
+@click.option("--outcome", default="", type=click.Choice(["", *OUTCOMES]), help="Only with this outcome.")
+@click.option("--since", type=Instant(), help="Only ticks at or after this instant (ISO 8601, UTC by default).")
+@limit_option(100)
+@output_option
+@controllers_option
+def list_executions(
+    job: str, outcome: str, since: datetime | None, limit: int, output: str, controllers: tuple[str, ...]
+) -> None:
+    """List executions, the newest first.
+
+    \b
+    Examples:
+      cronring executions list --job billing.close_month
+      cronring executions list --outcome failed --since 2027-01-31
+      cronring executions list -n 1000 -o json | jq 'map(.lateness_ms) | max'
+    """
+
+    async def question(client: "Client") -> "list[Execution]":
+        return await or_nearest(
+            client.executions.list(job, outcome, since, limit=limit), "job", job, lambda: job_keys(client)
+        )
+
+    rows = ask(controllers, question)
+    if output == "json":
+        print_json([listed(row) for row in rows])
+        return
+    columns: list[Column[Execution]] = [
+        Column("id", lambda row: str(row.id), right=True),
+        Column("job", lambda row: row.job),
+        Column("tick", lambda row: short_instant(row.tick)),
+        Column("outcome", lambda row: row.outcome or "running"),
+        Column("lateness", lambda row: milliseconds(row.lateness_ms), right=True),
+        Column("took", lambda row: milliseconds(duration_ms(row)), right=True),
+        Column("try", lambda row: str(row.attempt), right=True),
+        Column("controller", lambda row: row.controller),
+        Column("runner", lambda row: row.runner),
+    ]
+    print_rows(columns, rows, "no executions")
+
+
+def duration_ms(execution: "Execution") -> float | None:
+    """From the verb's start to its end; None while it has no end."""
+    if execution.started_at is None or execution.ended_at is None:
+        return None
+    return (execution.ended_at - execution.started_at).total_seconds() * 1000
+
+
+@executions.command("get")
+@click.argument("execution_id", type=click.IntRange(min=1), metavar="ID")
+@output_option
+@controllers_option
+def get_execution(execution_id: int, output: str, controllers: tuple[str, ...]) -> None:
+    """Show one execution with its output."""
+    row = ask(controllers, lambda client: client.executions.get(execution_id))
+    if output == "json":
+        print_json(row)
+        return
+    fields = [
+        ("execution", str(row.id)),
+        ("job", row.job),
+        ("tick", short_instant(row.tick)),
+        ("run at", short_instant(row.run_at)),
+        ("started", short_instant(row.started_at)),
+        ("ended", short_instant(row.ended_at)),
+        ("outcome", row.outcome or "running"),
+        ("lateness", milliseconds(row.lateness_ms)),
+        ("took", milliseconds(duration_ms(row))),
+        ("attempt", str(row.attempt)),
+        ("trigger", row.trigger),
+        ("controller", row.controller),
+        ("runner", row.runner),
+        ("deployment", row.deployment),
+    ]
+    if row.error_type or row.error_message:
+        fields.append(("error", f"{row.error_type}: {row.error_message}".strip(": ")))
+    print_fields(fields)
+    if row.output:
+        click.echo("\noutput:")
+        click.echo(row.output, nl=not row.output.endswith("\n"))

@@ -1,0 +1,137 @@
+"""`cronring jobs`: what runs when."""
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING
+
+import click
+
+from cronring.cli.completion import job_key
+from cronring.cli.options import controllers_option, limit_option, output_option
+from cronring.cli.output import (
+    Column,
+    milliseconds,
+    print_fields,
+    print_json,
+    print_json_line,
+    print_rows,
+    short_instant,
+)
+from cronring.cli.session import ask, job_keys, or_nearest
+
+if TYPE_CHECKING:
+    from cronring.client import Client
+    from cronring.client.model import Job, JobEvent
+
+STATUSES = ["pending", "scheduled", "running", "completed", "failed", "cancelled", "paused"]
+
+
+@click.group()
+def jobs() -> None:
+    """Jobs: what runs when, and how its last run ended."""
+
+
+@jobs.command("list")
+@click.option("--module", default="", help="Only of this module.")
+@click.option("--verb", default="", help="Only of verbs with this name.")
+@click.option("--namespace", default="", help="Only in this namespace.")
+@click.option("--status", default="", type=click.Choice(["", *STATUSES]), help="Only in this status.")
+@limit_option(1000)
+@output_option
+@controllers_option
+def list_jobs(
+    module: str, verb: str, namespace: str, status: str, limit: int, output: str, controllers: tuple[str, ...]
+) -> None:
+    """List jobs.
+
+    \b
+    Examples:
+      cronring jobs list
+      cronring jobs list --status running
+      cronring jobs list -o json | jq '.[] | select(.last_outcome == "failed") | .key'
+    """
+    rows = ask(controllers, lambda client: client.jobs.list(namespace, module, verb, status, limit))
+    if output == "json":
+        print_json(rows)
+        return
+    columns: list[Column[Job]] = [
+        Column("job", lambda job: job.key),
+        Column("schedule", lambda job: job.schedule),
+        Column("status", lambda job: job.status),
+        Column("next run", lambda job: short_instant(job.next_execution)),
+        Column("last outcome", lambda job: job.last_outcome or "-"),
+        Column("last start", lambda job: short_instant(job.last_started_at)),
+        Column("lateness", lambda job: milliseconds(job.last_lateness_ms), right=True),
+    ]
+    print_rows(columns, rows, "no jobs. A module's verbs with a schedule become jobs: cronring deploy FILE")
+
+
+@jobs.command("get")
+@click.argument("key", shell_complete=job_key)
+@output_option
+@controllers_option
+def get_job(key: str, output: str, controllers: tuple[str, ...]) -> None:
+    """Show one job: KEY is module.verb, or namespace/module.verb."""
+
+    async def question(client: "Client") -> "Job":
+        return await or_nearest(client.jobs.get(key), "job", key, lambda: job_keys(client))
+
+    job = ask(controllers, question)
+    if output == "json":
+        print_json(job)
+        return
+    skipped = ", ".join(f"{reason} {ticks}" for reason, ticks in sorted(job.skipped.items()))
+    print_fields(
+        [
+            ("job", job.key),
+            ("schedule", f"{job.schedule}   ({job.schedule_words})" if job.schedule_words else job.schedule),
+            ("status", job.status),
+            ("next tick", short_instant(job.next_tick)),
+            ("next run", short_instant(job.next_execution)),
+            ("last outcome", job.last_outcome or "-"),
+            ("last start", short_instant(job.last_started_at)),
+            ("last end", short_instant(job.last_ended_at)),
+            ("last lateness", milliseconds(job.last_lateness_ms)),
+            ("running", f"execution {job.running_execution_id}" if job.running_execution_id else "-"),
+            ("skipped ticks", skipped or "none"),
+            ("timeout", milliseconds(job.timeout_ms)),
+            ("on disconnect", job.on_disconnect),
+            ("deployment", job.deployment),
+            ("slot", str(job.slot)),
+        ]
+    )
+
+
+@jobs.command("watch")
+@click.option("--module", default="", help="Only of this module.")
+@click.option("--verb", default="", help="Only of verbs with this name.")
+@click.option("--namespace", default="", help="Only in this namespace.")
+@output_option
+@controllers_option
+def watch_jobs(module: str, verb: str, namespace: str, output: str, controllers: tuple[str, ...]) -> None:
+    """Follow jobs as they change, until Ctrl-C.
+
+    With -o json, each line is an event: {"kind": "present" | "listed" | "changed" | "removed", "job": {...}}. All jobs
+    come first as "present", then "listed". When a controller dies, another goes on where it stopped.
+    """
+
+    async def question(client: "Client") -> None:
+        async for event in client.jobs.watch(namespace, module, verb):
+            if output == "json":
+                print_json_line(event)
+            else:
+                _print_event(event)
+
+    with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
+        ask(controllers, question)
+
+
+def _print_event(event: "JobEvent") -> None:
+    if event.job is None:
+        click.echo("(that is all of them; changes follow)", err=True)
+        return
+    job = event.job
+    click.echo(
+        f"{event.kind.value:8} {job.key}  {job.status}  next {short_instant(job.next_execution)}  "
+        f"last {job.last_outcome or '-'} {milliseconds(job.last_lateness_ms)} late"
+    )

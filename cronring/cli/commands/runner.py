@@ -1,0 +1,35 @@
+"""`cronring runner`: hosts modules."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cronring.cli.options import Duration, controllers_option, option, stop_on_eof_option
+
+
+@click.command()
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@controllers_option
+@option("--python", metavar="PATH", help="The interpreter that runs the verbs, with their packages.  [default: this]")
+@option("--namespace", default="default", show_default=True, help="Where the modules' jobs live.")
+@option("--drain-timeout", type=Duration(), default="30s", show_default=True,
+        help="On SIGTERM: how long runs may go on before they are cancelled.")  # fmt: skip
+@stop_on_eof_option
+def runner(files: tuple[Path, ...], stop_on_eof: bool, **values: Any) -> None:
+    """Host the modules in FILES: register them as the active versions, and run their verbs in child processes.
+
+    A runner connects to every controller, those that it was not told of included. Start as many as you like.
+
+    \b
+    Examples:
+      cronring runner billing.py --controllers 10.0.0.1:7400,10.0.0.2:7400
+      cronring runner billing.py --python ./billing-venv/bin/python
+    """
+    from cronring.cli.parent import watch_parent
+    from cronring.runner.config import RunnerConfig
+    from cronring.runner.main import run
+
+    watch_parent(stop_on_eof)
+    sys.exit(run(RunnerConfig(files=files, **values)))

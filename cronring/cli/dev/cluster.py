@@ -1,0 +1,112 @@
+"""The processes of one dev session: who is started with what, and what happens when one dies."""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from cronring.cli.dev.happenings import Happening, ProcessEnded, ProcessStarted
+from cronring.cli.dev.processes import Child, Processes, free_addresses
+from cronring.cli.dev.state import State
+
+DRAIN_S: Final = 1.0
+QUICK_DEATH_S: Final = 3.0
+QUICK_DEATHS_MAX: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to start."""
+
+    files: tuple[Path, ...]
+    controllers: int
+    python: str | None
+    namespace: str
+
+
+class LocalCluster:
+    """Controllers and one runner. Controllers that die stay dead, so that one can watch; the runner is replaced."""
+
+    def __init__(
+        self, plan: Plan, state: State, folder: Path, database_url: str, tell: Callable[[Happening], None]
+    ) -> None:
+        self._plan = plan
+        self._state = state
+        self._tell = tell
+        logs = folder / "logs"
+        logs.mkdir(exist_ok=True)
+        # The URL goes by the environment: a command line is for all users to see, and a URL may hold a password.
+        environment = os.environ | {"CRONRING_DATABASE_URL": database_url}
+        self._processes = Processes(logs, environment, self._on_exit)
+        addresses = free_addresses(2 * plan.controllers)
+        self.grpc_addresses = addresses[: plan.controllers]
+        self._http_addresses = addresses[plan.controllers :]
+        self._restarts: set[asyncio.Task[None]] = set()
+        self._quick_deaths = 0
+        self.on_controller_death: Callable[[], None] = lambda: None
+        self.failed = asyncio.Event()  # set when there is nothing left to watch
+
+    async def start_controllers(self) -> None:
+        for index, (grpc, http) in enumerate(zip(self.grpc_addresses, self._http_addresses, strict=True), 1):
+            name = f"controller-{index}"
+            arguments = ["controller", "--name", name, "--grpc", grpc, "--http", http, "--drain-timeout", f"{DRAIN_S}"]
+            child = await self._processes.start(name, arguments, grpc, http)
+            self._state.controllers.append(child)
+            self._tell(ProcessStarted(name, child.pid, grpc, http))
+
+    async def start_runner(self) -> None:
+        name = f"runner-{len(self._state.runners) + 1}"
+        arguments = ["runner", *map(str, self._plan.files), "--controllers", ",".join(self.grpc_addresses)]
+        arguments += ["--drain-timeout", f"{DRAIN_S}", "--namespace", self._plan.namespace]
+        if self._plan.python is not None:
+            arguments += ["--python", self._plan.python]
+        child = await self._processes.start(name, arguments)
+        self._state.runners.append(child)
+        self._tell(ProcessStarted(name, child.pid, "", ""))
+
+    def _on_exit(self, child: Child) -> None:
+        if child.stopping:
+            return
+        if child in self._state.controllers:
+            self._controller_died(child)
+        else:
+            self._runner_died(child)
+
+    def _controller_died(self, child: Child) -> None:
+        left = sum(1 for each in self._state.controllers if each.alive)
+        step = f"{left} left, the ring heals" if left else "none is left"
+        self._tell(ProcessEnded(child.name, child.pid, child.end, step))
+        self.on_controller_death()
+        if not left:
+            self.failed.set()
+
+    def _runner_died(self, child: Child) -> None:
+        quick = time.monotonic_ns() - child.started_ns < QUICK_DEATH_S * 1e9
+        self._quick_deaths = self._quick_deaths + 1 if quick else 0
+        if self._quick_deaths >= QUICK_DEATHS_MAX:
+            self._tell(ProcessEnded(child.name, child.pid, child.end, "it keeps dying; not started again"))
+            self.failed.set()
+            return
+        self._tell(ProcessEnded(child.name, child.pid, child.end, "a new one starts"))
+        restart = asyncio.create_task(self.start_runner())
+        self._restarts.add(restart)
+        restart.add_done_callback(self._restarts.discard)
+
+    async def stop_runners(self, grace_s: float) -> None:
+        for restart in self._restarts:
+            restart.cancel()
+        await self._processes.stop(self._state.runners, grace_s)
+
+    async def stop_controllers(self, grace_s: float) -> None:
+        await self._processes.stop(self._state.controllers, grace_s)
+
+    def dead_log(self) -> str:
+        """The last lines of the logs of those that died by themselves."""
+        dead = [child for child in self._processes.children if not child.alive and not child.stopping]
+        return "\n".join(f"--- {child.name}: {child.end}\n{child.tail()}" for child in dead[-2:])
+
+    def log_names(self) -> str:
+        return "\n".join(str(child.log) for child in self._processes.children)

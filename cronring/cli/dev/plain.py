@@ -1,0 +1,110 @@
+"""dev without a terminal: one structured line for each happening, `INSTANT WORD key=value ...`."""
+
+import json
+from datetime import datetime
+from typing import TextIO, assert_never
+
+from cronring.cli.commands.executions import duration_ms
+from cronring.cli.dev.happenings import (
+    Happening,
+    Heartbeat,
+    MemberChanged,
+    ProcessEnded,
+    ProcessStarted,
+    Progress,
+    RingHealed,
+    RunEnded,
+    RunStarted,
+    ServedBy,
+    ViewLost,
+)
+from cronring.cli.dev.state import State
+from cronring.cli.output import instant_text
+
+
+class Plain:
+    """Prints as it happens; every line is flushed, so a pipe sees it at once."""
+
+    def __init__(self, state: State, output: TextIO) -> None:
+        self._state = state
+        self._output = output
+
+    def tell(self, happening: Happening) -> None:
+        self._output.write(line(self._state.now(), happening) + "\n")
+        self._output.flush()
+
+    def draw(self) -> None:
+        """Nothing moves here."""
+
+    def close(self) -> None:
+        """Nothing to put back."""
+
+
+def line(moment: datetime, happening: Happening) -> str:
+    word, values = fields(happening)
+    pairs = " ".join(f"{key}={_value(value)}" for key, value in values.items())
+    return f"{instant_text(moment.replace(microsecond=moment.microsecond // 1000 * 1000))} {word} {pairs}".rstrip()
+
+
+def _value(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.1f}"
+    text = str(value) if value is not None else "-"
+    return json.dumps(text, ensure_ascii=False) if not text or any(c in text for c in ' "=\n\t') else text
+
+
+def fields(happening: Happening) -> tuple[str, dict[str, object]]:
+    """The line's word and its values."""
+    match happening:
+        case Progress(text):
+            return "progress", {"step": text}
+        case ProcessStarted(name, pid, grpc_address, http_address):
+            addresses = {"grpc": grpc_address, "http": http_address} if grpc_address else {}
+            return "process_started", {"name": name, "pid": pid, **addresses}
+        case ProcessEnded(name, pid, how, next_step):
+            return "process_ended", {"name": name, "pid": pid, "how": how, "next": next_step}
+        case MemberChanged() | RingHealed() | ServedBy() | ViewLost():
+            return _membership(happening)
+        case RunStarted() | RunEnded():
+            return _run(happening)
+        case Heartbeat(totals, worst_lateness_ms, alive):
+            return "heartbeat", {
+                "due": totals.ticks_due,
+                "executed": totals.executed,
+                "running": totals.running,
+                "skipped": sum(totals.skipped.values()),
+                "not_booked_yet": totals.unaccounted,
+                "worst_lateness_ms": worst_lateness_ms,
+                "controllers": alive,
+            }
+        case _:
+            assert_never(happening)
+
+
+def _membership(happening: MemberChanged | RingHealed | ServedBy | ViewLost) -> tuple[str, dict[str, object]]:
+    match happening:
+        case MemberChanged(name, before, after):
+            return "member", {"name": name, "before": before or "-", "status": after}
+        case RingHealed(after_s, owners):
+            return "ring_healed", {"after_s": after_s, "owners": owners}
+        case ServedBy(name):
+            return "served_by", {"name": name}
+        case ViewLost(reason):
+            return "view_lost", {"reason": reason}
+        case _:
+            assert_never(happening)
+
+
+def _run(happening: RunStarted | RunEnded) -> tuple[str, dict[str, object]]:
+    execution = happening.execution
+    who: dict[str, object] = {"controller": happening.controller, "runner": happening.runner}
+    what: dict[str, object] = {"id": execution.id, "job": execution.job, "tick": instant_text(execution.tick)}
+    if isinstance(happening, RunStarted):
+        return "started", what | who
+    ended: dict[str, object] = {
+        "outcome": execution.outcome,
+        "lateness_ms": execution.lateness_ms,
+        "duration_ms": duration_ms(execution),
+    }
+    error: dict[str, object] = {"error": execution.error_type} if execution.error_type else {}
+    return "execution", what | ended | who | error

@@ -1,0 +1,216 @@
+"""One run of `cronring dev`, from the database to the last line."""
+
+import asyncio
+import contextlib
+import signal
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Final, Protocol
+
+from cronring.cli.dev.cluster import LocalCluster, Plan
+from cronring.cli.dev.database import EmbeddedDatabase, data_folder
+from cronring.cli.dev.feed import Feed
+from cronring.cli.dev.happenings import Happening, Progress
+from cronring.cli.dev.state import State
+from cronring.cli.dev.summary import last_line, outcomes_line, settled
+from cronring.cli.failures import EXIT_FAILED, Failure
+from cronring.client import Client, ClientError
+from cronring.client.model import Totals
+
+READY_TIMEOUT_S: Final = 60.0
+READY_POLL_S: Final = 0.1
+DRAW_S: Final = 0.2
+CALL_TIMEOUT_S: Final = 1.0
+# How long the runs of the last ticks may go on by themselves, and how long they then have to be cancelled and booked.
+SETTLE_S: Final = 6.0
+SETTLE_CANCELLED_S: Final = 14.0
+# All of these together stay below the five seconds that Ctrl-C may take.
+STOP_RUNNER_S: Final = 1.5
+STOP_CONTROLLERS_S: Final = 1.5
+STOP_DATABASE_S: Final = 1.5
+
+
+class View(Protocol):
+    """Who shows it: display.py or plain.py."""
+
+    def tell(self, happening: Happening) -> None: ...
+    def draw(self) -> None: ...
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user asked for. `for_s` None: until Ctrl-C. `data` None: a temporary folder."""
+
+    plan: Plan
+    for_s: float | None
+    data: str | None
+    database_url: str | None
+
+
+class Session:
+    """`run` gives the exit code."""
+
+    def __init__(self, options: Options, state: State, view: View) -> None:
+        self._options = options
+        self._state = state
+        self._view = view
+        self._stop = asyncio.Event()
+        self._keep_folder = False  # a temporary folder stays when its logs may explain a failure
+        self.summary: list[str] = []  # the last lines to print, once everything has stopped
+
+    def _tell(self, happening: Happening) -> None:
+        self._state.happenings.append((self._state.now(), happening))
+        self._view.tell(happening)
+
+    async def run(self) -> int:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self._stop.set)
+        async with self._database() as (url, folder):
+            await self._migrate(url)
+            cluster = LocalCluster(self._options.plan, self._state, folder, url, self._tell)
+            client = Client(cluster.grpc_addresses, timeout_s=CALL_TIMEOUT_S)
+            try:
+                return await self._watch(cluster, client)
+            finally:
+                # Shielded: whatever cancels this, nothing may stay behind.
+                await asyncio.shield(self._end(cluster, client))
+
+    async def _watch(self, cluster: LocalCluster, client: Client) -> int:
+        feed = Feed(client, self._state, self._tell)
+        cluster.on_controller_death = feed.controller_died
+        if not await self._start(cluster, feed, client):
+            return 0
+        feeding = asyncio.create_task(feed.run())
+        try:
+            ended = await self._show(cluster, feeding)
+            if not ended:
+                return 0
+            totals = await self._settle(cluster, client, feed)
+        finally:
+            feeding.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await feeding
+            self._view.close()
+        return self._conclude(totals)
+
+    @contextlib.asynccontextmanager
+    async def _database(self) -> AsyncIterator[tuple[str, Path]]:
+        folder, temporary = data_folder(self._options.data)
+        if self._options.database_url is not None:
+            yield self._options.database_url, folder
+            return
+        began = time.monotonic()
+        database = await EmbeddedDatabase.start(folder, remove=temporary)
+        self._tell(Progress(f"PostgreSQL is up ({time.monotonic() - began:.1f} s), its data in {folder}"))
+        try:
+            yield database.url, folder
+        finally:
+            await asyncio.shield(database.stop(self._keep_folder, STOP_DATABASE_S))
+
+    async def _migrate(self, url: str) -> None:
+        from controller.store.migrate import migrate
+
+        applied = await migrate(url)
+        self._tell(Progress(f"{applied} migrations applied" if applied else "the tables are up to date"))
+
+    async def _start(self, cluster: LocalCluster, feed: Feed, client: Client) -> bool:
+        """Everything up and known to each other. False when the user stopped it meanwhile."""
+        await cluster.start_controllers()
+        wanted = self._options.plan.controllers
+        if not await self._until(cluster, lambda: self._members_alive(client, wanted)):
+            return False
+        self._tell(Progress(f"{wanted} controllers form one ring"))
+        await feed.begin()
+        await cluster.start_runner()
+        if not await self._until(cluster, lambda: self._runner_alive(client)):
+            return False
+        await feed.ask_jobs()
+        self._tell(Progress(f"a runner hosts {len(self._state.jobs)} jobs"))
+        return True
+
+    async def _members_alive(self, client: Client, wanted: int) -> bool:
+        view = await client.cluster.get()
+        self._state.learn(view)
+        return sum(1 for member in view.members if member.status == "alive" and member.primary_slots) == wanted
+
+    async def _runner_alive(self, client: Client) -> bool:
+        view = await client.cluster.get()
+        self._state.learn(view)
+        pids = {child.pid for child in self._state.runners}
+        return any(runner.alive and runner.deployments and runner.pid in pids for runner in view.runners)
+
+    async def _until(self, cluster: LocalCluster, ready: Callable[[], Awaitable[bool]]) -> bool:
+        """Ask until ready. Raises Failure when a process dies, or after a minute; False when the user stops it."""
+        deadline = time.monotonic() + READY_TIMEOUT_S
+        while not self._stop.is_set():
+            with contextlib.suppress(ClientError):
+                if await ready():
+                    return True
+            if cluster.failed.is_set() or any(not child.alive for child in self._state.controllers):
+                self._keep_folder = True
+                raise Failure(f"a process died while starting:\n{cluster.dead_log()}")
+            if time.monotonic() > deadline:
+                self._keep_folder = True
+                raise Failure(f"not ready after {READY_TIMEOUT_S:.0f} s; the logs say more:\n{cluster.log_names()}")
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stop.wait(), READY_POLL_S)
+        return False
+
+    async def _show(self, cluster: LocalCluster, feeding: asyncio.Task[None]) -> bool:
+        """Draw until the time is over (True) or the user stops it (False). Raises Failure when all is dead."""
+        for_s = self._options.for_s
+        deadline = time.monotonic() + for_s if for_s is not None else float("inf")
+        while time.monotonic() < deadline:
+            self._view.draw()
+            if feeding.done():
+                feeding.result()  # raises what broke it
+            if cluster.failed.is_set():
+                self._keep_folder = True
+                raise Failure(f"there is nothing left to watch:\n{cluster.dead_log()}")
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stop.wait(), min(DRAW_S, max(0.0, deadline - time.monotonic())))
+                return False
+        return True
+
+    async def _settle(self, cluster: LocalCluster, client: Client, feed: Feed) -> Totals:
+        """The books of all ticks up to now, once they are settled; what runs too long for that is cancelled."""
+        until = self._state.now()
+        totals = await self._poll_totals(client, feed, until, SETTLE_S)
+        if totals is None or not settled(totals):
+            await cluster.stop_runners(STOP_RUNNER_S)
+            totals = await self._poll_totals(client, feed, until, SETTLE_CANCELLED_S) or totals
+        if totals is None:
+            raise Failure("no controller answers, so the ticks could not be counted")
+        return totals
+
+    async def _poll_totals(self, client: Client, feed: Feed, until: datetime, timeout_s: float) -> Totals | None:
+        """The last answer within `timeout_s`, earlier if it is settled, or the user has had enough."""
+        totals: Totals | None = None
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            with contextlib.suppress(ClientError):
+                totals = await client.cluster.totals(feed.since, until)
+                if settled(totals):
+                    break
+            self._view.draw()
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._stop.wait(), DRAW_S)
+                break
+        return totals
+
+    def _conclude(self, totals: Totals) -> int:
+        self.summary = [outcomes_line(totals, self._state.worst_lateness_ms), last_line(totals)]
+        if totals.unaccounted == 0:
+            return 0
+        self._keep_folder = True
+        return EXIT_FAILED
+
+    async def _end(self, cluster: LocalCluster, client: Client) -> None:
+        await client.close()
+        await cluster.stop_runners(STOP_RUNNER_S)
+        await cluster.stop_controllers(STOP_CONTROLLERS_S)

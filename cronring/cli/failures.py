@@ -1,0 +1,44 @@
+"""Expected errors as messages with an exit code; a traceback is for defects only."""
+
+import difflib
+import sys
+from collections.abc import Iterable
+from typing import IO, Any, Final
+
+import click
+
+EXIT_FAILED: Final = 1  # what was asked for is refused, invalid, not there, or did not succeed
+EXIT_USAGE: Final = 2  # click's own
+EXIT_UNREACHABLE: Final = 3  # no controller, or no database, can be reached
+
+
+class Failure(click.ClickException):
+    """An expected failure. `message` says what to do next."""
+
+    def __init__(self, message: str, exit_code: int = EXIT_FAILED) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code  # type: ignore[misc]  # click declares a class variable, and reads it from here
+
+    def show(self, file: IO[Any] | None = None) -> None:
+        click.echo(click.style("error: ", fg="red", bold=True) + self.message, file=file or sys.stderr)
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """` Did you mean 'x'?` (or 'x' or 'y'), or nothing."""
+    close = difflib.get_close_matches(word, list(known), n=2, cutoff=0.6)
+    return f" Did you mean {' or '.join(repr(each) for each in close)}?" if close else ""
+
+
+def translated(error: Exception) -> Failure | None:
+    """The Failure for an error that cronring raises on purpose; None for anything else."""
+    # Late imports, as this runs only once something has failed.
+    from controller.errors import CronringError, StoreUnavailable
+    from cronring.client.errors import ClientError, Unavailable, Unreachable
+
+    match error:
+        case Unreachable() | Unavailable() | StoreUnavailable():
+            return Failure(str(error), EXIT_UNREACHABLE)
+        case ClientError() | CronringError():
+            return Failure(str(error))
+        case _:
+            return None

@@ -1,0 +1,87 @@
+"""The root of the command line, and what turns expected errors into messages."""
+
+from importlib import metadata
+from typing import Any
+
+import click
+
+from cronring.cli.commands.check import check, schema
+from cronring.cli.commands.cluster import cluster
+from cronring.cli.commands.completion import completion
+from cronring.cli.commands.controller import controller
+from cronring.cli.commands.deployments import deploy, deployments, undeploy
+from cronring.cli.commands.dev import dev
+from cronring.cli.commands.executions import executions
+from cronring.cli.commands.jobs import jobs
+from cronring.cli.commands.migrate import migrate
+from cronring.cli.commands.next import next_ticks
+from cronring.cli.commands.runner import runner
+from cronring.cli.failures import translated
+
+
+class Root(click.Group):
+    """Shows expected errors without a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except click.ClickException:
+            raise
+        except Exception as error:
+            failure = translated(error)
+            if failure is None:
+                raise
+            raise failure from error
+
+
+def print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        click.echo(f"cronring {metadata.version('cronring')}")
+        ctx.exit()
+
+
+@click.group(
+    cls=Root,
+    context_settings={
+        "auto_envvar_prefix": "CRONRING",
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 110,
+    },
+    epilog="Exit codes: 0 done; 1 refused, invalid, not found or not successful; 2 wrong usage; "
+    "3 no controller or no database can be reached.",
+)
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=print_version, help="Print the version."
+)
+def cli() -> None:
+    """Distributed cron for services: every tick runs once, on time, and leaves a record.
+
+    \b
+    Try it:    cronring dev module.py            a whole cluster on this machine, live
+    Write it:  cronring check module.py          is my module right? what does it declare?
+               cronring next "0 6 1 * *"         when would this run?
+    Run it:    cronring migrate                  make or update the tables in PostgreSQL
+               cronring controller               one of a few replicas beside PostgreSQL
+               cronring runner module.py         hosts the module's verbs
+    Ask it:    cronring jobs list                what runs when
+               cronring executions list          what ran, and how it ended
+               cronring cluster members          who is there
+
+    Every option can be given as an environment variable; --help of a command names those that several commands share,
+    such as CRONRING_DATABASE_URL and CRONRING_CONTROLLERS.
+    """
+
+
+for command in (
+    check, cluster, completion, controller, deploy, deployments, dev, executions, jobs, migrate, next_ticks, runner,
+    schema, undeploy,
+):  # fmt: skip
+    cli.add_command(command)
+
+
+def main() -> None:
+    cli(prog_name="cronring")
+
+
+if __name__ == "__main__":
+    main()

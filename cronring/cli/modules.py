@@ -1,0 +1,39 @@
+"""A module from a file: a .py, asked of its interpreter, or a schema's text form."""
+
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+from cronring.cli.failures import Failure
+from schema.module import Module
+
+
+class Described(NamedTuple):
+    """What a file declares. `digest`: hex SHA-256 over the schema's text and the source."""
+
+    module: Module
+    digest: str
+
+
+def described(file: str | Path, namespace: str, python: str | None) -> Described:
+    """Raises Failure with every problem as `file:line: verb: message`, and what to do about each."""
+    path = Path(file)
+    if path.suffix == ".py":
+        return _from_python(path, namespace, python or sys.executable)
+    return _from_text(path)
+
+
+def _from_text(path: Path) -> Described:
+    from schema.digest import digest
+    from schema.text import SchemaError, parse_module, print_module
+
+    try:
+        source = path.read_bytes()
+        module = parse_module(source.decode())
+    except UnicodeDecodeError as error:
+        raise Failure(f"{path}: it is no UTF-8 text (byte {error.start})") from error
+    except SchemaError as error:
+        raise Failure(f"{path}:{error}") from error
+    except OSError as error:
+        raise Failure(f"{path}: {error.strerror}") from error
+    return Described(module, digest(print_module(module), b""))

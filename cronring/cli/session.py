@@ -1,0 +1,41 @@
+"""One short conversation with the controllers."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cronring.cli.failures import Failure, nearest
+from cronring.client.errors import NotFound
+
+if TYPE_CHECKING:
+    from cronring.client import Client
+
+Answer = TypeVar("Answer")
+
+
+def ask(addresses: tuple[str, ...], question: "Callable[[Client], Coroutine[Any, Any, Answer]]") -> Answer:
+    """What the controllers answer to `question(client)`."""
+
+    async def conversation() -> Answer:
+        from cronring.client import Client
+
+        async with Client(addresses) as client:
+            return await question(client)
+
+    return asyncio.run(conversation())
+
+
+async def or_nearest(
+    answer: Awaitable[Answer], what: str, name: str, known: Callable[[], Awaitable[list[str]]]
+) -> Answer:
+    """`answer`; where there is no such thing, a Failure that names what comes nearest among `known()`."""
+    try:
+        return await answer
+    except NotFound as error:
+        names = await known()
+        listed = f" `cronring {what}s list` shows all {len(names)}." if names else f" There are no {what}s."
+        raise Failure(f"there is no {what} {name!r}.{nearest(name, names)}{listed}") from error
+
+
+async def job_keys(client: "Client") -> list[str]:
+    return [job.key for job in await client.jobs.list(limit=10_000)]
