@@ -9,6 +9,8 @@ from controller.core.pgclock import DatabaseClock
 from controller.core.settings import ClusterSettings
 from controller.core.stats import Stats
 
+Peers = tuple[tuple[str, str], ...]  # (id, address)
+
 MS: Final = 1_000_000  # in nanoseconds
 NOTES_PER_SECOND: Final = 5  # of one kind
 
@@ -34,6 +36,7 @@ class Desk:
         "draining",
         "effects",
         "now_ns",
+        "peers",
         "settings",
         "stats",
         "store_down_since_ns",
@@ -48,6 +51,7 @@ class Desk:
         self.effects: list[Effect] = []
         self.stats = Stats()
         self.draining = False
+        self.peers: Peers = ()  # every controller believed to be alive, this one included
         self.store_down_since_ns: int | None = None
         self._request_id = 0
         self._asked: dict[int, tuple[Asker, int]] = {}

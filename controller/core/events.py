@@ -14,6 +14,12 @@ class PacketReceived(NamedTuple):
     packet: Packet
 
 
+class PeerRefused(NamedTuple):
+    """A connection to a controller's address was actively refused: no process listens there."""
+
+    address: str
+
+
 class PeersFound(NamedTuple):
     """Addresses to greet: from the `controllers` table (at every refetch) or `--join`. `(member_id or "", address)`."""
 
@@ -128,6 +134,7 @@ class DrainExpired(NamedTuple):
 Event = (
     Woke
     | PacketReceived
+    | PeerRefused
     | PeersFound
     | LeaseRenewed
     | WindowFetched

@@ -2,20 +2,32 @@
 
 from controller.core.desk import Desk
 from controller.core.effects import Dispatch
+from controller.core.lease import Lease
 from controller.core.model import Execution
 from controller.core.sessions import Sessions
 
 
 class Holding:
-    """By id and by runner. Which of them a runner really runs, only the runner knows: dispatching again is harmless."""
+    """By id and by runner. Which of them a runner really runs, only the runner knows."""
 
-    __slots__ = ("_by_runner", "_desk", "_sessions", "executions", "held_since_ns", "stale")
+    __slots__ = (
+        "_by_runner",
+        "_desk",
+        "_lease",
+        "_sessions",
+        "executions",
+        "held_since_ns",
+        "stale",
+        "undispatched",
+    )
 
-    def __init__(self, desk: Desk, sessions: Sessions) -> None:
+    def __init__(self, desk: Desk, lease: Lease, sessions: Sessions) -> None:
+        self._lease = lease
         self._desk = desk
         self._sessions = sessions
         self.executions: dict[int, Execution] = {}
         self.held_since_ns: dict[int, int] = {}  # in the order of holding, so the oldest stand first
+        self.undispatched: dict[int, None] = {}  # to be verified, and dispatched, when that is possible
         self.stale: dict[int, None] = {}  # held with an outdated job: to be fetched again before it is ended
         self._by_runner: dict[str, dict[int, Execution]] = {}
 
@@ -44,6 +56,7 @@ class Holding:
             return None
         del self.held_since_ns[execution_id]
         self.stale.pop(execution_id, None)
+        self.undispatched.pop(execution_id, None)
         runner = self._by_runner[execution.runner_id]
         del runner[execution_id]
         if not runner:
@@ -60,12 +73,19 @@ class Holding:
         return list(self._by_runner.get(runner_id, {}).values())
 
     def dispatch(self, executions: list[Execution]) -> None:
-        """One effect for each connected runner among them; the others get theirs when they are back."""
-        connected = self._sessions.by_id
+        """One effect for each connected runner among them; the others get theirs when they are back.
+
+        Without a lease nothing is dispatched: somebody else may have adopted, and even ended, what is held here.
+        """
+        connected = self._sessions.by_id if self._lease.valid else {}
         by_runner: dict[str, list[Execution]] = {}
+        undispatched = self.undispatched
         for execution in executions:
             runner_id = execution.runner_id
-            if runner_id in connected:
+            if runner_id not in connected:
+                undispatched[execution.execution_id] = None
+            else:
+                undispatched.pop(execution.execution_id, None)
                 runs = by_runner.get(runner_id)
                 if runs is None:
                     by_runner[runner_id] = [execution]

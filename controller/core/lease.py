@@ -9,7 +9,6 @@ from controller.core.desk import MS, Desk
 from controller.core.effects import AckBeat, Level, RenewLease
 from controller.core.events import LeaseRenewed, RunnerBeat, StoreFailed
 
-Peers = tuple[tuple[str, str], ...]
 BACKOFF_BASE_MS = 100
 
 
@@ -25,7 +24,6 @@ class Lease:
         "_told_lost",
         "_waiting",
         "held_since_ns",
-        "peers",
         "valid_until_ns",
     )
 
@@ -39,7 +37,6 @@ class Lease:
         self._asked: dict[str, int] = {}  # the same, of the renewal under way
         self.held_since_ns: int | None = None  # since when it has been valid without a gap
         self.valid_until_ns = desk.now_ns
-        self.peers: Peers = ()  # of every alive controller, for acknowledgements
 
     @property
     def valid(self) -> bool:
@@ -109,4 +106,4 @@ class Lease:
     def _acknowledge(self, runner_id: str, sequence: int, renewed: bool) -> None:
         # While the lease is valid, this controller might declare a runner lost; so only without it may it say that
         # the database is away, which is what lets runners go on unseen.
-        self._desk.effects.append(AckBeat(runner_id, sequence, renewed, self.valid, self.peers))
+        self._desk.effects.append(AckBeat(runner_id, sequence, renewed, self.valid, self._desk.peers))

@@ -25,6 +25,7 @@ class Membership:
     def __init__(self, desk: Desk, address: str) -> None:
         self._desk = desk
         self.swim = Swim(desk.controller_id, address, desk.settings, desk.chance, desk.now_ns)
+        desk.peers = self.peers()
         self.ring = Ring.build(self.swim.slot_owners())
         self.ring_changed = True
         self.gone: list[str] = []  # dead or left, for this controller to adopt from; the node takes them
@@ -57,6 +58,9 @@ class Membership:
     def receive(self, packet: Packet) -> None:
         self.absorb(self.swim.receive(packet, self._desk.now_ns))
 
+    def refused(self, address: str) -> None:
+        self.absorb(self.swim.peer_refused(address, self._desk.now_ns))
+
     def greet(self, peers: tuple[tuple[str, str], ...]) -> None:
         self.absorb(self.swim.greet(peers, self._desk.now_ns))
 
@@ -69,6 +73,7 @@ class Membership:
         for change in reaction.changes:
             self._follow(change)
         if reaction.changes:
+            desk.peers = self.peers()
             self._rebuild()
 
     def _follow(self, change: Change) -> None:
@@ -92,6 +97,7 @@ class Membership:
         owners = self.swim.slot_owners()
         if tuple(sorted(owners)) == self.ring.members:
             return
+        desk.peers = self.peers()
         self.ring = Ring.build(owners)
         self.ring_changed = True
         self._desk.stats.ring_changes += 1
@@ -99,7 +105,7 @@ class Membership:
 
     def peers(self) -> tuple[tuple[str, str], ...]:
         """(id, address) of every controller believed to be alive, this one included."""
-        return tuple((member.member_id, member.address) for member in self.swim.members() if member.gossips)
+        return tuple((member.member_id, member.address) for member in self.swim.live())
 
     def duties(self) -> list[Duty]:
         """What this controller owes each slot."""

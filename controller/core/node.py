@@ -8,7 +8,8 @@
 The driver performs the effects; the answers come back as events under the effect's request id, each exactly once.
 Times are nanoseconds of one monotonic clock, and never go back. The parts of a node: `lease` (may I claim?),
 `membership` (who else is there, which slots are mine?), `window` and `refetch` (what is due soon?), `claiming` and
-`parking` (start it), `sessions` and `holding` (where does it run?), `ending` (it ended), `sweeping` (what nobody ends).
+`parking` (start it), `sessions` and `holding` (where does it run?), `ending` (it ended), `verifying` (or did it?),
+`sweeping` (what nobody ends).
 """
 
 from dataclasses import replace
@@ -33,6 +34,7 @@ from controller.core.settings import ClusterSettings
 from controller.core.stats import Stats
 from controller.core.sweeping import Sweeping
 from controller.core.swim.member import Member
+from controller.core.verifying import Verifying
 from controller.core.window import Window
 
 FIRST_FETCH_DELAY_NS: Final = 1_000 * MS  # at most; sooner when the peers are known, or that there are none
@@ -50,13 +52,14 @@ class Node:
         self._lease = Lease(self._desk)
         self._sessions = Sessions()
         self._window = Window(self._desk)
-        self._holding = Holding(self._desk, self._sessions)
+        self._holding = Holding(self._desk, self._lease, self._sessions)
         self._parking = Parking(self._desk, self._window, self._lease)
         self._claiming = Claiming(self._desk, self._window, self._lease, self._sessions, self._holding, self._parking)
         self._ending = Ending(self._desk, self._window, self._holding)
         self._refetching = Refetching(self._desk, self._window, self._lease)
         self._looks = BackupLooks(self._desk, self._window)
         self._sweeping = Sweeping(self._desk, self._window, self._lease, self._sessions, self._holding, self._ending)
+        self._verifying = Verifying(self._desk, self._window, self._lease, self._sessions, self._holding)
         self._membership = Membership(self._desk, address)
 
     def step(self, event: Event, now_ns: int) -> list[Effect]:
@@ -86,6 +89,7 @@ class Node:
             self._claiming,
             self._ending,
             self._sweeping,
+            self._verifying,
         ):
             deadline = part.next_deadline()
             if deadline is not None:
@@ -133,10 +137,8 @@ class Node:
         match event:
             case events.Woke():
                 pass
-            case events.PacketReceived(packet):
-                self._membership.receive(packet)
-            case events.PeersFound(peers):
-                self._peers_found(peers)
+            case events.PacketReceived() | events.PeerRefused() | events.PeersFound():
+                self._from_peers(event)
             case events.JobsNotified():
                 self._refetching.wish()
             case events.JobsCreated(jobs):
@@ -164,9 +166,7 @@ class Node:
             case events.RunnerJoined(runner):
                 held = self._holding.of_runner(runner.runner_id)
                 self._sessions.join(runner, len(held))
-                for execution in held:
-                    self._window.runner_here(execution.job.job_id)
-                self._holding.dispatch(held)
+                self._verifying.runner_joined(held)
                 self._claiming.offer_all(self._parking.unpark(runner.deployments))
             case events.RunnerLeft(runner_id):
                 self._sessions.leave(runner_id)
@@ -199,10 +199,9 @@ class Node:
                 self._parking.skipped(event)
             case events.Adopted():
                 self._sweeping.adopted(event)
-            case events.ExecutionsFetched() if asker is self._ending:
-                self._ending.fetched(event)
             case events.ExecutionsFetched():
-                self._sweeping.fetched(event)
+                assert isinstance(asker, Ending | Verifying | Sweeping)
+                asker.fetched(event)
             case _:
                 assert_never(event)
 
@@ -237,6 +236,17 @@ class Node:
             desk.note(Level.INFO, "store_up", away_ms=(desk.now_ns - since_ns) // MS)
             self._refetching.wish()
 
+    def _from_peers(self, event: events.PacketReceived | events.PeerRefused | events.PeersFound) -> None:
+        match event:
+            case events.PacketReceived(packet):
+                self._membership.receive(packet)
+            case events.PeerRefused(address):
+                self._membership.refused(address)
+            case events.PeersFound(peers):
+                self._peers_found(peers)
+            case _:
+                assert_never(event)
+
     def _peers_found(self, peers: tuple[tuple[str, str], ...]) -> None:
         own_id = self._desk.controller_id
         others = tuple(peer for peer in peers if peer[0] != own_id)
@@ -253,7 +263,7 @@ class Node:
         desk.note(Level.INFO, "draining", held=len(self._holding.executions))
         self._membership.absorb(self._membership.swim.drain(desk.now_ns))
         self._lease.renew_soon()
-        self._sweeping.soon()
+        self._verifying.soon()
 
     def _leave(self) -> None:
         """The last packets; whatever is still held is for others to adopt."""
@@ -285,6 +295,7 @@ class Node:
         self._ending.turn()
         self._look_after()
         self._sweeping.turn()
+        self._verifying.turn()
         if desk.draining and not self._left and self._is_done():
             self._leave()
 

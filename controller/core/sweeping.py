@@ -8,7 +8,7 @@ fail, the renewals of all others name the dead one as soon as its lease is over.
 from typing import Final
 
 from controller.core.desk import MS, Desk
-from controller.core.effects import Adopt, CancelRuns, FetchExecutions, FetchLost, FetchOverdueExecutions, Level
+from controller.core.effects import Adopt, CancelRuns, FetchLost, FetchOverdueExecutions, Level
 from controller.core.ending import Ending
 from controller.core.events import Adopted, ExecutionsFetched, StoreFailed
 from controller.core.holding import Holding
@@ -19,8 +19,6 @@ from controller.core.window import Window
 
 # A statement whose connection broke may still be running, and commit later: look for what it claimed more than once.
 DOUBT_ECHOES_MS: Final = (0, 2_000, 10_000, 30_000)
-RECONCILE_BATCH: Final = 5_000
-DRAINING_RECONCILE_MS: Final = 2_000
 
 
 class Sweeping:
@@ -36,8 +34,6 @@ class Sweeping:
         "_lease",
         "_losing",
         "_overdue",
-        "_reconcile_at_ns",
-        "_reconciling",
         "_sessions",
         "_window",
     )
@@ -56,8 +52,6 @@ class Sweeping:
         self._adopting: tuple[int, tuple[str, ...]] | None = None
         self._losing: int | None = None
         self._overdue: int | None = None
-        self._reconciling: tuple[int, tuple[int, ...], int] | None = None
-        self._reconcile_at_ns = desk.now_ns + desk.jittered_ns(desk.settings.refetch_interval_ms)
 
     @property
     def idle(self) -> bool:
@@ -76,8 +70,7 @@ class Sweeping:
         self._echoes_ns = [now_ns + echo_ms * MS for echo_ms in DOUBT_ECHOES_MS]
 
     def next_deadline(self) -> int | None:
-        candidates = [self._reconcile_at_ns, *self._echoes_ns[:1]] if self._desk.store_ok else []
-        return min(candidates, default=None)
+        return self._echoes_ns[0] if self._echoes_ns and self._desk.store_ok else None
 
     def renewed(self, renewal: LeaseRenewal) -> None:
         """Sweep what a renewal names."""
@@ -104,8 +97,6 @@ class Sweeping:
             self._adopt.clear()
             self._adopting = (desk.request(self), controller_ids)
             desk.effects.append(Adopt(self._adopting[0], controller_ids))
-        if desk.now_ns >= self._reconcile_at_ns:
-            self._reconcile()
 
     def adopted(self, event: Adopted) -> None:
         """Answer for them, and dispatch them again: their runner knows whether it has them."""
@@ -126,11 +117,9 @@ class Sweeping:
         if event.request_id == self._losing:
             self._losing = None
             self._end_lost(event.executions)
-        elif event.request_id == self._overdue:
+        else:
             self._overdue = None
             self._end_overdue(event.executions)
-        else:
-            self._reconciled(event)
 
     def _end_lost(self, executions: list[Execution]) -> None:
         after_ms = self._desk.settings.runner_lost_after_ms
@@ -157,41 +146,6 @@ class Sweeping:
         for runner_id, execution_ids in cancelled.items():
             self._desk.effects.append(CancelRuns(runner_id, tuple(execution_ids), "hard timeout"))
 
-    def _reconcile(self) -> None:
-        """Ask about what has been held for long: its runner may have reported its end to another controller."""
-        desk = self._desk
-        interval_ms = DRAINING_RECONCILE_MS if desk.draining else desk.settings.refetch_interval_ms
-        self._reconcile_at_ns = desk.now_ns + desk.jittered_ns(interval_ms)
-        if self._reconciling is not None:
-            return
-        before_ns = desk.now_ns - interval_ms * MS
-        old: list[int] = []
-        for execution_id, since_ns in self._holding.held_since_ns.items():
-            if since_ns > before_ns or len(old) >= RECONCILE_BATCH:
-                break
-            old.append(execution_id)
-        if old:
-            request_id = desk.request(self)
-            self._reconciling = (request_id, tuple(sorted(old)), desk.now_ns)
-            desk.effects.append(FetchExecutions(request_id, self._reconciling[1]))
-
-    def _reconciled(self, event: ExecutionsFetched) -> None:
-        assert self._reconciling is not None, "executions fetched without asking"
-        asked = self._reconciling[1]
-        self._reconciling = None
-        unfinished = {execution.execution_id for execution in event.executions}
-        for execution_id in asked:
-            if execution_id in unfinished:
-                self._holding.touch(execution_id)
-                continue
-            execution = self._holding.release(execution_id)
-            if execution is not None:
-                self._window.runner_away(execution.job.job_id)
-
-    def soon(self) -> None:
-        """Draining: look after what is held more often."""
-        self._reconcile_at_ns = min(self._reconcile_at_ns, self._desk.now_ns + DRAINING_RECONCILE_MS * MS)
-
     def failed(self, event: StoreFailed) -> None:
         """Renewals name what there is to sweep again; only adoptions are remembered here."""
         if self._adopting is not None and event.request_id == self._adopting[0]:
@@ -199,7 +153,5 @@ class Sweeping:
             self._adopting = None
         elif event.request_id == self._losing:
             self._losing = None
-        elif event.request_id == self._overdue:
-            self._overdue = None
         else:
-            self._reconciling = None
+            self._overdue = None

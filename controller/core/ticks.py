@@ -33,9 +33,9 @@ def latest_due(job: Job, tick: int, run_at: int, now_us: int) -> tuple[int, int,
     Answers with tick, run_at, and the ticks passed over.
     """
     due = missed.latest_due(_schedule(job), tick, now_us)
-    if not due.skipped:
+    if not due.count:
         return tick, run_at, None
-    return due.run_tick, due.run_tick, Skipped(SkipReason.SUPERSEDED, due.first_skipped, due.last_skipped, due.skipped)
+    return due.run_tick, due.run_tick, Skipped(SkipReason.SUPERSEDED, due.first_skipped, due.last_skipped, due.count)
 
 
 def after_run(execution: Execution, report: Report, now_us: int) -> tuple[TickAndRunAt | None, Skipped | None]:
@@ -48,8 +48,8 @@ def after_run(execution: Execution, report: Report, now_us: int) -> tuple[TickAn
     job = execution.job
     answer = _after_run(job.schedule, job.anchor, execution.tick, ended_at // SHORTEST_GAP_US)
     skipped = None
-    if answer.skipped:
-        skipped = Skipped(SkipReason.OVERLAP, answer.first_skipped, answer.last_skipped, answer.skipped)
+    if answer.count:
+        skipped = Skipped(SkipReason.OVERLAP, answer.first_skipped, answer.last_skipped, answer.count)
     return (None if answer.next_tick is None else (answer.next_tick, answer.next_tick)), skipped
 
 

@@ -1,0 +1,113 @@
+"""Is what is held here still unfinished?
+
+Another controller may have ended it meanwhile: after its runner's stream to here broke, or while this controller slept
+and was taken for dead. A runner forgets a run some time after its end was acknowledged, so whatever may be old news is
+looked up before it is dispatched (again), and what has been held for long is looked up now and then.
+"""
+
+from itertools import islice
+from typing import Final
+
+from controller.core.desk import MS, Desk
+from controller.core.effects import FetchExecutions
+from controller.core.events import ExecutionsFetched, StoreFailed
+from controller.core.holding import Holding
+from controller.core.lease import Lease
+from controller.core.model import Execution
+from controller.core.sessions import Sessions
+from controller.core.window import Window
+
+BATCH: Final = 5_000
+DRAINING_INTERVAL_MS: Final = 2_000
+
+
+class Verifying:
+    """Wishes to look up, and one lookup under way."""
+
+    __slots__ = (
+        "_all_at_ns",
+        "_asked",
+        "_desk",
+        "_holding",
+        "_lease",
+        "_lease_since_ns",
+        "_sessions",
+        "_window",
+        "_wishes",
+    )
+
+    def __init__(self, desk: Desk, window: Window, lease: Lease, sessions: Sessions, holding: Holding) -> None:
+        self._desk = desk
+        self._window = window
+        self._lease = lease
+        self._sessions = sessions
+        self._holding = holding
+        self._wishes: dict[int, None] = {}
+        self._asked: tuple[int, ...] | None = None
+        self._lease_since_ns: int | None = None
+        self._all_at_ns = desk.now_ns + desk.jittered_ns(desk.settings.refetch_interval_ms)
+
+    def next_deadline(self) -> int | None:
+        return self._all_at_ns if self._asked is None and self._desk.store_ok else None
+
+    def runner_joined(self, executions: list[Execution]) -> None:
+        """Their runner is back: what it never got, or may have reported elsewhere, is to be told apart."""
+        for execution in executions:
+            self._holding.undispatched[execution.execution_id] = None
+            self._wishes[execution.execution_id] = None
+
+    def soon(self) -> None:
+        """Draining: look after what is held more often."""
+        self._all_at_ns = min(self._all_at_ns, self._desk.now_ns + DRAINING_INTERVAL_MS * MS)
+
+    def turn(self) -> None:
+        desk = self._desk
+        if self._lease.valid and self._lease.held_since_ns != self._lease_since_ns:
+            self._lease_since_ns = self._lease.held_since_ns
+            self._wishes.update(dict.fromkeys(self._holding.executions))
+        if desk.now_ns >= self._all_at_ns:
+            self._wish_old()
+        if not self._wishes or self._asked is not None or not desk.store_ok or not self._lease.valid:
+            return
+        batch = list(islice(self._wishes, BATCH))
+        for execution_id in batch:
+            del self._wishes[execution_id]
+        asked = tuple(sorted(execution_id for execution_id in batch if execution_id in self._holding.executions))
+        if asked:
+            self._asked = asked
+            desk.effects.append(FetchExecutions(desk.request(self), asked))
+
+    def _wish_old(self) -> None:
+        desk = self._desk
+        interval_ms = DRAINING_INTERVAL_MS if desk.draining else desk.settings.refetch_interval_ms
+        self._all_at_ns = desk.now_ns + desk.jittered_ns(interval_ms)
+        before_ns = desk.now_ns - interval_ms * MS
+        for execution_id, since_ns in self._holding.held_since_ns.items():
+            if since_ns > before_ns:
+                break
+            self._wishes[execution_id] = None
+
+    def fetched(self, event: ExecutionsFetched) -> None:
+        """Let go of what is finished; dispatch what still isn't and its runner may not have."""
+        assert self._asked is not None, "executions fetched without asking"
+        asked, self._asked = self._asked, None
+        unfinished = {execution.execution_id for execution in event.executions}
+        to_dispatch: list[Execution] = []
+        for execution_id in asked:
+            execution = self._holding.executions.get(execution_id)
+            if execution is None:
+                continue
+            if execution_id not in unfinished:
+                self._holding.release(execution_id)
+                self._window.runner_away(execution.job.job_id)
+                continue
+            self._holding.touch(execution_id)
+            if execution.runner_id in self._sessions.by_id:
+                self._window.runner_here(execution.job.job_id)
+                if execution_id in self._holding.undispatched:
+                    to_dispatch.append(execution)
+        self._holding.dispatch(to_dispatch)
+
+    def failed(self, event: StoreFailed) -> None:  # noqa: ARG002  how it failed makes no difference here
+        self._wishes.update(dict.fromkeys(self._asked or ()))
+        self._asked = None
