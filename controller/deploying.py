@@ -28,10 +28,9 @@ class Deployer:
     async def deploy(
         self, described: schema_pb2.Module, digest: str, min_replicas: int = 1, *, activate: bool
     ) -> Deployed:
-        """Validate, and create or find the deployment. Raises InvalidModule with every problem, and what stores raise."""
+        """Validate, and create or find the deployment. Raises InvalidModule, and what the store raises."""
         module = module_from_wire(described)
-        problems = [(f"schema.{problem.path}", problem.message) for problem in validate(module)]
-        problems += _text_problems(module)
+        problems = [(f"schema.{flaw.path}", flaw.message) for flaw in validate(module)]
         if len(digest) != DIGEST_LENGTH or any(c not in "0123456789abcdef" for c in digest):
             problems.append(("digest", f"must be a SHA-256 in {DIGEST_LENGTH} lower-case hex digits"))
         if not 1 <= min_replicas <= MIN_REPLICAS_MAX:
@@ -66,10 +65,3 @@ def _verb_from_wire(verb: schema_pb2.Verb) -> Verb:
         doc=verb.doc,
         line=verb.line,
     )
-
-
-def _text_problems(module: Module) -> list[tuple[str, str]]:
-    """PostgreSQL's text holds any character but NUL."""
-    texts = [("schema.doc", module.doc)]
-    texts += [(f"schema.verbs[{index}].doc", verb.doc) for index, verb in enumerate(module.verbs)]
-    return [(field, "must not contain the character NUL") for field, text in texts if "\x00" in text]

@@ -68,6 +68,7 @@ def _encode_update(update: Update) -> wire.Update:
         status=wire.Status.ValueType(update.status),
         incarnation=update.incarnation,
         draining=update.draining,
+        accuser_id=update.accuser_id,
     )
 
 
@@ -78,4 +79,4 @@ def _decode_update(update: wire.Update) -> Update:
         status = Status(update.status)
     except ValueError:
         raise MalformedPacketError(f"status {update.status} of {update.member_id!r} is unknown") from None
-    return Update(update.member_id, update.address, status, update.incarnation, update.draining)
+    return Update(update.member_id, update.address, status, update.incarnation, update.draining, update.accuser_id)

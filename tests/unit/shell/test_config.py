@@ -1,0 +1,92 @@
+import dataclasses
+
+import pytest
+
+from controller.config import Address, ConfigError, ProcessConfig, cluster_settings
+from controller.core.settings import ClusterSettings
+
+URL = "postgresql://localhost/cronring"
+
+
+@pytest.mark.parametrize(
+    ("text", "host", "port"),
+    [
+        ("127.0.0.1:7400", "127.0.0.1", 7400),
+        ("controller-1:0", "controller-1", 0),
+        ("[::1]:7400", "::1", 7400),
+        (":7400", "", 7400),
+        ("h:65535", "h", 65535),
+    ],
+)
+def test_an_address_is_read_and_written(text: str, host: str, port: int) -> None:
+    address = Address.parse("grpc_address", text)
+    assert (address.host, address.port) == (host, port)
+    assert str(address) == text
+
+
+@pytest.mark.parametrize("text", ["", "host", "host:", "host:-1", "host:65536", "host:12x", "::1:7400", "host:1٣"])
+def test_a_wrong_address_is_refused_by_name(text: str) -> None:
+    with pytest.raises(ConfigError, match="grpc_address"):
+        Address.parse("grpc_address", text)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "says"),
+    [
+        ("database_url", " ", "CRONRING_DATABASE_URL"),
+        ("grpc_address", "nowhere", "HOST:PORT"),
+        ("http_address", "h:99999", "65535"),
+        ("advertise_address", "0.0.0.0:7400", "can connect to"),
+        ("advertise_address", "host:0", "can connect to"),
+        ("grpc_address", "0.0.0.0:7400", "advertise_address"),
+        ("join", ("a:1", "b"), "join"),
+        ("drain_timeout_s", -1.0, "from 0 to 86400"),
+        ("drain_timeout_s", float("nan"), "from 0 to 86400"),
+        ("name", "a b", "letters"),
+        ("name", "x" * 64, "63 at most"),
+    ],
+)
+def test_a_process_config_out_of_bounds_names_field_and_bound(field: str, value: object, says: str) -> None:
+    with pytest.raises(ConfigError, match=f"{field} is|{field} ") as refused:
+        dataclasses.replace(ProcessConfig(URL), **{field: value})  # type: ignore[arg-type]
+    assert says in str(refused.value)
+
+
+def test_a_wildcard_needs_an_address_to_advertise() -> None:
+    config = ProcessConfig(URL, grpc_address="0.0.0.0:7400", advertise_address="controller-1:7400")
+    assert config.advertise_address == "controller-1:7400"
+
+
+def test_settings_come_from_the_environment_and_defaults_from_the_class() -> None:
+    assert cluster_settings({}) == ClusterSettings()
+    settings = cluster_settings(
+        {"CRONRING_BACKUP_DELAY_MS": " 250 ", "CRONRING_UNRELATED": "x", "BACKUP_DELAY_MS": "1"}
+    )
+    assert settings == ClusterSettings(backup_delay_ms=250)
+
+
+@pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(ClusterSettings)])
+def test_every_setting_has_its_variable(field: str) -> None:
+    value = getattr(ClusterSettings(), field)
+    # One less or one more than the default contradicts nothing.
+    for changed in (value - 1, value + 1):
+        if changed > 0:
+            settings = cluster_settings({f"CRONRING_{field.upper()}": str(changed)})
+            assert getattr(settings, field) == changed
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "says"),
+    [
+        ("CRONRING_LEASE_MS", "soon", "whole number"),
+        ("CRONRING_LEASE_MS", "1.5", "whole number"),
+        ("CRONRING_LEASE_MS", "0", "above 0"),
+        ("CRONRING_LEASE_MS", "-5", "above 0"),
+        ("CRONRING_LEASE_MS", "1500", "must be below lease_ms"),
+        ("CRONRING_WINDOW_MS", "60000", "must be below window_ms"),
+    ],
+)
+def test_a_wrong_setting_names_its_variable(variable: str, value: str, says: str) -> None:
+    with pytest.raises(ConfigError, match=variable) as refused:
+        cluster_settings({variable: value})
+    assert says in str(refused.value)

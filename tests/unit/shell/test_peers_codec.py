@@ -1,0 +1,61 @@
+import contextlib
+
+import pytest
+from google.protobuf.message import DecodeError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.core.swim.messages import Ack, Nack, Packet, Ping, PingRequest, Status, Sync, Update
+from controller.peers.codec import MalformedPacketError, decode, encode
+from protos.gossip.v1 import gossip_pb2 as wire
+
+names = st.text(min_size=1, max_size=20)
+sequences = st.integers(0, 2**64 - 1)
+updates = st.builds(Update, names, names, st.sampled_from(Status), sequences, st.booleans(), names | st.just(""))
+tables = st.lists(updates, max_size=4).map(tuple)
+messages = st.one_of(
+    st.builds(Ping, sequences, names),
+    st.builds(Ack, sequences),
+    st.builds(Nack, sequences),
+    st.builds(PingRequest, sequences, names, names),
+    st.builds(Sync, st.booleans(), tables),
+)
+
+
+@given(st.builds(Packet, names, names, tables, messages))
+def test_a_packet_survives_the_wire(packet: Packet) -> None:
+    assert decode(wire.Packet.FromString(encode(packet).SerializeToString())) == packet
+
+
+UPDATE = wire.Update(member_id="a", address="a:1", status=wire.STATUS_ALIVE)
+
+
+@pytest.mark.parametrize(
+    ("packet", "says"),
+    [
+        (wire.Packet(), "sender_id"),
+        (wire.Packet(sender_id="a", sender_address="a:1"), "message is missing"),
+        (wire.Packet(sender_id="a", ack=wire.Ack()), "sender_address"),
+        (wire.Packet(sender_id="a", sender_address="a:1", ack=wire.Ack(), updates=[wire.Update()]), "no member"),
+        (
+            wire.Packet(
+                sender_id="a", sender_address="a:1", ack=wire.Ack(), updates=[wire.Update(member_id="b", address="b:1")]
+            ),
+            "status 0",
+        ),
+        (wire.Packet(sender_id="a", sender_address="a:1", ping_request=wire.PingRequest(sequence=1)), "no target"),
+    ],
+)
+def test_what_no_controller_sends_is_refused(packet: wire.Packet, says: str) -> None:
+    with pytest.raises(MalformedPacketError, match=says):
+        decode(packet)
+
+
+@given(st.binary(max_size=200))
+def test_garbage_never_breaks_anything_else(data: bytes) -> None:
+    try:
+        packet = wire.Packet.FromString(data)
+    except DecodeError:
+        return  # gRPC's own business
+    with contextlib.suppress(MalformedPacketError):
+        decode(packet)
