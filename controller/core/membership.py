@@ -97,7 +97,6 @@ class Membership:
         owners = self.swim.slot_owners()
         if tuple(sorted(owners)) == self.ring.members:
             return
-        desk.peers = self.peers()
         self.ring = Ring.build(owners)
         self.ring_changed = True
         self._desk.stats.ring_changes += 1
