@@ -4,27 +4,29 @@ A tick never vanishes: whatever doesn't run is named here as a range, first and 
 All instants are microseconds since 1970.
 """
 
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from schema.schedule import Schedule
 
 
-class DueTick(NamedTuple):
-    """`run_tick` runs; `skipped` earlier ticks don't. Without any, the first and the last are 0."""
+@dataclass(frozen=True, slots=True)
+class DueTick:
+    """`run_tick` runs; `count` earlier ticks don't. Without any, the first and the last are 0."""
 
     run_tick: int
     first_skipped: int
     last_skipped: int
-    skipped: int
+    count: int
 
 
-class NextTick(NamedTuple):
-    """`next_tick` comes next (None: never again); `skipped` ticks passed. Without any, the first and the last are 0."""
+@dataclass(frozen=True, slots=True)
+class NextTick:
+    """`next_tick` comes next (None: never again); `count` ticks passed. Without any, the first and the last are 0."""
 
     next_tick: int | None
     first_skipped: int
     last_skipped: int
-    skipped: int
+    count: int
 
 
 def latest_due(schedule: Schedule, expected_tick: int, now: int) -> DueTick:

@@ -124,6 +124,19 @@ def check_schedule(text: str) -> str:
     return parse_schedule(text, 0).text
 
 
+def check_interval(amount: str) -> str:
+    """The canonical text of an interval given by its amount alone: `every 1h30m` for `90m`.
+
+    Raises ScheduleError, whose position and suggestion are of the amount alone as well.
+    """
+    return IntervalSchedule(_amount_us(amount), 0).text
+
+
+def is_interval(text: str) -> bool:
+    """Whether a canonical text is that of an interval, and not a pattern."""
+    return text.startswith(f"{_EVERY} ")
+
+
 @lru_cache(maxsize=_TEXTS_CACHED)
 def _parse(text: str) -> CronSchedule | int:
     """A cron schedule, or the length of an interval in microseconds."""
@@ -141,13 +154,20 @@ def _interval_us(match: re.Match[str]) -> int:
     if word != _EVERY:
         raise ScheduleError(f"`{word}` is written in small letters", match.start(1), _mended(amount))
     try:
-        interval_ms = parse_duration(amount)
-    except DurationError as error:
+        return _amount_us(amount)
+    except ScheduleError as error:
         suggestion = None if error.suggestion is None else _mended(error.suggestion)
         position = match.start(2) + error.position
-        raise ScheduleError(f"interval, character {position + 1}: {error.message}", position, suggestion) from None
+        raise ScheduleError(f"character {position + 1}: {error.message}", position, suggestion) from None
+
+
+def _amount_us(amount: str) -> int:
+    try:
+        interval_ms = parse_duration(amount)
+    except DurationError as error:
+        raise ScheduleError(error.message, error.position, error.suggestion) from None
     if interval_ms % 1000:
-        raise ScheduleError("interval: ticks are on whole seconds, so it has none but whole seconds", match.start(2))
+        raise ScheduleError("ticks are on whole seconds, so an interval is of whole seconds too", 0)
     return interval_ms * 1000
 
 

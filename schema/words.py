@@ -116,7 +116,7 @@ def _values(field: Field, mask: int) -> list[int]:
 
 
 def _listed(unit: str, values: Sequence[int], show: Callable[[int], str], *, named: bool = True) -> str:
-    """`second 30`, `seconds 0, 25 and 50`, `every 7th second from 3 to 59`; `named`: with the unit, in the first two."""
+    """`second 30`, `seconds 0, 25 and 50` (the unit only if `named`), `every 7th second from 3 to 59`."""
     step = values[1] - values[0] if len(values) > 1 else 0
     if step > 1 and len(values) >= _PROGRESSION and list(values) == list(range(values[0], values[-1] + 1, step)):
         return f"every {_ordinal(step)} {unit} from {show(values[0])} to {show(values[-1])}"
