@@ -19,6 +19,11 @@ class Timer:
         self.at_ns = at_ns
         self._action: Action | None = action
 
+    @property
+    def done(self) -> bool:
+        """Fired or cancelled."""
+        return self._action is None
+
     def cancel(self) -> None:
         self._action = None
 
