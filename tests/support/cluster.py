@@ -84,12 +84,12 @@ class Cluster:
     def addresses(self) -> str:
         return ",".join(controller.grpc for controller in self.controllers)
 
-    def _start(self, name: str, *arguments: str) -> Process:
+    def _start(self, name: str, *arguments: str, wrapper: tuple[str, ...] = ()) -> Process:
         self._started += 1
         log = self.folder / f"{self._started:02}-{name}.log"
         with log.open("wb") as output:
             popen = subprocess.Popen(
-                [sys.executable, "-m", "cronring.cli.main", *arguments],
+                [*wrapper, sys.executable, "-m", "cronring.cli.main", *arguments],
                 stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                 env=self.environment, cwd=self.folder,
             )  # fmt: skip
@@ -99,11 +99,12 @@ class Cluster:
         process = self._start("migrate", "migrate", "--database-url", self.database_url)
         assert process.popen.wait(timeout=READY_S) == 0, process.tail()
 
-    def start_controller(self, *extra: str, wait: bool = True) -> Process:
+    def start_controller(self, *extra: str, wait: bool = True, wrapper: tuple[str, ...] = ()) -> Process:
+        """`wrapper`: a command that starts another, such as faketime."""
         grpc, http = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
         process = self._start(
             f"controller-{len(self.controllers) + 1}", "controller", "--database-url", self.database_url,
-            "--grpc", grpc, "--http", http, *extra,
+            "--grpc", grpc, "--http", http, *extra, wrapper=wrapper,
         )  # fmt: skip
         process.grpc, process.http = grpc, http
         self.controllers.append(process)
