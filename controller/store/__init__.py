@@ -1,0 +1,1 @@
+"""What controllers do in PostgreSQL: `PostgresStore` for the node, `PostgresReads` for the API."""

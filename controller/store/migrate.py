@@ -11,7 +11,7 @@ from controller.store.errors import translated
 _APPLICATION: Final = "cronring migrate"
 
 
-async def migrate(url: str, on_applied: Callable[[sql.Migration], None] = lambda migration: None) -> int:
+async def migrate(url: str, on_applied: Callable[[sql.Migration], None] | None = None) -> int:
     """Apply the missing migrations, each in a transaction of its own; return how many.
 
     Advisory-locked, so that any number may run at once. Raises SchemaVersionError when the database is newer than this
@@ -30,7 +30,7 @@ async def migrate(url: str, on_applied: Callable[[sql.Migration], None] = lambda
         await connection.close(timeout=5)
 
 
-async def _apply_missing(connection: Connection, on_applied: Callable[[sql.Migration], None]) -> int:
+async def _apply_missing(connection: Connection, on_applied: Callable[[sql.Migration], None] | None) -> int:
     # Asked first, because CREATE TABLE IF NOT EXISTS needs the right to create even when there is nothing to do.
     if not await connection.fetchval(sql.statement("HasMigrations")):
         await connection.execute(sql.statement("CreateMigrations"))
@@ -41,7 +41,8 @@ async def _apply_missing(connection: Connection, on_applied: Callable[[sql.Migra
             await connection.execute(
                 sql.statement("RecordMigration"), migration.version, migration.name, migration.checksum
             )
-        on_applied(migration)
+        if on_applied is not None:
+            on_applied(migration)
     return len(missing)
 
 

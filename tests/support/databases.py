@@ -62,9 +62,12 @@ def run_coroutine(coroutine: Coroutine[Any, Any, T]) -> T:
     return results[0]
 
 
+LIBC = ctypes.CDLL(None)  # loaded here, as nothing may be loaded between fork and exec
+
+
 def _die_with_parent() -> None:
     # SIGQUIT is PostgreSQL's immediate shutdown.
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGQUIT)
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGQUIT)
 
 
 def embedded_bin() -> tuple[Path, str | None]:
@@ -144,7 +147,8 @@ class PostgresServer:
             self._process = subprocess.Popen(
                 [self.bin_folder / "postgres", "-D", self.data, *options],
                 user=self.user, cwd=self.sockets, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                preexec_fn=_die_with_parent, start_new_session=True,
+                start_new_session=True,
+                preexec_fn=_die_with_parent,  # noqa: PLW1509  (takes no lock; nothing else survives a kill -9 of pytest)
             )  # fmt: skip
         deadline = time.monotonic() + READY_S
         # postmaster.pid's last line is what pg_ctl itself waits for.
