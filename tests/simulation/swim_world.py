@@ -112,7 +112,7 @@ class World:
             clock.run_for(int(self.rng.expovariate(1 / 2.0) * SECOND))
 
     def _heal(self) -> tuple[int | None, int | None]:
-        """The network is well, all who were stopped go on, everybody reads the table of controllers once."""
+        """The network is well, all who were stopped go on. Nobody reads the table of controllers."""
         self.members.tell(None, "everything heals")
         self.members.network.heal()
         self.members.network.default = Link()

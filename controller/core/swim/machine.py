@@ -8,7 +8,7 @@
     swim.drain(now_ns)                                # I own no slots any more, but still gossip
     swim.leave(now_ns)                                # the last packets; afterwards nothing more comes
 
-Each returns a Reaction: `packets` (SendPacket effects, in order), `changes` (Change(before, after), of myself as well) and
+Each returns a Reaction: `packets` (SendPacket effects, in order), `changes` (Change(before, after), of me as well) and
 `notes`. `slot_owners()` are the ids for Ring.build; they only change along with a Change in a Reaction.
 """
 
@@ -36,7 +36,8 @@ GOSSIPS_PER_PROBE: Final = 5
 
 FAREWELLS: Final = 10  # how many members hear from me directly that I leave
 GREETINGS: Final = 3  # how many unknown peers are greeted at once; the others follow one by one
-RECONNECTS_PER_SYNC: Final = 4  # a dead member or unknown peer is tried this often within a sync interval
+RECONNECTS_PER_SYNC: Final = 4  # within a sync interval dead members and unknown peers are tried this often,
+RECONNECTS: Final = 3  # this many at once, in turn: up to 9 are sure to be tried within 10 s of a partition's end
 FORGET_AFTER_SYNCS: Final = 30  # the dead and the left are passed on for this many sync intervals
 NACK_PERCENT: Final = 80  # Lifeguard: a helper says so after 80 % of the probe timeout
 
@@ -51,6 +52,7 @@ class Swim:
         self._beliefs = Beliefs(me, settings, chance, self._health, now_ns)
         self._relays = Relays()
         self._seeds = Seeds()
+        self._untried: list[tuple[str, str]] = []  # out of reach, and not tried since all of them were
         self._sequence = 0
         self._probe: Probe | None = None
         self._helpers = settings.indirect_probes
@@ -63,6 +65,7 @@ class Swim:
         self._reconnect_at = now_ns + int(chance.random() * self._sync_ns / RECONNECTS_PER_SYNC)
         self._gossip_at: int | None = None
         self._gossiped_ns = now_ns - self._interval_ns
+        self._deadline: int | None = min(self._probe_at, self._sync_at, self._reconnect_at)
 
     @property
     def me(self) -> Member:
@@ -145,7 +148,8 @@ class Swim:
         if not self._left and not self.me.draining:
             self._notice_sleep(now_ns, reaction)
             self._beliefs.announce(now_ns, reaction, draining=True)
-        return self._done(now_ns, reaction)
+            self._done(now_ns, reaction)
+        return reaction
 
     def leave(self, now_ns: int) -> Reaction:
         """Say goodbye. Afterwards I answer nothing, and have no deadline."""
@@ -157,21 +161,12 @@ class Swim:
         for member in self._chance.sample(others, min(FAREWELLS, len(others))):
             farewell = Packet(self.me.member_id, self.me.address, (self.me,), Sync(False, ()))
             reaction.packets.append(SendPacket(member.address, farewell))
+        self._deadline = None
         return reaction
 
     def next_deadline(self) -> int | None:
         """When wake() has something to do, in monotonic ns. None: I have left."""
-        if self._left:
-            return None
-        deadlines = (
-            self._probe.next_ns() if self._probe else self._probe_at,
-            self._sync_at,
-            self._reconnect_at,
-            self._gossip_at,
-            self._relays.next_ns(),
-            self._beliefs.next_deadline(),
-        )
-        return min(deadline for deadline in deadlines if deadline is not None)
+        return self._deadline
 
     @property
     def _left(self) -> bool:
@@ -182,9 +177,8 @@ class Swim:
 
         Every verdict that is pending waits as long again, and a probe timeout more.
         """
-        deadline = self.next_deadline()
-        assert deadline is not None
-        late_ns = now_ns - deadline
+        assert self._deadline is not None
+        late_ns = now_ns - self._deadline
         if late_ns <= self._timeout_ns:
             return
         delay_ns = late_ns + self._timeout_ns
@@ -306,13 +300,17 @@ class Swim:
             self._send_sync(member.member_id, member.address, reaction)
 
     def _reconnect_if_due(self, now_ns: int, reaction: Reaction) -> None:
-        """Try one of those who are out of reach: so the two sides of a partition find each other when it heals."""
+        """Try some of those who are out of reach: so the two sides of a partition find each other when it heals."""
         if self._reconnect_at > now_ns:
             return
         self._reconnect_at = now_ns + self._sync_ns // RECONNECTS_PER_SYNC
         lost = [(member.member_id, member.address) for member in self._beliefs.roster.dead()]
-        lost += self._seeds.strangers(self._beliefs.roster, self.me.address)
-        for member_id, address in self._chance.sample(lost, min(1, len(lost))):
+        lost = list(dict.fromkeys(lost + self._seeds.strangers(self._beliefs.roster, self.me.address)))
+        untried = [peer for peer in self._untried if peer in lost]
+        if not untried:
+            untried = self._chance.sample(lost, len(lost))
+        self._untried = untried[RECONNECTS:]
+        for member_id, address in untried[:RECONNECTS]:
             self._send_sync(member_id, address, reaction)
 
     def _gossip_if_due(self, now_ns: int, reaction: Reaction) -> None:
@@ -330,6 +328,16 @@ class Swim:
     def _done(self, now_ns: int, reaction: Reaction) -> Reaction:
         if self._gossip_at is None and len(self._beliefs.rumors):
             self._gossip_at = max(now_ns, self._gossiped_ns + self._interval_ns // GOSSIPS_PER_PROBE)
+        deadlines = (
+            self._probe.next_ns() if self._probe else self._probe_at,
+            self._sync_at,
+            self._reconnect_at,
+            self._gossip_at,
+            self._relays.next_ns(),
+            self._beliefs.next_deadline(),
+        )
+        # A confirmation may move a suspect's end into the past. Nobody slept then, so it is due now.
+        self._deadline = max(now_ns, min(deadline for deadline in deadlines if deadline is not None))
         return reaction
 
     def _send_sync(self, member_id: str, address: str, reaction: Reaction) -> None:
