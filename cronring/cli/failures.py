@@ -24,9 +24,9 @@ class Failure(click.ClickException):
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """` Did you mean 'x'?` (or 'x' or 'y'), or nothing."""
-    close = difflib.get_close_matches(word, list(known), n=2, cutoff=0.6)
-    return f" Did you mean {' or '.join(repr(each) for each in close)}?" if close else ""
+    """` Did you mean 'x'?`, or nothing."""
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def translated(error: Exception) -> Failure | None:

@@ -23,6 +23,22 @@ def described(file: str | Path, namespace: str, python: str | None) -> Described
     return _from_text(path)
 
 
+def _from_python(path: Path, namespace: str, python: str) -> Described:
+    from cronring.runner.describe import DescribeFailed, dump_module, read_program
+    from schema.declaration import read_declaration
+    from schema.digest import digest
+    from schema.text import print_module
+
+    try:
+        program = read_program(path, python, namespace)
+        declared = read_declaration(dump_module(program))
+    except DescribeFailed as error:
+        raise Failure(str(error)) from error
+    if not isinstance(declared, Module):
+        raise Failure("\n".join(str(problem) for problem in declared))
+    return Described(declared, digest(print_module(declared), program.source))
+
+
 def _from_text(path: Path) -> Described:
     from schema.digest import digest
     from schema.text import SchemaError, parse_module, print_module

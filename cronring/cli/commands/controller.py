@@ -78,17 +78,21 @@ def controller(database_url: str | None, stop_on_eof: bool, **values: Any) -> No
       cronring controller --grpc 10.0.0.1:7400 --http 10.0.0.1:7480
       cronring controller --grpc 0.0.0.0:7400 --advertise 10.0.0.1:7400
     """
+    url = require_database_url(database_url)
     from controller.main import run
 
-    from controller.config import LogFormat, LogLevel, ProcessConfig
+    from controller.config import ConfigError, LogFormat, LogLevel, ProcessConfig
     from cronring.cli.parent import watch_parent
 
     watch_parent(stop_on_eof)
-    settings = cluster_settings(values)
-    values["drain_timeout_s"] = values.pop("drain_timeout")
-    values["log_level"] = LogLevel(values["log_level"])
-    values["log_format"] = LogFormat(values["log_format"])
-    config = ProcessConfig(database_url=require_database_url(database_url), **values)
+    try:
+        settings = cluster_settings(values)
+        values["drain_timeout_s"] = values.pop("drain_timeout")
+        values["log_level"] = LogLevel(values["log_level"])
+        values["log_format"] = LogFormat(values["log_format"])
+        config = ProcessConfig(database_url=url, **values)
+    except ConfigError as error:
+        raise click.UsageError(str(error)) from error
     sys.exit(run(config, settings))
 
 

@@ -14,6 +14,8 @@ from cronring.cli.options import Duration, controllers_option, option, stop_on_e
 @controllers_option
 @option("--python", metavar="PATH", help="The interpreter that runs the verbs, with their packages.  [default: this]")
 @option("--namespace", default="default", show_default=True, help="Where the modules' jobs live.")
+@option("--sync-children", type=click.IntRange(min=1),
+        help="How many sync verbs of one module run at once.  [default: the CPUs, at least 4]")  # fmt: skip
 @option("--drain-timeout", type=Duration(), default="30s", show_default=True,
         help="On SIGTERM: how long runs may go on before they are cancelled.")  # fmt: skip
 @stop_on_eof_option
@@ -32,4 +34,10 @@ def runner(files: tuple[Path, ...], stop_on_eof: bool, **values: Any) -> None:
     from cronring.runner.main import run
 
     watch_parent(stop_on_eof)
-    sys.exit(run(RunnerConfig(files=files, **values)))
+    values["drain_timeout_s"] = values.pop("drain_timeout")
+    try:
+        # What is not given has its default there.
+        config = RunnerConfig(files=files, **{name: value for name, value in values.items() if value is not None})
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    sys.exit(run(config))

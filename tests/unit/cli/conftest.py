@@ -1,0 +1,41 @@
+"""The CLI as users call it, over a real gRPC server with canned answers."""
+
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+from click.testing import CliRunner, Result
+
+from cronring.cli.main import cli
+from tests.unit.cli.fake_api import FakeApi, serving
+
+Cronring = Callable[..., Result]
+
+
+@pytest.fixture
+def api() -> Iterator[FakeApi]:
+    with serving(FakeApi()) as served:
+        yield served
+
+
+@pytest.fixture(autouse=True)
+def no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith("CRONRING_"):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture
+def cronring() -> Cronring:
+    """`cronring("jobs", "list")`; the exception is raised unless it is an exit."""
+
+    def call(*arguments: str, **environment: str) -> Result:
+        return CliRunner().invoke(cli, list(arguments), env=environment, catch_exceptions=False)
+
+    return call
+
+
+@pytest.fixture
+def asked(cronring: Cronring, api: FakeApi) -> Cronring:
+    """The same, pointed at `api`."""
+    return lambda *arguments: cronring(*arguments, CRONRING_CONTROLLERS=api.address)

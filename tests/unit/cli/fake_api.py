@@ -1,0 +1,227 @@
+"""A real grpc.aio server with canned answers, in a thread of its own, so that sync tests can call the CLI."""
+
+import asyncio
+import contextlib
+import threading
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any, NoReturn
+
+import grpc
+from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf.timestamp_pb2 import Timestamp
+from google.rpc import error_details_pb2, status_pb2
+
+from protos.cronring.v1 import (
+    cluster_pb2,
+    cluster_pb2_grpc,
+    deployments_pb2,
+    deployments_pb2_grpc,
+    executions_pb2,
+    executions_pb2_grpc,
+    jobs_pb2,
+    jobs_pb2_grpc,
+)
+
+EPOCH = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
+
+
+def stamp(seconds: float) -> Timestamp:
+    result = Timestamp()
+    result.FromDatetime((EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None))
+    return result
+
+
+def job(verb: str, **fields: Any) -> jobs_pb2.Job:
+    values: dict[str, Any] = {
+        "key": f"billing.{verb}", "namespace": "default", "module": "billing", "verb": verb, "schedule": "*/5 * * * *",
+        "schedule_words": "every 5 minutes", "status": "scheduled",
+        "next_tick": stamp(300), "next_execution": stamp(300),
+        "last_outcome": "completed", "last_started_at": stamp(0.003), "last_ended_at": stamp(0.5),
+        "last_lateness_ms": 3.0, "timeout_ms": 300_000, "on_disconnect": "stop", "deployment": "billing-1", "slot": 7,
+        "id": 1, "created_at": stamp(-60),
+    }  # fmt: skip
+    return jobs_pb2.Job(**(values | fields))
+
+
+def execution(number: int, **fields: Any) -> executions_pb2.Execution:
+    values: dict[str, Any] = {
+        "id": number, "job": "billing.refresh", "tick": stamp(number), "run_at": stamp(number),
+        "claimed_at": stamp(number + 0.001), "started_at": stamp(number + 0.0025), "ended_at": stamp(number + 0.5),
+        "outcome": "completed", "attempt": 1, "trigger": "schedule", "controller": "controller-1", "runner": "runner-1",
+        "lateness_ms": 2.5, "deployment": "billing-1",
+    }  # fmt: skip
+    return executions_pb2.Execution(**(values | fields))
+
+
+class FakeApi(
+    jobs_pb2_grpc.JobsServicer,
+    executions_pb2_grpc.ExecutionsServicer,
+    deployments_pb2_grpc.DeploymentsServicer,
+    cluster_pb2_grpc.ClusterServicer,
+):
+    """Attributes are what it answers; `failure` makes every call fail."""
+
+    def __init__(self) -> None:
+        self.jobs = [
+            job("close_month", status="running", running_execution_id=3),
+            job("refresh", last_outcome="failed"),
+        ]
+        self.executions = [execution(number) for number in range(5, 0, -1)]
+        self.members = ["controller-1", "controller-2"]
+        self.failure: tuple[grpc.StatusCode, str] | None = None
+        self.page_limit = 1000
+        self.watch_ends = False
+        self.requests: list[Any] = []
+        self.address = ""
+
+    async def check(self, request: Any, context: Any) -> None:
+        self.requests.append(request)
+        if self.failure is not None:
+            await context.abort(*self.failure)
+
+    async def not_found(self, context: Any, what: str) -> NoReturn:
+        await context.abort(grpc.StatusCode.NOT_FOUND, f"there is no {what}")
+        raise AssertionError("abort raises")
+
+    def page(self, rows: list[Any], request: Any) -> tuple[list[Any], str]:
+        start = int(request.page_token or 0)
+        end = start + min(request.page_size or 100, self.page_limit)
+        return rows[start:end], str(end) if end < len(rows) else ""
+
+    async def ListJobs(self, request: Any, context: Any) -> jobs_pb2.ListJobsResponse:  # noqa: N802 - gRPC's name
+        await self.check(request, context)
+        wanted = request.filter.status
+        rows, token = self.page([each for each in self.jobs if wanted in {"", each.status}], request)
+        return jobs_pb2.ListJobsResponse(jobs=rows, next_page_token=token)
+
+    async def GetJob(self, request: Any, context: Any) -> jobs_pb2.Job:  # noqa: N802
+        await self.check(request, context)
+        found = next((each for each in self.jobs if each.key == request.key), None)
+        return found or await self.not_found(context, f"job {request.key}")
+
+    async def WatchJobs(self, request: Any, context: Any) -> AsyncIterator[jobs_pb2.JobEvent]:  # noqa: N802
+        await self.check(request, context)
+        for each in self.jobs:
+            yield jobs_pb2.JobEvent(kind=jobs_pb2.JobEvent.KIND_PRESENT, job=each)
+        yield jobs_pb2.JobEvent(kind=jobs_pb2.JobEvent.KIND_LISTED)
+        if not self.watch_ends:
+            await asyncio.Event().wait()
+
+    async def ListExecutions(self, request: Any, context: Any) -> Any:  # noqa: N802
+        await self.check(request, context)
+        rows, token = self.page([each for each in self.executions if each.id > request.after_id], request)
+        return executions_pb2.ListExecutionsResponse(executions=rows, next_page_token=token)
+
+    async def GetExecution(self, request: Any, context: Any) -> executions_pb2.Execution:  # noqa: N802
+        await self.check(request, context)
+        if not 1 <= request.id <= len(self.executions):
+            await self.not_found(context, f"execution {request.id}")
+        return execution(request.id, output="hello\n")
+
+    def deployment(self) -> deployments_pb2.Deployment:
+        return deployments_pb2.Deployment(
+            key="billing-1", namespace="default", module="billing", digest="ab12", active=True, min_replicas=1,
+            created_at=stamp(-60), schema_text="module billing {\n}\n", runners=1, jobs=2,
+        )  # fmt: skip
+
+    async def CreateDeployment(self, request: Any, context: Any) -> Any:  # noqa: N802
+        await self.check(request, context)
+        if request.schema.name == "refused":
+            await abort_invalid(context, "schema.verbs[0].schedule", "it can never fire")
+        return deployments_pb2.CreateDeploymentResponse(
+            deployment=self.deployment(),
+            created=True,
+            jobs_added=[f"billing.{verb.name}" for verb in request.schema.verbs],
+        )
+
+    async def ListDeployments(self, request: Any, context: Any) -> Any:  # noqa: N802
+        await self.check(request, context)
+        return deployments_pb2.ListDeploymentsResponse(deployments=[self.deployment()])
+
+    async def GetDeployment(self, request: Any, context: Any) -> deployments_pb2.Deployment:  # noqa: N802
+        await self.check(request, context)
+        if request.key != "billing-1":
+            await self.not_found(context, f"deployment {request.key}")
+        return self.deployment()
+
+    async def KillDeployment(self, request: Any, context: Any) -> Any:  # noqa: N802
+        await self.check(request, context)
+        return deployments_pb2.KillDeploymentResponse(deployment=self.deployment(), jobs_removed=["billing.refresh"])
+
+    async def GetCluster(self, request: Any, context: Any) -> cluster_pb2.GetClusterResponse:  # noqa: N802
+        await self.check(request, context)
+        members = [
+            cluster_pb2.Member(
+                id=name, grpc_address=f"127.0.0.1:{7400 + index}", http_address=f"127.0.0.1:{7480 + index}",
+                status="alive", incarnation=1, share=0.5, primary_slots=2048, backup_slots=2048,
+                lease_expires_at=stamp(5), pid=100 + index, version="0.1.0", started_at=stamp(-60),
+            )
+            for index, name in enumerate(self.members)
+        ]  # fmt: skip
+        runner = cluster_pb2.Runner(id="runner-1", hostname="here", pid=200, deployments=["billing-1"], alive=True,
+                                    started_at=stamp(-60), last_seen_at=stamp(0))  # fmt: skip
+        return cluster_pb2.GetClusterResponse(
+            answered_by=self.members[0], members=members, runners=[runner], database_time=stamp(1), clock_offset_ms=0.4,
+            ring_digest="d1e9",
+        )  # fmt: skip
+
+    async def GetRing(self, request: Any, context: Any) -> cluster_pb2.GetRingResponse:  # noqa: N802
+        await self.check(request, context)
+        return cluster_pb2.GetRingResponse(
+            members=self.members, primary=[0, 1, 0, -1], backup=[1, 0, 1, 0], digest="d1e9"
+        )
+
+    async def GetOwners(self, request: Any, context: Any) -> cluster_pb2.GetOwnersResponse:  # noqa: N802
+        await self.check(request, context)
+        if request.job not in {each.key for each in self.jobs}:
+            await self.not_found(context, f"job {request.job}")
+        return cluster_pb2.GetOwnersResponse(slot=7, primary="controller-1", backup="")
+
+    async def GetTotals(self, request: Any, context: Any) -> cluster_pb2.GetTotalsResponse:  # noqa: N802
+        await self.check(request, context)
+        return cluster_pb2.GetTotalsResponse(
+            ticks_due=87, executed=81, skipped=[cluster_pb2.SkippedByReason(reason="overlap", ticks=6)],
+            outcomes=[cluster_pb2.OutcomeCount(outcome="completed", executions=81)],
+        )  # fmt: skip
+
+
+async def abort_invalid(context: Any, field: str, description: str) -> NoReturn:
+    """INVALID_ARGUMENT with google.rpc.BadRequest, as the controllers answer it."""
+    detail = AnyMessage()
+    violation = error_details_pb2.BadRequest.FieldViolation(field=field, description=description)
+    detail.Pack(error_details_pb2.BadRequest(field_violations=[violation]))
+    status = status_pb2.Status(code=grpc.StatusCode.INVALID_ARGUMENT.value[0], message="refused", details=[detail])
+    context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
+    await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "refused")
+    raise AssertionError("abort raises")
+
+
+@contextlib.contextmanager
+def serving(api: FakeApi) -> Iterator[FakeApi]:
+    """Listens on a free port of loopback until the end of the `with`."""
+    started = threading.Event()
+    loop = asyncio.new_event_loop()
+    stop = asyncio.Event()
+
+    async def serve() -> None:
+        server = grpc.aio.server()
+        api.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
+        jobs_pb2_grpc.add_JobsServicer_to_server(api, server)
+        executions_pb2_grpc.add_ExecutionsServicer_to_server(api, server)
+        deployments_pb2_grpc.add_DeploymentsServicer_to_server(api, server)
+        cluster_pb2_grpc.add_ClusterServicer_to_server(api, server)
+        await server.start()
+        started.set()
+        await stop.wait()
+        await server.stop(grace=None)
+
+    thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
+    thread.start()
+    assert started.wait(10)
+    try:
+        yield api
+    finally:
+        loop.call_soon_threadsafe(stop.set)
+        thread.join(10)
+        loop.close()
