@@ -1,0 +1,1 @@
+"""The runner: hosts modules in child processes, and keeps a stream to every controller."""

@@ -1,0 +1,29 @@
+"""Started by path, with the author's interpreter: `python …/cronring/child MODE …`. See `cronring.child.start`.
+
+The SDK is loaded from where this file lies, straight into sys.modules, so that the author's sys.path gains nothing of
+ours: no site-packages, no `schema`, no `controller`.
+"""
+
+import importlib.util
+import os
+import sys
+
+
+def _load_sdk(root):  # type: ignore[no-untyped-def]  # runs before anything can be imported
+    path = os.path.join(root, "__init__.py")
+    spec = importlib.util.spec_from_file_location("cronring", path, submodule_search_locations=[root])
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["cronring"] = module
+    spec.loader.exec_module(module)
+
+
+if __name__ == "__main__":
+    here = os.path.dirname(os.path.abspath(__file__))
+    # Python put this directory first (and -P or PYTHONSAFEPATH may have kept it out): its names are not the author's.
+    if sys.path and os.path.realpath(sys.path[0]) == os.path.realpath(here):
+        del sys.path[0]
+    if "cronring" not in sys.modules:
+        _load_sdk(os.path.dirname(here))
+    from cronring.child.start import main
+
+    main(sys.argv[1:])

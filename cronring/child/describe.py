@@ -1,0 +1,167 @@
+"""A module as JSON: what its file declares, and what is wrong with it."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import sys
+from types import ModuleType
+from typing import Any, Callable
+
+from cronring.child.load import load_file
+from cronring.context import Context
+from cronring.declare import Declaration, declarations
+
+VERSION = 1
+_KINDS = {
+    inspect.Parameter.POSITIONAL_ONLY: "positional",
+    inspect.Parameter.POSITIONAL_OR_KEYWORD: "positional",
+    inspect.Parameter.VAR_POSITIONAL: "var_positional",
+    inspect.Parameter.KEYWORD_ONLY: "keyword",
+    inspect.Parameter.VAR_KEYWORD: "var_keyword",
+}
+
+
+def describe(path: str, source: bytes, namespace: str) -> dict[str, Any]:
+    """The dump of the file at `path`. An import that fails is a problem at the author's own line."""
+    dump: dict[str, Any] = {
+        "version": VERSION,
+        "module": os.path.splitext(os.path.basename(path))[0],
+        "namespace": namespace,
+        "file": path,
+        "doc": "",
+        "verbs": [],
+        "problems": [],
+    }
+    try:
+        module = load_file(path, source)
+    except BaseException as error:  # SystemExit at import is a problem like any other
+        dump["problems"].append(_import_problem(path, error))
+        return dump
+    dump["doc"] = inspect.cleandoc(module.__doc__ or "")
+    for declaration in declarations(module.__name__):
+        dump["verbs"].append(_describe_verb(declaration, module))
+        dump["problems"] += _verb_problems(declaration)
+    dump["problems"] += _repeated(declarations(module.__name__))
+    return dump
+
+
+def _describe_verb(declaration: Declaration, module: ModuleType) -> dict[str, Any]:
+    function = declaration.function
+    annotations = _annotations(function)
+    namespace = getattr(inspect.unwrap(function), "__globals__", vars(module))
+    parameters = [
+        {
+            "name": parameter.name,
+            "annotation": _annotation_text(annotations.get(parameter.name, _MISSING), namespace),
+            "has_default": parameter.default is not parameter.empty,
+            "kind": _KINDS[parameter.kind],
+        }
+        for parameter in _parameters(function)
+    ]
+    return {
+        "name": declaration.name,
+        "line": declaration.line,
+        "is_async": _is_async(function),
+        "doc": inspect.cleandoc(function.__doc__ or ""),
+        "params": parameters,
+        "returns": _annotation_text(annotations.get("return", _MISSING), namespace),
+        "cron": declaration.cron,
+        "every": declaration.every,
+        "timeout": declaration.timeout,
+        "on_disconnect": declaration.on_disconnect,
+    }
+
+
+def _is_async(function: Callable[..., Any]) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(inspect.unwrap(function))
+
+
+class _Missing:
+    pass
+
+
+_MISSING = _Missing()
+
+
+def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
+    function = inspect.unwrap(function)
+    if sys.version_info >= (3, 14):  # evaluated only now, and a name under TYPE_CHECKING may not exist
+        import annotationlib  # noqa: PLC0415
+
+        return annotationlib.get_annotations(function, format=annotationlib.Format.FORWARDREF)
+    return getattr(function, "__annotations__", {})
+
+
+def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    if sys.version_info >= (3, 14):
+        import annotationlib  # noqa: PLC0415
+
+        signature = inspect.signature(function, annotation_format=annotationlib.Format.FORWARDREF)
+    else:
+        signature = inspect.signature(function)
+    return list(signature.parameters.values())
+
+
+def _annotation_text(annotation: object, namespace: dict[str, Any]) -> str | None:
+    """One spelling for one type: "Context" for our class whatever it is called there, "None", "int", "list[int]"."""
+    if annotation is _MISSING:
+        return None
+    annotation = getattr(annotation, "__forward_arg__", annotation)
+    if isinstance(annotation, str):
+        try:
+            annotation = eval(annotation, namespace)  # noqa: S307  # the author's own text, in the author's process
+        except Exception:  # a name that only exists for type checkers
+            return annotation.rpartition("cronring.")[2]
+        if isinstance(annotation, str):
+            return annotation
+    if annotation is Context:
+        return "Context"
+    if annotation is None or annotation is type(None):
+        return "None"
+    if isinstance(annotation, type) and not hasattr(annotation, "__args__"):
+        qualified = f"{annotation.__module__}.{annotation.__qualname__}"
+        return qualified.replace("builtins.", "", 1)
+    return repr(annotation).replace("typing.", "").replace("cronring.context.Context", "Context")
+
+
+def _verb_problems(declaration: Declaration) -> list[dict[str, Any]]:
+    function = inspect.unwrap(declaration.function)
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        return [_problem(declaration, "it is a generator, which nobody would iterate", "replace `yield`")]
+    return []
+
+
+def _repeated(declared: list[Declaration]) -> list[dict[str, Any]]:
+    first: dict[str, Declaration] = {}
+    problems = []
+    for declaration in declared:
+        earlier = first.setdefault(declaration.name, declaration)
+        if earlier is not declaration:
+            message = f"a verb of this name is declared already, in line {earlier.line}"
+            problems.append(_problem(declaration, message, "rename one, and give each verb one decorator"))
+    return problems
+
+
+def _problem(declaration: Declaration, message: str, remedy: str) -> dict[str, Any]:
+    return {"line": declaration.line, "verb": declaration.name, "message": message, "remedy": remedy}
+
+
+def _import_problem(path: str, error: BaseException) -> dict[str, Any]:
+    line = 0
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == path:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    if isinstance(error, SyntaxError) and error.filename == path:
+        line = error.lineno or 0
+    kind = type(error).__name__
+    message = error.msg if isinstance(error, SyntaxError) else str(error)
+    if isinstance(error, ModuleNotFoundError):
+        remedy = f"install it where --python points ({sys.executable})"
+    elif isinstance(error, SyntaxError):
+        remedy = "correct the syntax"
+    else:
+        remedy = "the file must import without errors"
+    return {"line": line, "verb": "", "message": f"{kind}: {message}", "remedy": remedy}

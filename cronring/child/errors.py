@@ -1,0 +1,61 @@
+"""Exceptions as text, cut to what is worth keeping."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import traceback
+from types import TracebackType
+
+from cronring.context import VerbStopped
+
+MESSAGE_LIMIT = 16 * 1024
+_HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def describe_error(error: BaseException) -> tuple[str, str]:
+    """(type, message with the traceback, at most 16 KiB). The author's frames only: ours and importlib's are cut."""
+    kind = type(error)
+    name = kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
+    try:
+        text = str(error)
+    except Exception as broken:  # an author's __str__ may raise
+        text = f"<unprintable: {type(broken).__name__}>"
+    try:
+        frames = "".join(traceback.format_exception(kind, error, _skip_ours(error.__traceback__)))
+    except Exception:  # the same __str__, or a __repr__ in a chained error
+        frames = ""
+    return name, clip(f"{text}\n\n{frames}".strip())
+
+
+def describe_end(stopped: bool, error: BaseException | None) -> tuple[str, str, str]:
+    """(outcome, error_type, error_message) of a run that raised, or that was asked to stop.
+
+    The outcome is "failed" or "stopped"; which end that makes (timed out, cancelled) is known to who asked.
+    """
+    if error is None:
+        return "stopped", "", "it returned after it had been asked to stop"
+    error_type, message = describe_error(error)
+    if stopped or isinstance(error, VerbStopped):
+        plain = isinstance(error, (asyncio.CancelledError, VerbStopped))
+        return "stopped", "" if plain else error_type, message
+    return "failed", error_type, message
+
+
+def clip(text: str) -> str:
+    """At most 16 KiB of UTF-8: the beginning says what, the end says where."""
+    if len(text) * 4 <= MESSAGE_LIMIT or len(text.encode("utf-8", "replace")) <= MESSAGE_LIMIT:
+        return text
+    data = text.encode("utf-8", "replace")
+    half = MESSAGE_LIMIT // 2 - 16
+    return f"{data[:half].decode('utf-8', 'ignore')}\n[… cut …]\n{data[-half:].decode('utf-8', 'ignore')}"
+
+
+def _skip_ours(trace: TracebackType | None) -> TracebackType | None:
+    while trace is not None and _is_ours(trace.tb_frame.f_code.co_filename):
+        trace = trace.tb_next
+    return trace
+
+
+def _is_ours(filename: str) -> bool:
+    return filename.startswith(_HERE) or filename.startswith("<frozen importlib")

@@ -1,0 +1,65 @@
+"""Import an author's file: from bytes that the runner read once, so that every child runs what was registered."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import linecache
+import os
+import sys
+from types import CodeType, ModuleType
+
+
+class _BytesLoader(importlib.abc.InspectLoader):
+    """A source loader over bytes; the file on disk may have moved on."""
+
+    def __init__(self, path: str, source: bytes) -> None:
+        self._path = path
+        self._source = source
+
+    def get_source(self, fullname: str) -> str:
+        return importlib.util.decode_source(self._source)
+
+    def get_code(self, fullname: str) -> CodeType:
+        return compile(self._source, self._path, "exec", dont_inherit=True)
+
+    def is_package(self, fullname: str) -> bool:
+        return False
+
+
+def load_file(path: str, source: bytes) -> ModuleType:
+    """Execute `source` as the module that lives at `path` (absolute), and return it.
+
+    Its directory goes first on sys.path, so siblings import plainly; for a file inside a package it is the package's
+    parent directory, and relative imports work. Raises ImportError for a name that is taken, and whatever the file raises.
+    """
+    directory, package = _package_of(os.path.dirname(path))
+    sys.path.insert(0, directory)
+    stem = os.path.splitext(os.path.basename(path))[0]
+    name = f"{package}.{stem}" if package else stem
+    taken = sys.modules.get(name)
+    if taken is not None or name in sys.builtin_module_names:
+        raise ImportError(f"a module named {name!r} is loaded already: rename {os.path.basename(path)}")
+    if package:
+        importlib.import_module(package)
+    loader = _BytesLoader(path, source)
+    spec = importlib.machinery.ModuleSpec(name, loader, origin=path)
+    spec.has_location = True
+    module = importlib.util.module_from_spec(spec)
+    # An entry without a time is never checked against the disk: tracebacks show the lines that ran.
+    text = loader.get_source(name)
+    linecache.cache[path] = (len(text), None, text.splitlines(keepends=True), path)
+    sys.modules[name] = module
+    loader.exec_module(module)
+    return module
+
+
+def _package_of(directory: str) -> tuple[str, str]:
+    """(what goes on sys.path, dotted package or "") for a file in `directory`."""
+    parts: list[str] = []
+    while os.path.isfile(os.path.join(directory, "__init__.py")) and os.path.basename(directory).isidentifier():
+        directory, tail = os.path.split(directory)
+        parts.insert(0, tail)
+    return directory, ".".join(parts)

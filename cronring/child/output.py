@@ -1,0 +1,117 @@
+"""What a verb prints or logs in a shared child goes to its execution, whichever task or thread prints it."""
+
+from __future__ import annotations
+
+import contextvars
+import io
+import logging
+from typing import TextIO
+
+from cronring.child.channel import Channel
+
+CHUNK = 8 * 1024
+KEEP = 64 * 1024
+
+
+class Printer:
+    """Text of one execution on its way to the runner: by whole lines, or by 8 KiB."""
+
+    __slots__ = ("_channel", "_pending", "_size", "dropped", "execution_id", "slot")
+
+    def __init__(self, execution_id: int, slot: int, channel: Channel) -> None:
+        self.execution_id = execution_id
+        self.slot = slot
+        self._channel = channel
+        self._pending: list[str] = []
+        self._size = 0
+        self.dropped = False
+
+    def write(self, text: str) -> None:
+        self._pending.append(text)
+        self._size += len(text)
+        if "\n" in text or self._size >= CHUNK:
+            if not self._channel.congested:
+                self.flush()
+            elif self._size > 2 * KEEP:  # the runner keeps the last 64 KiB anyway
+                kept = "".join(self._pending)[-KEEP:]
+                self._pending, self._size, self.dropped = [kept], len(kept), True
+
+    def flush(self) -> None:
+        if self._pending:
+            pending, self._pending, self._size = self._pending, [], 0
+            self._channel.send({"out": [self.execution_id, "".join(pending), self.dropped]})
+
+
+current_printer: contextvars.ContextVar[Printer | None] = contextvars.ContextVar("cronring_printer", default=None)
+
+
+class OutputStream(io.TextIOBase):
+    """Stands for sys.stdout or sys.stderr. What no execution prints goes to the real one."""
+
+    def __init__(self, real: TextIO) -> None:
+        super().__init__()
+        self._real = real
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]  # typeshed has it as a plain attribute
+        return "utf-8"
+
+    @property
+    def buffer(self) -> io.BufferedIOBase:
+        """Bytes written here are text of the same execution."""
+        return _OutputBytes(self)
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return self._real.fileno()
+
+    def write(self, text: str) -> int:
+        if not isinstance(text, str):
+            raise TypeError(f"write() takes text, not {type(text).__name__}")
+        printer = current_printer.get()
+        if printer is None:
+            return self._real.write(text)
+        printer.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        if current_printer.get() is None:
+            self._real.flush()
+
+
+class _OutputBytes(io.BufferedIOBase):
+    def __init__(self, stream: OutputStream) -> None:
+        super().__init__()
+        self._stream = stream
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: bytes) -> int:  # type: ignore[override]  # any buffer, as the original takes
+        self._stream.write(bytes(data).decode("utf-8", "replace"))
+        return len(data)
+
+
+class _CurrentStderr(logging.StreamHandler):  # type: ignore[type-arg]  # not subscriptable in 3.9
+    """Whatever sys.stderr is when the line is logged."""
+
+    @property
+    def stream(self) -> TextIO:
+        import sys  # noqa: PLC0415  # read at each line, never bound
+
+        return sys.stderr
+
+    @stream.setter
+    def stream(self, _value: TextIO) -> None:
+        """logging's constructor sets one; it is not used."""
+
+
+def keep_logging() -> None:
+    """Send the root logger's lines, from INFO up, to the execution that logs them."""
+    handler = _CurrentStderr()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    root = logging.getLogger()
+    root.addHandler(handler)
+    root.setLevel(logging.INFO)

@@ -1,0 +1,117 @@
+"""One event loop that runs many async verbs at once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from typing import Any
+
+from cronring.child.board import LINES
+from cronring.child.channel import Channel
+from cronring.child.errors import describe_end
+from cronring.child.output import OutputStream, Printer, current_printer
+from cronring.child.steps import RunStep, step_factory
+from cronring.child.stopping import Stops
+from cronring.child.verbs import Run, Verbs
+
+RESULTS_PER_LINE = 1000
+
+
+class AsyncServer:
+    """Runs what the runner sends, and returns results once per iteration of the loop."""
+
+    def __init__(self, channel: Channel, board: memoryview, verbs: Verbs, loop: asyncio.AbstractEventLoop) -> None:
+        self._channel = channel
+        self._board = board
+        self._verbs = verbs
+        self._loop = loop
+        self._running: dict[int, tuple[RunStep, asyncio.Task[Any]]] = {}
+        self._results: list[list[Any]] = []
+        self._back: list[int] = []
+
+    def attach(self) -> None:
+        """Start listening to the runner."""
+        self._channel.on_congestion = self._watch_writable
+        self._loop.add_reader(self._channel.fileno(), self._receive)
+        self._loop.set_task_factory(step_factory(self._board))
+
+    def _receive(self) -> None:
+        try:
+            messages = self._channel.receive()
+        except EOFError:
+            os._exit(0)
+        for message in messages:
+            self._board[LINES] += 1
+            for row in message.get("runs", ()):
+                self._begin(Run(*row), message["offset_us"])
+            for execution_id in message.get("stop", ()):
+                self._stop(execution_id)
+
+    def _begin(self, run: Run, offset_us: int) -> None:
+        printer = Printer(run.execution_id, run.slot, self._channel)
+        step = RunStep(run, self._verbs, self._board, self, printer, offset_us)
+        token = current_printer.set(printer)  # the task copies the context
+        try:
+            self._running[run.execution_id] = (step, asyncio.Task(step, loop=self._loop))
+        finally:
+            current_printer.reset(token)
+
+    def _stop(self, execution_id: int) -> None:
+        running = self._running.get(execution_id)
+        if running is not None:
+            step, task = running
+            step.stopped = True
+            task.cancel()
+
+    def handed_back(self, step: RunStep) -> None:
+        del self._running[step.run.execution_id]
+        self._flush_soon()
+        self._back.append(step.run.execution_id)
+
+    def ended(self, step: RunStep, error: BaseException | None) -> None:
+        del self._running[step.run.execution_id]
+        step.printer.flush()
+        result: list[Any] = [step.run.execution_id, step.started_us, time.monotonic_ns() // 1000]
+        if step.stopped or error is not None:
+            result += describe_end(step.stopped, error)
+        self._flush_soon()
+        self._results.append(result)
+
+    def _flush_soon(self) -> None:
+        if not self._results and not self._back:
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        results, self._results = self._results, []
+        back, self._back = self._back, []
+        for start in range(0, len(results), RESULTS_PER_LINE):
+            self._channel.send({"done": results[start : start + RESULTS_PER_LINE]})
+        if back:
+            self._channel.send({"back": back})
+
+    def _watch_writable(self) -> None:
+        self._loop.call_soon_threadsafe(self._loop.add_writer, self._channel.fileno(), self._write)
+
+    def _write(self) -> None:
+        if self._channel.flush():
+            self._loop.remove_writer(self._channel.fileno())
+
+
+def serve_async(channel: Channel, board: memoryview, verbs: Verbs, loop: asyncio.AbstractEventLoop) -> None:
+    """Serve until the runner closes the channel."""
+    Stops(board).listen()
+    server = AsyncServer(channel, board, verbs, loop)
+    server.attach()
+    channel.send({"ready": sys.version.split()[0]})
+    loop.run_forever()
+
+
+def capture_output() -> None:
+    """From here on printing goes to the execution that prints."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # the real one, by now
+    sys.stdout = OutputStream(sys.stdout)  # type: ignore[assignment]  # what print and logging use of it
+    sys.stderr = OutputStream(sys.stderr)  # type: ignore[assignment]

@@ -1,0 +1,65 @@
+"""One sync verb at a time, in the main thread of a process that may be killed for it."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import Any
+
+from cronring.child.board import COMPLETED, CURRENT, LINES, RAISED, RECALL, STARTED, STATE
+from cronring.child.channel import Channel
+from cronring.child.errors import describe_end
+from cronring.child.stopping import Stops
+from cronring.child.verbs import Run, Verbs
+
+
+def serve_sync(channel: Channel, board: memoryview, verbs: Verbs) -> None:
+    """Serve until the runner closes the channel. What verbs print goes straight to the pipe behind fd 1 and 2."""
+    stops = Stops(board)
+    stops.listen()
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # so that it survives a crash
+    channel.send({"ready": sys.version.split()[0]})
+    while True:
+        channel.wait_readable()
+        try:
+            messages = channel.receive()
+        except EOFError:
+            return
+        for message in messages:
+            board[LINES] += 1
+            for row in message.get("runs", ()):
+                _serve(Run(*row), message["offset_us"], channel, board, verbs, stops)
+
+
+def _serve(run: Run, offset_us: int, channel: Channel, board: memoryview, verbs: Verbs, stops: Stops) -> None:
+    board[STATE + run.slot] = STARTED  # before `recall` is read: see board
+    if board[RECALL + run.slot]:
+        channel.send({"back": [run.execution_id]})
+        return
+    stops.delivered = False
+    started_us = time.monotonic_ns() // 1000
+    error = _call(run, started_us + offset_us, board, verbs)
+    board[CURRENT] = 0  # from here on no stop can hit
+    board[STATE + run.slot] = COMPLETED if error is None else RAISED
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):  # the verb closed it
+            continue
+    result: list[Any] = [run.execution_id, started_us, time.monotonic_ns() // 1000]
+    if stops.delivered or error is not None:
+        result += describe_end(stops.delivered, error)
+    channel.send({"done": [result]})
+    channel.flush_all()
+
+
+def _call(run: Run, started_us: int, board: memoryview, verbs: Verbs) -> BaseException | None:
+    try:
+        board[CURRENT] = run.slot
+        returned = verbs.call(run, started_us)
+        if hasattr(returned, "cr_await"):
+            returned.close()
+            raise TypeError(f"{run.verb} returned a coroutine; declare it with `async def`")  # noqa: TRY301
+    except BaseException as error:  # SystemExit and KeyboardInterrupt end the run, not the child
+        return error
+    return None

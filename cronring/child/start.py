@@ -1,0 +1,74 @@
+"""What a child does from its first line to its last."""
+
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+import json
+import os
+import socket
+import sys
+from types import ModuleType
+
+from cronring.child.board import DUMP_SIGNAL, open_board
+from cronring.child.channel import Channel
+from cronring.child.errors import describe_error
+from cronring.child.guard import die_with_parent
+from cronring.child.load import load_file
+from cronring.child.output import keep_logging
+from cronring.child.serve_async import capture_output, serve_async
+from cronring.child.serve_sync import serve_sync
+from cronring.child.verbs import Verbs
+
+
+def main(arguments: list[str]) -> None:
+    """`arguments`: one JSON object.
+
+    mode ("describe", "async", "sync"), file (absolute), namespace, parent (pid), and file descriptors: lifeline,
+    source, and socket and board (serving) or answer (describing).
+    """
+    options = json.loads(arguments[0])
+    for name in ("lifeline", "source", "socket", "board", "answer"):
+        if name in options:
+            os.set_inheritable(options[name], False)
+    die_with_parent(options["lifeline"], options["parent"])
+    path: str = options["file"]
+    source = os.pread(options["source"], os.fstat(options["source"]).st_size, 0)
+    os.close(options["source"])
+    sys.argv = [path]
+    if options["mode"] == "describe":
+        from cronring.child.describe import describe  # noqa: PLC0415  # serving children have no use for it
+
+        answer = json.dumps(describe(path, source, options["namespace"]))
+        with os.fdopen(options["answer"], "w", encoding="utf-8") as stream:
+            stream.write(answer)
+        return
+    _serve(options, path, source)
+
+
+def _serve(options: dict[str, int | str], path: str, source: bytes) -> None:
+    channel = Channel(socket.socket(fileno=int(options["socket"])))
+    board = open_board(int(options["board"]))
+    faulthandler.enable(sys.__stderr__)
+    faulthandler.register(DUMP_SIGNAL, sys.__stderr__, all_threads=True)
+    keep_logging()
+    if options["mode"] == "sync":
+        module = _load(channel, path, source)
+        serve_sync(channel, board, Verbs(module.__name__))
+        return
+    # The loop exists before the author's file is loaded: libraries of old look for one at import.
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    module = _load(channel, path, source)
+    capture_output()
+    serve_async(channel, board, Verbs(module.__name__), loop)
+
+
+def _load(channel: Channel, path: str, source: bytes) -> ModuleType:
+    try:
+        return load_file(path, source)
+    except BaseException as error:  # SystemExit at import is a failure too
+        error_type, message = describe_error(error)
+        channel.send({"failed": [error_type, message]})
+        channel.flush_all()
+        sys.exit(1)

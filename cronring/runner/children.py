@@ -1,0 +1,327 @@
+"""One child process: its socket, its output, its board, and the runs that are in it."""
+
+import asyncio
+import codecs
+import json
+import os
+import signal
+import threading
+import time
+from collections import deque
+from typing import Any, Protocol
+
+from cronring.child.board import (
+    CURRENT,
+    DELIVERED,
+    DUMP_SIGNAL,
+    LINES,
+    RECALL,
+    SLOT_BITS,
+    SLOTS,
+    STATE,
+    STEPS,
+    STOP_SIGNAL,
+    TARGET,
+    WAITING,
+)
+from cronring.runner.held import Held
+from cronring.runner.spawn import Program, kill_group, reap, spawn
+from cronring.runner.suspicion import Suspicion
+from cronring.runner.tail import Tail
+
+_READ = 1 << 18
+_LINE_LIMIT = 64 << 20  # a child that sends more without a newline is broken
+_LAST_WORDS = 4096
+
+
+class ChildListener(Protocol):
+    """Who is told what a child does. All calls come from the event loop."""
+
+    def child_ready(self, child: "Child") -> None: ...
+    def child_failed(self, child: "Child", error_type: str, message: str) -> None: ...
+    def child_done(self, child: "Child", rows: list[list[Any]]) -> None: ...
+    def child_handed_back(self, child: "Child", execution_ids: list[int]) -> None: ...
+    def child_printed(self, child: "Child", text: str) -> None: ...
+    def child_exited(self, child: "Child", code: int) -> None: ...
+
+
+class Child:
+    """A process that runs verbs. `mode`: "async" or "sync"."""
+
+    def __init__(self, program: Program, mode: str, listener: ChildListener) -> None:
+        self.mode = mode
+        self.ready = False
+        self.held: dict[int, Held] = {}
+        self.given_up: dict[int, int] = {}  # runs that another child has taken: execution id -> slot here
+        self.kill_reason = ""
+        self.culprit: Held | None = None  # for whose sake it is killed
+        self._listener = listener
+        self._loop = asyncio.get_running_loop()
+        spawned = spawn(program, mode)
+        self.pid = spawned.process.pid
+        self.board = spawned.words
+        self.lines_sent = 0
+        self._process = spawned.process
+        self._socket = spawned.socket
+        self._output = spawned.output
+        self._lifeline = spawned.lifeline
+        # First in, first out, so that a slot rests before it is used again.
+        self._free = deque(range(1, SLOTS + 1 if mode == "async" else 3))
+        self._unsent: deque[bytes] = deque()
+        self._partial = b""
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self._last_words = Tail()
+        self._stops = 0
+        self.suspicion = Suspicion()
+        self._open = True
+        self.exited = asyncio.Event()
+        self._loop.add_reader(self._socket.fileno(), self._readable)
+        self._loop.add_reader(self._output, self._printed)
+        threading.Thread(target=self._wait, name=f"cronring-child-{self.pid}", daemon=True).start()
+
+    # Runs
+
+    @property
+    def room(self) -> int:
+        return len(self._free) if self.mode == "async" else int(not self.held)
+
+    def start(self, batch: list[Held], offset_us: int) -> None:
+        """Send runs; at most `room`."""
+        rows = []
+        board = self.board
+        now_us = monotonic_us()
+        for held in batch:
+            held.child = self
+            held.sent_us = now_us
+            slot = held.slot = self._free.popleft()
+            board[STATE + slot] = WAITING
+            board[RECALL + slot] = 0
+            run = held.run
+            self.held[run.execution_id] = held
+            rows.append(
+                (
+                    slot,
+                    run.execution_id,
+                    run.verb,
+                    run.job,
+                    run.tick_us,
+                    run.run_at_us,
+                    run.deadline_us,
+                    run.attempt,
+                    run.trigger,
+                )
+            )
+        self._send({"runs": rows, "offset_us": offset_us})
+
+    def release(self, execution_id: int) -> Held | None:
+        """The run is over in this child; its slot is free again. None: it is not (or no longer) here."""
+        held = self.held.pop(execution_id, None)
+        if held is not None:
+            self._free.append(held.slot)
+            held.child = None
+            held.slot = 0
+            return held
+        slot = self.given_up.pop(execution_id, None)
+        if slot is not None:
+            self._free.append(slot)
+        return None
+
+    def give_up(self, held: Held) -> None:
+        """Another child takes this run; the slot stays taken until this one says that it won't begin it."""
+        del self.held[held.run.execution_id]
+        self.given_up[held.run.execution_id] = held.slot
+        held.child = None
+        held.slot = 0
+
+    def recall_waiting(self) -> None:
+        """Ask for every run back that has not begun. See cronring.child.board for why this needs no lock."""
+        for held in self.held.values():
+            if self.board[STATE + held.slot] == WAITING:
+                self.board[RECALL + held.slot] = 1
+
+    def recalled(self) -> list[Held]:
+        """Runs that were recalled and have not begun: many milliseconds after `recall_waiting`, they never will."""
+        board = self.board
+        return [h for h in self.held.values() if board[RECALL + h.slot] and board[STATE + h.slot] == WAITING]
+
+    def is_current(self, held: Held) -> bool:
+        return self.board[CURRENT] == held.slot != 0
+
+    def current(self) -> Held | None:
+        """Whose code is on the CPU, or was when the child died."""
+        slot = self.board[CURRENT]
+        return next((held for held in self.held.values() if held.slot == slot), None) if slot else None
+
+    def progress(self) -> tuple[int, int, int]:
+        """(slot on the CPU, steps, lines not read yet)."""
+        board = self.board
+        return board[CURRENT], board[STEPS], self.lines_sent - board[LINES]
+
+    # Stops and signals
+
+    def ask_to_stop(self, held: Held) -> None:
+        self._send({"stop": [held.run.execution_id]})
+
+    def interrupt(self, held: Held) -> None:
+        """Raise VerbStopped in the verb. To be repeated: the signal may hit our own code, which ignores it."""
+        assert held.stop is not None
+        if not held.stop.target:
+            self._stops += 1
+            held.stop.target = self._stops << SLOT_BITS | held.slot
+        if self.board[DELIVERED] != held.stop.target:
+            self.board[TARGET] = held.stop.target
+            self._signal(STOP_SIGNAL)
+
+    def dump_stack(self) -> None:
+        """Have every thread's stack written to its output."""
+        self._signal(DUMP_SIGNAL)
+
+    def kill(self, reason: str, culprit: Held | None) -> None:
+        """SIGKILL to its group. The first reason given is the one that is told."""
+        if not self.kill_reason:
+            self.kill_reason = reason
+            self.culprit = culprit
+        kill_group(self.pid)
+
+    def _signal(self, signum: signal.Signals) -> None:
+        if not self.exited.is_set():
+            try:
+                os.kill(self.pid, signum)
+            except ProcessLookupError:  # it ended this instant; `_wait` tells
+                return
+
+    def last_words(self) -> str:
+        """The end of what it wrote to fd 1 and 2."""
+        return self._last_words.text()[-_LAST_WORDS:]
+
+    # Its socket
+
+    def _send(self, message: dict[str, Any]) -> None:
+        self.lines_sent += 1
+        data = json.dumps(message, separators=(",", ":")).encode() + b"\n"
+        self._unsent.append(data)
+        if len(self._unsent) == 1:
+            self._write()
+
+    def _write(self) -> None:
+        while self._unsent:
+            data = self._unsent[0]
+            try:
+                sent = self._socket.send(data)
+            except BlockingIOError:
+                sent = 0
+            except OSError:  # it is dead or dying
+                self._unsent.clear()
+                break
+            if sent < len(data):
+                self._unsent[0] = data[sent:]
+                self._loop.add_writer(self._socket.fileno(), self._write)
+                return
+            self._unsent.popleft()
+        if self._open:
+            self._loop.remove_writer(self._socket.fileno())
+
+    def _readable(self) -> None:
+        self._receive()
+
+    def _receive(self) -> bool:
+        """Take what has arrived once; False when there is nothing (any more)."""
+        try:
+            data = self._socket.recv(_READ)
+        except BlockingIOError:
+            return False
+        except OSError:
+            data = b""
+        if not data:
+            self._loop.remove_reader(self._socket.fileno())  # its death is told by `_wait`
+            return False
+        *lines, self._partial = (self._partial + data).split(b"\n")
+        if len(self._partial) > _LINE_LIMIT:
+            self.kill("it sent a line without an end", None)
+        for line in lines:
+            self._understand(line)
+        return True
+
+    def _understand(self, line: bytes) -> None:
+        try:
+            message = json.loads(line)
+            if "done" in message:
+                if self.mode == "sync":
+                    while self._take_output():  # printed before the result was sent
+                        pass
+                self._listener.child_done(self, message["done"])
+            elif "out" in message:
+                execution_id, text, cut = message["out"]
+                held = self.held.get(execution_id)
+                if held is not None:
+                    held.write(text, cut)
+                else:  # a task or thread that outlived its run
+                    self._listener.child_printed(self, text)
+            elif "back" in message:
+                self._listener.child_handed_back(self, message["back"])
+            elif "ready" in message:
+                self.ready = True
+                self._listener.child_ready(self)
+            elif "failed" in message:
+                self._listener.child_failed(self, *message["failed"])
+        except (ValueError, KeyError, TypeError, IndexError) as error:  # a verb wrote to our descriptor
+            self.kill(f"it sent garbage on its socket ({error})", None)
+
+    # Its output
+
+    def _printed(self) -> None:
+        self._take_output()
+
+    def _take_output(self) -> bool:
+        try:
+            data = os.read(self._output, _READ)
+        except BlockingIOError:
+            return False
+        except OSError:
+            data = b""
+        if not data:
+            self._loop.remove_reader(self._output)
+            return False
+        text = self._decoder.decode(data)
+        self._last_words.write(text)
+        if self.mode == "sync" and self.held:
+            for held in self.held.values():
+                held.write(text)
+        else:
+            self._listener.child_printed(self, text)
+        return True
+
+    # Its end
+
+    def _wait(self) -> None:
+        code = reap(self._process)
+        self._loop.call_soon_threadsafe(self._ended, code)
+
+    def _ended(self, code: int) -> None:
+        while self._take_output():
+            pass
+        while self._receive():  # results that it sent before it died count
+            pass
+        self._close()
+        self.exited.set()
+        self._listener.child_exited(self, code)
+
+    def retire(self) -> None:
+        """Let it end by itself: it does when its socket closes."""
+        if self._open:
+            self._loop.remove_reader(self._socket.fileno())
+            self._loop.remove_writer(self._socket.fileno())
+            self._socket.shutdown(2)
+
+    def _close(self) -> None:
+        self._open = False
+        for descriptor in (self._socket.fileno(), self._output):
+            self._loop.remove_reader(descriptor)
+            self._loop.remove_writer(descriptor)
+        self._socket.close()
+        os.close(self._output)
+        os.close(self._lifeline)
+
+
+def monotonic_us() -> int:
+    return time.monotonic_ns() // 1000

@@ -1,0 +1,108 @@
+"""The only place where the runner's protobuf messages meet its plain values."""
+
+from collections.abc import Iterator
+
+from cronring.runner.core.effects import SendBeat
+from cronring.runner.core.model import Outcome, Result, Run
+from protos.cronring.v1 import schema_pb2
+from protos.runner.v1 import runner_pb2
+from schema.module import Module
+
+_OUTCOMES = {
+    Outcome.COMPLETED: runner_pb2.OUTCOME_COMPLETED,
+    Outcome.FAILED: runner_pb2.OUTCOME_FAILED,
+    Outcome.TIMED_OUT: runner_pb2.OUTCOME_TIMED_OUT,
+    Outcome.CANCELLED: runner_pb2.OUTCOME_CANCELLED,
+}
+# Far below gRPC's 4 MiB for a message, however much the runs have printed.
+_MESSAGE_BYTES = 2 << 20
+_MESSAGE_REPORTS = 2_000
+
+
+def runs_from_dispatch(dispatch: runner_pb2.Dispatch) -> list[Run]:
+    """The runs of a Dispatch."""
+    finish = runner_pb2.ON_DISCONNECT_FINISH
+    return [
+        Run(
+            run.execution_id,
+            run.job_id,
+            run.job,
+            run.deployment,
+            run.verb,
+            run.tick_us,
+            run.run_at_us,
+            run.claimed_at_us,
+            run.deadline_us,
+            run.attempt,
+            run.trigger,
+            run.on_disconnect == finish,
+        )
+        for run in dispatch.runs
+    ]
+
+
+def beat_message(beat: SendBeat) -> runner_pb2.RunnerMessage:
+    return runner_pb2.RunnerMessage(
+        beat=runner_pb2.Beat(
+            sequence=beat.sequence, renew=beat.renew, draining=beat.draining, running=beat.running
+        )
+    )
+
+
+def report_messages(results: list[Result]) -> Iterator[runner_pb2.RunnerMessage]:
+    """One message for all results, or several when it would become too large."""
+    reports: list[runner_pb2.Report] = []
+    size = 0
+    for result in results:
+        reports.append(_report(result))
+        size += 4 * (len(result.output) + len(result.error_message)) + 128
+        if size >= _MESSAGE_BYTES or len(reports) >= _MESSAGE_REPORTS:
+            yield runner_pb2.RunnerMessage(reports=runner_pb2.Reports(reports=reports))
+            reports, size = [], 0
+    if reports:
+        yield runner_pb2.RunnerMessage(reports=runner_pb2.Reports(reports=reports))
+
+
+def _report(result: Result) -> runner_pb2.Report:
+    if result.outcome is Outcome.COMPLETED and not result.output:
+        return runner_pb2.Report(
+            execution_id=result.execution_id,
+            job_id=result.job_id,
+            claimed_at_us=result.claimed_at_us,
+            outcome=runner_pb2.OUTCOME_COMPLETED,
+            started_at_us=result.started_at_us,
+            ended_at_us=result.ended_at_us,
+        )
+    return runner_pb2.Report(
+        execution_id=result.execution_id,
+        job_id=result.job_id,
+        claimed_at_us=result.claimed_at_us,
+        outcome=_OUTCOMES[result.outcome],
+        started_at_us=result.started_at_us,
+        ended_at_us=result.ended_at_us,
+        error_type=result.error_type,
+        error_message=result.error_message,
+        output=result.output,
+    )
+
+
+def module_message(module: Module) -> schema_pb2.Module:
+    return schema_pb2.Module(
+        namespace=module.namespace,
+        name=module.name,
+        doc=module.doc,
+        verbs=[
+            schema_pb2.Verb(
+                name=verb.name,
+                doc=verb.doc,
+                request=verb.request,
+                response=verb.response,
+                is_async=verb.is_async,
+                line=verb.line,
+                schedule=verb.schedule,
+                timeout_ms=verb.timeout_ms,
+                on_disconnect=verb.on_disconnect,
+            )
+            for verb in module.verbs
+        ],
+    )

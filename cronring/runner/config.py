@@ -1,0 +1,47 @@
+"""A runner's configuration. The CLI builds it from flags and `CRONRING_…` variables."""
+
+import os
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from schema.keys import DEFAULT_NAMESPACE
+
+
+def default_sync_children() -> int:
+    """How many sync verbs of one module run at once when nothing is said: the CPUs, at least 4."""
+    return max(4, os.cpu_count() or 1)
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerConfig:
+    """`files`: one module each. `controllers`: HOST:PORT; one that answers names the others.
+
+    Raises ValueError, with the flag in its message.
+    """
+
+    files: tuple[Path, ...]
+    controllers: tuple[str, ...]
+    python: str | None = None  # the interpreter that authors' code runs under; None: this one
+    namespace: str = DEFAULT_NAMESPACE
+    sync_children: int = field(default_factory=default_sync_children)
+    drain_timeout: float = 30.0  # seconds; how long SIGTERM lets runs go on before they are cancelled
+
+    def __post_init__(self) -> None:
+        if not self.files:
+            raise ValueError("FILE: name at least one module's file")
+        if not self.controllers:
+            raise ValueError("--controllers: name at least one HOST:PORT")
+        for address in self.controllers:
+            host, _, port = address.rpartition(":")
+            if not host or not port.isdigit() or not 0 < int(port) < 65_536:
+                raise ValueError(f"--controllers: {address!r} is no HOST:PORT")
+        if self.sync_children < 1:
+            raise ValueError(f"--sync-children: {self.sync_children} is below 1")
+        if self.drain_timeout < 0:
+            raise ValueError(f"--drain-timeout: {self.drain_timeout:g} is below 0")
+
+    @property
+    def interpreter(self) -> str:
+        """What children are started with."""
+        return self.python or sys.executable

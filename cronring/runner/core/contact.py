@@ -1,0 +1,121 @@
+"""When is a runner in contact with the cluster, and whom does it ask to renew its lease?
+
+The controllers declare a runner's executions lost when its lease in PostgreSQL (`last_seen_at`) is 8.75 s old. So:
+
+- An acknowledged beat whose renewal was committed is contact, counted from the beat's *sending*: `last_seen_at` is that
+  or later, whatever the acknowledgement took.
+- All known controllers saying that they can't reach PostgreSQL is contact too, counted from the oldest of those beats:
+  nobody can declare anything. One that is silent might still reach it, so it must be all.
+- A controller that merely answers is no contact. It has not renewed anything.
+"""
+
+from cronring.runner.core.settings import RunnerSettings
+
+
+class Link:
+    """What is known of one controller."""
+
+    __slots__ = ("blind_since_ns", "named_ns", "open", "peers", "pending", "sequence", "up")
+
+    def __init__(self, now_ns: int) -> None:
+        self.open = False  # the stream stands
+        self.up = False  # it has welcomed this runner
+        self.sequence = 0
+        self.pending: dict[int, tuple[int, bool]] = {}  # beat's sequence -> (sent, renewal asked)
+        self.blind_since_ns: int | None = None  # sending of the latest beat it answered without a database
+        self.named_ns = now_ns  # when it was last connected, or named by a controller
+        self.peers: tuple[str, ...] = ()  # whom it named last
+
+
+class Contact:
+    """Links by address, the time of contact, and the renewer."""
+
+    def __init__(self, settings: RunnerSettings, now_ns: int) -> None:
+        self.links: dict[str, Link] = {}
+        self.contact_ns = now_ns  # a runner that has just started runs nothing yet
+        self.renewer: str | None = None
+        self._settings = settings
+        self._renewer_since_ns = now_ns
+        self._turn = 0
+
+    def up_addresses(self) -> list[str]:
+        return sorted(address for address, link in self.links.items() if link.up)
+
+    def open_addresses(self) -> list[str]:
+        return sorted(address for address, link in self.links.items() if link.open)
+
+    def fence_ns(self) -> int:
+        """When runs must be stopped, unless there is contact before."""
+        return self.contact_ns + self._settings.fence_ns
+
+    def beats(self, address: str, now_ns: int) -> tuple[int, bool]:
+        """(sequence, renew) of the beat that is now sent to that controller."""
+        self._choose_renewer(now_ns)
+        link = self.links[address]
+        link.sequence += 1
+        # Close to the fence, load no longer matters: everybody is asked.
+        desperate = now_ns - self.contact_ns > self._settings.fence_ns // 2
+        renew = address == self.renewer or desperate
+        link.pending[link.sequence] = (now_ns, renew)
+        if len(link.pending) > 64:
+            del link.pending[next(iter(link.pending))]
+        return link.sequence, renew
+
+    def acked(self, address: str, sequence: int, renewed: bool, database_ok: bool, now_ns: int) -> None:
+        link = self.links[address]
+        sent = link.pending.pop(sequence, None)
+        if sent is None:
+            return
+        sent_ns, renew_asked = sent
+        link.blind_since_ns = None if database_ok else sent_ns
+        if renewed and renew_asked:
+            self.contact_ns = max(self.contact_ns, sent_ns)
+            if address == self.renewer:
+                self._renewer_since_ns = now_ns
+        elif address == self.renewer and not database_ok:
+            self.renewer = None
+        self._all_blind(now_ns)
+
+    def _all_blind(self, now_ns: int) -> None:
+        oldest = now_ns
+        for link in self.links.values():
+            if not link.open and now_ns - link.named_ns > self._settings.forget_peer_ns:
+                continue  # down for long, and no controller believes that it lives
+            if not link.open or link.blind_since_ns is None:
+                return
+            oldest = min(oldest, link.blind_since_ns)
+        self.contact_ns = max(self.contact_ns, oldest)
+
+    def opened(self, address: str, now_ns: int) -> None:
+        link = self.links[address]
+        link.open = True
+        link.named_ns = now_ns
+        link.blind_since_ns = None
+        link.pending.clear()
+
+    def went_down(self, address: str, now_ns: int) -> None:
+        link = self.links[address]
+        if link.open:
+            link.named_ns = now_ns
+        link.open = link.up = False
+        link.pending.clear()
+        if self.renewer == address:
+            self.renewer = None
+
+    def _choose_renewer(self, now_ns: int) -> None:
+        """Stay with one that renews; move on from one that has not for a while, or that is gone."""
+        patience_ns = self._settings.renewal_patience_ns
+        if self.renewer is not None and now_ns - self._renewer_since_ns <= patience_ns:
+            return
+        candidates = [a for a in self.up_addresses() if self.links[a].blind_since_ns is None] or self.open_addresses()
+        if not candidates:
+            self.renewer = None
+            return
+        others = [address for address in candidates if address != self.renewer] or candidates
+        self.renewer = others[self._turn % len(others)]
+        self._turn += 1
+        self._renewer_since_ns = now_ns
+
+    def start_turn(self, turn: int) -> None:
+        """Spread runners over controllers: the first renewer is the `turn`-th."""
+        self._turn = turn

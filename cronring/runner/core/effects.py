@@ -1,0 +1,66 @@
+"""Everything a runner's core may ask for."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from cronring.runner.core.model import Result, Run, StopReason
+
+
+class OpenLink(NamedTuple):
+    """Connect, and stay connected until CloseLink."""
+
+    address: str
+
+
+class CloseLink(NamedTuple):
+    address: str
+
+
+class SendBeat(NamedTuple):
+    address: str
+    sequence: int
+    renew: bool
+    draining: bool
+    running: int
+
+
+class SendReports(NamedTuple):
+    address: str
+    results: list[Result]
+
+
+class StartRuns(NamedTuple):
+    runs: list[Run]
+    offset_us: int  # PostgreSQL's clock minus the monotonic one
+
+
+class StopRuns(NamedTuple):
+    """-> RunsEnded, whether or not they obey: what still runs after `grace_ms` is killed."""
+
+    execution_ids: tuple[int, ...]
+    reason: StopReason
+    message: str
+    grace_ms: int
+
+
+class Finished(NamedTuple):
+    """The drain is over. `undelivered`: results that no controller has acknowledged."""
+
+    undelivered: int
+
+
+class Level(StrEnum):
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+
+
+class Note(NamedTuple):
+    """A line for the log."""
+
+    level: Level
+    event: str
+    values: dict[str, str | int]
+
+
+Effect = OpenLink | CloseLink | SendBeat | SendReports | StartRuns | StopRuns | Finished | Note

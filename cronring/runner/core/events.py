@@ -1,0 +1,62 @@
+"""Everything that may enter a runner's core. A link is named by the controller's address, HOST:PORT."""
+
+from typing import NamedTuple
+
+from cronring.runner.core.model import Result, Run
+
+
+class Woke(NamedTuple):
+    """The deadline has come, or nothing happened at all."""
+
+
+class LinkOpened(NamedTuple):
+    """The stream stands and Hello is on its way: beats may go. Without PostgreSQL, a Welcome may be long in coming."""
+
+    address: str
+
+
+class LinkUp(NamedTuple):
+    """A controller welcomed this runner. `peers`: addresses of all controllers that it believes alive."""
+
+    address: str
+    controller_id: str
+    peers: tuple[str, ...]
+
+
+class LinkDown(NamedTuple):
+    address: str
+    reason: str
+
+
+class BeatAcked(NamedTuple):
+    address: str
+    sequence: int
+    renewed: bool
+    database_ok: bool
+    peers: tuple[str, ...]  # empty: as before
+
+
+class Dispatched(NamedTuple):
+    address: str
+    now_us: int
+    runs: list[Run]
+
+
+class CancelAsked(NamedTuple):
+    execution_ids: tuple[int, ...]
+    reason: str
+
+
+class ReportsAcked(NamedTuple):
+    execution_ids: tuple[int, ...]
+
+
+class RunsEnded(NamedTuple):
+    results: list[Result]
+
+
+class DrainAsked(NamedTuple):
+    """SIGTERM: take no more runs, finish those there are, deliver their results."""
+
+
+Event = Woke | LinkOpened | LinkUp | LinkDown | BeatAcked | Dispatched | CancelAsked | ReportsAcked | RunsEnded | DrainAsked

@@ -1,0 +1,74 @@
+"""What a runner holds, and what it has finished but nobody has acknowledged.
+
+A run is idempotent by its execution id: it starts once, however often and by whomever it is dispatched. A result is
+kept until a controller has committed it, and offered to another one when a stream breaks, or after a while in silence.
+"""
+
+from cronring.runner.core.model import Result, Run
+
+_GENERATION = 131_072
+
+
+class Offer:
+    """A result on its way. `address` is "" while there is nobody to offer it to."""
+
+    __slots__ = ("address", "offered_ns", "result")
+
+    def __init__(self, result: Result, address: str, offered_ns: int) -> None:
+        self.result = result
+        self.address = address
+        self.offered_ns = offered_ns
+
+
+class Ledger:
+    """Held runs, offers, and ids that were finished and acknowledged lately."""
+
+    def __init__(self) -> None:
+        self.held: dict[int, Run] = {}
+        self.offers: dict[int, Offer] = {}
+        self._dispatcher: dict[int, str] = {}
+        # Two generations: a controller that adopts may dispatch again what another has just acknowledged.
+        self._acked: set[int] = set()
+        self._acked_before: set[int] = set()
+
+    def take(self, address: str, runs: list[Run]) -> tuple[list[Run], list[Offer]]:
+        """(runs to start, offers for executions that ended already and that this controller asks for again)."""
+        fresh: list[Run] = []
+        ended: list[Offer] = []
+        for run in runs:
+            execution_id = run.execution_id
+            if execution_id in self.held:
+                self._dispatcher[execution_id] = address  # it has adopted the execution
+            elif execution_id in self.offers:
+                ended.append(self.offers[execution_id])
+            elif execution_id not in self._acked and execution_id not in self._acked_before:
+                self.held[execution_id] = run
+                self._dispatcher[execution_id] = address
+                fresh.append(run)
+        return fresh, ended
+
+    def end(self, results: list[Result], now_ns: int) -> list[Offer]:
+        """Turn held runs into offers to whoever dispatched them last. Results of unknown runs are dropped."""
+        offers = []
+        for result in results:
+            execution_id = result.execution_id
+            if self.held.pop(execution_id, None) is not None:
+                offer = Offer(result, self._dispatcher.pop(execution_id), now_ns)
+                self.offers[execution_id] = offer
+                offers.append(offer)
+        return offers
+
+    def ack(self, execution_ids: tuple[int, ...]) -> None:
+        for execution_id in execution_ids:
+            if self.offers.pop(execution_id, None) is not None:
+                self._acked.add(execution_id)
+        if len(self._acked) >= _GENERATION:
+            self._acked_before, self._acked = self._acked, set()
+
+    def offered_to(self, address: str) -> list[Offer]:
+        """Unacknowledged offers to that controller (or, for "", to nobody)."""
+        return [offer for offer in self.offers.values() if offer.address == address]
+
+    def stale(self, before_ns: int) -> list[Offer]:
+        """Offers made before that time. Offers are in order of their ending; repeated ones may come later."""
+        return [offer for offer in self.offers.values() if offer.offered_ns <= before_ns]

@@ -1,0 +1,280 @@
+"""One whole runner without I/O."""
+
+from typing import assert_never
+
+from cronring.runner.core.clock import DatabaseClock
+from cronring.runner.core.contact import Contact, Link
+from cronring.runner.core.effects import (
+    CloseLink,
+    Effect,
+    Finished,
+    Level,
+    Note,
+    OpenLink,
+    SendBeat,
+    SendReports,
+    StartRuns,
+    StopRuns,
+)
+from cronring.runner.core.events import (
+    BeatAcked,
+    CancelAsked,
+    Dispatched,
+    DrainAsked,
+    Event,
+    LinkDown,
+    LinkOpened,
+    LinkUp,
+    ReportsAcked,
+    RunsEnded,
+    Woke,
+)
+from cronring.runner.core.ledger import Ledger, Offer
+from cronring.runner.core.model import Outcome, Result, Run, StopReason
+from cronring.runner.core.settings import SECOND_NS, RunnerSettings
+
+STOP_GRACE_MS = 2_000
+FENCE_GRACE_MS = 300  # 8 s and this lie below the 8.75 s after which controllers declare a run lost
+
+
+class RunnerCore:
+    """Which runs to start and to stop, whom to tell of their ends, and whether there is contact.
+
+    `addresses` are those of --controllers: they are never dropped. `turn` spreads runners over controllers.
+    """
+
+    def __init__(self, settings: RunnerSettings, addresses: tuple[str, ...], turn: int, now_ns: int) -> None:
+        self._settings = settings
+        self._given = addresses
+        self._contact = Contact(settings, now_ns)
+        self._contact.start_turn(turn)
+        self._ledger = Ledger()
+        self._clock = DatabaseClock()
+        self._fenced = False
+        self._next_beat_ns = now_ns
+        self._next_review_ns = now_ns + SECOND_NS
+        self._drain_ends_ns: int | None = None
+        self._farewell_ends_ns: int | None = None
+        self._draining = False
+        self._finished = False
+        self._effects: list[Effect] = []
+        for address in addresses:
+            self._learn(address, now_ns)
+
+    @property
+    def running(self) -> int:
+        return len(self._ledger.held)
+
+    def step(self, event: Event, now_ns: int) -> list[Effect]:
+        """What follows from `event`, and from the time."""
+        match event:
+            case Dispatched():
+                self._dispatched(event, now_ns)
+            case RunsEnded(results):
+                self._offer(self._ledger.end(results, now_ns), now_ns)
+            case ReportsAcked(execution_ids):
+                self._ledger.ack(execution_ids)
+            case BeatAcked():
+                self._beat_acked(event, now_ns)
+            case LinkOpened(address):
+                if address in self._contact.links:  # else dropped while it was connecting
+                    self._contact.opened(address, now_ns)
+                    self._beat(address, now_ns)
+            case LinkUp():
+                self._link_up(event, now_ns)
+            case LinkDown():
+                self._link_down(event, now_ns)
+            case CancelAsked(execution_ids, reason):
+                self._stop(list(execution_ids), StopReason.CANCELLED, reason or "cancelled", STOP_GRACE_MS)
+            case DrainAsked():
+                self._drain(now_ns)
+            case Woke():
+                pass
+            case _:
+                assert_never(event)
+        self._pass_time(now_ns)
+        effects, self._effects = self._effects, []
+        return effects
+
+    def next_deadline(self) -> int:
+        """Monotonic ns at which `step(Woke())` is due."""
+        deadline = min(self._next_beat_ns, self._next_review_ns)
+        if not self._fenced and self._ledger.held:
+            deadline = min(deadline, self._contact.fence_ns())
+        for ends in (self._drain_ends_ns, self._farewell_ends_ns):
+            if ends is not None and not self._finished:
+                deadline = min(deadline, ends)
+        return deadline
+
+    # Links and contact
+
+    def _learn(self, address: str, now_ns: int) -> None:
+        link = self._contact.links.get(address)
+        if link is None:
+            self._contact.links[address] = Link(now_ns)
+            self._effects.append(OpenLink(address))
+        else:
+            link.named_ns = now_ns
+
+    def _peers_named(self, address: str, peers: tuple[str, ...], now_ns: int) -> None:
+        link = self._contact.links[address]
+        link.named_ns = now_ns
+        link.peers = peers or link.peers
+        for peer in link.peers:
+            self._learn(peer, now_ns)
+
+    def _link_up(self, event: LinkUp, now_ns: int) -> None:
+        if event.address not in self._contact.links:
+            return
+        self._contact.links[event.address].up = True
+        self._note(Level.INFO, "controller_connected", address=event.address, controller=event.controller_id)
+        self._peers_named(event.address, event.peers, now_ns)
+        self._beat(event.address, now_ns)
+        self._offer(self._ledger.offered_to(""), now_ns)
+
+    def _link_down(self, event: LinkDown, now_ns: int) -> None:
+        link = self._contact.links.get(event.address)
+        if link is None:
+            return
+        if link.up:
+            self._note(Level.WARNING, "controller_disconnected", address=event.address, reason=event.reason)
+        was_renewer = self._contact.renewer == event.address
+        self._contact.went_down(event.address, now_ns)
+        self._offer(self._ledger.offered_to(event.address), now_ns)
+        if was_renewer:
+            self._beat_all(now_ns)
+
+    def _beat_acked(self, event: BeatAcked, now_ns: int) -> None:
+        if event.address not in self._contact.links:
+            return
+        self._peers_named(event.address, event.peers, now_ns)
+        renewer = self._contact.renewer
+        self._contact.acked(event.address, event.sequence, event.renewed, event.database_ok, now_ns)
+        if self._fenced and now_ns < self._contact.fence_ns():
+            self._fenced = False
+            self._note(Level.INFO, "contact_regained")
+        if renewer is not None and self._contact.renewer is None:
+            self._beat_all(now_ns)  # the one that was asked can't: ask the next at once
+
+    def _beat_all(self, now_ns: int) -> None:
+        for address in self._contact.open_addresses():
+            self._beat(address, now_ns)
+        self._next_beat_ns = now_ns + self._settings.beat_ns
+
+    def _beat(self, address: str, now_ns: int) -> None:
+        sequence, renew = self._contact.beats(address, now_ns)
+        self._effects.append(SendBeat(address, sequence, renew, self._draining, self.running))
+
+    # Runs
+
+    def _dispatched(self, event: Dispatched, now_ns: int) -> None:
+        self._clock.sample(event.now_us, now_ns)
+        fresh, ended = self._ledger.take(event.address, event.runs)
+        for offer in ended:
+            offer.address = event.address
+        self._offer(ended, now_ns)
+        if not fresh:
+            return
+        if now_ns < self._contact.fence_ns():
+            self._effects.append(StartRuns(fresh, self._clock.offset_us))
+        else:
+            # The controllers may already count this runner as lost; what started now could overlap its successor.
+            refused = [self._refusal(run, now_ns) for run in fresh]
+            self._offer(self._ledger.end(refused, now_ns), now_ns)
+
+    def _refusal(self, run: Run, now_ns: int) -> Result:
+        now_us = max(now_ns // 1000 + self._clock.offset_us, run.claimed_at_us)
+        message = "not started: this runner's lease could not be renewed, so it may be taken for lost"
+        return Result(
+            run.execution_id,
+            run.job_id,
+            run.claimed_at_us,
+            Outcome.CANCELLED,
+            now_us,
+            now_us,
+            StopReason.DISCONNECTED.error_type,
+            message,
+        )
+
+    def _offer(self, offers: list[Offer], now_ns: int) -> None:
+        """Send each to the controller that it is meant for, or to another if that one is away."""
+        if not offers:
+            return
+        links = self._contact.links
+        up = self._contact.up_addresses()
+        batches: dict[str, list[Result]] = {}
+        for offer in offers:
+            link = links.get(offer.address)
+            if link is None or not link.up:
+                offer.address = up[offer.result.execution_id % len(up)] if up else ""
+            offer.offered_ns = now_ns
+            if offer.address:
+                batches.setdefault(offer.address, []).append(offer.result)
+        for address, results in batches.items():
+            self._effects.append(SendReports(address, results))
+
+    def _stop(self, execution_ids: list[int], reason: StopReason, message: str, grace_ms: int) -> None:
+        held = tuple(execution_id for execution_id in execution_ids if execution_id in self._ledger.held)
+        if held:
+            self._effects.append(StopRuns(held, reason, message, grace_ms))
+
+    # Time
+
+    def _pass_time(self, now_ns: int) -> None:
+        if now_ns >= self._next_beat_ns:
+            self._beat_all(now_ns)
+        if not self._fenced and self._ledger.held and now_ns >= self._contact.fence_ns():
+            self._fence()
+        if now_ns >= self._next_review_ns:
+            self._next_review_ns = now_ns + SECOND_NS
+            self._review(now_ns)
+        if self._draining:
+            self._end_drain(now_ns)
+
+    def _fence(self) -> None:
+        self._fenced = True
+        stopped = [run.execution_id for run in self._ledger.held.values() if not run.finish]
+        values = {"stopped": len(stopped), "finishing": len(self._ledger.held) - len(stopped)}
+        self._note(Level.WARNING, "contact_lost", **values)
+        message = "no controller could renew this runner's lease for 8 s, so they may take it for lost"
+        self._stop(stopped, StopReason.DISCONNECTED, message, FENCE_GRACE_MS)
+
+    def _review(self, now_ns: int) -> None:
+        """Once a second: offer again what nobody acknowledged, and drop controllers that are long gone."""
+        stale = self._ledger.stale(now_ns - self._settings.ack_patience_ns)
+        up = self._contact.up_addresses()
+        for offer in stale:
+            others = [address for address in up if address != offer.address]
+            if others:
+                offer.address = others[offer.result.execution_id % len(others)]
+        self._offer(stale, now_ns)
+        for address, link in list(self._contact.links.items()):
+            if link.open or address in self._given:
+                continue
+            if now_ns - link.named_ns > self._settings.forget_peer_ns:
+                del self._contact.links[address]
+                self._effects.append(CloseLink(address))
+
+    # Leaving
+
+    def _drain(self, now_ns: int) -> None:
+        if not self._draining:
+            self._draining = True
+            self._drain_ends_ns = now_ns + self._settings.drain_ns
+            self._note(Level.INFO, "draining", running=self.running)
+            self._beat_all(now_ns)
+
+    def _end_drain(self, now_ns: int) -> None:
+        if self._drain_ends_ns is not None and now_ns >= self._drain_ends_ns:
+            self._drain_ends_ns = None
+            self._stop(list(self._ledger.held), StopReason.DRAINED, "the runner was stopped", STOP_GRACE_MS)
+        if self._ledger.held:
+            return
+        if self._farewell_ends_ns is None:
+            self._farewell_ends_ns = now_ns + self._settings.farewell_ns
+        if not self._finished and (not self._ledger.offers or now_ns >= self._farewell_ends_ns):
+            self._finished = True
+            self._effects.append(Finished(len(self._ledger.offers)))
+
+    def _note(self, level: Level, event: str, **values: str | int) -> None:
+        self._effects.append(Note(level, event, values))

@@ -1,0 +1,69 @@
+"""Runs and results. Instants end in `_us` and are PostgreSQL's; monotonic times end in `_ns` and are this machine's."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Outcome(StrEnum):
+    """How an execution may end on a runner. That one is `lost`, only controllers say."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
+    CANCELLED = "cancelled"
+
+
+class StopReason(StrEnum):
+    """Why a run is to stop."""
+
+    TIMED_OUT = "timed_out"
+    CANCELLED = "cancelled"
+    DISCONNECTED = "disconnected"
+    DRAINED = "drained"
+
+    @property
+    def outcome(self) -> Outcome:
+        return Outcome.TIMED_OUT if self is StopReason.TIMED_OUT else Outcome.CANCELLED
+
+    @property
+    def error_type(self) -> str:
+        return _ERROR_TYPES[self]
+
+
+_ERROR_TYPES = {
+    StopReason.TIMED_OUT: "TimedOut",
+    StopReason.CANCELLED: "Cancelled",
+    StopReason.DISCONNECTED: "Disconnected",
+    StopReason.DRAINED: "RunnerStopped",
+}
+
+
+class Run(NamedTuple):
+    """One execution to run."""
+
+    execution_id: int
+    job_id: int
+    job: str
+    deployment: str
+    verb: str
+    tick_us: int
+    run_at_us: int
+    claimed_at_us: int
+    deadline_us: int
+    attempt: int
+    trigger: str
+    finish: bool  # on_disconnect = "finish"
+
+
+class Result(NamedTuple):
+    """One execution that ended here."""
+
+    execution_id: int
+    job_id: int
+    claimed_at_us: int
+    outcome: Outcome
+    started_at_us: int
+    ended_at_us: int
+    error_type: str = ""
+    error_message: str = ""
+    output: str = ""

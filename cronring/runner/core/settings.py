@@ -1,0 +1,25 @@
+"""The durations that the runner's rules rest on, in nanoseconds of its monotonic clock."""
+
+from dataclasses import dataclass
+
+SECOND_NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerSettings:
+    """Raises ValueError when a relation does not hold.
+
+    `fence_ns` must lie below the controllers' `runner_lost_after` (8.75 s) by what it takes to kill a run.
+    """
+
+    beat_ns: int = SECOND_NS
+    fence_ns: int = 8 * SECOND_NS
+    renewal_patience_ns: int = 2_500_000_000  # without a renewal for this long, another controller is asked
+    ack_patience_ns: int = 10 * SECOND_NS  # a result that isn't acknowledged is offered again
+    drain_ns: int = 30 * SECOND_NS
+    farewell_ns: int = 5 * SECOND_NS  # after the last run has ended: how long to wait for acknowledgements
+    forget_peer_ns: int = 60 * SECOND_NS  # a controller that no list names and no stream reaches is dropped
+
+    def __post_init__(self) -> None:
+        if not 0 < self.beat_ns * 2 <= self.renewal_patience_ns < self.fence_ns // 2:
+            raise ValueError("2 x beat_ns <= renewal_patience_ns < fence_ns / 2 must hold")

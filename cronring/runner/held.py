@@ -1,0 +1,67 @@
+"""A run on its way through the runner's children."""
+
+from typing import TYPE_CHECKING
+
+from cronring.runner.core.model import Outcome, Result, Run, StopReason
+from cronring.runner.tail import Tail, clean
+
+if TYPE_CHECKING:
+    from cronring.runner.children import Child
+
+
+class Stop:
+    """That a run must end, and since when."""
+
+    __slots__ = ("grace_ns", "message", "reason", "since_ns", "steps", "target")
+
+    def __init__(self, reason: StopReason, message: str, grace_ns: int, since_ns: int) -> None:
+        self.reason = reason
+        self.message = message
+        self.grace_ns = grace_ns
+        self.since_ns = since_ns
+        self.steps = -1  # of its child, when it was last interrupted
+        self.target = 0  # the board's TARGET, once the signal has been sent
+
+
+class Held:
+    """One run: where it is, what it has printed, and whether it must stop."""
+
+    __slots__ = ("child", "run", "sent_us", "slot", "stop", "tail")
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.child: Child | None = None  # None: it waits for one
+        self.slot = 0
+        self.sent_us = 0  # monotonic; when it went to its child
+        self.stop: Stop | None = None
+        self.tail: Tail | None = None
+
+    def write(self, text: str, cut: bool = False) -> None:
+        if self.tail is None:
+            self.tail = Tail()
+        self.tail.write(text, cut)
+
+    def result(
+        self, outcome: Outcome, started_us: int, ended_us: int, error_type: str = "", error_message: str = ""
+    ) -> Result:
+        """Times are PostgreSQL's, as far as this runner knows it: never before the claim."""
+        run = self.run
+        started_us = max(started_us, run.claimed_at_us)
+        return Result(
+            run.execution_id,
+            run.job_id,
+            run.claimed_at_us,
+            outcome,
+            started_us,
+            max(ended_us, started_us),
+            clean(error_type),
+            clean(error_message),
+            self.tail.text() if self.tail is not None else "",
+        )
+
+    def stopped(self, started_us: int, ended_us: int, detail: str = "", error_type: str = "") -> Result:
+        """The result of a run that was asked to stop."""
+        assert self.stop is not None
+        reason = self.stop.reason
+        message = f"{self.stop.message}\n{detail}".strip()
+        return self.result(reason.outcome, started_us, ended_us, error_type or reason.error_type, message)

@@ -1,0 +1,174 @@
+"""One stream to one controller: connected as long as anybody wants it, everything in batches."""
+
+import asyncio
+import random
+from collections.abc import Callable
+from typing import Protocol
+
+import grpc
+
+from cronring.runner.codec import beat_message, report_messages, runs_from_dispatch
+from cronring.runner.core.effects import SendBeat
+from cronring.runner.core.events import (
+    BeatAcked,
+    CancelAsked,
+    Dispatched,
+    Event,
+    LinkDown,
+    LinkOpened,
+    LinkUp,
+    ReportsAcked,
+)
+from cronring.runner.core.model import Result
+from protos.runner.v1 import runner_pb2, runner_pb2_grpc
+
+BACKOFF_FIRST_S = 0.05
+BACKOFF_MAX_S = 1.0
+CONNECT_S = 3.0
+# Beats are acknowledged each second, which makes gRPC's own keepalive superfluous: silence means a dead path.
+SILENCE_S = 4.0
+_OPTIONS: list[tuple[str, int]] = [
+    ("grpc.max_receive_message_length", 64 << 20),
+    ("grpc.max_send_message_length", 64 << 20),
+    ("grpc.use_local_subchannel_pool", 1),  # a new attempt must not inherit the back-off of the last
+    ("grpc.enable_retries", 0),
+]
+
+Stream = grpc.aio.StreamStreamCall[runner_pb2.RunnerMessage, runner_pb2.ControllerMessage]
+
+
+class LinkListener(Protocol):
+    """Who is told what a controller says."""
+
+    def post(self, event: Event) -> None: ...
+    def registered(self, controller_id: str, modules: list[runner_pb2.RegisteredModule]) -> None: ...
+
+
+class Refused(Exception):  # noqa: N818  # a reason for a link to be down
+    """The other end is no controller that talks to us."""
+
+
+class Link:
+    """`hello` is sent first on every connection. `jitter` gives numbers from 0 to 1."""
+
+    def __init__(
+        self,
+        address: str,
+        hello: runner_pb2.RunnerMessage,
+        listener: LinkListener,
+        jitter: Callable[[], float] = random.random,
+    ) -> None:
+        self.address = address
+        self._hello = hello
+        self._listener = listener
+        self._jitter = jitter
+        self._beat: SendBeat | None = None
+        self._results: list[Result] = []
+        self._wake = asyncio.Event()
+        self._backoff_s = BACKOFF_FIRST_S
+        self._task = asyncio.create_task(self._stay_connected(), name=f"link {address}")
+
+    def send_beat(self, beat: SendBeat) -> None:
+        """The latest beat is the only one worth sending, unless an earlier one asked for a renewal."""
+        if self._beat is None or not self._beat.renew or beat.renew:
+            self._beat = beat
+        self._wake.set()
+
+    def send_results(self, results: list[Result]) -> None:
+        """They go out with whatever else has come together when the stream takes the next message."""
+        self._results += results
+        self._wake.set()
+
+    async def close(self) -> None:
+        """Hang up, for good."""
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _stay_connected(self) -> None:
+        while True:
+            try:
+                reason = await self._connection()
+            except (grpc.aio.AioRpcError, asyncio.InvalidStateError, TimeoutError, Refused, OSError) as error:
+                reason = _reason(error)
+            self._beat = None
+            self._results = []  # the core offers them again, to whoever is up
+            self._listener.post(LinkDown(self.address, reason))
+            await asyncio.sleep(self._backoff_s * (0.5 + self._jitter() / 2))
+            self._backoff_s = min(self._backoff_s * 2, BACKOFF_MAX_S)
+
+    async def _connection(self) -> str:
+        async with grpc.aio.insecure_channel(self.address, options=_OPTIONS) as channel:
+            stream: Stream = runner_pb2_grpc.RunnerGatewayStub(channel).Connect()  # type: ignore[assignment]
+            try:
+                async with asyncio.timeout(CONNECT_S):
+                    await stream.write(self._hello)
+                self._listener.post(LinkOpened(self.address))
+                writer = asyncio.create_task(self._write(stream))
+                try:
+                    return await self._read(stream)
+                finally:
+                    writer.cancel()
+                    await asyncio.gather(writer, return_exceptions=True)
+            finally:
+                stream.cancel()
+
+    async def _next(self, stream: Stream) -> runner_pb2.ControllerMessage:
+        message = await stream.read()
+        if not isinstance(message, runner_pb2.ControllerMessage):  # grpc.aio.EOF
+            raise Refused(f"the controller ended the stream: {await stream.details() or 'it is leaving'}")
+        return message
+
+    def _welcomed(self, message: runner_pb2.ControllerMessage) -> None:
+        welcome = message.welcome
+        self._backoff_s = BACKOFF_FIRST_S
+        self._listener.registered(welcome.controller_id, list(welcome.modules))
+        self._listener.post(LinkUp(self.address, welcome.controller_id, _addresses(welcome.controllers)))
+
+    async def _read(self, stream: Stream) -> str:
+        while True:
+            try:
+                async with asyncio.timeout(SILENCE_S):
+                    message = await self._next(stream)
+            except TimeoutError:
+                return f"nothing heard for {SILENCE_S:g} s"
+            if message.HasField("welcome"):
+                self._welcomed(message)
+            elif (event := _event(self.address, message)) is not None:
+                self._listener.post(event)
+
+    async def _write(self, stream: Stream) -> None:
+        """Natural batching: what came up while the last message was being written is the next."""
+        while True:
+            await self._wake.wait()
+            self._wake.clear()
+            beat, self._beat = self._beat, None
+            results, self._results = self._results, []
+            if beat is not None:
+                await stream.write(beat_message(beat))
+            for message in report_messages(results):
+                await stream.write(message)
+
+
+def _event(address: str, message: runner_pb2.ControllerMessage) -> Event | None:
+    match message.WhichOneof("message"):
+        case "dispatch":
+            return Dispatched(address, message.dispatch.now_us, runs_from_dispatch(message.dispatch))
+        case "reports_ack":
+            return ReportsAcked(tuple(message.reports_ack.execution_ids))
+        case "beat_ack":
+            ack = message.beat_ack
+            return BeatAcked(address, ack.sequence, ack.renewed, ack.database_ok, _addresses(ack.controllers))
+        case "cancel":
+            return CancelAsked(tuple(message.cancel.execution_ids), message.cancel.reason)
+        case _:  # something newer than this runner
+            return None
+
+
+def _addresses(peers: "runner_pb2.Peers") -> tuple[str, ...]:
+    return tuple(peer.address for peer in peers if peer.address)
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, grpc.aio.AioRpcError):
+        return f"{error.code().name}: {error.details()}"
+    return str(error) or type(error).__name__

@@ -1,0 +1,91 @@
+"""`run(config)`: a runner's whole life, from its files to its exit code."""
+
+import asyncio
+import os
+import random
+import signal
+import socket
+import sys
+import uuid
+from importlib.metadata import version
+
+import uvloop
+
+from cronring.runner.codec import module_message
+from cronring.runner.config import RunnerConfig
+from cronring.runner.core.settings import SECOND_NS, RunnerSettings
+from cronring.runner.describe import DescribeFailed, read_program
+from cronring.runner.modules import InvalidFile, LoadedModule, load_module
+from cronring.runner.service import RunnerService, log
+from protos.runner.v1 import runner_pb2
+
+EXIT_OK = 0
+EXIT_INVALID = 1  # a file that is no module, or an interpreter that can't be started
+EXIT_UNDELIVERED = 3  # results that no controller had acknowledged when the time was up
+
+
+def run(config: RunnerConfig) -> int:
+    """Host the modules until SIGTERM or SIGINT; the exit code. Problems of the files go to stderr, line by line."""
+    try:
+        modules = load_modules(config)
+    except (DescribeFailed, InvalidFile) as error:
+        sys.stderr.write(f"{error}\n")
+        return EXIT_INVALID
+    return uvloop.run(host(config, modules))
+
+
+def load_modules(config: RunnerConfig) -> list[LoadedModule]:
+    """Describe every file, and tell all problems at once. Raises DescribeFailed and InvalidFile."""
+    loaded: list[LoadedModule] = []
+    problems = []
+    for file in config.files:
+        try:
+            loaded.append(load_module(read_program(file, config.interpreter, config.namespace)))
+        except InvalidFile as error:
+            problems += error.problems
+    if problems:
+        raise InvalidFile(problems)
+    names = [item.module.name for item in loaded]
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        raise DescribeFailed(f"two files would both be module {repeated!r}: give them to different runners, or rename")
+    return loaded
+
+
+def hello_message(modules: list[LoadedModule]) -> runner_pb2.RunnerMessage:
+    """Hello, under a new id."""
+    hostname = socket.gethostname()
+    return runner_pb2.RunnerMessage(
+        hello=runner_pb2.Hello(
+            runner_id=f"{hostname}-{os.getpid()}-{uuid.uuid4().hex[:8]}",
+            hostname=hostname,
+            pid=os.getpid(),
+            version=version("cronring"),
+            modules=[
+                runner_pb2.HostedModule(digest=item.digest, schema=module_message(item.module)) for item in modules
+            ],
+        )
+    )
+
+
+async def host(config: RunnerConfig, modules: list[LoadedModule]) -> int:
+    """Connect, and run what is dispatched until a signal has been answered."""
+    hello = hello_message(modules)
+    settings = RunnerSettings(drain_ns=int(config.drain_timeout * SECOND_NS))
+    turn = random.randrange(1_000)  # noqa: S311  # spreads load, guards nothing
+    service = RunnerService(settings, config.controllers, hello, config.sync_children, turn)
+    loop = asyncio.get_running_loop()
+    for signum in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(signum, service.drain)
+    try:
+        log.info("runner_started", runner=hello.hello.runner_id, modules=[item.module.name for item in modules])
+        undelivered = await service.run([(item.module, item.program) for item in modules])
+    finally:
+        for signum in (signal.SIGTERM, signal.SIGINT):
+            loop.remove_signal_handler(signum)
+    if undelivered:
+        log.error("results_undelivered", results=undelivered)
+        return EXIT_UNDELIVERED
+    log.info("runner_stopped")
+    return EXIT_OK
+

@@ -1,0 +1,34 @@
+"""From an author's file to what a controller registers."""
+
+from typing import NamedTuple
+
+from cronring.runner.describe import dump_module
+from cronring.runner.spawn import Program
+from schema.declaration import Problem, read_declaration
+from schema.digest import digest
+from schema.module import Module
+from schema.text_print import print_module
+
+
+class InvalidFile(Exception):  # noqa: N818  # the file is at fault, not the program
+    """`problems` name file, line, verb and remedy."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("\n".join(map(str, problems)))
+        self.problems = problems
+
+
+class LoadedModule(NamedTuple):
+    """A module, its digest (over its text form and its source), and what its children run."""
+
+    module: Module
+    digest: str
+    program: Program
+
+
+def load_module(program: Program) -> LoadedModule:
+    """Import the file in a child and read its declarations. Blocks. Raises InvalidFile, and DescribeFailed."""
+    declared = read_declaration(dump_module(program))
+    if not isinstance(declared, Module):
+        raise InvalidFile(declared)
+    return LoadedModule(declared, digest(print_module(declared), program.source), program)

@@ -1,0 +1,319 @@
+"""The children of one module in one mode: who runs what, and who takes over.
+
+Async verbs share a child; a spare one, loaded and idle, takes its place at once when it dies or blocks. A verb that
+crashed or blocked a shared child has a lane of its own from then on. Sync verbs get one of up to N children each.
+"""
+
+import asyncio
+from collections import deque
+from typing import Any, Protocol
+
+from cronring.runner.children import Child, monotonic_us
+from cronring.runner.core.effects import Level
+from cronring.runner.core.model import Outcome, Result
+from cronring.runner.held import Held
+from cronring.runner.settle import settle
+from cronring.runner.spawn import Program
+
+_RECALL_NS = 100_000_000  # see cronring.child.board
+_BACKOFF_S = 0.2
+_BACKOFF_MAX_S = 5.0
+
+
+class PoolOwner(Protocol):
+    """Who is told of results, and of what is worth a line in the log."""
+
+    @property
+    def offset_us(self) -> int: ...
+    def runs_ended(self, results: list[Result]) -> None: ...
+    def child_printed(self, child: Child, text: str) -> None: ...
+    def note(self, level: Level, event: str, **values: str | int) -> None: ...
+
+
+class Lane:
+    """Children that serve the same runs, and the runs that wait for one of them."""
+
+    def __init__(self, children_max: int) -> None:
+        self.children: list[Child] = []
+        self.waiting: deque[Held] = deque()
+        self.children_max = children_max
+        self.failures = 0
+        self.resting = False  # after a start that failed
+
+
+class Pool:
+    """`children_max`: for sync verbs, how many run at once. `warm`: how many children to start at once."""
+
+    def __init__(self, program: Program, mode: str, owner: PoolOwner, children_max: int, warm: int) -> None:
+        self._program = program
+        self._mode = mode
+        self._owner = owner
+        self._warm = warm
+        self._shared = Lane(children_max)
+        self._isolated: dict[str, Lane] = {}
+        self._lane_of: dict[Child, Lane] = {}
+        self._spare: Child | None = None
+        self._leaving: dict[Child, int] = {}  # blocked children: since when (monotonic ns)
+        self._children: set[Child] = set()
+        self._loop = asyncio.get_running_loop()
+        self._closing = False
+        self.warm = asyncio.Event()  # the first child is ready, or has failed to be
+
+    def open(self) -> None:
+        """Start the warm children."""
+        for _ in range(self._warm):
+            self._add_child(self._shared)
+        self._keep_spare()
+
+    async def close(self) -> None:
+        """Kill what there is, and wait for it."""
+        self._closing = True
+        children = list(self._children)
+        for child in children:
+            child.kill("the runner stops", None)
+        for child in children:
+            await child.exited.wait()
+
+    @property
+    def busy(self) -> bool:
+        """There is something to watch."""
+        return bool(self._leaving)
+
+    def start(self, batch: list[Held]) -> None:
+        """Run these, each as soon as a child has room."""
+        if not self._isolated:
+            self._shared.waiting.extend(batch)
+            self._pump(self._shared)
+            return
+        touched: dict[int, Lane] = {}
+        for held in batch:
+            lane = self._isolated.get(held.run.verb, self._shared)
+            lane.waiting.append(held)
+            touched[id(lane)] = lane
+        for lane in touched.values():
+            self._pump(lane)
+
+    def _start_again(self, batch: list[Held]) -> None:
+        """Run these in another child: they had not begun. One that was asked to stop meanwhile never will."""
+        now_us = monotonic_us() + self._owner.offset_us
+        stopped = [held.stopped(now_us, now_us, "it had not begun") for held in batch if held.stop is not None]
+        self._owner.runs_ended(stopped)
+        self.start([held for held in batch if held.stop is None])
+
+    def withdraw(self, held: Held) -> bool:
+        """Take back a run that waits for a child; False if it doesn't wait here."""
+        for lane in (self._shared, *self._isolated.values()):
+            if held in lane.waiting:
+                lane.waiting.remove(held)
+                return True
+        return False
+
+    def watch(self, now_ns: int) -> None:
+        """A few times a second while anything runs: notice blocked loops, and move on what waits behind them."""
+        if self._mode == "async":
+            for child in list(self._shared.children):
+                if child.ready and child.held and child.suspicion.observe(child.progress(), child.pid, now_ns):
+                    self._set_aside(child, now_ns)
+        for child, since_ns in list(self._leaving.items()):
+            if now_ns - since_ns >= _RECALL_NS:
+                self._move_on(child)
+
+    # Lanes
+
+    def _pump(self, lane: Lane) -> None:
+        waiting = lane.waiting
+        for child in lane.children:
+            if not waiting:
+                return
+            room = child.room if child.ready else 0
+            if room:
+                count = min(room, len(waiting))
+                child.start([waiting.popleft() for _ in range(count)], self._owner.offset_us)
+        if waiting and not lane.resting:
+            starting = sum(not child.ready for child in lane.children)
+            wanted = 1 if self._mode == "async" else len(waiting)
+            for _ in range(min(wanted - starting, lane.children_max - len(lane.children))):
+                self._add_child(lane)
+
+    def _add_child(self, lane: Lane) -> None:
+        """The spare if there is one, else a new child."""
+        child = self._spare
+        if child is not None:
+            self._spare = None
+            self._loop.call_soon(self._keep_spare)
+        else:
+            child = self._spawn()
+        if child is None:
+            self._start_failed(lane, "ChildStartFailed", f"{self._program.python} can't be started")
+            return
+        lane.children.append(child)
+        self._lane_of[child] = lane
+        if child.ready:
+            self._loop.call_soon(self._pump, lane)
+
+    def _spawn(self) -> Child | None:
+        if self._closing:
+            return None
+        try:
+            child = Child(self._program, self._mode, self)
+        except OSError as error:
+            self._owner.note(Level.WARNING, "child_not_started", python=self._program.python, error=str(error))
+            return None
+        self._children.add(child)
+        return child
+
+    def _keep_spare(self) -> None:
+        if self._mode == "async" and self._spare is None and not self._closing:
+            self._spare = self._spawn()
+
+    def _start_failed(self, lane: Lane, error_type: str, message: str) -> None:
+        """Nothing that waits can run: say so, and try again after a while."""
+        self.warm.set()
+        if self._closing:
+            return
+        lane.failures += 1
+        lane.resting = True
+        pause_s = min(_BACKOFF_S * 2 ** (lane.failures - 1), _BACKOFF_MAX_S)
+        self._loop.call_later(pause_s, self._try_again, lane)
+        self._owner.note(Level.WARNING, "child_start_failed", file=str(self._program.file), error=message[:2000])
+        results = []
+        while lane.waiting:
+            held = lane.waiting.popleft()
+            now_us = monotonic_us() + self._owner.offset_us
+            text = f"no child process could be started for it ({error_type}):\n{message}"
+            results.append(held.result(Outcome.FAILED, now_us, now_us, "ChildStartFailed", text))
+        if results:
+            self._owner.runs_ended(results)
+
+    def _try_again(self, lane: Lane) -> None:
+        lane.resting = False
+        if not self._closing:
+            if not lane.children:
+                self._add_child(lane)
+            self._pump(lane)
+
+    # Verbs that do harm
+
+    def _isolate(self, culprit: Held | None) -> None:
+        """From now on, until the next deployment, this verb runs in a child of its own."""
+        if culprit is None or self._mode == "sync" or culprit.run.verb in self._isolated:
+            return
+        verb = culprit.run.verb
+        self._isolated[verb] = lane = Lane(1)
+        self._owner.note(Level.WARNING, "verb_isolated", verb=verb, file=str(self._program.file))
+        others: deque[Held] = deque()
+        for held in self._shared.waiting:
+            (lane.waiting if held.run.verb == verb else others).append(held)
+        self._shared.waiting = others
+
+    def _set_aside(self, child: Child, now_ns: int) -> None:
+        """Its loop is blocked: another takes over, and what has not begun is asked back."""
+        child.recall_waiting()
+        child.dump_stack()
+        self._leaving[child] = now_ns
+        lane = self._lane_of.pop(child)
+        lane.children.remove(child)
+        self._isolate(child.current())
+        self._add_child(lane)
+
+    def _move_on(self, child: Child) -> None:
+        recalled = child.recalled()
+        for held in recalled:
+            child.give_up(held)
+        self._start_again(recalled)
+        culprit = child.current()
+        if not child.suspicion.told:
+            child.suspicion.told = True
+            self._owner.note(
+                Level.WARNING,
+                "event_loop_blocked",
+                job=culprit.run.job if culprit else "unknown",
+                execution=culprit.run.execution_id if culprit else 0,
+                moved=len(recalled),
+                remedy="move blocking work to asyncio.to_thread, or declare the verb with def",
+                stack=child.last_words(),
+            )
+        if not child.held:
+            del self._leaving[child]
+            child.retire()
+
+    # What children say (ChildListener)
+
+    def child_ready(self, child: Child) -> None:
+        self.warm.set()
+        lane = self._lane_of.get(child)
+        if lane is not None:
+            lane.failures = 0
+            self._pump(lane)
+
+    def child_failed(self, child: Child, error_type: str, message: str) -> None:
+        child.kill_reason = f"{error_type}: {message}"
+
+    def child_done(self, child: Child, rows: list[list[Any]]) -> None:
+        offset_us = self._owner.offset_us
+        results = []
+        for row in rows:
+            held = child.release(row[0])
+            if held is not None:
+                results.append(_result(held, row, offset_us))
+        self._owner.runs_ended(results)
+        lane = self._lane_of.get(child)
+        if lane is not None and lane.waiting:
+            self._pump(lane)
+
+    def child_handed_back(self, child: Child, execution_ids: list[int]) -> None:
+        back = [held for held in map(child.release, execution_ids) if held is not None]
+        self._start_again(back)
+
+    def child_printed(self, child: Child, text: str) -> None:
+        self._owner.child_printed(child, text)
+
+    def child_exited(self, child: Child, code: int) -> None:
+        self._children.discard(child)
+        self._leaving.pop(child, None)
+        lane = self._lane_of.pop(child, None)
+        if child is self._spare:
+            self._spare = None
+            if not child.ready:  # the shared lane's own child will tell why; don't spin
+                self._loop.call_later(_BACKOFF_MAX_S, self._keep_spare)
+                return
+            self._keep_spare()
+        if lane is not None:
+            lane.children.remove(child)
+        if not child.ready:
+            if lane is not None:
+                message = child.kill_reason or f"exit code {code}\n{child.last_words()}"
+                self._start_failed(lane, "ChildStartFailed", message)
+            return
+        self._bury(child, code, lane)
+
+    def _bury(self, child: Child, code: int, lane: Lane | None) -> None:
+        settlement = settle(child, code, self._owner.offset_us)
+        if settlement.results:
+            culprit = settlement.culprit
+            self._owner.note(
+                Level.WARNING,
+                "child_died",
+                pid=child.pid,
+                code=code,
+                culprit=culprit.run.job if culprit else "unknown",
+                runs=len(settlement.results),
+                why=child.kill_reason,
+            )
+            self._isolate(culprit)
+        self._owner.runs_ended(settlement.results)
+        if lane is not None and not self._closing and not lane.children:
+            self._add_child(lane)
+        self.start(settlement.again)
+        if lane is not None:
+            self._pump(lane)
+
+
+def _result(held: Held, row: list[Any], offset_us: int) -> Result:
+    started_us, ended_us = row[1] + offset_us, row[2] + offset_us
+    if len(row) == 3:
+        return held.result(Outcome.COMPLETED, started_us, ended_us)
+    outcome, error_type, message = row[3:6]
+    if outcome == "stopped" and held.stop is not None:
+        return held.stopped(started_us, ended_us, message, error_type)
+    return held.result(Outcome.FAILED, started_us, ended_us, error_type or "VerbStopped", message)

@@ -1,0 +1,179 @@
+"""The runner's loop: events go through the core one at a time, and its effects are performed."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import assert_never
+
+import structlog
+
+from cronring.runner.core.effects import (
+    CloseLink,
+    Effect,
+    Finished,
+    Level,
+    Note,
+    OpenLink,
+    SendBeat,
+    SendReports,
+    StartRuns,
+    StopRuns,
+)
+from cronring.runner.core.events import DrainAsked, Event, RunsEnded, Woke
+from cronring.runner.core.machine import RunnerCore
+from cronring.runner.core.model import Result
+from cronring.runner.core.settings import RunnerSettings
+from cronring.runner.host import Host, ModuleHost
+from cronring.runner.link import Link
+from cronring.runner.spawn import Program
+from protos.runner.v1 import runner_pb2
+from schema.module import Module
+
+log: structlog.typing.FilteringBoundLogger = structlog.get_logger("cronring.runner")
+
+_LEVELS = {Level.DEBUG: "debug", Level.INFO: "info", Level.WARNING: "warning"}
+
+
+class RunnerService:
+    """One runner: core, children, links."""
+
+    def __init__(
+        self,
+        settings: RunnerSettings,
+        controllers: tuple[str, ...],
+        hello: runner_pb2.RunnerMessage,
+        sync_children: int,
+        turn: int,
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._hello = hello
+        self._host = Host(sync_children, self._runs_ended, self._note)
+        self._modules: list[ModuleHost] = []
+        self._links: dict[str, Link] = {}
+        self._closing: set[asyncio.Task[None]] = set()
+        self._inbox: deque[Event] = deque()
+        self._stepping = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._timer_ns = 0
+        self._core_of: Callable[[], RunnerCore] = lambda: RunnerCore(settings, controllers, turn, time.monotonic_ns())
+        self._core: RunnerCore | None = None
+        self._undelivered: asyncio.Future[int] = self._loop.create_future()
+        self._told: set[tuple[str, str]] = set()
+
+    async def run(self, modules: list[tuple[Module, Program]]) -> int:
+        """Host the modules until a drain is over. Returns how many results could not be delivered."""
+        try:
+            self._modules = await self._host.open(modules)
+            self._core = self._core_of()
+            self.post(Woke())
+            return await self._undelivered
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+            for link in self._links.values():
+                await link.close()
+            await asyncio.gather(*self._closing)
+            self._core = None
+            await self._host.close()
+
+    def drain(self) -> None:
+        """Take no more runs; finish, deliver, end `run`."""
+        if self._core is None:
+            if not self._undelivered.done():
+                self._undelivered.set_result(0)
+        else:
+            self.post(DrainAsked())
+
+    # Events in, effects out
+
+    def post(self, event: Event) -> None:
+        """Put an event through the core. Events that arise meanwhile come after it."""
+        self._inbox.append(event)
+        if self._stepping or self._core is None:
+            return
+        self._stepping = True
+        try:
+            while self._inbox:
+                for effect in self._core.step(self._inbox.popleft(), time.monotonic_ns()):
+                    self._perform(effect)
+        finally:
+            self._stepping = False
+        self._set_timer(self._core.next_deadline())
+
+    def _set_timer(self, deadline_ns: int) -> None:
+        if deadline_ns == self._timer_ns and self._timer is not None:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer_ns = deadline_ns
+        delay_s = max(0.0, (deadline_ns - time.monotonic_ns()) / 1e9)
+        self._timer = self._loop.call_later(delay_s, self._woke)
+
+    def _woke(self) -> None:
+        self._timer = None
+        self.post(Woke())
+
+    def _perform(self, effect: Effect) -> None:
+        match effect:
+            case SendReports(address, results):
+                self._links[address].send_results(results)
+            case StartRuns(runs, offset_us):
+                self._host.start(runs, offset_us)
+            case SendBeat():
+                self._links[effect.address].send_beat(effect)
+            case StopRuns(execution_ids, reason, message, grace_ms):
+                self._host.stop(execution_ids, reason, message, grace_ms)
+            case OpenLink(address):
+                self._links[address] = Link(address, self._hello, self)
+            case CloseLink(address):
+                task = asyncio.create_task(self._links.pop(address).close())
+                self._closing.add(task)
+                task.add_done_callback(self._closing.discard)
+            case Finished(undelivered):
+                if not self._undelivered.done():
+                    self._undelivered.set_result(undelivered)
+            case Note(level, event, values):
+                self._note(level, event, values)
+            case _:
+                assert_never(effect)
+
+    def _runs_ended(self, results: list[Result]) -> None:
+        self.post(RunsEnded(results))
+
+    def _note(self, level: Level, event: str, values: dict[str, str | int]) -> None:
+        getattr(log, _LEVELS[level])(event, **values)
+
+    # Registration
+
+    def registered(self, controller_id: str, modules: list[runner_pb2.RegisteredModule]) -> None:
+        """What a controller made of this runner's modules, in the order of Hello."""
+        for hosted, registered in zip(self._modules, modules, strict=False):
+            name = hosted.module.name
+            if registered.problem or not registered.deployment:
+                self._tell_once(
+                    "module_refused",
+                    name,
+                    problem=registered.problem,
+                    controller=controller_id,
+                    remedy="mend the file (`cronring check FILE` shows where) and start the runner again",
+                )
+                continue
+            self._host.name_deployment(registered.deployment, hosted)
+            if registered.active:
+                log.info("module_registered", module=name, deployment=registered.deployment, controller=controller_id)
+            else:
+                self._tell_once(
+                    "deployment_inactive",
+                    name,
+                    deployment=registered.deployment,
+                    controller=controller_id,
+                    remedy="another version of this module is active, so nothing of this one is started: "
+                    "`cronring deploy FILE` makes this version the active one",
+                )
+
+    def _tell_once(self, event: str, module: str, **values: str) -> None:
+        """At each connection of three controllers, the same refusal would be told over and over."""
+        if (event, module) not in self._told:
+            self._told.add((event, module))
+            log.error(event, module=module, **values)

@@ -1,0 +1,67 @@
+"""What becomes of the runs in a child that has died."""
+
+import signal
+from typing import NamedTuple
+
+from cronring.child.board import COMPLETED, RAISED, STATE, WAITING
+from cronring.runner.children import Child, monotonic_us
+from cronring.runner.core.model import Outcome, Result
+from cronring.runner.held import Held
+
+
+class Settlement(NamedTuple):
+    """`again`: runs that had not begun, for another child. `culprit`: whose code brought it down, if that is known."""
+
+    results: list[Result]
+    again: list[Held]
+    culprit: Held | None
+
+
+def settle(child: Child, code: int, offset_us: int) -> Settlement:
+    """Decide every run that the child held. The board says which had begun, and which had even ended."""
+    now_us = monotonic_us() + offset_us
+    states = {held: child.board[STATE + held.slot] for held in child.held.values()}
+    culprit = child.culprit or child.current() or _only_one(states)
+    results: list[Result] = []
+    again: list[Held] = []
+    for held, state in states.items():
+        child.release(held.run.execution_id)
+        started_us = held.sent_us + offset_us
+        if held.stop is not None:
+            results.append(held.stopped(started_us, now_us, _end_of(child, code)))
+        elif state == WAITING:
+            again.append(held)
+        elif state == COMPLETED:
+            results.append(held.result(Outcome.COMPLETED, started_us, now_us))
+        else:
+            error_type, message = _failure(child, code, held, state, culprit)
+            results.append(held.result(Outcome.FAILED, started_us, now_us, error_type, message))
+    return Settlement(results, again, culprit)
+
+
+def _only_one(states: dict[Held, int]) -> Held | None:
+    begun = [held for held, state in states.items() if state != WAITING]
+    return begun[0] if len(begun) == 1 else None
+
+
+def _failure(child: Child, code: int, held: Held, state: int, culprit: Held | None) -> tuple[str, str]:
+    error_type = "ChildKilled" if child.kill_reason else "ChildCrashed"
+    end = _end_of(child, code)
+    if state == RAISED:
+        return error_type, f"it raised an exception, whose text was lost when its child process ended: {end}"
+    if culprit is held:
+        words = child.last_words()
+        return error_type, f"its child process ended: {end}" + (f"\nlast output:\n{words}" if words else "")
+    blamed = f"{culprit.run.job} (execution {culprit.run.execution_id})" if culprit else "unknown"
+    return error_type, f"the child process that it shared ended: {end}; brought down by: {blamed}"
+
+
+def _end_of(child: Child, code: int) -> str:
+    if child.kill_reason:
+        return f"killed: {child.kill_reason}"
+    if code < 0:
+        try:
+            return f"signal {-code} ({signal.Signals(-code).name})"
+        except ValueError:
+            return f"signal {-code}"
+    return f"exit code {code}"

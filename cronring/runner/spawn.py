@@ -1,0 +1,104 @@
+"""Starting a child process, with its own session and the descriptors that it needs."""
+
+import json
+import mmap
+import os
+import signal
+import socket
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, NamedTuple
+
+from cronring.child import board
+
+CHILD = Path(board.__file__).parent
+
+
+@dataclass(frozen=True)
+class Program:
+    """What children of one module run: a file, as the bytes that were read once, under an interpreter."""
+
+    python: str
+    file: Path  # absolute
+    source: bytes
+    namespace: str
+
+    def source_file(self) -> IO[bytes]:
+        """The bytes behind a descriptor that a child can read."""
+        file = tempfile.TemporaryFile()
+        file.write(self.source)
+        file.flush()
+        return file
+
+
+class Spawned(NamedTuple):
+    """A process and the runner's ends of what connects them."""
+
+    process: subprocess.Popen[bytes]
+    socket: socket.socket
+    output: int  # read end of its fd 1 and 2
+    lifeline: int  # the child's group dies when this is closed
+    words: memoryview
+
+
+def spawn(program: Program, mode: str) -> Spawned:
+    """Start a child in `mode` "async" or "sync". Raises OSError when the interpreter can't be started."""
+    ours, theirs = socket.socketpair()
+    lifeline_read, lifeline_write = os.pipe()
+    output_read, output_write = os.pipe()
+    with theirs, program.source_file() as source, tempfile.TemporaryFile() as shared:
+        shared.truncate(board.BYTES)
+        words = memoryview(mmap.mmap(shared.fileno(), board.BYTES)).cast("Q")
+        options = {"socket": theirs.fileno(), "board": shared.fileno(), "source": source.fileno()}
+        try:
+            process = start_child(program, mode, lifeline_read, output_write, options)
+        except OSError:
+            ours.close()
+            os.close(output_read)
+            os.close(lifeline_write)
+            raise
+        finally:
+            os.close(lifeline_read)
+            os.close(output_write)
+    ours.setblocking(False)
+    os.set_blocking(output_read, False)
+    return Spawned(process, ours, output_read, lifeline_write, words)
+
+
+def start_child(
+    program: Program, mode: str, lifeline: int, output: int, descriptors: dict[str, int]
+) -> subprocess.Popen[bytes]:
+    """The bare process. It inherits environment and working directory, and no descriptor but these."""
+    options = {
+        "mode": mode,
+        "file": str(program.file),
+        "namespace": program.namespace,
+        "parent": os.getpid(),
+        "lifeline": lifeline,
+        **descriptors,
+    }
+    return subprocess.Popen(
+        [program.python, str(CHILD), json.dumps(options)],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        pass_fds=(lifeline, *descriptors.values()),
+        start_new_session=True,
+    )
+
+
+def reap(process: subprocess.Popen[bytes]) -> int:
+    """Wait for the child's end, kill what it left of its process group, and return its exit code (-signal)."""
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    kill_group(process.pid)  # while the zombie still holds the number
+    return process.wait()
+
+
+def kill_group(pid: int) -> None:
+    """SIGKILL to the child and everything that it started."""
+    try:
+        os.killpg(pid, signal.SIGKILL)
+    except (ProcessLookupError, PermissionError):  # macOS says the latter of a group of zombies
+        return
