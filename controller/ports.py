@@ -49,7 +49,10 @@ class Store(Protocol):
     async def create_deployment(
         self, module: Module, digest: str, min_replicas: int, timeout_ms: int, activate: bool
     ) -> Deployed:
-        """Make this version the active one (`activate` False: only if none is active). Idempotent by digest.
+        """Make this version the active one. Idempotent by digest.
+
+        `activate` False, as a runner that starts asks: only if its digest was never seen before, whatever else is active.
+        A known one stays as it is: a runner that merely reconnects must neither undo a newer version nor a kill.
 
         One transaction: the new one active, the previous one's min_replicas 0, jobs removed, added, or carried over
         by (module, verb). NOTIFYs. `timeout_ms`: for verbs that state none.

@@ -1,7 +1,9 @@
 """From an exception to a gRPC status: the one place where the API decides what a failure is called."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import Any, Final, NoReturn, Protocol, cast
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from typing import Any, Final, NoReturn, Protocol
 
 import grpc
 from google.protobuf import any_pb2
@@ -12,11 +14,12 @@ from controller.errors import InvalidModule, NotFound, StoreError, StoreUnavaila
 
 Violations = list[tuple[str, str]]
 
-# gRPC's trailers are headers of HTTP/2, in base64 here, and peers may refuse more than 8 KiB of them. A module with 5,000
-# wrong verbs must not lose its error for that: the first problems are the useful ones.
+# gRPC's trailers are headers of HTTP/2, in base64 here, and peers may refuse more than 8 KiB of them. A module with
+# 5,000 wrong verbs must not lose its error for that: the first problems are the useful ones.
 VIOLATIONS_BYTES_MAX: Final = 4_500
 DESCRIPTION_LENGTH_MAX: Final = 300
 MESSAGE_LENGTH_MAX: Final = 400
+STALLED_S: Final = 15.0  # a reader that takes nothing for this long is dropped
 
 
 class InvalidRequest(Exception):
@@ -25,6 +28,10 @@ class InvalidRequest(Exception):
     def __init__(self, violations: Violations) -> None:
         super().__init__("; ".join(f"{field}: {description}" for field, description in violations))
         self.violations = violations
+
+
+class SlowReaderError(Exception):
+    """The caller of a stream doesn't keep up with it, and may open another one."""
 
 
 class Log(Protocol):
@@ -40,6 +47,8 @@ def status_of(error: Exception) -> status_pb2.Status | None:
             return _bad_request("the module", error.problems)
         case NotFound():
             return status_pb2.Status(code=code_pb2.NOT_FOUND, message=_cut(str(error), MESSAGE_LENGTH_MAX))
+        case SlowReaderError():
+            return status_pb2.Status(code=code_pb2.RESOURCE_EXHAUSTED, message=str(error))
         case StoreUnavailable():
             message = f"PostgreSQL can't be reached by this controller; try again: {error}"
             return status_pb2.Status(code=code_pb2.UNAVAILABLE, message=_cut(message, MESSAGE_LENGTH_MAX))
@@ -71,6 +80,15 @@ def _cut(text: str, length_max: int) -> str:
     return text if len(text) <= length_max else text[: length_max - 1] + "…"
 
 
+async def _write(message: object, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+    """Raises SlowReaderError when the reader leaves the stream full."""
+    try:
+        async with asyncio.timeout(STALLED_S):
+            await context.write(message)
+    except TimeoutError:
+        raise SlowReaderError(f"nothing was read for {STALLED_S:g} s; open another stream") from None
+
+
 class ProblemInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # generic in its stubs only
     """Wraps every handler of ours, so that none of them knows of status codes."""
 
@@ -93,29 +111,28 @@ class ProblemInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] 
         if handler.unary_unary is not None:
             return grpc.unary_unary_rpc_method_handler(self._unary(handler.unary_unary), **codecs)
         if handler.unary_stream is not None:
-            return grpc.unary_stream_rpc_method_handler(
-                self._stream(cast("Callable[..., AsyncIterator[object]]", handler.unary_stream)), **codecs
-            )
+            return grpc.unary_stream_rpc_method_handler(self._stream(handler.unary_stream), **codecs)
         return handler
 
     def _unary(self, behave: Callable[..., Any]) -> Callable[..., Any]:
         async def call(request: object, context: grpc.aio.ServicerContext[Any, Any]) -> object:
             try:
                 return await behave(request, context)
-            except grpc.aio.AbortError:
+            except grpc.aio.BaseError:
                 raise
             except Exception as error:  # the boundary: whatever it is gets a status
                 await self._abort(error, context)
 
         return call
 
-    def _stream(self, behave: Callable[..., AsyncIterator[object]]) -> Callable[..., AsyncIterator[object]]:
-        async def call(request: object, context: grpc.aio.ServicerContext[Any, Any]) -> AsyncIterator[object]:
+    def _stream(self, behave: Callable[..., Any]) -> Callable[..., Any]:
+        async def call(request: object, context: grpc.aio.ServicerContext[Any, Any]) -> None:
             try:
-                async for message in behave(request, context):
-                    yield message
-            except grpc.aio.AbortError:
-                raise
+                async with contextlib.aclosing(behave(request, context)) as messages:
+                    async for message in messages:
+                        await _write(message, context)
+            except grpc.aio.BaseError:
+                raise  # an abort, or the caller is gone
             except Exception as error:  # the boundary: whatever it is gets a status
                 await self._abort(error, context)
 

@@ -12,8 +12,9 @@ While PostgreSQL is away, nothing can be registered. The stream stays open all t
 """
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import grpc
 
@@ -29,9 +30,6 @@ from protos.runner.v1 import runner_pb2_grpc
 
 HELLO_TIMEOUT_S: Final = 10.0
 REGISTRATION_RETRY_S: Final = 0.5
-# While this many events wait for the node, streams are not read: TCP tells the runners to slow down.
-INBOX_EVENTS_MAX: Final = 20_000
-INBOX_POLL_S: Final = 0.01
 
 Context = grpc.aio.ServicerContext[wire.RunnerMessage, wire.ControllerMessage]
 
@@ -39,9 +37,8 @@ Context = grpc.aio.ServicerContext[wire.RunnerMessage, wire.ControllerMessage]
 class Inbox(Protocol):
     """The node's."""
 
-    @property
-    def inbox_length(self) -> int: ...
     def put(self, event: Event) -> None: ...
+    async def room(self) -> None: ...
 
 
 class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
@@ -67,7 +64,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         self._refused = refused
         self._now_us = now_us
 
-    async def Connect(  # noqa: N802 (grpc's name)
+    async def Connect(  # type: ignore[override]  # noqa: N802 (grpc's name; stubs know aio's coroutine form not)
         self, request_iterator: AsyncIterator[wire.RunnerMessage], context: Context
     ) -> None:
         """INVALID_ARGUMENT for what no runner of ours sends, RESOURCE_EXHAUSTED for one that doesn't read."""
@@ -107,9 +104,9 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         reading = asyncio.ensure_future(self._read_all(session, messages))
         others = [
             asyncio.ensure_future(self._register(hello, session)),
-            asyncio.ensure_future(session.write_all(context.write)),
+            asyncio.ensure_future(_write_all(session, context)),
         ]
-        waiting: set[asyncio.Future[object]] = {reading, session.closed, *others}
+        waiting: set[asyncio.Future[Any]] = {reading, session.closed, *others}
         try:
             while not (reading.done() or session.closed.done()):
                 done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
@@ -156,8 +153,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
                 self._refused("runner_message")
                 session.close(grpc.StatusCode.INVALID_ARGUMENT, str(error))
                 return
-            while self._inbox.inbox_length > INBOX_EVENTS_MAX:
-                await asyncio.sleep(INBOX_POLL_S)
+            await self._inbox.room()  # a node that can't keep up slows its runners down
 
     def _take(self, session: Session, message: wire.RunnerMessage) -> None:
         """Hot for reports. Raises MalformedError."""
@@ -180,6 +176,12 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         else:
             # The node doesn't know this runner yet, which on a healthy cluster lasts milliseconds.
             session.send(AckBeat(session.runner_id, beat.sequence, renewed=False, database_ok=False, peers=()))
+
+
+async def _write_all(session: Session, context: Context) -> None:
+    """A stream that broke shows when it is written to; its reader ends it."""
+    with contextlib.suppress(grpc.aio.BaseError):
+        await session.write_all(context.write)
 
 
 async def close_silent_sessions(sessions: Sessions, now_us: Callable[[], int], silence_ms: int) -> None:

@@ -12,6 +12,8 @@ from controller.runtime.clock import Clock
 # After this many events, or this long, sockets get their turn before the next ones.
 TURN_EVENTS_MAX: Final = 256
 TURN_NS_MAX: Final = 10_000_000
+# With more than this waiting, whoever can wait should: see room().
+INBOX_EVENTS_MAX: Final = 20_000
 
 
 class Machine(Protocol):
@@ -32,6 +34,8 @@ class Driver:
         self._waiting: asyncio.Future[None] | None = None
         self._failure: BaseException | None = None
         self._left = False
+        self._room = asyncio.Event()
+        self._room.set()
 
     @property
     def inbox_length(self) -> int:
@@ -40,7 +44,13 @@ class Driver:
     def put(self, event: Event) -> None:
         """Queue an event for the node. Never blocks, never fails."""
         self._inbox.append(event)
+        if len(self._inbox) > INBOX_EVENTS_MAX:
+            self._room.clear()
         self._wake()
+
+    async def room(self) -> None:
+        """Wait until the inbox is short again: back-pressure for streams, which TCP hands on to their other end."""
+        await self._room.wait()
 
     def fail(self, error: BaseException) -> None:
         """Something broke that must not break: `run` raises it."""
@@ -53,6 +63,8 @@ class Driver:
             if self._failure is not None:
                 raise self._failure
             busy = self._turn()
+            if len(self._inbox) <= INBOX_EVENTS_MAX:
+                self._room.set()
             if busy:
                 await asyncio.sleep(0)  # only yields: there is more to do
             elif not self._left:

@@ -58,6 +58,7 @@ class Performer:
         self._notes = notes
         self._metrics = metrics
         self._tasks: set[asyncio.Task[None]] = set()
+        self.database_ok = False  # as of the latest answer
         self._put: Callable[[Event], None] = _not_connected
         self._fail: Callable[[BaseException], None] = _not_connected
 
@@ -103,12 +104,15 @@ class Performer:
         try:
             answer = await (self._change(effect) if isinstance(effect, Changes) else self._read(effect))
         except (StoreUnavailable, StoreError) as error:
+            self.database_ok = isinstance(error, StoreError)
             self._metrics.store_failed(type(effect).__name__)
             if isinstance(error, StoreError):
                 self._notes.warning("statement_refused", effect=type(effect).__name__, reason=str(error))
             if isinstance(effect, effects.FindPeers):
                 return  # it is asked again at the next refetch
             answer = events.StoreFailed(effect.request_id, str(error), isinstance(error, StoreUnavailable))
+        else:
+            self.database_ok = True
         self._put(answer)
 
     async def _change(self, effect: Changes) -> Event:

@@ -1,0 +1,86 @@
+"""The gRPC server: every service of a controller on one port."""
+
+import errno
+import socket
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import grpc
+from grpc_health.v1 import health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from controller.api.health import Health
+from controller.deploying import MESSAGE_BYTES_MAX
+
+_OPTIONS: Final = (
+    ("grpc.so_reuseport", 0),  # a second controller on the same port is a mistake to be told, not to be balanced
+    ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
+    ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
+    # Connections that a network cut off, or whose other end is stopped, must not hold a session for ever.
+    ("grpc.keepalive_time_ms", 10_000),
+    ("grpc.keepalive_timeout_ms", 5_000),
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.max_pings_without_data", 0),
+    # Runners may ask as often.
+    ("grpc.http2.min_recv_ping_interval_without_data_ms", 1_000),
+)
+
+
+class AddressInUseError(Exception):
+    """Something else listens there. The message names the address, and the option to change."""
+
+
+def check_free(option: str, host: str, port: int) -> None:
+    """Raises AddressInUseError when nobody could listen there, long before anybody has to."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as error:
+        raise in_use(option, f"{host}:{port}", error) from error
+
+
+def in_use(option: str, address: str, error: OSError) -> AddressInUseError:
+    if error.errno == errno.EADDRINUSE:
+        return AddressInUseError(f"{address} is in use by another process; give another address with {option}")
+    return AddressInUseError(
+        f"can't listen on {address}: {error.strerror or error}; give another address with {option}"
+    )
+
+
+class GrpcServer:
+    """`services` are (full name, function that adds the servicer to a server)."""
+
+    def __init__(
+        self,
+        interceptors: Sequence[Any],
+        services: Sequence[tuple[str, Callable[[grpc.aio.Server], None]]],
+        is_ready: Callable[[], bool],
+    ) -> None:
+        names = tuple(name for name, _ in services)
+        self.health = Health(names, is_ready)
+        self._server = grpc.aio.server(interceptors=tuple(interceptors), options=_OPTIONS)
+        for _, add in services:
+            add(self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self.health.servicer, self._server)
+        health_name = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
+        reflection.enable_server_reflection((*names, health_name, reflection.SERVICE_NAME), self._server)
+
+    def bind(self, address: str) -> int:
+        """The port. Raises AddressInUseError."""
+        try:
+            return self._server.add_insecure_port(address)
+        except RuntimeError as error:
+            raise AddressInUseError(f"can't listen on {address}; give another address with --grpc") from error
+
+    async def start(self) -> None:
+        await self.health.tell()
+        await self._server.start()
+
+    async def stop(self, grace_s: float) -> None:
+        """Take no more calls, and give those under way `grace_s`."""
+        await self.health.shut_down()
+        await self._server.stop(grace_s)

@@ -1,0 +1,354 @@
+"""The gateway as a runner sees it, over real streams; the store is the in-memory one of the conformance suite."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+import grpc
+import pytest
+
+from controller.core.effects import AckBeat, AckReports, CancelRuns, Dispatch
+from controller.core.events import Event, JobsCreated, ReportsReceived, RunnerBeat, RunnerJoined, RunnerLeft
+from controller.core.model import Execution, Outcome
+from controller.deploying import MESSAGE_BYTES_MAX, Deployer
+from controller.errors import StoreUnavailable
+from controller.runners import sessions as sessions_module
+from controller.runners.gateway import Gateway
+from controller.runners.sessions import Sessions
+from protos.cronring.v1 import schema_pb2
+from protos.runner.v1 import runner_pb2 as wire
+from protos.runner.v1 import runner_pb2_grpc
+from tests.support.memory_store import MemoryStore
+from tests.support.waiting import wait_until
+
+DIGEST = "a" * 64
+OTHER_DIGEST = "b" * 64
+
+
+class AwayStore(MemoryStore):
+    """PostgreSQL can be away."""
+
+    away = False
+
+    async def create_deployment(self, *arguments, **named):  # type: ignore[no-untyped-def]  # passed on as it is
+        if self.away:
+            raise StoreUnavailable("connection refused")
+        return await super().create_deployment(*arguments, **named)
+
+
+@dataclass
+class Inbox:
+    events: list[Event] = field(default_factory=list)
+
+    def put(self, event: Event) -> None:
+        self.events.append(event)
+
+    async def room(self) -> None:
+        return
+
+    def of(self, kind: type[Event]) -> list[Event]:
+        return [event for event in self.events if isinstance(event, kind)]
+
+
+@dataclass
+class World:
+    store: AwayStore
+    inbox: Inbox
+    sessions: Sessions
+    refused: list[str]
+    channel: grpc.aio.Channel
+
+    async def connect(self, hello: wire.Hello | None = None) -> "FakeRunner":
+        runner = FakeRunner(runner_pb2_grpc.RunnerGatewayStub(self.channel).Connect())  # type: ignore[call-arg]  # stubs' fault
+        if hello is not None:
+            await runner.say(hello=hello)
+        return runner
+
+
+class FakeRunner:
+    """A scripted runner: what it says and hears, message by message."""
+
+    def __init__(self, stream: "grpc.aio.StreamStreamCall[wire.RunnerMessage, wire.ControllerMessage]") -> None:
+        self.stream = stream
+
+    async def say(self, **message: object) -> None:
+        await self.stream.write(wire.RunnerMessage(**message))  # type: ignore[arg-type]  # one field of the oneof
+
+    async def hear(self) -> wire.ControllerMessage:
+        async with asyncio.timeout(5):
+            message = await self.stream.read()
+        assert isinstance(message, wire.ControllerMessage), "the stream ended"
+        return message
+
+    async def ended(self) -> tuple[grpc.StatusCode, str]:
+        async with asyncio.timeout(5):
+            return await self.stream.code(), await self.stream.details()
+
+
+def now_us() -> int:
+    return time.monotonic_ns() // 1_000
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    store, inbox, sessions = AwayStore(lambda: time.time_ns() // 1_000), Inbox(), Sessions()
+    refused: list[str] = []
+    peers = (("c-1", "127.0.0.1:1"), ("c-2", "127.0.0.1:2"))
+    gateway = Gateway(
+        "c-1", store, Deployer(store, 300_000, inbox.put), sessions, inbox, lambda: peers, refused.append, now_us
+    )
+    server = grpc.aio.server(options=[("grpc.max_receive_message_length", MESSAGE_BYTES_MAX)])
+    runner_pb2_grpc.add_RunnerGatewayServicer_to_server(gateway, server)
+    port = server.add_insecure_port("127.0.0.1:0")
+    await server.start()
+    channel = grpc.aio.insecure_channel(f"127.0.0.1:{port}")
+    yield World(store, inbox, sessions, refused, channel)
+    await channel.close(None)
+    await server.stop(None)
+
+
+def hello(digest: str = DIGEST, runner_id: str = "r-1", schedule: str = "* * * * *") -> wire.Hello:
+    module = schema_pb2.Module(name="billing", verbs=[schema_pb2.Verb(name="close_month", schedule=schedule)])
+    hosted = wire.HostedModule(digest=digest, schema=module)
+    return wire.Hello(runner_id=runner_id, hostname="host", pid=7, version="0.1", modules=[hosted])
+
+
+def execution(world: World, execution_id: int) -> Execution:
+    job = next(iter(world.store.jobs.values())).job()
+    return Execution(execution_id, job, 1_000_000, 1_000_000, 1_000_500, 1, "schedule", "d-1", "r-1")
+
+
+async def test_a_hello_deploys_registers_and_is_welcomed(world: World) -> None:
+    runner = await world.connect(hello())
+    welcome = (await runner.hear()).welcome
+    assert welcome.controller_id == "c-1"
+    assert [peer.address for peer in welcome.controllers] == ["127.0.0.1:1", "127.0.0.1:2"]
+    (module,) = welcome.modules
+    assert module.active
+    assert not module.problem
+    (created,), (joined,) = world.inbox.of(JobsCreated), world.inbox.of(RunnerJoined)
+    assert isinstance(created, JobsCreated)
+    assert [job.key for job in created.jobs] == ["billing.close_month"]
+    assert isinstance(joined, RunnerJoined)
+    assert joined.runner.deployments == (module.deployment,)
+
+
+async def test_a_new_version_takes_over_and_an_old_runner_does_not_take_back(world: World) -> None:
+    await (await world.connect(hello(DIGEST, "r-1"))).hear()
+    new = await world.connect(hello(OTHER_DIGEST, "r-2", schedule="0 6 1 * *"))
+    assert (await new.hear()).welcome.modules[0].active
+    old_again = await world.connect(hello(DIGEST, "r-3"))
+    (module,) = (await old_again.hear()).welcome.modules
+    assert not module.active
+    assert module.deployment, "it still may run what was claimed for it"
+
+
+async def test_a_killed_deployment_stays_killed_when_its_runner_reconnects(world: World) -> None:
+    (module,) = (await (await world.connect(hello())).hear()).welcome.modules
+    await world.store.kill_deployment(module.deployment)
+    (again,) = (await (await world.connect(hello(runner_id="r-2"))).hear()).welcome.modules
+    assert not again.active
+
+
+async def test_a_wrong_module_is_refused_in_words_and_the_others_live(world: World) -> None:
+    both = hello()
+    both.modules.add(digest=OTHER_DIGEST, schema=schema_pb2.Module(name="bad", verbs=[schema_pb2.Verb(name="1")]))
+    both.modules.add(digest="short", schema=schema_pb2.Module(name="worse"))
+    runner = await world.connect(both)
+    good, bad, worse = (await runner.hear()).welcome.modules
+    assert good.deployment
+    assert good.active
+    assert "schema.verbs[0].name" in bad.problem
+    assert not bad.deployment
+    assert "digest" in worse.problem
+    assert world.refused == ["module", "module"]
+
+
+async def test_five_thousand_verbs_fit_in_a_hello(world: World) -> None:
+    large = hello()
+    for number in range(5_000):
+        large.modules[0].schema.verbs.add(name=f"verb_{number}", doc="What it does. " * 50, schedule="0 6 1 * *")
+    runner = await world.connect(large)
+    assert (await runner.hear()).welcome.modules[0].active
+    (created,) = world.inbox.of(JobsCreated)
+    assert isinstance(created, JobsCreated)
+    assert len(created.jobs) == 5_001
+
+
+async def test_beats_and_reports_become_events(world: World) -> None:
+    runner = await world.connect(hello())
+    await runner.hear()
+    await runner.say(beat=wire.Beat(sequence=3, renew=True, draining=True, running=2))
+    report = wire.Report(
+        execution_id=5, job_id=1, claimed_at_us=10, outcome=wire.OUTCOME_FAILED, started_at_us=4, ended_at_us=2,
+        error_type="ValueError", error_message="a\x00b", output="x" * 70_000,
+    )  # fmt: skip
+    await runner.say(reports=wire.Reports(reports=[report]))
+    await wait_until(lambda: bool(world.inbox.of(ReportsReceived)), "no report came")
+    assert world.inbox.of(RunnerBeat) == [RunnerBeat("r-1", 3, True, True, 2)]
+    (received,) = world.inbox.of(ReportsReceived)
+    assert isinstance(received, ReportsReceived)
+    (decoded,) = received.reports
+    assert decoded.outcome is Outcome.FAILED
+    assert (decoded.claimed_at, decoded.started_at, decoded.ended_at) == (10, 10, 10)
+    assert decoded.error_message == "a\N{REPLACEMENT CHARACTER}b"
+    assert len(decoded.output) == 65_536
+
+
+async def test_effects_reach_the_runner_merged(world: World) -> None:
+    runner = await world.connect(hello())
+    await runner.hear()
+    for number in range(1_500):
+        world.sessions.send(Dispatch("r-1", 5_000_000, [execution(world, number)]))
+    world.sessions.send(AckReports("r-1", (1, 2)))
+    world.sessions.send(AckReports("r-1", (3,)))
+    world.sessions.send(CancelRuns("r-1", (9,), "too late"))
+    peers = (("c-1", "127.0.0.1:1"),)
+    world.sessions.send(AckBeat("r-1", 4, True, True, peers))
+    beat, ack, first, second, cancel = [await runner.hear() for _ in range(5)]
+    assert (beat.beat_ack.sequence, beat.beat_ack.renewed, beat.beat_ack.database_ok) == (4, True, True)
+    assert list(ack.reports_ack.execution_ids) == [1, 2, 3]
+    assert [run.execution_id for run in (*first.dispatch.runs, *second.dispatch.runs)] == list(range(1_500))
+    assert 5_000_000 <= first.dispatch.now_us <= second.dispatch.now_us < 10_000_000
+    run = first.dispatch.runs[0]
+    assert (run.job, run.deadline_us, run.on_disconnect) == (
+        "billing.close_month",
+        301_000_500,
+        wire.ON_DISCONNECT_STOP,
+    )
+    assert (list(cancel.cancel.execution_ids), cancel.cancel.reason) == ([9], "too late")
+    world.sessions.send(AckBeat("r-1", 5, True, True, peers))
+    assert not (await runner.hear()).beat_ack.controllers, "as before"
+
+
+async def test_the_end_of_a_stream_is_told(world: World) -> None:
+    runner = await world.connect(hello())
+    await runner.hear()
+    runner.stream.cancel()
+    await wait_until(lambda: world.inbox.of(RunnerLeft) == [RunnerLeft("r-1")], "the node was not told")
+    assert len(world.sessions) == 0
+
+
+async def test_a_second_stream_of_one_runner_replaces_the_first(world: World) -> None:
+    first = await world.connect(hello())
+    await first.hear()
+    second = await world.connect(hello())
+    await second.hear()
+    assert (await first.ended())[0] is grpc.StatusCode.ABORTED
+    kinds = [type(event) for event in world.inbox.events if isinstance(event, RunnerJoined | RunnerLeft)]
+    assert kinds == [RunnerJoined, RunnerLeft, RunnerJoined]
+    world.sessions.send(AckReports("r-1", (1,)))
+    assert list((await second.hear()).reports_ack.execution_ids) == [1]
+
+
+@pytest.mark.parametrize(
+    ("message", "says"),
+    [
+        (wire.RunnerMessage(beat=wire.Beat(sequence=1)), "must be Hello"),
+        (wire.RunnerMessage(), "must be Hello"),
+        (wire.RunnerMessage(hello=wire.Hello()), "runner_id"),
+        (wire.RunnerMessage(hello=wire.Hello(runner_id="a\nb")), "printable"),
+        (wire.RunnerMessage(hello=wire.Hello(runner_id="a" * 201)), "200 characters"),
+        (wire.RunnerMessage(hello=wire.Hello(runner_id="a", pid=2**32 - 1)), "pid"),
+    ],
+)
+async def test_what_is_no_hello_is_refused(world: World, message: wire.RunnerMessage, says: str) -> None:
+    runner = await world.connect()
+    await runner.stream.write(message)
+    code, details = await runner.ended()
+    assert code is grpc.StatusCode.INVALID_ARGUMENT
+    assert says in details
+    assert world.refused == ["hello"]
+    assert not world.inbox.events
+
+
+@pytest.mark.parametrize(
+    ("message", "says"),
+    [
+        (wire.RunnerMessage(hello=wire.Hello(runner_id="r-1")), "second Hello"),
+        (wire.RunnerMessage(), "no kind"),
+        (wire.RunnerMessage(reports=wire.Reports(reports=[wire.Report(execution_id=3)])), "outcome 0"),
+        (wire.RunnerMessage(reports=wire.Reports(reports=[wire.Report(outcome=wire.OUTCOME_LOST)])), "outcome 5"),
+        (
+            wire.RunnerMessage(
+                reports=wire.Reports(reports=[wire.Report(outcome=wire.OUTCOME_COMPLETED, ended_at_us=2**62)])
+            ),
+            "1970 to 2199",
+        ),
+    ],
+)
+async def test_a_runner_that_lies_is_cut_off_and_nobody_else(
+    world: World, message: wire.RunnerMessage, says: str
+) -> None:
+    honest = await world.connect(hello(runner_id="honest"))
+    await honest.hear()
+    liar = await world.connect(hello())
+    await liar.hear()
+    await liar.stream.write(message)
+    code, details = await liar.ended()
+    assert code is grpc.StatusCode.INVALID_ARGUMENT
+    assert says in details
+    assert world.refused == ["runner_message"]
+    world.sessions.send(AckReports("honest", (1,)))
+    assert (await honest.hear()).HasField("reports_ack")
+
+
+async def test_a_runner_that_never_reads_is_cut_off_when_its_queue_is_full(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sessions_module, "QUEUE_ITEMS_MAX", 100)
+    runner = await world.connect(hello())
+    await runner.hear()
+    cancel = CancelRuns("r-1", tuple(range(100_000)), "x" * 100_000)
+    for _ in range(1_000):  # far more than the sockets between take
+        world.sessions.send(cancel)
+        if len(world.sessions) == 0:
+            break
+        await asyncio.sleep(0)
+    await wait_until(lambda: world.inbox.of(RunnerLeft) == [RunnerLeft("r-1")], "the session grows on")
+    with contextlib.suppress(grpc.aio.AioRpcError):  # looked at below
+        while isinstance(await runner.stream.read(), wire.ControllerMessage):
+            pass
+    code, details = await runner.ended()
+    assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert "doesn't read" in details
+
+
+async def test_a_flood_of_reports_is_cut_off(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sessions_module, "UNACKED_REPORTS_MAX", 10)
+    runner = await world.connect(hello())
+    await runner.hear()
+    reports = [wire.Report(execution_id=number, outcome=wire.OUTCOME_COMPLETED) for number in range(8)]
+    await runner.say(reports=wire.Reports(reports=reports))
+    await runner.say(reports=wire.Reports(reports=reports))  # the same again counts once
+    await wait_until(lambda: len(world.inbox.of(ReportsReceived)) == 2, "reports didn't come")
+    world.sessions.send(AckReports("r-1", (0, 1)))
+    await runner.hear()
+    more = [wire.Report(execution_id=100 + number, outcome=wire.OUTCOME_COMPLETED) for number in range(4)]
+    await runner.say(reports=wire.Reports(reports=more))
+    await wait_until(lambda: len(world.inbox.of(ReportsReceived)) == 3, "reports didn't come")
+    assert len(world.sessions) == 1, "10 without an acknowledgement are allowed"
+    await runner.say(reports=wire.Reports(reports=[wire.Report(execution_id=200, outcome=wire.OUTCOME_COMPLETED)]))
+    assert (await runner.ended())[0] is grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+async def test_a_silent_runner_is_cut_off(world: World) -> None:
+    runner = await world.connect(hello())
+    await runner.hear()
+    assert world.sessions.close_silent(now_us(), 5_000_000) == 0
+    assert world.sessions.close_silent(now_us() + 5_000_001, 5_000_000) == 1
+    assert (await runner.ended())[0] is grpc.StatusCode.DEADLINE_EXCEEDED
+
+
+async def test_while_the_database_is_away_beats_are_answered_and_the_welcome_follows(world: World) -> None:
+    world.store.away = True
+    runner = await world.connect(hello())
+    await runner.say(beat=wire.Beat(sequence=1, renew=True))
+    ack = (await runner.hear()).beat_ack
+    assert (ack.sequence, ack.renewed, ack.database_ok) == (1, False, False)
+    assert not world.inbox.events
+    world.store.away = False
+    assert (await runner.hear()).welcome.modules[0].active
+    assert len(world.inbox.of(RunnerJoined)) == 1
