@@ -13,14 +13,15 @@ EXIT_UNREACHABLE: Final = 3  # no controller, or no database, can be reached
 
 
 class Failure(click.ClickException):
-    """An expected failure. `message` says what to do next."""
+    """An expected failure. `message` says what to do next; `prefix` stands before it."""
 
-    def __init__(self, message: str, exit_code: int = EXIT_FAILED) -> None:
+    def __init__(self, message: str, exit_code: int = EXIT_FAILED, prefix: str = "error: ") -> None:
         super().__init__(message)
+        self.prefix = prefix
         self.exit_code = exit_code  # type: ignore[misc]  # click declares a class variable, and reads it from here
 
     def show(self, file: IO[Any] | None = None) -> None:
-        click.echo(click.style("error: ", fg="red", bold=True) + self.message, file=file or sys.stderr)
+        click.echo(click.style(self.prefix, fg="red", bold=True) + self.message, file=file or sys.stderr)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -24,19 +24,17 @@ def described(file: str | Path, namespace: str, python: str | None) -> Described
 
 
 def _from_python(path: Path, namespace: str, python: str) -> Described:
-    from cronring.runner.describe import DescribeFailed, dump_module, read_program
-    from schema.declaration import read_declaration
-    from schema.digest import digest
-    from schema.text import print_module
+    from cronring.runner.describe import DescribeFailed, read_program
+    from cronring.runner.modules import InvalidFile, load_module
 
     try:
-        program = read_program(path, python, namespace)
-        declared = read_declaration(dump_module(program))
+        loaded = load_module(read_program(path, python, namespace))
     except DescribeFailed as error:
         raise Failure(str(error)) from error
-    if not isinstance(declared, Module):
-        raise Failure("\n".join(str(problem) for problem in declared))
-    return Described(declared, digest(print_module(declared), program.source))
+    except InvalidFile as error:
+        # Lines of their own, as editors read FILE:LINE at the beginning of one.
+        raise Failure(str(error), prefix="") from error
+    return Described(loaded.module, loaded.digest)
 
 
 def _from_text(path: Path) -> Described:
@@ -49,7 +47,7 @@ def _from_text(path: Path) -> Described:
     except UnicodeDecodeError as error:
         raise Failure(f"{path}: it is no UTF-8 text (byte {error.start})") from error
     except SchemaError as error:
-        raise Failure(f"{path}:{error}") from error
+        raise Failure(f"{path}:{error}", prefix="") from error
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}") from error
     return Described(module, digest(print_module(module), b""))

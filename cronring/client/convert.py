@@ -1,12 +1,11 @@
-"""Protobuf messages to the client's values, and a module to its message."""
+"""Protobuf messages to the client's values."""
 
 from datetime import UTC, datetime
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from cronring.client import model
-from protos.cronring.v1 import cluster_pb2, deployments_pb2, executions_pb2, jobs_pb2, schema_pb2
-from schema.module import Module
+from protos.cronring.v1 import cluster_pb2, deployments_pb2, executions_pb2, jobs_pb2
 
 _KINDS = {
     jobs_pb2.JobEvent.KIND_PRESENT: model.JobEventKind.PRESENT,
@@ -167,26 +166,4 @@ def totals(message: cluster_pb2.GetTotalsResponse) -> model.Totals:
         skipped={each.reason: each.ticks for each in message.skipped},
         unaccounted=message.unaccounted,
         outcomes={each.outcome: each.executions for each in message.outcomes},
-    )
-
-
-def module_message(module: Module) -> schema_pb2.Module:
-    return schema_pb2.Module(
-        namespace=module.namespace,
-        name=module.name,
-        doc=module.doc,
-        verbs=[
-            schema_pb2.Verb(
-                name=verb.name,
-                doc=verb.doc,
-                request=verb.request,
-                response=verb.response,
-                is_async=verb.is_async,
-                line=verb.line,
-                schedule=verb.schedule,
-                timeout_ms=verb.timeout_ms,
-                on_disconnect=verb.on_disconnect,
-            )
-            for verb in module.verbs
-        ],
     )

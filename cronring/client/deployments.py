@@ -3,6 +3,7 @@
 from cronring.client import convert, model
 from cronring.client.channel import Failover
 from cronring.client.paging import follow
+from cronring.runner.codec import module_message
 from protos.cronring.v1 import deployments_pb2
 from protos.cronring.v1.deployments_pb2_grpc import DeploymentsStub
 from schema.module import Module
@@ -18,7 +19,7 @@ class DeploymentCalls:
         """Make this version the active one. Idempotent by `digest`. Raises Invalid for a schema that is refused."""
         timeout = self._failover.timeout_s
         request = deployments_pb2.CreateDeploymentRequest(
-            schema=convert.module_message(module), digest=digest, min_replicas=min_replicas
+            schema=module_message(module), digest=digest, min_replicas=min_replicas
         )
         return convert.deployed(
             await self._failover.unary(

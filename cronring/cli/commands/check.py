@@ -9,7 +9,12 @@ from cronring.cli.options import option
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
-@option("--namespace", default="default", show_default=True, help="Where the module's jobs would live.")
+@option(
+    "--namespace",
+    default="default",
+    show_default=True,
+    help="Where its jobs would live (a .py; a text form says so itself).",
+)
 @option("--python", metavar="PATH", help="The interpreter that imports FILE.  [default: this one]")
 def check(file: str, namespace: str, python: str | None) -> None:
     """Validate a module (FILE.py, or a schema's text form), and print its schema. Exit code 1 if it is wrong.
@@ -33,7 +38,12 @@ def schema() -> None:
 @schema.command("diff")
 @click.argument("before", type=click.Path(exists=True, dir_okay=False))
 @click.argument("after", type=click.Path(exists=True, dir_okay=False))
-@option("--namespace", default="default", show_default=True, help="Where the modules' jobs would live.")
+@option(
+    "--namespace",
+    default="default",
+    show_default=True,
+    help="Where their jobs would live (a .py; a text form says so itself).",
+)
 @option("--python", metavar="PATH", help="The interpreter that imports .py files.  [default: this one]")
 def diff(before: str, after: str, namespace: str, python: str | None) -> None:
     """Compare two schemas, each a module's .py or a text form. Exit code 0 if they are equal, 1 if they differ.

@@ -82,7 +82,7 @@ async def _keys(client: "Client") -> list[str]:
 
 @click.command()
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
-@option("--namespace", default="default", show_default=True, help="Where the module's jobs live.")
+@option("--namespace", default="default", show_default=True, help="Where its jobs live (a .py; a text says so itself).")
 @option("--python", metavar="PATH", help="The interpreter that imports FILE.  [default: this one]")
 @click.option("--min-replicas", type=click.IntRange(min=1), default=1, show_default=True, help="Runners it wants.")
 @output_option

@@ -34,7 +34,6 @@ def runner(files: tuple[Path, ...], stop_on_eof: bool, **values: Any) -> None:
     from cronring.runner.main import run
 
     watch_parent(stop_on_eof)
-    values["drain_timeout_s"] = values.pop("drain_timeout")
     try:
         # What is not given has its default there.
         config = RunnerConfig(files=files, **{name: value for name, value in values.items() if value is not None})

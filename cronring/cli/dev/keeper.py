@@ -29,17 +29,21 @@ def lock(folder: Path) -> IO[bytes]:
     """Held until this process ends. Raises FolderBusyError."""
     file = (folder / "keeper.lock").open("ab")
     deadline = time.monotonic() + LOCK_WAIT_S
-    while True:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            if time.monotonic() > deadline:
-                raise FolderBusyError(
-                    f"{folder} is in use by another `cronring dev`; stop that one, or give another --data"
-                ) from error
-            time.sleep(0.1)  # flock with a deadline has no other way than to ask again
-        else:
-            return file
+    while not _try_lock(file):
+        if time.monotonic() > deadline:
+            raise FolderBusyError(
+                f"{folder} is in use by another `cronring dev`; stop that one, or give another --data"
+            )
+        time.sleep(0.1)  # flock with a deadline has no other way than to ask again
+    return file
+
+
+def _try_lock(file: IO[bytes]) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def start(folder: Path, runtime: Path) -> Any:

@@ -1,0 +1,90 @@
+"""`cronring check`, `cronring schema diff` and `cronring deploy` on real files."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.unit.cli.conftest import Cronring
+from tests.unit.cli.fake_api import FakeApi
+
+GOOD = """
+from cronring import Context, cron, every
+
+@cron("0 6 1 * *")
+async def close_month(ctx: Context) -> None: ...
+
+@every("30m", timeout="5m")
+def refresh() -> None: ...
+"""
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    file = tmp_path / "billing.py"
+    file.write_text(GOOD)
+    return file
+
+
+def test_check_prints_a_text_that_checks(cronring: Cronring, good: Path, tmp_path: Path) -> None:
+    printed = cronring("check", str(good))
+    assert printed.exit_code == 0, printed.stderr
+    assert "verb close_month(Unit) Unit" in printed.stdout
+    text = tmp_path / "billing.schema"
+    text.write_text(printed.stdout)
+    assert cronring("check", str(text)).stdout == printed.stdout
+    assert cronring("schema", "diff", str(good), str(text)).exit_code == 0
+
+
+def test_check_names_file_line_verb_and_remedy(cronring: Cronring, tmp_path: Path) -> None:
+    file = tmp_path / "bad.py"
+    file.write_text('from cronring import every\n\n@every("3 s")\ndef refresh() -> int: ...\n')
+    done = cronring("check", str(file))
+    assert (done.exit_code, done.stdout) == (1, "")
+    lines = done.stderr.splitlines()
+    assert all(line.startswith(f"{file}:3: verb refresh: ") for line in lines)
+    assert 'write @every("3s")' in done.stderr
+
+
+def test_check_of_a_text_points(cronring: Cronring, tmp_path: Path) -> None:
+    file = tmp_path / "bad.schema"
+    file.write_text('module billing {\n  verb x(Unit) Unit\n    +corn "* * * * *"\n}\n')
+    done = cronring("check", str(file))
+    assert done.exit_code == 1
+    assert done.stderr.startswith(f"{file}:3:5: ")
+    assert "+cron" in done.stderr
+
+
+def test_diff(cronring: Cronring, good: Path, tmp_path: Path) -> None:
+    changed = tmp_path / "changed" / "billing.py"
+    changed.parent.mkdir()
+    changed.write_text(GOOD.replace("30m", "20m").replace("close_month", "close_year"))
+    done = cronring("schema", "diff", str(good), str(changed))
+    assert done.exit_code == 1
+    assert [line[0] for line in done.stdout.splitlines()] == ["-", "+", "~"]
+    assert "every 30m -> every 20m" in done.stdout
+
+
+def test_deploy(asked: Cronring, api: FakeApi, good: Path) -> None:
+    done = asked("deploy", str(good))
+    assert done.exit_code == 0, done.stderr
+    assert "added: billing.close_month" in done.stdout
+    sent = api.requests[-1]
+    assert [verb.name for verb in sent.schema.verbs] == ["close_month", "refresh"]
+    assert (sent.schema.verbs[1].timeout_ms, len(sent.digest), sent.min_replicas) == (300_000, 64, 1)
+
+
+def test_deploy_prints_violations(asked: Cronring, tmp_path: Path) -> None:
+    file = tmp_path / "refused.py"
+    file.write_text(GOOD)
+    done = asked("deploy", str(file))
+    assert done.exit_code == 1
+    assert "schema.verbs[0].schedule: it can never fire" in done.stderr
+
+
+def test_dev_says_what_is_wrong_before_anything_starts(cronring: Cronring, tmp_path: Path) -> None:
+    file = tmp_path / "bad.py"
+    file.write_text("import nothing_of_that_name\n")
+    done = cronring("dev", str(file), "--data", str(tmp_path / "data"))
+    assert done.exit_code == 1
+    assert f"{file}:1:" in done.stderr
+    assert not (tmp_path / "data").exists()

@@ -1,0 +1,277 @@
+"""The parts of `cronring dev` that draw and print, from states made by hand."""
+
+import asyncio
+import io
+import signal
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from cronring.cli.dev import happenings as say
+from cronring.cli.dev.feed import Feed
+from cronring.cli.dev.panels import picture
+from cronring.cli.dev.plain import Plain, line
+from cronring.cli.dev.processes import Child, Processes, free_addresses
+from cronring.cli.dev.state import RECENT_EXECUTIONS, State
+from cronring.cli.dev.summary import last_line, outcomes_line, settled
+from cronring.cli.dev.words import bar, countdown, duration, lateness
+from cronring.client import Client, convert
+from cronring.client.model import Totals
+from tests.unit.cli.fake_api import EPOCH, FakeApi, execution, job
+
+TOTALS = Totals(87, 81, 0, {"overlap": 6}, 0, {"completed": 79, "failed": 2})
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(-3, "due"), (0, "due"), (0.04, "0.0 s"), (2.44, "2.4 s"), (42.2, "42 s"), (754, "12:34"), (3600, "1 h 0 min"),
+     (18_720, "5 h 12 min"), (273_600, "3 d 4 h")],
+)  # fmt: skip
+def test_countdown(seconds: float, text: str) -> None:
+    assert countdown(seconds) == text
+
+
+def test_lateness_has_a_sign_and_durations_a_unit() -> None:
+    assert [lateness(value) for value in (None, 0.04, 3.06, -1.0, 2500)] == [
+        "-",
+        "+0.0 ms",
+        "+3.1 ms",
+        "-1.0 ms",
+        "+2.50 s",
+    ]
+    assert [duration(value) for value in (None, 12.34, 1500)] == ["-", "12.3 ms", "1.50 s"]
+
+
+@pytest.mark.parametrize(("share", "cells"), [(0, "    "), (1, "████"), (0.5, "██  "), (0.28, "█▏  "), (7, "████")])
+def test_bar_is_as_long_as_the_share_and_never_longer(share: float, cells: str) -> None:
+    assert bar(share, 4) == cells
+
+
+def test_last_line() -> None:
+    assert last_line(TOTALS) == "ticks due 87 | executed 81 | skipped 6 (overlap 6) | unaccounted: 0"
+    none = Totals(3, 2, 0, {}, 1, {})
+    assert last_line(none) == "ticks due 3 | executed 2 | skipped 0 | unaccounted: 1"
+    assert outcomes_line(TOTALS, 12.34) == "outcomes: completed 79, failed 2 | worst lateness 12.3 ms"
+
+
+def test_settled_means_nothing_runs_and_nothing_misses() -> None:
+    assert settled(TOTALS)
+    assert not settled(Totals(3, 3, 1, {}, 0, {}))
+    assert not settled(Totals(3, 2, 0, {}, 1, {}))
+
+
+MOMENT = datetime(2026, 11, 21, 8, 0, 1, 234567, UTC)
+
+
+@pytest.mark.parametrize(
+    ("happening", "text"),
+    [
+        (say.Progress("the tables are up to date"), 'progress step="the tables are up to date"'),
+        (say.ProcessStarted("controller-1", 7, "127.0.0.1:1", "127.0.0.1:2"),
+         "process_started name=controller-1 pid=7 grpc=127.0.0.1:1 http=127.0.0.1:2"),
+        (say.ProcessStarted("runner-1", 8, "", ""), "process_started name=runner-1 pid=8"),
+        (say.ProcessEnded("controller-1", 7, "killed by SIGKILL", "2 left, the ring heals"),
+         'process_ended name=controller-1 pid=7 how="killed by SIGKILL" next="2 left, the ring heals"'),
+        (say.MemberChanged("controller-1", "alive", "dead"), "member name=controller-1 before=alive status=dead"),
+        (say.RingHealed(1.84, 2), "ring_healed after_s=1.8 owners=2"),
+        (say.ServedBy("controller-2"), "served_by name=controller-2"),
+        (say.ViewLost('no "one"'), 'view_lost reason="no \\"one\\""'),
+        (say.RunEnded(convert.execution(execution(3)), "controller-1", "runner-1"),
+         "execution id=3 job=billing.refresh tick=2026-11-21T08:00:03Z outcome=completed lateness_ms=2.5"
+         " duration_ms=497.5 controller=controller-1 runner=runner-1"),
+        (say.RunEnded(convert.execution(execution(3, outcome="lost", started_at=None, error_type="Lost")), "c", "r"),
+         "execution id=3 job=billing.refresh tick=2026-11-21T08:00:03Z outcome=lost lateness_ms=- duration_ms=-"
+         " controller=c runner=r error=Lost"),
+        (say.Heartbeat(TOTALS, 12.34, 3),
+         "heartbeat due=87 executed=81 running=0 skipped=6 not_booked_yet=0 worst_lateness_ms=12.3 controllers=3"),
+    ],
+)  # fmt: skip
+def test_plain_lines(happening: say.Happening, text: str) -> None:
+    assert line(MOMENT, happening) == f"2026-11-21T08:00:01.234000Z {text}"
+
+
+def child(name: str, returncode: int | None = None, address: str = "") -> Child:
+    """A process that is only looked at."""
+
+    class Process:
+        pid = 4242
+
+    Process.returncode = returncode  # type: ignore[attr-defined]  # as asyncio's has it
+    return Child(name, Process(), Path("no.log"), address, address)  # type: ignore[arg-type]  # only these are read
+
+
+def state() -> State:
+    made = State()
+    made.controllers = [
+        child("controller-1", address="127.0.0.1:7400"),
+        child("controller-2", -signal.SIGKILL, "127.0.0.1:7401"),
+        child("controller-3", address="127.0.0.1:7402"),
+    ]
+    made.runners = [child("runner-1")]
+    made.clock = (EPOCH, 0)
+    made.jobs = [convert.job(job("refresh")), convert.job(job("close_month", last_outcome="", status="running"))]
+    for number in (1, 2):
+        made.keep(convert.execution(execution(number)))
+    made.totals = TOTALS
+    made.happenings.append((EPOCH, say.RingHealed(1.84, 2)))
+    return made
+
+
+async def drawn(api: FakeApi, width: int, height: int) -> str:
+    shown = state()
+    async with Client([api.address]) as client:
+        shown.learn(await client.cluster.get())
+    console = Console(file=io.StringIO(), width=width, height=height, force_terminal=True, color_system=None)
+    console.print(picture(shown, "demo.py", width, height))
+    output = console.file
+    assert isinstance(output, io.StringIO)
+    return output.getvalue()
+
+
+async def test_picture_shows_everything(api: FakeApi) -> None:
+    text = await drawn(api, 140, 40)
+    words = (
+        "controller-1", "alive", "50.0%", "██████████", "killed by SIGKILL", "starting", "runner-1", "billing.refresh",
+        "every 5 minutes", "completed", "+3.0 ms", "08:00:01.002", "ring healed after 1.8 s", "ticks due 87",
+        "overlap 6", "kill -9 4242", "Ctrl-C", "cronring jobs list --controllers",
+    )  # fmt: skip
+    assert [word for word in words if word not in text] == []
+
+
+@pytest.mark.parametrize(("width", "height"), [(80, 24), (100, 30), (200, 60)])
+async def test_picture_fits_the_terminal(api: FakeApi, width: int, height: int) -> None:
+    lines = (await drawn(api, width, height)).splitlines()
+    assert len(lines) <= height
+    assert max(len(line) for line in lines) <= width
+
+
+def test_the_countdown_goes_on_between_answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = State()
+    made.clock = (EPOCH, 5_000_000_000)
+    monkeypatch.setattr("time.monotonic_ns", lambda: 6_500_000_000)
+    assert made.now() == EPOCH + timedelta(seconds=1.5)
+
+
+def test_only_the_newest_executions_are_kept_and_those_that_run() -> None:
+    made = State()
+    made.keep(convert.execution(execution(1, outcome="", ended_at=None)))
+    for number in range(2, RECENT_EXECUTIONS + 50):
+        made.keep(convert.execution(execution(number)))
+    assert len(made.executions) == RECENT_EXECUTIONS + 1
+    assert min(made.executions) == 1
+
+
+class Told(list[say.Happening]):
+    """What a feed told."""
+
+    def of(self, kind: type) -> list[say.Happening]:
+        return [each for each in self if isinstance(each, kind)]
+
+
+async def test_feed_tells_each_run_once_and_its_end_once(api: FakeApi) -> None:
+    told = Told()
+    async with Client([api.address]) as client:
+        feed = Feed(client, State(), told.append)
+        api.executions = [execution(1)]
+        await feed.begin()  # what was there before is no news
+        api.executions = [execution(2, outcome="", ended_at=None), execution(1)]
+        await feed.ask_executions()
+        await feed.ask_executions()
+        api.executions = [execution(3), execution(2), execution(1)]
+        await feed.ask_executions()
+        await feed.ask_executions()
+    assert [
+        (type(each).__name__, each.execution.id) for each in told if isinstance(each, say.RunStarted | say.RunEnded)
+    ] == [
+        ("RunStarted", 2),
+        ("RunEnded", 2),
+        ("RunEnded", 3),
+    ]
+
+
+async def test_feed_looks_again_for_ids_that_are_committed_late(api: FakeApi) -> None:
+    told = Told()
+    async with Client([api.address]) as client:
+        feed = Feed(client, State(), told.append)
+        api.executions = [execution(4), execution(2)]
+        await feed.ask_executions()
+        api.executions = [execution(4), execution(3), execution(2)]
+        await feed.ask_executions()
+    assert [each.execution.id for each in told.of(say.RunEnded) if isinstance(each, say.RunEnded)] == [2, 4, 3]
+
+
+async def test_feed_tells_members_and_the_healed_ring(api: FakeApi) -> None:
+    told, shown = Told(), state()
+    async with Client([api.address]) as client:
+        feed = Feed(client, shown, told.append)
+        await feed.ask_cluster()
+        feed.controller_died()
+        await feed.ask_cluster()
+        assert told.of(say.RingHealed) == []  # half of the ring still is the dead one's
+        shown.controllers[1] = child("controller-2", address="127.0.0.1:7401")
+        api.members = ["controller-1", "controller-2"]
+        await feed.ask_cluster()
+        (healed,) = told.of(say.RingHealed)
+        api.members = ["controller-1"]
+        await feed.ask_cluster()
+    assert isinstance(healed, say.RingHealed)
+    assert healed.owners == 2
+    assert told[:2] == [say.MemberChanged("controller-1", "", "alive"), say.MemberChanged("controller-2", "", "alive")]
+    assert told[-1] == say.MemberChanged("controller-2", "alive", "gone")
+
+
+async def test_feed_counts_from_its_beginning(api: FakeApi) -> None:
+    told, shown = Told(), state()
+    async with Client([api.address]) as client:
+        feed = Feed(client, shown, told.append)
+        await feed.begin()
+        await feed.ask_totals()
+    assert api.requests[-1].since.ToDatetime(UTC) == feed.since
+    assert told[-1] == say.Heartbeat(TOTALS_OF_API, 0.0, 2)
+
+
+TOTALS_OF_API = Totals(87, 81, 0, {"overlap": 6}, 0, {"completed": 81})
+
+
+def test_plain_flushes_each_line() -> None:
+    class Output(io.StringIO):
+        flushed = ""
+
+        def flush(self) -> None:
+            self.flushed = self.getvalue()
+
+    output = Output()
+    Plain(state(), output).tell(say.ServedBy("controller-2"))
+    assert output.flushed.endswith("served_by name=controller-2\n")
+
+
+def test_free_addresses_are_distinct() -> None:
+    addresses = free_addresses(20)
+    assert len(set(addresses)) == 20
+
+
+async def test_stop_ends_even_what_is_paused_or_deaf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Real processes: one that ends on SIGTERM, one that is stopped, one that ignores SIGTERM."""
+    ended: list[Child] = []
+    scripts = {
+        "polite": "import sys; print('up', flush=True); sys.stdin.read()",
+        "paused": "import sys; print('up', flush=True); sys.stdin.read()",
+        "deaf": "import signal, sys; signal.signal(15, signal.SIG_IGN); print('up', flush=True); sys.stdin.read()",
+    }
+    processes = Processes(tmp_path, {}, ended.append)
+    real = asyncio.create_subprocess_exec
+
+    async def script(*command: str, **settings: object) -> asyncio.subprocess.Process:
+        return await real(sys.executable, "-c", scripts[command[3]], **settings)  # type: ignore[arg-type]  # passed on
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", script)
+    children = [await processes.start(name, [name]) for name in scripts]
+    while not all(each.log.read_text() for each in children):
+        await asyncio.sleep(0.01)  # a poll of their logs: these processes have no other way to tell
+    children[1].process.send_signal(signal.SIGSTOP)
+    await processes.stop(children, grace_s=1.0)
+    assert [each.end for each in children] == ["killed by SIGTERM", "killed by SIGTERM", "killed by SIGKILL"]
+    assert sorted(each.name for each in ended) == ["deaf", "paused", "polite"]
