@@ -1,0 +1,110 @@
+"""What was due, by the schedules alone, held against what the books say became of it.
+
+A tick is accounted for when it ran, runs, or was skipped with a reason. Ticks that nobody could have decided yet count
+as nothing: those that pass while their job still runs, and those that came due less than `grace_us` ago.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from schema.schedule import Schedule, parse_schedule
+
+GRACE_US: Final = 2_000_000
+
+
+class Span(NamedTuple):
+    """A job's schedule in force: ticks in (from_at, until_at] were due by it; `until_at` None: it still is."""
+
+    schedule: str
+    anchor: int
+    from_at: int
+    until_at: int | None
+
+
+class Cut(NamedTuple):
+    """A skipped range that reaches beyond the span of time asked for."""
+
+    reason: str
+    first_tick: int
+    last_tick: int
+
+
+class Books(NamedTuple):
+    """One job's books over the span of time asked for. `skipped`: ticks by reason, of ranges wholly inside it."""
+
+    spans: list[Span]
+    executing: bool
+    last_tick: int | None
+    next_tick: int | None
+    executed: int
+    running: int
+    skipped: dict[str, int]
+    cuts: list[Cut]
+
+
+class Totals(NamedTuple):
+    """Counts of ticks. `due` = executed + running + skipped + unaccounted."""
+
+    due: int
+    executed: int
+    running: int
+    skipped: dict[str, int]  # by reason, in order of the reasons' names
+    unaccounted: int
+
+
+def total(jobs: Iterable[Books], since: int | None, until: int, now: int, grace_us: int = GRACE_US) -> Totals:
+    """Add up the books of all jobs for ticks in [since, until]; `since` None: all. Instants in microseconds."""
+    due = executed = running = unaccounted = 0
+    skipped: Counter[str] = Counter()
+    for books in jobs:
+        spans = [_clipped(span, books, since, until, now - grace_us) for span in books.spans]
+        of_job = Counter(books.skipped)
+        for cut in books.cuts:
+            of_job[cut.reason] += _ticks_of_cut(cut, spans)
+        ticks = sum(_ticks(span) for span in spans)
+        accounted = books.executed + books.running + of_job.total()
+        missing = max(ticks - accounted, 0)
+        due += accounted + missing
+        executed += books.executed
+        running += books.running
+        unaccounted += missing
+        skipped += of_job
+    return Totals(due, executed, running, dict(sorted(skipped.items())), unaccounted)
+
+
+class _Clipped(NamedTuple):
+    schedule: Schedule
+    after: int
+    until: int
+
+
+def _clipped(span: Span, books: Books, since: int | None, until: int, settled: int) -> _Clipped:
+    """The part of the span that lies in the time asked for, and whose ticks have been decided, or should have been."""
+    after = span.from_at if since is None else max(span.from_at, since - 1)
+    end = span.until_at
+    if end is None:
+        end = _decided_until(books, settled, until)
+    return _Clipped(parse_schedule(span.schedule, span.anchor), after, max(after, min(end, until)))
+
+
+def _decided_until(books: Books, settled: int, until: int) -> int:
+    """The instant up to which every tick of the present schedule ought to be in the books."""
+    if books.executing:
+        # Its end decides what passed meanwhile.
+        return books.last_tick if books.last_tick is not None else settled
+    if books.next_tick is None:
+        return until
+    return max(books.next_tick - 1, settled)
+
+
+def _ticks(span: _Clipped) -> int:
+    return span.schedule.count_between(span.after, span.until)
+
+
+def _ticks_of_cut(cut: Cut, spans: list[_Clipped]) -> int:
+    """How many ticks of the range lie in the time asked for. A range never crosses a change of schedule."""
+    parts = (
+        _Clipped(span.schedule, max(span.after, cut.first_tick - 1), min(span.until, cut.last_tick)) for span in spans
+    )
+    return sum(_ticks(part) for part in parts if part.until > part.after)

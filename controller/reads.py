@@ -1,0 +1,179 @@
+"""What the API asks of PostgreSQL. Reading only; instants are int microseconds since 1970, None where there is none."""
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from controller.core.totals import Totals
+
+
+class JobFilter(NamedTuple):
+    """Empty: any."""
+
+    namespace: str = ""
+    module: str = ""
+    verb: str = ""
+    status: str = ""
+
+
+class JobRow(NamedTuple):
+    """A job as people see it. `status`: see the view cron_job_status. `next_run_at` is `next_execution` in the API."""
+
+    job_id: int
+    key: str
+    namespace: str
+    module: str
+    verb: str
+    schedule: str
+    anchor: int
+    status: str
+    slot: int
+    deployment: str
+    timeout_ms: int
+    on_disconnect: str
+    created_at: int
+    removed_at: int | None
+    next_tick: int | None
+    next_run_at: int | None
+    last_outcome: str | None
+    last_run_at: int | None
+    last_started_at: int | None
+    last_ended_at: int | None
+    running_execution_id: int | None
+    skipped: tuple[tuple[str, int], ...]  # (reason, ticks) of all time; empty in answers of job_changes
+
+
+class ExecutionFilter(NamedTuple):
+    """`outcome`: one, or "running", or "" for any. `since`: tick at or after. `after_id`: only ids above."""
+
+    job: str = ""
+    outcome: str = ""
+    since: int | None = None
+    after_id: int = 0
+
+
+class ExecutionRow(NamedTuple):
+    """An execution. `started_at` is known once its runner has reported; `output` only from get_execution."""
+
+    execution_id: int
+    job: str
+    deployment: str
+    tick: int
+    run_at: int
+    claimed_at: int
+    started_at: int | None
+    ended_at: int | None
+    outcome: str | None
+    attempt: int
+    trigger: str
+    controller_id: str
+    runner_id: str
+    error_type: str | None
+    error_message: str | None
+    output: str | None
+
+    @property
+    def lateness_us(self) -> int:
+        """Actual start minus run_at; of one that has not reported yet, counted from its claim."""
+        return (self.claimed_at if self.started_at is None else self.started_at) - self.run_at
+
+
+class DeploymentFilter(NamedTuple):
+    """Empty: any."""
+
+    namespace: str = ""
+    module: str = ""
+    active_only: bool = False
+
+
+class DeploymentRow(NamedTuple):
+    """`runners`: alive ones that host it. `jobs`: those that are its now."""
+
+    deployment_id: int
+    key: str
+    namespace: str
+    module: str
+    digest: str
+    min_replicas: int
+    created_at: int
+    activated_at: int | None
+    deactivated_at: int | None
+    schema_text: str
+    runners: int
+    jobs: int
+
+
+class ControllerRow(NamedTuple):
+    """A row of `controllers`; with an expired lease until nothing unfinished carries its id."""
+
+    controller_id: str
+    grpc_address: str
+    http_address: str
+    pid: int
+    version: str
+    draining: bool
+    started_at: int
+    lease_expires_at: int
+    leased: bool
+
+
+class RunnerRow(NamedTuple):
+    runner_id: str
+    hostname: str
+    pid: int
+    version: str
+    deployments: tuple[str, ...]
+    started_at: int
+    last_seen_at: int
+    alive: bool
+
+
+class TotalsRow(NamedTuple):
+    """`outcomes`: executions by outcome, ("running", n) among them. `database_now`: when this was counted."""
+
+    database_now: int
+    totals: Totals
+    outcomes: tuple[tuple[str, int], ...]
+
+
+class Reads(Protocol):
+    """Every method raises controller.errors.StoreUnavailable or StoreError, as Store's do."""
+
+    async def database_now(self) -> int: ...
+
+    async def list_jobs(self, where: JobFilter, after_key: str, limit: int) -> list[JobRow]:
+        """Jobs that are not removed, in order of their keys, from after `after_key` on ("": from the first)."""
+        ...
+
+    async def get_job(self, key: str) -> JobRow:
+        """Raises controller.errors.NotFound."""
+        ...
+
+    async def list_executions(self, where: ExecutionFilter, before_id: int, limit: int) -> list[ExecutionRow]:
+        """The newest first, from before `before_id` on (0: from the newest). NotFound when there is no such job."""
+        ...
+
+    async def get_execution(self, execution_id: int) -> ExecutionRow:
+        """Raises controller.errors.NotFound."""
+        ...
+
+    async def list_deployments(self, where: DeploymentFilter, before_id: int, limit: int) -> list[DeploymentRow]:
+        """The newest first, from before `before_id` on (0: from the newest)."""
+        ...
+
+    async def get_deployment(self, key: str) -> DeploymentRow:
+        """Raises controller.errors.NotFound."""
+        ...
+
+    async def list_controllers(self) -> list[ControllerRow]: ...
+    async def list_runners(self) -> list[RunnerRow]: ...
+    async def get_totals(self, since: int | None, until: int | None) -> TotalsRow:
+        """Ticks in [since, until]; None: all, and up to now. In one snapshot."""
+        ...
+
+    async def job_position(self) -> object:
+        """Where job_changes begins: nothing that changes from now on is left out. What it is, only Reads knows."""
+        ...
+
+    async def job_changes(self, position: object) -> tuple[object, Sequence[JobRow]]:
+        """The position after this one, and jobs that may have changed in between; removed ones have `removed_at`."""
+        ...
