@@ -1,0 +1,137 @@
+"""The invariants of DESIGN.md, judged from what really happened: verbs that ran, and rows that were committed.
+
+Each checker is named for its invariant. `Journal` judges while the cluster runs; the others when it has come to rest.
+"""
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from controller.core.model import Outcome, SkipReason
+from cronring.runner.core.model import Run
+from schema.schedule import parse_schedule
+from tests.support.memory_store import ExecutionRow, JobRow, MemoryStore
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+
+class Running(NamedTuple):
+    execution_id: int
+    runner_id: str
+    since_us: int
+
+
+class Journal:
+    """Starts and ends of verbs, as only the runners' machines know them."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self._running: dict[int, Running] = {}  # by job
+        self.started_us: dict[int, int] = {}  # by execution
+        self.finished: dict[int, str] = {}  # execution -> runner
+        self.killed: dict[int, None] = {}
+
+    def started(self, run: Run, runner_id: str) -> None:
+        """Once; never early; no overlap."""
+        now_us = self._world.database.now_us()
+        self._world.log(f"{runner_id} starts {run.execution_id} of job {run.job_id} tick {run.tick_us}")
+        assert run.execution_id not in self.started_us, f"once: execution {run.execution_id} was started twice"
+        assert now_us >= run.run_at_us, f"never early: execution {run.execution_id}, by {run.run_at_us - now_us} us"
+        other = self._running.get(run.job_id)
+        assert other is None, f"no overlap: {run.execution_id} on {runner_id} started beside {other}"
+        self.started_us[run.execution_id] = now_us
+        self._running[run.job_id] = Running(run.execution_id, runner_id, now_us)
+
+    def ended(self, run: Run, killed: bool) -> None:
+        running = self._running.pop(run.job_id)
+        self._world.log(f"{running.runner_id} ended {run.execution_id}{' by being killed' if killed else ''}")
+        assert running.execution_id == run.execution_id
+        if killed:
+            self.killed[run.execution_id] = None
+        else:
+            self.finished[run.execution_id] = running.runner_id
+
+    def running_jobs(self) -> list[int]:
+        return list(self._running)
+
+
+def check_once(store: MemoryStore) -> None:
+    """Invariant 1: for a (job, tick) one execution, and none before its run_at."""
+    seen: dict[tuple[int, int], int] = {}
+    for row in store.executions.values():
+        key = row.job.job_id, row.tick
+        assert key not in seen, f"once: executions {seen[key]} and {row.execution_id} have the same job and tick"
+        seen[key] = row.execution_id
+        assert row.claimed_at >= row.run_at, f"never early: execution {row.execution_id} was claimed before its run_at"
+
+
+def check_results(world: "World") -> None:
+    """Invariant 5: what a living runner finished is committed, as it finished, unless it had been given up before."""
+    living = [runner.name for runner in world.runners if runner.alive]
+    for execution_id, runner_id in world.journal.finished.items():
+        row = world.database.store.executions[execution_id]
+        if runner_id not in living:
+            continue
+        assert row.outcome is not None, f"result lost: {execution_id} finished on {runner_id}, and is not ended"
+        assert row.report is not None
+        given_up = row.outcome is Outcome.LOST or row.report.error_type == "HardTimeout"
+        assert given_up or row.report.started_at >= row.claimed_at, f"result lost: {execution_id} has {row.report}"
+
+
+def check_accounts(store: MemoryStore) -> None:
+    """Invariant 4: every tick up to the job's next one was executed, or skipped with a reason, and only once."""
+    executions: dict[int, list[ExecutionRow]] = {}
+    for row in store.executions.values():
+        executions.setdefault(row.job.job_id, []).append(row)
+    for job in store.jobs.values():
+        if not job.removed and job.revision == 1:
+            _check_job(job, executions.get(job.job_id, []), store)
+
+
+def _check_job(job: JobRow, executions: list[ExecutionRow], store: MemoryStore) -> None:
+    schedule = parse_schedule(job.schedule, job.anchor)
+    accounted: dict[int, str] = {}
+    for row in executions:
+        accounted[row.tick] = f"execution {row.execution_id}"
+    for skip in store.skips:
+        if skip.job_id != job.job_id:
+            continue
+        skipped = skip.skipped
+        assert skipped.reason in (SkipReason.OVERLAP, SkipReason.NO_RUNNER, SkipReason.SUPERSEDED)
+        ticks: list[int] = []
+        tick = skipped.first_tick
+        while tick <= skipped.last_tick:
+            ticks.append(tick)
+            following = schedule.next_after(tick)
+            assert following is not None
+            tick = following
+        assert len(ticks) == skipped.ticks, f"{skipped} of {job.key} counts {skipped.ticks}, and names {len(ticks)}"
+        for tick in ticks:
+            assert tick not in accounted, f"{job.key} tick {tick} is skipped ({skipped}), and has {accounted[tick]}"
+            accounted[tick] = f"skip {skipped.reason}"
+    until = job.next_tick
+    tick_or_none = schedule.next_after(job.anchor)
+    while tick_or_none is not None and until is not None and tick_or_none < until:
+        assert tick_or_none in accounted, f"unaccounted: {job.key} tick {tick_or_none}, next is {until}"
+        tick_or_none = schedule.next_after(tick_or_none)
+
+
+def check_converged(world: "World") -> None:
+    """Invariant 6: with the faults gone, everyone agrees, nothing is stuck, and ticks are on time again."""
+    alive = [controller for controller in world.controllers if controller.alive]
+    names = tuple(sorted(controller.name for controller in alive))
+    for controller in alive:
+        ring = controller.node.ring
+        assert ring.members == names, f"rings disagree: {controller.name} has {ring.members}, alive are {names}"
+        assert controller.node.lease_valid, f"{controller.name} has no lease"
+    now_us = world.database.now_us()
+    store = world.database.store
+    for row in store.unfinished.values():
+        assert now_us - row.claimed_at < 10_000_000, f"stuck: execution {row.execution_id} since {row.claimed_at}"
+    for job in store.jobs.values():
+        if job.removed or job.executing or job.next_run_at is None:
+            continue
+        assert now_us - job.next_run_at < 1_000_000, f"stuck: {job.key} is due since {now_us - job.next_run_at} us"
+    for row in store.executions.values():
+        if row.claimed_at > now_us - world.calm_us:
+            late_us = row.claimed_at - row.run_at
+            assert late_us < 1_000_000, f"late: execution {row.execution_id} of {row.job.key}, by {late_us} us"

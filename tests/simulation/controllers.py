@@ -1,0 +1,245 @@
+"""A controller: a real Node, in a simulated process."""
+
+import random
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, assert_never
+
+from controller.core import effects, events
+from controller.core.model import Execution, RunnerInfo
+from controller.core.node import Node
+from controller.core.settings import ClusterSettings
+from controller.errors import StoreUnavailable
+from controller.ports import ControllerInfo, Store
+from tests.simulation.clock import MS
+from tests.simulation.process import Process
+from tests.simulation.streams import Stream
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+REGISTRATION_RETRY_NS = 500 * MS
+
+
+class RunnerStream:
+    """A runner's stream, as its controller sees it."""
+
+    def __init__(self, runner_id: str, stream: Stream) -> None:
+        self.runner_id = runner_id
+        self.stream = stream
+        self.registered = False
+
+
+class Controller(Process):
+    """Performs a node's effects. `address` outlives it: the next process there has another id."""
+
+    def __init__(self, world: "World", controller_id: str, address: str, rng: random.Random, drift_ppm: int) -> None:
+        super().__init__(world.clock, controller_id, drift_ppm, events.Woke())
+        self.world = world
+        self.address = address
+        self.left = False
+        self.info = ControllerInfo(controller_id, address, "", 1, "simulated")
+        self.node = Node(controller_id, address, world.settings, rng, self.local_ns())
+        self.machine = self.node
+        self._streams: dict[str, RunnerStream] = {}
+        world.network.listen(
+            address,
+            lambda _, packet: self.put(events.PacketReceived(packet)),
+            lambda target, _: self.put(events.PeerRefused(target)),
+        )
+        world.database.notified.append(self._notified)
+
+    def start(self) -> None:
+        self.put(events.Woke())
+
+    def _notified(self) -> None:
+        if self.alive and self.world.rng.random() >= self.world.notify_loss:
+            self.put(events.JobsNotified())
+
+    def kill(self) -> None:
+        super().kill()
+        self.world.network.close(self.address)
+        self.world.database.notified.remove(self._notified)
+        for runner in list(self._streams.values()):
+            runner.stream.close(self.address)
+        self._streams.clear()
+
+    # Runners' streams
+
+    def accept(self, info: RunnerInfo, stream: Stream) -> RunnerStream:
+        """A runner's stream opened: register it, welcome it, tell the node; as the gateway does."""
+        replaced = self._streams.pop(info.runner_id, None)
+        if replaced is not None:
+            replaced.stream.close(self.address)
+            if replaced.registered:
+                self.put(events.RunnerLeft(info.runner_id))
+        runner = self._streams[info.runner_id] = RunnerStream(info.runner_id, stream)
+        self._register(info, runner)
+        return runner
+
+    def _register(self, info: RunnerInfo, runner: RunnerStream) -> None:
+        if not self.alive or self._streams.get(info.runner_id) is not runner:
+            return
+
+        def answered(result: Any) -> None:
+            if isinstance(result, StoreUnavailable):
+                self.clock.call_after(REGISTRATION_RETRY_NS, lambda: self._register(info, runner))
+            elif self.alive and self._streams.get(info.runner_id) is runner:
+                runner.registered = True
+                self.put(events.RunnerJoined(info))
+                peers = tuple(member.address for member in self.node.members() if member.gossips)
+                runner.stream.send(self.address, ("welcome", self.name, peers))
+
+        self.world.database.ask(self.address, lambda store: store.register_runner(info), answered)
+
+    def received(self, runner: RunnerStream, message: events.RunnerBeat | events.ReportsReceived) -> None:
+        if isinstance(message, events.RunnerBeat) and not runner.registered:
+            runner.stream.send(self.address, ("beat_ack", message.sequence, False, False, ()))
+        else:
+            self.put(message)
+
+    def stream_broken(self, runner: RunnerStream) -> None:
+        if self._streams.get(runner.runner_id) is runner:
+            del self._streams[runner.runner_id]
+            if runner.registered:
+                self.put(events.RunnerLeft(runner.runner_id))
+
+    def stream_of(self, runner_id: str) -> RunnerStream | None:
+        return self._streams.get(runner_id)
+
+    # Effects
+
+    def perform(self, effect: effects.Effect) -> None:
+        match effect:
+            case effects.SendPacket(address, packet):
+                self.world.network.send(self.address, address, packet)
+            case effects.Note():
+                self.world.log(f"{self.name} {effect.event} {effect.values}")
+            case effects.Leave():
+                self._leave()
+            case effects.Dispatch() | effects.CancelRuns() | effects.AckReports() | effects.AckBeat():
+                self._to_runner(effect)
+            case _:
+                self._ask(effect)
+
+    def _to_runner(self, effect: effects.Dispatch | effects.CancelRuns | effects.AckReports | effects.AckBeat) -> None:
+        runner = self._streams.get(effect.runner_id)
+        if runner is None:
+            return
+        match effect:
+            case effects.Dispatch(_, now_us, executions):
+                ids = [execution.execution_id for execution in executions]
+                self.world.log(f"{self.name} dispatches {ids} to {effect.runner_id}")
+                message: tuple[Any, ...] = ("dispatch", now_us, list[Execution](executions))
+            case effects.CancelRuns(_, ids, reason):
+                message = ("cancel", ids, reason)
+            case effects.AckReports(_, ids):
+                message = ("reports_ack", ids)
+            case effects.AckBeat(_, sequence, renewed, database_ok, peers):
+                message = ("beat_ack", sequence, renewed, database_ok, tuple(address for _, address in peers))
+            case _:
+                assert_never(effect)
+        runner.stream.send(self.address, message)
+
+    def _leave(self) -> None:
+        self.left = True
+        self.world.log(f"{self.name} leaves")
+        name = self.name
+        self.world.database.ask(self.address, lambda store: store.remove_controller(name), lambda _: None)
+        self.kill()
+
+    def _ask(self, effect: Any) -> None:
+        call, answer = self._call(effect), self._answer(effect)
+
+        def answered(result: Any) -> None:
+            if isinstance(result, StoreUnavailable):
+                if not isinstance(effect, effects.FindPeers):
+                    self.put(events.StoreFailed(effect.request_id, str(result), True))
+            else:
+                self.put(answer(result))
+
+        self.world.log(f"{self.name} {_brief(effect)}")
+        self.world.database.ask(self.address, call, answered)
+
+    def _call(self, effect: Any) -> Callable[[Store], Coroutine[Any, Any, Any]]:
+        own_id, settings = self.name, self.world.settings
+        match effect:
+            case effects.RenewLease(_, draining, runner_ids):
+                lease_ms, lost_ms = settings.lease_ms, settings.runner_lost_after_ms
+                return lambda store: store.renew_lease(self.info, draining, lease_ms, runner_ids, lost_ms)
+            case effects.FindPeers():
+                return lambda store: store.find_peers()
+            case effects.FetchWindow(_, slots, window_ms):
+                return lambda store: store.get_cron_jobs(slots, window_ms)
+            case effects.FetchOverdue(_, slots, delay_ms):
+                return lambda store: store.get_overdue_jobs(slots, delay_ms)
+            case effects.Claim(_, requests, grace_ms):
+                return lambda store: store.start_cron_jobs(own_id, requests, grace_ms)
+            case effects.End(_, requests):
+                return lambda store: store.end_cron_jobs(own_id, requests)
+            case effects.SkipTicks(_, requests):
+                return lambda store: store.skip_ticks(own_id, requests)
+            case effects.Adopt(_, ids):
+                return lambda store: store.adopt_executions(own_id, ids)
+            case effects.FetchExecutions(_, ids):
+                return lambda store: store.get_unfinished(ids)
+            case effects.FetchLost(_, lost_ms):
+                return lambda store: store.get_lost(lost_ms)
+            case effects.FetchOverdueExecutions():
+                return lambda store: store.get_overdue_executions()
+            case _:
+                raise AssertionError(f"not for the store: {effect}")
+
+    def _answer(self, effect: Any) -> Callable[[Any], events.Event]:
+        if isinstance(effect, effects.FindPeers):
+            return lambda found: events.PeersFound(tuple((peer.controller_id, peer.grpc_address) for peer in found))
+        request_id = effect.request_id
+        match effect:
+            case effects.FetchWindow():
+                return lambda result: events.WindowFetched(request_id, *result)
+            case effects.FetchOverdue():
+                return lambda result: events.OverdueFetched(request_id, *result)
+            case effects.Claim():
+                return lambda result: events.Claimed(request_id, *result)
+            case _:
+                answer = _ANSWERS[type(effect)]
+                return lambda result: answer(request_id, result)
+
+
+_ANSWERS: dict[type, Callable[[int, Any], events.Event]] = {
+    effects.RenewLease: events.LeaseRenewed,
+    effects.End: events.Ended,
+    effects.SkipTicks: events.Skipped,
+    effects.Adopt: events.Adopted,
+    effects.FetchExecutions: events.ExecutionsFetched,
+    effects.FetchLost: events.ExecutionsFetched,
+    effects.FetchOverdueExecutions: events.ExecutionsFetched,
+}
+
+
+def _brief(effect: Any) -> str:
+    name = type(effect).__name__
+    match effect:
+        case effects.Claim():
+            return f"{name} {[(request.job_id, request.run_tick, request.runner_id) for request in effect.requests]}"
+        case effects.End(_, requests):
+            ends = [
+                (request.report.execution_id, str(request.report.outcome), request.next_tick) for request in requests
+            ]
+            return f"{name} {ends}"
+        case effects.FetchWindow() | effects.FetchOverdue():
+            return f"{name} of {len(effect.slots)} slots"
+        case _:
+            return f"{name} {tuple(effect)[1:]}"
+
+
+def settings_for_simulation() -> ClusterSettings:
+    """The defaults, but with minutes shortened, so that half a virtual minute sees everything."""
+    return ClusterSettings(
+        refetch_interval_ms=10_000,
+        window_ms=15_000,
+        runner_grace_ms=3_000,
+        timeout_ms=4_000,
+        hard_timeout_grace_ms=4_000,
+        claim_batch=8,
+        end_batch=8,
+    )

@@ -1,0 +1,85 @@
+"""PostgreSQL, as controllers see it across a network: slow, now and then away, and not always saying what it did."""
+
+import random
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+from controller.errors import StoreUnavailable
+from tests.simulation.clock import MS, VirtualClock
+from tests.simulation.network import Network
+from tests.support.memory_store import MemoryStore
+
+ADDRESS: Final = "database"
+EPOCH_US: Final = 1_800_000_000_000_000  # 15 January 2027
+STATEMENT_TIMEOUT_NS: Final = 2_000 * MS
+
+Call = Callable[[MemoryStore], Coroutine[Any, Any, Any]]
+Answer = Callable[[Any], None]
+
+
+class Database:
+    """`away`: nothing answers. `breaking`: how likely a statement's connection breaks around it."""
+
+    def __init__(self, clock: VirtualClock, network: Network, rng: random.Random) -> None:
+        self._clock = clock
+        self._network = network
+        self._rng = rng
+        self._stepped_us = 0
+        self.away = False
+        self.breaking = 0.0
+        self.statements = 0
+        self.notified: list[Callable[[], None]] = []
+        self.store = MemoryStore(self.now_us, self._notify)
+
+    def now_us(self) -> int:
+        return EPOCH_US + self._clock.now_ns // 1_000 + self._stepped_us
+
+    def step_clock(self, forward_us: int) -> None:
+        self._stepped_us += forward_us
+
+    def _notify(self) -> None:
+        for listener in list(self.notified):
+            self._clock.call_after(self._delay_ns(), listener)
+
+    def _delay_ns(self) -> int:
+        return int((0.1 + self._rng.random() ** 4 * 5) * MS)
+
+    def ask(self, source: str, call: Call, answer: Answer) -> None:
+        """Run `call` on the store some time later, and give its result, or StoreUnavailable, to `answer`."""
+        self.statements += 1
+        there_ns, back_ns = self._delay_ns(), self._delay_ns()
+        fate = self._rng.random()
+        late_ns = int(self._rng.random() * STATEMENT_TIMEOUT_NS)
+        broken = StoreUnavailable("the connection broke")
+        if self.away or not self._network.reaches(source, ADDRESS):
+            self._clock.call_after(late_ns, lambda: answer(broken))
+        elif fate >= self.breaking:
+            self._clock.call_after(there_ns, lambda: self._execute(source, call, answer, back_ns))
+        elif fate < self.breaking / 3:  # never arrives
+            self._clock.call_after(there_ns, lambda: answer(broken))
+        elif fate < self.breaking * 2 / 3:  # committed, but the answer is lost
+            self._clock.call_after(there_ns, lambda: self._run(call))
+            self._clock.call_after(there_ns + back_ns, lambda: answer(broken))
+        else:  # the connection breaks first, and the statement commits some time after
+            self._clock.call_after(there_ns, lambda: answer(broken))
+            self._clock.call_after(there_ns + late_ns // 4, lambda: self._run(call))
+
+    def _execute(self, source: str, call: Call, answer: Answer, back_ns: int) -> None:
+        if self.away or not self._network.reaches(source, ADDRESS):
+            self._clock.call_after(back_ns, lambda: answer(StoreUnavailable("the server is gone")))
+            return
+        result = self._run(call)
+        self._clock.call_after(back_ns, lambda: self._deliver(source, answer, result))
+
+    def _deliver(self, source: str, answer: Answer, result: Any) -> None:
+        """An outage between the commit and the answer leaves the outcome unknown."""
+        reaches = not self.away and self._network.reaches(ADDRESS, source)
+        answer(result if reaches else StoreUnavailable("the answer was lost"))
+
+    def _run(self, call: Call) -> Any:
+        coroutine = call(self.store)
+        try:
+            coroutine.send(None)
+        except StopIteration as done:
+            return done.value
+        raise AssertionError("the memory store waited for something")

@@ -1,0 +1,44 @@
+"""python -m tests.simulation.run --seed N [--quiet]: one seed's transcript. --seeds A-B: which of these fail."""
+
+import argparse
+import sys
+import time
+import traceback
+
+from tests.simulation.world import World
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--seeds", help="a range, such as 1-500")
+    parser.add_argument("--quiet", action="store_true", help="only the digest")
+    arguments = parser.parse_args()
+    if arguments.seeds:
+        first, last = arguments.seeds.split("-")
+        return _hunt(range(int(first), int(last) + 1))
+    show = None if arguments.quiet else lambda line: sys.stdout.write(line + "\n")
+    world = World(arguments.seed or 0, show)
+    try:
+        world.run()
+    finally:
+        sys.stdout.write(f"seed {arguments.seed or 0} digest {world.digest}\n")
+    return 0
+
+
+def _hunt(seeds: range) -> int:
+    began = time.perf_counter()
+    failed = 0
+    for seed in seeds:
+        try:
+            World(seed).run()
+        except Exception as error:
+            failed += 1
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            sys.stdout.write(f"seed {seed}: {type(error).__name__} {error} at {frame.name}:{frame.lineno}\n")
+    sys.stdout.write(f"{len(seeds)} seeds, {failed} failed, {time.perf_counter() - began:.1f} s\n")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,180 @@
+"""A runner: a real RunnerCore, in a simulated process, with runs that only take time."""
+
+import random
+from typing import TYPE_CHECKING, Any
+
+from controller.core.events import ReportsReceived, RunnerBeat
+from controller.core.model import Execution, Outcome, Report, RunnerInfo
+from cronring.runner.core import effects, events
+from cronring.runner.core.machine import RunnerCore
+from cronring.runner.core.model import Outcome as RunOutcome
+from cronring.runner.core.model import Result, Run, StopReason
+from cronring.runner.core.settings import RunnerSettings
+from tests.simulation.clock import MS, Timer
+from tests.simulation.process import Process
+from tests.simulation.streams import End, Stream
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+REDIAL_NS = 500 * MS
+
+
+class Runner(Process):
+    """Performs a runner core's effects."""
+
+    def __init__(
+        self, world: "World", runner_id: str, deployments: tuple[str, ...], rng: random.Random, drift_ppm: int
+    ) -> None:
+        super().__init__(world.clock, runner_id, drift_ppm, events.Woke())
+        self.world = world
+        self.rng = rng
+        self.info = RunnerInfo(runner_id, "host", 1, "simulated", deployments)
+        self._wanted: dict[str, None] = {}
+        self._links: dict[str, Stream] = {}
+        self._runs: dict[int, tuple[Run, int, Timer]] = {}
+        self.core = RunnerCore(RunnerSettings(), world.addresses[:1], rng.randrange(10), self.local_ns())
+        self.machine = self.core
+
+    def start(self) -> None:
+        self.put(events.Woke())
+
+    def kill(self) -> None:
+        """Its children die with it."""
+        super().kill()
+        for stream in self._links.values():
+            stream.close(self.name)
+        for run, _, timer in self._runs.values():
+            timer.cancel()
+            self.world.journal.ended(run, killed=True)
+
+    def perform(self, effect: effects.Effect) -> None:
+        match effect:
+            case effects.OpenLink(address):
+                self._wanted[address] = None
+                self._dial(address)
+            case effects.CloseLink(address):
+                self._wanted.pop(address, None)
+            case effects.SendBeat(address, sequence, renew, draining, running):
+                self._send(address, RunnerBeat(self.name, sequence, renew, draining, running))
+            case effects.SendReports(address, results):
+                self._send(address, ReportsReceived(self.name, [_report(result) for result in results]))
+            case effects.StartRuns(runs):
+                for run in runs:
+                    self._start_run(run)
+            case effects.StopRuns(execution_ids, reason, _, grace_ms):
+                for execution_id in execution_ids:
+                    self._stop_run(execution_id, reason, grace_ms)
+            case effects.Finished(undelivered):
+                self.world.log(f"{self.name} is drained, undelivered {undelivered}")
+                self.kill()
+            case effects.Note():
+                self.world.log(f"{self.name} {effect.event} {effect.values}")
+
+    # Links
+
+    def _dial(self, address: str) -> None:
+        if not self.alive or address not in self._wanted or address in self._links:
+            return
+        network = self.world.network
+        controller = self.world.controller_at(address)
+        reachable = network.reaches(self.name, address) and network.reaches(address, self.name)
+        if self.stopped or controller is None or controller.stopped or not reachable:
+            self.clock.call_after(REDIAL_NS + int(self.rng.random() * REDIAL_NS), lambda: self._dial(address))
+            return
+        here = End(self.name, lambda message: self._received(address, message), lambda: self._broken(address))
+        # These two are called only after `accepted` is bound: everything takes its time.
+        there = End(
+            address, lambda message: controller.received(accepted, message), lambda: controller.stream_broken(accepted)
+        )
+        stream = Stream(self.clock, network, self.rng, here, there)
+        self._links[address] = stream
+        accepted = controller.accept(self.info, stream)
+
+    def _broken(self, address: str) -> None:
+        self._links.pop(address, None)
+        self.put(events.LinkDown(address, "broken"))
+        self.clock.call_after(int(self.rng.random() * REDIAL_NS), lambda: self._dial(address))
+
+    def _send(self, address: str, message: Any) -> None:
+        stream = self._links.get(address)
+        if stream is not None:
+            stream.send(self.name, message)
+
+    def _received(self, address: str, message: tuple[Any, ...]) -> None:
+        match message:
+            case ("welcome", controller_id, peers):
+                self.put(events.LinkUp(address, controller_id, peers))
+            case ("beat_ack", sequence, renewed, database_ok, peers):
+                self.put(events.BeatAcked(address, sequence, renewed, database_ok, peers))
+            case ("dispatch", now_us, executions):
+                self.put(events.Dispatched(address, now_us, [_run(execution) for execution in executions]))
+            case ("reports_ack", execution_ids):
+                self.put(events.ReportsAcked(execution_ids))
+            case ("cancel", execution_ids, reason):
+                self.put(events.CancelAsked(execution_ids, reason))
+            case _:
+                raise AssertionError(f"no such message: {message}")
+
+    # Runs
+
+    def _start_run(self, run: Run) -> None:
+        """The verb's code begins now; its soft timeout is the runner's business."""
+        self.world.journal.started(run, self.name)
+        duration_ns = self.world.workload.duration_ns(run.verb, self.rng)
+        left_ns = (run.deadline_us - self.world.database.now_us()) * 1_000
+        outcome = RunOutcome.COMPLETED if self.rng.random() < 0.9 else RunOutcome.FAILED
+        if left_ns < duration_ns:
+            duration_ns, outcome = max(0, left_ns), RunOutcome.TIMED_OUT
+        started_us = self.world.database.now_us()
+        timer = self.clock.call_after(duration_ns, lambda: self._end_run(run, started_us, outcome))
+        self._runs[run.execution_id] = (run, started_us, timer)
+
+    def _stop_run(self, execution_id: int, reason: StopReason, grace_ms: int) -> None:
+        found = self._runs.get(execution_id)
+        if found is not None:
+            run, started_us, timer = found
+            timer.cancel()
+            delay_ns = int(self.rng.random() * grace_ms * MS)
+            timer = self.clock.call_after(delay_ns, lambda: self._end_run(run, started_us, reason.outcome))
+            self._runs[execution_id] = (run, started_us, timer)
+
+    def _end_run(self, run: Run, started_us: int, outcome: RunOutcome) -> None:
+        del self._runs[run.execution_id]
+        self.world.journal.ended(run, killed=False)
+        ended_us = self.world.database.now_us()
+        self.put(
+            events.RunsEnded([Result(run.execution_id, run.job_id, run.claimed_at_us, outcome, started_us, ended_us)])
+        )
+
+
+def _run(execution: Execution) -> Run:
+    job = execution.job
+    return Run(
+        execution.execution_id,
+        job.job_id,
+        job.key,
+        execution.deployment,
+        job.verb,
+        execution.tick,
+        execution.run_at,
+        execution.claimed_at,
+        execution.claimed_at + job.timeout_ms * 1_000,
+        execution.attempt,
+        execution.trigger,
+        job.on_disconnect == "finish",
+    )
+
+
+def _report(result: Result) -> Report:
+    return Report(
+        result.execution_id,
+        result.job_id,
+        result.claimed_at_us,
+        Outcome(str(result.outcome)),
+        result.started_at_us,
+        result.ended_at_us,
+        result.error_type,
+        result.error_message,
+        result.output,
+    )

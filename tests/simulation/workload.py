@@ -1,0 +1,49 @@
+"""The modules that simulated clusters run, and how long their verbs take."""
+
+import random
+from typing import Final
+
+from schema.module import Module, Verb
+from tests.simulation.clock import MS
+
+SCHEDULES: Final = ("* * * * * *", "*/2 * * * * *", "*/3 * * * * *", "1-59/5 * * * * *", "every 2s", "every 7s")
+# Verb names begin with one of these. Shares of durations: shorter than, in ms.
+DURATIONS_MS: Final = {
+    "quick": (5, 40),
+    "brisk": (50, 700),
+    "slow": (700, 2_600),
+    "wild": (1, 6_000),  # now and then longer than the timeout
+}
+
+
+class Workload:
+    """Draws a module, and a next version of it."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.versions = 0
+        self._verbs = [self._verb(number, rng) for number in range(rng.randint(3, 9))]
+
+    def module(self) -> tuple[Module, str]:
+        """The module as it is now, and its digest."""
+        self.versions += 1
+        return Module("sim", tuple(self._verbs)), f"{self.versions:064x}"
+
+    def change(self, rng: random.Random) -> None:
+        """The next version has one verb less, one more, and one with another schedule."""
+        del self._verbs[rng.randrange(len(self._verbs))]
+        self._verbs.append(self._verb(100 + self.versions, rng))
+        at = rng.randrange(len(self._verbs))
+        verb = self._verbs[at]
+        self._verbs[at] = Verb(
+            verb.name, schedule=rng.choice(SCHEDULES), timeout_ms=verb.timeout_ms, on_disconnect=verb.on_disconnect
+        )
+
+    def duration_ns(self, verb: str, rng: random.Random) -> int:
+        low, high = DURATIONS_MS[verb.split("_")[0]]
+        return int(rng.uniform(low, high) * MS)
+
+    @staticmethod
+    def _verb(number: int, rng: random.Random) -> Verb:
+        kind = rng.choice(tuple(DURATIONS_MS))
+        finish = "finish" if rng.random() < 0.2 else "stop"
+        return Verb(f"{kind}_{number}", schedule=rng.choice(SCHEDULES), timeout_ms=4_000, on_disconnect=finish)

@@ -1,0 +1,142 @@
+"""A whole cluster in one thread, in virtual time, from one seed.
+
+Real: nodes, runner cores, schemas, the rules of the store. Simulated: time, the network, processes, PostgreSQL's whims.
+"""
+
+import hashlib
+import random
+from collections.abc import Callable
+from typing import Final
+
+from controller.core.events import DrainExpired, DrainRequested, JobsCreated
+from controller.ports import Deployed
+from tests.simulation.checkers import Journal, check_accounts, check_converged, check_once, check_results
+from tests.simulation.clock import SECOND, VirtualClock
+from tests.simulation.controllers import Controller, settings_for_simulation
+from tests.simulation.database import Database
+from tests.simulation.faults import end_faults, schedule_faults
+from tests.simulation.network import Network
+from tests.simulation.runners import Runner
+from tests.simulation.workload import Workload
+
+FAULTS_NS: Final = 25 * SECOND
+RECOVERY_NS: Final = 24 * SECOND
+CALM_NS: Final = 6 * SECOND
+DRAIN_TIMEOUT_NS: Final = 5 * SECOND
+
+
+class World:
+    """`run()` goes through the phases and raises AssertionError for whatever does not hold."""
+
+    def __init__(self, seed: int, show: Callable[[str], None] | None = None) -> None:
+        self.rng = random.Random(seed)
+        self._show = show
+        self._digest = hashlib.blake2b(digest_size=16)
+        self.clock = VirtualClock()
+        self.network = Network(self.clock, self._fork())
+        self.database = Database(self.clock, self.network, self._fork())
+        self.settings = settings_for_simulation()
+        self.workload = Workload(self._fork())
+        self.journal = Journal(self)
+        self.calm_us = CALM_NS // 1_000
+        self.notify_loss = self.rng.choice((0.0, 0.0, 0.3, 1.0))
+        self.addresses = tuple(f"host-{number}:7000" for number in range(self.rng.choice((1, 2, 3, 3, 4, 5))))
+        self.controllers: list[Controller] = []
+        self.runners: list[Runner] = []
+        self._deployments: tuple[str, ...] = ()
+
+    def _fork(self) -> random.Random:
+        return random.Random(self.rng.getrandbits(64))
+
+    def log(self, line: str) -> None:
+        text = f"{self.clock.now_ns / SECOND:10.6f} {line}"
+        self._digest.update(text.encode())
+        if self._show is not None:
+            self._show(text)
+
+    @property
+    def digest(self) -> str:
+        """Of everything that was logged: equal for equal seeds, whatever the process."""
+        return self._digest.hexdigest()
+
+    def run(self) -> None:
+        """First faults, and safety; then none, and liveness."""
+        for address in self.addresses:
+            self.later(0, 2, lambda address=address: self.start_controller(address))
+        self.later(0.1, 1, self._deploy)
+        for _ in range(self.rng.randint(1, 3)):
+            self.later(1, 3, self.start_runner)
+        if len(self.addresses) > 1 or self.rng.random() < 0.8:
+            schedule_faults(self, FAULTS_NS)
+        self.clock.run_until(FAULTS_NS)
+        end_faults(self)
+        self.clock.run_for(RECOVERY_NS + CALM_NS)
+        check_once(self.database.store)
+        check_results(self)
+        check_accounts(self.database.store)
+        check_converged(self)
+
+    def later(self, low_s: float, high_s: float, action: Callable[[], None]) -> None:
+        self.clock.call_after(int(self.rng.uniform(low_s, high_s) * SECOND), action)
+
+    # Controllers and runners
+
+    def controller_at(self, address: str) -> Controller | None:
+        return next((each for each in self.controllers if each.alive and each.address == address), None)
+
+    def some_controller(self) -> Controller | None:
+        able = [controller for controller in self.controllers if controller.alive and not controller.stopped]
+        return self.rng.choice(able) if able else None
+
+    def some_runner(self) -> Runner | None:
+        able = [runner for runner in self.runners if runner.alive]
+        return self.rng.choice(able) if able else None
+
+    def start_controller(self, address: str) -> None:
+        if self.controller_at(address) is not None:
+            return
+        name = f"c{len(self.controllers) + 1}"
+        drift_ppm = self.rng.randint(-200, 200)
+        self.log(f"start {name} at {address}, drifting by {drift_ppm} ppm")
+        controller = Controller(self, name, address, self._fork(), drift_ppm)
+        self.controllers.append(controller)
+        controller.start()
+
+    def drain(self, controller: Controller) -> None:
+        """SIGTERM; after the drain timeout it leaves whatever it still holds, and another process comes."""
+        controller.put(DrainRequested())
+
+        def expire() -> None:
+            controller.put(DrainExpired())
+            self.later(0, 3, lambda: self.start_controller(controller.address))
+
+        self.clock.call_after(DRAIN_TIMEOUT_NS, expire)
+
+    def start_runner(self) -> None:
+        name = f"r{len(self.runners) + 1}"
+        self.log(f"start {name}")
+        runner = Runner(self, name, self._deployments, self._fork(), self.rng.randint(-200, 200))
+        self.runners.append(runner)
+        runner.start()
+
+    def _deploy(self) -> None:
+        """By one of the controllers, which hears of the jobs from itself; others by NOTIFY, if that isn't lost."""
+        module, digest = self.workload.module()
+        creator = self.some_controller()
+
+        def deployed(result: object) -> None:
+            if not isinstance(result, Deployed):
+                self.later(0.1, 0.5, ask)
+                return
+            self._deployments += (result.key,)
+            self.log(f"deployed {result.key} with {len(result.jobs)} jobs")
+            if creator is not None:
+                creator.put(JobsCreated(result.jobs))
+
+        def ask() -> None:
+            create = lambda store: store.create_deployment(module, digest, 1, 4_000, True)  # noqa: E731
+            self.database.ask("operator", create, deployed)
+
+        ask()
+
+
