@@ -9,9 +9,10 @@ import os
 import sys
 
 
-def _load_sdk(root):  # type: ignore[no-untyped-def]  # runs before anything can be imported
+def _load_sdk(root: str) -> None:
     path = os.path.join(root, "__init__.py")
     spec = importlib.util.spec_from_file_location("cronring", path, submodule_search_locations=[root])
+    assert spec is not None and spec.loader is not None  # noqa: PT018
     module = importlib.util.module_from_spec(spec)
     sys.modules["cronring"] = module
     spec.loader.exec_module(module)

@@ -109,10 +109,11 @@ def _annotation_text(annotation: object, namespace: dict[str, Any]) -> str | Non
         return None
     annotation = getattr(annotation, "__forward_arg__", annotation)
     if isinstance(annotation, str):
+        text = annotation
         try:
-            annotation = eval(annotation, namespace)  # noqa: S307  # the author's own text, in the author's process
+            annotation = eval(text, namespace)  # noqa: S307  # the author's own text, in the author's process
         except Exception:  # a name that only exists for type checkers
-            return annotation.rpartition("cronring.")[2]
+            return text.rpartition("cronring.")[2]
         if isinstance(annotation, str):
             return annotation
     if annotation is Context:

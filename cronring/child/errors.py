@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import traceback
-from types import TracebackType
 
 from cronring.context import VerbStopped
 
@@ -16,13 +15,15 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 def describe_error(error: BaseException) -> tuple[str, str]:
     """(type, message with the traceback, at most 16 KiB). The author's frames only: ours and importlib's are cut."""
     kind = type(error)
-    name = kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
+    name = (
+        kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
+    )
     try:
         text = str(error)
     except Exception as broken:  # an author's __str__ may raise
         text = f"<unprintable: {type(broken).__name__}>"
     try:
-        frames = "".join(traceback.format_exception(kind, error, _skip_ours(error.__traceback__)))
+        frames = "".join(_author_frames(error).format())
     except Exception:  # the same __str__, or a __repr__ in a chained error
         frames = ""
     return name, clip(f"{text}\n\n{frames}".strip())
@@ -51,11 +52,9 @@ def clip(text: str) -> str:
     return f"{data[:half].decode('utf-8', 'ignore')}\n[… cut …]\n{data[-half:].decode('utf-8', 'ignore')}"
 
 
-def _skip_ours(trace: TracebackType | None) -> TracebackType | None:
-    while trace is not None and _is_ours(trace.tb_frame.f_code.co_filename):
-        trace = trace.tb_next
-    return trace
-
-
-def _is_ours(filename: str) -> bool:
-    return filename.startswith(_HERE) or filename.startswith("<frozen importlib")
+def _author_frames(error: BaseException) -> traceback.TracebackException:
+    told = traceback.TracebackException.from_exception(error)
+    told.stack = traceback.StackSummary.from_list(
+        [frame for frame in told.stack if not frame.filename.startswith((_HERE, "<frozen importlib"))]
+    )
+    return told

@@ -31,6 +31,8 @@ def die_with_parent(lifeline: int, parent: int) -> None:
 
 
 def _watch(lifeline: int) -> None:
+    # Signals are for the main thread: one that lands here would not wake it from a system call.
+    signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals))
     try:
         os.read(lifeline, 1)
     finally:

@@ -19,13 +19,13 @@ class _BytesLoader(importlib.abc.InspectLoader):
         self._path = path
         self._source = source
 
-    def get_source(self, fullname: str) -> str:
+    def get_source(self, fullname: str) -> str:  # noqa: ARG002  # importlib's signature, as below
         return importlib.util.decode_source(self._source)
 
-    def get_code(self, fullname: str) -> CodeType:
+    def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002
         return compile(self._source, self._path, "exec", dont_inherit=True)
 
-    def is_package(self, fullname: str) -> bool:
+    def is_package(self, fullname: str) -> bool:  # noqa: ARG002
         return False
 
 
@@ -33,7 +33,8 @@ def load_file(path: str, source: bytes) -> ModuleType:
     """Execute `source` as the module that lives at `path` (absolute), and return it.
 
     Its directory goes first on sys.path, so siblings import plainly; for a file inside a package it is the package's
-    parent directory, and relative imports work. Raises ImportError for a name that is taken, and whatever the file raises.
+    parent directory, and relative imports work. Raises ImportError for a name that
+    is taken, and whatever the file raises.
     """
     directory, package = _package_of(os.path.dirname(path))
     sys.path.insert(0, directory)

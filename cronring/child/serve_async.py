@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import os
 import sys
 import time
@@ -112,6 +113,7 @@ def capture_output() -> None:
     """From here on printing goes to the execution that prints."""
     sys.stdout.flush()
     sys.stderr.flush()
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # the real one, by now
-    sys.stdout = OutputStream(sys.stdout)  # type: ignore[assignment]  # what print and logging use of it
-    sys.stderr = OutputStream(sys.stderr)  # type: ignore[assignment]
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
+    sys.stdout = OutputStream(sys.stdout)
+    sys.stderr = OutputStream(sys.stderr)

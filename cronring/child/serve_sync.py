@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from typing import Any
@@ -42,10 +43,8 @@ def _serve(run: Run, offset_us: int, channel: Channel, board: memoryview, verbs:
     board[CURRENT] = 0  # from here on no stop can hit
     board[STATE + run.slot] = COMPLETED if error is None else RAISED
     for stream in (sys.stdout, sys.stderr):
-        try:
+        with contextlib.suppress(OSError, ValueError):  # the verb closed it
             stream.flush()
-        except (OSError, ValueError):  # the verb closed it
-            continue
     result: list[Any] = [run.execution_id, started_us, time.monotonic_ns() // 1000]
     if stops.delivered or error is not None:
         result += describe_end(stops.delivered, error)

@@ -49,8 +49,8 @@ def main(arguments: list[str]) -> None:
 def _serve(options: dict[str, int | str], path: str, source: bytes) -> None:
     channel = Channel(socket.socket(fileno=int(options["socket"])))
     board = open_board(int(options["board"]))
-    faulthandler.enable(sys.__stderr__)
-    faulthandler.register(DUMP_SIGNAL, sys.__stderr__, all_threads=True)
+    faulthandler.enable(2)
+    faulthandler.register(DUMP_SIGNAL, 2, all_threads=True)
     keep_logging()
     if options["mode"] == "sync":
         module = _load(channel, path, source)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Generator
 from types import CodeType, FrameType
-from typing import Any, Generator, Protocol
+from typing import Any, Protocol
 
 from cronring.child.board import COMPLETED, CURRENT, RAISED, RECALL, STARTED, STATE, STEPS
 from cronring.child.output import Printer, current_printer
@@ -68,9 +68,7 @@ class RunStep(Coroutine[Any, Any, None]):
 
     __slots__ = ("_board", "_coroutine", "_ends", "_offset_us", "_verbs", "printer", "run", "started_us", "stopped")
 
-    def __init__(
-        self, run: Run, verbs: Verbs, board: memoryview, ends: Ends, printer: Printer, offset_us: int
-    ) -> None:
+    def __init__(self, run: Run, verbs: Verbs, board: memoryview, ends: Ends, printer: Printer, offset_us: int) -> None:
         self.run = run
         self.printer = printer
         self.started_us = 0  # monotonic; 0 until it begins
@@ -90,13 +88,13 @@ class RunStep(Coroutine[Any, Any, None]):
                 board[STATE + slot] = STARTED  # before `recall` is read: see board
                 if board[RECALL + slot]:
                     self._ends.handed_back(self)
-                    raise StopIteration
+                    raise StopIteration  # noqa: TRY301  # every way out goes through `_end`, as below
                 self.started_us = time.monotonic_ns() // 1000
                 board[CURRENT] = slot
                 board[STEPS] += 1
                 coroutine = self._verbs.call(self.run, self.started_us + self._offset_us)
                 if not hasattr(coroutine, "send"):
-                    raise _Returned
+                    raise _Returned  # noqa: TRY301
                 self._coroutine = coroutine
             else:
                 board[CURRENT] = slot
@@ -113,7 +111,7 @@ class RunStep(Coroutine[Any, Any, None]):
         try:
             if self._coroutine is None:  # cancelled before its first step
                 self.started_us = time.monotonic_ns() // 1000
-                raise asyncio.CancelledError
+                raise asyncio.CancelledError  # noqa: TRY301
             board[CURRENT] = self.run.slot
             board[STEPS] += 1
             return self._coroutine.throw(*error)
@@ -153,7 +151,7 @@ class RunStep(Coroutine[Any, Any, None]):
         return getattr(self._coroutine, name)
 
 
-class _Returned(Exception):  # noqa: N818  # not an error: the callable returned something that is no coroutine
+class _Returned(Exception):  # not an error: the callable returned something that is no coroutine
     pass
 
 
@@ -171,4 +169,3 @@ def step_factory(board: memoryview) -> Any:
         return asyncio.Task(coroutine, loop=loop, **options)
 
     return make_task
-

@@ -22,7 +22,7 @@ class Stops:
         self._board = board
 
     def listen(self) -> None:
-        """Install the handler. It does nothing when it comes too late, or inside our own code; the runner repeats it."""
+        """Install the handler. Too late, or inside our own code, it does nothing; the runner repeats the signal."""
         signal.signal(STOP_SIGNAL, self._stop)
 
     def _stop(self, _signum: int, frame: FrameType | None) -> None:

@@ -11,10 +11,12 @@ from collections import deque
 from typing import Any, Protocol
 
 from cronring.child.board import (
+    COMPLETED,
     CURRENT,
     DELIVERED,
     DUMP_SIGNAL,
     LINES,
+    RAISED,
     RECALL,
     SLOT_BITS,
     SLOTS,
@@ -90,6 +92,8 @@ class Child:
         rows = []
         board = self.board
         now_us = monotonic_us()
+        if self.mode == "sync":
+            self._last_words = Tail()
         for held in batch:
             held.child = self
             held.sent_us = now_us
@@ -146,6 +150,14 @@ class Child:
 
     def is_current(self, held: Held) -> bool:
         return self.board[CURRENT] == held.slot != 0
+
+    def has_ended(self, held: Held) -> bool:
+        """Its code is done; the result is on its way, or stuck behind a blocked loop."""
+        return held.slot != 0 and self.board[STATE + held.slot] in {COMPLETED, RAISED}
+
+    def completed(self) -> list[Held]:
+        """Runs that ended well, but whose result has not come yet."""
+        return [held for held in self.held.values() if self.board[STATE + held.slot] == COMPLETED]
 
     def current(self) -> Held | None:
         """Whose code is on the CPU, or was when the child died."""

@@ -14,7 +14,7 @@ from cronring.runner.tail import Tail
 IMPORT_TIMEOUT_S = 30.0
 
 
-class DescribeFailed(Exception):  # noqa: N818  # the file is at fault, not the program
+class DescribeFailed(Exception):  # the file is at fault, not the program
     """The file could not be described at all. The message says what to do."""
 
 
@@ -60,9 +60,7 @@ def dump_module(program: Program, timeout_s: float = IMPORT_TIMEOUT_S) -> dict[s
     return dump
 
 
-def _collect(
-    process: subprocess.Popen[bytes], answer: int, output: int, timeout_s: float
-) -> tuple[bytes, str, bool]:
+def _collect(process: subprocess.Popen[bytes], answer: int, output: int, timeout_s: float) -> tuple[bytes, str, bool]:
     """Read both pipes to their ends; (answer, last output, whether it had to be killed)."""
     tail = Tail()
     expired = threading.Event()

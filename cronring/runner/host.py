@@ -117,6 +117,8 @@ class Host:
                 self._stop(held, reason, message, grace_ms)
 
     def _stop(self, held: Held, reason: StopReason, message: str, grace_ms: int) -> None:
+        if held.child is not None and held.child.has_ended(held):
+            return
         now_ns = time.monotonic_ns()
         grace_ns = grace_ms * 1_000_000
         if held.stop is not None:  # already on its way: only a shorter grace matters

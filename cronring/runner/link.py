@@ -2,7 +2,7 @@
 
 import asyncio
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import grpc
@@ -44,7 +44,7 @@ class LinkListener(Protocol):
     def registered(self, controller_id: str, modules: list[runner_pb2.RegisteredModule]) -> None: ...
 
 
-class Refused(Exception):  # noqa: N818  # a reason for a link to be down
+class Refused(Exception):  # a reason for a link to be down
     """The other end is no controller that talks to us."""
 
 
@@ -98,7 +98,8 @@ class Link:
 
     async def _connection(self) -> str:
         async with grpc.aio.insecure_channel(self.address, options=_OPTIONS) as channel:
-            stream: Stream = runner_pb2_grpc.RunnerGatewayStub(channel).Connect()  # type: ignore[assignment]
+            connect: Callable[[], Stream] = runner_pb2_grpc.RunnerGatewayStub(channel).Connect  # type: ignore[assignment]  # the stub's types know only the form with an iterator
+            stream = connect()
             try:
                 async with asyncio.timeout(CONNECT_S):
                     await stream.write(self._hello)
@@ -164,7 +165,7 @@ def _event(address: str, message: runner_pb2.ControllerMessage) -> Event | None:
             return None
 
 
-def _addresses(peers: "runner_pb2.Peers") -> tuple[str, ...]:
+def _addresses(peers: Iterable[runner_pb2.Peer]) -> tuple[str, ...]:
     return tuple(peer.address for peer in peers if peer.address)
 
 

@@ -41,7 +41,7 @@ def load_modules(config: RunnerConfig) -> list[LoadedModule]:
     for file in config.files:
         try:
             loaded.append(load_module(read_program(file, config.interpreter, config.namespace)))
-        except InvalidFile as error:
+        except InvalidFile as error:  # all files' problems at once
             problems += error.problems
     if problems:
         raise InvalidFile(problems)
@@ -88,4 +88,3 @@ async def host(config: RunnerConfig, modules: list[LoadedModule]) -> int:
         return EXIT_UNDELIVERED
     log.info("runner_stopped")
     return EXIT_OK
-

@@ -10,7 +10,7 @@ from schema.module import Module
 from schema.text_print import print_module
 
 
-class InvalidFile(Exception):  # noqa: N818  # the file is at fault, not the program
+class InvalidFile(Exception):  # the file is at fault, not the program
     """`problems` name file, line, verb and remedy."""
 
     def __init__(self, problems: list[Problem]) -> None:

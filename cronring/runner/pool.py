@@ -221,6 +221,7 @@ class Pool:
         for held in recalled:
             child.give_up(held)
         self._start_again(recalled)
+        self._rescue(child)
         culprit = child.current()
         if not child.suspicion.told:
             child.suspicion.told = True
@@ -231,11 +232,21 @@ class Pool:
                 execution=culprit.run.execution_id if culprit else 0,
                 moved=len(recalled),
                 remedy="move blocking work to asyncio.to_thread, or declare the verb with def",
-                stack=child.last_words(),
+                stack=child.last_words().rpartition("Current thread")[2],
             )
         if not child.held:
             del self._leaving[child]
             child.retire()
+
+    def _rescue(self, child: Child) -> None:
+        """Results that are stuck behind a blocked loop: the board tells that these ended well."""
+        offset_us = self._owner.offset_us
+        now_us = monotonic_us() + offset_us
+        results = []
+        for held in child.completed():
+            child.give_up(held)
+            results.append(held.result(Outcome.COMPLETED, held.sent_us + offset_us, now_us))
+        self._owner.runs_ended(results)
 
     # What children say (ChildListener)
 

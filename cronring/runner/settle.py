@@ -27,12 +27,12 @@ def settle(child: Child, code: int, offset_us: int) -> Settlement:
     for held, state in states.items():
         child.release(held.run.execution_id)
         started_us = held.sent_us + offset_us
-        if held.stop is not None:
+        if state == COMPLETED:
+            results.append(held.result(Outcome.COMPLETED, started_us, now_us))
+        elif held.stop is not None:
             results.append(held.stopped(started_us, now_us, _end_of(child, code)))
         elif state == WAITING:
             again.append(held)
-        elif state == COMPLETED:
-            results.append(held.result(Outcome.COMPLETED, started_us, now_us))
         else:
             error_type, message = _failure(child, code, held, state, culprit)
             results.append(held.result(Outcome.FAILED, started_us, now_us, error_type, message))

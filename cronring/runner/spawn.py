@@ -27,7 +27,7 @@ class Program:
 
     def source_file(self) -> IO[bytes]:
         """The bytes behind a descriptor that a child can read."""
-        file = tempfile.TemporaryFile()
+        file = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it
         file.write(self.source)
         file.flush()
         return file

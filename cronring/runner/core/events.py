@@ -59,4 +59,6 @@ class DrainAsked(NamedTuple):
     """SIGTERM: take no more runs, finish those there are, deliver their results."""
 
 
-Event = Woke | LinkOpened | LinkUp | LinkDown | BeatAcked | Dispatched | CancelAsked | ReportsAcked | RunsEnded | DrainAsked
+Event = (
+    Woke | LinkOpened | LinkUp | LinkDown | BeatAcked | Dispatched | CancelAsked | ReportsAcked | RunsEnded | DrainAsked
+)
