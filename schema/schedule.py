@@ -172,8 +172,8 @@ def _amount_us(amount: str) -> int:
 
 
 def _mended(amount: str) -> str | None:
-    """A schedule with this interval, if that is one."""
+    """The schedule with this interval, or what it suggests itself."""
     try:
         return check_schedule(f"{_EVERY} {amount}")
-    except ScheduleError:
-        return None
+    except ScheduleError as error:
+        return error.suggestion
