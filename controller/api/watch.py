@@ -5,12 +5,13 @@ that is dropped, and told so (as is, by problems.py, one that doesn't read at al
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable
 from enum import Enum
-from typing import Final, Generic, NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple
 
 from controller.api.problems import SlowReaderError
-from controller.errors import StoreUnavailable
+from controller.errors import StoreError, StoreUnavailable
+from controller.reads import JobRow, Reads
 
 POLL_S: Final = 0.25
 PENDING_MAX: Final = 10_000  # jobs whose change a watcher hasn't read yet
@@ -18,60 +19,42 @@ AWAY_S: Final = 10.0  # watchers are told of an absent database after this long,
 
 
 class Kind(Enum):
+    PRESENT = "present"
+    LISTED = "listed"
     CHANGED = "changed"
     REMOVED = "removed"
 
 
-class Keyed(Protocol):
-    @property
-    def key(self) -> str: ...
+class WatchEvent(NamedTuple):
+    """`row` is None only for LISTED."""
+
+    kind: Kind
+    row: JobRow | None
 
 
-Row = TypeVar("Row", bound=Keyed)
-
-
-class Change(NamedTuple, Generic[Row]):
-    """A job as it is now; `removed` with its last state."""
-
-    row: Row
-    removed: bool
-
-
-class Source(Protocol[Row]):
-    """Where changes come from. Each method is one statement or two."""
-
-    async def position(self) -> object:
-        """Now: `changes` after it leaves nothing out."""
-        ...
-
-    async def changes(self, position: object) -> tuple[object, Sequence[Change[Row]]]:
-        """What changed after `position` (more than once is no harm), and the position after it."""
-        ...
-
-
-class Watcher(Generic[Row]):
+class Watcher:
     """One stream's share: changes of the rows that match, merged by key."""
 
-    def __init__(self, matches: Callable[[Row], bool]) -> None:
+    def __init__(self, matches: Callable[[JobRow], bool]) -> None:
         self._matches = matches
         self._present: set[str] = set()
-        self._pending: dict[str, tuple[Kind, Row]] = {}
+        self._pending: dict[str, WatchEvent] = {}
         self._something = asyncio.Event()
         self._failure: Exception | None = None
 
-    def present(self, row: Row) -> None:
+    def present(self, row: JobRow) -> None:
         """The first listing told of this row."""
         self._present.add(row.key)
 
-    def offer(self, change: Change[Row]) -> None:
+    def offer(self, row: JobRow) -> None:
         """Take note of a change. Never waits; a watcher that is too far behind is failed."""
-        row, key = change.row, change.row.key
-        if not change.removed and self._matches(row):
+        key = row.key
+        if row.removed_at is None and self._matches(row):
             self._present.add(key)
-            self._pending[key] = (Kind.CHANGED, row)
+            self._pending[key] = WatchEvent(Kind.CHANGED, row)
         elif key in self._present:
             self._present.discard(key)
-            self._pending[key] = (Kind.REMOVED, row)
+            self._pending[key] = WatchEvent(Kind.REMOVED, row)
         else:
             return
         self._something.set()
@@ -83,7 +66,7 @@ class Watcher(Generic[Row]):
         self._pending.clear()
         self._something.set()
 
-    async def changes(self) -> AsyncIterator[tuple[Kind, Row]]:
+    async def changes(self) -> AsyncIterator[WatchEvent]:
         """For ever. Raises what the watcher was failed with."""
         while True:
             await self._something.wait()
@@ -91,43 +74,42 @@ class Watcher(Generic[Row]):
                 raise self._failure
             self._something.clear()
             pending, self._pending = self._pending, {}
-            for kind, row in pending.values():
-                yield kind, row
+            for event in pending.values():
+                yield event
                 if self._failure is not None:
                     raise self._failure
 
 
-class JobHub(Generic[Row]):
+class JobHub:
     """All watchers of a controller, and the poller that feeds them."""
 
-    def __init__(self, source: Source[Row], fail: Callable[[BaseException], None], poll_s: float = POLL_S) -> None:
-        self._source = source
+    def __init__(self, reads: Reads, fail: Callable[[BaseException], None], poll_s: float = POLL_S) -> None:
+        self._reads = reads
         self._fail = fail
         self._poll_s = poll_s
-        self._watchers: list[Watcher[Row]] = []
+        self._watchers: list[Watcher] = []
         self._poller: asyncio.Task[None] | None = None
-        self._position: object = None
         self._starting = asyncio.Lock()
 
     def __len__(self) -> int:
         return len(self._watchers)
 
     async def watch(
-        self, matches: Callable[[Row], bool], listing: Callable[[], AsyncIterator[Row]]
-    ) -> AsyncIterator[tuple[Kind | None, Row | None]]:
-        """(None, row) for each row of the listing, (None, None) at its end, then (kind, row) for each change.
+        self, matches: Callable[[JobRow], bool], listing: Callable[[], AsyncIterator[JobRow]]
+    ) -> AsyncIterator[WatchEvent]:
+        """PRESENT for each row of the listing, LISTED, then CHANGED and REMOVED, those during the listing among them.
 
-        Changes that happen during the listing follow it. Raises SlowReaderError, StoreUnavailable, StoreError.
+        Raises SlowReaderError, StoreUnavailable, StoreError.
         """
         watcher = Watcher(matches)
         await self._add(watcher)
         try:
             async for row in listing():
                 watcher.present(row)
-                yield None, row
-            yield None, None
-            async for kind, row in watcher.changes():
-                yield kind, row
+                yield WatchEvent(Kind.PRESENT, row)
+            yield WatchEvent(Kind.LISTED, None)
+            async for event in watcher.changes():
+                yield event
         finally:
             self._remove(watcher)
 
@@ -136,16 +118,16 @@ class JobHub(Generic[Row]):
             self._poller.cancel()
             await asyncio.gather(self._poller, return_exceptions=True)
 
-    async def _add(self, watcher: Watcher[Row]) -> None:
+    async def _add(self, watcher: Watcher) -> None:
         """Nothing that changes from now on will be missed."""
         async with self._starting:
             if self._poller is None:
-                self._position = await self._source.position()
-                self._poller = asyncio.get_running_loop().create_task(self._poll())
+                position = await self._reads.job_position()
+                self._poller = asyncio.get_running_loop().create_task(self._poll(position))
                 self._poller.add_done_callback(self._done)
             self._watchers.append(watcher)
 
-    def _remove(self, watcher: Watcher[Row]) -> None:
+    def _remove(self, watcher: Watcher) -> None:
         self._watchers.remove(watcher)
         if not self._watchers and self._poller is not None:
             self._poller.cancel()
@@ -155,25 +137,28 @@ class JobHub(Generic[Row]):
         if not poller.cancelled() and (error := poller.exception()) is not None:
             self._fail(error)
 
-    async def _poll(self) -> None:
+    async def _poll(self, position: object) -> None:
         loop = asyncio.get_running_loop()
         away_since: float | None = None
         while True:
             await asyncio.sleep(self._poll_s)
             try:
-                self._position, changes = await self._source.changes(self._position)
+                position, rows = await self._reads.job_changes(position)
                 away_since = None
             except StoreUnavailable as error:
                 away_since = away_since or loop.time()
                 if loop.time() - away_since > AWAY_S:
                     self._fail_all(error)
                 continue
-            self._tell(changes)
+            except StoreError as error:
+                self._fail_all(error)
+                continue
+            self._tell(rows)
 
-    def _tell(self, changes: Iterable[Change[Row]]) -> None:
-        for change in changes:
+    def _tell(self, rows: Iterable[JobRow]) -> None:
+        for row in rows:
             for watcher in self._watchers:
-                watcher.offer(change)
+                watcher.offer(row)
 
     def _fail_all(self, error: Exception) -> None:
         for watcher in self._watchers:

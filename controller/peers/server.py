@@ -19,7 +19,7 @@ class GossipService(gossip_pb2_grpc.GossipServicer):
         self._put = put
         self._refused = refused
 
-    async def Deliver(  # noqa: N802 (grpc's name)
+    async def Deliver(
         self,
         request: gossip_pb2.Packet,
         context: "grpc.aio.ServicerContext[gossip_pb2.Packet, gossip_pb2.Delivered]",

@@ -1,0 +1,65 @@
+"""cronring.v1.Deployments: create, list, get, kill."""
+
+from collections.abc import Callable
+
+from controller.api.messages import deployment_message
+from controller.api.paging import Pages, page_size
+from controller.api.requests import Context, name, required
+from controller.core.events import JobsNotified
+from controller.deploying import Deployer
+from controller.ports import Store
+from controller.reads import DeploymentFilter, Reads
+from protos.cronring.v1 import deployments_pb2, deployments_pb2_grpc
+
+_KEY = "a deployment's key, as `cronring deployments list` shows it"
+
+
+class DeploymentsService(deployments_pb2_grpc.DeploymentsServicer):
+    """`put` takes JobsNotified, so that this controller doesn't wait for PostgreSQL to tell it of its own kill."""
+
+    def __init__(self, store: Store, reads: Reads, deployer: Deployer, put: Callable[[JobsNotified], None]) -> None:
+        self._store = store
+        self._reads = reads
+        self._deployer = deployer
+        self._put = put
+
+    async def CreateDeployment(
+        self, request: deployments_pb2.CreateDeploymentRequest, context: Context
+    ) -> deployments_pb2.CreateDeploymentResponse:
+        deployed = await self._deployer.deploy(request.schema, request.digest, request.min_replicas or 1, activate=True)
+        return deployments_pb2.CreateDeploymentResponse(
+            deployment=deployment_message(await self._reads.get_deployment(deployed.key)),
+            created=deployed.created,
+            jobs_added=deployed.added,
+            jobs_removed=deployed.removed,
+            jobs_carried_over=deployed.carried_over,
+        )
+
+    async def ListDeployments(
+        self, request: deployments_pb2.ListDeploymentsRequest, context: Context
+    ) -> deployments_pb2.ListDeploymentsResponse:
+        where = DeploymentFilter(
+            namespace=name("namespace", request.namespace),
+            module=name("module", request.module),
+            active_only=request.active_only,
+        )
+        limit, pages = page_size(request.page_size), Pages("ListDeployments", *where)
+        rows = await self._reads.list_deployments(where, pages.number_cursor(request.page_token), limit + 1)
+        page = rows[:limit]
+        return deployments_pb2.ListDeploymentsResponse(
+            deployments=[deployment_message(row) for row in page],
+            next_page_token=pages.token(page[-1].deployment_id) if len(rows) > limit else "",
+        )
+
+    async def GetDeployment(
+        self, request: deployments_pb2.GetDeploymentRequest, context: Context
+    ) -> deployments_pb2.Deployment:
+        return deployment_message(await self._reads.get_deployment(required("key", request.key, _KEY)))
+
+    async def KillDeployment(
+        self, request: deployments_pb2.KillDeploymentRequest, context: Context
+    ) -> deployments_pb2.KillDeploymentResponse:
+        removed = await self._store.kill_deployment(required("key", request.key, _KEY))
+        self._put(JobsNotified())
+        row = await self._reads.get_deployment(request.key)
+        return deployments_pb2.KillDeploymentResponse(deployment=deployment_message(row), jobs_removed=removed)

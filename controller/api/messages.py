@@ -1,0 +1,112 @@
+"""Rows of the store as messages of the API."""
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from controller.reads import DeploymentRow, ExecutionRow, JobRow, RunnerRow
+from protos.cronring.v1 import cluster_pb2, deployments_pb2, executions_pb2, jobs_pb2
+from schema.schedule import parse_schedule
+
+
+def timestamp(instant_us: int | None) -> Timestamp | None:
+    """None stays None: the field is absent then."""
+    if instant_us is None:
+        return None
+    seconds, microseconds = divmod(instant_us, 1_000_000)
+    return Timestamp(seconds=seconds, nanos=microseconds * 1_000)
+
+
+def instant_us(stamp: Timestamp) -> int:
+    return stamp.seconds * 1_000_000 + stamp.nanos // 1_000
+
+
+@lru_cache(maxsize=20_000)
+def schedule_words(schedule: str) -> str:
+    """The schedule in plain English."""
+    return parse_schedule(schedule, 0).words()
+
+
+def job_message(row: JobRow) -> jobs_pb2.Job:
+    started, run_at = row.last_started_at, row.last_run_at
+    return jobs_pb2.Job(
+        key=row.key,
+        namespace=row.namespace,
+        module=row.module,
+        verb=row.verb,
+        schedule=row.schedule,
+        schedule_words=schedule_words(row.schedule),
+        status=row.status,
+        next_tick=timestamp(row.next_tick),
+        next_execution=timestamp(row.next_run_at),
+        last_outcome=row.last_outcome or "",
+        last_started_at=timestamp(started),
+        last_ended_at=timestamp(row.last_ended_at),
+        last_lateness_ms=0.0 if started is None or run_at is None else (started - run_at) / 1_000,
+        timeout_ms=row.timeout_ms,
+        on_disconnect=row.on_disconnect,
+        deployment=row.deployment,
+        slot=row.slot,
+        id=row.job_id,
+        created_at=timestamp(row.created_at),
+        running_execution_id=row.running_execution_id or 0,
+        skipped=[jobs_pb2.SkippedTicks(reason=reason, ticks=ticks) for reason, ticks in row.skipped],
+    )
+
+
+def execution_message(row: ExecutionRow) -> executions_pb2.Execution:
+    return executions_pb2.Execution(
+        id=row.execution_id,
+        job=row.job,
+        tick=timestamp(row.tick),
+        run_at=timestamp(row.run_at),
+        claimed_at=timestamp(row.claimed_at),
+        started_at=timestamp(row.started_at),
+        ended_at=timestamp(row.ended_at),
+        outcome=row.outcome or "",
+        attempt=row.attempt,
+        trigger=row.trigger,
+        controller=row.controller_id,
+        runner=row.runner_id,
+        lateness_ms=row.lateness_us / 1_000,
+        error_type=row.error_type or "",
+        error_message=row.error_message or "",
+        output=row.output or "",
+        deployment=row.deployment,
+    )
+
+
+def deployment_message(row: DeploymentRow) -> deployments_pb2.Deployment:
+    return deployments_pb2.Deployment(
+        key=row.key,
+        namespace=row.namespace,
+        module=row.module,
+        digest=row.digest,
+        active=row.min_replicas > 0,
+        min_replicas=row.min_replicas,
+        created_at=timestamp(row.created_at),
+        schema_text=row.schema_text,
+        runners=row.runners,
+        jobs=row.jobs,
+    )
+
+
+def runner_message(row: RunnerRow) -> cluster_pb2.Runner:
+    return cluster_pb2.Runner(
+        id=row.runner_id,
+        hostname=row.hostname,
+        pid=row.pid,
+        started_at=timestamp(row.started_at),
+        last_seen_at=timestamp(row.last_seen_at),
+        deployments=row.deployments,
+        alive=row.alive,
+    )
+
+
+def skipped_by_reason(skipped: Mapping[str, int]) -> list[cluster_pb2.SkippedByReason]:
+    return [cluster_pb2.SkippedByReason(reason=reason, ticks=ticks) for reason, ticks in skipped.items()]
+
+
+def outcome_counts(outcomes: Iterable[tuple[str, int]]) -> list[cluster_pb2.OutcomeCount]:
+    return [cluster_pb2.OutcomeCount(outcome=outcome, executions=count) for outcome, count in outcomes]

@@ -1,0 +1,58 @@
+"""What every method checks of a request before it asks the store."""
+
+from typing import Any, Final
+
+import grpc
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from controller.api.messages import instant_us
+from controller.api.problems import InvalidRequest
+from controller.core.model import Outcome
+
+# A handler's context; the messages' types stand in the handler's own signature.
+Context = grpc.aio.ServicerContext[Any, Any]
+
+STATUSES: Final = ("pending", "scheduled", "running", "completed", "failed", "cancelled", "paused")
+OUTCOMES: Final = (*(outcome.value for outcome in Outcome), "running")
+NAME_LENGTH_MAX: Final = 400
+_SECONDS_MIN: Final = -62_135_596_800  # the years 1 to 9999, as google.protobuf.Timestamp has them
+_SECONDS_MAX: Final = 253_402_300_799
+
+
+def one_of(field: str, value: str, allowed: tuple[str, ...]) -> str:
+    """Empty, or one of them. Raises InvalidRequest."""
+    if value and value not in allowed:
+        raise InvalidRequest([(field, f"is {_shown(value)}; it must be one of {', '.join(allowed)}, or empty for any")])
+    return value
+
+
+def name(field: str, value: str) -> str:
+    """A filter's name, empty for any. Raises InvalidRequest for what no name can be."""
+    if len(value) > NAME_LENGTH_MAX or "\x00" in value:
+        raise InvalidRequest([(field, f"must have {NAME_LENGTH_MAX} characters at most, and no NUL")])
+    return value
+
+
+def required(field: str, value: str, what: str) -> str:
+    """Raises InvalidRequest when it is empty."""
+    if not value:
+        raise InvalidRequest([(field, f"is empty; it must be {what}")])
+    return name(field, value)
+
+
+def instant(field: str, stamp: Timestamp) -> int:
+    """Microseconds since 1970. Raises InvalidRequest for what is no instant."""
+    if not _SECONDS_MIN <= stamp.seconds <= _SECONDS_MAX or not 0 <= stamp.nanos < 1_000_000_000:
+        raise InvalidRequest([(field, "is no instant from year 1 to 9999 (seconds, and 0 to 999,999,999 nanos)")])
+    return instant_us(stamp)
+
+
+def row_id(field: str, value: int) -> int:
+    """Raises InvalidRequest for what can't be an id."""
+    if value < 0:
+        raise InvalidRequest([(field, f"is {value}; it can't be below 0")])
+    return value
+
+
+def _shown(value: str) -> str:
+    return repr(value if len(value) <= 100 else value[:99] + "…")
