@@ -64,7 +64,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         self._refused = refused
         self._now_us = now_us
 
-    async def Connect(  # type: ignore[override]
+    async def Connect(  # type: ignore[override]  # the stubs don't know of aio's coroutine form
         self, request_iterator: AsyncIterator[wire.RunnerMessage], context: Context
     ) -> None:
         """INVALID_ARGUMENT for what no runner of ours sends, RESOURCE_EXHAUSTED for one that doesn't read."""
