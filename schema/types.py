@@ -21,7 +21,7 @@ def canonical_type(text: str) -> str | None:
         return None
     tokens = _TOKEN.findall(text)
     found, end = read_type(tokens, 0)
-    return found if end == len(tokens) and len(found) <= TYPE_LIMIT else None
+    return found if found and end == len(tokens) and len(found) <= TYPE_LIMIT else None
 
 
 def read_type(words: Sequence[str], start: int) -> tuple[str, int]:
