@@ -44,6 +44,10 @@ class Beliefs:
         """Alive or suspect, without me, in order of id."""
         return tuple(member for member in self.roster.live() if member.member_id != self.me.member_id)
 
+    def alive_others(self) -> tuple[Member, ...]:
+        """Alive and not suspect, without me, in order of id."""
+        return tuple(member for member in self.others() if member.status is Status.ALIVE)
+
     def hear(self, update: Update, now_ns: int, reaction: Reaction, by_sync: bool = False) -> None:
         """Somebody says this. `by_sync`: it stood in a whole table, so it may be old."""
         if update.incarnation > INCARNATION_MAX:
@@ -95,8 +99,15 @@ class Beliefs:
         return suspicion.deadline_ns(min_ns, possible=live - self.roster.suspects() - 1)
 
     def _hear_of_me(self, update: Update, now_ns: int, reaction: Reaction) -> None:
-        """Refute: I live, under an incarnation above the one that they speak of. (Who left keeps silent.)"""
-        if update.status is Status.LEFT or not supersedes(update, self.me):
+        """Refute: I live, under an incarnation above the one that they speak of. (Who left keeps silent.)
+
+        Whoever still speaks of an older one has missed my refutation, so that is told again.
+        """
+        if Status.LEFT in (update.status, self.me.status):
+            return
+        if not supersedes(update, self.me):
+            if update.status is not Status.ALIVE:
+                self.rumors.add(self.me)
             return
         if update.status is not Status.ALIVE:
             self._health.worse()

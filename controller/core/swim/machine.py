@@ -270,11 +270,7 @@ class Swim:
         target = self._beliefs.roster.get(probe.target_id)
         if target is None or not target.gossips:
             return
-        able = [
-            member
-            for member in self._beliefs.others()
-            if member.status is Status.ALIVE and member.member_id != probe.target_id
-        ]
+        able = [member for member in self._beliefs.alive_others() if member.member_id != probe.target_id]
         helpers = self._chance.sample(able, min(self._helpers, len(able)))
         probe.helpers = len(helpers)
         for helper in helpers:
@@ -285,8 +281,8 @@ class Swim:
         self._probe = None
         self._probe_at = now_ns
         if not probe.answered:
-            silent = probe.helpers - probe.nacks if probe.helpers else 1
-            self._health.worse(max(0, silent))
+            if not probe.nacks:
+                self._health.worse()
             self._beliefs.accuse(probe.target_id, now_ns, reaction)
 
     def _sync_if_due(self, now_ns: int, reaction: Reaction) -> None:
@@ -318,7 +314,7 @@ class Swim:
             return
         self._gossip_at = None
         self._gossiped_ns = now_ns
-        others = self._beliefs.others()
+        others = self._beliefs.alive_others() or self._beliefs.others()
         if not others:
             self._beliefs.rumors.clear()  # whoever comes later is sent the whole table
         for member in self._chance.sample(others, min(GOSSIP_FANOUT, len(others))):
@@ -350,6 +346,8 @@ class Swim:
         """
         belief = self._beliefs.roster.belief(member_id)
         told = () if belief is None or belief.status is Status.ALIVE else (belief,)
-        rumors = self._beliefs.rumors.take(len(self.live()), PACKET_UPDATES - len(told))
+        # When several die together, rumours told to those who are dead already must not use up their count.
+        counts = not told or not self._beliefs.alive_others()
+        rumors = self._beliefs.rumors.take(len(self.live()), PACKET_UPDATES - len(told), counts)
         packet = Packet(self.me.member_id, self.me.address, told + rumors, message)
         reaction.packets.append(SendPacket(address, packet))

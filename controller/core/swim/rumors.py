@@ -1,12 +1,13 @@
 """What is still to be told: a bounded queue of rumours that ride on other packets (SWIM, section 4.1)."""
 
 import math
+from dataclasses import dataclass
 from typing import Final
 
-from controller.core.swim.messages import Update
+from controller.core.swim.messages import Status, Update
 
 RETRANSMIT_MULTIPLIER: Final = 4  # SWIM's lambda, as memberlist has it
-CAPACITY: Final = 1024
+CAPACITY: Final = 1024  # members
 PACKET_UPDATES: Final = 60
 
 
@@ -15,39 +16,73 @@ def retransmit_limit(members: int) -> int:
     return RETRANSMIT_MULTIPLIER * math.ceil(math.log10(members + 1))
 
 
+@dataclass(slots=True)
+class _Waiting:
+    update: Update
+    serial: int
+    told: int = 0
+
+    def order(self) -> tuple[int, int]:
+        return (self.told, -self.serial)
+
+
 class Rumors:
-    """At most one rumour for each member: the newest. Those told least often go first, newer before older."""
+    """The newest rumour of each member; of a suspicion, one for each accuser, as accusers are counted.
+
+    Those told least often go first, newer before older.
+    """
 
     __slots__ = ("_capacity", "_serial", "_waiting")
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._capacity = capacity
         self._serial = 0
-        self._waiting: dict[str, tuple[int, int, Update]] = {}  # member_id -> (times told, -serial, rumour)
+        self._waiting: dict[str, dict[str, _Waiting]] = {}  # member_id -> accuser_id -> rumour
 
     def __len__(self) -> int:
+        """Members of whom there is something to tell."""
         return len(self._waiting)
 
     def add(self, update: Update) -> None:
         """Tell this from now on, instead of what was told of that member. A full queue forgets what was told most."""
         self._serial += 1
-        self._waiting[update.member_id] = (0, -self._serial, update)
+        waiting = _Waiting(update, self._serial)
+        said = self._waiting.pop(update.member_id, {})
+        if any(_is_another_matter(earlier.update, update) for earlier in said.values()):
+            said = {}
+        said[update.accuser_id] = waiting
+        self._waiting[update.member_id] = said
         if len(self._waiting) > self._capacity:
-            most_told = max(self._waiting, key=lambda member_id: self._waiting[member_id][:2])
-            del self._waiting[most_told]
+            del self._waiting[self._most_told()]
 
-    def take(self, members: int, at_most: int = PACKET_UPDATES) -> tuple[Update, ...]:
-        """Rumours for one packet; they count as told, and are dropped when told often enough for `members`."""
+    def take(self, members: int, at_most: int = PACKET_UPDATES, counts: bool = True) -> tuple[Update, ...]:
+        """Rumours for one packet. If it counts they are told once more, and dropped when that is enough."""
         if not self._waiting:
             return ()
         limit = retransmit_limit(members)
-        chosen = sorted(self._waiting.values(), key=lambda waiting: waiting[:2])[:at_most]
-        for told, serial, update in chosen:
-            if told + 1 < limit:
-                self._waiting[update.member_id] = (told + 1, serial, update)
-            else:
-                del self._waiting[update.member_id]
-        return tuple(update for _, _, update in chosen)
+        everything = [waiting for said in self._waiting.values() for waiting in said.values()]
+        chosen = sorted(everything, key=_Waiting.order)[:at_most]
+        for waiting in chosen:
+            waiting.told += counts
+            if waiting.told >= limit:
+                self._drop(waiting.update)
+        return tuple(waiting.update for waiting in chosen)
 
     def clear(self) -> None:
         self._waiting.clear()
+
+    def _drop(self, update: Update) -> None:
+        said = self._waiting[update.member_id]
+        del said[update.accuser_id]
+        if not said:
+            del self._waiting[update.member_id]
+
+    def _most_told(self) -> str:
+        return max(self._waiting, key=lambda member_id: min(map(_Waiting.order, self._waiting[member_id].values())))
+
+
+def _is_another_matter(earlier: Update, later: Update) -> bool:
+    """Only accusations of the same incarnation stand side by side."""
+    if earlier.status is not Status.SUSPECT or later.status is not Status.SUSPECT:
+        return True
+    return earlier.incarnation != later.incarnation
