@@ -7,7 +7,8 @@ from typing import Any
 import click
 import pytest
 import yaml
-from cronring.cli.main import main
+
+from cronring.cli.main import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -35,7 +36,7 @@ def options_of(command: click.Command) -> set[str]:
 @pytest.mark.parametrize("service", ["migrate", "controller-1", "controller-2", "controller-3", "runner-1", "runner-2"])
 def test_every_flag_in_the_compose_file_exists(compose: dict[str, Any], service: str) -> None:
     words = compose["services"][service]["command"]
-    command = main.commands[words[0]]
+    command = cli.commands[words[0]]
     flags = {word.split("=")[0] for word in words[1:] if word.startswith("--")}
     assert flags <= options_of(command), f"{service}: unknown {flags - options_of(command)}"
 

@@ -27,7 +27,7 @@ def test_a_tick_without_books_is_unaccounted_and_one_with_two_entries_is_a_dupli
     skips = [{"reason": "overlap", "first_tick": 3.0, "last_tick": 4.0, "ticks": 2}]
     judge_ticks(verdict, "verb", [1, 2, 3, 4], Counter({1: 1, 3: 1}), skips)
     assert verdict.due == 4
-    assert [kind for kind in verdict.guilty()] == ["unaccounted", "twice"]
+    assert list(verdict.guilty()) == ["unaccounted", "twice"]
     assert verdict.skipped == {"overlap": 2}
 
 
