@@ -1,0 +1,67 @@
+"""Claims and skips: what is done to jobs that are due."""
+
+from controller.core.model import ClaimRequest, ClaimResult, Job, SkipRequest
+from controller.store.pool import Database
+from controller.store.rows import job_of, skip_columns
+
+
+class JobStatements:
+    """The part of PostgresStore that is about jobs."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def get_cron_jobs(self, slots: tuple[int, ...], window_ms: int) -> tuple[int, list[Job]]:
+        """(PostgreSQL's now, jobs of the slots due before now + window, executing ones among them)."""
+        return await self._get(slots, window_ms, idle_only=False)
+
+    async def get_overdue_jobs(self, slots: tuple[int, ...], delay_ms: int) -> tuple[int, list[Job]]:
+        """(PostgreSQL's now, idle jobs of active deployments in the slots with next_execution <= now - delay)."""
+        return await self._get(slots, -delay_ms, idle_only=True)
+
+    async def _get(self, slots: tuple[int, ...], window_ms: int, *, idle_only: bool) -> tuple[int, list[Job]]:
+        records = await self._database.fetch("GetCronJobs", slots, window_ms, idle_only)
+        database_now: int = records[0][0]
+        if records[0][1] is None:
+            return database_now, []
+        return database_now, [job_of(record, 1) for record in records]
+
+    async def start_cron_jobs(
+        self, controller_id: str, requests: list[ClaimRequest], hard_grace_ms: int
+    ) -> tuple[int, list[ClaimResult]]:
+        """Claim what is idle and due, under a valid lease; every request is answered, in order."""
+        if not requests:
+            return (await self._database.fetch("GetNow"))[0][0], []
+        records = await self._database.fetch(
+            "StartCronJobs",
+            controller_id,
+            [request.job_id for request in requests],
+            [request.expected_tick for request in requests],
+            [request.run_tick for request in requests],
+            [request.run_at for request in requests],
+            [request.runner_id for request in requests],
+            *skip_columns([request.skipped for request in requests]),
+            hard_grace_ms,
+        )
+        results = list(map(ClaimResult._make, records))
+        return results[0].claimed_at, results
+
+    async def skip_ticks(self, controller_id: str, requests: list[SkipRequest]) -> list[Job]:
+        """Move idle jobs past ticks that are not run, under a valid lease; the jobs as they are now, in order."""
+        if not requests:
+            return []
+        skips = [request.skipped for request in requests]
+        records = await self._database.fetch(
+            "SkipTicks",
+            controller_id,
+            [request.job_id for request in requests],
+            [request.expected_tick for request in requests],
+            [request.revision for request in requests],
+            [skipped.reason for skipped in skips],
+            [skipped.first_tick for skipped in skips],
+            [skipped.last_tick for skipped in skips],
+            [skipped.ticks for skipped in skips],
+            [request.next_tick for request in requests],
+            [request.next_run_at for request in requests],
+        )
+        return [job_of(record) for record in records]

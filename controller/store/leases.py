@@ -1,0 +1,34 @@
+"""Who is there: leases of controllers, and when runners were last seen."""
+
+from controller.core.model import LeaseRenewal, RunnerInfo
+from controller.ports import ControllerInfo
+from controller.store.pool import Database
+
+
+class LeaseStatements:
+    """The part of PostgresStore that is about controllers and runners."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def renew_lease(
+        self, controller: ControllerInfo, draining: bool, lease_ms: int, runner_ids: tuple[str, ...], lost_after_ms: int
+    ) -> LeaseRenewal:
+        """Renew the lease and the runners' last_seen_at; what there is to sweep."""
+        records = await self._database.fetch("RenewLease", *controller, draining, lease_ms, runner_ids, lost_after_ms)
+        database_now, renewed_runners, dead_controllers, lost_runners, overdue_executions = records[0]
+        return LeaseRenewal(
+            database_now, tuple(renewed_runners), tuple(dead_controllers), tuple(lost_runners), overdue_executions
+        )
+
+    async def remove_controller(self, controller_id: str) -> None:
+        """End the lease. The row goes once nothing unfinished carries its id."""
+        await self._database.fetch("RemoveController", controller_id)
+
+    async def find_peers(self) -> list[ControllerInfo]:
+        """Controllers whose lease is valid, by id."""
+        return list(map(ControllerInfo._make, await self._database.fetch("FindPeers")))
+
+    async def register_runner(self, runner: RunnerInfo) -> None:
+        """Make or refresh the runner's row; it counts as seen now."""
+        await self._database.fetch("RegisterRunner", *runner)

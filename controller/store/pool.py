@@ -1,0 +1,119 @@
+"""One pool of connections to PostgreSQL, and named statements run on it."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import asyncpg
+
+import sql
+from controller.store.connect import Connection, connect_arguments, prepare_codecs
+from controller.store.errors import READ_ONLY, translated
+from controller.store.migrate import check_version
+
+# The server gives up first, so that the outcome is known; the client only when the server is out of reach.
+STATEMENT_TIMEOUT_S: Final = 8
+COMMAND_TIMEOUT_S: Final = 10.0
+ACQUIRE_TIMEOUT_S: Final = 10.0
+CLOSE_TIMEOUT_S: Final = 3.0
+_SETTINGS: Final = {
+    "timezone": "UTC",
+    "statement_timeout": f"{STATEMENT_TIMEOUT_S}s",
+    "idle_in_transaction_session_timeout": f"{STATEMENT_TIMEOUT_S}s",
+    # Every statement is planned once for a connection, for arrays of any length: joined by index, whatever the batch.
+    # (A plan made for 2,000 ids would read all of cron_jobs instead, and planning takes longer than running.)
+    "plan_cache_mode": "force_generic_plan",
+    "jit": "off",
+}
+
+
+async def _keep_session(_: Connection) -> None:
+    """Sessions hold nothing that a reset would have to clear, and one would cost a round trip per statement."""
+
+
+class Database:
+    """Runs statements of `sql/` by name. Every method raises StoreUnavailable or StoreError."""
+
+    def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]") -> None:
+        self._pool = pool
+
+    @classmethod
+    async def open(cls, url: str, application: str, connections: int = 10) -> "Database":
+        """Connect, and check the schema's version. Raises SchemaVersionError, too.
+
+        `url`: any libpq URL; of several hosts, the one that takes writes. `application`: its name in pg_stat_activity.
+        """
+        with translated("connecting to PostgreSQL"):
+            pool = await asyncpg.create_pool(
+                **connect_arguments(url, application, dict(_SETTINGS)),
+                min_size=1,
+                max_size=connections,
+                max_queries=2**62,
+                max_inactive_connection_lifetime=300,
+                max_cached_statement_lifetime=0,
+                command_timeout=COMMAND_TIMEOUT_S,
+                init=prepare_codecs,
+                reset=_keep_session,
+            )
+        database = cls(pool)
+        try:
+            async with database._connection("reading the schema's version") as connection:
+                await check_version(connection)
+        except BaseException:
+            await database.close()
+            raise
+        return database
+
+    async def close(self) -> None:
+        """End all connections, whatever they do."""
+        try:
+            async with asyncio.timeout(CLOSE_TIMEOUT_S):
+                await self._pool.close()
+        except (TimeoutError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+            self._pool.terminate()
+
+    async def fetch(self, name: str, *arguments: Any) -> list[asyncpg.Record]:
+        """Run one statement in a transaction of its own."""
+        async with self._connection(name) as connection:
+            records: list[asyncpg.Record] = await connection.fetch(sql.statement(name), *arguments)
+            return records
+
+    @contextlib.asynccontextmanager
+    async def transaction(self, what: str, *, snapshot: bool = False) -> AsyncIterator["Transaction"]:
+        """Statements that take effect together. `snapshot`: read only, all as of one instant."""
+        async with self._connection(what) as connection:
+            async with connection.transaction(
+                isolation="repeatable_read" if snapshot else "read_committed", readonly=snapshot
+            ):
+                yield Transaction(connection)
+
+    @contextlib.asynccontextmanager
+    async def _connection(self, what: str) -> AsyncIterator[Any]:
+        with translated(what):
+            connection = await self._pool.acquire(timeout=ACQUIRE_TIMEOUT_S)
+            try:
+                yield connection
+            except BaseException as error:
+                await self._dismiss(connection, error)
+                raise
+            finally:
+                await self._pool.release(connection)
+
+    async def _dismiss(self, connection: Any, error: BaseException) -> None:
+        """Don't hand a connection on that still runs something, or that leads to a standby."""
+        if isinstance(error, TimeoutError | asyncio.CancelledError):
+            connection.terminate()
+        elif isinstance(error, asyncpg.PostgresError) and error.sqlstate == READ_ONLY:
+            connection.terminate()
+            await self._pool.expire_connections()
+
+
+class Transaction:
+    """Statements by name, on one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def fetch(self, name: str, *arguments: Any) -> list[asyncpg.Record]:
+        return await self._connection.fetch(sql.statement(name), *arguments)

@@ -1,0 +1,34 @@
+"""Between rows of PostgreSQL and the core's tuples. Column orders are those of sql/queries."""
+
+import asyncpg
+
+from controller.core.model import Execution, Job, Skipped
+
+_EXECUTION_COLUMNS = 8
+
+
+def job_of(record: asyncpg.Record, first: int = 0) -> Job:
+    """The job in the columns from `first` on."""
+    return Job._make(record[first : first + len(Job._fields)])
+
+
+def execution_of(record: asyncpg.Record) -> Execution:
+    execution_id, tick, run_at, claimed_at, attempt, trigger, deployment, runner_id = record[:_EXECUTION_COLUMNS]
+    job = job_of(record, _EXECUTION_COLUMNS)
+    return Execution(execution_id, job, tick, run_at, claimed_at, attempt, trigger, deployment, runner_id)
+
+
+def skip_columns(skips: list[Skipped | None]) -> tuple[list[int | None], list[int | None], list[int | None]]:
+    """First ticks, last ticks and counts; None where nothing is skipped."""
+    return (
+        [None if skipped is None else skipped.first_tick for skipped in skips],
+        [None if skipped is None else skipped.last_tick for skipped in skips],
+        [None if skipped is None else skipped.ticks for skipped in skips],
+    )
+
+
+def storable(text: str) -> str:
+    """What PostgreSQL's text can hold of a text from outside: one bad character must not fail the batch it is in."""
+    if text.isascii() and "\x00" not in text:
+        return text
+    return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")

@@ -1,0 +1,64 @@
+-- name: RenewLease
+-- Renews a controller's lease and those of its runners, and says what there is to sweep. HOT updates, and a few index
+-- probes: what runs well is never looked at. Forgets rows that nothing needs any more: controllers whose lease ran out a
+-- minute ago (no claim takes so long to commit), runners not seen for a day, neither with anything unfinished.
+-- $1 id, $2 gRPC address, $3 HTTP address, $4 pid, $5 version, $6 draining, $7 lease (ms), $8 runner ids, $9 a runner
+-- is lost when not seen for so many ms.
+WITH renewed AS (
+    INSERT INTO controllers (id, grpc_address, http_address, pid, version, draining, lease_expires_at)
+    VALUES ($1, $2, $3, $4, $5, $6, now() + $7::bigint * interval '1 millisecond')
+    ON CONFLICT (id) DO UPDATE
+    SET grpc_address = excluded.grpc_address, http_address = excluded.http_address, pid = excluded.pid,
+        version = excluded.version, draining = excluded.draining,
+        lease_expires_at = excluded.lease_expires_at
+), seen AS MATERIALIZED (
+    SELECT id FROM runners WHERE id = ANY($8::text[]) ORDER BY id FOR NO KEY UPDATE
+), renewed_runners AS (
+    UPDATE runners r SET last_seen_at = now() FROM seen s WHERE r.id = s.id
+    RETURNING r.id
+), forgotten_controllers AS (
+    DELETE FROM controllers WHERE id IN (
+        SELECT c.id FROM controllers c
+        WHERE c.lease_expires_at <= now() - interval '1 minute' AND c.id <> $1
+          AND NOT EXISTS (SELECT FROM cron_executions e WHERE e.controller_id = c.id AND e.outcome IS NULL)
+        FOR UPDATE SKIP LOCKED
+    )
+), forgotten_runners AS (
+    DELETE FROM runners WHERE id IN (
+        SELECT r.id FROM runners r
+        WHERE r.last_seen_at <= now() - interval '1 day' AND r.id <> ALL($8::text[])
+          AND NOT EXISTS (SELECT FROM cron_executions e WHERE e.runner_id = r.id AND e.outcome IS NULL)
+        FOR UPDATE SKIP LOCKED
+    )
+)
+SELECT now() AS database_now,
+       ARRAY(SELECT id FROM renewed_runners ORDER BY id) AS renewed_runners,
+       ARRAY(SELECT c.id FROM controllers c
+             WHERE c.lease_expires_at <= now() AND c.id <> $1
+               AND EXISTS (SELECT FROM cron_executions e WHERE e.controller_id = c.id AND e.outcome IS NULL)
+             ORDER BY c.id) AS dead_controllers,
+       ARRAY(SELECT r.id FROM runners r
+             WHERE r.last_seen_at < now() - $9::bigint * interval '1 millisecond' AND r.id <> ALL($8::text[])
+               AND EXISTS (SELECT FROM cron_executions e JOIN cron_jobs j ON j.id = e.job_id
+                           WHERE e.runner_id = r.id AND e.outcome IS NULL AND j.on_disconnect = 'stop')
+             ORDER BY r.id) AS lost_runners,
+       EXISTS (SELECT FROM controllers c
+               JOIN cron_executions e
+                   ON e.controller_id = c.id AND e.outcome IS NULL AND e.hard_deadline <= now()) AS overdue_executions;
+
+-- name: RemoveController
+-- A graceful leave. The row stays until nothing unfinished carries its id; its lease is over. $1 id.
+UPDATE controllers SET lease_expires_at = least(lease_expires_at, now()), draining = true WHERE id = $1;
+
+-- name: FindPeers
+-- Controllers whose lease is valid.
+SELECT id, grpc_address, http_address, pid, version FROM controllers WHERE lease_expires_at > now() ORDER BY id;
+
+-- name: ListControllers
+SELECT id, grpc_address, http_address, pid, version, draining, started_at, lease_expires_at,
+       lease_expires_at > now() AS leased
+FROM controllers
+ORDER BY id;
+
+-- name: GetNow
+SELECT now();

@@ -1,0 +1,159 @@
+-- name: AdoptExecutions
+-- $1 the new controller's id, $2 ids of those that left them unfinished. Locked in order of ids, as EndCronJob does.
+WITH left_behind AS MATERIALIZED (
+    SELECT id FROM cron_executions
+    WHERE outcome IS NULL AND controller_id = ANY($2::text[])
+    ORDER BY id
+    FOR NO KEY UPDATE
+), adopted AS (
+    UPDATE cron_executions e SET controller_id = $1
+    FROM left_behind l
+    WHERE e.id = l.id
+    RETURNING e.*
+)
+SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS deployment, e.runner_id,
+       j.id AS job_id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
+       j.on_disconnect, j.state = 'executing' AS executing, j.next_tick, j.next_execution
+FROM adopted e
+JOIN deployments ed ON ed.id = e.deployment_id
+JOIN cron_jobs j ON j.id = e.job_id
+JOIN deployments d ON d.id = j.deployment_id
+ORDER BY e.id;
+
+-- name: GetUnfinished
+-- $1 execution ids.
+SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS deployment, e.runner_id,
+       j.id AS job_id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
+       j.on_disconnect, j.state = 'executing' AS executing, j.next_tick, j.next_execution
+FROM cron_executions e
+JOIN deployments ed ON ed.id = e.deployment_id
+JOIN cron_jobs j ON j.id = e.job_id
+JOIN deployments d ON d.id = j.deployment_id
+WHERE e.id = ANY($1::bigint[]) AND e.outcome IS NULL
+ORDER BY e.id;
+
+-- name: GetLost
+-- Unfinished executions of runners not seen for $1 ms, but for jobs that run on without contact.
+SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS deployment, e.runner_id,
+       j.id AS job_id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
+       j.on_disconnect, j.state = 'executing' AS executing, j.next_tick, j.next_execution
+FROM runners r
+JOIN cron_executions e ON e.runner_id = r.id AND e.outcome IS NULL
+JOIN deployments ed ON ed.id = e.deployment_id
+JOIN cron_jobs j ON j.id = e.job_id
+JOIN deployments d ON d.id = j.deployment_id
+WHERE r.last_seen_at < now() - $1::bigint * interval '1 millisecond' AND j.on_disconnect = 'stop'
+ORDER BY e.id;
+
+-- name: GetOverdueExecutions
+-- Unfinished executions past their hard deadline. Each has a row in controllers: that is how the index is entered.
+SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS deployment, e.runner_id,
+       j.id AS job_id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
+       j.on_disconnect, j.state = 'executing' AS executing, j.next_tick, j.next_execution
+FROM controllers c
+JOIN cron_executions e ON e.controller_id = c.id AND e.outcome IS NULL AND e.hard_deadline <= now()
+JOIN deployments ed ON ed.id = e.deployment_id
+JOIN cron_jobs j ON j.id = e.job_id
+JOIN deployments d ON d.id = j.deployment_id
+ORDER BY e.id;
+
+-- name: GetExecution
+-- $1 execution id.
+SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
+       e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, e.output
+FROM cron_executions e
+JOIN cron_jobs j ON j.id = e.job_id
+JOIN deployments d ON d.id = e.deployment_id
+WHERE e.id = $1;
+
+-- name: ListExecutions
+-- The newest first. $1 below this id, $2 above this id, $3 tick at or after, or null, $4 outcome or "" for any, $5 limit.
+SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
+       e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output
+FROM cron_executions e
+JOIN cron_jobs j ON j.id = e.job_id
+JOIN deployments d ON d.id = e.deployment_id
+WHERE e.id < $1 AND e.id > $2 AND ($3::timestamptz IS NULL OR e.tick >= $3) AND ($4 = '' OR e.outcome = $4)
+ORDER BY e.id DESC
+LIMIT $5;
+
+-- name: ListTroubledExecutions
+-- As ListExecutions, of one outcome ($4) that is not "completed": those have an index of their own.
+SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
+       e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output
+FROM cron_executions e
+JOIN cron_jobs j ON j.id = e.job_id
+JOIN deployments d ON d.id = e.deployment_id
+WHERE e.outcome <> 'completed' AND e.outcome = $4
+  AND e.id < $1 AND e.id > $2 AND ($3::timestamptz IS NULL OR e.tick >= $3)
+ORDER BY e.id DESC
+LIMIT $5;
+
+-- name: ListRunningExecutions
+-- As ListExecutions, of unfinished ones.
+SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
+       e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output
+FROM controllers c
+JOIN cron_executions e ON e.controller_id = c.id AND e.outcome IS NULL
+JOIN cron_jobs j ON j.id = e.job_id
+JOIN deployments d ON d.id = e.deployment_id
+WHERE e.id < $1 AND e.id > $2 AND ($3::timestamptz IS NULL OR e.tick >= $3)
+ORDER BY e.id DESC
+LIMIT $4;
+
+-- name: GetJobIds
+-- Every job that ever had this key, removed ones among them. $1 key.
+SELECT id FROM cron_jobs WHERE key = $1 ORDER BY id;
+
+-- name: ListJobExecutions
+-- As ListExecutions, of one job ($6), entered by its ticks: they grow as ids do. $4 may be "running".
+SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
+       e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output
+FROM cron_executions e
+JOIN cron_jobs j ON j.id = e.job_id
+JOIN deployments d ON d.id = e.deployment_id
+WHERE e.job_id = $6 AND e.id < $1 AND e.id > $2 AND e.tick >= coalesce($3::timestamptz, '-infinity')
+  AND ($4 = '' OR e.outcome = $4 OR $4 = 'running' AND e.outcome IS NULL)
+ORDER BY e.tick DESC, e.attempt DESC
+LIMIT $5;
+
+-- name: FindExecutionBefore
+-- An id below which every execution was claimed before $1: by halving, as ids grow with claims, give or take a minute
+-- for claims that were committed out of order. $1 instant.
+WITH RECURSIVE search (low, high) AS (
+    SELECT 0::bigint, coalesce((SELECT max(id) FROM cron_executions), 0)
+    UNION ALL
+    SELECT CASE WHEN found.claimed_at < $1 - interval '1 minute' THEN found.id ELSE s.low END,
+           CASE WHEN found.claimed_at < $1 - interval '1 minute' THEN s.high ELSE (s.low + s.high) / 2 END
+    FROM search s
+    CROSS JOIN LATERAL (
+        SELECT e.id, e.claimed_at FROM cron_executions e
+        WHERE e.id > (s.low + s.high) / 2 ORDER BY e.id LIMIT 1
+    ) found
+    WHERE s.high - s.low > 1
+)
+SELECT max(low) FROM search;
+
+-- name: GetLastIds
+-- The highest ids of executions and of skips, and PostgreSQL's now.
+SELECT coalesce((SELECT max(id) FROM cron_executions), 0) AS execution_id,
+       coalesce((SELECT max(id) FROM cron_skips), 0) AS skip_id,
+       now() AS database_now;
+
+-- name: GetUnfinishedIds
+SELECT e.id FROM controllers c JOIN cron_executions e ON e.controller_id = c.id AND e.outcome IS NULL;
+
+-- name: GetChanges
+-- What has happened to jobs: executions above $1 or among $2, skips above $3 or among $4, and deployments activated or
+-- deactivated at or after $5. `id` is null for jobs of the last kind, and `instant` tells one change from the next.
+SELECT 'execution' AS kind, id, job_id, outcome IS NOT NULL AS settled, NULL::timestamptz AS instant, now() AS database_now
+FROM cron_executions WHERE id > $1
+UNION ALL
+SELECT 'execution', id, job_id, outcome IS NOT NULL, NULL, now() FROM cron_executions WHERE id = ANY($2::bigint[])
+UNION ALL
+SELECT 'skip', id, job_id, true, NULL, now() FROM cron_skips WHERE id > $3
+UNION ALL
+SELECT 'skip', id, job_id, true, NULL, now() FROM cron_skips WHERE id = ANY($4::bigint[])
+UNION ALL
+SELECT 'deployment', d.id, NULL, true, greatest(d.activated_at, d.deactivated_at), now()
+FROM deployments d WHERE greatest(d.activated_at, d.deactivated_at) >= $5;
