@@ -80,7 +80,7 @@ class Desk:
         if asked is None or database_now_us is None:
             return asked
         if self.clock.sample(asked[1], self.now_ns, database_now_us):
-            self.note(Level.WARNING, "database_clock_stepped", steps=self.clock.steps)
+            self.note(Level.WARNING, "database_clock_stepped", by_us=self.clock.steps[-1].by_us)
         return asked
 
     def lost(self, request_id: int) -> Asker | None:

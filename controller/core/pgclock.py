@@ -11,6 +11,8 @@ from collections import deque
 from typing import Final, NamedTuple
 
 SAMPLES_KEPT: Final = 8
+STEPS_KEPT: Final = 16
+STEPS_KEPT: Final = 16
 DRIFT_PARTS_PER_MILLION: Final = 500  # NTP's bound on a working oscillator; also on how fast a slewed clock moves
 
 
@@ -23,15 +25,23 @@ class _Sample(NamedTuple):
         return self.half_round_trip_ns + (now_ns - self.received_ns) * DRIFT_PARTS_PER_MILLION // 1_000_000
 
 
+class Step(NamedTuple):
+    """PostgreSQL's clock was set forward (or back) by `by_us`; `noticed_us` is its own time, when that was noticed."""
+
+    noticed_us: int
+    by_us: int
+
+
 class DatabaseClock:
     """The estimate of PostgreSQL's clock. Unknown until the first sample."""
 
-    __slots__ = ("_offset_ns", "_samples", "steps")
+    __slots__ = ("_offset_ns", "_samples", "stepped_ns", "steps")
 
     def __init__(self) -> None:
         self._samples: deque[_Sample] = deque(maxlen=SAMPLES_KEPT)
         self._offset_ns = 0
-        self.steps = 0
+        self.steps: deque[Step] = deque(maxlen=STEPS_KEPT)  # the latest ones
+        self.stepped_ns: int | None = None  # when the latest step was noticed, on the monotonic clock
 
     @property
     def known(self) -> bool:
@@ -53,9 +63,10 @@ class DatabaseClock:
             # A microsecond more, as PostgreSQL's times are rounded to that.
             slack_ns = best.error_ns(received_ns) + half_ns + 1_000
             stepped = abs(sample.offset_ns - best.offset_ns) > slack_ns
-        if stepped:
-            self._samples.clear()
-            self.steps += 1
+            if stepped:
+                self.steps.append(Step(database_now_us, (sample.offset_ns - best.offset_ns) // 1_000))
+                self.stepped_ns = received_ns
+                self._samples.clear()
         self._samples.append(sample)
         self._offset_ns = self._best(received_ns).offset_ns
         return stepped
@@ -67,6 +78,10 @@ class DatabaseClock:
     def reaches_at_ns(self, instant_us: int) -> int:
         """The monotonic time at which PostgreSQL's clock reaches `instant_us`."""
         return instant_us * 1_000 - self._offset_ns
+
+    def stepped_forward_since_us(self, instant_us: int) -> int:
+        """By how much of the time since `instant_us` PostgreSQL's clock only jumped, as far as is known."""
+        return sum(step.by_us for step in self.steps if step.noticed_us > instant_us and step.by_us > 0)
 
     def error_us(self, now_ns: int) -> int:
         """How wrong the estimate may be, either way."""

@@ -43,7 +43,7 @@ class Sessions:
         session = self.by_id.pop(runner_id, None)
         if session is None:
             return None
-        for deployment in session.info.deployments:
+        for deployment in dict.fromkeys(session.info.deployments):
             hosting = self._hosting[deployment]
             hosting.pop(runner_id, None)
             if not hosting:

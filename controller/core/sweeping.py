@@ -35,6 +35,7 @@ class Sweeping:
         "_losing",
         "_overdue",
         "_sessions",
+        "_suspects",
         "_window",
     )
 
@@ -51,6 +52,7 @@ class Sweeping:
         self._echoes_ns: list[int] = []
         self._adopting: tuple[int, tuple[str, ...]] | None = None
         self._losing: int | None = None
+        self._suspects: list[Execution] = []
         self._overdue: int | None = None
 
     @property
@@ -76,14 +78,27 @@ class Sweeping:
         """Sweep what a renewal names."""
         desk = self._desk
         self.adopt_from(renewal.dead_controllers)
-        unbroken_ms = self._lease.unbroken_ns() // MS
-        # Runners that lived through an outage need as long as they are given to be seen again.
-        if renewal.lost_runners and self._losing is None and unbroken_ms >= desk.settings.runner_lost_after_ms:
+        suspects, self._suspects = self._suspects, []
+        if self._may_declare_lost():
+            self._end_lost(suspects)
+        if renewal.lost_runners and self._losing is None and not suspects and self._may_declare_lost():
             self._losing = desk.request(self)
             desk.effects.append(FetchLost(self._losing, desk.settings.runner_lost_after_ms))
         if renewal.overdue_executions and self._overdue is None:
             self._overdue = desk.request(self)
             desk.effects.append(FetchOverdueExecutions(self._overdue))
+
+    def _may_declare_lost(self) -> bool:
+        """Runners that lived through an outage get as long as they are given anyway to be seen again.
+
+        And a runner's age is PostgreSQL's time, while runners fence themselves by monotonic clocks: both pass equally
+        only if PostgreSQL's clock was not set for as long.
+        """
+        desk = self._desk
+        unbroken_ns = self._lease.unbroken_ns()
+        if desk.clock.stepped_ns is not None:
+            unbroken_ns = min(unbroken_ns, desk.now_ns - desk.clock.stepped_ns)
+        return unbroken_ns >= desk.settings.runner_lost_after_ms * MS
 
     def turn(self) -> None:
         desk = self._desk
@@ -115,8 +130,10 @@ class Sweeping:
 
     def fetched(self, event: ExecutionsFetched) -> None:
         if event.request_id == self._losing:
+            # One more renewal, at once, shows that PostgreSQL's clock wasn't set just before this answer.
             self._losing = None
-            self._end_lost(event.executions)
+            self._suspects = event.executions
+            self._lease.renew_soon()
         else:
             self._overdue = None
             self._end_overdue(event.executions)
@@ -136,6 +153,8 @@ class Sweeping:
         cancelled: dict[str, list[int]] = {}
         grace_ms = self._desk.settings.hard_timeout_grace_ms
         for execution in executions:
+            if not self._is_overdue(execution):
+                continue
             limit = f"its timeout of {execution.job.timeout_ms / 1000:g} s and {grace_ms / 1000:g} s of grace"
             if not self._ending.declare(execution, Outcome.TIMED_OUT, "HardTimeout", f"nobody ended it within {limit}"):
                 continue
@@ -145,6 +164,13 @@ class Sweeping:
                 cancelled.setdefault(execution.runner_id, []).append(execution.execution_id)
         for runner_id, execution_ids in cancelled.items():
             self._desk.effects.append(CancelRuns(runner_id, tuple(execution_ids), "hard timeout"))
+
+    def _is_overdue(self, execution: Execution) -> bool:
+        """Also by the time that really passed, if PostgreSQL's clock was set forward meanwhile."""
+        clock = self._desk.clock
+        limit_us = (execution.job.timeout_ms + self._desk.settings.hard_timeout_grace_ms) * 1_000
+        passed_us = self._desk.now_us - execution.claimed_at
+        return passed_us - clock.stepped_forward_since_us(execution.claimed_at) >= limit_us
 
     def failed(self, event: StoreFailed) -> None:
         """Renewals name what there is to sweep again; only adoptions are remembered here."""

@@ -161,33 +161,19 @@ class Controller(Process):
         self.world.database.ask(self.address, call, answered)
 
     def _call(self, effect: Any) -> Callable[[Store], Coroutine[Any, Any, Any]]:
+        """As the performer does, by the effect's fields in their order."""
         own_id, settings = self.name, self.world.settings
+        fields = tuple(effect)[1:]
         match effect:
             case effects.RenewLease(_, draining, runner_ids):
                 lease_ms, lost_ms = settings.lease_ms, settings.runner_lost_after_ms
                 return lambda store: store.renew_lease(self.info, draining, lease_ms, runner_ids, lost_ms)
-            case effects.FindPeers():
-                return lambda store: store.find_peers()
-            case effects.FetchWindow(_, slots, window_ms):
-                return lambda store: store.get_cron_jobs(slots, window_ms)
-            case effects.FetchOverdue(_, slots, delay_ms):
-                return lambda store: store.get_overdue_jobs(slots, delay_ms)
-            case effects.Claim(_, requests, grace_ms):
-                return lambda store: store.start_cron_jobs(own_id, requests, grace_ms)
-            case effects.End(_, requests):
-                return lambda store: store.end_cron_jobs(own_id, requests)
-            case effects.SkipTicks(_, requests):
-                return lambda store: store.skip_ticks(own_id, requests)
-            case effects.Adopt(_, ids):
-                return lambda store: store.adopt_executions(own_id, ids)
-            case effects.FetchExecutions(_, ids):
-                return lambda store: store.get_unfinished(ids)
-            case effects.FetchLost(_, lost_ms):
-                return lambda store: store.get_lost(lost_ms)
-            case effects.FetchOverdueExecutions():
-                return lambda store: store.get_overdue_executions()
+            case effects.Claim() | effects.End() | effects.SkipTicks() | effects.Adopt():
+                name = _METHODS[type(effect)]
+                return lambda store: getattr(store, name)(own_id, *fields)  # type: ignore[no-any-return]  # by name
             case _:
-                raise AssertionError(f"not for the store: {effect}")
+                name = _METHODS[type(effect)]
+                return lambda store: getattr(store, name)(*fields)  # type: ignore[no-any-return]  # by name
 
     def _answer(self, effect: Any) -> Callable[[Any], events.Event]:
         if isinstance(effect, effects.FindPeers):
@@ -205,6 +191,18 @@ class Controller(Process):
                 return lambda result: answer(request_id, result)
 
 
+_METHODS = {
+    effects.FindPeers: "find_peers",
+    effects.FetchWindow: "get_cron_jobs",
+    effects.FetchOverdue: "get_overdue_jobs",
+    effects.Claim: "start_cron_jobs",
+    effects.End: "end_cron_jobs",
+    effects.SkipTicks: "skip_ticks",
+    effects.Adopt: "adopt_executions",
+    effects.FetchExecutions: "get_unfinished",
+    effects.FetchLost: "get_lost",
+    effects.FetchOverdueExecutions: "get_overdue_executions",
+}
 _ANSWERS: dict[type, Callable[[int, Any], events.Event]] = {
     effects.RenewLease: events.LeaseRenewed,
     effects.End: events.Ended,

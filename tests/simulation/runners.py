@@ -39,6 +39,10 @@ class Runner(Process):
     def start(self) -> None:
         self.put(events.Woke())
 
+    def drain(self) -> None:
+        """SIGTERM."""
+        self.put(events.DrainAsked())
+
     def kill(self) -> None:
         """Its children die with it."""
         super().kill()
@@ -50,15 +54,8 @@ class Runner(Process):
 
     def perform(self, effect: effects.Effect) -> None:
         match effect:
-            case effects.OpenLink(address):
-                self._wanted[address] = None
-                self._dial(address)
-            case effects.CloseLink(address):
-                self._wanted.pop(address, None)
-            case effects.SendBeat(address, sequence, renew, draining, running):
-                self._send(address, RunnerBeat(self.name, sequence, renew, draining, running))
-            case effects.SendReports(address, results):
-                self._send(address, ReportsReceived(self.name, [_report(result) for result in results]))
+            case effects.OpenLink() | effects.CloseLink() | effects.SendBeat() | effects.SendReports():
+                self._perform_on_link(effect)
             case effects.StartRuns(runs):
                 for run in runs:
                     self._start_run(run)
@@ -72,6 +69,20 @@ class Runner(Process):
                 self.world.log(f"{self.name} {effect.event} {effect.values}")
 
     # Links
+
+    def _perform_on_link(
+        self, effect: effects.OpenLink | effects.CloseLink | effects.SendBeat | effects.SendReports
+    ) -> None:
+        match effect:
+            case effects.OpenLink(address):
+                self._wanted[address] = None
+                self._dial(address)
+            case effects.CloseLink(address):
+                self._wanted.pop(address, None)
+            case effects.SendBeat(address, sequence, renew, draining, running):
+                self._send(address, RunnerBeat(self.name, sequence, renew, draining, running))
+            case effects.SendReports(address, results):
+                self._send(address, ReportsReceived(self.name, [_report(result) for result in results]))
 
     def _dial(self, address: str) -> None:
         if not self.alive or address not in self._wanted or address in self._links:

@@ -1,5 +1,6 @@
 """The modules that simulated clusters run, and how long their verbs take."""
 
+import hashlib
 import random
 from typing import Final
 
@@ -26,7 +27,7 @@ class Workload:
     def module(self) -> tuple[Module, str]:
         """The module as it is now, and its digest."""
         self.versions += 1
-        return Module("sim", tuple(self._verbs)), f"{self.versions:064x}"
+        return Module("sim", tuple(self._verbs)), hashlib.sha256(b"%d" % self.versions).hexdigest()
 
     def change(self, rng: random.Random) -> None:
         """The next version has one verb less, one more, and one with another schedule."""
@@ -39,7 +40,7 @@ class Workload:
         )
 
     def duration_ns(self, verb: str, rng: random.Random) -> int:
-        low, high = DURATIONS_MS[verb.split("_")[0]]
+        low, high = DURATIONS_MS[verb.split("_", maxsplit=1)[0]]
         return int(rng.uniform(low, high) * MS)
 
     @staticmethod

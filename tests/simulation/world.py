@@ -64,6 +64,8 @@ class World:
         for address in self.addresses:
             self.later(0, 2, lambda address=address: self.start_controller(address))
         self.later(0.1, 1, self._deploy)
+        if self.rng.random() < 0.3:
+            self.later(8, 20, self._roll_out)
         for _ in range(self.rng.randint(1, 3)):
             self.later(1, 3, self.start_runner)
         if len(self.addresses) > 1 or self.rng.random() < 0.8:
@@ -113,13 +115,30 @@ class World:
         self.clock.call_after(DRAIN_TIMEOUT_NS, expire)
 
     def start_runner(self) -> None:
+        """It hosts every version there is; before there is any, it waits."""
+        if not self._deployments:
+            self.later(0.1, 0.5, self.start_runner)
+            return
         name = f"r{len(self.runners) + 1}"
         self.log(f"start {name}")
         runner = Runner(self, name, self._deployments, self._fork(), self.rng.randint(-200, 200))
         self.runners.append(runner)
         runner.start()
 
-    def _deploy(self) -> None:
+    def _roll_out(self) -> None:
+        """The next version, and runners that have both, one after the other instead of those that have only the old."""
+        self.log("FAULT roll out the next version")
+        self.workload.change(self.rng)
+        old = [runner for runner in self.runners if runner.alive]
+
+        def replace_runners() -> None:
+            self.start_runner()
+            for runner in old:
+                self.later(1, 4, runner.drain)
+
+        self._deploy(replace_runners)
+
+    def _deploy(self, then: Callable[[], None] = lambda: None) -> None:
         """By one of the controllers, which hears of the jobs from itself; others by NOTIFY, if that isn't lost."""
         module, digest = self.workload.module()
         creator = self.some_controller()
@@ -132,11 +151,10 @@ class World:
             self.log(f"deployed {result.key} with {len(result.jobs)} jobs")
             if creator is not None:
                 creator.put(JobsCreated(result.jobs))
+            then()
 
         def ask() -> None:
             create = lambda store: store.create_deployment(module, digest, 1, 4_000, True)  # noqa: E731
             self.database.ask("operator", create, deployed)
 
         ask()
-
-
