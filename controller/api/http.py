@@ -24,12 +24,12 @@ class HttpServer:
         application.router.add_get("/healthz", self._alive)
         application.router.add_get("/readyz", self._ready)
         application.router.add_get("/metrics", self._show_metrics)
-        self._runner = web.AppRunner(application, access_log=None, handle_signals=False)
+        self._runner = web.AppRunner(application, access_log=None, handle_signals=False, shutdown_timeout=0.5)
 
     async def start(self, host: str, port: int) -> int:
         """The port, which is another than asked for only if that was 0. Raises OSError when it is in use."""
         await self._runner.setup()
-        await web.TCPSite(self._runner, host, port, shutdown_timeout=0.5).start()
+        await web.TCPSite(self._runner, host, port).start()
         bound: int = self._runner.addresses[0][1]
         return bound
 

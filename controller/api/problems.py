@@ -98,9 +98,9 @@ class ProblemInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg] 
 
     async def intercept_service(
         self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable[grpc.RpcMethodHandler[Any, Any]]],
+        continuation: Callable[[grpc.HandlerCallDetails], Awaitable["grpc.RpcMethodHandler[Any, Any]"]],
         handler_call_details: grpc.HandlerCallDetails,
-    ) -> grpc.RpcMethodHandler[Any, Any]:
+    ) -> "grpc.RpcMethodHandler[Any, Any]":
         handler = await continuation(handler_call_details)
         if handler is None or not handler_call_details.method.startswith("/cronring.v1."):
             return handler

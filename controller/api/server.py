@@ -52,29 +52,29 @@ def in_use(option: str, address: str, error: OSError) -> AddressInUseError:
 
 
 class GrpcServer:
-    """`services` are (full name, function that adds the servicer to a server)."""
+    """bind, add the services, start, stop; in this order."""
 
-    def __init__(
-        self,
-        interceptors: Sequence[Any],
-        services: Sequence[tuple[str, Callable[[grpc.aio.Server], None]]],
-        is_ready: Callable[[], bool],
-    ) -> None:
-        names = tuple(name for name, _ in services)
-        self.health = Health(names, is_ready)
+    def __init__(self, interceptors: Sequence[Any], is_ready: Callable[[], bool]) -> None:
         self._server = grpc.aio.server(interceptors=tuple(interceptors), options=_OPTIONS)
-        for _, add in services:
-            add(self._server)
-        health_pb2_grpc.add_HealthServicer_to_server(self.health.servicer, self._server)
-        health_name = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
-        reflection.enable_server_reflection((*names, health_name, reflection.SERVICE_NAME), self._server)
+        self._is_ready = is_ready
+        self._health: Health | None = None
 
     def bind(self, address: str) -> int:
-        """The port. Raises AddressInUseError."""
+        """The port, which is another than asked for only if that was 0. Raises AddressInUseError."""
         try:
             return self._server.add_insecure_port(address)
         except RuntimeError as error:
             raise AddressInUseError(f"can't listen on {address}; give another address with --grpc") from error
+
+    def add(self, services: Sequence[tuple[str, Callable[[grpc.aio.Server], None]]]) -> None:
+        """(full name, what adds the servicer to a server) of each; health and reflection follow from them."""
+        names = tuple(name for name, _ in services)
+        for _, add in services:
+            add(self._server)
+        self._health = Health(names, self._is_ready)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health.servicer, self._server)
+        health_name = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
+        reflection.enable_server_reflection((*names, health_name, reflection.SERVICE_NAME), self._server)
 
     async def start(self) -> None:
         await self.health.tell()
@@ -84,3 +84,8 @@ class GrpcServer:
         """Take no more calls, and give those under way `grace_s`."""
         await self.health.shut_down()
         await self._server.stop(grace_s)
+
+    @property
+    def health(self) -> Health:
+        assert self._health is not None, "add() comes first"
+        return self._health

@@ -44,6 +44,9 @@ class Notes:
     def warning(self, event: str, **values: str | int | float | bool) -> None:
         self.write(Note(Level.WARNING, event, values))
 
+    def error(self, event: str, **values: str | int | float | bool) -> None:
+        self.write(Note(Level.ERROR, event, values))
+
     def exception(self, event: str, error: BaseException) -> None:
         """An unexpected error, with its traceback. Never suppressed."""
         self._metrics.noted(event, Level.ERROR)

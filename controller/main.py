@@ -1,0 +1,276 @@
+"""The composition root of a controller: everything is made, joined, started and stopped here, and nothing else happens.
+
+exit_code = run(ProcessConfig(...), ClusterSettings())
+"""
+
+import asyncio
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import version
+from typing import Final
+
+import grpc
+import uvloop
+
+from controller.api.cluster import ClusterService
+from controller.api.deployments import DeploymentsService
+from controller.api.executions import ExecutionsService
+from controller.api.http import HttpServer
+from controller.api.jobs import JobsService
+from controller.api.problems import ProblemInterceptor
+from controller.api.server import AddressInUseError, GrpcServer, check_free, in_use
+from controller.api.watch import JobHub
+from controller.config import WILDCARD_HOSTS, Address, ProcessConfig
+from controller.core.events import JobsNotified, PeerRefused
+from controller.core.node import Node
+from controller.core.settings import ClusterSettings
+from controller.deploying import Deployer
+from controller.errors import SchemaVersionError, StoreError, StoreUnavailable
+from controller.peers.client import PeerClient
+from controller.peers.joining import greet_until_joined
+from controller.peers.server import GossipService
+from controller.ports import ControllerInfo, Notifications
+from controller.runners.gateway import Gateway, close_silent_sessions
+from controller.runners.sessions import Sessions
+from controller.runtime.chance import controller_id, seeded_chance
+from controller.runtime.clock import SystemClock
+from controller.runtime.driver import Driver
+from controller.runtime.gauges import node_gauges
+from controller.runtime.lag import watch_loop_lag
+from controller.runtime.logs import set_up_logging
+from controller.runtime.metrics import Metrics
+from controller.runtime.notes import Notes
+from controller.runtime.performer import Performer
+from controller.runtime.readiness import Readiness
+from controller.runtime.service import Background, Stopping, within
+from controller.store.listen import PostgresNotifications
+from controller.store.pool import Database
+from controller.store.reads import PostgresReads
+from controller.store.store import PostgresStore
+from protos.cronring.v1 import cluster_pb2_grpc, deployments_pb2_grpc, executions_pb2_grpc, jobs_pb2_grpc
+from protos.gossip.v1 import gossip_pb2_grpc
+from protos.runner.v1 import runner_pb2_grpc
+
+EXIT_OK: Final = 0
+EXIT_FAILED: Final = 1  # an error that nobody foresaw, or a database that refuses us; the log says which
+EXIT_SCHEMA: Final = 3  # the database's schema is older or newer than this program
+EXIT_ADDRESS: Final = 4  # something else listens on --grpc or --http
+
+DATABASE_RETRY_S: Final = 0.5
+LEAVE_STEP_TIMEOUT_S: Final = 1.5
+SILENT_BEATS: Final = 5  # a runner that missed so many gets no more runs until it connects anew
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """What exists before there is a database."""
+
+    config: ProcessConfig
+    settings: ClusterSettings
+    controller_id: str
+    clock: SystemClock
+    metrics: Metrics
+    notes: Notes
+    readiness: Readiness
+    stopping: Stopping
+
+
+def run(config: ProcessConfig, settings: ClusterSettings) -> int:
+    """Run one controller until it has left: its process's exit code. Signals are this function's while it runs."""
+    set_up_logging(config.log_level, config.log_format)
+    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        return runner.run(_main(config, settings))
+
+
+async def _main(config: ProcessConfig, settings: ClusterSettings) -> int:
+    own_id, clock, metrics = controller_id(config.name or socket.gethostname()), SystemClock(), Metrics()
+    notes = Notes(clock, metrics, controller=own_id)
+    stopping = Stopping(config.drain_timeout_s, notes)
+    base = _Base(config, settings, own_id, clock, metrics, notes, Readiness(), stopping)
+    stopping.watch_signals()
+    try:
+        return await _with_http(base)
+    except AddressInUseError as error:
+        notes.error("address_in_use", reason=str(error))
+        return EXIT_ADDRESS
+    except SchemaVersionError as error:
+        notes.error("schema_version", reason=str(error))
+        return EXIT_SCHEMA
+    except StoreError as error:
+        notes.error("database_refused", reason=str(error))
+        return EXIT_FAILED
+    except Exception as error:  # the boundary: whatever it is, the process says so and ends
+        notes.exception("controller_failed", error)
+        return EXIT_FAILED
+    finally:
+        stopping.close()
+
+
+async def _with_http(base: _Base) -> int:
+    """HTTP comes first and goes last, so that /healthz and /readyz answer while everything else comes and goes."""
+    address = Address.parse("http_address", base.config.http_address)
+    http = HttpServer(base.readiness.why_not, base.metrics.text)
+    try:
+        port = await http.start(address.host, address.port)
+    except OSError as error:
+        raise in_use("--http", str(address), error) from error
+    try:
+        grpc_address = Address.parse("grpc_address", base.config.grpc_address)
+        check_free("--grpc", grpc_address.host, grpc_address.port)
+        database = await base.stopping.unless_asked(_open_database(base))
+        if database is None:
+            return EXIT_OK
+        try:
+            return await _with_database(base, database, Address(address.host, port))
+        finally:
+            await within(LEAVE_STEP_TIMEOUT_S, database.close(), base.notes, "database_not_closed")
+    finally:
+        await http.stop()
+
+
+async def _open_database(base: _Base) -> Database:
+    """Connect; wait as long as PostgreSQL isn't there. Raises SchemaVersionError, StoreError."""
+    application = f"cronring {base.controller_id}"
+    while True:
+        try:
+            return await Database.open(base.config.database_url, application)
+        except StoreUnavailable as error:
+            base.notes.warning("waiting_for_database", reason=str(error))
+            await asyncio.sleep(DATABASE_RETRY_S)
+
+
+async def _with_database(base: _Base, database: Database, http_address: Address) -> int:
+    server = GrpcServer([ProblemInterceptor(base.notes, base.metrics.refused)], base.readiness.is_ready)
+    advertised = _advertised(base.config, server.bind(base.config.grpc_address))
+    http_host = advertised.host if http_address.host in WILDCARD_HOSTS else http_address.host
+    info = ControllerInfo(
+        controller_id=base.controller_id,
+        grpc_address=str(advertised),
+        http_address=str(Address(http_host, http_address.port)),
+        pid=os.getpid(),
+        version=version("cronring"),
+    )
+    base.notes.info("started", grpc=info.grpc_address, http=info.http_address, pid=info.pid, version=info.version)
+    await _Controller(base, database, server, info).live()
+    base.notes.info("left")
+    return EXIT_OK
+
+
+def _advertised(config: ProcessConfig, port: int) -> Address:
+    if config.advertise_address:
+        return Address.parse("advertise_address", config.advertise_address)
+    return Address(Address.parse("grpc_address", config.grpc_address).host, port)
+
+
+class _Controller:
+    """One controller with all its parts. `live` is its life."""
+
+    def __init__(self, base: _Base, database: Database, server: GrpcServer, info: ControllerInfo) -> None:
+        self._base = base
+        self._store = PostgresStore(database)
+        self._reads = PostgresReads(database)
+        self._server = server
+        self._info = info
+        self._node = Node(info.controller_id, info.grpc_address, base.settings, seeded_chance(), base.clock.now_ns())
+        self._sessions = Sessions()
+        self._peers = PeerClient(lambda address: self._driver.put(PeerRefused(address)))
+        self._performer = Performer(
+            self._store, info, base.settings, self._sessions, self._peers, base.notes, base.metrics
+        )
+        self._driver = Driver(self._node, base.clock, self._performer.perform)
+        self._performer.connect(self._driver.put, self._driver.fail)
+        self._hub = JobHub(self._reads, self._driver.fail)
+        self._background = Background(self._driver.fail)
+
+    async def live(self) -> None:
+        """Until the node has left. Raises what broke, if something did; then nobody is told good-bye."""
+        base = self._base
+        self._server.add(self._services())
+        self._add_gauges()
+        await self._server.start()
+        base.readiness.connect(self._node, self._performer)
+        base.stopping.connect(self._driver.put)
+        self._start_background()
+        try:
+            await self._driver.run()
+            await self._say_goodbye()
+        finally:
+            await self._stop()
+
+    def _services(self) -> list[tuple[str, Callable[[grpc.aio.Server], None]]]:
+        base, store, reads = self._base, self._store, self._reads
+        put = self._driver.put
+        deployer = Deployer(store, base.settings.timeout_ms, put)
+        deployments = DeploymentsService(store, reads, deployer, put)
+        cluster = ClusterService(base.controller_id, self._node, reads, base.clock)
+        gossip = GossipService(put, base.metrics.refused)
+        gateway = Gateway(
+            base.controller_id,
+            store,
+            deployer,
+            self._sessions,
+            self._driver,
+            self._alive,
+            base.metrics.refused,
+            self._now_us,
+        )
+        executions, jobs = ExecutionsService(reads), JobsService(reads, self._hub)
+        return [
+            ("cronring.v1.Deployments", partial(deployments_pb2_grpc.add_DeploymentsServicer_to_server, deployments)),
+            ("cronring.v1.Jobs", partial(jobs_pb2_grpc.add_JobsServicer_to_server, jobs)),
+            ("cronring.v1.Executions", partial(executions_pb2_grpc.add_ExecutionsServicer_to_server, executions)),
+            ("cronring.v1.Cluster", partial(cluster_pb2_grpc.add_ClusterServicer_to_server, cluster)),
+            ("cronring.runner.v1.RunnerGateway", partial(runner_pb2_grpc.add_RunnerGatewayServicer_to_server, gateway)),
+            ("cronring.gossip.v1.Gossip", partial(gossip_pb2_grpc.add_GossipServicer_to_server, gossip)),
+        ]
+
+    def _start_background(self) -> None:
+        base, start = self._base, self._background.start
+        silence_ms = SILENT_BEATS * base.settings.runner_beat_ms
+        start("health", self._server.health.follow())
+        start("loop lag", watch_loop_lag(base.clock, base.metrics, base.notes))
+        start("notifications", self._hear(PostgresNotifications(base.config.database_url)))
+        start("peers", self._peers.sweep())
+        start("joining", greet_until_joined(base.config.join, lambda: len(self._alive()) == 1, self._driver.put))
+        start("silent runners", close_silent_sessions(self._sessions, self._now_us, silence_ms))
+
+    async def _hear(self, notifications: Notifications) -> None:
+        async for _ in notifications.listen():
+            self._driver.put(JobsNotified())
+
+    async def _say_goodbye(self) -> None:
+        """Let the others know at once what they would find out by themselves."""
+        notes = self._base.notes
+        await self._peers.flush(LEAVE_STEP_TIMEOUT_S)
+        removing = self._store.remove_controller(self._base.controller_id)
+        await within(LEAVE_STEP_TIMEOUT_S, removing, notes, "row_not_removed")
+
+    async def _stop(self) -> None:
+        await self._background.stop()
+        self._sessions.close_all("this controller is leaving")
+        await self._hub.close()
+        await self._server.stop(grace_s=0.5)
+        await self._performer.close()
+        await self._peers.close()
+
+    def _alive(self) -> tuple[tuple[str, str], ...]:
+        return tuple((member.member_id, member.address) for member in self._node.members() if member.gossips)
+
+    def _now_us(self) -> int:
+        return self._base.clock.now_ns() // 1_000
+
+    def _add_gauges(self) -> None:
+        self._base.metrics.add_gauges(node_gauges(self._node, self._base.controller_id))
+        self._base.metrics.add_gauges(
+            lambda: {
+                "runner_sessions": float(len(self._sessions)),
+                "runner_queue_items": float(self._sessions.queued),
+                "inbox_events": float(self._driver.inbox_length),
+                "statements_in_flight": float(self._performer.statements_in_flight),
+                "peer_channels": float(self._peers.channels),
+                "job_watchers": float(len(self._hub)),
+            }
+        )

@@ -1,0 +1,18 @@
+"""Greeting the peers of --join, until somebody answers. Those of the `controllers` table are the node's own affair."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from controller.core.events import PeersFound
+
+INTERVAL_S: Final = 5.0
+
+
+async def greet_until_joined(
+    addresses: tuple[str, ...], is_alone: Callable[[], bool], put: Callable[[PeersFound], None]
+) -> None:
+    """Returns when this controller is not alone any more."""
+    while addresses and is_alone():
+        put(PeersFound(tuple(("", address) for address in addresses)))
+        await asyncio.sleep(INTERVAL_S)

@@ -1,0 +1,104 @@
+"""Starting and stopping: signals, tasks beside the driver, and what waits for both."""
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import Final, TypeVar
+
+from controller.core.events import DrainExpired, DrainRequested
+from controller.runtime.notes import Notes
+
+SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+T = TypeVar("T")
+
+
+class Stopping:
+    """SIGTERM or SIGINT: the first asks to drain; the drain's timeout, or a second one, to leave at once."""
+
+    def __init__(self, drain_timeout_s: float, notes: Notes) -> None:
+        self._drain_timeout_s = drain_timeout_s
+        self._notes = notes
+        self._asked = asyncio.Event()
+        self._put: Callable[[DrainRequested | DrainExpired], None] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def watch_signals(self) -> None:
+        """From now on; until close()."""
+        loop = asyncio.get_running_loop()
+        for number in SIGNALS:
+            loop.add_signal_handler(number, self.ask, signal.Signals(number).name)
+
+    def close(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in SIGNALS:
+            loop.remove_signal_handler(number)
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def connect(self, put: Callable[[DrainRequested | DrainExpired], None]) -> None:
+        """There is a node now; what was asked before it was there is asked of it at once."""
+        self._put = put
+        if self._asked.is_set():
+            self._drain()
+
+    def ask(self, reason: str) -> None:
+        if self._asked.is_set():
+            self._notes.info("leaving_at_once", reason=reason)
+            self._expire()
+            return
+        self._asked.set()
+        self._notes.info("stopping", reason=reason, drain_timeout_s=self._drain_timeout_s)
+        self._drain()
+
+    async def unless_asked(self, waiting: Awaitable[T]) -> T | None:
+        """The result, or None as soon as somebody asks to stop."""
+        task = asyncio.ensure_future(waiting)
+        asked = asyncio.ensure_future(self._asked.wait())
+        try:
+            await asyncio.wait({task, asked}, return_when=asyncio.FIRST_COMPLETED)
+            return task.result() if task.done() else None
+        finally:
+            for future in (task, asked):
+                future.cancel()
+            await asyncio.gather(task, asked, return_exceptions=True)
+
+    def _drain(self) -> None:
+        if self._put is not None:
+            self._put(DrainRequested())
+            self._timer = asyncio.get_running_loop().call_later(self._drain_timeout_s, self._expire)
+
+    def _expire(self) -> None:
+        if self._put is not None:
+            self._put(DrainExpired())
+
+
+class Background:
+    """Tasks that run as long as the process. One that fails fails the process: nothing dies in silence."""
+
+    def __init__(self, fail: Callable[[BaseException], None]) -> None:
+        self._fail = fail
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def start(self, name: str, work: Coroutine[object, object, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work, name=name)
+        task.add_done_callback(self._done)
+        self._tasks.append(task)
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._fail(error)
+
+
+async def within(timeout_s: float, step: Awaitable[object], notes: Notes, event: str) -> None:
+    """A step of stopping: neither its failure nor its slowness keeps the next one from its turn."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            await step
+    except Exception as error:  # stopping goes on, whatever it is
+        notes.warning(event, reason=f"{type(error).__name__}: {error}")

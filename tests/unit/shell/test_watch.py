@@ -1,0 +1,192 @@
+import asyncio
+from collections.abc import AsyncIterator, Callable, Sequence
+
+import pytest
+
+from controller.api import watch as watch_module
+from controller.api.problems import SlowReaderError
+from controller.api.watch import JobHub, Kind, WatchEvent
+from controller.errors import StoreError, StoreUnavailable
+from controller.reads import JobRow
+from tests.support.waiting import wait_until
+
+POLL_S = 0.001
+
+
+def row(key: str, status: str = "scheduled", removed: bool = False) -> JobRow:
+    return JobRow(
+        1, key, "default", "m", "v", "5s", 0, status, 1, "d", 1_000, "stop", 0, 1 if removed else None,
+        None, None, None, None, None, None, None, (),
+    )  # fmt: skip
+
+
+class Changes:
+    """Feeds a hub what a test puts in; counts the polls. The other methods of Reads are not for a hub."""
+
+    def __init__(self) -> None:
+        self.batches: list[Sequence[JobRow]] = []
+        self.polls = 0
+        self.error: Exception | None = None
+
+    async def job_position(self) -> object:
+        return 0
+
+    async def job_changes(self, position: object) -> tuple[object, Sequence[JobRow]]:
+        assert isinstance(position, int)
+        self.polls += 1
+        if self.error is not None:
+            raise self.error
+        fresh = [row for batch in self.batches[position:] for row in batch]
+        return len(self.batches), fresh
+
+
+def made(changes: Changes) -> tuple[JobHub, list[BaseException]]:
+    failures: list[BaseException] = []
+    return JobHub(changes, failures.append, POLL_S), failures  # type: ignore[arg-type]  # two methods of Reads
+
+
+async def listing(*rows: JobRow) -> AsyncIterator[JobRow]:
+    for each in rows:
+        yield each
+
+
+def anything(row: JobRow) -> bool:
+    return bool(row.key)
+
+
+def watching(hub: JobHub, *rows: JobRow, matches: Callable[[JobRow], bool] = anything) -> AsyncIterator[WatchEvent]:
+    return hub.watch(matches, lambda: listing(*rows))
+
+
+async def take(events: AsyncIterator[WatchEvent], count: int) -> list[tuple[Kind, str]]:
+    async with asyncio.timeout(5):
+        taken = [await anext(events) for _ in range(count)]
+    return [(event.kind, event.row.key if event.row else "") for event in taken]
+
+
+async def end(events: AsyncIterator[WatchEvent]) -> None:
+    await events.aclose()  # type: ignore[attr-defined]  # it is an async generator
+
+
+async def test_a_listing_then_changes() -> None:
+    changes = Changes()
+    hub, _ = made(changes)
+    events = watching(hub, row("a"), row("b"))
+    assert await take(events, 3) == [(Kind.PRESENT, "a"), (Kind.PRESENT, "b"), (Kind.LISTED, "")]
+    changes.batches.append([row("a", "running"), row("c"), row("b", removed=True), row("unknown", removed=True)])
+    assert await take(events, 3) == [(Kind.CHANGED, "a"), (Kind.CHANGED, "c"), (Kind.REMOVED, "b")]
+    await end(events)
+
+
+async def test_what_changes_during_the_listing_follows_it() -> None:
+    changes = Changes()
+    hub, _ = made(changes)
+    events = watching(hub, row("a"), row("b"))
+    assert await take(events, 1) == [(Kind.PRESENT, "a")]
+    changes.batches.append([row("a", "running")])
+    polls = changes.polls
+    await wait_until(lambda: changes.polls > polls + 1, "the poller sleeps")
+    assert await take(events, 3) == [(Kind.PRESENT, "b"), (Kind.LISTED, ""), (Kind.CHANGED, "a")]
+    await end(events)
+
+
+async def test_a_job_that_leaves_the_filter_is_removed_and_may_come_back() -> None:
+    changes = Changes()
+    hub, _ = made(changes)
+    events = watching(hub, row("a", "running"), matches=lambda row: row.status == "running")
+    await take(events, 2)
+    changes.batches.append([row("a", "scheduled"), row("b", "scheduled")])
+    assert await take(events, 1) == [(Kind.REMOVED, "a")]
+    changes.batches.append([row("a", "running")])
+    assert await take(events, 1) == [(Kind.CHANGED, "a")]
+    await end(events)
+
+
+async def test_the_poller_runs_only_while_somebody_watches_and_serves_all() -> None:
+    changes = Changes()
+    hub, _ = made(changes)
+    first, second = watching(hub), watching(hub)
+    await take(first, 1)
+    await take(second, 1)
+    assert len(hub) == 2
+    changes.batches.append([row("a")])
+    assert await take(first, 1) == await take(second, 1) == [(Kind.CHANGED, "a")]
+    await end(first)
+    polls = changes.polls
+    await wait_until(lambda: changes.polls > polls, "the second watcher lost its poller")
+    await end(second)
+    assert len(hub) == 0
+    polls = changes.polls
+    for _ in range(20):
+        await asyncio.sleep(POLL_S)  # time in which it would have polled
+    assert changes.polls == polls
+
+
+async def test_changes_of_one_job_are_merged_for_who_reads_late() -> None:
+    changes = Changes()
+    hub, _ = made(changes)
+    events = watching(hub)
+    await take(events, 1)
+    for _ in range(100):
+        changes.batches.append([row("a", "running"), row("a", "scheduled")])
+    polls = changes.polls
+    await wait_until(lambda: changes.polls > polls + 1, "the poller sleeps")
+    changes.batches.append([row("b")])
+    assert await take(events, 2) == [(Kind.CHANGED, "a"), (Kind.CHANGED, "b")]
+    await end(events)
+
+
+async def test_a_slow_watcher_is_dropped_and_the_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch_module, "PENDING_MAX", 10)
+    changes = Changes()
+    hub, _ = made(changes)
+    slow, quick = watching(hub), watching(hub)
+    await take(slow, 1)
+    await take(quick, 1)
+    for number in range(11):
+        changes.batches.append([row(f"job-{number}")])
+        assert await take(quick, 1) == [(Kind.CHANGED, f"job-{number}")]
+    with pytest.raises(SlowReaderError, match="open another stream"):
+        await take(slow, 1)
+    assert len(hub) == 1
+    await end(quick)
+
+
+async def test_a_short_absence_of_the_database_goes_unnoticed() -> None:
+    changes = Changes()
+    hub, failures = made(changes)
+    events = watching(hub)
+    await take(events, 1)
+    changes.error = StoreUnavailable("away")
+    polls = changes.polls
+    await wait_until(lambda: changes.polls > polls + 3, "the poller gave up")
+    changes.error = None
+    changes.batches.append([row("a")])
+    assert await take(events, 1) == [(Kind.CHANGED, "a")]
+    assert not failures
+    await end(events)
+
+
+@pytest.mark.parametrize("error", [StoreUnavailable("away"), StoreError("refused")])
+async def test_a_long_absence_is_told(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    monkeypatch.setattr(watch_module, "AWAY_S", 0.0)
+    changes = Changes()
+    hub, failures = made(changes)
+    events = watching(hub)
+    await take(events, 1)
+    changes.error = error
+    with pytest.raises(type(error)):
+        await take(events, 1)
+    assert len(hub) == 0
+    assert not failures
+
+
+async def test_a_defect_in_the_poller_fails_the_process() -> None:
+    changes = Changes()
+    hub, failures = made(changes)
+    events = watching(hub)
+    await take(events, 1)
+    changes.error = ZeroDivisionError("a defect")
+    await wait_until(lambda: bool(failures), "it was swallowed")
+    assert isinstance(failures[0], ZeroDivisionError)
+    await end(events)
