@@ -70,11 +70,7 @@ class Beliefs:
 
     def bury_overdue(self, now_ns: int, reaction: Reaction) -> None:
         """Declare dead whoever has not refuted in time."""
-        if not self._suspicions:
-            return
-        overdue = [
-            member_id for member_id in self._suspicions if self._deadline_ns(self._suspicions[member_id]) <= now_ns
-        ]
+        overdue = [member_id for member_id, deadline_ns in self._deadlines_ns() if deadline_ns <= now_ns]
         for member_id in overdue:
             held = self.roster.get(member_id)
             assert held is not None
@@ -86,17 +82,25 @@ class Beliefs:
 
     def next_deadline(self) -> int | None:
         """When the next suspect is overdue."""
-        return min((self._deadline_ns(suspicion) for suspicion in self._suspicions.values()), default=None)
+        return min((deadline_ns for _, deadline_ns in self._deadlines_ns()), default=None)
 
     def delay(self, by_ns: int) -> None:
         """I slept: refutations may lie unread, so every suspect gets the time back."""
         for suspicion in self._suspicions.values():
             suspicion.started_ns += by_ns
 
-    def _deadline_ns(self, suspicion: Suspicion) -> int:
+    def _deadlines_ns(self) -> list[tuple[str, int]]:
+        """When each suspect is dead. Whom I accuse myself can't be hoped to confirm what I say of another."""
+        if not self._suspicions:
+            return []
         live = len(self.roster.live())
         min_ns = minimum_ns(self._settings.suspicion_multiplier, self._settings.probe_interval_ms * 1_000_000, live)
-        return suspicion.deadline_ns(min_ns, possible=live - self.roster.suspects() - 1)
+        mine = sum(self.me.member_id in suspicion.accusers for suspicion in self._suspicions.values())
+        deadlines: list[tuple[str, int]] = []
+        for member_id, suspicion in self._suspicions.items():
+            possible = live - 1 - mine - (self.me.member_id not in suspicion.accusers)
+            deadlines.append((member_id, suspicion.deadline_ns(min_ns, possible)))
+        return deadlines
 
     def _hear_of_me(self, update: Update, now_ns: int, reaction: Reaction) -> None:
         """Refute: I live, under an incarnation above the one that they speak of. (Who left keeps silent.)

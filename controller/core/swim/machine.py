@@ -314,10 +314,14 @@ class Swim:
             return
         self._gossip_at = None
         self._gossiped_ns = now_ns
-        others = self._beliefs.alive_others() or self._beliefs.others()
-        if not others:
+        alive = self._beliefs.alive_others()
+        suspects = [member for member in self._beliefs.others() if member.status is Status.SUSPECT]
+        if not alive and not suspects:
             self._beliefs.rumors.clear()  # whoever comes later is sent the whole table
-        for member in self._chance.sample(others, min(GOSSIP_FANOUT, len(others))):
+        # One of the suspects as well, so that it can refute without waiting to be probed.
+        receivers = self._chance.sample(suspects, min(1, len(suspects)))
+        receivers += self._chance.sample(alive, min(GOSSIP_FANOUT, len(alive)))
+        for member in receivers:
             if len(self._beliefs.rumors):
                 self._send(member.member_id, member.address, Sync(False, ()), reaction)
 

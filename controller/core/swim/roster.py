@@ -17,14 +17,13 @@ class Roster:
     buried at once, so that no such entry can go round among members for ever.
     """
 
-    __slots__ = ("_buried", "_ended_ns", "_live", "_members", "_suspects")
+    __slots__ = ("_buried", "_ended_ns", "_live", "_members")
 
     def __init__(self) -> None:
         self._members: dict[str, Member] = {}
         self._ended_ns: dict[str, int] = {}  # of the dead and the left among _members: since when
         self._buried: dict[str, Member] = {}  # in the order of burial
         self._live: tuple[Member, ...] | None = None
-        self._suspects = 0
 
     def merge(self, update: Update, now_ns: int) -> Change | None:
         """Believe what is heard if it supersedes what is held. None: nothing that anybody needs to know has changed."""
@@ -61,12 +60,7 @@ class Roster:
         """Alive or suspect, in order of id."""
         if self._live is None:
             self._live = tuple(member for member in self.all() if member.gossips)
-            self._suspects = sum(member.status is Status.SUSPECT for member in self._live)
         return self._live
-
-    def suspects(self) -> int:
-        self.live()
-        return self._suspects
 
     def dead(self) -> tuple[Member, ...]:
         """Dead, not left, not buried, in order of id: they may only be out of reach."""

@@ -20,7 +20,7 @@ def minimum_ns(multiplier: int, probe_interval_ns: int, members: int) -> int:
 
 
 def wanted_confirmations(possible: int) -> int:
-    """K: as many as Lifeguard wants, or as can be had of the `possible` members who are alive, not me and not accused.
+    """K: as many as Lifeguard wants, or as can be had of the `possible` ones: live, not me, and not accused by me.
 
     With nobody left to ask, the first accusation has to do.
     """
@@ -57,5 +57,4 @@ class Suspicion:
     def deadline_ns(self, min_ns: int, possible: int) -> int:
         """When the member is dead unless it refutes. `possible`: see wanted_confirmations()."""
         confirmations = CONFIRMATIONS if self.verdict else max(0, len(self.accusers) - 1)
-        # Members who have accused already are alive and not accused, so they are among the possible ones.
         return self.started_ns + timeout_ns(min_ns, confirmations, wanted_confirmations(possible))
