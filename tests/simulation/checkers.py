@@ -27,7 +27,7 @@ class Journal:
         self._world = world
         self._running: dict[int, Running] = {}  # by job
         self.started_us: dict[int, int] = {}  # by execution
-        self.finished: dict[int, str] = {}  # execution -> runner
+        self.finished: dict[int, tuple[str, int]] = {}  # execution -> runner, and when in PostgreSQL's time
         self.killed: dict[int, None] = {}
 
     def started(self, run: Run, runner_id: str) -> None:
@@ -48,7 +48,7 @@ class Journal:
         if killed:
             self.killed[run.execution_id] = None
         else:
-            self.finished[run.execution_id] = running.runner_id
+            self.finished[run.execution_id] = running.runner_id, self._world.database.now_us()
 
     def running_jobs(self) -> list[int]:
         return list(self._running)
@@ -67,9 +67,10 @@ def check_once(store: MemoryStore) -> None:
 def check_results(world: "World") -> None:
     """Invariant 5: what a living runner finished is committed, as it finished, unless it had been given up before."""
     living = [runner.name for runner in world.runners if runner.alive]
-    for execution_id, runner_id in world.journal.finished.items():
+    just_now_us = world.database.now_us() - 1_000_000  # may still be under way
+    for execution_id, (runner_id, finished_us) in world.journal.finished.items():
         row = world.database.store.executions[execution_id]
-        if runner_id not in living:
+        if runner_id not in living or finished_us > just_now_us:
             continue
         assert row.outcome is not None, f"result lost: {execution_id} finished on {runner_id}, and is not ended"
         assert row.report is not None

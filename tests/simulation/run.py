@@ -17,8 +17,7 @@ def main() -> int:
     if arguments.seeds:
         first, last = arguments.seeds.split("-")
         return _hunt(range(int(first), int(last) + 1))
-    show = None if arguments.quiet else lambda line: sys.stdout.write(line + "\n")
-    world = World(arguments.seed or 0, show)
+    world = World(arguments.seed or 0, None if arguments.quiet else print)
     try:
         world.run()
     finally:

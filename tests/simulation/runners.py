@@ -101,6 +101,7 @@ class Runner(Process):
         stream = Stream(self.clock, network, self.rng, here, there)
         self._links[address] = stream
         accepted = controller.accept(self.info, stream)
+        self.put(events.LinkOpened(address))
 
     def _broken(self, address: str) -> None:
         self._links.pop(address, None)
