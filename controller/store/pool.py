@@ -82,11 +82,11 @@ class Database:
     @contextlib.asynccontextmanager
     async def transaction(self, what: str, *, snapshot: bool = False) -> AsyncIterator["Transaction"]:
         """Statements that take effect together. `snapshot`: read only, all as of one instant."""
-        async with self._connection(what) as connection:
-            async with connection.transaction(
-                isolation="repeatable_read" if snapshot else "read_committed", readonly=snapshot
-            ):
-                yield Transaction(connection)
+        async with (
+            self._connection(what) as connection,
+            connection.transaction(isolation="repeatable_read" if snapshot else "read_committed", readonly=snapshot),
+        ):
+            yield Transaction(connection)
 
     @contextlib.asynccontextmanager
     async def _connection(self, what: str) -> AsyncIterator[Any]:

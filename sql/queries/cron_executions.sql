@@ -144,14 +144,16 @@ SELECT coalesce((SELECT max(id) FROM cron_executions), 0) AS execution_id,
 SELECT e.id FROM controllers c JOIN cron_executions e ON e.controller_id = c.id AND e.outcome IS NULL;
 
 -- name: GetChanges
--- What has happened to jobs: executions above $1 or among $2, skips above $3 or among $4, and deployments activated or
--- deactivated at or after $5. `id` is null for jobs of the last kind, and `instant` tells one change from the next.
-SELECT 'execution' AS kind, id, job_id, outcome IS NOT NULL AS settled, NULL::timestamptz AS instant, now() AS database_now
-FROM cron_executions WHERE id > $1
+-- What has happened to jobs: executions above $1 or among $2, skips above $3 or among $4 (20,000 of each at a time), and
+-- deployments activated or deactivated at or after $5: those have no job_id, and `instant` tells one change from the
+-- next.
+(SELECT 'execution' AS kind, id, job_id, outcome IS NOT NULL AS settled, NULL::timestamptz AS instant,
+        now() AS database_now
+ FROM cron_executions WHERE id > $1 ORDER BY id LIMIT 20000)
 UNION ALL
 SELECT 'execution', id, job_id, outcome IS NOT NULL, NULL, now() FROM cron_executions WHERE id = ANY($2::bigint[])
 UNION ALL
-SELECT 'skip', id, job_id, true, NULL, now() FROM cron_skips WHERE id > $3
+(SELECT 'skip', id, job_id, true, NULL, now() FROM cron_skips WHERE id > $3 ORDER BY id LIMIT 20000)
 UNION ALL
 SELECT 'skip', id, job_id, true, NULL, now() FROM cron_skips WHERE id = ANY($4::bigint[])
 UNION ALL

@@ -35,9 +35,6 @@ SELECT namespace, module, digest FROM deployments WHERE key = $1;
 -- Heard by every controller that listens once the transaction commits. $1 namespace/module.
 SELECT pg_notify('cronring_jobs', $1);
 
--- name: ListenJobs
-LISTEN cronring_jobs;
-
 -- name: ListDeployments
 -- The newest first. $1 below this id; $2 namespace, $3 module, "" for any; $4 active ones only; $5 limit; $6 a runner is
 -- alive if seen in the last so many ms.
@@ -68,7 +65,7 @@ SELECT d.id, d.key, d.namespace, d.module, d.digest, d.min_replicas, d.created_a
 FROM deployments d
 WHERE d.key = $1;
 
--- name: GetJobsOfDeployment
+-- name: GetJobsOfDeployments
 -- Ids of the jobs that a change of this deployment touched: those that are its now, and those it had when it was ended.
 -- $1 deployment ids.
 SELECT id FROM cron_jobs WHERE deployment_id = ANY($1::bigint[]);

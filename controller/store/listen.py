@@ -1,0 +1,86 @@
+"""PostgreSQL's NOTIFY, on a connection of its own. A hint: a lost one costs time, never a tick."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Final
+
+import asyncpg
+
+import sql
+from controller.errors import StoreUnavailable
+from controller.store.connect import Connection, connect
+from controller.store.errors import translated
+
+CHANNEL: Final = "cronring_jobs"
+_FIRST_BACKOFF_S: Final = 0.1
+_LAST_BACKOFF_S: Final = 5.0
+# A connection that died without a word is found out by this.
+_PROBE_S: Final = 15.0
+_PROBE_TIMEOUT_S: Final = 5.0
+
+
+class JobNotifications:
+    """controller.ports.Notifications. Notifications that come together are one."""
+
+    def __init__(self, url: str, application: str) -> None:
+        self._url = url
+        self._application = application
+
+    async def listen(self) -> AsyncIterator[None]:
+        """Yields once for every connection made (something may have been missed before), and at each NOTIFY. For ever.
+
+        Raises StoreError when PostgreSQL refuses for good; waits through everything else.
+        """
+        backoff_s = _FIRST_BACKOFF_S
+        while True:
+            try:
+                connection = await connect(self._url, self._application)
+            except StoreUnavailable:
+                await asyncio.sleep(backoff_s)
+                backoff_s = min(backoff_s * 2, _LAST_BACKOFF_S)
+                continue
+            backoff_s = _FIRST_BACKOFF_S
+            async with contextlib.aclosing(_listen_on(connection)) as notified:
+                async for _ in notified:
+                    yield
+
+
+async def _listen_on(connection: Connection) -> AsyncGenerator[None, None]:
+    """Until the connection ends."""
+    heard = asyncio.Event()
+
+    def wake(*_: object) -> None:
+        heard.set()
+
+    connection.add_termination_listener(wake)
+    try:
+        with translated("listening"):
+            await connection.add_listener(CHANNEL, wake)
+        heard.set()
+        while True:
+            await _heard_or_probed(connection, heard)
+            if connection.is_closed():
+                return
+            heard.clear()
+            yield
+    except StoreUnavailable:
+        return
+    finally:
+        await _close(connection)
+
+
+async def _heard_or_probed(connection: Connection, heard: asyncio.Event) -> None:
+    while not heard.is_set():
+        try:
+            async with asyncio.timeout(_PROBE_S):
+                await heard.wait()
+        except TimeoutError:
+            with translated("listening"):
+                await connection.fetchval(sql.statement("GetNow"), timeout=_PROBE_TIMEOUT_S)
+
+
+async def _close(connection: Connection) -> None:
+    # Closed in whatever state it is: nothing is lost with it.
+    with contextlib.suppress(OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        connection.terminate()

@@ -1,0 +1,167 @@
+"""What the API reads, from PostgreSQL."""
+
+import asyncio
+import contextlib
+from collections import defaultdict
+from collections.abc import AsyncIterator, Sequence
+from typing import Final
+
+import asyncpg
+
+from controller.errors import NotFound
+from controller.reads import (
+    ControllerRow,
+    DeploymentFilter,
+    DeploymentRow,
+    ExecutionFilter,
+    ExecutionRow,
+    JobFilter,
+    JobRow,
+    RunnerRow,
+    TotalsRow,
+)
+from controller.store.books import read_totals
+from controller.store.changes import OPEN_FOR_US, Position, Row, Stream, beginning
+from controller.store.pool import Database
+
+# However many ask, claims and ends find a free connection.
+_AT_ONCE: Final = 3
+_HIGHEST: Final = 2**63 - 1
+
+
+class PostgresReads:
+    """controller.reads.Reads. A runner is alive if it was seen in the last `lost_after_ms`."""
+
+    def __init__(self, database: Database, lost_after_ms: int) -> None:
+        self._database = database
+        self._lost_after_ms = lost_after_ms
+        self._free = asyncio.Semaphore(_AT_ONCE)
+
+    async def database_now(self) -> int:
+        """PostgreSQL's clock."""
+        now: int = (await self._fetch("GetNow"))[0][0]
+        return now
+
+    async def list_jobs(self, where: JobFilter, after_key: str, limit: int) -> list[JobRow]:
+        """Jobs that are not removed, in order of their keys, from after `after_key` on ("": from the first)."""
+        return await self._with_skips(await self._fetch("ListJobs", after_key, *where, limit))
+
+    async def get_job(self, key: str) -> JobRow:
+        """Raises controller.errors.NotFound."""
+        jobs = await self._with_skips(await self._fetch("GetJob", key))
+        if not jobs:
+            raise NotFound(f"there is no job {key!r}; `cronring jobs list` shows them")
+        return jobs[0]
+
+    async def _with_skips(self, records: list[asyncpg.Record]) -> list[JobRow]:
+        skipped: dict[int, list[tuple[str, int]]] = defaultdict(list)
+        if records:
+            for job_id, reason, ticks in await self._fetch("GetSkippedTicks", [record[0] for record in records]):
+                skipped[job_id].append((reason, ticks))
+        return [JobRow._make((*record, tuple(skipped[record[0]]))) for record in records]
+
+    async def list_executions(self, where: ExecutionFilter, before_id: int, limit: int) -> list[ExecutionRow]:
+        """The newest first, from before `before_id` on (0: from the newest). NotFound when there is no such job."""
+        before, after = before_id or _HIGHEST, where.after_id
+        if where.job:
+            return await self._of_job(where, before, limit)
+        if where.since is not None:
+            # Ids grow with time: what is older than `since` need not be looked at.
+            after = max(after, (await self._fetch("FindExecutionBefore", where.since))[0][0])
+        if where.outcome == "running":
+            records = await self._fetch("ListRunningExecutions", before, after, where.since, limit)
+        else:
+            name = "ListExecutions" if where.outcome in {"", "completed"} else "ListTroubledExecutions"
+            records = await self._fetch(name, before, after, where.since, where.outcome, limit)
+        return list(map(ExecutionRow._make, records))
+
+    async def _of_job(self, where: ExecutionFilter, before: int, limit: int) -> list[ExecutionRow]:
+        """A key that was removed and deployed anew has had several jobs; the newest one's executions come first."""
+        job_ids = [record[0] for record in await self._fetch("GetJobIds", where.job)]
+        if not job_ids:
+            raise NotFound(f"there is no job {where.job!r}; `cronring jobs list` shows them")
+        found: list[ExecutionRow] = []
+        for job_id in reversed(job_ids):
+            if len(found) < limit:
+                records = await self._fetch(
+                    "ListJobExecutions", before, where.after_id, where.since, where.outcome, limit - len(found), job_id
+                )
+                found += map(ExecutionRow._make, records)
+        return found
+
+    async def get_execution(self, execution_id: int) -> ExecutionRow:
+        """Raises controller.errors.NotFound."""
+        records = await self._fetch("GetExecution", execution_id)
+        if not records:
+            raise NotFound(f"there is no execution {execution_id}; `cronring executions list` shows them")
+        return ExecutionRow._make(records[0])
+
+    async def list_deployments(self, where: DeploymentFilter, before_id: int, limit: int) -> list[DeploymentRow]:
+        """The newest first, from before `before_id` on (0: from the newest)."""
+        records = await self._fetch("ListDeployments", before_id or _HIGHEST, *where, limit, self._lost_after_ms)
+        return list(map(DeploymentRow._make, records))
+
+    async def get_deployment(self, key: str) -> DeploymentRow:
+        """Raises controller.errors.NotFound."""
+        records = await self._fetch("GetDeployment", key, self._lost_after_ms)
+        if not records:
+            raise NotFound(f"there is no deployment {key!r}; `cronring deployments list` shows them")
+        return DeploymentRow._make(records[0])
+
+    async def list_controllers(self) -> list[ControllerRow]:
+        """By id; one with an expired lease as long as anything unfinished carries its id, and a minute."""
+        return list(map(ControllerRow._make, await self._fetch("ListControllers")))
+
+    async def list_runners(self) -> list[RunnerRow]:
+        """The longest-running first; dead ones for a day."""
+        rows = map(RunnerRow._make, await self._fetch("ListRunners", self._lost_after_ms))
+        return [row._replace(deployments=tuple(row.deployments)) for row in rows]
+
+    async def get_totals(self, since: int | None, until: int | None) -> TotalsRow:
+        """Ticks in [since, until]; None: all, and up to now. In one snapshot."""
+        async with self._limited():
+            return await read_totals(self._database, since, until)
+
+    async def job_position(self) -> Position:
+        """Where job_changes begins."""
+        execution_id, skip_id, now = (await self._fetch("GetLastIds"))[0]
+        unfinished = [record[0] for record in await self._fetch("GetUnfinishedIds")]
+        return Position(now, beginning(execution_id, unfinished), beginning(skip_id, []), frozenset())
+
+    async def job_changes(self, position: object) -> tuple[Position, Sequence[JobRow]]:
+        """The position after this one, and jobs that may have changed in between; removed ones have `removed_at`."""
+        assert isinstance(position, Position)
+        since = position.database_now - OPEN_FOR_US
+        executions, skips = position.executions, position.skips
+        records = await self._fetch(
+            "GetChanges", executions.highest, executions.open_ids(), skips.highest, skips.open_ids(), since
+        )
+        by_kind: dict[str, list[asyncpg.Record]] = defaultdict(list)
+        for record in records:
+            by_kind[record["kind"]].append(record)
+        now = max([position.database_now, *(record["database_now"] for record in records[:1])])
+        executions, job_ids = _followed(executions, by_kind["execution"], now)
+        skips, skipped_ids = _followed(skips, by_kind["skip"], now)
+        deployments = frozenset((record["id"], record["instant"]) for record in by_kind["deployment"])
+        job_ids += skipped_ids + await self._deployed(deployments - position.deployments)
+        rows = await self._fetch("GetJobsById", sorted(set(job_ids))) if job_ids else []
+        return Position(now, executions, skips, deployments), [JobRow._make((*record, ())) for record in rows]
+
+    async def _deployed(self, changes: frozenset[tuple[int, int]]) -> list[int]:
+        if not changes:
+            return []
+        records = await self._fetch("GetJobsOfDeployments", sorted({deployment_id for deployment_id, _ in changes}))
+        return [record[0] for record in records]
+
+    async def _fetch(self, name: str, *arguments: object) -> list[asyncpg.Record]:
+        async with self._limited():
+            return await self._database.fetch(name, *arguments)
+
+    @contextlib.asynccontextmanager
+    async def _limited(self) -> AsyncIterator[None]:
+        async with self._free:
+            yield
+
+
+def _followed(stream: Stream, records: list[asyncpg.Record], now: int) -> tuple[Stream, list[int]]:
+    return stream.after((Row(record["id"], record["job_id"], record["settled"]) for record in records), now)

@@ -1,0 +1,238 @@
+"""What the conformance suite may do beside calling a store: set the scene, and look into the books."""
+
+from typing import NamedTuple, Protocol
+
+import asyncpg
+
+from controller.core.model import (
+    ClaimRequest,
+    ClaimResult,
+    EndRequest,
+    Execution,
+    Job,
+    Outcome,
+    Report,
+    RunnerInfo,
+    Skipped,
+)
+from controller.ports import ControllerInfo, Store
+from controller.store.connect import Connection
+from controller.store.pool import Database
+from controller.store.store import PostgresStore
+from schema.module import Module, Verb
+from tests.support.memory_store import MemoryStore
+
+SECOND = 1_000_000
+LEASE_MS = 5_000
+LOST_AFTER_MS = 8_750
+TIMEOUT_MS = 300_000
+GRACE_MS = 30_000
+
+
+class BookedExecution(NamedTuple):
+    execution_id: int
+    job_id: int
+    tick: int
+    claimed_at: int
+    controller_id: str
+    outcome: str | None
+
+
+class BookedSkip(NamedTuple):
+    job_id: int
+    reason: str
+    first_tick: int
+    last_tick: int
+    ticks: int
+    controller_id: str
+
+
+class Scene(Protocol):
+    """One store, and its world."""
+
+    @property
+    def store(self) -> Store: ...
+    async def now(self) -> int: ...
+    async def set_next_tick(self, job_id: int, tick: int | None) -> None: ...
+    async def expire_lease(self, controller_id: str, seconds_ago: float) -> None: ...
+    async def last_saw_runner(self, runner_id: str, seconds_ago: float) -> None: ...
+    async def pass_hard_deadline(self, execution_id: int) -> None: ...
+    async def executions(self) -> list[BookedExecution]: ...
+    async def skips(self) -> list[BookedSkip]: ...
+    async def controllers(self) -> list[str]: ...
+    async def runners(self) -> list[str]: ...
+
+
+class MemoryScene:
+    """Time passes by a millisecond whenever somebody looks."""
+
+    def __init__(self) -> None:
+        self._clock = 1_790_000_000 * SECOND
+        self._store = MemoryStore(self._tick)
+
+    def _tick(self) -> int:
+        self._clock += 1_000
+        return self._clock
+
+    @property
+    def store(self) -> Store:
+        return self._store
+
+    async def now(self) -> int:
+        return self._tick()
+
+    async def set_next_tick(self, job_id: int, tick: int | None) -> None:
+        row = self._store.jobs[job_id]
+        row.next_tick = row.next_run_at = tick
+
+    async def expire_lease(self, controller_id: str, seconds_ago: float) -> None:
+        self._store.controllers[controller_id].lease_expires_at = self._tick() - int(seconds_ago * SECOND)
+
+    async def last_saw_runner(self, runner_id: str, seconds_ago: float) -> None:
+        self._store.runners[runner_id].last_seen_at = self._tick() - int(seconds_ago * SECOND)
+
+    async def pass_hard_deadline(self, execution_id: int) -> None:
+        self._store.executions[execution_id].hard_deadline = self._tick()
+
+    async def executions(self) -> list[BookedExecution]:
+        return [
+            BookedExecution(row.execution_id, row.job.job_id, row.tick, row.claimed_at, row.controller_id, row.outcome)
+            for row in self._store.executions.values()
+        ]
+
+    async def skips(self) -> list[BookedSkip]:
+        return [BookedSkip(row.job_id, *row.skipped, row.controller_id) for row in self._store.skips]
+
+    async def controllers(self) -> list[str]:
+        return sorted(self._store.controllers)
+
+    async def runners(self) -> list[str]:
+        return sorted(self._store.runners)
+
+
+class PostgresScene:
+    def __init__(self, database: Database, connection: Connection) -> None:
+        self._store = PostgresStore(database)
+        self._connection = connection
+
+    @property
+    def store(self) -> Store:
+        return self._store
+
+    async def now(self) -> int:
+        now: int = await self._connection.fetchval("SELECT clock_timestamp()")
+        return now
+
+    async def set_next_tick(self, job_id: int, tick: int | None) -> None:
+        await self._run("UPDATE cron_jobs SET next_tick = $2, next_execution = $2 WHERE id = $1", job_id, tick)
+
+    async def expire_lease(self, controller_id: str, seconds_ago: float) -> None:
+        at = await self.now() - int(seconds_ago * SECOND)
+        await self._run("UPDATE controllers SET lease_expires_at = $2 WHERE id = $1", controller_id, at)
+
+    async def last_saw_runner(self, runner_id: str, seconds_ago: float) -> None:
+        at = await self.now() - int(seconds_ago * SECOND)
+        await self._run("UPDATE runners SET last_seen_at = $2 WHERE id = $1", runner_id, at)
+
+    async def pass_hard_deadline(self, execution_id: int) -> None:
+        await self._run("UPDATE cron_executions SET hard_deadline = now() WHERE id = $1", execution_id)
+
+    async def executions(self) -> list[BookedExecution]:
+        records = await self._fetch(
+            "SELECT id, job_id, tick, claimed_at, controller_id, outcome FROM cron_executions ORDER BY id"
+        )
+        return list(map(BookedExecution._make, records))
+
+    async def skips(self) -> list[BookedSkip]:
+        records = await self._fetch(
+            "SELECT job_id, reason, first_tick, last_tick, ticks, controller_id FROM cron_skips ORDER BY id"
+        )
+        return list(map(BookedSkip._make, records))
+
+    async def controllers(self) -> list[str]:
+        return [record[0] for record in await self._fetch("SELECT id FROM controllers ORDER BY id")]
+
+    async def runners(self) -> list[str]:
+        return [record[0] for record in await self._fetch("SELECT id FROM runners ORDER BY id")]
+
+    async def _run(self, statement: str, *arguments: object) -> None:
+        status = await self._connection.execute(statement, *arguments)
+        assert status == "UPDATE 1", f"{statement}: {status}"
+
+    async def _fetch(self, statement: str) -> list[asyncpg.Record]:
+        records: list[asyncpg.Record] = await self._connection.fetch(statement)
+        return records
+
+
+class World:
+    """Shorthand for stories: controllers, runners, a module whose jobs are due when the story says so."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.store = scene.store
+
+    async def controller(self, controller_id: str, runner_ids: tuple[str, ...] = ()) -> str:
+        """A controller with a valid lease."""
+        info = ControllerInfo(controller_id, "127.0.0.1:1", "127.0.0.1:2", 7, "0.1.0")
+        await self.store.renew_lease(info, False, LEASE_MS, runner_ids, LOST_AFTER_MS)
+        return controller_id
+
+    async def runner(self, runner_id: str, *deployments: str) -> str:
+        await self.store.register_runner(RunnerInfo(runner_id, "host", 8, "0.1.0", deployments))
+        return runner_id
+
+    async def jobs(self, *names: str, schedule: str = "every 1h", on_disconnect: str = "stop") -> list[Job]:
+        """Jobs whose next tick is far off, in order of their ids."""
+        verbs = tuple(Verb(name, schedule=schedule, on_disconnect=on_disconnect) for name in names)
+        deployed = await self.store.create_deployment(Module("billing", verbs), "a" * 64, 1, TIMEOUT_MS, True)
+        return sorted(deployed.jobs)
+
+    async def due(self, job: Job, seconds_ago: int = 1) -> Job:
+        """The job with a next tick that came due so many seconds ago."""
+        now = await self.scene.now()
+        tick = now - now % SECOND - seconds_ago * SECOND
+        await self.scene.set_next_tick(job.job_id, tick)
+        return job._replace(next_tick=tick, next_run_at=tick)
+
+    async def due_jobs(self, *names: str) -> list[Job]:
+        return [await self.due(job) for job in await self.jobs(*names)]
+
+    async def claim(self, controller_id: str, *jobs: Job, runner_id: str = "r1") -> list[ClaimResult]:
+        requests = [claim_of(job, runner_id) for job in jobs]
+        return (await self.store.start_cron_jobs(controller_id, requests, GRACE_MS))[1]
+
+    async def running(self, controller_id: str, *names: str, runner_id: str = "r1") -> list[Execution]:
+        """Executions of new jobs, claimed by a controller with a lease, for a runner that is registered."""
+        await self.controller(controller_id)
+        await self.runner(runner_id)
+        claimed = await self.claim(controller_id, *await self.due_jobs(*names), runner_id=runner_id)
+        assert all(result.updated for result in claimed)
+        ids = tuple(result.execution_id for result in claimed if result.execution_id is not None)
+        return await self.store.get_unfinished(ids)
+
+    async def job(self, job_id: int) -> Job:
+        """The job as GetCronJobs has it. KeyError when it has no next tick."""
+        _, jobs = await self.store.get_cron_jobs(tuple(range(4096)), 10 * 366 * 86_400_000)
+        return {job.job_id: job for job in jobs}[job_id]
+
+
+def claim_of(job: Job, runner_id: str = "r1", skipped: Skipped | None = None) -> ClaimRequest:
+    assert job.next_tick is not None
+    assert job.next_run_at is not None
+    return ClaimRequest(job.job_id, job.next_tick, job.next_tick, job.next_run_at, runner_id, skipped)
+
+
+def end_of(
+    execution: Execution,
+    outcome: Outcome = Outcome.COMPLETED,
+    skipped: Skipped | None = None,
+    next_after: int = 3600 * SECOND,
+    output: str = "done",
+) -> EndRequest:
+    """The end of an execution, with the next tick `next_after` microseconds past its own."""
+    report = Report(
+        execution.execution_id, execution.job.job_id, execution.claimed_at, outcome,
+        execution.claimed_at, execution.claimed_at + 10, "", "", output,
+    )  # fmt: skip
+    next_tick = execution.tick + next_after
+    return EndRequest(report, execution.job.revision, next_tick, next_tick, skipped)
