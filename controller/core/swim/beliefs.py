@@ -37,16 +37,22 @@ class Beliefs:
         self._chance = chance
         self._health = health
         self._suspicions: dict[str, Suspicion] = {}
+        self._sorted_from: tuple[Member, ...] | None = None
+        self._others: tuple[tuple[Member, ...], tuple[Member, ...], tuple[Member, ...]] = ((), (), ())
         self.roster.merge(me, now_ns)
         self.rumors.add(me)
 
     def others(self) -> tuple[Member, ...]:
         """Alive or suspect, without me, in order of id."""
-        return tuple(member for member in self.roster.live() if member.member_id != self.me.member_id)
+        return self._others_by_status()[0]
 
     def alive_others(self) -> tuple[Member, ...]:
         """Alive and not suspect, without me, in order of id."""
-        return tuple(member for member in self.others() if member.status is Status.ALIVE)
+        return self._others_by_status()[1]
+
+    def suspect_others(self) -> tuple[Member, ...]:
+        """In order of id."""
+        return self._others_by_status()[2]
 
     def hear(self, update: Update, now_ns: int, reaction: Reaction, by_sync: bool = False) -> None:
         """Somebody says this. `by_sync`: it stood in a whole table, so it may be old."""
@@ -89,11 +95,20 @@ class Beliefs:
         for suspicion in self._suspicions.values():
             suspicion.started_ns += by_ns
 
+    def _others_by_status(self) -> tuple[tuple[Member, ...], tuple[Member, ...], tuple[Member, ...]]:
+        live = self.roster.live()
+        if live is not self._sorted_from:
+            others = tuple(member for member in live if member.member_id != self.me.member_id)
+            alive = tuple(member for member in others if member.status is Status.ALIVE)
+            suspect = tuple(member for member in others if member.status is Status.SUSPECT)
+            self._sorted_from, self._others = live, (others, alive, suspect)
+        return self._others
+
     def _deadlines_ns(self) -> list[tuple[str, int]]:
         """When each suspect is dead. Whom I accuse myself can't be hoped to confirm what I say of another."""
         if not self._suspicions:
             return []
-        live = len(self.roster.live())
+        live = self.roster.live_count
         min_ns = minimum_ns(self._settings.suspicion_multiplier, self._settings.probe_interval_ms * 1_000_000, live)
         mine = sum(self.me.member_id in suspicion.accusers for suspicion in self._suspicions.values())
         deadlines: list[tuple[str, int]] = []
@@ -126,6 +141,8 @@ class Beliefs:
 
     def _hear_of_other(self, update: Update, now_ns: int, reaction: Reaction, by_sync: bool) -> None:
         held = self.roster.get(update.member_id)
+        if held == update:  # most of what a table says; a repeated accusation is no news either
+            return
         softened = self._soften(update, held, by_sync)
         if held is not None and (held.status, held.incarnation) == (softened.status, softened.incarnation):
             self._confirm(softened)
@@ -184,7 +201,7 @@ class Beliefs:
         """
         if suspect.accuser_id == self.me.member_id:
             return
-        if self._chance.random() * len(self.roster.live()) < 2 * CONFIRMATIONS:
+        if self._chance.random() * self.roster.live_count < 2 * CONFIRMATIONS:
             self.targets.prefer((suspect.member_id,))
 
     def _look_at_address(self, newcomer: Member, now_ns: int, reaction: Reaction) -> None:

@@ -315,7 +315,7 @@ class Swim:
         self._gossip_at = None
         self._gossiped_ns = now_ns
         alive = self._beliefs.alive_others()
-        suspects = [member for member in self._beliefs.others() if member.status is Status.SUSPECT]
+        suspects = self._beliefs.suspect_others()
         if not alive and not suspects:
             self._beliefs.rumors.clear()  # whoever comes later is sent the whole table
         # One of the suspects as well, so that it can refute without waiting to be probed.
@@ -352,6 +352,6 @@ class Swim:
         told = () if belief is None or belief.status is Status.ALIVE else (belief,)
         # When several die together, rumours told to those who are dead already must not use up their count.
         counts = not told or not self._beliefs.alive_others()
-        rumors = self._beliefs.rumors.take(len(self.live()), PACKET_UPDATES - len(told), counts)
+        rumors = self._beliefs.rumors.take(self._beliefs.roster.live_count, PACKET_UPDATES - len(told), counts)
         packet = Packet(self.me.member_id, self.me.address, told + rumors, message)
         reaction.packets.append(SendPacket(address, packet))

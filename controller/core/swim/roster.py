@@ -17,13 +17,14 @@ class Roster:
     buried at once, so that no such entry can go round among members for ever.
     """
 
-    __slots__ = ("_buried", "_ended_ns", "_live", "_members")
+    __slots__ = ("_buried", "_ended_ns", "_live", "_members", "live_count")
 
     def __init__(self) -> None:
         self._members: dict[str, Member] = {}
         self._ended_ns: dict[str, int] = {}  # of the dead and the left among _members: since when
         self._buried: dict[str, Member] = {}  # in the order of burial
         self._live: tuple[Member, ...] | None = None
+        self.live_count = 0
 
     def merge(self, update: Update, now_ns: int) -> Change | None:
         """Believe what is heard if it supersedes what is held. None: nothing that anybody needs to know has changed."""
@@ -41,6 +42,7 @@ class Roster:
             return None
         before = self._members.get(after.member_id)
         self._members[after.member_id] = after
+        self.live_count += after.gossips - (before is not None and before.gossips)
         self._live = None
         return Change(before, after)
 
