@@ -38,7 +38,7 @@ from controller.runners.sessions import Sessions
 from controller.runtime.chance import controller_id, seeded_chance
 from controller.runtime.clock import SystemClock
 from controller.runtime.driver import Driver
-from controller.runtime.gauges import node_gauges
+from controller.runtime.gauges import node_counters, node_gauges
 from controller.runtime.lag import watch_loop_lag
 from controller.runtime.logs import set_up_logging
 from controller.runtime.metrics import Metrics
@@ -46,7 +46,7 @@ from controller.runtime.notes import Notes
 from controller.runtime.performer import Performer
 from controller.runtime.readiness import Readiness
 from controller.runtime.service import Background, Stopping, within
-from controller.store.listen import PostgresNotifications
+from controller.store.listen import JobNotifications
 from controller.store.pool import Database
 from controller.store.reads import PostgresReads
 from controller.store.store import PostgresStore
@@ -171,7 +171,7 @@ class _Controller:
     def __init__(self, base: _Base, database: Database, server: GrpcServer, info: ControllerInfo) -> None:
         self._base = base
         self._store = PostgresStore(database)
-        self._reads = PostgresReads(database)
+        self._reads = PostgresReads(database, base.settings.runner_lost_after_ms)
         self._server = server
         self._info = info
         self._node = Node(info.controller_id, info.grpc_address, base.settings, seeded_chance(), base.clock.now_ns())
@@ -189,7 +189,7 @@ class _Controller:
         """Until the node has left. Raises what broke, if something did; then nobody is told good-bye."""
         base = self._base
         self._server.add(self._services())
-        self._add_gauges()
+        self._add_figures()
         await self._server.start()
         base.readiness.connect(self._node, self._performer)
         base.stopping.connect(self._driver.put)
@@ -232,7 +232,7 @@ class _Controller:
         silence_ms = SILENT_BEATS * base.settings.runner_beat_ms
         start("health", self._server.health.follow())
         start("loop lag", watch_loop_lag(base.clock, base.metrics, base.notes))
-        start("notifications", self._hear(PostgresNotifications(base.config.database_url)))
+        start("notifications", self._hear(JobNotifications(base.config.database_url, base.controller_id)))
         start("peers", self._peers.sweep())
         start("joining", greet_until_joined(base.config.join, lambda: len(self._alive()) == 1, self._driver.put))
         start("silent runners", close_silent_sessions(self._sessions, self._now_us, silence_ms))
@@ -262,7 +262,8 @@ class _Controller:
     def _now_us(self) -> int:
         return self._base.clock.now_ns() // 1_000
 
-    def _add_gauges(self) -> None:
+    def _add_figures(self) -> None:
+        self._base.metrics.add_counters(node_counters(self._node))
         self._base.metrics.add_gauges(node_gauges(self._node, self._base.controller_id))
         self._base.metrics.add_gauges(
             lambda: {

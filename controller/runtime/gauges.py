@@ -1,18 +1,31 @@
-"""A node's own figures as gauges."""
+"""A node's own figures as metrics."""
 
 import dataclasses
 from collections.abc import Callable
+from typing import Final
 
 from controller.core.node import Node
 from schema.keys import SLOTS
+
+# Those of controller.core.stats.Stats that may fall; all others only count up.
+_STATS_GAUGES: Final = frozenset({"window_jobs", "held", "ends_pending", "parked", "runners"})
+
+
+def node_counters(node: Node) -> Callable[[], dict[str, float]]:
+    """For Metrics.add_counters."""
+    return lambda: {
+        f"node_{name}": float(value)
+        for name, value in dataclasses.asdict(node.stats()).items()
+        if name not in _STATS_GAUGES
+    }
 
 
 def node_gauges(node: Node, controller_id: str) -> Callable[[], dict[str, float]]:
     """For Metrics.add_gauges."""
 
     def gauges() -> dict[str, float]:
-        stats = {f"node_{name}": float(value) for name, value in dataclasses.asdict(node.stats()).items()}
-        return stats | {
+        stats = node.stats()
+        return {f"node_{name}": float(getattr(stats, name)) for name in sorted(_STATS_GAUGES)} | {
             "members_alive": float(sum(member.gossips for member in node.members())),
             "ring_members": float(len(node.ring.members)),
             "ring_share": len(node.ring.primary_slots(controller_id)) / SLOTS,

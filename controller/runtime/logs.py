@@ -35,7 +35,7 @@ def set_up_logging(level: LogLevel, log_format: LogFormat) -> None:
     structlog.configure(
         processors=[*shared, *finishing],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+        logger_factory=structlog.WriteLoggerFactory(sys.stderr),  # a line in one write: processes may share a log
         cache_logger_on_first_use=True,
     )
     _adopt_standard_logging(_LEVELS[level], shared, finishing)

@@ -18,7 +18,7 @@ from controller.core.model import ClaimRequest, ClaimResult, EndRequest, EndResu
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 _BOUNDS_US: Final = tuple(round(bound * 1_000_000) for bound in _SECONDS)
 
-Gauges = Callable[[], dict[str, float]]
+Figures = Callable[[], dict[str, float]]  # name without the `cronring_` prefix -> value
 
 
 class Histogram:
@@ -57,11 +57,16 @@ class Metrics:
         self._notes: Counter[tuple[str, str]] = Counter()
         self._refused: Counter[str] = Counter()
         self._store_failures: Counter[str] = Counter()
-        self._gauges: list[Gauges] = []
+        self._gauges: list[Figures] = []
+        self._counters: list[Figures] = []
 
-    def add_gauges(self, gauges: Gauges) -> None:
-        """`gauges()` gives name -> value whenever the metrics are shown; names without the `cronring_` prefix."""
+    def add_gauges(self, gauges: Figures) -> None:
+        """Asked whenever the metrics are shown."""
         self._gauges.append(gauges)
+
+    def add_counters(self, counters: Figures) -> None:
+        """Asked whenever the metrics are shown; they only grow."""
+        self._counters.append(counters)
 
     def noted(self, event: str, level: str) -> None:
         self._notes[event, level] += 1
@@ -109,6 +114,9 @@ class Metrics:
         yield self.start_delay.family("cronring_start_delay_seconds", "From the claim to the first line of the verb")
         yield self.duration.family("cronring_execution_duration_seconds", "From the start of the verb to its end")
         yield self.loop_lag.family("cronring_loop_lag_seconds", "How late the event loop wakes")
+        for counters in self._counters:
+            for name, value in counters().items():
+                yield CounterMetricFamily(f"cronring_{name}", name.replace("_", " "), value=value)
         for gauges in self._gauges:
             for name, value in gauges().items():
                 yield GaugeMetricFamily(f"cronring_{name}", name.replace("_", " "), value=value)

@@ -20,10 +20,10 @@ from controller.runners.sessions import Sessions
 from protos.cronring.v1 import schema_pb2
 from protos.runner.v1 import runner_pb2 as wire
 from protos.runner.v1 import runner_pb2_grpc
+from tests.support.fake_runner import FakeRunner, hello
 from tests.support.memory_store import MemoryStore
 from tests.support.waiting import wait_until
 
-DIGEST = "a" * 64
 OTHER_DIGEST = "b" * 64
 
 
@@ -60,31 +60,11 @@ class World:
     refused: list[str]
     channel: grpc.aio.Channel
 
-    async def connect(self, hello: wire.Hello | None = None) -> "FakeRunner":
-        runner = FakeRunner(runner_pb2_grpc.RunnerGatewayStub(self.channel).Connect())  # type: ignore[call-arg]  # stubs' fault
+    async def connect(self, hello: wire.Hello | None = None) -> FakeRunner:
+        runner = FakeRunner(self.channel)
         if hello is not None:
             await runner.say(hello=hello)
         return runner
-
-
-class FakeRunner:
-    """A scripted runner: what it says and hears, message by message."""
-
-    def __init__(self, stream: "grpc.aio.StreamStreamCall[wire.RunnerMessage, wire.ControllerMessage]") -> None:
-        self.stream = stream
-
-    async def say(self, **message: object) -> None:
-        await self.stream.write(wire.RunnerMessage(**message))  # type: ignore[arg-type]  # one field of the oneof
-
-    async def hear(self) -> wire.ControllerMessage:
-        async with asyncio.timeout(5):
-            message = await self.stream.read()
-        assert isinstance(message, wire.ControllerMessage), "the stream ended"
-        return message
-
-    async def ended(self) -> tuple[grpc.StatusCode, str]:
-        async with asyncio.timeout(5):
-            return await self.stream.code(), await self.stream.details()
 
 
 def now_us() -> int:
@@ -109,12 +89,6 @@ async def world() -> AsyncIterator[World]:
     await server.stop(None)
 
 
-def hello(digest: str = DIGEST, runner_id: str = "r-1", schedule: str = "* * * * *") -> wire.Hello:
-    module = schema_pb2.Module(name="billing", verbs=[schema_pb2.Verb(name="close_month", schedule=schedule)])
-    hosted = wire.HostedModule(digest=digest, schema=module)
-    return wire.Hello(runner_id=runner_id, hostname="host", pid=7, version="0.1", modules=[hosted])
-
-
 def execution(world: World, execution_id: int) -> Execution:
     job = next(iter(world.store.jobs.values())).job()
     return Execution(execution_id, job, 1_000_000, 1_000_000, 1_000_500, 1, "schedule", "d-1", "r-1")
@@ -136,10 +110,10 @@ async def test_a_hello_deploys_registers_and_is_welcomed(world: World) -> None:
 
 
 async def test_a_new_version_takes_over_and_an_old_runner_does_not_take_back(world: World) -> None:
-    await (await world.connect(hello(DIGEST, "r-1"))).hear()
-    new = await world.connect(hello(OTHER_DIGEST, "r-2", schedule="0 6 1 * *"))
+    await (await world.connect(hello("r-1"))).hear()
+    new = await world.connect(hello("r-2", OTHER_DIGEST, "0 6 1 * *"))
     assert (await new.hear()).welcome.modules[0].active
-    old_again = await world.connect(hello(DIGEST, "r-3"))
+    old_again = await world.connect(hello("r-3"))
     (module,) = (await old_again.hear()).welcome.modules
     assert not module.active
     assert module.deployment, "it still may run what was claimed for it"
