@@ -114,7 +114,8 @@ def _number(field: Field, word: str) -> str:
 def _wrapped(field: Field, item: str, match: re.Match[str]) -> str:
     """A range that runs backwards, as the two that it means: `22-2` is `22-23,0-2`."""
     first, last, step = int(match[1]), int(match[2]), int(match[3] or 1)
-    if first <= last or first > field.maximum or last < field.minimum:
+    inside = first <= field.maximum and last >= field.minimum and 1 <= step <= field.maximum
+    if first <= last or not inside:
         return item
     if field is YEAR:
         return f"{last}-{first}" if step == 1 else item
@@ -127,7 +128,7 @@ def _wrapped(field: Field, item: str, match: re.Match[str]) -> str:
     if step > 1 and field is not DAY:  # from month to month a step's rhythm has no single meaning
         size = field.top - field.minimum + 1
         values = sorted(value if value <= field.top else value - size for value in range(first, last + size + 1, step))
-        return ",".join(map(str, values)) if step <= field.maximum and step > 0 else item
+        return ",".join(map(str, values))
     if step > 1:
         return item
     return f"{_span(first, field.top)},{_span(field.minimum, last)}"

@@ -127,8 +127,6 @@ def _is_day(sets: FieldSets, day: int) -> bool:
 def _next_day(sets: FieldSets, day: int) -> int | None:
     """The first matching day at or after `day`."""
     month = bisect_right(_STARTS, day) - 1
-    if month >= _MONTHS:
-        return None
     if _has_month(sets, month):
         rest = _days_of(sets, month) >> day - _STARTS[month]
         if rest:

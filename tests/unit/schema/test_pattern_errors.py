@@ -62,6 +62,11 @@ REFUSED = [
     ("0 22-2 * * *", 2, "0 22-23,0-2 * * *", "runs backwards"),
     ("0 23-0 * * *", 2, "0 23,0 * * *", "runs backwards"),
     ("0 22-2/2 * * *", 2, "0 0,2,22 * * *", "runs backwards"),
+    ("0 22-2/0 * * *", 2, None, "runs backwards"),
+    ("0 22-2/24 * * *", 2, None, "runs backwards"),
+    ("0 22-2/23 * * *", 2, "0 22 * * *", "runs backwards"),
+    ("0 0 25-5/2 * *", 4, None, "runs backwards"),
+    ("0 0 25-5 * *", 4, "0 0 25-31,1-5 * *", "runs backwards"),
     ("0 0 * 11-2 *", 6, "0 0 * 11-12,1-2 *", "runs backwards"),
     ("0 0 * * 5-1", 8, "0 0 * * 5-6,0-1", "runs backwards"),
     ("0 0 * * 5-0", 8, "0 0 * * 5-7", "runs backwards"),
@@ -194,6 +199,16 @@ def test_hostile_texts_cost_no_more_than_a_few_milliseconds(text: str):
         best = min(best, perf_counter() - start)
         assert error is None or (0 <= error.position <= len(text) and len(str(error)) < 5_000)
     assert best < 0.02  # a few ms here; the machine of a test is a slow and busy one
+
+
+def test_the_longest_text():
+    longest = " ".join(["0" * 1_991, "0", "1", "*", "*"])
+    assert len(longest) == 1_999
+    assert fault(f" {longest}") is None
+    error = fault(f"  {longest}")
+    assert error is not None
+    assert "2001 characters; at most 2000" in error.message
+    assert error.position == 2_000
 
 
 def test_a_text_of_every_value_is_not_too_long():
