@@ -15,9 +15,10 @@ from cronring.runner.core.settings import RunnerSettings
 class Link:
     """What is known of one controller."""
 
-    __slots__ = ("blind_since_ns", "named_ns", "open", "peers", "pending", "sequence", "up")
+    __slots__ = ("blind_since_ns", "failure", "named_ns", "open", "peers", "pending", "sequence", "up")
 
     def __init__(self, now_ns: int) -> None:
+        self.failure = ""  # why it was last down
         self.open = False  # the stream stands
         self.up = False  # it has welcomed this runner
         self.sequence = 0

@@ -138,6 +138,9 @@ class RunnerCore:
             return
         if link.up:
             self._note(Level.WARNING, "controller_disconnected", address=event.address, reason=event.reason)
+        elif event.reason != link.failure:  # once, not at each attempt
+            self._note(Level.WARNING, "controller_not_connected", address=event.address, reason=event.reason)
+        link.failure = event.reason
         was_renewer = self._contact.renewer == event.address
         self._contact.went_down(event.address, now_ns)
         self._offer(self._ledger.offered_to(event.address), now_ns)

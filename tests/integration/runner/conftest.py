@@ -1,0 +1,98 @@
+import asyncio
+import sys
+import textwrap
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from cronring.runner.core.effects import Level
+from cronring.runner.core.model import Result, Run, StopReason
+from cronring.runner.describe import read_program
+from cronring.runner.host import Host
+from cronring.runner.modules import load_module
+
+
+class Stage:
+    """A host with one module, and the results that came out of it."""
+
+    def __init__(self, sync_children: int) -> None:
+        self.results: dict[int, Result] = {}
+        self.notes: list[tuple[str, dict[str, str | int]]] = []
+        self._changed = asyncio.Condition()
+        self._next_id = 0
+        self._news = asyncio.Event()
+        self.host = Host(sync_children, self._ended, self._noted)
+
+    async def open(self, file: Path, python: str) -> None:
+        loaded = load_module(read_program(file, python, "default"))
+        [hosted] = await self.host.open([(loaded.module, loaded.program)])
+        self.host.name_deployment("d", hosted)
+
+    def start(self, *verbs: str, timeout_s: float = 30.0) -> list[int]:
+        """Start one run of each in one batch; their ids."""
+        now_us = time.time_ns() // 1000
+        runs = []
+        for verb in verbs:
+            self._next_id += 1
+            deadline_us = now_us + int(timeout_s * 1e6)
+            runs.append(
+                Run(self._next_id, 1, f"mod.{verb}", "d", verb, now_us, now_us, now_us, deadline_us, 1, "schedule", False)
+            )
+        self.host.start(runs, now_us - time.monotonic_ns() // 1000)
+        return [run.execution_id for run in runs]
+
+    async def ended(self, *ids: int, within_s: float = 20.0) -> list[Result]:
+        async with asyncio.timeout(within_s):
+            while not all(i in self.results for i in ids):
+                await self._wait()
+        return [self.results[i] for i in ids]
+
+    async def noted(self, event: str) -> dict[str, str | int]:
+        async with asyncio.timeout(20):
+            while not any(name == event for name, _ in self.notes):
+                await self._wait()
+        return next(values for name, values in self.notes if name == event)
+
+    async def run(self, verb: str, timeout_s: float = 30.0) -> Result:
+        [result] = await self.ended(*self.start(verb, timeout_s=timeout_s))
+        return result
+
+    def cancel(self, *ids: int) -> None:
+        self.host.stop(ids, StopReason.CANCELLED, "asked to", 2_000)
+
+    async def _wait(self) -> None:
+        self._news.clear()
+        await self._news.wait()
+
+    def _ended(self, results: list[Result]) -> None:
+        for result in results:
+            assert result.execution_id not in self.results, "ended twice"
+            self.results[result.execution_id] = result
+        self._news.set()
+
+    def _noted(self, _level: Level, event: str, values: dict[str, str | int]) -> None:
+        self.notes.append((event, values))
+        self._news.set()
+
+
+OpenStage = Callable[..., Awaitable[Stage]]
+
+
+@pytest.fixture
+async def open_stage(tmp_path: Path) -> AsyncIterator[OpenStage]:
+    """`await open_stage(source)`: a host whose module is that source, in a file mod.py."""
+    stages: list[Stage] = []
+
+    async def open_one(source: str, sync_children: int = 2, python: str = sys.executable) -> Stage:
+        file = tmp_path / "mod.py"
+        file.write_text(textwrap.dedent(source))
+        stage = Stage(sync_children)
+        stages.append(stage)
+        await stage.open(file, python)
+        return stage
+
+    yield open_one
+    for stage in stages:
+        await stage.host.close()
