@@ -1,6 +1,8 @@
 """A scripted runner: it says and hears one message at a time, so that a test decides what happens when."""
 
 import asyncio
+import contextlib
+import itertools
 from types import TracebackType
 
 import grpc
@@ -20,12 +22,15 @@ def hello(runner_id: str = "r-1", digest: str = "a" * 64, schedule: str = "* * *
 
 
 class FakeRunner:
-    """One stream to one controller, over `channel`."""
+    """One stream to one controller, over `channel`. With `beats`, it gives a sign of life each half second."""
 
-    def __init__(self, channel: grpc.aio.Channel) -> None:
+    def __init__(self, channel: grpc.aio.Channel, beats: bool = False) -> None:
         self.stream: grpc.aio.StreamStreamCall[wire.RunnerMessage, wire.ControllerMessage] = (
             runner_pb2_grpc.RunnerGatewayStub(channel).Connect()  # type: ignore[call-arg]  # its stubs' fault
         )
+        self._tasks: list[asyncio.Task[None]] = []
+        self._heard: asyncio.Queue[wire.ControllerMessage | None] = asyncio.Queue()
+        self._beats = beats
 
     async def __aenter__(self) -> "FakeRunner":
         return self
@@ -33,7 +38,26 @@ class FakeRunner:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
         self.stream.cancel()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def listen(self) -> None:
+        """From now on everything is read, as cancelling a single read would cancel the whole stream."""
+        self._tasks.append(asyncio.create_task(self._read()))
+
+    async def introduce(self, message: wire.Hello) -> wire.Welcome:
+        """Listen, say Hello, and be welcomed."""
+        self.listen()
+        await self.say(hello=message)
+        welcome = (await self.hear_of("welcome")).welcome
+        if self._beats:
+            self._tasks.append(asyncio.create_task(self._beat()))
+        return welcome
 
     async def say(self, **message: object) -> None:
         """`say(beat=...)`: a message with that field of the oneof."""
@@ -42,8 +66,8 @@ class FakeRunner:
     async def hear(self) -> wire.ControllerMessage:
         """The next message. Raises AssertionError when the controller ended the stream."""
         async with asyncio.timeout(HEAR_TIMEOUT_S):
-            message = await self.stream.read()
-        assert isinstance(message, wire.ControllerMessage), "the stream ended"
+            message = await self._heard.get()
+        assert message is not None, "the stream ended"
         return message
 
     async def hear_of(self, kind: str) -> wire.ControllerMessage:
@@ -57,3 +81,15 @@ class FakeRunner:
         """How the controller ended the stream."""
         async with asyncio.timeout(HEAR_TIMEOUT_S):
             return await self.stream.code(), await self.stream.details()
+
+    async def _read(self) -> None:
+        with contextlib.suppress(grpc.aio.AioRpcError):  # ended() tells
+            while isinstance(message := await self.stream.read(), wire.ControllerMessage):
+                self._heard.put_nowait(message)
+        self._heard.put_nowait(None)
+
+    async def _beat(self) -> None:
+        with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):  # the stream ended
+            for sequence in itertools.count(1_000):
+                await self.say(beat=wire.Beat(sequence=sequence, renew=True))
+                await asyncio.sleep(0.5)

@@ -4,11 +4,13 @@ import asyncio
 import signal
 import time
 
+import pytest
+
 from protos.cronring.v1.cluster_pb2 import GetTotalsRequest
 from protos.cronring.v1.executions_pb2 import GetExecutionRequest, ListExecutionsRequest
 from protos.runner.v1 import runner_pb2 as wire
 from tests.integration.controller.conftest import Client, Clients, exit_code, get, start, wait_agreed
-from tests.support.cluster import Cluster
+from tests.support.cluster import Cluster, Process
 from tests.support.fake_runner import FakeRunner, hello
 from tests.support.waiting import wait_until
 
@@ -21,34 +23,21 @@ def completed(run: wire.Run, now_us: int) -> wire.Reports:
     return wire.Reports(reports=[report])
 
 
-async def first_run(runners: list[FakeRunner]) -> tuple[FakeRunner, wire.Run, int]:
-    """Whichever runner's stream brings the first run, the run, and PostgreSQL's time."""
-    hearing = {asyncio.ensure_future(runner.hear_of("dispatch")): runner for runner in runners}
-    done, pending = await asyncio.wait(hearing, timeout=15, return_when=asyncio.FIRST_COMPLETED)
-    for task in pending:
-        task.cancel()
-    await asyncio.gather(*pending, return_exceptions=True)
-    assert done, "no run came"
-    task = done.pop()
-    dispatch = task.result().dispatch
-    return hearing[task], dispatch.runs[0], dispatch.now_us
-
-
 async def test_a_tick_runs_once_and_is_recorded(cluster: Cluster, clients: Clients) -> None:
     (process,) = await start(cluster, 1)
     client = await clients.of(process)
     async with FakeRunner(client.channel) as runner:
-        await runner.say(hello=hello(schedule="1s"))
-        (module,) = (await runner.hear()).welcome.modules
+        (module,) = (await runner.introduce(hello(schedule="1s"))).modules
         assert module.active
+        dispatch = (await runner.hear_of("dispatch")).dispatch
+        (run,) = dispatch.runs
+        assert (run.job, run.verb, run.attempt, run.trigger) == ("billing.close_month", "close_month", 1, "schedule")
+        assert run.run_at_us <= run.claimed_at_us <= dispatch.now_us
+        assert run.claimed_at_us - run.run_at_us < 1_000_000
         await runner.say(beat=wire.Beat(sequence=1, renew=True))
         ack = (await runner.hear_of("beat_ack")).beat_ack
         assert (ack.sequence, ack.database_ok) == (1, True)
-        _, run, now_us = await first_run([runner])
-        assert (run.job, run.verb, run.attempt, run.trigger) == ("billing.close_month", "close_month", 1, "schedule")
-        assert run.run_at_us <= run.claimed_at_us <= now_us
-        assert run.claimed_at_us - run.run_at_us < 1_000_000
-        await runner.say(reports=completed(run, now_us))
+        await runner.say(reports=completed(run, dispatch.now_us))
         assert run.execution_id in (await runner.hear_of("reports_ack")).reports_ack.execution_ids
         execution = await client.executions.GetExecution(GetExecutionRequest(id=run.execution_id))
         assert (execution.outcome, execution.output, execution.runner) == ("completed", "done\n", "r-1")
@@ -65,51 +54,55 @@ async def test_a_runs_end_may_be_told_to_another_controller_when_its_own_is_kill
     processes = await start(cluster, 2)
     everyone = [await clients.of(process) for process in processes]
     await wait_agreed(everyone, 2)
-    runners = [FakeRunner(client.channel) for client in everyone]
+    runners = [FakeRunner(client.channel, beats=True) for client in everyone]
     for runner in runners:
-        await runner.say(hello=hello(schedule="1s"))
-        await runner.hear_of("welcome")
-    own, run, now_us = await first_run(runners)
-    at = runners.index(own)
+        await runner.introduce(hello(schedule="1s"))
+    hearing = [asyncio.create_task(runner.hear_of("dispatch")) for runner in runners]
+    await asyncio.wait(hearing, timeout=15, return_when=asyncio.FIRST_COMPLETED)
+    at = next(number for number, task in enumerate(hearing) if task.done())
+    dispatch = hearing[at].result().dispatch
     processes[at].kill()
-    other = runners[1 - at]
-    await other.say(reports=completed(run, now_us))
+    other, (run,) = runners[1 - at], dispatch.runs
+    hearing[1 - at].cancel()
+    await other.say(reports=completed(run, dispatch.now_us))
     assert run.execution_id in (await other.hear_of("reports_ack")).reports_ack.execution_ids
-    client = everyone[1 - at]
-    execution = await client.executions.GetExecution(GetExecutionRequest(id=run.execution_id))
+    execution = await everyone[1 - at].executions.GetExecution(GetExecutionRequest(id=run.execution_id))
     assert execution.outcome == "completed"
-    assert execution.ended_at.ToMicroseconds() == now_us + 1_000
-    other.stream.cancel()
+    assert execution.ended_at.ToMicroseconds() == dispatch.now_us + 1_000
+    for runner in runners:
+        await runner.close()
 
 
 async def test_draining_waits_for_what_runs_and_claims_no_more(cluster: Cluster, clients: Clients) -> None:
     (process,) = await start(cluster, 1, "--drain-timeout", "20s")
     client = await clients.of(process)
-    async with FakeRunner(client.channel) as runner:
-        await runner.say(hello=hello(schedule="1s"))
-        _, run, now_us = await first_run([runner])
+    async with FakeRunner(client.channel, beats=True) as runner:
+        await runner.introduce(hello(schedule="1s"))
+        dispatch = (await runner.hear_of("dispatch")).dispatch
         process.send(signal.SIGTERM)
         await wait_until(lambda: is_draining(client, process), "it doesn't say that it drains")
         assert process.alive()
-        await runner.say(reports=completed(run, now_us))
+        await runner.say(reports=completed(dispatch.runs[0], dispatch.now_us))
         assert await exit_code(process) == 0
 
 
-async def is_draining(client: Client, process: object) -> bool:
-    status, body = await get(process, "/readyz")  # type: ignore[arg-type]  # a Process
+async def is_draining(client: Client, process: Process) -> bool:
+    status, body = await get(process, "/readyz")
     (own,) = (await client.view()).members
     return status == 503 and "draining" in body["reason"] and own.status == "draining"
 
 
-async def test_a_second_signal_and_the_drains_timeout_leave_at_once(cluster: Cluster, clients: Clients) -> None:
-    for extra, signals in ((("--drain-timeout", "60s"), 2), (("--drain-timeout", "1s"), 1)):
-        (process,) = await start(cluster, 1, *extra)
-        async with FakeRunner((await clients.of(process)).channel) as runner:
-            await runner.say(hello=hello(f"r-{signals}", str(signals) * 64, schedule="1s"))
-            await first_run([runner])
-            asked_at = time.monotonic()
-            for _ in range(signals):
-                process.send(signal.SIGTERM)
-                await wait_until(lambda: '"stopping"' in process.tail(), "the signal was not heard")  # noqa: B023
-            assert await exit_code(process) == 0
-            assert time.monotonic() - asked_at < 5.0
+@pytest.mark.parametrize(("drain_timeout", "signals"), [("60s", 2), ("1s", 1)])
+async def test_a_second_signal_and_the_drains_timeout_leave_at_once(
+    cluster: Cluster, clients: Clients, drain_timeout: str, signals: int
+) -> None:
+    (process,) = await start(cluster, 1, "--drain-timeout", drain_timeout)
+    async with FakeRunner((await clients.of(process)).channel, beats=True) as runner:
+        await runner.introduce(hello(schedule="1s"))
+        await runner.hear_of("dispatch")
+        asked_at = time.monotonic()
+        for _ in range(signals):
+            process.send(signal.SIGTERM)
+            await wait_until(lambda: '"stopping"' in process.tail(), "the signal was not heard")
+        assert await exit_code(process) == 0
+        assert time.monotonic() - asked_at < 5.0

@@ -59,9 +59,13 @@ class World:
     sessions: Sessions
     refused: list[str]
     channel: grpc.aio.Channel
+    runners: list[FakeRunner] = field(default_factory=list)
 
-    async def connect(self, hello: wire.Hello | None = None) -> FakeRunner:
+    async def connect(self, hello: wire.Hello | None = None, listens: bool = True) -> FakeRunner:
         runner = FakeRunner(self.channel)
+        self.runners.append(runner)
+        if listens:
+            runner.listen()
         if hello is not None:
             await runner.say(hello=hello)
         return runner
@@ -84,7 +88,10 @@ async def world() -> AsyncIterator[World]:
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     channel = grpc.aio.insecure_channel(f"127.0.0.1:{port}")
-    yield World(store, inbox, sessions, refused, channel)
+    world = World(store, inbox, sessions, refused, channel)
+    yield world
+    for runner in world.runners:
+        await runner.close()
     await channel.close(None)
     await server.stop(None)
 
@@ -273,8 +280,8 @@ async def test_a_runner_that_never_reads_is_cut_off_when_its_queue_is_full(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sessions_module, "QUEUE_ITEMS_MAX", 100)
-    runner = await world.connect(hello())
-    await runner.hear()
+    runner = await world.connect(hello(), listens=False)
+    assert isinstance(await runner.stream.read(), wire.ControllerMessage)
     cancel = CancelRuns("r-1", tuple(range(100_000)), "x" * 100_000)
     for _ in range(1_000):  # far more than the sockets between take
         world.sessions.send(cancel)
