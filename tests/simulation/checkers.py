@@ -27,8 +27,7 @@ class Journal:
         self._world = world
         self._running: dict[int, Running] = {}  # by job
         self.started_us: dict[int, int] = {}  # by execution
-        self.finished: dict[int, tuple[str, int]] = {}  # execution -> runner, and when in PostgreSQL's time
-        self.killed: dict[int, None] = {}
+        self.finished: dict[int, tuple[str, int, str]] = {}  # execution -> runner, when (us), outcome
 
     def started(self, run: Run, runner_id: str) -> None:
         """Once; never early; no overlap."""
@@ -41,17 +40,13 @@ class Journal:
         self.started_us[run.execution_id] = now_us
         self._running[run.job_id] = Running(run.execution_id, runner_id, now_us)
 
-    def ended(self, run: Run, killed: bool) -> None:
+    def ended(self, run: Run, outcome: str | None) -> None:
+        """With what outcome; None: killed."""
         running = self._running.pop(run.job_id)
-        self._world.log(f"{running.runner_id} ended {run.execution_id}{' by being killed' if killed else ''}")
+        self._world.log(f"{running.runner_id} ended {run.execution_id}: {outcome or 'killed'}")
         assert running.execution_id == run.execution_id
-        if killed:
-            self.killed[run.execution_id] = None
-        else:
-            self.finished[run.execution_id] = running.runner_id, self._world.database.now_us()
-
-    def running_jobs(self) -> list[int]:
-        return list(self._running)
+        if outcome is not None:
+            self.finished[run.execution_id] = running.runner_id, self._world.database.now_us(), outcome
 
 
 def check_once(store: MemoryStore) -> None:
@@ -68,14 +63,14 @@ def check_results(world: "World") -> None:
     """Invariant 5: what a living runner finished is committed, as it finished, unless it had been given up before."""
     living = [runner.name for runner in world.runners if runner.alive]
     just_now_us = world.database.now_us() - 1_000_000  # may still be under way
-    for execution_id, (runner_id, finished_us) in world.journal.finished.items():
+    for execution_id, (runner_id, finished_us, outcome) in world.journal.finished.items():
         row = world.database.store.executions[execution_id]
         if runner_id not in living or finished_us > just_now_us:
             continue
         assert row.outcome is not None, f"result lost: {execution_id} finished on {runner_id}, and is not ended"
         assert row.report is not None
         given_up = row.outcome is Outcome.LOST or row.report.error_type == "HardTimeout"
-        assert given_up or row.report.started_at >= row.claimed_at, f"result lost: {execution_id} has {row.report}"
+        assert given_up or row.outcome == outcome, f"result lost: {execution_id} was {outcome}, has {row.report}"
 
 
 def check_accounts(store: MemoryStore) -> None:
@@ -126,7 +121,10 @@ def check_converged(world: "World") -> None:
         assert controller.node.lease_valid, f"{controller.name} has no lease"
     now_us = world.database.now_us()
     store = world.database.store
+    living = [runner.name for runner in world.runners if runner.alive]
     for row in store.unfinished.values():
+        if row.job.on_disconnect == "finish" and row.runner_id not in living:
+            continue  # only its hard timeout ends it
         assert now_us - row.claimed_at < 10_000_000, f"stuck: execution {row.execution_id} since {row.claimed_at}"
     for job in store.jobs.values():
         if job.removed or job.executing or job.next_run_at is None:

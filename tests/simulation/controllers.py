@@ -230,14 +230,14 @@ def _brief(effect: Any) -> str:
             return f"{name} {tuple(effect)[1:]}"
 
 
-def settings_for_simulation() -> ClusterSettings:
+def settings_for_simulation(hard_timeout_grace_ms: int) -> ClusterSettings:
     """The defaults, but with minutes shortened, so that half a virtual minute sees everything."""
     return ClusterSettings(
         refetch_interval_ms=10_000,
         window_ms=15_000,
         runner_grace_ms=3_000,
         timeout_ms=4_000,
-        hard_timeout_grace_ms=4_000,
+        hard_timeout_grace_ms=hard_timeout_grace_ms,
         claim_batch=8,
         end_batch=8,
     )

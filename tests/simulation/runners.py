@@ -50,7 +50,7 @@ class Runner(Process):
             stream.close(self.name)
         for run, _, timer in self._runs.values():
             timer.cancel()
-            self.world.journal.ended(run, killed=True)
+            self.world.journal.ended(run, None)
 
     def perform(self, effect: effects.Effect) -> None:
         match effect:
@@ -153,7 +153,7 @@ class Runner(Process):
 
     def _end_run(self, run: Run, started_us: int, outcome: RunOutcome) -> None:
         del self._runs[run.execution_id]
-        self.world.journal.ended(run, killed=False)
+        self.world.journal.ended(run, str(outcome))
         ended_us = self.world.database.now_us()
         self.put(
             events.RunsEnded([Result(run.execution_id, run.job_id, run.claimed_at_us, outcome, started_us, ended_us)])

@@ -35,7 +35,8 @@ class World:
         self.clock = VirtualClock()
         self.network = Network(self.clock, self._fork())
         self.database = Database(self.clock, self.network, self._fork())
-        self.settings = settings_for_simulation()
+        # Mostly so long that a hard timeout can't hide that something was forgotten.
+        self.settings = settings_for_simulation(self.rng.choice((4_000, 100_000, 100_000, 100_000)))
         self.workload = Workload(self._fork())
         self.journal = Journal(self)
         self.calm_us = CALM_NS // 1_000
