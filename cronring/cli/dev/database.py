@@ -30,12 +30,15 @@ def require_embedded() -> None:
 class EmbeddedDatabase:
     """PostgreSQL 18 over FOLDER/postgres, kept by a process of its own (keeper.py)."""
 
-    def __init__(self, folder: Path, remove: bool, keeper: asyncio.subprocess.Process, url: str, pid: int) -> None:
+    def __init__(
+        self, folder: Path, remove: bool, keeper: asyncio.subprocess.Process, answer: dict[str, str | int]
+    ) -> None:
         self.folder = folder
-        self.url = url
+        self.url = str(answer["url"])
+        self._pid = int(answer["pid"])
+        self._runtime = str(answer["runtime"])
         self._remove = remove
         self._keeper = keeper
-        self._pid = pid
 
     @classmethod
     async def start(cls, folder: Path, remove: bool) -> "EmbeddedDatabase":
@@ -55,7 +58,7 @@ class EmbeddedDatabase:
         answer = json.loads(line or b'{"error": "its keeper died"}')
         if "error" in answer:
             raise Failure(f"the embedded PostgreSQL did not start: {answer['error']}", EXIT_UNREACHABLE)
-        return cls(folder, remove, keeper, answer["url"], answer["pid"])
+        return cls(folder, remove, keeper, answer)
 
     async def stop(self, keep_folder: bool, grace_s: float) -> None:
         """Stop the server in order; after `grace_s`, at once (it recovers by itself at its next start)."""
@@ -75,6 +78,7 @@ class EmbeddedDatabase:
             lines = (self.folder / "postgres" / "postmaster.pid").read_text().splitlines()
             if int(lines[0]) == self._pid:
                 os.kill(self._pid, signal.SIGQUIT)
+        shutil.rmtree(self._runtime, ignore_errors=True)
         if self._remove and not keep_folder:
             shutil.rmtree(self.folder, ignore_errors=True)
 

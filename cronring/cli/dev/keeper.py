@@ -117,7 +117,7 @@ def keep(folder: Path, remove: bool) -> int:
     try:
         held = lock(folder)
         server = start(folder)
-        say(url=server.get_uri(), pid=server.get_pid())
+        say(url=server.get_uri(), pid=server.get_pid(), runtime=os.environ["XDG_RUNTIME_DIR"])
         words = sys.stdin.read().split()
         server.stop()
         held.close()

@@ -27,7 +27,8 @@ CALL_TIMEOUT_S: Final = 1.0
 # How long the runs of the last ticks may go on by themselves, and how long they then have to be cancelled and booked.
 SETTLE_S: Final = 6.0
 SETTLE_CANCELLED_S: Final = 14.0
-# All of these together stay below the five seconds that Ctrl-C may take.
+# Ctrl-C may take five seconds. The database gets what the others leave, which is at least the last of these.
+STOP_S: Final = 4.5
 STOP_RUNNER_S: Final = 1.5
 STOP_CONTROLLERS_S: Final = 1.5
 STOP_DATABASE_S: Final = 1.5
@@ -60,6 +61,7 @@ class Session:
         self._view = view
         self._stop = asyncio.Event()
         self._keep_folder = False  # a temporary folder stays when its logs may explain a failure
+        self._ending = time.monotonic()  # when everything began to stop
         self.summary: list[str] = []  # the last lines to print, once everything has stopped
 
     def _tell(self, happening: Happening) -> None:
@@ -110,7 +112,8 @@ class Session:
         try:
             yield database.url, folder
         finally:
-            await asyncio.shield(database.stop(self._keep_folder, STOP_DATABASE_S))
+            left_s = STOP_S - (time.monotonic() - self._ending)
+            await asyncio.shield(database.stop(self._keep_folder, max(STOP_DATABASE_S, left_s)))
 
     async def _migrate(self, url: str) -> None:
         from controller.store.migrate import migrate
@@ -186,6 +189,8 @@ class Session:
             totals = await self._poll_totals(client, feed, until, SETTLE_CANCELLED_S) or totals
         if totals is None:
             raise Failure("no controller answers, so the ticks could not be counted")
+        with contextlib.suppress(ClientError):
+            await feed.ask_executions()  # the last ones, which ended since it asked by itself
         return totals
 
     async def _poll_totals(self, client: Client, feed: Feed, until: datetime, timeout_s: float) -> Totals | None:
@@ -211,6 +216,7 @@ class Session:
         return EXIT_FAILED
 
     async def _end(self, cluster: LocalCluster, client: Client) -> None:
+        self._ending = time.monotonic()
         await client.close()
         await cluster.stop_runners(STOP_RUNNER_S)
         await cluster.stop_controllers(STOP_CONTROLLERS_S)
