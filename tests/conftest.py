@@ -9,14 +9,14 @@ from tests.support.databases import PostgresServer, running_server
 
 
 @pytest.fixture(scope="session")
-def postgres_servers(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], PostgresServer]]:
+def postgres_servers() -> Iterator[Callable[[str], PostgresServer]]:
     """Servers by name ("postgres18", "postgres15"), each started when first asked for."""
     started: dict[str, PostgresServer] = {}
     with contextlib.ExitStack() as stack:
 
         def get(name: str) -> PostgresServer:
             if name not in started:
-                started[name] = stack.enter_context(running_server(name, tmp_path_factory.mktemp(name)))
+                started[name] = stack.enter_context(running_server(name))
             return started[name]
 
         yield get

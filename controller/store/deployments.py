@@ -19,7 +19,6 @@ class _Row(NamedTuple):
     key: str
     digest: str
     active: bool
-    deactivated: bool
 
 
 class _Name(NamedTuple):
@@ -109,7 +108,7 @@ async def _jobs(transaction: Transaction, name: _Name) -> list[Job]:
 async def _create(transaction: Transaction, module: Module, digest: str, schema_text: str, now: int) -> _Row:
     key = deployment_key(module, digest)
     records = await transaction.fetch("CreateDeployment", key, module.namespace, module.name, digest, schema_text, now)
-    return _Row(records[0][0], key, digest, active=False, deactivated=False)
+    return _Row(records[0][0], key, digest, active=False)
 
 
 async def _apply(transaction: Transaction, name: _Name, deployment_id: int, plan: Redeploy, now: int) -> None:

@@ -5,7 +5,7 @@ SELECT pg_advisory_xact_lock(hashtextextended('cronring ' || $1, 0));
 -- name: GetModuleDeployments
 -- Of a module, the active deployment, and the one of a digest; and PostgreSQL's now, past any wait for the lock.
 -- One row of nulls when there is neither. $1 namespace, $2 module, $3 digest.
-SELECT n.now, d.id, d.key, d.digest, d.min_replicas > 0 AS active, d.deactivated_at IS NOT NULL AS deactivated
+SELECT n.now, d.id, d.key, d.digest, d.min_replicas > 0 AS active
 FROM (SELECT clock_timestamp() AS now) n
 LEFT JOIN deployments d ON d.namespace = $1 AND d.module = $2 AND (d.digest = $3 OR d.min_replicas > 0);
 

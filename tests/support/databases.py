@@ -8,8 +8,8 @@ How to use them (fixtures stand in tests/conftest.py):
   skipped, and says so.
 - `empty_database_url`: the same without any table of ours.
 - `postgres`: the `PostgresServer` itself. Shared by the whole session: don't stop it.
-- `with running_server("postgres18", tmp_path_factory.mktemp("pg"), durable=True) as server:` a server of your own,
-  which you may `stop()`, `kill()` and `start()` again; its URLs stay the same.
+- `with running_server("postgres18", durable=True) as server:` a server of your own, which you may `stop()`, `kill()`
+  and `start()` again; its URLs stay the same.
 
 The servers listen on a Unix socket only and die with the process that started them, even if that is killed.
 """
@@ -109,7 +109,7 @@ class PostgresServer:
         self.user = user
         self.data = folder / "data"
         self.log = folder / "log"
-        # A socket's path has at most 107 bytes: too few for pytest's folders.
+        # A socket's path has at most 107 bytes: few for a folder that somebody else has chosen.
         self.sockets = Path(tempfile.mkdtemp(prefix="cronring-pg-"))
         self.settings = {
             "listen_addresses": "", "unix_socket_directories": str(self.sockets), "max_connections": "300",
@@ -117,11 +117,12 @@ class PostgresServer:
         }  # fmt: skip
         self._process: subprocess.Popen[bytes] | None = None
         for path in (folder, self.sockets):
+            path.chmod(0o755)
             if user is not None:
                 shutil.chown(path, user)
         for parent in folder.parents:
-            if user is not None and parent.owner() == pwd.getpwuid(os.geteuid()).pw_name:
-                parent.chmod(parent.stat().st_mode | 0o111)
+            if user is not None and parent.stat().st_uid == os.geteuid():
+                parent.chmod(parent.stat().st_mode | 0o011)
         # A zone of an odd offset: whoever takes a server's local time for UTC is found out.
         self._run("initdb", "-D", str(self.data), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-sync")
 
@@ -212,13 +213,18 @@ class PostgresServer:
 
 
 @contextlib.contextmanager
-def running_server(name: str, folder: Path, durable: bool = False) -> Iterator[PostgresServer]:
-    """A server of one's own, with the template made. `durable`: fsync on, as in production."""
+def running_server(name: str, folder: Path | None = None, durable: bool = False) -> Iterator[PostgresServer]:
+    """A server of one's own, with the template made. `durable`: fsync on, as in production.
+
+    `folder`: where it keeps its data; by default a temporary one, removed at the end. Not one of pytest's: those are
+    closed to other users, and root's server runs as another user.
+    """
     bin_folder, user = SERVERS[name]()
-    server = PostgresServer(bin_folder, user, folder, durable)
-    try:
+    with contextlib.ExitStack() as stack:
+        if folder is None:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cronring-pg-")))
+        server = PostgresServer(bin_folder, user, folder, durable)
+        stack.callback(server.close)
         server.start()
         server.make_template()
         yield server
-    finally:
-        server.close()

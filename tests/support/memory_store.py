@@ -36,7 +36,6 @@ class DeploymentRow:
     module: tuple[str, str]
     digest: str
     min_replicas: int
-    deactivated: bool = False
 
 
 @dataclass
@@ -148,11 +147,11 @@ class MemoryStore:
         if row is None:
             row = DeploymentRow(deployment_key(module, digest), name, digest, 0)
             self.deployments.append(row)
-        if not activate and (active is not None or row.deactivated):
+        if not activate and not is_new:
             return Deployed(row.key, False, is_new, (), (), (), [])
         if active is not None:
-            active.min_replicas, active.deactivated = 0, True
-        row.min_replicas, row.deactivated = min_replicas, False
+            active.min_replicas = 0
+        row.min_replicas = min_replicas
         return self._apply(module, row, jobs, timeout_ms)
 
     def _jobs_of(self, name: tuple[str, str]) -> list[JobRow]:
@@ -200,7 +199,7 @@ class MemoryStore:
         if row is None:
             raise NotFound(f"no deployment {key}")
         was_active = row.min_replicas > 0
-        row.min_replicas, row.deactivated = 0, True
+        row.min_replicas = 0
         if not was_active:
             return ()
         removed = plan_removal([job.existing() for job in self._jobs_of(row.module)], self.now_us())

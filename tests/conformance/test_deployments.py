@@ -1,0 +1,190 @@
+"""Deploying, redeploying and killing: behaviour that every store has."""
+
+import asyncio
+
+import pytest
+
+from controller.core.model import Job
+from controller.errors import NotFound
+from controller.ports import Deployed
+from schema.keys import slot_of
+from schema.module import Module, Verb
+from tests.conformance.harness import SECOND, TIMEOUT_MS, World
+
+
+def module(**schedules: str) -> Module:
+    return Module("billing", tuple(Verb(name, schedule=schedule) for name, schedule in schedules.items()))
+
+
+async def deploy(world: World, module: Module, digest: str = "a", activate: bool = True) -> Deployed:
+    return await world.store.create_deployment(module, digest * 64, 1, TIMEOUT_MS, activate)
+
+
+def by_key(deployed: Deployed) -> dict[str, Job]:
+    return {job.key: job for job in deployed.jobs}
+
+
+async def test_every_scheduled_verb_becomes_a_job(world: World) -> None:
+    verbs = (
+        Verb("close", schedule="0 6 1 * *", timeout_ms=1_000, on_disconnect="finish"),
+        Verb("refresh", schedule="every 30m"),
+        Verb("helper"),
+    )
+    before = await world.scene.now()
+    deployed = await world.store.create_deployment(Module("billing", verbs), "a" * 64, 2, TIMEOUT_MS, True)
+    assert (deployed.key, deployed.active, deployed.created) == ("billing@aaaaaaaaaaaa", True, True)
+    assert deployed.added == ("billing.close", "billing.refresh")
+    assert (deployed.removed, deployed.carried_over) == ((), ())
+    close, refresh = by_key(deployed)["billing.close"], by_key(deployed)["billing.refresh"]
+    assert (close.timeout_ms, close.on_disconnect, close.verb) == (1_000, "finish", "close")
+    assert (refresh.timeout_ms, refresh.on_disconnect, refresh.revision) == (TIMEOUT_MS, "stop", 1)
+    assert close.slot == slot_of("billing.close")
+    assert close.deployment == deployed.key
+    assert close.next_tick is not None
+    assert close.next_tick > before
+    assert refresh.next_tick == refresh.next_run_at
+    assert refresh.next_tick is not None
+    assert 1790 * SECOND < refresh.next_tick - before < 1801 * SECOND
+    assert await world.job(refresh.job_id) == refresh
+
+
+async def test_deploying_the_same_again_changes_nothing(world: World) -> None:
+    first = await deploy(world, module(a="every 1h", b="5s"))
+    second = await deploy(world, module(a="every 1h", b="5s"))
+    assert not second.created
+    assert second.active
+    assert (second.added, second.removed, second.carried_over) == ((), (), ("billing.a", "billing.b"))
+    assert sorted(second.jobs) == sorted(first.jobs)
+
+
+async def test_a_new_version_removes_adds_and_carries_over(world: World) -> None:
+    first = by_key(await deploy(world, module(gone="5s", same="every 1h", other="every 1h")))
+    second = await deploy(world, module(same="every 1h", other="every 2h", new="5s"), "b")
+    assert (second.added, second.removed) == (("billing.new",), ("billing.gone",))
+    assert second.carried_over == ("billing.other", "billing.same")
+    jobs = by_key(second)
+    assert sorted(jobs) == ["billing.new", "billing.other", "billing.same"]
+    same = first["billing.same"]
+    assert jobs["billing.same"] == same._replace(deployment=second.key)
+    other = jobs["billing.other"]
+    assert (other.job_id, other.revision) == (first["billing.other"].job_id, 2)
+    assert other.schedule == "every 2h"
+    assert other.anchor > first["billing.other"].anchor
+    assert other.next_tick is not None
+    assert other.next_tick > await world.scene.now() + 7190 * SECOND
+    _, found = await world.store.get_cron_jobs(tuple(range(4096)), 86_400_000)
+    assert sorted(found) == sorted(second.jobs)
+
+
+async def test_an_executing_job_is_rescheduled_at_once(world: World) -> None:
+    (execution,) = await world.running("c1", "a")
+    (job,) = (await deploy(world, module(a="every 2h"), "b")).jobs
+    assert job.executing
+    assert job.next_tick is not None
+    assert job.next_tick > await world.scene.now()
+    (unfinished,) = await world.store.get_unfinished((execution.execution_id,))
+    assert unfinished.deployment == execution.deployment
+    assert unfinished.job.deployment == job.deployment != execution.deployment
+
+
+async def test_what_a_changed_or_removed_schedule_still_owed_is_recorded(world: World) -> None:
+    await world.controller("c1")
+    jobs = await world.jobs("gone", "changed", "running", schedule="5s")
+    gone, changed, running = jobs
+    now = await world.scene.now()
+    tick = now - now % (5 * SECOND) - 60 * SECOND
+    for job in jobs:
+        await world.scene.set_next_tick(job.job_id, tick)
+    await world.claim("c1", running._replace(next_tick=tick, next_run_at=tick))
+    await deploy(world, module(changed="7s", running="7s"), "b")
+    skips = {skip.job_id: skip for skip in await world.scene.skips()}
+    assert sorted(skips) == sorted([gone.job_id, changed.job_id, running.job_id])
+    assert skips[gone.job_id].reason == skips[changed.job_id].reason == "superseded"
+    assert skips[running.job_id].reason == "overlap"
+    assert skips[gone.job_id].first_tick == tick
+    assert skips[running.job_id].first_tick == tick + 5 * SECOND
+    for skip in skips.values():
+        assert skip.ticks == (skip.last_tick - skip.first_tick) // (5 * SECOND) + 1
+        assert 0 <= await world.scene.now() - skip.last_tick < 6 * SECOND
+
+
+async def test_a_removed_job_is_never_claimed_but_its_run_ends(world: World) -> None:
+    running, idle = await world.running("c1", "running", "idle")
+    await world.scene.set_next_tick(idle.job.job_id, None)
+    deployed = await deploy(world, module(other="5s"), "b")
+    assert deployed.removed == ("billing.idle", "billing.running")
+    (result,) = await world.claim("c1", running.job)
+    assert (result.updated, result.next_tick) == (False, None)
+    (unfinished,) = await world.store.get_unfinished((running.execution_id,))
+    assert unfinished.execution_id == running.execution_id
+
+
+async def test_an_older_version_may_come_back(world: World) -> None:
+    await deploy(world, module(a="every 1h"), "a")
+    await deploy(world, module(b="every 1h"), "b")
+    back = await deploy(world, module(a="every 1h"), "a")
+    assert (back.active, back.created, back.added, back.removed) == (True, True, ("billing.a",), ("billing.b",))
+
+
+async def test_without_activation_a_new_version_becomes_active_and_a_known_one_does_not(world: World) -> None:
+    first = await deploy(world, module(a="every 1h"), "a", activate=False)
+    assert (first.active, first.created, first.added) == (True, True, ("billing.a",))
+    second = await deploy(world, module(b="every 1h"), "b", activate=False)
+    assert (second.active, second.created, second.removed) == (True, True, ("billing.a",))
+    # A runner of the first version reconnects.
+    again = await deploy(world, module(a="every 1h"), "a", activate=False)
+    assert (again.key, again.active, again.created, again.jobs) == (first.key, False, False, [])
+    assert await world.job(second.jobs[0].job_id) == second.jobs[0]
+    # An operator means it.
+    back = await deploy(world, module(a="every 1h"), "a")
+    assert (back.active, back.created, back.removed) == (True, True, ("billing.b",))
+
+
+async def test_a_killed_version_stays_dead_when_its_runner_reconnects(world: World) -> None:
+    first = await deploy(world, module(a="every 1h", b="every 1h"))
+    assert await world.store.kill_deployment(first.key) == ("billing.a", "billing.b")
+    assert await world.store.kill_deployment(first.key) == ()
+    again = await deploy(world, module(a="every 1h", b="every 1h"), activate=False)
+    assert (again.active, again.jobs) == (False, [])
+    assert (await world.store.get_cron_jobs(tuple(range(4096)), 86_400_000))[1] == []
+    revived = await deploy(world, module(a="every 1h", b="every 1h"))
+    assert (revived.active, revived.added) == (True, ("billing.a", "billing.b"))
+
+
+async def test_killing_an_older_version_leaves_the_active_one(world: World) -> None:
+    first = await deploy(world, module(a="every 1h"), "a")
+    second = await deploy(world, module(a="every 1h"), "b")
+    assert await world.store.kill_deployment(first.key) == ()
+    assert await world.job(second.jobs[0].job_id) == second.jobs[0]
+
+
+async def test_killing_what_is_not_there_is_said(world: World) -> None:
+    with pytest.raises(NotFound, match="billing@0"):
+        await world.store.kill_deployment("billing@0")
+
+
+async def test_modules_and_namespaces_do_not_touch_each_other(world: World) -> None:
+    (job,) = (await deploy(world, module(a="every 1h"), "a")).jobs
+    for other in (
+        Module("billing", (Verb("a", schedule="every 1h"),), namespace="staging"),
+        Module("billing2", (Verb("a", schedule="every 1h"),)),
+        Module("bill", (Verb("a", schedule="every 1h"),)),
+    ):
+        deployed = await deploy(world, other, "a")
+        assert (len(deployed.added), deployed.removed) == (1, ())
+        await world.store.kill_deployment(deployed.key)
+    assert await world.job(job.job_id) == job
+
+
+async def test_many_deployments_at_once_end_with_one_active(world: World) -> None:
+    deployed = await asyncio.gather(*(deploy(world, module(a="every 1h", **{f"v{d}": "5s"}), d) for d in "abcdef"))
+    assert sum(each.created for each in deployed) == 6
+    _, jobs = await world.store.get_cron_jobs(tuple(range(4096)), 86_400_000)
+    (active,) = {job.deployment for job in jobs}
+    assert sorted(job.key for job in jobs) == ["billing.a", f"billing.v{active[-1]}"]
+
+
+async def test_the_same_deployment_from_many_at_once_is_made_once(world: World) -> None:
+    deployed = await asyncio.gather(*(deploy(world, module(a="every 1h")) for _ in range(8)))
+    assert sum(each.created for each in deployed) == 1
+    assert len({each.jobs[0] for each in deployed}) == 1
