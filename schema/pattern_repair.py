@@ -121,6 +121,8 @@ def _wrapped(field: Field, item: str, match: re.Match[str]) -> str:
         return f"{last}-{first}" if step == 1 else item
     if field is WEEKDAY:
         first %= 7
+        if first == last:
+            return str(last)
         if last == 0:
             last = 7
         if first <= last:

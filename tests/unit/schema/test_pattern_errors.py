@@ -70,6 +70,7 @@ REFUSED = [
     ("0 0 * 11-2 *", 6, "0 0 * 11-12,1-2 *", "runs backwards"),
     ("0 0 * * 5-1", 8, "0 0 * * 5-6,0-1", "runs backwards"),
     ("0 0 * * 5-0", 8, "0 0 * * 5-7", "runs backwards"),
+    ("0 0 * * 7-0", 8, "0 0 * * 0", "runs backwards"),
     ("0 0 * * 7-2", 8, "0 0 * * 0-2", "runs backwards"),
     ("0 0 * * * 2030-2026", 10, "0 0 * * * 2026-2030", "runs backwards"),
     # other dialects
