@@ -1,0 +1,141 @@
+import random
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from uhashring import HashRing
+
+from controller.core import ring as ring_module
+from controller.core.ring import NOBODY, POINTS_PER_MEMBER, Owners, Ring
+from schema.keys import SLOTS
+
+member_sets = st.lists(st.from_regex(r"[a-z]{1,6}-[0-9a-f]{4}", fullmatch=True), max_size=12, unique=True)
+
+
+def dumb_owners(points: list[tuple[int, str]], position: int) -> Owners:
+    """The twin: look at every point on its own, with no order assumed and nothing shared with the ring."""
+    size = 1 << 64
+    by_distance = sorted(((point - position - 1) % size, member) for point, member in points)
+    primary = by_distance[0][1] if by_distance else None
+    backup = next((member for _, member in by_distance if member != primary), None)
+    return primary, backup
+
+
+def uhashring_of(members: list[str]) -> HashRing:
+    return HashRing(members, vnodes=POINTS_PER_MEMBER, hash_fn=ring_module._position)
+
+
+@settings(max_examples=20, deadline=None)
+@given(member_sets, st.randoms(use_true_random=False))
+def test_owners_are_those_of_the_dumb_twin(members: list[str], rng: random.Random) -> None:
+    ring = Ring.build(tuple(members))
+    points = uhashring_of(members).get_points()
+    for slot in rng.sample(range(SLOTS), 25):
+        assert ring.owners(slot) == dumb_owners(points, ring_module._position(f"slot-{slot}"))
+
+
+@pytest.mark.parametrize("count", [2, 3, 7, 25])
+def test_owners_are_those_of_uhashrings_own_search(count: int) -> None:
+    members = [f"c-{number}" for number in range(count)]
+    ring, theirs = Ring.build(tuple(members)), uhashring_of(members)
+    for slot in range(SLOTS):
+        assert ring.owners(slot) == tuple(node["nodename"] for node in theirs.range(f"slot-{slot}", 2))
+
+
+@settings(max_examples=20, deadline=None)
+@given(member_sets, st.randoms(use_true_random=False))
+def test_the_order_of_members_does_not_matter(members: list[str], rng: random.Random) -> None:
+    shuffled = list(members)
+    rng.shuffle(shuffled)
+    one, other = Ring.build(tuple(members)), Ring.build(tuple(shuffled + shuffled[:1]))
+    assert one == other
+    assert one.digest == other.digest
+
+
+@settings(max_examples=20, deadline=None)
+@given(member_sets)
+def test_every_slot_has_one_primary_and_another_as_backup(members: list[str]) -> None:
+    ring = Ring.build(tuple(members))
+    primaries = sorted(slot for member in members for slot in ring.primary_slots(member))
+    backups = sorted(slot for member in members for slot in ring.backup_slots(member))
+    assert primaries == (list(range(SLOTS)) if members else [])
+    assert backups == (list(range(SLOTS)) if len(members) > 1 else [])
+    for member in members:
+        assert list(ring.primary_slots(member)) == sorted(ring.primary_slots(member))
+        assert not set(ring.primary_slots(member)) & set(ring.backup_slots(member))
+        assert all(ring.owners(slot)[0] == member for slot in ring.primary_slots(member))
+        assert all(ring.owners(slot)[1] == member for slot in ring.backup_slots(member))
+
+
+def test_nobody_one_and_strangers() -> None:
+    assert Ring.build(()).owners(0) == (None, None)
+    assert Ring.build(()).primary == (NOBODY,) * SLOTS
+    assert Ring.build(("c-1",)).owners(4095) == ("c-1", None)
+    assert Ring.build(("c-1",)).primary_slots("c-1") == tuple(range(SLOTS))
+    assert Ring.build(("c-1",)).backup_slots("c-1") == ()
+    assert Ring.build(("c-1",)).primary_slots("c-2") == ()
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 10])
+def test_who_goes_hands_its_slots_to_their_backups_and_nothing_else_moves(count: int) -> None:
+    members = tuple(f"c-{number}" for number in range(count))
+    before = Ring.build(members)
+    for gone in members:
+        after = Ring.build(tuple(member for member in members if member != gone))
+        for slot in range(SLOTS):
+            primary, backup = before.owners(slot)
+            if primary == gone:
+                assert after.owners(slot)[0] == backup
+            else:
+                assert after.owners(slot)[0] == primary
+                assert backup == gone or after.owners(slot)[1] == backup
+
+
+@pytest.mark.parametrize(("count", "most"), [(2, 1.25), (3, 1.3), (5, 1.35), (10, 1.4), (30, 1.6)])
+def test_load_is_even(count: int, most: float) -> None:
+    """Over 20 clusters of random ids: nobody owns more than `most` times its share, as primary or as both together."""
+    rng = random.Random(count)
+    for _ in range(20):
+        members = tuple(f"host-{rng.randrange(16**8):08x}" for _ in range(count))
+        ring = Ring.build(members)
+        share = SLOTS / count
+        assert max(len(ring.primary_slots(member)) for member in members) <= most * share
+        both = [len(ring.primary_slots(member)) + len(ring.backup_slots(member)) for member in members]
+        assert max(both) <= most * 2 * share
+
+
+def test_the_table_is_for_ever() -> None:
+    """Controllers of two releases share a ring, so this digest may only change with a migration of all of them."""
+    assert Ring.build(("c-1", "c-2", "c-3")).digest == "570ad5cc3de7fae9"
+
+
+def test_digests_differ_where_tables_do() -> None:
+    rings = [Ring.build(tuple(f"c-{number}" for number in range(count))) for count in range(6)]
+    assert len({ring.digest for ring in rings}) == 6
+
+
+def test_building_hashes_each_point_once_and_no_slot_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The cost that does not depend on the machine: 160 hashes for each member, whatever the number of slots."""
+    Ring.build(("warm",))
+    hashed: list[str] = []
+    position = ring_module._position
+
+    def counted(key: str) -> int:
+        hashed.append(key)
+        return position(key)
+
+    monkeypatch.setattr(ring_module, "_position", counted)
+    Ring.build(tuple(f"c-{number}" for number in range(30)))
+    assert len(hashed) == 30 * POINTS_PER_MEMBER
+
+
+def test_building_thirty_members_takes_less_than_twenty_milliseconds() -> None:
+    """Best of several, in CPU time: the machine may be busy."""
+    members = tuple(f"host-{number}" for number in range(30))
+    best = float("inf")
+    for _ in range(10):
+        began = time.process_time()
+        Ring.build(members)
+        best = min(best, time.process_time() - began)
+    assert best < 0.020
