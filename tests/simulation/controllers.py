@@ -1,7 +1,6 @@
 """A controller: a real Node, in a simulated process."""
 
 import random
-from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, Any, assert_never
 
 from controller.core import effects, events
@@ -9,10 +8,11 @@ from controller.core.model import Execution, RunnerInfo
 from controller.core.node import Node
 from controller.core.settings import ClusterSettings
 from controller.errors import StoreUnavailable
-from controller.ports import ControllerInfo, Store
+from controller.ports import ControllerInfo
 from tests.simulation.clock import MS
 from tests.simulation.process import Process
 from tests.simulation.streams import Stream
+from tests.support.performing import store_answer, store_call
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -148,70 +148,13 @@ class Controller(Process):
         self.kill()
 
     def _ask(self, effect: Any) -> None:
-        call, answer = self._call(effect), self._answer(effect)
-
         def answered(result: Any) -> None:
-            if isinstance(result, StoreUnavailable):
-                if not isinstance(effect, effects.FindPeers):
-                    self.put(events.StoreFailed(effect.request_id, str(result), True))
-            else:
-                self.put(answer(result))
+            event = store_answer(effect, result)
+            if event is not None:
+                self.put(event)
 
         self.world.log(f"{self.name} {_brief(effect)}")
-        self.world.database.ask(self.address, call, answered)
-
-    def _call(self, effect: Any) -> Callable[[Store], Coroutine[Any, Any, Any]]:
-        """As the performer does, by the effect's fields in their order."""
-        own_id, settings = self.name, self.world.settings
-        fields = tuple(effect)[1:]
-        match effect:
-            case effects.RenewLease(_, draining, runner_ids):
-                lease_ms, lost_ms = settings.lease_ms, settings.runner_lost_after_ms
-                return lambda store: store.renew_lease(self.info, draining, lease_ms, runner_ids, lost_ms)
-            case effects.Claim() | effects.End() | effects.SkipTicks() | effects.Adopt():
-                name = _METHODS[type(effect)]
-                return lambda store: getattr(store, name)(own_id, *fields)  # type: ignore[no-any-return]  # by name
-            case _:
-                name = _METHODS[type(effect)]
-                return lambda store: getattr(store, name)(*fields)  # type: ignore[no-any-return]  # by name
-
-    def _answer(self, effect: Any) -> Callable[[Any], events.Event]:
-        if isinstance(effect, effects.FindPeers):
-            return lambda found: events.PeersFound(tuple((peer.controller_id, peer.grpc_address) for peer in found))
-        request_id = effect.request_id
-        match effect:
-            case effects.FetchWindow():
-                return lambda result: events.WindowFetched(request_id, *result)
-            case effects.FetchOverdue():
-                return lambda result: events.OverdueFetched(request_id, *result)
-            case effects.Claim():
-                return lambda result: events.Claimed(request_id, *result)
-            case _:
-                answer = _ANSWERS[type(effect)]
-                return lambda result: answer(request_id, result)
-
-
-_METHODS = {
-    effects.FindPeers: "find_peers",
-    effects.FetchWindow: "get_cron_jobs",
-    effects.FetchOverdue: "get_overdue_jobs",
-    effects.Claim: "start_cron_jobs",
-    effects.End: "end_cron_jobs",
-    effects.SkipTicks: "skip_ticks",
-    effects.Adopt: "adopt_executions",
-    effects.FetchExecutions: "get_unfinished",
-    effects.FetchLost: "get_lost",
-    effects.FetchOverdueExecutions: "get_overdue_executions",
-}
-_ANSWERS: dict[type, Callable[[int, Any], events.Event]] = {
-    effects.RenewLease: events.LeaseRenewed,
-    effects.End: events.Ended,
-    effects.SkipTicks: events.Skipped,
-    effects.Adopt: events.Adopted,
-    effects.FetchExecutions: events.ExecutionsFetched,
-    effects.FetchLost: events.ExecutionsFetched,
-    effects.FetchOverdueExecutions: events.ExecutionsFetched,
-}
+        self.world.database.ask(self.address, store_call(effect, self.info, self.world.settings), answered)
 
 
 def _brief(effect: Any) -> str:

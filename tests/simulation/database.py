@@ -8,6 +8,7 @@ from controller.errors import StoreUnavailable
 from tests.simulation.clock import MS, VirtualClock
 from tests.simulation.network import Network
 from tests.support.memory_store import MemoryStore
+from tests.support.performing import run_now
 
 ADDRESS: Final = "database"
 EPOCH_US: Final = 1_800_000_000_000_000  # 15 January 2027
@@ -77,9 +78,4 @@ class Database:
         answer(result if reaches else StoreUnavailable("the answer was lost"))
 
     def _run(self, call: Call) -> Any:
-        coroutine = call(self.store)
-        try:
-            coroutine.send(None)
-        except StopIteration as done:
-            return done.value
-        raise AssertionError("the memory store waited for something")
+        return run_now(call(self.store))

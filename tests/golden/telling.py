@@ -1,0 +1,69 @@
+"""Effects as text, one line each, with times in seconds since the story began."""
+
+from typing import Any
+
+from controller.core import effects
+from controller.core.model import EndRequest, Skipped
+
+# What goes on all the time, and is shown only on demand (`show renewals`, `show packets`).
+BACKGROUND = {
+    "renewals": effects.RenewLease,
+    "packets": effects.SendPacket,
+    "searches": effects.FindPeers,
+    "beats": effects.AckBeat,
+}
+
+
+def tell(effect: effects.Effect, epoch_us: int) -> str:
+    """One line for an effect; instants are counted from `epoch_us`."""
+
+    def at(instant: int | None) -> str:
+        return "never" if instant is None else f"{(instant - epoch_us) / 1e6:g}"
+
+    match effect:
+        case effects.Claim(_, requests, _):
+            return "claim " + ", ".join(
+                f"job {each.job_id} tick {at(each.run_tick)} on {each.runner_id}{_skipped(each.skipped, at)}"
+                for each in requests
+            )
+        case effects.End(_, requests):
+            return "end " + ", ".join(_end(each, at) for each in requests)
+        case effects.SkipTicks(_, requests):
+            return "skip " + ", ".join(
+                f"job {each.job_id}:{_skipped(each.skipped, at)}; next {at(each.next_tick)}" for each in requests
+            )
+        case effects.Dispatch(runner_id, _, executions):
+            runs = ", ".join(f"{each.execution_id} (job {each.job.job_id} tick {at(each.tick)})" for each in executions)
+            return f"dispatch to {runner_id}: {runs}"
+        case effects.FetchWindow(_, slots, _) | effects.FetchOverdue(_, slots, _):
+            return f"{_words(effect)} of {len(slots)} slots"
+        case effects.Note(level, event, values):
+            return f"note {level} {event}" + "".join(f" {name}={value}" for name, value in values.items())
+        case effects.AckBeat(runner_id, sequence, renewed, database_ok, peers):
+            peer_ids = ",".join(peer_id for peer_id, _ in peers)
+            return f"ack beat {sequence} of {runner_id}: renewed={renewed} database_ok={database_ok} peers={peer_ids}"
+        case _:
+            fields = [_plain(value) for name, value in zip(effect._fields, effect, strict=True) if name != "request_id"]
+            return " ".join([_words(effect), *fields])
+
+
+def _end(request: EndRequest, at: Any) -> str:
+    report = request.report
+    error = f" ({report.error_type}: {report.error_message})" if report.error_type else ""
+    passed = _skipped(request.skipped, at)
+    return f"{report.execution_id} {report.outcome}{error}, next tick {at(request.next_tick)}{passed}"
+
+
+def _skipped(skipped: Skipped | None, at: Any) -> str:
+    if skipped is None:
+        return ""
+    return f" [{skipped.reason}: {skipped.ticks} ticks, {at(skipped.first_tick)} to {at(skipped.last_tick)}]"
+
+
+def _words(effect: Any) -> str:
+    name = type(effect).__name__
+    return "".join(f" {letter.lower()}" if letter.isupper() else letter for letter in name).strip()
+
+
+def _plain(value: Any) -> str:
+    return ",".join(str(each) for each in value) if isinstance(value, tuple) else str(value)

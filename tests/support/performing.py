@@ -1,0 +1,65 @@
+"""What the performer does with a node's effects for the store, without a loop: for simulated controllers."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from controller.core import effects, events
+from controller.core.settings import ClusterSettings
+from controller.errors import StoreUnavailable
+from controller.ports import ControllerInfo, Store
+
+_METHODS: dict[type, str] = {
+    effects.FindPeers: "find_peers",
+    effects.FetchWindow: "get_cron_jobs",
+    effects.FetchOverdue: "get_overdue_jobs",
+    effects.Claim: "start_cron_jobs",
+    effects.End: "end_cron_jobs",
+    effects.SkipTicks: "skip_ticks",
+    effects.Adopt: "adopt_executions",
+    effects.FetchExecutions: "get_unfinished",
+    effects.FetchLost: "get_lost",
+    effects.FetchOverdueExecutions: "get_overdue_executions",
+}
+_ANSWERS: dict[type, Callable[..., events.Event]] = {
+    effects.RenewLease: events.LeaseRenewed,
+    effects.FetchWindow: lambda request_id, answer: events.WindowFetched(request_id, *answer),
+    effects.FetchOverdue: lambda request_id, answer: events.OverdueFetched(request_id, *answer),
+    effects.Claim: lambda request_id, answer: events.Claimed(request_id, *answer),
+    effects.End: events.Ended,
+    effects.SkipTicks: events.Skipped,
+    effects.Adopt: events.Adopted,
+    effects.FetchExecutions: events.ExecutionsFetched,
+    effects.FetchLost: events.ExecutionsFetched,
+    effects.FetchOverdueExecutions: events.ExecutionsFetched,
+}
+
+
+def store_call(effect: Any, info: ControllerInfo, settings: ClusterSettings) -> Callable[[Store], Any]:
+    """The call that an effect asks for. Raises KeyError for one that isn't for the store."""
+    if isinstance(effect, effects.RenewLease):
+        arguments = (info, effect.draining, settings.lease_ms, effect.runner_ids, settings.runner_lost_after_ms)
+        return lambda store: store.renew_lease(*arguments)
+    name, arguments = _METHODS[type(effect)], tuple(effect)
+    if isinstance(effect, effects.Claim | effects.End | effects.SkipTicks | effects.Adopt):
+        return lambda store: getattr(store, name)(info.controller_id, *arguments[1:])
+    return lambda store: getattr(store, name)(*arguments[1:])
+
+
+def store_answer(effect: Any, result: Any) -> events.Event | None:
+    """The event that tells the node of a result (or StoreUnavailable). None: nobody is told."""
+    if isinstance(effect, effects.FindPeers):
+        if isinstance(result, StoreUnavailable):
+            return None
+        return events.PeersFound(tuple((peer.controller_id, peer.grpc_address) for peer in result))
+    if isinstance(result, StoreUnavailable):
+        return events.StoreFailed(effect.request_id, str(result), True)
+    return _ANSWERS[type(effect)](effect.request_id, result)
+
+
+def run_now(coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """The result of a coroutine that never waits, as the memory store's never do."""
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        return done.value
+    raise AssertionError("it waited for something")
