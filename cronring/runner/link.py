@@ -62,16 +62,14 @@ class Link:
         self._hello = hello
         self._listener = listener
         self._jitter = jitter
-        self._beat: SendBeat | None = None
+        self._beats: list[SendBeat] = []
         self._results: list[Result] = []
         self._wake = asyncio.Event()
         self._backoff_s = BACKOFF_FIRST_S
         self._task = asyncio.create_task(self._stay_connected(), name=f"link {address}")
 
     def send_beat(self, beat: SendBeat) -> None:
-        """The latest beat is the only one worth sending, unless an earlier one asked for a renewal."""
-        if self._beat is None or not self._beat.renew or beat.renew:
-            self._beat = beat
+        self._beats.append(beat)
         self._wake.set()
 
     def send_results(self, results: list[Result]) -> None:
@@ -90,7 +88,7 @@ class Link:
                 reason = await self._connection()
             except (grpc.aio.AioRpcError, asyncio.InvalidStateError, TimeoutError, Refused, OSError) as error:
                 reason = _reason(error)
-            self._beat = None
+            self._beats = []
             self._results = []  # the core offers them again, to whoever is up
             self._listener.post(LinkDown(self.address, reason))
             await asyncio.sleep(self._backoff_s * (0.5 + self._jitter() / 2))
@@ -142,9 +140,9 @@ class Link:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            beat, self._beat = self._beat, None
+            beats, self._beats = self._beats, []
             results, self._results = self._results, []
-            if beat is not None:
+            for beat in beats:
                 await stream.write(beat_message(beat))
             for message in report_messages(results):
                 await stream.write(message)

@@ -15,14 +15,15 @@ from cronring.runner.core.settings import RunnerSettings
 class Link:
     """What is known of one controller."""
 
-    __slots__ = ("blind_since_ns", "failure", "named_ns", "open", "peers", "pending", "sequence", "up")
+    __slots__ = ("blind_since_ns", "failure", "named_ns", "open", "peers", "pending", "sequence", "told", "up")
 
     def __init__(self, now_ns: int) -> None:
         self.failure = ""  # why it was last down
         self.open = False  # the stream stands
         self.up = False  # it has welcomed this runner
+        self.told = False  # it has acknowledged a beat that said `draining`, so it sends no more runs
         self.sequence = 0
-        self.pending: dict[int, tuple[int, bool]] = {}  # beat's sequence -> (sent, renewal asked)
+        self.pending: dict[int, tuple[int, bool, bool]] = {}  # sequence -> (sent, renewal asked, draining)
         self.blind_since_ns: int | None = None  # sending of the latest beat it answered without a database
         self.named_ns = now_ns  # when it was last connected, or named by a controller
         self.peers: tuple[str, ...] = ()  # whom it named last
@@ -45,11 +46,15 @@ class Contact:
     def open_addresses(self) -> list[str]:
         return sorted(address for address, link in self.links.items() if link.open)
 
+    def all_told(self) -> bool:
+        """Every controller in reach knows that this runner drains."""
+        return all(link.told for link in self.links.values() if link.open)
+
     def fence_ns(self) -> int:
         """When runs must be stopped, unless there is contact before."""
         return self.contact_ns + self._settings.fence_ns
 
-    def beats(self, address: str, now_ns: int) -> tuple[int, bool]:
+    def beats(self, address: str, draining: bool, now_ns: int) -> tuple[int, bool]:
         """(sequence, renew) of the beat that is now sent to that controller."""
         self._choose_renewer(now_ns)
         link = self.links[address]
@@ -57,7 +62,7 @@ class Contact:
         # Close to the fence, load no longer matters: everybody is asked.
         desperate = now_ns - self.contact_ns > self._settings.fence_ns // 2
         renew = address == self.renewer or desperate
-        link.pending[link.sequence] = (now_ns, renew)
+        link.pending[link.sequence] = (now_ns, renew, draining)
         if len(link.pending) > 64:
             del link.pending[next(iter(link.pending))]
         return link.sequence, renew
@@ -67,7 +72,8 @@ class Contact:
         sent = link.pending.pop(sequence, None)
         if sent is None:
             return
-        sent_ns, renew_asked = sent
+        sent_ns, renew_asked, draining = sent
+        link.told = link.told or draining
         link.blind_since_ns = None if database_ok else sent_ns
         if renewed and renew_asked:
             self.contact_ns = max(self.contact_ns, sent_ns)
@@ -98,7 +104,7 @@ class Contact:
         link = self.links[address]
         if link.open:
             link.named_ns = now_ns
-        link.open = link.up = False
+        link.open = link.up = link.told = False
         link.pending.clear()
         if self.renewer == address:
             self.renewer = None

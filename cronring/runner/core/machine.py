@@ -165,7 +165,7 @@ class RunnerCore:
         self._next_beat_ns = now_ns + self._settings.beat_ns
 
     def _beat(self, address: str, now_ns: int) -> None:
-        sequence, renew = self._contact.beats(address, now_ns)
+        sequence, renew = self._contact.beats(address, self._draining, now_ns)
         self._effects.append(SendBeat(address, sequence, renew, self._draining, self.running))
 
     # Runs
@@ -275,7 +275,9 @@ class RunnerCore:
             return
         if self._farewell_ends_ns is None:
             self._farewell_ends_ns = now_ns + self._settings.farewell_ns
-        if not self._finished and (not self._ledger.offers or now_ns >= self._farewell_ends_ns):
+        # A controller that has acknowledged the draining beat has sent its last run before.
+        done = not self._ledger.offers and self._contact.all_told()
+        if not self._finished and (done or now_ns >= self._farewell_ends_ns):
             self._finished = True
             self._effects.append(Finished(len(self._ledger.offers)))
 

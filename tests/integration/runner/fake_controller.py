@@ -28,6 +28,7 @@ class FakeController(runner_pb2_grpc.RunnerGatewayServicer):
         self.reports: dict[int, wire.Report] = {}
         self.received = 0  # reports, repeated ones included
         self.changed = asyncio.Condition()
+        self._writing = asyncio.Lock()
         self._server: grpc.aio.Server | None = None
         self._contexts: list[grpc.aio.ServicerContext[wire.RunnerMessage, wire.ControllerMessage]] = []
 
@@ -61,7 +62,7 @@ class FakeController(runner_pb2_grpc.RunnerGatewayServicer):
             ]
             peers = [wire.Peer(controller_id=a, address=a) for a in [self.address, *self.peers]]
             welcome = wire.Welcome(controller_id=self.name, modules=registered, controllers=peers)
-            await context.write(wire.ControllerMessage(welcome=welcome))
+            await self._write(context, wire.ControllerMessage(welcome=welcome))
         self._contexts.append(context)
         await self._notify()
         try:
@@ -82,15 +83,19 @@ class FakeController(runner_pb2_grpc.RunnerGatewayServicer):
                     database_ok=self.database_ok,
                     controllers=[wire.Peer(controller_id=a, address=a) for a in [self.address, *self.peers]],
                 )
-                await context.write(wire.ControllerMessage(beat_ack=ack))
+                await self._write(context, wire.ControllerMessage(beat_ack=ack))
             elif kind == "reports":
                 self.received += len(message.reports.reports)
                 for report in message.reports.reports:
                     self.reports[report.execution_id] = report
                 if self.acks:
                     ids = [report.execution_id for report in message.reports.reports]
-                    await context.write(wire.ControllerMessage(reports_ack=wire.ReportsAck(execution_ids=ids)))
+                    await self._write(context, wire.ControllerMessage(reports_ack=wire.ReportsAck(execution_ids=ids)))
             await self._notify()
+
+    async def _write(self, context, message: wire.ControllerMessage) -> None:
+        async with self._writing:  # gRPC takes one write at a time
+            await context.write(message)
 
     async def _notify(self) -> None:
         async with self.changed:
@@ -109,7 +114,7 @@ class FakeController(runner_pb2_grpc.RunnerGatewayServicer):
         return len(self._contexts)
 
     async def send(self, message: wire.ControllerMessage) -> None:
-        await self._contexts[-1].write(message)
+        await self._write(self._contexts[-1], message)
 
     async def dispatch(self, *runs: wire.Run) -> None:
         message = wire.Dispatch(now_us=time.time_ns() // 1000, runs=runs)
