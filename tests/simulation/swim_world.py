@@ -82,7 +82,7 @@ class World:
         )
 
     def _draw_nodes(self) -> int:
-        if self.rng.random() < 0.95:
+        if self.rng.random() < 0.985:
             return self.rng.randint(*SMALL)
         return int(LARGE[0] * (LARGE[1] / LARGE[0]) ** self.rng.random())
 

@@ -85,13 +85,13 @@ def slowest_detection_ns(seed: int, nodes: int, dead: int, silent: bool) -> int:
 )
 def test_the_dead_are_out_of_every_roster_in_time(nodes: int, dead: int, silent: bool, within_s: int) -> None:
     """Silent: nothing answers, not even with a refusal. Otherwise the connection is refused, as after kill -9."""
-    slowest = max(slowest_detection_ns(seed, nodes, dead, silent) for seed in range(25))
+    slowest = max(slowest_detection_ns(seed, nodes, dead, silent) for seed in range(20))
     assert slowest <= within_s * SECOND
 
 
 @pytest.mark.parametrize("nodes", [2, 3, 5, 20])
 def test_ten_percent_loss_kills_nobody_who_is_well(nodes: int) -> None:
-    for seed in range(8):
+    for seed in range(8 if nodes < 10 else 3):
         members, safety = cluster(f"{seed}/loss", nodes, loss=0.1, settle_for_ns=60 * SECOND)
         assert safety.false_deaths == []
         assert safety.violations == []
@@ -101,7 +101,7 @@ def test_ten_percent_loss_kills_nobody_who_is_well(nodes: int) -> None:
 
 @pytest.mark.parametrize("nodes", [2, 3, 4, 9, 30])
 def test_two_sides_of_a_partition_find_each_other_within_ten_seconds(nodes: int) -> None:
-    for seed in range(10):
+    for seed in range(10 if nodes < 10 else 3):
         members, safety = cluster(f"{seed}/partition", nodes)
         processes = members.running()
         random.Random(seed).shuffle(processes)
@@ -195,11 +195,11 @@ def test_a_restarted_process_takes_the_address_over() -> None:
 def test_messages_per_node_and_second_do_not_depend_on_the_number_of_nodes() -> None:
     rates: dict[int, float] = {}
     for nodes in (3, 10, 50, 200):
-        members, _ = cluster("rates", nodes, settle_for_ns=20 * SECOND)
+        members, _ = cluster("rates", nodes, settle_for_ns=8 * SECOND)
         before = {process.address: members.network.counts(process.address).sent for process in members.running()}
-        members.clock.run_for(20 * SECOND)
+        members.clock.run_for(10 * SECOND)
         sent = sum(members.network.counts(address).sent - count for address, count in before.items())
-        rates[nodes] = sent / nodes / 20
+        rates[nodes] = sent / nodes / 10
     # 2 pings, 2 acks; a sync and its answer each 10 s.
     assert all(4.0 <= rate <= 4.4 for rate in rates.values()), rates
 

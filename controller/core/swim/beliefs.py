@@ -98,10 +98,10 @@ class Beliefs:
     def _others_by_status(self) -> tuple[tuple[Member, ...], tuple[Member, ...], tuple[Member, ...]]:
         live = self.roster.live()
         if live is not self._sorted_from:
-            others = tuple(member for member in live if member.member_id != self.me.member_id)
-            alive = tuple(member for member in others if member.status is Status.ALIVE)
-            suspect = tuple(member for member in others if member.status is Status.SUSPECT)
-            self._sorted_from, self._others = live, (others, alive, suspect)
+            others = [member for member in live if member.member_id != self.me.member_id]
+            alive = [member for member in others if member.status is Status.ALIVE]
+            suspect = [member for member in others if member.status is Status.SUSPECT]
+            self._sorted_from, self._others = live, (tuple(others), tuple(alive), tuple(suspect))
         return self._others
 
     def _deadlines_ns(self) -> list[tuple[str, int]]:
@@ -209,7 +209,7 @@ class Beliefs:
         if newcomer.address == self.me.address:
             self.accuse(newcomer.member_id, now_ns, reaction)
             return
-        same = [member.member_id for member in self.others() if member.address == newcomer.address]
+        same = self.roster.live_at(newcomer.address)
         if len(same) > 1:
             self.targets.prefer(same)
 

@@ -137,9 +137,8 @@ class Swim:
         if self._left:
             return reaction
         self._notice_sleep(now_ns, reaction)
-        for member in self._beliefs.others():
-            if member.address == address:
-                self._beliefs.accuse(member.member_id, now_ns, reaction)
+        for member_id in self._beliefs.roster.live_at(address):
+            self._beliefs.accuse(member_id, now_ns, reaction)
         return self._done(now_ns, reaction)
 
     def drain(self, now_ns: int) -> Reaction:

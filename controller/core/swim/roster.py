@@ -17,14 +17,15 @@ class Roster:
     buried at once, so that no such entry can go round among members for ever.
     """
 
-    __slots__ = ("_buried", "_ended_ns", "_live", "_members", "live_count")
+    __slots__ = ("_buried", "_by_address", "_ended_ns", "_live", "_live_sorted", "_members")
 
     def __init__(self) -> None:
         self._members: dict[str, Member] = {}
         self._ended_ns: dict[str, int] = {}  # of the dead and the left among _members: since when
         self._buried: dict[str, Member] = {}  # in the order of burial
-        self._live: tuple[Member, ...] | None = None
-        self.live_count = 0
+        self._live: dict[str, Member] = {}  # those of _members who gossip
+        self._live_sorted: tuple[Member, ...] | None = None
+        self._by_address: dict[str, dict[str, None]] = {}  # ids of the live
 
     def merge(self, update: Update, now_ns: int) -> Change | None:
         """Believe what is heard if it supersedes what is held. None: nothing that anybody needs to know has changed."""
@@ -42,8 +43,7 @@ class Roster:
             return None
         before = self._members.get(after.member_id)
         self._members[after.member_id] = after
-        self.live_count += after.gossips - (before is not None and before.gossips)
-        self._live = None
+        self._keep_live(before, after)
         return Change(before, after)
 
     def belief(self, member_id: str) -> Member | None:
@@ -60,9 +60,17 @@ class Roster:
 
     def live(self) -> tuple[Member, ...]:
         """Alive or suspect, in order of id."""
-        if self._live is None:
-            self._live = tuple(member for member in self.all() if member.gossips)
-        return self._live
+        if self._live_sorted is None:
+            self._live_sorted = tuple(self._live[member_id] for member_id in sorted(self._live))
+        return self._live_sorted
+
+    @property
+    def live_count(self) -> int:
+        return len(self._live)
+
+    def live_at(self, address: str) -> tuple[str, ...]:
+        """Ids of the live who say that this is their address: more than one if a process followed another there."""
+        return tuple(self._by_address.get(address, ()))
 
     def dead(self) -> tuple[Member, ...]:
         """Dead, not left, not buried, in order of id: they may only be out of reach."""
@@ -74,6 +82,17 @@ class Roster:
         for member_id in [member_id for member_id, since in self._ended_ns.items() if since < ended_before_ns]:
             del self._ended_ns[member_id]
             self._bury(self._members.pop(member_id))
+
+    def _keep_live(self, before: Member | None, after: Member) -> None:
+        self._live_sorted = None
+        if before is not None and self._live.pop(before.member_id, None) is not None:
+            at_address = self._by_address[before.address]
+            del at_address[before.member_id]
+            if not at_address:
+                del self._by_address[before.address]
+        if after.gossips:
+            self._live[after.member_id] = after
+            self._by_address.setdefault(after.address, {})[after.member_id] = None
 
     def _bury(self, member: Member) -> None:
         self._buried.pop(member.member_id, None)
