@@ -71,6 +71,12 @@ class Dev:
                 return line
         raise AssertionError("it did not come:\n" + "\n".join(self.lines[-60:]) + "\n" + self.errors.read_text())
 
+    def stop_reading(self) -> None:
+        """Close the reading end, as `| head` does."""
+        assert self.popen.stdout is not None
+        # Not popen.stdout.close(): it would wait for the lock that the reading thread holds.
+        os.dup2(os.open(os.devnull, os.O_RDONLY), self.popen.stdout.fileno())
+
     def finish(self, timeout_s: float) -> int:
         """Everything it still prints, and its exit code."""
         deadline = time.monotonic() + timeout_s

@@ -31,8 +31,8 @@ def is_completed(line: str) -> bool:
 
 
 @pytest.mark.timeout(180)
-def test_for_a_while_with_a_controller_killed(tmp_path: Path) -> None:
-    with Dev([str(DEMO), "--for", "20s"], tmp_path) as dev:
+def test_for_a_while_with_a_controller_killed(folder: Path) -> None:
+    with Dev([str(DEMO), "--for", "20s"], folder) as dev:
         dev.wait_for(is_completed)
         victim = dev.wait_for(is_completed)
         name = fields(victim)["controller"]
@@ -49,12 +49,12 @@ def test_for_a_while_with_a_controller_killed(tmp_path: Path) -> None:
     assert (code, match[5]) == (0, "0"), "\n".join(dev.lines)
     assert due == executed + skipped
     assert executed >= 10
-    assert not list(tmp_path.glob("cronring*")), "the temporary database is removed"
+    assert not list(folder.glob("cronring*")), "the temporary database is removed"
 
 
 @pytest.mark.timeout(120)
-def test_ctrl_c_ends_everything_within_five_seconds(tmp_path: Path) -> None:
-    with Dev([str(DEMO), "--for", "5m"], tmp_path) as dev:
+def test_ctrl_c_ends_everything_within_five_seconds(folder: Path) -> None:
+    with Dev([str(DEMO), "--for", "5m"], folder) as dev:
         dev.wait_for(is_run)
         asked = time.monotonic()
         dev.interrupt()
@@ -67,18 +67,18 @@ def test_ctrl_c_ends_everything_within_five_seconds(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(120)
-def test_killed_itself_it_leaves_nobody_behind(tmp_path: Path) -> None:
-    with Dev([str(DEMO)], tmp_path) as dev:
+def test_killed_itself_it_leaves_nobody_behind(folder: Path) -> None:
+    with Dev([str(DEMO)], folder) as dev:
         dev.wait_for(is_run)
         assert len(dev.living()) >= 6
         dev.popen.kill()
         assert dev.wait_gone(10) == []
-    assert not list(tmp_path.glob("cronring*"))
+    assert not list(folder.glob("cronring*"))
 
 
 @pytest.mark.timeout(180)
-def test_a_killed_runner_is_replaced(tmp_path: Path) -> None:
-    with Dev([str(DEMO)], tmp_path) as dev:
+def test_a_killed_runner_is_replaced(folder: Path) -> None:
+    with Dev([str(DEMO)], folder) as dev:
         dev.wait_for(is_completed)
         os.kill(dev.pid_of("runner-1"), signal.SIGKILL)
         dev.wait_for(lambda line: "process_started name=runner-2" in line)
@@ -88,13 +88,13 @@ def test_a_killed_runner_is_replaced(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(180)
-def test_a_kept_database_goes_on_after_kill_9(tmp_path: Path) -> None:
-    data = tmp_path / "data"
-    with Dev([str(DEMO), "--data", str(data)], tmp_path) as first:
+def test_a_kept_database_goes_on_after_kill_9(folder: Path) -> None:
+    data = folder / "data"
+    with Dev([str(DEMO), "--data", str(data)], folder) as first:
         highest = int(fields(first.wait_for(is_completed))["id"])
         first.popen.kill()
         # At once, while the first one's PostgreSQL is still being stopped.
-        with Dev([str(DEMO), "--data", str(data)], tmp_path) as second:
+        with Dev([str(DEMO), "--data", str(data)], folder) as second:
             assert int(fields(second.wait_for(is_completed))["id"]) > highest
             second.interrupt()
             assert second.finish(timeout_s=15) == 0
@@ -102,10 +102,10 @@ def test_a_kept_database_goes_on_after_kill_9(tmp_path: Path) -> None:
 
 
 @pytest.mark.timeout(120)
-def test_the_live_picture(tmp_path: Path) -> None:
+def test_the_live_picture(folder: Path) -> None:
     leader, follower = pty.openpty()
     ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 45, 140, 0, 0))
-    with Dev([str(DEMO)], tmp_path, terminal=follower) as dev:
+    with Dev([str(DEMO)], folder, terminal=follower) as dev:
         os.close(follower)
         wanted = {"controller-1", "controller-3", "share of the ring", "next tick in", "demo.heartbeat", "completed",
                   "kill -9", "Ctrl-C", "ticks due"}  # fmt: skip
@@ -131,3 +131,25 @@ def read_until(terminal: int, wanted: set[str], timeout_s: float) -> str:
                 break
             seen += ANSI.sub("", data.decode(errors="replace"))
     return seen
+
+
+@pytest.mark.timeout(120)
+def test_a_reader_who_has_had_enough_ends_it(folder: Path) -> None:
+    with Dev([str(DEMO)], folder) as dev:
+        dev.wait_for(is_run)
+        dev.stop_reading()
+        assert dev.popen.wait(15) == 0
+        assert dev.wait_gone(0) == []
+    assert dev.errors.read_text() == ""
+
+
+@pytest.mark.timeout(120)
+def test_a_database_of_ones_own(folder: Path, empty_database_url: str) -> None:
+    with Dev([str(DEMO), "--database-url", empty_database_url, "--for", "3s", "--controllers", "2"], folder) as dev:
+        code = dev.finish(timeout_s=60)
+    match = LAST_LINE.fullmatch(dev.lines[-1])
+    assert match, dev.lines[-5:]
+    assert (code, match[5]) == (0, "0")
+    assert "name=controller-2" in "\n".join(dev.lines)
+    assert "name=controller-3" not in "\n".join(dev.lines)
+    assert not list(folder.glob("cronring*"))

@@ -44,58 +44,58 @@ async def test_temporary_data_goes_with_the_server() -> None:
     assert not folder.exists()
 
 
-async def test_a_folder_that_explains_a_failure_stays(tmp_path: Path) -> None:
-    database = await EmbeddedDatabase.start(tmp_path, remove=True)
+async def test_a_folder_that_explains_a_failure_stays(folder: Path) -> None:
+    database = await EmbeddedDatabase.start(folder, remove=True)
     await database.stop(keep_folder=True, grace_s=5)
-    assert (tmp_path / "postgres").exists()
+    assert (folder / "postgres").exists()
 
 
-async def test_kept_data_survives_the_death_of_keeper_and_server(tmp_path: Path) -> None:
-    first = await EmbeddedDatabase.start(tmp_path, remove=False)
+async def test_kept_data_survives_the_death_of_keeper_and_server(folder: Path) -> None:
+    first = await EmbeddedDatabase.start(folder, remove=False)
     await remember(first.url, 7)
-    server = psutil.Process(server_pid(tmp_path))
+    server = psutil.Process(server_pid(folder))
     first._keeper.kill()
     os.kill(server.pid, signal.SIGKILL)
     await first._keeper.wait()
     while lives(server.pid):
         await asyncio.sleep(0.01)
-    second = await EmbeddedDatabase.start(tmp_path, remove=False)
+    second = await EmbeddedDatabase.start(folder, remove=False)
     assert await remember(second.url) == 7
     await second.stop(keep_folder=False, grace_s=5)
 
 
-async def test_a_server_whose_keeper_was_killed_is_taken_over(tmp_path: Path) -> None:
-    first = await EmbeddedDatabase.start(tmp_path, remove=False)
+async def test_a_server_whose_keeper_was_killed_is_taken_over(folder: Path) -> None:
+    first = await EmbeddedDatabase.start(folder, remove=False)
     await remember(first.url, 7)
-    server = psutil.Process(server_pid(tmp_path))
+    server = psutil.Process(server_pid(folder))
     first._keeper.kill()
     await first._keeper.wait()
-    second = await EmbeddedDatabase.start(tmp_path, remove=False)
+    second = await EmbeddedDatabase.start(folder, remove=False)
     assert await remember(second.url) == 7
     await second.stop(keep_folder=False, grace_s=5)
     assert not lives(server.pid)
 
 
-async def test_stop_ends_a_server_whose_keeper_was_killed(tmp_path: Path) -> None:
-    database = await EmbeddedDatabase.start(tmp_path, remove=True)
-    server = psutil.Process(server_pid(tmp_path))
+async def test_stop_ends_a_server_whose_keeper_was_killed(folder: Path) -> None:
+    database = await EmbeddedDatabase.start(folder, remove=True)
+    server = psutil.Process(server_pid(folder))
     database._keeper.kill()
     await database.stop(keep_folder=False, grace_s=5)
     while lives(server.pid):
         await asyncio.sleep(0.01)  # until the test's own timeout
-    assert not tmp_path.exists()  # noqa: ASYNC240
+    assert not folder.exists()  # noqa: ASYNC240
 
 
-async def test_one_folder_is_for_one_dev(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    database = await EmbeddedDatabase.start(tmp_path, remove=False)
+async def test_one_folder_is_for_one_dev(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    database = await EmbeddedDatabase.start(folder, remove=False)
     monkeypatch.setattr(keeper, "LOCK_WAIT_S", 0.1)
     with pytest.raises(keeper.FolderBusyError, match="in use by another"):
-        keeper.lock(tmp_path)
+        keeper.lock(folder)
     await database.stop(keep_folder=False, grace_s=5)
-    keeper.lock(tmp_path).close()
+    keeper.lock(folder).close()
 
 
-def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
+def test_a_folder_that_cannot_be_made_is_told(folder: Path) -> None:
+    (folder / "file").touch()
     with pytest.raises(Failure, match="--data"):
-        data_folder(str(tmp_path / "file" / "data"))
+        data_folder(str(folder / "file" / "data"))

@@ -70,7 +70,8 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def controller(database_url: str | None, stop_on_eof: bool, **values: Any) -> None:
     """Run one controller: a replica beside PostgreSQL. Start a few; they find each other through the database.
 
-    On SIGTERM it stops claiming, hands its slots over, lets runs finish, and leaves.
+    On SIGTERM it stops claiming, hands its slots over, lets runs finish, and leaves. Exit codes: 0 left; 1 failed, the
+    log says why; 2 wrong usage; 3 the database's schema is older or newer than this program; 4 an address is in use.
 
     \b
     Examples:

@@ -24,6 +24,9 @@ def runner(files: tuple[Path, ...], stop_on_eof: bool, **values: Any) -> None:
 
     A runner connects to every controller, those that it was not told of included. Start as many as you like.
 
+    Exit codes: 0 stopped; 1 a file is no valid module; 2 wrong usage; 3 results were left that no controller had
+    acknowledged when the drain timeout was over.
+
     \b
     Examples:
       cronring runner billing.py --controllers 10.0.0.1:7400,10.0.0.2:7400

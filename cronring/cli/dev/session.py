@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import shutil
 import signal
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -66,7 +67,10 @@ class Session:
 
     def _tell(self, happening: Happening) -> None:
         self._state.happenings.append((self._state.now(), happening))
-        self._view.tell(happening)
+        try:
+            self._view.tell(happening)
+        except BrokenPipeError:  # whoever read it has had enough
+            self._stop.set()
 
     async def run(self) -> int:
         loop = asyncio.get_running_loop()
@@ -104,7 +108,11 @@ class Session:
     async def _database(self) -> AsyncIterator[tuple[str, Path]]:
         folder, temporary = data_folder(self._options.data)
         if self._options.database_url is not None:
-            yield self._options.database_url, folder
+            try:
+                yield self._options.database_url, folder
+            finally:
+                if temporary and not self._keep_folder:
+                    shutil.rmtree(folder, ignore_errors=True)
             return
         began = time.monotonic()
         database = await EmbeddedDatabase.start(folder, remove=temporary)
@@ -124,10 +132,10 @@ class Session:
     async def _start(self, cluster: LocalCluster, feed: Feed, client: Client) -> bool:
         """Everything up and known to each other. False when the user stopped it meanwhile."""
         await cluster.start_controllers()
-        wanted = self._options.plan.controllers
+        wanted = set(cluster.grpc_addresses)
         if not await self._until(cluster, lambda: self._members_alive(client, wanted)):
             return False
-        self._tell(Progress(f"{wanted} controllers form one ring"))
+        self._tell(Progress(f"{len(wanted)} controllers form one ring"))
         await feed.begin()
         await cluster.start_runner()
         if not await self._until(cluster, lambda: self._runner_alive(client)):
@@ -136,10 +144,10 @@ class Session:
         self._tell(Progress(f"a runner hosts {len(self._state.jobs)} jobs"))
         return True
 
-    async def _members_alive(self, client: Client, wanted: int) -> bool:
+    async def _members_alive(self, client: Client, wanted: set[str]) -> bool:
         view = await client.cluster.get()
         self._state.learn(view)
-        return sum(1 for member in view.members if member.status == "alive" and member.primary_slots) == wanted
+        return wanted <= {each.grpc_address for each in view.members if each.status == "alive" and each.primary_slots}
 
     async def _runner_alive(self, client: Client) -> bool:
         view = await client.cluster.get()
@@ -217,6 +225,7 @@ class Session:
 
     async def _end(self, cluster: LocalCluster, client: Client) -> None:
         self._ending = time.monotonic()
+        self._tell(Progress("stopping"))
         await client.close()
         await cluster.stop_runners(STOP_RUNNER_S)
         await cluster.stop_controllers(STOP_CONTROLLERS_S)
