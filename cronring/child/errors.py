@@ -15,9 +15,8 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 def describe_error(error: BaseException) -> tuple[str, str]:
     """(type, message with the traceback, at most 16 KiB). The author's frames only: ours and importlib's are cut."""
     kind = type(error)
-    name = (
-        kind.__qualname__ if kind.__module__ in ("builtins", "__main__") else f"{kind.__module__}.{kind.__qualname__}"
-    )
+    plain = kind.__module__ == "builtins" or kind.__module__.startswith("cronring.")
+    name = kind.__qualname__ if plain else f"{kind.__module__}.{kind.__qualname__}"
     try:
         text = str(error)
     except Exception as broken:  # an author's __str__ may raise

@@ -46,6 +46,10 @@ class Contact:
     def open_addresses(self) -> list[str]:
         return sorted(address for address, link in self.links.items() if link.open)
 
+    def sighted_addresses(self) -> list[str]:
+        """Controllers that may be asked for a renewal with some hope."""
+        return [address for address in self.up_addresses() if self.links[address].blind_since_ns is None]
+
     def all_told(self) -> bool:
         """Every controller in reach knows that this runner drains."""
         return all(link.told for link in self.links.values() if link.open)
@@ -114,7 +118,7 @@ class Contact:
         patience_ns = self._settings.renewal_patience_ns
         if self.renewer is not None and now_ns - self._renewer_since_ns <= patience_ns:
             return
-        candidates = [a for a in self.up_addresses() if self.links[a].blind_since_ns is None] or self.open_addresses()
+        candidates = self.sighted_addresses() or self.open_addresses()
         if not candidates:
             self.renewer = None
             return

@@ -156,8 +156,8 @@ class RunnerCore:
         if self._fenced and now_ns < self._contact.fence_ns():
             self._fenced = False
             self._note(Level.INFO, "contact_regained")
-        if renewer is not None and self._contact.renewer is None:
-            self._beat_all(now_ns)  # the one that was asked can't: ask the next at once
+        if renewer is not None and self._contact.renewer is None and self._contact.sighted_addresses():
+            self._beat_all(now_ns)  # the one that was asked can't: ask the next at once, if there is hope
 
     def _beat_all(self, now_ns: int) -> None:
         for address in self._contact.open_addresses():

@@ -38,7 +38,20 @@ class Stage:
             self._next_id += 1
             deadline_us = now_us + int(timeout_s * 1e6)
             runs.append(
-                Run(self._next_id, 1, f"mod.{verb}", "d", verb, now_us, now_us, now_us, deadline_us, 1, "schedule", False)
+                Run(
+                    self._next_id,
+                    1,
+                    f"mod.{verb}",
+                    "d",
+                    verb,
+                    now_us,
+                    now_us,
+                    now_us,
+                    deadline_us,
+                    1,
+                    "schedule",
+                    False,
+                )
             )
         self.host.start(runs, now_us - time.monotonic_ns() // 1000)
         return [run.execution_id for run in runs]

@@ -10,6 +10,8 @@ import grpc
 from protos.runner.v1 import runner_pb2 as wire
 from protos.runner.v1 import runner_pb2_grpc
 
+Context = grpc.aio.ServicerContext[wire.RunnerMessage, wire.ControllerMessage]
+
 
 class FakeController(runner_pb2_grpc.RunnerGatewayServicer):
     """Welcomes, acknowledges beats (and reports, if `acks`), and keeps what it hears."""
@@ -30,7 +32,7 @@ class FakeController(runner_pb2_grpc.RunnerGatewayServicer):
         self.changed = asyncio.Condition()
         self._writing = asyncio.Lock()
         self._server: grpc.aio.Server | None = None
-        self._contexts: list[grpc.aio.ServicerContext[wire.RunnerMessage, wire.ControllerMessage]] = []
+        self._contexts: list[Context] = []
 
     async def __aenter__(self) -> Self:
         await self.start("127.0.0.1:0")
@@ -52,7 +54,9 @@ class FakeController(runner_pb2_grpc.RunnerGatewayServicer):
             self._server = None
         self._contexts.clear()
 
-    async def Connect(self, requests, context):  # noqa: N802
+    async def Connect(  # type: ignore[override]  # noqa: N802  # the stubs know only the generator form
+        self, requests: AsyncIterator[wire.RunnerMessage], context: Context
+    ) -> None:
         hello = (await anext(requests)).hello
         self.hellos.append(hello)
         if self.welcomes:
@@ -72,7 +76,7 @@ class FakeController(runner_pb2_grpc.RunnerGatewayServicer):
                 self._contexts.remove(context)
             await self._notify()
 
-    async def _listen(self, requests: AsyncIterator[wire.RunnerMessage], context) -> None:
+    async def _listen(self, requests: AsyncIterator[wire.RunnerMessage], context: Context) -> None:
         async for message in requests:
             kind = message.WhichOneof("message")
             if kind == "beat":
@@ -93,7 +97,7 @@ class FakeController(runner_pb2_grpc.RunnerGatewayServicer):
                     await self._write(context, wire.ControllerMessage(reports_ack=wire.ReportsAck(execution_ids=ids)))
             await self._notify()
 
-    async def _write(self, context, message: wire.ControllerMessage) -> None:
+    async def _write(self, context: Context, message: wire.ControllerMessage) -> None:
         async with self._writing:  # gRPC takes one write at a time
             await context.write(message)
 

@@ -277,21 +277,20 @@ def sync_stubborn():
 async def test_children_run_what_was_registered_whatever_the_file_says_now(
     open_stage: OpenStage, tmp_path: Path
 ) -> None:
+    (tmp_path / "helper.py").write_text("")
     stage = await open_stage(
         """
-import helper
-import os
-from cronring import cron
+        import helper
+        import os
+        from cronring import cron
 
-@cron("* * * * *")
-async def version():
-    print("first", helper.__name__)
+        @cron("* * * * *")
+        async def version():
+            print("first", helper.__name__)
 
-@cron("* * * * *")
-async def leave(): os._exit(1)
-"""
-        if (tmp_path / "helper.py").write_text("") == 0
-        else ""
+        @cron("* * * * *")
+        async def leave(): os._exit(1)
+        """
     )
     (tmp_path / "mod.py").write_text("raise SystemExit('changed')")
     assert (await stage.run("leave")).outcome is Outcome.FAILED
@@ -301,7 +300,7 @@ async def leave(): os._exit(1)
 
 async def test_another_interpreter_sees_nothing_of_ours_but_the_sdk(open_stage: OpenStage, tmp_path: Path) -> None:
     python = tmp_path / "venv" / "bin" / "python"
-    create = [sys._base_executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")]
+    create = [str(Path(sys.base_prefix) / "bin" / "python3"), "-m", "venv", "--without-pip", str(tmp_path / "venv")]
     await asyncio.to_thread(subprocess.run, create, check=True)
     stage = await open_stage(
         """

@@ -90,9 +90,7 @@ async def test_runs_come_in_and_results_go_out(start: Start) -> None:
         assert a.reports[1].outcome == a.reports[2].outcome == wire.OUTCOME_COMPLETED
         assert a.reports[2].output == "late by True\n"
         assert a.reports[1].claimed_at_us <= a.reports[1].started_at_us <= a.reports[1].ended_at_us
-        assert (a.reports[3].outcome, a.reports[3].error_type) == (wire.OUTCOME_FAILED, "UnknownVerb") or a.reports[
-            3
-        ].error_type.endswith("UnknownVerb")
+        assert (a.reports[3].outcome, a.reports[3].error_type) == (wire.OUTCOME_FAILED, "UnknownVerb")
         assert await runner.drained() == 0
 
 

@@ -1,0 +1,123 @@
+"""What an author's file says of itself, through a real child."""
+
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import pytest
+
+from cronring.runner.describe import DescribeFailed, dump_module, read_program
+from cronring.runner.modules import InvalidFile, load_module
+from cronring.runner.spawn import Program
+
+
+def program(tmp_path: Path, source: str, name: str = "mod.py") -> Program:
+    file = tmp_path / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(textwrap.dedent(source))
+    return read_program(file, sys.executable, "default")
+
+
+def test_annotations_are_told_in_one_spelling(tmp_path: Path) -> None:
+    dump = dump_module(
+        program(
+            tmp_path,
+            '''
+            """About the module."""
+            from __future__ import annotations
+            import cronring as c
+            from cronring import Context as Ctx, cron, every, verb
+            print("noise at import")
+
+            @cron("0 6 1 * *", timeout="5m", on_disconnect="finish")
+            async def one(ctx: Ctx) -> None:
+                """About one."""
+
+            @every("30m")
+            def two(ctx: c.Context): ...
+
+            @verb
+            def three(items: list[int], *, flag: bool = True) -> dict[str, int]: ...
+            ''',
+        )
+    )
+    assert (dump["version"], dump["module"], dump["doc"], dump["problems"]) == (1, "mod", "About the module.", [])
+    one, two, three = dump["verbs"]
+    assert one == {
+        "name": "one",
+        "line": 8,
+        "is_async": True,
+        "doc": "About one.",
+        "params": [{"name": "ctx", "annotation": "Context", "has_default": False, "kind": "positional"}],
+        "returns": "None",
+        "cron": "0 6 1 * *",
+        "every": None,
+        "timeout": "5m",
+        "on_disconnect": "finish",
+    }
+    assert (two["params"][0]["annotation"], two["returns"], two["is_async"]) == ("Context", None, False)
+    assert [(p["annotation"], p["kind"], p["has_default"]) for p in three["params"]] == [
+        ("list[int]", "positional", False),
+        ("bool", "keyword", True),
+    ]
+    assert three["returns"] == "dict[str, int]"
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "message"),
+    [
+        ("import os\nimport no_such_package\n", 2, "ModuleNotFoundError: No module named 'no_such_package'"),
+        ("def f(:\n", 1, "SyntaxError: invalid syntax"),
+        ("def f():\n    1 / 0\n\nf()\n", 2, "ZeroDivisionError: division by zero"),
+        ("raise SystemExit('no')\n", 1, "SystemExit: no"),
+        ("from cronring import cron\n@cron\ndef f(): ...\n", 2, "TypeError: @cron takes its pattern as text"),
+        ("from cronring import cron\n@cron('* * * * *')\nasync def f():\n    yield\n", 2, "it is a generator"),
+        ("from cronring import verb\n@verb\ndef f(): ...\n@verb\ndef f(): ...\n", 4, "a verb of this name is declared"),
+    ],
+)
+def test_what_is_wrong_is_told_at_the_authors_own_line(tmp_path: Path, source: str, line: int, message: str) -> None:
+    with pytest.raises(InvalidFile) as raised:
+        load_module(program(tmp_path, source))
+    [problem] = raised.value.problems
+    assert (problem.line, problem.file) == (line, str(tmp_path / "mod.py"))
+    assert problem.message.startswith(message)
+    assert problem.remedy
+
+
+def test_a_file_in_a_package_imports_its_siblings(tmp_path: Path) -> None:
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "__init__.py").write_text("")
+    (tmp_path / "shop" / "prices.py").write_text("VALUE = 1\n")
+    source = "from .prices import VALUE\nfrom cronring import every\n@every('30m')\ndef tick(): ...\n"
+    loaded = load_module(program(tmp_path, source, "shop/jobs.py"))
+    assert [verb.name for verb in loaded.module.verbs] == ["tick"]
+    assert loaded.module.name == "jobs"
+
+
+def test_a_file_that_ends_its_interpreter_shows_what_it_printed(tmp_path: Path) -> None:
+    with pytest.raises(DescribeFailed, match=r"(?s)exit code 4.*goodbye"):
+        dump_module(program(tmp_path, "import os\nprint('goodbye', flush=True)\nos._exit(4)\n"))
+
+
+def test_an_import_that_never_ends_is_killed(tmp_path: Path) -> None:
+    with pytest.raises(DescribeFailed, match=r"took longer than 0\.5 s"):
+        dump_module(program(tmp_path, "while True: pass\n"), timeout_s=0.5)
+
+
+def test_no_file_and_no_interpreter(tmp_path: Path) -> None:
+    with pytest.raises(DescribeFailed, match="No such file"):
+        read_program(tmp_path / "none.py", sys.executable, "default")
+    (tmp_path / "mod.py").write_text("")
+    with pytest.raises(DescribeFailed, match="--python /no/python"):
+        dump_module(read_program(tmp_path / "mod.py", "/no/python", "default"))
+
+
+def test_five_thousand_verbs_load_in_a_second_or_two(tmp_path: Path) -> None:
+    verbs = "\n".join(
+        f"@cron('{i % 60} * * * *')\nasync def verb_{i}(ctx: Context) -> None: ...\n" for i in range(5000)
+    )
+    began = time.process_time(), time.monotonic()
+    loaded = load_module(program(tmp_path, f"from cronring import Context, cron\n{verbs}"))
+    assert len(loaded.module.verbs) == 5000
+    assert time.monotonic() - began[1] < 10  # about 1 s alone; other tests may share the machine

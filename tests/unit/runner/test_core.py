@@ -1,0 +1,280 @@
+"""The runner's rules, in virtual time."""
+
+from typing import TypeVar
+
+import pytest
+
+from cronring.runner.core.effects import (
+    CloseLink,
+    Effect,
+    Finished,
+    OpenLink,
+    SendBeat,
+    SendReports,
+    StartRuns,
+    StopRuns,
+)
+from cronring.runner.core.events import (
+    BeatAcked,
+    CancelAsked,
+    Dispatched,
+    DrainAsked,
+    Event,
+    LinkDown,
+    LinkOpened,
+    LinkUp,
+    ReportsAcked,
+    RunsEnded,
+    Woke,
+)
+from cronring.runner.core.machine import RunnerCore
+from cronring.runner.core.model import Outcome, Result, Run, StopReason
+from cronring.runner.core.settings import SECOND_NS, RunnerSettings
+
+T = TypeVar("T")
+NOW_US = 1_700_000_000_000_000
+
+
+def make_run(execution_id: int, finish: bool = False) -> Run:
+    return Run(execution_id, 1, "m.v", "d", "v", NOW_US, NOW_US, NOW_US, NOW_US + 300_000_000, 1, "schedule", finish)
+
+
+def make_result(execution_id: int) -> Result:
+    return Result(execution_id, 1, NOW_US, Outcome.COMPLETED, NOW_US, NOW_US)
+
+
+class World:
+    """A core whose controllers answer beats as `renews`, `blind` and `silent` say; time moves by seconds."""
+
+    def __init__(self, *addresses: str) -> None:
+        self.now_ns = 1_000 * SECOND_NS
+        self.core = RunnerCore(RunnerSettings(), addresses, 0, self.now_ns)
+        self.effects: list[Effect] = []
+        self.silent: set[str] = set()
+        self.blind: set[str] = set()
+        self.step(Woke())
+
+    def step(self, event: Event) -> list[Effect]:
+        effects = self.core.step(event, self.now_ns)
+        self.effects += effects
+        for effect in effects:
+            if isinstance(effect, SendBeat) and effect.address not in self.silent:
+                sighted = effect.address not in self.blind
+                self.step(BeatAcked(effect.address, effect.sequence, effect.renew and sighted, sighted, ()))
+        return effects
+
+    def up(self, *addresses: str) -> None:
+        for address in addresses:
+            self.step(LinkOpened(address))
+            self.step(LinkUp(address, address, ()))
+
+    def dispatch(self, address: str, *runs: Run) -> None:
+        self.step(Dispatched(address, NOW_US, list(runs)))
+
+    def pass_s(self, seconds: float) -> None:
+        end_ns = self.now_ns + int(seconds * SECOND_NS)
+        while (deadline_ns := self.core.next_deadline()) <= end_ns:
+            assert deadline_ns >= self.now_ns
+            self.now_ns = deadline_ns
+            self.step(Woke())
+        self.now_ns = end_ns
+
+    def of(self, kind: type[T]) -> list[T]:
+        return [effect for effect in self.effects if isinstance(effect, kind)]
+
+
+def test_a_run_starts_once_and_its_result_goes_to_whoever_dispatched_it_last() -> None:
+    world = World("a", "b")
+    world.up("a", "b")
+    world.dispatch("a", make_run(1), make_run(2), make_run(1))
+    world.dispatch("b", make_run(1))
+    assert [run.execution_id for start in world.of(StartRuns) for run in start.runs] == [1, 2]
+    world.step(RunsEnded([make_result(1), make_result(2)]))
+    assert [(r.address, [x.execution_id for x in r.results]) for r in world.of(SendReports)] == [("b", [1]), ("a", [2])]
+
+
+def test_a_result_is_kept_until_it_is_acknowledged_then_remembered() -> None:
+    world = World("a", "b")
+    world.up("a", "b")
+    world.dispatch("a", make_run(1))
+    world.step(RunsEnded([make_result(1)]))
+    world.effects.clear()
+    world.dispatch("b", make_run(1))  # b adopted it, and asks again
+    assert [report.address for report in world.of(SendReports)] == ["b"]
+    world.step(ReportsAcked((1,)))
+    world.effects.clear()
+    world.dispatch("a", make_run(1))  # decided from a stale answer
+    world.pass_s(30)
+    assert not world.of(SendReports)
+    assert not world.of(StartRuns)
+
+
+def test_an_unacknowledged_result_is_offered_to_another_after_10_s() -> None:
+    world = World("a", "b")
+    world.up("a", "b")
+    world.dispatch("a", make_run(1))
+    world.step(RunsEnded([make_result(1)]))
+    world.pass_s(9)
+    assert [report.address for report in world.of(SendReports)] == ["a"]
+    world.pass_s(3)
+    assert [report.address for report in world.of(SendReports)] == ["a", "b"]
+
+
+def test_results_wait_while_nobody_is_there() -> None:
+    world = World("a", "b")
+    world.up("a")
+    world.dispatch("a", make_run(1, finish=True))
+    world.step(LinkDown("a", "gone"))
+    world.step(RunsEnded([make_result(1)]))
+    world.pass_s(60)
+    assert world.of(SendReports) == []
+    world.up("b")
+    assert [report.address for report in world.of(SendReports)] == ["b"]
+
+
+def test_one_controller_at_a_time_is_asked_to_renew() -> None:
+    world = World("a", "b", "c")
+    world.up("a", "b", "c")
+    world.effects.clear()
+    world.pass_s(20)
+    beats = world.of(SendBeat)
+    assert {beat.address for beat in beats} == {"a", "b", "c"}
+    assert {beat.address for beat in beats if beat.renew} == {"a"}
+
+
+@pytest.mark.parametrize("fault", ["silent", "blind"])
+def test_a_renewer_that_does_not_renew_is_replaced_in_time(fault: str) -> None:
+    world = World("a", "b")
+    world.up("a", "b")
+    world.dispatch("b", make_run(1))
+    getattr(world, fault).add("a")
+    world.pass_s(30)
+    assert world.of(StopRuns) == []
+    assert world.of(SendBeat)[-1].renew or world.of(SendBeat)[-2].renew
+
+
+def test_without_contact_for_8_s_runs_are_stopped_but_not_those_that_may_finish() -> None:
+    world = World("a")
+    world.up("a")
+    world.dispatch("a", make_run(1), make_run(2, finish=True))
+    world.silent.add("a")
+    world.pass_s(7.99)
+    assert world.of(StopRuns) == []
+    world.pass_s(0.02)
+    [stop] = world.of(StopRuns)
+    assert (stop.execution_ids, stop.reason, stop.grace_ms) == ((1,), StopReason.DISCONNECTED, 300)
+    world.pass_s(60)
+    assert len(world.of(StopRuns)) == 1
+
+
+def test_contact_counts_from_the_sending_of_the_beat() -> None:
+    world = World("a")
+    world.up("a")
+    world.dispatch("a", make_run(1))
+    world.silent.add("a")
+    world.pass_s(1)
+    beat = world.of(SendBeat)[-1]
+    sent_ns = world.now_ns
+    world.pass_s(5)
+    world.step(BeatAcked("a", beat.sequence, True, True, ()))
+    world.pass_s((sent_ns + 8 * SECOND_NS - world.now_ns) / SECOND_NS - 0.01)
+    assert world.of(StopRuns) == []
+    world.pass_s(0.02)
+    assert len(world.of(StopRuns)) == 1
+
+
+def test_an_answer_without_a_renewal_is_no_contact() -> None:
+    world = World("a")
+    world.up("a")
+    world.dispatch("a", make_run(1))
+    world.silent.add("a")
+    for _ in range(9):
+        world.pass_s(1)
+        world.step(BeatAcked("a", world.of(SendBeat)[-1].sequence, False, True, ()))
+    assert len(world.of(StopRuns)) == 1
+
+
+def test_all_controllers_without_a_database_is_contact_but_one_silent_one_spoils_it() -> None:
+    world = World("a", "b")
+    world.up("a", "b")
+    world.dispatch("a", make_run(1))
+    world.blind |= {"a", "b"}
+    world.pass_s(60)
+    assert world.of(StopRuns) == []
+    world.silent.add("b")
+    world.pass_s(10)
+    assert len(world.of(StopRuns)) == 1
+
+
+def test_a_fenced_runner_begins_nothing_until_contact_is_back() -> None:
+    world = World("a")
+    world.up("a")
+    world.blind.add("a")
+    world.step(LinkDown("a", "gone"))
+    world.pass_s(9)
+    world.step(LinkOpened("a"))
+    world.silent.add("a")
+    world.step(LinkUp("a", "a", ("b",)))  # b might reach the database
+    world.pass_s(9)
+    world.dispatch("a", make_run(1))
+    assert world.of(StartRuns) == []
+    [report] = world.of(SendReports)
+    assert (report.results[0].outcome, report.results[0].error_type) == (Outcome.CANCELLED, "Disconnected")
+    world.silent.clear()
+    world.blind.clear()
+    world.pass_s(2)
+    world.dispatch("a", make_run(2))
+    assert [run.execution_id for start in world.of(StartRuns) for run in start.runs] == [2]
+
+
+def test_controllers_are_learnt_and_forgotten_but_never_those_given() -> None:
+    world = World("a")
+    world.up("a")
+    world.step(BeatAcked("a", 1, False, True, ("a", "b")))
+    assert [link.address for link in world.of(OpenLink)] == ["a", "b"]
+    world.step(BeatAcked("a", 1, False, True, ("a",)))
+    world.pass_s(59)
+    assert world.of(CloseLink) == []
+    world.pass_s(3)
+    assert [link.address for link in world.of(CloseLink)] == ["b"]
+    world.step(LinkDown("b", "closed"))  # news of a forgotten one
+    world.step(LinkDown("a", "gone"))
+    world.pass_s(600)
+    assert len(world.of(CloseLink)) == 1
+
+
+def test_cancelling_touches_only_what_is_held() -> None:
+    world = World("a")
+    world.up("a")
+    world.dispatch("a", make_run(1))
+    world.step(CancelAsked((1, 2), "by hand"))
+    [stop] = world.of(StopRuns)
+    assert (stop.execution_ids, stop.reason, stop.message) == ((1,), StopReason.CANCELLED, "by hand")
+
+
+def test_a_drain_ends_when_all_is_delivered() -> None:
+    world = World("a")
+    world.up("a")
+    world.dispatch("a", make_run(1))
+    world.step(DrainAsked())
+    assert world.of(SendBeat)[-1].draining
+    world.pass_s(29)
+    assert not world.of(StopRuns)
+    assert not world.of(Finished)
+    world.pass_s(2)
+    assert world.of(StopRuns)[0].reason is StopReason.DRAINED
+    world.step(RunsEnded([make_result(1)]))
+    assert world.of(Finished) == []
+    world.step(ReportsAcked((1,)))
+    assert world.of(Finished) == [Finished(0)]
+
+
+def test_a_drain_waits_until_controllers_know_and_never_for_ever() -> None:
+    world = World("a")
+    world.up("a")
+    world.silent.add("a")
+    world.step(DrainAsked())
+    world.pass_s(4)
+    assert world.of(Finished) == []
+    world.pass_s(2)
+    assert world.of(Finished) == [Finished(0)]

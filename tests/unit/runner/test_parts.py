@@ -1,0 +1,102 @@
+"""The small mechanisms: clock, deadlines, tail, suspicion, codec."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cronring.runner.codec import report_messages
+from cronring.runner.config import RunnerConfig
+from cronring.runner.core.clock import DatabaseClock
+from cronring.runner.core.deadlines import Deadlines
+from cronring.runner.core.model import Outcome, Result
+from cronring.runner.core.settings import SECOND_NS, RunnerSettings
+from cronring.runner.suspicion import Suspicion
+from cronring.runner.tail import KEEP_BYTES, Tail
+
+
+def test_the_clock_trusts_the_quickest_message() -> None:
+    clock = DatabaseClock()
+    for delay_us in (500, 20, 9_000):
+        clock.sample(5_000_000 + 1_000_000, (1_000_000 + delay_us) * 1_000)
+    assert clock.offset_us == 5_000_000 - 20
+
+
+@given(st.dictionaries(st.integers(1, 50), st.integers(0, 10**9)), st.sets(st.integers(1, 50)), st.integers(0, 10**9))
+def test_deadlines_agree_with_a_dumb_list(deadlines: dict[int, int], discarded: set[int], now_ns: int) -> None:
+    kept = Deadlines()
+    for execution_id, deadline_ns in deadlines.items():
+        kept.add(execution_id, deadline_ns)
+    for execution_id in discarded:
+        kept.discard(execution_id)
+    due = set(kept.due(now_ns))
+    live = {i: d for i, d in deadlines.items() if i not in discarded}
+    assert due <= {i for i, d in live.items() if d <= now_ns}  # never early
+    assert due >= {i for i, d in live.items() if d <= now_ns - 10_000_000}  # at most a bucket late
+    assert set(kept.due(10**10)) == live.keys() - due
+
+
+@given(st.lists(st.text(st.characters(codec=None), max_size=50), max_size=30), st.integers(1, 4_000))
+def test_a_tail_is_the_end_of_what_was_written(chunks: list[str], repeat: int) -> None:
+    tail = Tail()
+    for chunk in chunks:
+        tail.write(chunk * repeat)
+    whole = "".join(chunk * repeat for chunk in chunks).replace("\0", "\ufffd")
+    expected = whole.encode("utf-8", "replace").decode()
+    kept = tail.text()
+    assert len(kept.encode()) <= KEEP_BYTES
+    if len(expected.encode()) <= KEEP_BYTES:
+        assert kept == expected
+    else:
+        mark, _, end = kept.partition("\n")
+        assert mark == "[… earlier output cut …]"
+        assert expected.endswith(end)
+
+
+def test_a_child_is_blocked_only_if_the_same_step_lasts() -> None:
+    suspicion = Suspicion()
+    for tick in range(40):  # steps move on
+        assert not suspicion.observe((3, tick, 0), os.getpid(), tick * 50_000_000)
+    for tick in range(40):  # idle
+        assert not suspicion.observe((0, 40, 0), os.getpid(), tick * 50_000_000)
+    assert not suspicion.observe((3, 41, 0), os.getpid(), 0)
+    assert not suspicion.observe((3, 41, 0), os.getpid(), 9 * SECOND_NS)  # the observer itself was away
+
+
+def test_a_step_that_lasts_is_blocked_when_it_sleeps() -> None:
+    suspicion = Suspicion()
+    no_such_pid = 2**22 + 1  # no /proc entry: taken for asleep
+    seen = [suspicion.observe((3, 41, 0), no_such_pid, tick * 50_000_000) for tick in range(20)]
+    assert seen.index(True) in {11, 12}
+
+
+def test_reports_with_much_output_are_split_far_below_grpcs_limit() -> None:
+    results = [Result(i, 1, 1, Outcome.FAILED, 1, 2, "E", "m", "é" * 32_000) for i in range(50)]
+    messages = list(report_messages(results))
+    assert len(messages) > 1
+    assert all(message.ByteSize() < 3 << 20 for message in messages)
+    assert [r.execution_id for m in messages for r in m.reports.reports] == list(range(50))
+
+
+@pytest.mark.parametrize(
+    ("values", "flag"),
+    [
+        ({"controllers": ()}, "--controllers"),
+        ({"controllers": ("nowhere",)}, "--controllers"),
+        ({"controllers": ("h:99999",)}, "--controllers"),
+        ({"files": ()}, "FILE"),
+        ({"sync_children": 0}, "--sync-children"),
+        ({"drain_timeout": -1.0}, "--drain-timeout"),
+    ],
+)
+def test_a_bad_configuration_names_its_flag(values: dict[str, object], flag: str) -> None:
+    given_values: dict[str, object] = {"files": (Path("a.py"),), "controllers": ("h:1",), **values}
+    with pytest.raises(ValueError, match=flag):
+        RunnerConfig(**given_values)  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_settings_hold_their_relations() -> None:
+    with pytest.raises(ValueError, match="fence_ns"):
+        RunnerSettings(fence_ns=4 * SECOND_NS)
