@@ -5,6 +5,7 @@ it. The commit of the last end is seen by asking every 10 ms how many jobs have 
 """
 
 import asyncio
+import contextlib
 import statistics
 import tempfile
 import time
@@ -12,10 +13,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import asyncpg
-from tests.support.databases import embedded_database
 
 from bench.machine import machine
 from tests.support.cluster import Cluster
+from tests.support.databases import running_server
 
 PERIOD_S = 15
 
@@ -84,11 +85,15 @@ async def ticks(url: str, jobs: int, rounds: int) -> tuple[list[Burst], str]:
 
 def burst(jobs: int, controllers: int, runners: int, rounds: int) -> dict[str, object]:
     """Run it; the result is JSON-ready. Medians over the rounds."""
-    with tempfile.TemporaryDirectory() as folder, embedded_database() as url:
-        module = Path(folder) / "burst.py"
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cronring-bench-")))
+        database = folder / "database"
+        database.mkdir()
+        server = stack.enter_context(running_server("postgres18", database, durable=True))
+        url = server.url(server.create_database())
+        module = folder / "burst.py"
         write_module(module, jobs)
-        with Cluster(url, Path(folder)) as cluster:
-            cluster.migrate()
+        with Cluster(url, folder) as cluster:
             for _ in range(controllers):
                 cluster.start_controller()
             for _ in range(runners):

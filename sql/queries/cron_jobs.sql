@@ -1,3 +1,10 @@
+-- How statements over many rows are written here. They are planned once for a connection, for arrays of any length and
+-- tables of any size (controller/store/pool.py says how), so their shape decides how they run:
+-- LATERAL with a row lock is one index probe for each wanted row; FULL JOIN, where one side holds the other's rows anyway,
+-- can only be a hash or a merge join, never a loop over both. A probe by id names no partial index's predicate (`ended_at
+-- IS NULL` says what `outcome IS NULL` says, and a removed job has no next tick): while the table is empty such an index
+-- looks as cheap as the primary key, and a plan that reads all of it for every row would stay.
+
 -- name: GetCronJobs
 -- PostgreSQL's now, and the jobs of the slots that are due before it plus the window, executing ones among them.
 -- One row of nulls when there are none. $1 slots, $2 window (ms; negative: overdue by so much), $3 idle ones only.
@@ -28,13 +35,14 @@ WITH wanted AS MATERIALIZED (
 ), due AS (
     SELECT j.id, w.run_tick, w.run_at, w.runner_id, w.first_skipped, w.last_skipped, w.skipped
     FROM wanted w
-    JOIN cron_jobs j ON j.id = w.job_id
-    JOIN deployments d ON d.id = j.deployment_id
-    WHERE j.state = 'idle' AND j.removed_at IS NULL AND j.next_tick = w.expected_tick
-      AND j.next_execution <= now() AND w.run_at <= now() AND d.min_replicas > 0
-      AND (j.last_tick IS NULL OR j.last_tick < w.run_tick)
-      AND EXISTS (SELECT FROM controllers WHERE id = $1 AND lease_expires_at > now())
-    FOR NO KEY UPDATE OF j SKIP LOCKED
+    CROSS JOIN LATERAL (
+        SELECT id FROM cron_jobs
+        WHERE id = w.job_id AND state = 'idle' AND next_tick = w.expected_tick
+          AND next_execution <= now() AND w.run_at <= now() AND (last_tick IS NULL OR last_tick < w.run_tick)
+          AND EXISTS (SELECT FROM controllers WHERE id = $1 AND lease_expires_at > now())
+          AND (SELECT min_replicas > 0 FROM deployments WHERE id = deployment_id)
+        FOR NO KEY UPDATE SKIP LOCKED
+    ) j
 ), claimed AS (
     UPDATE cron_jobs j
     SET state = 'executing', start_time = now(), last_tick = due.run_tick,
@@ -53,20 +61,22 @@ WITH wanted AS MATERIALIZED (
     INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)
     SELECT id, 'superseded', first_skipped, last_skipped, claimed.skipped, $1 FROM claimed WHERE claimed.skipped > 0
 )
-SELECT w.job_id,
-       c.id IS NOT NULL AS updated,
+SELECT a.job_id,
+       a.claimed_id IS NOT NULL AS updated,
        coalesce(d.min_replicas > 0, false) AS has_min_replicas,
-       c.execution_id,
+       a.execution_id,
        now() AS claimed_at,
-       c.id IS NOT NULL OR coalesce(j.state = 'executing', false) AS executing,
+       a.claimed_id IS NOT NULL OR coalesce(j.state = 'executing', false) AS executing,
        j.next_tick,
        j.next_execution,
        coalesce(j.revision, 0) AS revision
-FROM wanted w
-LEFT JOIN cron_jobs j ON j.id = w.job_id
+FROM (
+    SELECT w.job_id, w.position, c.id AS claimed_id, c.execution_id
+    FROM wanted w FULL JOIN claimed c ON c.id = w.job_id
+) a
+LEFT JOIN cron_jobs j ON j.id = a.job_id
 LEFT JOIN deployments d ON d.id = j.deployment_id
-LEFT JOIN claimed c ON c.id = w.job_id
-ORDER BY w.position;
+ORDER BY a.position;
 
 -- name: EndCronJob
 -- Ends, in one statement, those executions that are unfinished and whose claim is the reported one, frees their jobs
@@ -82,54 +92,60 @@ WITH reported AS MATERIALIZED (
         AS r (execution_id, job_id, claimed_at, outcome, started_at, ended_at, error_type, error_message, output,
               revision, next_tick, next_execution, first_skipped, last_skipped, skipped, position)
 ), unfinished AS MATERIALIZED (
-    SELECT e.id, e.job_id, e.run_at, r.position,
+    SELECT e.id, e.job_id, e.run_at, r.outcome, r.error_type, r.error_message, r.output, r.revision, r.next_tick,
+           r.next_execution, r.first_skipped, r.last_skipped, r.skipped, r.position,
            greatest(e.claimed_at, least(r.started_at, now())) AS started_at,
            greatest(e.claimed_at, least(r.started_at, now()), least(r.ended_at, now())) AS ended_at
-    FROM reported r
-    JOIN cron_executions e ON e.id = r.execution_id
-    WHERE e.claimed_at = r.claimed_at AND e.outcome IS NULL
-    ORDER BY e.id
-    FOR NO KEY UPDATE OF e
+    FROM (SELECT * FROM reported ORDER BY execution_id) r
+    CROSS JOIN LATERAL (
+        SELECT id, job_id, run_at, claimed_at FROM cron_executions
+        WHERE id = r.execution_id AND claimed_at = r.claimed_at AND ended_at IS NULL
+        FOR NO KEY UPDATE
+    ) e
 ), ended AS (
     UPDATE cron_executions e
-    SET outcome = r.outcome, started_at = u.started_at, ended_at = u.ended_at, error_type = r.error_type,
-        error_message = r.error_message, output = r.output
-    FROM unfinished u JOIN reported r ON r.position = u.position
-    WHERE e.id = u.id
-    RETURNING e.id, r.position
-), held AS MATERIALIZED (
-    SELECT j.id, u.position, u.run_at, u.started_at, u.ended_at
+    SET outcome = u.outcome, started_at = u.started_at, ended_at = u.ended_at, error_type = u.error_type,
+        error_message = u.error_message, output = u.output
     FROM unfinished u
-    JOIN cron_jobs j ON j.id = u.job_id
-    WHERE j.execution_id = u.id
-    ORDER BY j.id
-    FOR NO KEY UPDATE OF j
+    WHERE e.id = u.id
+    RETURNING e.id, u.position
+), held AS MATERIALIZED (
+    SELECT j.id, u.run_at, u.outcome, u.started_at, u.ended_at, u.revision, u.next_tick, u.next_execution,
+           u.first_skipped, u.last_skipped, u.skipped, u.position
+    FROM (SELECT * FROM unfinished ORDER BY job_id) u
+    CROSS JOIN LATERAL (
+        SELECT id FROM cron_jobs WHERE id = u.job_id AND execution_id = u.id FOR NO KEY UPDATE
+    ) j
 ), freed AS (
     UPDATE cron_jobs j
     SET state = 'idle', start_time = NULL, execution_id = NULL,
-        last_run_at = h.run_at, last_started_at = h.started_at, last_ended_at = h.ended_at, last_outcome = r.outcome,
-        next_tick = CASE WHEN j.revision = r.revision THEN r.next_tick ELSE j.next_tick END,
-        next_execution = CASE WHEN j.revision = r.revision THEN r.next_execution ELSE j.next_execution END
-    FROM held h JOIN reported r ON r.position = h.position
+        last_run_at = h.run_at, last_started_at = h.started_at, last_ended_at = h.ended_at, last_outcome = h.outcome,
+        next_tick = CASE WHEN j.revision = h.revision THEN h.next_tick ELSE j.next_tick END,
+        next_execution = CASE WHEN j.revision = h.revision THEN h.next_execution ELSE j.next_execution END
+    FROM held h
     WHERE j.id = h.id
-    RETURNING j.id, j.next_tick, j.next_execution, j.revision, j.revision = r.revision AS counts,
-              r.first_skipped, r.last_skipped, r.skipped
+    RETURNING j.id, j.next_tick, j.next_execution, j.revision, j.revision = h.revision AS counts,
+              h.first_skipped, h.last_skipped, h.skipped, h.position
 ), skips AS (
     INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)
     SELECT id, 'overlap', first_skipped, last_skipped, freed.skipped, $1 FROM freed WHERE counts AND freed.skipped > 0
 )
-SELECT r.execution_id,
-       r.job_id,
-       e.id IS NOT NULL AS ended,
-       CASE WHEN f.id IS NOT NULL THEN f.next_tick WHEN j.state = 'idle' THEN j.next_tick END AS next_tick,
-       CASE WHEN f.id IS NOT NULL THEN f.next_execution WHEN j.state = 'idle' THEN j.next_execution END
+SELECT a.execution_id,
+       a.job_id,
+       a.ended_id IS NOT NULL AS ended,
+       CASE WHEN a.freed_id IS NOT NULL THEN a.next_tick WHEN j.state = 'idle' THEN j.next_tick END AS next_tick,
+       CASE WHEN a.freed_id IS NOT NULL THEN a.next_execution WHEN j.state = 'idle' THEN j.next_execution END
            AS next_execution,
-       coalesce(f.revision, j.revision, 0) AS revision
-FROM reported r
-LEFT JOIN ended e ON e.position = r.position
-LEFT JOIN freed f ON f.id = r.job_id
-LEFT JOIN cron_jobs j ON j.id = r.job_id
-ORDER BY r.position;
+       coalesce(a.revision, j.revision, 0) AS revision
+FROM (
+    SELECT r.execution_id, r.job_id, r.position, e.id AS ended_id, f.id AS freed_id, f.next_tick, f.next_execution,
+           f.revision
+    FROM reported r
+    FULL JOIN ended e ON e.position = r.position
+    FULL JOIN freed f ON f.position = r.position
+) a
+LEFT JOIN cron_jobs j ON j.id = a.job_id
+ORDER BY a.position;
 
 -- name: SkipTicks
 -- Records that due ticks of idle jobs are not run, and moves the jobs to their next tick, if the caller's lease is valid.
@@ -142,32 +158,35 @@ WITH wanted AS MATERIALIZED (
         AS w (job_id, expected_tick, revision, reason, first_skipped, last_skipped, skipped, next_tick,
               next_execution, position)
 ), idle AS (
-    SELECT j.id, w.position
+    SELECT j.id, w.reason, w.first_skipped, w.last_skipped, w.skipped, w.next_tick, w.next_execution
     FROM wanted w
-    JOIN cron_jobs j ON j.id = w.job_id
-    WHERE j.state = 'idle' AND j.next_tick = w.expected_tick AND j.revision = w.revision
-      AND EXISTS (SELECT FROM controllers WHERE id = $1 AND lease_expires_at > now())
-    FOR NO KEY UPDATE OF j SKIP LOCKED
+    CROSS JOIN LATERAL (
+        SELECT id FROM cron_jobs
+        WHERE id = w.job_id AND state = 'idle' AND next_tick = w.expected_tick AND revision = w.revision
+          AND EXISTS (SELECT FROM controllers WHERE id = $1 AND lease_expires_at > now())
+        FOR NO KEY UPDATE SKIP LOCKED
+    ) j
 ), moved AS (
     UPDATE cron_jobs j
-    SET next_tick = w.next_tick, next_execution = w.next_execution
-    FROM idle i JOIN wanted w ON w.position = i.position
+    SET next_tick = i.next_tick, next_execution = i.next_execution
+    FROM idle i
     WHERE j.id = i.id
-    RETURNING j.id, w.position, j.next_tick, j.next_execution
+    RETURNING j.id, j.next_tick, j.next_execution, i.reason, i.first_skipped, i.last_skipped, i.skipped
 ), skips AS (
     INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)
-    SELECT m.id, w.reason, w.first_skipped, w.last_skipped, w.skipped, $1
-    FROM moved m JOIN wanted w ON w.position = m.position
+    SELECT id, reason, first_skipped, last_skipped, moved.skipped, $1 FROM moved
 )
 SELECT j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
        j.on_disconnect, j.state = 'executing' AS executing,
-       CASE WHEN m.id IS NULL THEN j.next_tick ELSE m.next_tick END AS next_tick,
-       CASE WHEN m.id IS NULL THEN j.next_execution ELSE m.next_execution END AS next_execution
-FROM wanted w
-JOIN cron_jobs j ON j.id = w.job_id
+       CASE WHEN a.moved_id IS NULL THEN j.next_tick ELSE a.next_tick END AS next_tick,
+       CASE WHEN a.moved_id IS NULL THEN j.next_execution ELSE a.next_execution END AS next_execution
+FROM (
+    SELECT w.job_id, w.position, m.id AS moved_id, m.next_tick, m.next_execution
+    FROM wanted w FULL JOIN moved m ON m.id = w.job_id
+) a
+JOIN cron_jobs j ON j.id = a.job_id
 JOIN deployments d ON d.id = j.deployment_id
-LEFT JOIN moved m ON m.id = j.id
-ORDER BY w.position;
+ORDER BY a.position;
 
 -- name: LockCronJobs
 -- The jobs of a module that are not removed, locked in order of their ids until the transaction ends.
