@@ -21,9 +21,12 @@ _SETTINGS: Final = {
     "timezone": "UTC",
     "statement_timeout": f"{STATEMENT_TIMEOUT_S}s",
     "idle_in_transaction_session_timeout": f"{STATEMENT_TIMEOUT_S}s",
-    # Every statement is planned once for a connection, for arrays of any length: joined by index, whatever the batch.
-    # (A plan made for 2,000 ids would read all of cron_jobs instead, and planning takes longer than running.)
+    # Every statement is planned once for a connection: planning takes as long as running. That plan must be right for
+    # any length of array and any size of table, even if it was made when the table was empty: always by index.
     "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
     "jit": "off",
 }
 
