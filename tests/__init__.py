@@ -1,0 +1,8 @@
+"""Tests. This file comes before everything else that they import."""
+
+import os
+
+# gRPC's handlers around fork() crash, one time in four, a child that Python code runs in before its exec (preexec_fn in
+# tests/support/databases.py) when other threads are inside gRPC. Nothing here uses gRPC in a forked child. Read by gRPC
+# when it is first used.
+os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
