@@ -80,6 +80,8 @@ def get_job(key: str, output: str, controllers: tuple[str, ...]) -> None:
     if output == "json":
         print_json(job)
         return
+    from schema.duration import format_duration
+
     skipped = ", ".join(f"{reason} {ticks}" for reason, ticks in sorted(job.skipped.items()))
     print_fields(
         [
@@ -94,7 +96,7 @@ def get_job(key: str, output: str, controllers: tuple[str, ...]) -> None:
             ("last lateness", milliseconds(job.last_lateness_ms)),
             ("running", f"execution {job.running_execution_id}" if job.running_execution_id else "-"),
             ("skipped ticks", skipped or "none"),
-            ("timeout", milliseconds(job.timeout_ms)),
+            ("timeout", format_duration(job.timeout_ms)),
             ("on disconnect", job.on_disconnect),
             ("deployment", job.deployment),
             ("slot", str(job.slot)),
@@ -131,7 +133,6 @@ def _print_event(event: "JobEvent") -> None:
         click.echo("(that is all of them; changes follow)", err=True)
         return
     job = event.job
-    click.echo(
-        f"{event.kind.value:8} {job.key}  {job.status}  next {short_instant(job.next_execution)}  "
-        f"last {job.last_outcome or '-'} {milliseconds(job.last_lateness_ms)} late"
-    )
+    last = f"last {job.last_outcome}, {milliseconds(job.last_lateness_ms)} late" if job.last_outcome else "never ran"
+    next_run = short_instant(job.next_execution)
+    click.echo(f"{event.kind.value:8} {job.key}  {job.status}  next {next_run}  {last}")
