@@ -153,3 +153,20 @@ def test_a_database_of_ones_own(folder: Path, empty_database_url: str) -> None:
     assert "name=controller-2" in "\n".join(dev.lines)
     assert "name=controller-3" not in "\n".join(dev.lines)
     assert not list(folder.glob("cronring*"))
+
+
+@pytest.mark.timeout(120)
+def test_what_stops_it_from_starting_is_told(folder: Path) -> None:
+    """Two files that are one module are refused by the runner, which dies each time it is started."""
+    other = folder / "other"
+    other.mkdir()
+    twin = other / "demo.py"
+    twin.write_text(DEMO.read_text())
+    with Dev([str(DEMO), str(twin)], folder) as dev:
+        assert dev.finish(timeout_s=60) == 1
+        assert dev.wait_gone(0) == []
+    said = dev.errors.read_text()
+    assert "two files would both be module 'demo'" in said
+    (kept,) = folder.glob("cronring-dev-*")
+    assert str(kept) in said
+    assert (kept / "logs" / "runner-1.log").exists()

@@ -11,6 +11,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, Protocol
 
+import click
+
 from cronring.cli.dev.cluster import LocalCluster, Plan
 from cronring.cli.dev.database import EmbeddedDatabase, data_folder
 from cronring.cli.dev.feed import Feed
@@ -107,18 +109,25 @@ class Session:
     @contextlib.asynccontextmanager
     async def _database(self) -> AsyncIterator[tuple[str, Path]]:
         folder, temporary = data_folder(self._options.data)
-        if self._options.database_url is not None:
-            try:
+        try:
+            if self._options.database_url is not None:
                 yield self._options.database_url, folder
-            finally:
-                if temporary and not self._keep_folder:
-                    shutil.rmtree(folder, ignore_errors=True)
-            return
+            else:
+                async with self._embedded(folder, temporary) as url:
+                    yield url, folder
+        finally:
+            if temporary and self._keep_folder:
+                click.echo(f"the logs are kept in {folder}", err=True)
+            elif temporary:
+                shutil.rmtree(folder, ignore_errors=True)
+
+    @contextlib.asynccontextmanager
+    async def _embedded(self, folder: Path, temporary: bool) -> AsyncIterator[str]:
         began = time.monotonic()
         database = await EmbeddedDatabase.start(folder, remove=temporary)
         self._tell(Progress(f"PostgreSQL is up ({time.monotonic() - began:.1f} s), its data in {folder}"))
         try:
-            yield database.url, folder
+            yield database.url
         finally:
             left_s = STOP_S - (time.monotonic() - self._ending)
             await asyncio.shield(database.stop(self._keep_folder, max(STOP_DATABASE_S, left_s)))
