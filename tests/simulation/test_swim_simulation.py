@@ -150,6 +150,7 @@ def test_one_way_loss_is_bridged_by_helpers() -> None:
     members.network.cut(first.address, second.address)
     members.clock.run_for(60 * SECOND)
     assert safety.false_deaths == []
+    assert [line for line in members.story if "member_suspect" in line] == []
     assert {status for process in members.running() for status in members.view(process).values()} == {Status.ALIVE}
 
 
