@@ -61,9 +61,6 @@ class Sessions:
         if session is not None:
             session.held = max(0, session.held + difference)
 
-    def takes_runs(self, deployment: str) -> bool:
-        return any(not session.draining for session in self._hosting.get(deployment, {}).values())
-
     def hosting(self, deployment: str) -> list[Session]:
         """Those that take runs of this deployment."""
         return [session for session in self._hosting.get(deployment, {}).values() if not session.draining]

@@ -38,7 +38,7 @@ from tests.support.performing import run_now, store_answer, store_call
 
 EPOCH_US = 1_800_000_000_000_000
 INFO = ControllerInfo("c1", "host-1", "", 1, "1")
-SETTINGS = ClusterSettings(timeout_ms=5_000, hard_timeout_grace_ms=5_000)
+SETTINGS = ClusterSettings(timeout_ms=8_000, hard_timeout_grace_ms=5_000)
 
 
 class Stage(Process):
@@ -86,7 +86,7 @@ class Stage(Process):
 
     def _start(self) -> None:
         if self._verbs:
-            run_now(self.store.create_deployment(Module("m", tuple(self._verbs)), "0" * 64, 1, 5_000, True))
+            run_now(self.store.create_deployment(Module("m", tuple(self._verbs)), "0" * 64, 1, SETTINGS.timeout_ms, True))
         self.machine = self._node
         self.put(events.Woke())
 

@@ -1,0 +1,151 @@
+from controller.core import effects, events
+from controller.core.model import ClaimResult, EndResult, Execution, Outcome
+from tests.unit.core.told import S_US, T, Told, job, report, runner
+
+NEXT = T + 20 * S_US
+
+
+def _ended(told: Told, end: effects.End) -> None:
+    results = [
+        EndResult(each.report.execution_id, each.report.job_id, True, each.next_tick, each.next_run_at, 1)
+        for each in end.requests
+    ]
+    told.tell(events.Ended(end.request_id, results))
+
+
+def _reports(execution: Execution, **changes: object) -> events.ReportsReceived:
+    return events.ReportsReceived("r1", [report(execution, **changes)])  # type: ignore[arg-type]
+
+
+def test_a_report_is_acknowledged_only_when_it_is_committed() -> None:
+    told = Told()
+    (execution,) = told.running(job())
+    told.tell(_reports(execution))
+    end = told.one(effects.End)
+    assert (end.requests[0].next_tick, end.requests[0].skipped) == (NEXT, None)
+    assert not told.take(effects.AckReports)
+    _ended(told, end)
+    assert told.one(effects.AckReports) == effects.AckReports("r1", (execution.execution_id,))
+    assert told.node.stats().held == 0
+    told.wait_renewing(10_000)
+    assert told.one(effects.Claim).requests[0].expected_tick == NEXT
+
+
+def test_the_same_report_twice_is_ended_once() -> None:
+    told = Told()
+    (execution,) = told.running(job())
+    told.tell(_reports(execution))
+    told.tell(_reports(execution))
+    _ended(told, told.one(effects.End))
+    assert len(told.take(effects.AckReports)) == 1
+    assert not told.take(effects.End)
+
+
+def test_an_end_that_failed_is_repeated() -> None:
+    told = Told()
+    (execution,) = told.running(job())
+    told.tell(_reports(execution))
+    told.fail(told.one(effects.End))
+    assert not told.take(effects.AckReports)
+    told.wait(200)
+    told.renewed()
+    told.wait(200)
+    _ended(told, told.one(effects.End))
+    assert len(told.take(effects.AckReports)) == 1
+
+
+def test_a_report_of_something_unknown_is_looked_up() -> None:
+    told = Told()
+    told.ready(job())
+    known = Execution(77, job(), T, T, T, 1, "schedule", "d", "r1")
+    gone = known._replace(execution_id=78)
+    told.tell(events.ReportsReceived("r1", [report(known), report(gone)]))
+    fetch = told.one(effects.FetchExecutions)
+    assert fetch.execution_ids == (77, 78)
+    told.tell(events.ExecutionsFetched(fetch.request_id, [known]))
+    assert told.one(effects.AckReports).execution_ids == (78,)  # decided otherwise before
+    end = told.one(effects.End)
+    assert end.requests[0].report.execution_id == 77
+    _ended(told, end)
+    assert told.one(effects.AckReports).execution_ids == (77,)
+
+
+def test_a_runner_cannot_end_what_is_not_its_own() -> None:
+    told = Told()
+    (execution,) = told.running(job())
+    told.tell(events.RunnerJoined(runner("liar")))
+    told.tell(events.ReportsReceived("liar", [report(execution)]))
+    assert told.one(effects.AckReports) == effects.AckReports("liar", (execution.execution_id,))
+    assert not told.take(effects.End)
+    told.tell(_reports(execution, claimed_at=execution.claimed_at + 1))
+    assert not told.take(effects.End)
+    assert told.node.stats().held == 1
+
+
+def test_a_claim_on_a_newer_row_is_looked_up_before_it_is_ended() -> None:
+    """Its schedule may have changed: the next tick must come of the new one."""
+    told = Told()
+    told.ready(job())
+    told.wait_renewing(10_000)
+    claim = told.one(effects.Claim)
+    result = ClaimResult(1, True, True, 50, told.database_us, True, None, None, 2)
+    told.tell(events.Claimed(claim.request_id, told.database_us, [result]))
+    (execution,) = told.one(effects.Dispatch).executions
+    told.tell(_reports(execution))
+    fetch = told.one(effects.FetchExecutions)
+    newer = execution._replace(job=job(schedule="*/7 * * * * *", revision=2))
+    told.tell(events.ExecutionsFetched(fetch.request_id, [newer]))
+    request = told.one(effects.End).requests[0]
+    assert (request.revision, request.next_tick) == (2, T + 14 * S_US)
+
+
+def test_reports_beyond_what_memory_allows_are_left_to_the_runner() -> None:
+    told = Told()
+    told.ready()
+    base = Execution(0, job(), T, T, T, 1, "schedule", "d", "r1")
+    told.wait(1_200)
+    told.fail(told.one(effects.RenewLease))
+    many = [report(base._replace(execution_id=number)) for number in range(1, 50_101)]
+    told.tell(events.ReportsReceived("r1", many))
+    assert told.node.stats().ends_pending == 50_000
+    assert not told.take(effects.AckReports)
+
+
+def test_lost_and_found_again_the_ended_execution_is_let_go() -> None:
+    """Its runner came back after it had reported to another controller."""
+    told = Told()
+    (execution,) = told.running(job())
+    told.tell(events.RunnerLeft("r1"))
+    told.tell(events.RunnerJoined(runner()))
+    assert not told.take(effects.Dispatch)
+    fetch = told.one(effects.FetchExecutions)
+    assert fetch.execution_ids == (execution.execution_id,)
+    told.tell(events.ExecutionsFetched(fetch.request_id, []))
+    assert told.node.stats().held == 0
+    assert not told.take(effects.Dispatch)
+
+
+def test_what_is_still_unfinished_is_dispatched_again() -> None:
+    told = Told()
+    (execution,) = told.running(job())
+    told.tell(events.RunnerLeft("r1"))
+    told.tell(events.RunnerJoined(runner()))
+    told.tell(events.ExecutionsFetched(told.one(effects.FetchExecutions).request_id, [execution]))
+    assert told.one(effects.Dispatch).executions == [execution]
+
+
+def test_without_its_runner_the_next_tick_is_tried_all_the_same() -> None:
+    """The runner may have reported to another controller, and the job be idle again."""
+    told = Told()
+    told.running(job())
+    told.tell(events.RunnerLeft("r1"))
+    told.tell(events.RunnerJoined(runner("r2")))
+    told.wait_renewing(10_000)
+    assert told.one(effects.Claim).requests[0].expected_tick == NEXT
+
+
+def test_outcomes_are_passed_on() -> None:
+    told = Told()
+    (execution,) = told.running(job())
+    told.tell(_reports(execution, outcome=Outcome.FAILED))
+    assert told.one(effects.End).requests[0].report.outcome is Outcome.FAILED

@@ -1,0 +1,162 @@
+from controller.core import effects, events
+from controller.core.model import ClaimResult, Execution, Outcome
+from controller.core.swim.messages import Packet, Status, Sync, Update
+from tests.unit.core.told import S_US, T, Told, job, runner
+
+EXECUTION = Execution(7, job(), T - 60 * S_US, T - 60 * S_US, T - 60 * S_US, 1, "schedule", "d", "r9")
+
+
+def _hears(told: Told, peer_id: str, status: Status) -> None:
+    update = Update(peer_id, f"host:{peer_id}", status, 1, False)
+    told.tell(events.PacketReceived(Packet("c8", "host:8", (update,), Sync(False, ()))))
+
+
+def _renew(told: Told, **changes: object) -> None:
+    while not any(isinstance(effect, effects.RenewLease) for effect in told.effects):
+        told.wait(50)
+    told.renewed(**changes)
+
+
+def test_nobody_is_declared_lost_by_one_who_has_just_come() -> None:
+    told = Told()
+    told.ready()
+    told.wait_renewing(7_000)
+    _renew(told, lost_runners=("r9",))
+    assert not told.take(effects.FetchLost)
+    told.wait_renewing(2_000)
+    _renew(told, lost_runners=("r9",))
+    assert len(told.take(effects.FetchLost)) == 1
+
+
+def test_nor_by_one_whose_lease_was_broken() -> None:
+    told = Told()
+    told.ready()
+    told.wait_renewing(20_000)
+    told.wait(5_000)
+    told.renewed()
+    told.wait_renewing(7_000)
+    _renew(told, lost_runners=("r9",))
+    assert not told.take(effects.FetchLost)
+
+
+def test_a_lost_execution_is_ended_after_one_more_look_at_the_clock() -> None:
+    told = Told()
+    told.ready()
+    told.wait_renewing(10_000)
+    _renew(told, lost_runners=("r9",))
+    told.tell(events.ExecutionsFetched(told.one(effects.FetchLost).request_id, [EXECUTION]))
+    assert not told.take(effects.End)
+    told.renewed()
+    report = told.one(effects.End).requests[0].report
+    assert (report.outcome, report.error_type) == (Outcome.LOST, "RunnerLost")
+    assert "r9" in report.error_message
+
+
+def test_postgresqls_clock_set_forward_makes_nobody_lost() -> None:
+    told = Told()
+    told.ready()
+    told.wait_renewing(10_000)
+    _renew(told, lost_runners=("r9",))
+    told.tell(events.ExecutionsFetched(told.one(effects.FetchLost).request_id, [EXECUTION]))
+    told.stepped_us = 60 * S_US
+    told.renewed(lost_runners=("r9",))
+    assert not told.take(effects.End)
+    assert not told.take(effects.FetchLost)
+    told.wait_renewing(9_000)
+    _renew(told, lost_runners=("r9",))
+    assert len(told.take(effects.FetchLost)) == 1
+
+
+def test_a_hard_timeout_is_ended_and_cancelled() -> None:
+    told = Told()
+    told.ready()
+    told.tell(events.RunnerJoined(runner("r9")))
+    _renew(told, overdue_executions=True)
+    told.tell(events.ExecutionsFetched(told.one(effects.FetchOverdueExecutions).request_id, [EXECUTION]))
+    assert told.one(effects.CancelRuns).execution_ids == (7,)
+    report = told.one(effects.End).requests[0].report
+    assert (report.outcome, report.error_type) == (Outcome.TIMED_OUT, "HardTimeout")
+
+
+def test_a_hard_timeout_reckons_with_a_clock_that_was_set_forward() -> None:
+    told = Told()
+    (execution,) = told.running(job())
+    told.stepped_us = 60 * S_US
+    _renew(told, overdue_executions=True)
+    told.tell(events.ExecutionsFetched(told.one(effects.FetchOverdueExecutions).request_id, [execution]))
+    assert not told.take(effects.End)
+    told.wait_renewing(35_100)
+    told.take(effects.FetchOverdueExecutions)
+    _renew(told, overdue_executions=True)
+    told.tell(events.ExecutionsFetched(told.one(effects.FetchOverdueExecutions).request_id, [execution]))
+    assert len(told.take(effects.End)) == 1
+
+
+def test_the_successor_of_a_dead_controller_adopts_at_once() -> None:
+    told = Told()
+    told.ready()
+    _hears(told, "c0", Status.ALIVE)
+    _hears(told, "c2", Status.ALIVE)
+    _hears(told, "c0", Status.SUSPECT)
+    assert not told.take(effects.Adopt)
+    _hears(told, "c0", Status.DEAD)
+    assert told.one(effects.Adopt).controller_ids == ("c0",)
+
+
+def test_the_others_leave_it_to_the_successor_until_the_lease_is_over() -> None:
+    told = Told()
+    told.ready()
+    for peer_id in ("c2", "c3"):
+        _hears(told, peer_id, Status.ALIVE)
+    _hears(told, "c2", Status.SUSPECT)
+    _hears(told, "c2", Status.DEAD)
+    assert not told.take(effects.Adopt)
+    _renew(told, dead_controllers=("c2",))
+    adopt = told.one(effects.Adopt)
+    told.tell(events.RunnerJoined(runner("r9")))
+    told.tell(events.Adopted(adopt.request_id, [EXECUTION]))
+    assert told.one(effects.Dispatch).executions == [EXECUTION]
+    assert told.node.stats().adopted == 1
+
+
+def test_an_adoption_that_failed_is_repeated() -> None:
+    told = Told()
+    told.ready()
+    _renew(told, dead_controllers=("c2",))
+    told.fail(told.one(effects.Adopt))
+    _renew(told)
+    assert told.one(effects.Adopt).controller_ids == ("c2",)
+
+
+def test_what_was_adopted_while_its_runner_is_away_waits_for_it() -> None:
+    told = Told()
+    told.ready()
+    _renew(told, dead_controllers=("c2",))
+    told.tell(events.Adopted(told.one(effects.Adopt).request_id, [EXECUTION]))
+    assert not told.take(effects.Dispatch)
+    told.tell(events.RunnerJoined(runner("r9")))
+    told.tell(events.ExecutionsFetched(told.one(effects.FetchExecutions).request_id, [EXECUTION]))
+    assert told.one(effects.Dispatch).runner_id == "r9"
+
+
+def test_a_sleeper_dispatches_nothing_before_it_has_looked() -> None:
+    """Stopped for a minute in the middle of a claim: somebody else has adopted, and perhaps ended, what it won."""
+    told = Told()
+    told.ready(job())
+    told.wait_renewing(10_000)
+    claim = told.one(effects.Claim)
+    told.now_ns += 60_000_000_000
+    result = events.Claimed(claim.request_id, told.database_us - 60 * S_US, [_won(claim, told.database_us - 60 * S_US)])
+    told.tell(result)
+    assert not told.take(effects.Dispatch)
+    told.renewed()  # asked before it slept
+    told.wait(10)
+    told.renewed()
+    fetch = told.one(effects.FetchExecutions)
+    told.tell(events.ExecutionsFetched(fetch.request_id, []))
+    assert not told.take(effects.Dispatch)
+    assert told.node.stats().held == 0
+
+
+def _won(claim: effects.Claim, claimed_at: int) -> ClaimResult:
+    return ClaimResult(claim.requests[0].job_id, True, True, 9, claimed_at, True, None, None, 1)

@@ -1,0 +1,147 @@
+from controller.core import effects, events
+from controller.core.swim.messages import Packet, Status, Sync, Update
+from schema.keys import SLOTS
+from tests.unit.core.told import S_US, T, Told, job
+
+DUE = T + 10 * S_US
+
+
+def _appears(told: Told, peer_id: str) -> None:
+    update = Update(peer_id, f"host:{peer_id}", Status.ALIVE, 1, False)
+    told.tell(events.PacketReceived(Packet(peer_id, f"host:{peer_id}", (), Sync(False, (update,)))))
+
+
+def _backup_slot(told: Told) -> int:
+    return told.node.ring.backup_slots("c1")[0]
+
+
+def test_alone_all_slots_are_mine() -> None:
+    told = Told()
+    told.tell(events.Woke())
+    told.renewed()
+    told.tell(events.PeersFound(()))
+    told.wait(20)
+    assert told.one(effects.FetchWindow).slots == tuple(range(SLOTS))
+
+
+def test_with_peers_known_of_the_first_read_waits_for_them_a_moment() -> None:
+    told = Told()
+    told.tell(events.Woke())
+    told.renewed()
+    told.tell(events.PeersFound((("c2", "host:2"),)))
+    told.wait(900)
+    assert not told.take(effects.FetchWindow)
+    told.renewed()
+    told.wait(200)
+    told.renewed()
+    assert len(told.take(effects.FetchWindow)) == 1
+
+
+def test_notifications_that_come_together_are_one_read() -> None:
+    told = Told()
+    told.ready()
+    for _ in range(100):
+        told.tell(events.JobsNotified())
+    told.wait(20)
+    told.tell(events.JobsNotified())  # one more while it is under way: it may have come too late for it
+    told.wait(200)
+    told.fetched()
+    told.wait(20)
+    assert len(told.take(effects.FetchWindow)) == 1
+
+
+def test_a_job_that_is_gone_from_the_window_is_forgotten() -> None:
+    told = Told()
+    told.ready(job(1), job(2))
+    told.tell(events.JobsNotified())
+    told.wait(20)
+    told.fetched(job(2))
+    told.wait_renewing(10_000)
+    assert [request.job_id for request in told.one(effects.Claim).requests] == [2]
+
+
+def test_what_a_claim_said_after_the_read_was_sent_is_newer_than_the_read() -> None:
+    told = Told()
+    told.ready(job())
+    told.wait_renewing(9_985)
+    told.wait_renewing(85)
+    told.tell(events.JobsNotified())
+    told.wait(90)
+    told.claimed()
+    told.fetched(job())  # idle and due, as it was before the claim
+    told.wait(500)
+    told.renewed()
+    assert not told.take(effects.Claim)
+
+
+def test_a_newer_revision_wins_whenever_it_comes() -> None:
+    told = Told()
+    told.ready(job())
+    told.tell(events.JobsNotified())
+    told.wait(20)
+    later = DUE + 4 * S_US
+    told.fetched(job(schedule="*/7 * * * * *", revision=2, next_tick=later, next_run_at=later))
+    told.wait_renewing(10_100)
+    assert not told.take(effects.Claim)
+    told.wait_renewing(4_000)
+    assert told.one(effects.Claim).requests[0].expected_tick == later
+
+
+def test_a_job_made_here_is_mine_even_if_its_slot_is_not() -> None:
+    """NOTIFY may be lost: until the next regular read nobody else may know of it."""
+    told = Told(probe_interval_ms=60_000)
+    told.ready()
+    _appears(told, "c2")
+    _appears(told, "c3")
+    told.wait(25)
+    told.fetched()
+    slot = next(slot for slot in range(SLOTS) if "c1" not in told.node.ring.owners(slot))
+    told.tell(events.JobsCreated([job(slot=slot)]))
+    told.tell(events.JobsNotified())
+    told.wait(30)
+    told.fetched()
+    told.wait_renewing(10_000)
+    assert len(told.take(effects.Claim)) == 1
+
+
+def test_slots_that_are_lost_are_dropped() -> None:
+    told = Told()
+    told.ready(job())
+    told.tell(events.DrainRequested())
+    assert told.node.stats().window_jobs == 0
+
+
+def test_the_backup_looks_once_for_all_that_was_due_and_claims_what_lies_there() -> None:
+    told = Told(probe_interval_ms=60_000)
+    told.ready()
+    _appears(told, "c2")
+    slot = _backup_slot(told)
+    told.wait(25)
+    told.fetched(job(1, slot=slot), job(2, slot=slot))
+    told.wait_renewing(10_300)
+    assert not told.take(effects.Claim)
+    assert not told.take(effects.FetchOverdue)
+    told.wait_renewing(300)
+    look = told.one(effects.FetchOverdue)
+    assert look.slots == (slot,)
+    assert look.delay_ms <= 500
+    told.tell(events.OverdueFetched(look.request_id, told.database_us, [job(2, slot=slot)]))
+    assert [request.job_id for request in told.one(effects.Claim).requests] == [2]
+
+
+def test_a_backup_follows_the_schedule_without_reading_rows() -> None:
+    told = Told(probe_interval_ms=60_000)
+    told.ready()
+    _appears(told, "c2")
+    slot = _backup_slot(told)
+    told.wait(25)
+    told.fetched(job(1, slot=slot, executing=True, due=DUE))
+    looks = 0
+    for _ in range(310):
+        told.wait_renewing(100)
+        for look in told.take(effects.FetchOverdue):
+            looks += 1
+            told.tell(events.OverdueFetched(look.request_id, told.database_us, []))
+    # Executing at 10 s, so it is looked for at 20 and 30 s; nothing due, no query.
+    assert looks == 2
+    assert not told.take(effects.FetchWindow)

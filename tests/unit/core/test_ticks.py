@@ -1,0 +1,57 @@
+from controller.core import ticks
+from controller.core.model import Execution, Job, Outcome, Report, Skipped, SkipReason
+
+S = 1_000_000
+T = 1_800_000_000 * S  # a full minute
+
+
+def _job(schedule: str = "*/10 * * * * *") -> Job:
+    return Job(1, "m.v", 1, "d", "v", schedule, T, 1, 5_000, "stop", False, T, T)
+
+
+def _run(outcome: Outcome, ended_at: int) -> tuple[Execution, Report]:
+    execution = Execution(7, _job(), T, T, T + 1_000, 1, "schedule", "d", "r1")
+    return execution, Report(7, 1, T + 1_000, outcome, T + 1_000, ended_at, "", "", "")
+
+
+def test_a_run_within_its_tick_skips_nothing() -> None:
+    assert ticks.after_run(*_run(Outcome.COMPLETED, T + S), T + 2 * S) == ((T + 10 * S, T + 10 * S), None)
+
+
+def test_ticks_that_pass_during_a_run_overlap() -> None:
+    following, skipped = ticks.after_run(*_run(Outcome.COMPLETED, T + 25 * S), T + 25 * S)
+    assert following == (T + 30 * S, T + 30 * S)
+    assert skipped == Skipped(SkipReason.OVERLAP, T + 10 * S, T + 20 * S, 2)
+
+
+def test_ticks_that_pass_after_a_run_while_its_end_waits_do_not() -> None:
+    """They are left to the missed policy: the next tick is in the past, and is claimed at once."""
+    following, skipped = ticks.after_run(*_run(Outcome.COMPLETED, T + 5 * S), T + 60 * S)
+    assert following == (T + 10 * S, T + 10 * S)
+    assert skipped is None
+
+
+def test_a_lost_run_may_have_lasted_until_now() -> None:
+    following, skipped = ticks.after_run(*_run(Outcome.LOST, T + 5 * S), T + 25 * S)
+    assert following == (T + 30 * S, T + 30 * S)
+    assert skipped is not None
+    assert skipped.ticks == 2
+
+
+def test_a_runner_whose_clock_is_ahead_cannot_skip_the_future() -> None:
+    following, _ = ticks.after_run(*_run(Outcome.COMPLETED, T + 500 * S), T + 2 * S)
+    assert following == (T + 10 * S, T + 10 * S)
+
+
+def test_the_latest_due_tick_runs_and_the_others_are_superseded() -> None:
+    assert ticks.latest_due(_job(), T, T, T + 9 * S) == (T, T, None)
+    tick, run_at, skipped = ticks.latest_due(_job(), T, T, T + 35 * S)
+    assert (tick, run_at) == (T + 30 * S, T + 30 * S)
+    assert skipped == Skipped(SkipReason.SUPERSEDED, T, T + 20 * S, 3)
+
+
+def test_passed_ticks_are_a_range_with_its_count() -> None:
+    skipped, following = ticks.passed(_job(), T, T + 35 * S, SkipReason.NO_RUNNER)
+    assert skipped == Skipped(SkipReason.NO_RUNNER, T, T + 30 * S, 4)
+    assert following == (T + 40 * S, T + 40 * S)
+    assert ticks.passed(_job("0 0 1 1 * 2030"), T, T, SkipReason.NO_RUNNER)[0].ticks == 1
