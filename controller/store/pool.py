@@ -17,7 +17,7 @@ STATEMENT_TIMEOUT_S: Final = 8
 COMMAND_TIMEOUT_S: Final = 10.0
 ACQUIRE_TIMEOUT_S: Final = 10.0
 CLOSE_TIMEOUT_S: Final = 3.0
-_SETTINGS: Final = {
+SESSION_SETTINGS: Final = {
     "timezone": "UTC",
     "statement_timeout": f"{STATEMENT_TIMEOUT_S}s",
     "idle_in_transaction_session_timeout": f"{STATEMENT_TIMEOUT_S}s",
@@ -49,7 +49,7 @@ class Database:
         """
         with translated("connecting to PostgreSQL"):
             pool = await asyncpg.create_pool(
-                **connect_arguments(url, application, dict(_SETTINGS)),
+                **connect_arguments(url, application, dict(SESSION_SETTINGS)),
                 min_size=1,
                 max_size=connections,
                 max_queries=2**62,

@@ -19,7 +19,7 @@ CREATE UNIQUE INDEX deployments_one_active ON deployments (namespace, module) WH
 
 CREATE TABLE cron_jobs (
     id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    key            text COLLATE "C" NOT NULL,
+    key            text COLLATE "C" NOT NULL CHECK (key > ''),
     namespace      text COLLATE "C" NOT NULL,
     module         text COLLATE "C" NOT NULL,
     verb           text COLLATE "C" NOT NULL,
@@ -51,10 +51,11 @@ CREATE TABLE cron_jobs (
     CHECK (removed_at IS NULL OR next_tick IS NULL),
     CHECK ((state = 'executing') = (start_time IS NOT NULL)),
     CHECK ((state = 'executing') = (execution_id IS NOT NULL))
-) WITH (fillfactor = 60, autovacuum_vacuum_scale_factor = 0.05);
-CREATE UNIQUE INDEX cron_jobs_key ON cron_jobs (key) WHERE removed_at IS NULL;
+) WITH (fillfactor = 45, autovacuum_vacuum_scale_factor = 0.05); -- room to claim every row of a page at once
+-- Each of the two has a condition that a query has to name to use it; else one may be read whole in place of the other.
+CREATE UNIQUE INDEX cron_jobs_key ON cron_jobs (key) WHERE removed_at IS NULL AND key > '';
 -- Not partial on state: a claim changes no indexed column, so it stays a HOT update.
-CREATE INDEX cron_jobs_due ON cron_jobs (slot, next_execution) WHERE removed_at IS NULL;
+CREATE INDEX cron_jobs_due ON cron_jobs (slot, next_execution) WHERE next_execution IS NOT NULL;
 
 -- What a job's schedule was, and when: ticks in (from_at, until_at] were due by it. The books are recomputed from this.
 CREATE TABLE cron_schedules (
@@ -84,8 +85,8 @@ CREATE TABLE cron_executions (
     started_at     timestamptz CHECK (started_at >= claimed_at),
     ended_at       timestamptz CHECK (ended_at >= started_at),
     outcome        text CHECK (outcome IN ('completed', 'failed', 'timed_out', 'cancelled', 'lost')),
-    controller_id  text NOT NULL,
-    runner_id      text NOT NULL,
+    controller_id  text COLLATE "C" NOT NULL CHECK (controller_id > ''),
+    runner_id      text COLLATE "C" NOT NULL CHECK (runner_id > ''),
     hard_deadline  timestamptz NOT NULL,
     error_type     text,
     error_message  text,
@@ -95,9 +96,11 @@ CREATE TABLE cron_executions (
     CHECK ((outcome IS NULL) = (ended_at IS NULL))
 ) WITH (autovacuum_vacuum_scale_factor = 0.02);
 ALTER SEQUENCE cron_execution_ids OWNED BY cron_executions.id;
--- The few that run now: by whom they were claimed (adoption, hard timeout), and where they run (lost).
-CREATE INDEX cron_executions_of_controller ON cron_executions (controller_id, hard_deadline) WHERE outcome IS NULL;
-CREATE INDEX cron_executions_of_runner ON cron_executions (runner_id) WHERE outcome IS NULL;
+-- The few that run now: by whom they were claimed (adoption, hard timeout), and where they run (lost). The conditions on
+-- ids, which always hold, are as those of cron_jobs: a query has to name them.
+CREATE INDEX cron_executions_of_controller ON cron_executions (controller_id, hard_deadline)
+    WHERE outcome IS NULL AND controller_id > '';
+CREATE INDEX cron_executions_of_runner ON cron_executions (runner_id) WHERE outcome IS NULL AND runner_id > '';
 -- The ones people look for. An execution that completes has no entry here.
 CREATE INDEX cron_executions_troubled ON cron_executions (outcome, id) WHERE outcome <> 'completed';
 
@@ -109,7 +112,8 @@ CREATE TABLE cron_skips (
     first_tick     timestamptz NOT NULL,
     last_tick      timestamptz NOT NULL,
     ticks          bigint NOT NULL CHECK (ticks > 0),
-    controller_id  text NOT NULL,
+    -- Who decided; empty for a deployment.
+    controller_id  text COLLATE "C" NOT NULL,
     decided_at     timestamptz NOT NULL DEFAULT now(),
     CHECK (last_tick >= first_tick)
 );

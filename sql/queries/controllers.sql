@@ -4,6 +4,7 @@
 -- minute ago (no claim takes so long to commit), runners not seen for a day, neither with anything unfinished.
 -- $1 id, $2 gRPC address, $3 HTTP address, $4 pid, $5 version, $6 draining, $7 lease (ms), $8 runner ids, $9 a runner
 -- is lost when not seen for so many ms.
+-- EXISTS with OFFSET 0 is a probe for each row; without, it may become a join that reads all that runs.
 WITH renewed AS (
     INSERT INTO controllers (id, grpc_address, http_address, pid, version, draining, lease_expires_at)
     VALUES ($1, $2, $3, $4, $5, $6, now() + $7::bigint * interval '1 millisecond')
@@ -20,14 +21,16 @@ WITH renewed AS (
     DELETE FROM controllers WHERE id IN (
         SELECT c.id FROM controllers c
         WHERE c.lease_expires_at <= now() - interval '1 minute' AND c.id <> $1
-          AND NOT EXISTS (SELECT FROM cron_executions e WHERE e.controller_id = c.id AND e.outcome IS NULL)
+          AND NOT EXISTS (SELECT FROM cron_executions e
+                          WHERE e.outcome IS NULL AND e.controller_id > '' AND e.controller_id = c.id OFFSET 0)
         FOR UPDATE SKIP LOCKED
     )
 ), forgotten_runners AS (
     DELETE FROM runners WHERE id IN (
         SELECT r.id FROM runners r
         WHERE r.last_seen_at <= now() - interval '1 day' AND r.id <> ALL($8::text[])
-          AND NOT EXISTS (SELECT FROM cron_executions e WHERE e.runner_id = r.id AND e.outcome IS NULL)
+          AND NOT EXISTS (SELECT FROM cron_executions e
+                          WHERE e.outcome IS NULL AND e.runner_id > '' AND e.runner_id = r.id OFFSET 0)
         FOR UPDATE SKIP LOCKED
     )
 )
@@ -35,16 +38,19 @@ SELECT now() AS database_now,
        ARRAY(SELECT id FROM renewed_runners ORDER BY id) AS renewed_runners,
        ARRAY(SELECT c.id FROM controllers c
              WHERE c.lease_expires_at <= now() AND c.id <> $1
-               AND EXISTS (SELECT FROM cron_executions e WHERE e.controller_id = c.id AND e.outcome IS NULL)
+               AND EXISTS (SELECT FROM cron_executions e
+                           WHERE e.outcome IS NULL AND e.controller_id > '' AND e.controller_id = c.id OFFSET 0)
              ORDER BY c.id) AS dead_controllers,
        ARRAY(SELECT r.id FROM runners r
              WHERE r.last_seen_at < now() - $9::bigint * interval '1 millisecond' AND r.id <> ALL($8::text[])
                AND EXISTS (SELECT FROM cron_executions e JOIN cron_jobs j ON j.id = e.job_id
-                           WHERE e.runner_id = r.id AND e.outcome IS NULL AND j.on_disconnect = 'stop')
+                           WHERE e.outcome IS NULL AND e.runner_id > '' AND e.runner_id = r.id
+                             AND j.on_disconnect = 'stop' OFFSET 0)
              ORDER BY r.id) AS lost_runners,
        EXISTS (SELECT FROM controllers c
-               JOIN cron_executions e
-                   ON e.controller_id = c.id AND e.outcome IS NULL AND e.hard_deadline <= now()) AS overdue_executions;
+               WHERE EXISTS (SELECT FROM cron_executions e
+                             WHERE e.outcome IS NULL AND e.controller_id > '' AND e.controller_id = c.id
+                               AND e.hard_deadline <= now() OFFSET 0)) AS overdue_executions;
 
 -- name: RemoveController
 -- A graceful leave. The row stays until nothing unfinished carries its id; its lease is over. $1 id.

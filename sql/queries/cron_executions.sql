@@ -1,8 +1,10 @@
+-- LATERAL with OFFSET 0: one index probe for each row on the left, never a join that reads all that runs; see cron_jobs.sql.
+
 -- name: AdoptExecutions
 -- $1 the new controller's id, $2 ids of those that left them unfinished. Locked in order of ids, as EndCronJob does.
 WITH left_behind AS MATERIALIZED (
     SELECT id FROM cron_executions
-    WHERE outcome IS NULL AND controller_id = ANY($2::text[])
+    WHERE outcome IS NULL AND controller_id > '' AND controller_id = ANY($2::text[])
     ORDER BY id
     FOR NO KEY UPDATE
 ), adopted AS (
@@ -38,7 +40,9 @@ SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS dep
        j.id AS job_id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
        j.on_disconnect, j.state = 'executing' AS executing, j.next_tick, j.next_execution
 FROM runners r
-JOIN cron_executions e ON e.runner_id = r.id AND e.outcome IS NULL
+CROSS JOIN LATERAL (
+    SELECT * FROM cron_executions WHERE outcome IS NULL AND runner_id > '' AND runner_id = r.id OFFSET 0
+) e
 JOIN deployments ed ON ed.id = e.deployment_id
 JOIN cron_jobs j ON j.id = e.job_id
 JOIN deployments d ON d.id = j.deployment_id
@@ -51,7 +55,11 @@ SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS dep
        j.id AS job_id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
        j.on_disconnect, j.state = 'executing' AS executing, j.next_tick, j.next_execution
 FROM controllers c
-JOIN cron_executions e ON e.controller_id = c.id AND e.outcome IS NULL AND e.hard_deadline <= now()
+CROSS JOIN LATERAL (
+    SELECT * FROM cron_executions
+    WHERE outcome IS NULL AND controller_id > '' AND controller_id = c.id AND hard_deadline <= now()
+    OFFSET 0
+) e
 JOIN deployments ed ON ed.id = e.deployment_id
 JOIN cron_jobs j ON j.id = e.job_id
 JOIN deployments d ON d.id = j.deployment_id
@@ -94,7 +102,9 @@ LIMIT $5;
 SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
        e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output
 FROM controllers c
-JOIN cron_executions e ON e.controller_id = c.id AND e.outcome IS NULL
+CROSS JOIN LATERAL (
+    SELECT * FROM cron_executions WHERE outcome IS NULL AND controller_id > '' AND controller_id = c.id OFFSET 0
+) e
 JOIN cron_jobs j ON j.id = e.job_id
 JOIN deployments d ON d.id = e.deployment_id
 WHERE e.id < $1 AND e.id > $2 AND ($3::timestamptz IS NULL OR e.tick >= $3)
@@ -123,7 +133,7 @@ LIMIT $5;
 WITH RECURSIVE search (low, high) AS (
     SELECT 0::bigint, coalesce((SELECT max(id) FROM cron_executions), 0)
     UNION ALL
-    SELECT CASE WHEN found.claimed_at < $1 - interval '1 minute' THEN found.id ELSE s.low END,
+    SELECT CASE WHEN found.claimed_at < $1::timestamptz - interval '1 minute' THEN found.id ELSE s.low END,
            CASE WHEN found.claimed_at < $1 - interval '1 minute' THEN s.high ELSE (s.low + s.high) / 2 END
     FROM search s
     CROSS JOIN LATERAL (
@@ -141,7 +151,11 @@ SELECT coalesce((SELECT max(id) FROM cron_executions), 0) AS execution_id,
        now() AS database_now;
 
 -- name: GetUnfinishedIds
-SELECT e.id FROM controllers c JOIN cron_executions e ON e.controller_id = c.id AND e.outcome IS NULL;
+SELECT e.id
+FROM controllers c
+CROSS JOIN LATERAL (
+    SELECT id FROM cron_executions WHERE outcome IS NULL AND controller_id > '' AND controller_id = c.id OFFSET 0
+) e;
 
 -- name: GetChanges
 -- What has happened to jobs: executions above $1 or among $2, skips above $3 or among $4 (20,000 of each at a time), and

@@ -15,7 +15,7 @@ LEFT JOIN (
            j.on_disconnect, j.state = 'executing' AS executing, j.next_tick, j.next_execution
     FROM cron_jobs j
     JOIN deployments d ON d.id = j.deployment_id
-    WHERE j.slot = ANY($1::integer[]) AND j.removed_at IS NULL
+    WHERE j.slot = ANY($1::integer[])
       AND j.next_execution <= now() + $2::bigint * interval '1 millisecond'
       AND (NOT $3::boolean OR j.state = 'idle' AND d.min_replicas > 0)
 ) due ON true;
@@ -193,7 +193,7 @@ ORDER BY a.position;
 -- $1 namespace, $2 module, $3 and $4: every key of the module lies between them.
 SELECT id, key, schedule, anchor, state = 'executing' AS executing, next_tick, last_tick
 FROM cron_jobs
-WHERE key > $3 AND key < $4 AND namespace = $1 AND module = $2 AND removed_at IS NULL
+WHERE key > '' AND key > $3 AND key < $4 AND namespace = $1 AND module = $2 AND removed_at IS NULL
 ORDER BY id
 FOR NO KEY UPDATE;
 
@@ -203,7 +203,7 @@ SELECT j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j
        j.on_disconnect, j.state = 'executing' AS executing, j.next_tick, j.next_execution
 FROM cron_jobs j
 JOIN deployments d ON d.id = j.deployment_id
-WHERE j.key > $3 AND j.key < $4 AND j.namespace = $1 AND j.module = $2 AND j.removed_at IS NULL
+WHERE j.key > '' AND j.key > $3 AND j.key < $4 AND j.namespace = $1 AND j.module = $2 AND j.removed_at IS NULL
 ORDER BY j.key;
 
 -- name: CreateCronJobs
@@ -275,7 +275,7 @@ SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor, s.statu
 FROM cron_jobs j
 JOIN cron_job_status s ON s.job_id = j.id
 JOIN deployments d ON d.id = j.deployment_id
-WHERE j.removed_at IS NULL AND j.key > $1
+WHERE j.removed_at IS NULL AND j.key > '' AND j.key > $1
   AND ($2 = '' OR j.namespace = $2) AND ($3 = '' OR j.module = $3) AND ($4 = '' OR j.verb = $4)
   AND ($5 = '' OR s.status = $5)
 ORDER BY j.key
@@ -289,7 +289,7 @@ SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor, s.statu
 FROM cron_jobs j
 JOIN cron_job_status s ON s.job_id = j.id
 JOIN deployments d ON d.id = j.deployment_id
-WHERE j.key = $1 AND j.removed_at IS NULL;
+WHERE j.removed_at IS NULL AND j.key > '' AND j.key = $1;
 
 -- name: GetJobsById
 -- Removed ones among them. $1 job ids.

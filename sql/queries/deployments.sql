@@ -43,7 +43,7 @@ SELECT d.id, d.key, d.namespace, d.module, d.digest, d.min_replicas, d.created_a
        (SELECT count(*) FROM runners r
         WHERE d.key = ANY(r.deployments) AND r.last_seen_at >= now() - $6::bigint * interval '1 millisecond') AS runners,
        CASE WHEN d.min_replicas > 0 THEN
-           (SELECT count(*) FROM cron_jobs j WHERE j.deployment_id = d.id AND j.removed_at IS NULL
+           (SELECT count(*) FROM cron_jobs j WHERE j.deployment_id = d.id AND j.removed_at IS NULL AND j.key > ''
                 AND j.key > split_part(d.key, '@', 1) || '.' AND j.key < split_part(d.key, '@', 1) || '/')
        ELSE 0 END AS jobs
 FROM deployments d
@@ -59,7 +59,7 @@ SELECT d.id, d.key, d.namespace, d.module, d.digest, d.min_replicas, d.created_a
        (SELECT count(*) FROM runners r
         WHERE d.key = ANY(r.deployments) AND r.last_seen_at >= now() - $2::bigint * interval '1 millisecond') AS runners,
        CASE WHEN d.min_replicas > 0 THEN
-           (SELECT count(*) FROM cron_jobs j WHERE j.deployment_id = d.id AND j.removed_at IS NULL
+           (SELECT count(*) FROM cron_jobs j WHERE j.deployment_id = d.id AND j.removed_at IS NULL AND j.key > ''
                 AND j.key > split_part(d.key, '@', 1) || '.' AND j.key < split_part(d.key, '@', 1) || '/')
        ELSE 0 END AS jobs
 FROM deployments d

@@ -1,0 +1,256 @@
+"""Plans of the hot statements, as the store's sessions make them: by index, whatever the batch and the tables' size."""
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+import sql
+from controller.store.connect import Connection, connect
+from controller.store.pool import SESSION_SETTINGS
+from tests.support.databases import PostgresServer, run_coroutine
+
+JOBS = 100_000
+EXECUTIONS = 50_000
+GROWING = {"cron_jobs", "cron_executions", "cron_skips", "cron_schedules"}
+HOT = [
+    "GetCronJobs", "StartCronJobs", "EndCronJob", "SkipTicks", "RenewLease", "AdoptExecutions", "GetUnfinished",
+    "GetLost", "GetOverdueExecutions", "LockCronJobs", "GetModuleJobs", "CarryCronJobsOver", "RemoveCronJobs",
+    "ListJobs", "GetJob", "GetJobsById", "GetSkippedTicks", "GetExecution", "ListExecutions",
+    "ListTroubledExecutions", "ListRunningExecutions", "ListJobExecutions", "FindExecutionBefore", "GetLastIds",
+    "GetUnfinishedIds", "GetChanges", "ListDeployments", "GetDeployment",
+]  # fmt: skip
+# In order of an index, until the page is full: bounded by LIMIT, not by a condition.
+IN_ORDER = {"cron_jobs_key", "cron_executions_pkey", "cron_skips_pkey"}
+FILL = f"""
+INSERT INTO deployments (key, namespace, module, digest, schema_text, min_replicas)
+SELECT 'm' || i || '@1', 'default', 'm' || i, '1', '', 1 FROM generate_series(1, 100) i;
+INSERT INTO cron_jobs (key, namespace, module, verb, slot, deployment_id, schedule, anchor, timeout_ms, on_disconnect,
+                       next_tick, next_execution)
+SELECT 'm' || i % 100 + 1 || '.v' || i, 'default', 'm' || i % 100 + 1, 'v' || i, i * 2654435761 % 4096, i % 100 + 1,
+       'every 1h', now(), 300000, 'stop', t.tick, t.tick
+FROM generate_series(1, {JOBS}) i,
+     LATERAL (SELECT date_trunc('second', now()) + (i % 3600 - 10) * interval '1 second' AS tick) t;
+INSERT INTO cron_schedules (job_id, revision, schedule, anchor, from_at)
+SELECT id, 1, schedule, anchor, created_at FROM cron_jobs;
+INSERT INTO cron_executions (job_id, deployment_id, tick, run_at, claimed_at, started_at, ended_at, outcome,
+                             controller_id, runner_id, hard_deadline)
+SELECT i % 1000 + 1, 1, t.tick, t.tick, t.tick, t.tick, t.tick, 'completed', 'c1', 'r1', t.tick + interval '1 hour'
+FROM generate_series(1, {EXECUTIONS}) i,
+     LATERAL (SELECT date_trunc('second', now()) - ({EXECUTIONS} - i) * interval '1 second' AS tick) t;
+INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)
+SELECT i, 'overlap', now(), now(), 1, 'c1' FROM generate_series(1, 10000) i;
+INSERT INTO controllers (id, grpc_address, http_address, pid, version, lease_expires_at)
+SELECT 'c' || i, '', '', 1, '', now() + interval '1 hour' FROM generate_series(1, 3) i;
+INSERT INTO runners (id, hostname, pid, version, deployments, last_seen_at)
+SELECT 'r' || i, '', 1, '', '{{}}', now() + interval '1 hour' FROM generate_series(1, 10) i;
+ANALYZE
+"""
+
+
+@pytest.fixture(scope="module", params=["postgres18", "postgres15"])
+def filled_url(request: pytest.FixtureRequest, postgres_servers: Callable[[str], PostgresServer]) -> Iterator[str]:
+    """A database with 100,000 jobs, of which some hundred are due."""
+    server = postgres_servers(request.param)
+    name = server.create_database()
+    server.execute(FILL, name)
+    yield server.url(name)
+    server.drop_database(name)
+
+
+async def session(url: str) -> Connection:
+    return await connect(url, "plans", dict(SESSION_SETTINGS))
+
+
+async def plan(connection: Connection, name: str, arguments: list[str] | None = None) -> list[dict[str, Any]]:
+    """All nodes of the plan that the session keeps; run, and rolled back, if there are arguments (as SQL)."""
+    prepared = await connection.prepare(sql.statement(name))
+    parameters = arguments or ["NULL"] * len(prepared.get_parameters())
+    await connection.execute(f"PREPARE planned AS {sql.statement(name)}")
+    call = f"EXECUTE planned ({', '.join(parameters)})" if parameters else "EXECUTE planned"
+    options = "FORMAT JSON" if arguments is None else "ANALYZE, TIMING OFF, FORMAT JSON"
+    transaction = connection.transaction()
+    await transaction.start()
+    try:
+        found = await connection.fetchval(f"EXPLAIN ({options}) {call}")
+    finally:
+        await transaction.rollback()
+        await connection.execute("DEALLOCATE planned")
+    return list(nodes(json.loads(found)[0]["Plan"]))
+
+
+def nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield node
+    for child in node.get("Plans", []):
+        yield from nodes(child)
+
+
+def astray(name: str, found: list[dict[str, Any]]) -> list[str]:
+    """What reads more of a growing table than it asks for."""
+    complaints = []
+    for node in found:
+        kind, condition = node["Node Type"], node.get("Index Cond")
+        if kind == "Seq Scan" and node["Relation Name"] in GROWING:
+            complaints.append(f"{name} reads all of {node['Relation Name']}")
+        in_order = node.get("Index Name") in IN_ORDER and name.startswith(("List", "GetLastIds", "FindExecution"))
+        whole = kind in {"Index Scan", "Index Only Scan"} and condition is None and not in_order
+        if whole and node["Relation Name"] in GROWING:
+            complaints.append(f"{name} reads all of {node['Index Name']}")
+    return complaints
+
+
+@pytest.mark.parametrize("name", HOT)
+async def test_hot_statements_use_their_indexes(filled_url: str, name: str) -> None:
+    connection = await session(filled_url)
+    try:
+        assert astray(name, await plan(connection, name)) == []
+    finally:
+        await connection.close()
+
+
+@pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
+async def test_plans_made_on_empty_tables_are_as_good(database_url: str) -> None:
+    connection = await session(database_url)
+    try:
+        complaints = [complaint for name in HOT for complaint in astray(name, await plan(connection, name))]
+        assert complaints == []
+    finally:
+        await connection.close()
+
+
+def timestamps(instants: list[int]) -> str:
+    return "'{" + ",".join(f'"{datetime.fromtimestamp(us / 1e6, UTC).isoformat()}"' for us in instants) + "}'"
+
+
+def array(values: list[Any]) -> str:
+    return "'{" + ",".join(map(str, values)) + "}'"
+
+
+async def due(connection: Connection, jobs: int) -> tuple[list[int], list[int]]:
+    records = await connection.fetch(
+        "UPDATE cron_jobs SET next_tick = date_trunc('second', now()), next_execution = date_trunc('second', now()) "
+        "WHERE id <= $1 RETURNING id, next_tick",
+        jobs,
+    )
+    return [record[0] for record in records], [record[1] for record in records]
+
+
+def claim_arguments(ids: list[int], ticks: list[int]) -> list[str]:
+    nulls = array(["NULL"] * len(ids))
+    at = timestamps(ticks)
+    return ["'c1'", array(ids), at, at, at, array(["r1"] * len(ids)), nulls, nulls, nulls, "30000"]
+
+
+def rows_passed(found: list[dict[str, Any]]) -> int:
+    return sum(int(node["Actual Rows"] * node["Actual Loops"]) for node in found)
+
+
+@pytest.mark.parametrize("jobs", [1, 500, 2_000])
+async def test_a_claims_work_grows_with_its_batch_alone(filled_url: str, jobs: int) -> None:
+    connection = await session(filled_url)
+    transaction = connection.transaction()
+    await transaction.start()
+    try:
+        found = await plan(connection, "StartCronJobs", claim_arguments(*await due(connection, jobs)))
+        assert astray("StartCronJobs", found) == []
+        assert max(node["Actual Rows"] for node in found) == jobs
+        # Every node hands on each row once or twice; a loop over both sides of a join would square it.
+        assert rows_passed(found) <= 40 * jobs
+    finally:
+        await transaction.rollback()
+        await connection.close()
+
+
+@pytest.mark.parametrize("jobs", [1, 500, 2_000])
+async def test_an_ends_work_grows_with_its_batch_alone(filled_url: str, jobs: int) -> None:
+    connection = await session(filled_url)
+    transaction = connection.transaction()
+    await transaction.start()
+    try:
+        ids, ticks = await due(connection, jobs)
+        await connection.execute(f"PREPARE claimed AS {sql.statement('StartCronJobs')}")
+        claimed = await connection.fetch(f"EXECUTE claimed ({', '.join(claim_arguments(ids, ticks))})")
+        await connection.execute("DEALLOCATE claimed")
+        at = timestamps([record["claimed_at"] for record in claimed])
+        texts, nulls = array(["x"] * jobs), array(["NULL"] * jobs)
+        arguments = [
+            "'c1'", array([record["execution_id"] for record in claimed]), array(ids), at, array(["completed"] * jobs),
+            at, at, texts, texts, texts, array([1] * jobs), nulls, nulls, nulls, nulls, nulls,
+        ]  # fmt: skip
+        found = await plan(connection, "EndCronJob", arguments)
+        assert astray("EndCronJob", found) == []
+        assert max(node["Actual Rows"] for node in found) == jobs
+        assert rows_passed(found) <= 60 * jobs
+    finally:
+        await transaction.rollback()
+        await connection.close()
+
+
+@pytest.mark.parametrize("running", [0, 5_000])
+async def test_a_renewal_looks_at_nothing_that_runs_well(filled_url: str, running: int) -> None:
+    connection = await session(filled_url)
+    transaction = connection.transaction()
+    await transaction.start()
+    try:
+        await connection.execute(
+            "INSERT INTO cron_executions (job_id, deployment_id, tick, run_at, claimed_at, controller_id, runner_id, "
+            "hard_deadline) SELECT 50000 + i, 1, now(), now(), now(), 'c' || i % 3 + 1, 'r' || i % 10 + 1, "
+            f"now() + interval '1 hour' FROM generate_series(1, {running}) i"
+        )
+        arguments = ["'c1'", "'a'", "'b'", "1", "'v'", "false", "5000", "'{r1,r2,r3}'", "8750"]
+        found = await plan(connection, "RenewLease", arguments)
+        assert astray("RenewLease", found) == []
+        touched = [node for node in found if node.get("Relation Name") in GROWING]
+        assert rows_passed(touched) == 0
+        assert sum(node.get("Rows Removed by Filter", 0) for node in touched) == 0
+    finally:
+        await transaction.rollback()
+        await connection.close()
+
+
+async def test_the_window_reads_only_what_is_due(filled_url: str) -> None:
+    connection = await session(filled_url)
+    try:
+        await connection.execute("VACUUM cron_jobs")  # of what other tests have rolled back
+        found = await plan(connection, "GetCronJobs", [array(list(range(0, 4096, 2))), "5000", "false"])
+        (scan,) = [node for node in found if node.get("Index Name") == "cron_jobs_due"]
+        assert 0 < scan["Actual Rows"] * scan["Actual Loops"] < JOBS / 100
+        assert scan.get("Rows Removed by Filter", 0) == 0
+    finally:
+        await connection.close()
+
+
+@pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
+def test_claims_are_heap_only_updates(database_url: str) -> None:
+    """They touch no index, even if every job of a page comes due at once."""
+
+    async def counted() -> tuple[int, int]:
+        connection = await session(database_url)
+        try:
+            await connection.execute(
+                FILL.replace(str(JOBS), "5000").replace(str(EXECUTIONS), "0").replace("i % 3600", "0")
+            )
+            ids, ticks = map(list, zip(*await connection.fetch("SELECT id, next_tick FROM cron_jobs"), strict=True))
+            await connection.execute(f"PREPARE claimed AS {sql.statement('StartCronJobs')}")
+            await connection.execute("VACUUM cron_jobs")
+            await connection.execute("SELECT pg_stat_force_next_flush()")
+            before = await connection.fetchrow(COUNTERS)
+            for first in range(0, 2_000, 500):
+                batch = claim_arguments(ids[first : first + 500], ticks[first : first + 500])
+                await connection.execute(f"EXECUTE claimed ({', '.join(batch)})")
+            await connection.execute("SELECT pg_stat_force_next_flush()")
+            after = await connection.fetchrow(COUNTERS)
+            assert before is not None
+            assert after is not None
+            return after[0] - before[0], after[1] - before[1]
+        finally:
+            await connection.close()
+
+    updated, heap_only = run_coroutine(counted())
+    assert updated == 2_000
+    assert heap_only >= 0.9 * updated
+
+
+COUNTERS = "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'cron_jobs'"
