@@ -12,17 +12,16 @@ from typing import Final, NamedTuple
 
 SAMPLES_KEPT: Final = 8
 STEPS_KEPT: Final = 16
-STEPS_KEPT: Final = 16
 DRIFT_PARTS_PER_MILLION: Final = 500  # NTP's bound on a working oscillator; also on how fast a slewed clock moves
 
 
 class _Sample(NamedTuple):
     offset_ns: int
     half_round_trip_ns: int
-    received_ns: int
+    sent_ns: int
 
     def error_ns(self, now_ns: int) -> int:
-        return self.half_round_trip_ns + (now_ns - self.received_ns) * DRIFT_PARTS_PER_MILLION // 1_000_000
+        return self.half_round_trip_ns + (now_ns - self.sent_ns) * DRIFT_PARTS_PER_MILLION // 1_000_000
 
 
 class Step(NamedTuple):
@@ -56,7 +55,7 @@ class DatabaseClock:
         """Take an answer into account. True if PostgreSQL's clock turns out to have been stepped."""
         middle_ns = (sent_ns + received_ns) // 2
         half_ns = (received_ns - sent_ns + 1) // 2
-        sample = _Sample(database_now_us * 1_000 - middle_ns, half_ns, received_ns)
+        sample = _Sample(database_now_us * 1_000 - middle_ns, half_ns, sent_ns)
         stepped = False
         if self._samples:
             best = self._best(received_ns)
