@@ -1,7 +1,8 @@
 """Connections to PostgreSQL, as every user of the store wants them, from any libpq URL."""
 
+import shlex
 from typing import Any, Final, TypeAlias
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode
 
 import asyncpg
 
@@ -47,8 +48,8 @@ def connect_arguments(url: str, application: str, settings: dict[str, str]) -> d
     Several hosts are tried in turn for the one that takes writes. `options=-c name=value` become session settings;
     `connect_timeout` (seconds) is honoured; what asyncpg has no use for (keepalives and the like) is left out.
     """
-    parts = urlsplit(url)
-    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    address, _, query_text = url.partition("?")
+    query = dict(parse_qsl(query_text, keep_blank_values=True))
     options = _parse_options(query.get("options", ""))
     kept = urlencode({name: value for name, value in query.items() if name not in _LIBPQ_ONLY})
     connect_timeout_s = float(query.get("connect_timeout") or 0) or CONNECT_TIMEOUT_S
@@ -56,7 +57,7 @@ def connect_arguments(url: str, application: str, settings: dict[str, str]) -> d
     if "application_name" in query:
         del server_settings["application_name"]
     return {
-        "dsn": urlunsplit(parts._replace(query=kept)),
+        "dsn": f"{address}?{kept}" if kept else address,
         "timeout": connect_timeout_s,
         "server_settings": server_settings,
         # A standby can't take a claim. The URL may ask for more ("primary"), never for less.
@@ -67,9 +68,10 @@ def connect_arguments(url: str, application: str, settings: dict[str, str]) -> d
 def _parse_options(text: str) -> dict[str, str]:
     """`-c name=value -c name=value`, and `--name=value`, as libpq's `options` has them."""
     found = {}
-    for word in text.replace("-c", " ").split():
-        name, _, value = word.removeprefix("--").partition("=")
-        found[name.replace("-", "_")] = value
+    for word in shlex.split(text):
+        name, _, value = word.removeprefix("-c").removeprefix("--").partition("=")
+        if name:
+            found[name.replace("-", "_")] = value
     return found
 
 

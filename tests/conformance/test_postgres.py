@@ -1,0 +1,182 @@
+"""What only a real database does: it goes away, comes back, refuses, and notifies."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from controller.errors import SchemaVersionError, StoreError, StoreUnavailable
+from controller.store.connect import connect, connect_arguments
+from controller.store.listen import JobNotifications
+from controller.store.pool import Database
+from controller.store.store import PostgresStore
+from schema.module import Module, Verb
+from tests.support.databases import PostgresServer, running_server
+
+BILLING = Module("billing", (Verb("a", schedule="every 1h"),))
+SLOTS = tuple(range(4096))
+
+
+@pytest.fixture(scope="module")
+def own_server() -> Iterator[PostgresServer]:
+    with running_server("postgres18") as server:
+        yield server
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    database = await Database.open(database_url, "cronring test", connections=4)
+    yield database
+    await database.close()
+
+
+async def test_a_database_that_was_never_migrated_is_refused(empty_database_url: str) -> None:
+    with pytest.raises(SchemaVersionError, match="cronring migrate"):
+        await Database.open(empty_database_url, "cronring test")
+
+
+async def test_a_server_that_is_not_there_is_unavailable(tmp_path: object) -> None:
+    for url in (f"postgresql:///x?host={tmp_path}", "postgresql://127.0.0.1:1/x?connect_timeout=2"):
+        with pytest.raises(StoreUnavailable):
+            await Database.open(url, "cronring test")
+
+
+async def test_a_database_that_does_not_exist_is_refused_for_good(postgres: PostgresServer) -> None:
+    with pytest.raises(StoreError, match="does not exist"):
+        await Database.open(postgres.url("no_such_database"), "cronring test")
+
+
+@pytest.mark.parametrize("how", ["stop", "kill"])
+async def test_the_store_recovers_when_postgresql_comes_back(own_server: PostgresServer, how: str) -> None:
+    name = own_server.create_database()
+    database = await Database.open(own_server.url(name), "cronring test")
+    store = PostgresStore(database)
+    try:
+        deployed = await store.create_deployment(BILLING, "a" * 64, 1, 1_000, True)
+        own_server.stop() if how == "stop" else own_server.kill()
+        for _ in range(3):
+            with pytest.raises(StoreUnavailable):
+                await store.get_cron_jobs(SLOTS, 86_400_000)
+        own_server.start()
+        assert (await store.get_cron_jobs(SLOTS, 86_400_000))[1] == deployed.jobs
+    finally:
+        await database.close()
+        own_server.drop_database(name)
+
+
+async def test_connections_ended_by_an_operator_cost_one_failure_at_most(database: Database, database_url: str) -> None:
+    store = PostgresStore(database)
+    operator = await connect(database_url, "operator")
+    try:
+        for _ in range(5):
+            await asyncio.gather(*(store.find_peers() for _ in range(4)))
+            await operator.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'cronring test'"
+            )
+            outcomes = await asyncio.gather(*(store.find_peers() for _ in range(8)), return_exceptions=True)
+            assert all(outcome == [] or isinstance(outcome, StoreUnavailable) for outcome in outcomes), outcomes
+            assert await store.find_peers() == []
+    finally:
+        await operator.close()
+
+
+async def test_a_server_that_became_a_standby_is_left(database: Database, database_url: str) -> None:
+    """What a fail-over looks like from a connection that survives it: writes are refused."""
+    store = PostgresStore(database)
+    operator = await connect(database_url, "operator")
+    try:
+        await asyncio.gather(*(store.find_peers() for _ in range(4)))
+        backends = "SELECT pid FROM pg_stat_activity WHERE application_name = 'cronring test'"
+        before = {record[0] for record in await operator.fetch(backends)}
+        async with database._connection("demoting") as connection:
+            await connection.execute("SET default_transaction_read_only = on")
+        outcomes = await asyncio.gather(*(store.remove_controller("c1") for _ in range(4)), return_exceptions=True)
+        (failed,) = [outcome for outcome in outcomes if outcome is not None]
+        assert isinstance(failed, StoreUnavailable)
+        assert "read-only" in str(failed)
+        await asyncio.gather(*(store.remove_controller("c1") for _ in range(4)))
+        after = {record[0] for record in await operator.fetch(backends)}
+        assert not before & after
+    finally:
+        await operator.close()
+
+
+async def test_a_cancelled_statement_leaves_no_connection_behind_in_use(database: Database, database_url: str) -> None:
+    store = PostgresStore(database)
+    locker = await connect(database_url, "locker")
+    try:
+        async with locker.transaction():
+            await locker.execute("LOCK TABLE controllers IN ACCESS EXCLUSIVE MODE")
+            waiting = [asyncio.ensure_future(store.find_peers()) for _ in range(4)]
+            while await locker.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted") < 4:
+                pass
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+            assert await database.fetch("GetNow")
+        assert await store.find_peers() == []
+    finally:
+        await locker.close()
+
+
+async def test_a_statement_that_takes_too_long_is_unavailable(database_url: str) -> None:
+    database = await Database.open(f"{database_url}&options=-c%20statement_timeout%3D50", "cronring test")
+    locker = await connect(database_url, "locker")
+    try:
+        async with locker.transaction():
+            await locker.execute("LOCK TABLE controllers IN ACCESS EXCLUSIVE MODE")
+            with pytest.raises(StoreUnavailable, match="statement timeout"):
+                await PostgresStore(database).find_peers()
+    finally:
+        await locker.close()
+        await database.close()
+
+
+async def test_deployments_are_notified(database: Database, database_url: str) -> None:
+    store = PostgresStore(database)
+    notifications = JobNotifications(database_url, "cronring listener").listen()
+    async with asyncio.timeout(20):
+        await anext(notifications)  # connected
+        deployed = await store.create_deployment(BILLING, "a" * 64, 1, 1_000, True)
+        await anext(notifications)
+        again = asyncio.ensure_future(anext(notifications))
+        await store.create_deployment(BILLING, "a" * 64, 1, 1_000, True)  # changes nothing
+        await store.kill_deployment(deployed.key)
+        await again
+    await notifications.aclose()  # type: ignore[attr-defined]  # it is a generator
+
+
+async def test_a_listener_tells_of_every_reconnection(own_server: PostgresServer) -> None:
+    name = own_server.create_database()
+    notifications = JobNotifications(own_server.url(name), "cronring listener").listen()
+    async with asyncio.timeout(30):
+        await anext(notifications)
+        own_server.kill()
+        reconnected = asyncio.ensure_future(anext(notifications))
+        own_server.start()
+        await reconnected
+        heard = asyncio.ensure_future(anext(notifications))
+        connection = await connect(own_server.url(name), "notifier")
+        await connection.execute("NOTIFY cronring_jobs")
+        await heard
+        await connection.close()
+    await notifications.aclose()  # type: ignore[attr-defined]  # it is a generator
+    own_server.drop_database(name)
+
+
+@pytest.mark.parametrize(
+    ("url", "dsn", "timeout", "setting"),
+    [
+        ("postgresql://u:p@h:5433/db?sslmode=disable", "postgresql://u:p@h:5433/db?sslmode=disable", 5.0, {}),
+        ("postgresql://h1,h2:5433/db?connect_timeout=3", "postgresql://h1,h2:5433/db", 3.0, {}),
+        ("postgresql:///db?host=/tmp/x&keepalives=1", "postgresql:///db?host=%2Ftmp%2Fx", 5.0, {}),
+        ("postgres://h/db?options=-c%20a%3D1%20--b-c%3D2", "postgres://h/db", 5.0, {"a": "1", "b_c": "2"}),
+        ("postgresql://h/db?target_session_attrs=any", "postgresql://h/db?target_session_attrs=any", 5.0, {}),
+    ],
+)
+def test_libpq_urls_are_understood(url: str, dsn: str, timeout: float, setting: dict[str, str]) -> None:
+    arguments = connect_arguments(url, "cronring", {"jit": "off"})
+    assert arguments["dsn"] == dsn
+    assert arguments["timeout"] == timeout
+    assert arguments["server_settings"] == {"application_name": "cronring", "jit": "off", **setting}
+    assert arguments["target_session_attrs"] == "read-write"
