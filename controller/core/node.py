@@ -305,6 +305,9 @@ class Node:
             self._claiming.in_doubt = False
             self._sweeping.doubt()
             self._refetching.wish()
+        if self._parking.outdated:
+            self._parking.outdated = False
+            self._refetching.wish_rarely()
         if self._claiming.stale_revision or self._ending.stale_revision:
             self._claiming.stale_revision = self._ending.stale_revision = False
             self._refetching.wish()

@@ -20,7 +20,17 @@ RETRY_US = 1_000_000
 class Parking:
     """Parked entries by deployment, and the end of their grace."""
 
-    __slots__ = ("_desk", "_expired", "_grace", "_in_flight", "_lease", "_parked", "_window", "ready_since_us")
+    __slots__ = (
+        "_desk",
+        "_expired",
+        "_grace",
+        "_in_flight",
+        "_lease",
+        "_parked",
+        "_window",
+        "outdated",
+        "ready_since_us",
+    )
 
     def __init__(self, desk: Desk, window: Window, lease: Lease) -> None:
         self._desk = desk
@@ -30,6 +40,7 @@ class Parking:
         self._grace = Timers()
         self._expired: dict[int, None] = {}
         self._in_flight: dict[int, list[Entry]] = {}
+        self.outdated = False  # somebody was parked: is its deployment still that one? The node reads and clears it
         self.ready_since_us: int | None = None  # when this controller could first have claimed
 
     def __len__(self) -> int:
@@ -39,6 +50,7 @@ class Parking:
         settings = self._desk.settings
         assert entry.run_at is not None, "parked without being due"
         self._window.move_to(entry, Stage.PARKED)
+        self.outdated = True
         self._parked.setdefault(entry.job.deployment, {})[entry.job.job_id] = entry
         since_us = max(entry.run_at, self.ready_since_us or 0)
         grace_us = settings.runner_grace_ms * 1_000

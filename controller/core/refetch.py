@@ -14,6 +14,7 @@ from controller.core.model import Job
 from controller.core.window import IN_FLIGHT, Stage, Window
 
 COALESCE_NS: Final = 20 * MS
+RARELY_NS: Final = 5_000 * MS
 RETRY_NS: Final = 500 * MS
 OVERDUE_GAP_NS: Final = 100 * MS
 
@@ -21,7 +22,7 @@ OVERDUE_GAP_NS: Final = 100 * MS
 class Refetching:
     """The regular read of the window."""
 
-    __slots__ = ("_at_ns", "_desk", "_in_flight", "_lease", "_window", "fetched_once")
+    __slots__ = ("_at_ns", "_desk", "_in_flight", "_lease", "_sent_ns", "_window", "fetched_once")
 
     def __init__(self, desk: Desk, window: Window, lease: Lease) -> None:
         self._desk = desk
@@ -29,12 +30,17 @@ class Refetching:
         self._lease = lease
         self._at_ns: int | None = None
         self._in_flight: tuple[int, tuple[int, ...]] | None = None
+        self._sent_ns = desk.now_ns
         self.fetched_once = False
 
     def wish(self, delay_ns: int = COALESCE_NS) -> None:
         """Read it no later than in `delay_ns`."""
         at_ns = self._desk.now_ns + delay_ns
         self._at_ns = at_ns if self._at_ns is None else min(self._at_ns, at_ns)
+
+    def wish_rarely(self) -> None:
+        """The same, but not again and again."""
+        self.wish(max(COALESCE_NS, self._sent_ns + RARELY_NS - self._desk.now_ns))
 
     def next_deadline(self) -> int | None:
         return self._at_ns if self._in_flight is None and self._desk.store_ok and self._lease.valid else None
@@ -51,6 +57,7 @@ class Refetching:
             return False
         request_id = desk.request(self)
         self._in_flight = (request_id, slots)
+        self._sent_ns = desk.now_ns
         desk.stats.refetches += 1
         desk.effects.append(FetchWindow(request_id, slots, desk.settings.window_ms))
         return True

@@ -131,11 +131,12 @@ class Window:
         newer_here = entry.changed_ns >= sent_ns and job.revision <= entry.job.revision
         if newer_here or job.revision < entry.job.revision:
             return
+        same_tick = entry.tick == job.next_tick and not job.executing
+        same_runners = entry.job.deployment == job.deployment
         entry.job = job
-        unchanged = entry.tick == job.next_tick and not job.executing
         if entry.stage in IN_FLIGHT or (entry.stage is Stage.RUNNING and job.executing):
             return
-        if entry.stage in (Stage.READY, Stage.PARKED) and unchanged:
+        if same_tick and (entry.stage is Stage.READY or (entry.stage is Stage.PARKED and same_runners)):
             return
         self._follow(entry, job)
 

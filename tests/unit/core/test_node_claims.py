@@ -1,3 +1,5 @@
+from typing import Any
+
 from controller.core import effects, events
 from controller.core.model import ClaimResult, SkipReason
 from tests.unit.core.told import S_US, T, Told, job, runner, won
@@ -5,7 +7,7 @@ from tests.unit.core.told import S_US, T, Told, job, runner, won
 DUE = T + 10 * S_US
 
 
-def _not_won(told: Told, **changes: object) -> ClaimResult:
+def _not_won(told: Told, **changes: Any) -> ClaimResult:
     base = ClaimResult(1, False, True, None, told.database_us, False, DUE, DUE, 1)
     return base._replace(**changes)
 
@@ -165,3 +167,12 @@ def test_a_draining_runner_gets_nothing() -> None:
     told.tell(events.RunnerBeat("r1", 1, False, True, 0))
     told.wait_renewing(10_100)
     assert not told.take(effects.Claim)
+
+
+def test_a_job_without_a_runner_may_have_moved_to_a_newer_deployment() -> None:
+    """NOTIFY may be lost: before the grace is over, the window is read again."""
+    told = Told()
+    told.ready(job(deployment="old"))
+    told.wait_renewing(10_100)
+    told.fetched(job(deployment="d"))
+    assert told.one(effects.Claim).requests[0].runner_id == "r1"
