@@ -20,9 +20,6 @@ class Timers:
     def __len__(self) -> int:
         return len(self._armed)
 
-    def __contains__(self, member: int) -> bool:
-        return member in self._armed
-
     def arm(self, member: int, due_us: int) -> None:
         """Arm `member` for `due_us`, instead of whatever it was armed for."""
         if self._armed.get(member) == due_us:
@@ -37,9 +34,6 @@ class Timers:
 
     def disarm(self, member: int) -> None:
         self._armed.pop(member, None)
-
-    def due_at(self, member: int) -> int | None:
-        return self._armed.get(member)
 
     def next_us(self) -> int | None:
         """The earliest instant for which anything is still armed."""
@@ -65,8 +59,3 @@ class Timers:
                     del armed[member]
                     due.append(member)
         return due
-
-    def clear(self) -> None:
-        self._armed.clear()
-        self._buckets.clear()
-        self._instants.clear()
