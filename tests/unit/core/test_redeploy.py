@@ -1,0 +1,73 @@
+"""What a new version of a module does to its jobs."""
+
+import pytest
+
+from controller.core.model import Skipped, SkipReason
+from controller.core.redeploy import Existing, deployment_key, plan_redeploy, plan_removal
+from schema.module import Module, Verb
+
+SECOND = 1_000_000
+NOW = 1_790_000_000 * SECOND + 400_000
+DEFAULT_MS = 300_000
+
+
+def at(seconds: int) -> int:
+    return 1_790_000_000 * SECOND + seconds * SECOND
+
+
+def existing(key: str = "billing.a", **changes: object) -> Existing:
+    """A job every 10 s, idle, whose next tick is still to come."""
+    return Existing(7, key, "every 10s", at(-100), False, at(10), at(0))._replace(**changes)  # type: ignore[arg-type]
+
+
+def module(*verbs: Verb) -> Module:
+    return Module("billing", verbs)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "key"), [("default", "billing@3fa9c1d2e4b5"), ("staging", "staging/billing@3fa9c1d2e4b5")]
+)
+def test_a_deployment_is_named_for_its_module_and_digest(namespace: str, key: str) -> None:
+    assert deployment_key(Module("billing", (), namespace), "3fa9c1d2e4b5" + "0" * 52) == key
+
+
+def test_only_verbs_with_a_schedule_become_jobs_with_the_next_tick_after_now() -> None:
+    plan = plan_redeploy(module(Verb("a", schedule="every 10s"), Verb("b")), [], NOW, DEFAULT_MS)
+    (added,) = plan.added
+    assert (added.key, added.next_tick, added.anchor, added.timeout_ms) == ("billing.a", at(10), NOW, DEFAULT_MS)
+    assert (plan.carried, plan.removed) == ([], [])
+
+
+def test_an_unchanged_schedule_keeps_its_tick_and_owes_nothing() -> None:
+    job = existing(next_tick=at(-50))
+    (carried,) = plan_redeploy(module(Verb("a", schedule="every 10s", timeout_ms=5)), [job], NOW, DEFAULT_MS).carried
+    assert (carried.rescheduled, carried.next_tick, carried.anchor) == (False, job.next_tick, job.anchor)
+    assert (carried.timeout_ms, carried.skipped) == (5, None)
+
+
+@pytest.mark.parametrize(
+    ("job", "skipped"),
+    [
+        (existing(), None),
+        (existing(next_tick=None), None),
+        (existing(next_tick=at(0)), Skipped(SkipReason.SUPERSEDED, at(0), at(0), 1)),
+        (existing(next_tick=at(-50)), Skipped(SkipReason.SUPERSEDED, at(-50), at(0), 6)),
+        (existing(executing=True, next_tick=at(0)), None),
+        (existing(executing=True, last_tick=at(-50)), Skipped(SkipReason.OVERLAP, at(-40), at(0), 5)),
+    ],
+)
+def test_a_changed_or_removed_schedule_closes_its_books(job: Existing, skipped: Skipped | None) -> None:
+    plan = plan_redeploy(module(Verb("a", schedule="every 7s")), [job], NOW, DEFAULT_MS)
+    (carried,) = plan.carried
+    assert (carried.rescheduled, carried.anchor, carried.next_tick) == (True, NOW, at(7))
+    assert carried.skipped == skipped
+    assert plan_removal([job], NOW) == plan_redeploy(module(), [job], NOW, DEFAULT_MS).removed
+    (removed,) = plan_removal([job], NOW)
+    assert removed.skipped == skipped
+
+
+def test_a_tick_that_ran_does_not_come_again_when_the_clock_was_set_back() -> None:
+    job = existing(last_tick=at(3600), next_tick=at(3610))
+    (carried,) = plan_redeploy(module(Verb("a", schedule="every 60s")), [job], NOW, DEFAULT_MS).carried
+    assert carried.next_tick is not None
+    assert carried.next_tick > at(3600)
