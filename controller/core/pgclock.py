@@ -46,11 +46,6 @@ class DatabaseClock:
     def known(self) -> bool:
         return bool(self._samples)
 
-    @property
-    def offset_us(self) -> int:
-        """PostgreSQL's time minus the monotonic time, in microseconds."""
-        return self._offset_ns // 1_000
-
     def sample(self, sent_ns: int, received_ns: int, database_now_us: int) -> bool:
         """Take an answer into account. True if PostgreSQL's clock turns out to have been stepped."""
         middle_ns = (sent_ns + received_ns) // 2
