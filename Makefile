@@ -18,7 +18,7 @@ $(VENV)/.test: pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
 	@touch $@ $(VENV)/.demo
 
-.PHONY: help demo test lint protos bench soak clean
+.PHONY: help demo test lint protos bench soak picture clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,9 @@ bench: $(VENV)/.test  ## the figures that README quotes
 
 soak: $(VENV)/.test  ## the long runs
 	$(BIN)/python -m pytest -m soak --timeout=7200 $(ARGS)
+
+picture: $(VENV)/.demo  ## draw docs/demo.svg: the demo, with a controller killed in the middle
+	@$(BIN)/python docs/make_picture.py
 
 clean:  ## forget the virtual environment
 	rm -rf $(VENV)
