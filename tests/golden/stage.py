@@ -86,7 +86,9 @@ class Stage(Process):
 
     def _start(self) -> None:
         if self._verbs:
-            run_now(self.store.create_deployment(Module("m", tuple(self._verbs)), "0" * 64, 1, SETTINGS.timeout_ms, True))
+            run_now(
+                self.store.create_deployment(Module("m", tuple(self._verbs)), "0" * 64, 1, SETTINGS.timeout_ms, True)
+            )
         self.machine = self._node
         self.put(events.Woke())
 

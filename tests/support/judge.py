@@ -17,7 +17,8 @@ import asyncpg
 
 EXECUTIONS = """
 SELECT j.verb, extract(epoch FROM e.tick)::float8 AS tick, extract(epoch FROM e.run_at)::float8 AS run_at, e.attempt,
-       extract(epoch FROM e.claimed_at)::float8 AS claimed_at, extract(epoch FROM e.started_at)::float8 AS started_at,
+       extract(epoch FROM e.claimed_at)::float8 AS claimed_at,
+       extract(epoch FROM coalesce(e.started_at, e.claimed_at))::float8 AS started_at,
        e.outcome, e.id
 FROM cron_executions e JOIN cron_jobs j ON j.id = e.job_id ORDER BY e.tick
 """
