@@ -127,6 +127,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
                 await self._store.register_runner(runner)
                 break
             except StoreUnavailable:
+                session.database_away = True
                 await asyncio.sleep(REGISTRATION_RETRY_S)
             except StoreError as error:
                 session.close(grpc.StatusCode.INTERNAL, f"the database refused the registration: {error}")
@@ -175,7 +176,8 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
             self._inbox.put(RunnerBeat(session.runner_id, beat.sequence, beat.renew, beat.draining, beat.running))
         else:
             # The node doesn't know this runner yet, which on a healthy cluster lasts milliseconds.
-            session.send(AckBeat(session.runner_id, beat.sequence, renewed=False, database_ok=False, peers=()))
+            known_away = session.database_away
+            session.send(AckBeat(session.runner_id, beat.sequence, renewed=False, database_ok=not known_away, peers=()))
 
 
 async def _write_all(session: Session, context: Context) -> None:

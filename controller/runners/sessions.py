@@ -35,6 +35,7 @@ class Session:
         self.runner_id = runner_id
         self.heard_at_us = now_us()
         self.registered = False
+        self.database_away = False  # so said the latest attempt to register it
         self.closed: asyncio.Future[Closed] = asyncio.get_running_loop().create_future()
         self._now_us = now_us
         self._something = asyncio.Event()

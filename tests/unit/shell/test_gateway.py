@@ -28,11 +28,14 @@ OTHER_DIGEST = "b" * 64
 
 
 class AwayStore(MemoryStore):
-    """PostgreSQL can be away."""
+    """PostgreSQL can be away, or slow."""
 
     away = False
+    slow: asyncio.Event | None = None  # nothing is registered before it is set
 
     async def create_deployment(self, *arguments, **named):  # type: ignore[no-untyped-def]  # passed on as it is
+        if self.slow is not None:
+            await self.slow.wait()
         if self.away:
             raise StoreUnavailable("connection refused")
         return await super().create_deployment(*arguments, **named)
@@ -321,6 +324,17 @@ async def test_a_silent_runner_is_cut_off(world: World) -> None:
     assert world.sessions.close_silent(now_us(), 5_000_000) == 0
     assert world.sessions.close_silent(now_us() + 5_000_001, 5_000_000) == 1
     assert (await runner.ended())[0] is grpc.StatusCode.DEADLINE_EXCEEDED
+
+
+async def test_a_beat_before_registration_does_not_say_that_the_database_is_away(world: World) -> None:
+    """A runner takes that for contact once all controllers say so: it must be true."""
+    world.store.slow = asyncio.Event()
+    runner = await world.connect(hello())
+    await runner.say(beat=wire.Beat(sequence=1, renew=True))
+    ack = (await runner.hear()).beat_ack
+    assert (ack.sequence, ack.renewed, ack.database_ok) == (1, False, True)
+    world.store.slow.set()
+    assert (await runner.hear()).welcome.modules[0].active
 
 
 async def test_while_the_database_is_away_beats_are_answered_and_the_welcome_follows(world: World) -> None:
