@@ -101,6 +101,27 @@ async def test_a_server_that_became_a_standby_is_left(database: Database, databa
         await operator.close()
 
 
+async def test_of_several_hosts_the_one_that_takes_writes_is_used(
+    own_server: PostgresServer, postgres: PostgresServer, tmp_path: object
+) -> None:
+    own_server.execute("ALTER SYSTEM SET default_transaction_read_only = on")
+    own_server.execute("SELECT pg_reload_conf()")
+    try:
+        hosts = f"{tmp_path},{own_server.sockets},{postgres.sockets}"
+        connection = await connect(f"postgresql://postgres@/postgres?host={hosts}", "cronring test")
+        try:
+            found = await connection.fetchval("SHOW unix_socket_directories")
+        finally:
+            await connection.close()
+        assert found == str(postgres.sockets)
+        with pytest.raises(StoreUnavailable):
+            await connect(own_server.url(), "cronring test")
+    finally:
+        own_server.stop()
+        (own_server.data / "postgresql.auto.conf").write_text("")
+        own_server.start()
+
+
 async def test_a_cancelled_statement_leaves_no_connection_behind_in_use(database: Database, database_url: str) -> None:
     store = PostgresStore(database)
     locker = await connect(database_url, "locker")
