@@ -44,7 +44,9 @@ class Worker:
     async def one(self, batch: list[Job]) -> None:
         ticks = self.ticks
         requests = [
-            ClaimRequest(job.job_id, ticks[job.job_id], ticks[job.job_id], ticks[job.job_id], "r1", None)
+            ClaimRequest(
+                job.job_id, ticks[job.job_id], ticks[job.job_id], ticks[job.job_id], "r1", job.deployment, None
+            )
             for job in batch
         ]
         started = time.perf_counter()

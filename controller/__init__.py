@@ -1,0 +1,1 @@
+"""A controller: pure core, thin shell. Start reading at `controller/core/node.py`; `controller/main.py` composes."""

@@ -51,7 +51,7 @@ class Store(Protocol):
     ) -> Deployed:
         """Make this version the active one. Idempotent by digest.
 
-        `activate` False, as a runner that starts asks: only if its digest was never seen before, whatever else is active.
+        `activate` False, as a runner that starts asks: only if its digest was never seen, whatever else is active.
         A known one stays as it is: a runner that merely reconnects must neither undo a newer version nor a kill.
 
         One transaction: the new one active, the previous one's min_replicas 0, jobs removed, added, or carried over

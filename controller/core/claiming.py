@@ -117,15 +117,15 @@ class Claiming:
             self._send(parcel)
 
     def _request(self, entry: Entry, runner_id: str, now_us: int) -> ClaimRequest:
-        tick, run_at = entry.tick, entry.run_at
+        job, tick, run_at = entry.job, entry.tick, entry.run_at
         assert tick is not None, "ready without a tick"
         assert run_at is not None, "ready without being due"
         entry.stage = Stage.CLAIMING
         self._sessions.change_held(runner_id, 1)
         if now_us - tick < ticks.SHORTEST_GAP_US:
-            return ClaimRequest(entry.job.job_id, tick, tick, run_at, runner_id, None)
-        run_tick, run_at, skipped = ticks.latest_due(entry.job, tick, run_at, now_us)
-        return ClaimRequest(entry.job.job_id, tick, run_tick, run_at, runner_id, skipped)
+            return ClaimRequest(job.job_id, tick, tick, run_at, runner_id, job.deployment, None)
+        run_tick, run_at, skipped = ticks.latest_due(job, tick, run_at, now_us)
+        return ClaimRequest(job.job_id, tick, run_tick, run_at, runner_id, job.deployment, skipped)
 
     def _send(self, parcel: Parcel) -> None:
         desk = self._desk
@@ -197,6 +197,8 @@ class Claiming:
             self._window.retry_at(entry, now_us + early_us + EARLY_MARGIN_US)
             return
         entry.retries += 1
+        if entry.retries > 1:  # nobody's claim takes so long: rather, a deployment has moved the job on
+            self.stale_revision = True
         wait_ns = self._desk.backoff_ns(entry.retries, CONTENDED_BASE_MS, CONTENDED_CAP_MS)
         self._window.retry_at(entry, now_us + wait_ns // 1_000)
 

@@ -64,6 +64,7 @@ class ClaimRequest(NamedTuple):
     run_tick: int
     run_at: int
     runner_id: str
+    deployment: str  # the one the runner was chosen for: refused if the job has moved on to another
     skipped: Skipped | None  # the missed ticks before run_tick, reason SUPERSEDED
 
 

@@ -40,6 +40,7 @@ class JobStatements:
             [request.run_tick for request in requests],
             [request.run_at for request in requests],
             [request.runner_id for request in requests],
+            [request.deployment for request in requests],
             *skip_columns([request.skipped for request in requests]),
             hard_grace_ms,
         )

@@ -24,14 +24,15 @@ LEFT JOIN (
 -- Claims, in one statement, those of the wanted jobs that are idle and due in PostgreSQL's time, if the caller's
 -- lease is valid, and inserts their executions. Answers with every attempted row, in the order asked.
 -- $1 controller id; parallel arrays: $2 job ids (ascending), $3 the tick the caller expects, $4 the tick to run,
--- $5 its run_at, $6 runner ids, $7 first skipped tick or null, $8 last skipped tick or null, $9 skipped ticks or null;
--- $10 grace after the timeout (ms).
+-- $5 its run_at, $6 runner ids, $7 keys of the deployments these host, $8 first skipped tick or null, $9 last skipped
+-- tick or null, $10 skipped ticks or null; $11 grace after the timeout (ms).
 -- SKIP LOCKED: a row somebody else is claiming right now is not ours, and waiting for it would only make us late.
 -- Nobody waits, so nobody deadlocks. What the answer says of a row that was not claimed is as old as the statement.
 WITH wanted AS MATERIALIZED (
-    SELECT * FROM unnest($2::bigint[], $3::timestamptz[], $4::timestamptz[], $5::timestamptz[], $6::text[],
-                         $7::timestamptz[], $8::timestamptz[], $9::bigint[]) WITH ORDINALITY
-        AS w (job_id, expected_tick, run_tick, run_at, runner_id, first_skipped, last_skipped, skipped, position)
+    SELECT * FROM unnest($2::bigint[], $3::timestamptz[], $4::timestamptz[], $5::timestamptz[], $6::text[], $7::text[],
+                         $8::timestamptz[], $9::timestamptz[], $10::bigint[]) WITH ORDINALITY
+        AS w (job_id, expected_tick, run_tick, run_at, runner_id, deployment, first_skipped, last_skipped, skipped,
+              position)
 ), due AS (
     SELECT j.id, w.run_tick, w.run_at, w.runner_id, w.first_skipped, w.last_skipped, w.skipped
     FROM wanted w
@@ -40,7 +41,7 @@ WITH wanted AS MATERIALIZED (
         WHERE id = w.job_id AND state = 'idle' AND next_tick = w.expected_tick
           AND next_execution <= now() AND w.run_at <= now() AND (last_tick IS NULL OR last_tick < w.run_tick)
           AND EXISTS (SELECT FROM controllers WHERE id = $1 AND lease_expires_at > now())
-          AND (SELECT min_replicas > 0 FROM deployments WHERE id = deployment_id)
+          AND (SELECT min_replicas > 0 AND key = w.deployment FROM deployments WHERE id = deployment_id)
         FOR NO KEY UPDATE SKIP LOCKED
     ) j
 ), claimed AS (
@@ -55,7 +56,7 @@ WITH wanted AS MATERIALIZED (
     INSERT INTO cron_executions (id, job_id, deployment_id, tick, run_at, claimed_at, controller_id, runner_id,
                                  hard_deadline)
     SELECT execution_id, id, deployment_id, run_tick, run_at, now(), $1, runner_id,
-           now() + (timeout_ms + $10::bigint) * interval '1 millisecond'
+           now() + (timeout_ms + $11::bigint) * interval '1 millisecond'
     FROM claimed
 ), skips AS (
     INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)

@@ -219,7 +219,7 @@ class World:
 def claim_of(job: Job, runner_id: str = "r1", skipped: Skipped | None = None) -> ClaimRequest:
     assert job.next_tick is not None
     assert job.next_run_at is not None
-    return ClaimRequest(job.job_id, job.next_tick, job.next_tick, job.next_run_at, runner_id, skipped)
+    return ClaimRequest(job.job_id, job.next_tick, job.next_tick, job.next_run_at, runner_id, job.deployment, skipped)
 
 
 def end_of(

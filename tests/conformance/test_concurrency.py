@@ -55,7 +55,9 @@ async def due_requests(database_url: str, store: PostgresStore) -> list[ClaimReq
     for job in jobs:
         assert job.next_tick is not None
         assert job.next_tick <= now
-        requests.append(ClaimRequest(job.job_id, job.next_tick, job.next_tick, job.next_tick, "r1", None))
+        requests.append(
+            ClaimRequest(job.job_id, job.next_tick, job.next_tick, job.next_tick, "r1", job.deployment, None)
+        )
     return requests
 
 

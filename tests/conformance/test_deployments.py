@@ -119,6 +119,19 @@ async def test_a_removed_job_is_never_claimed_but_its_run_ends(world: World) -> 
     assert unfinished.execution_id == running.execution_id
 
 
+async def test_a_job_that_moved_on_is_not_claimed_for_a_runner_of_the_version_before(world: World) -> None:
+    """The runner was chosen before NOTIFY came: it would run the old code, and the books would name the new one."""
+    await world.controller("c1")
+    (before,) = await world.due_jobs("a")
+    deployed = await deploy(world, module(a=before.schedule), "b")
+    assert deployed.carried_over == (before.key,)
+    (refused,) = await world.claim("c1", before)
+    assert (refused.updated, refused.executing, refused.has_min_replicas) == (False, False, True)
+    assert refused.next_tick == before.next_tick
+    (claimed,) = await world.claim("c1", before._replace(deployment=deployed.key))
+    assert claimed.updated
+
+
 async def test_an_older_version_may_come_back(world: World) -> None:
     await deploy(world, module(a="every 1h"), "a")
     await deploy(world, module(b="every 1h"), "b")

@@ -137,7 +137,9 @@ class Stage(Process):
             assert job.next_tick is not None
             assert job.next_run_at is not None
             runner_id = next(iter(self.store.runners))
-            request = ClaimRequest(job.job_id, job.next_tick, job.next_tick, job.next_run_at, runner_id, None)
+            request = ClaimRequest(
+                job.job_id, job.next_tick, job.next_tick, job.next_run_at, runner_id, job.deployment.key, None
+            )
             run_now(self.store.start_cron_jobs(controller_id, [request], 5_000))
             return
         row = self.store.executions[int(number)]

@@ -138,9 +138,9 @@ async def due(connection: Connection, jobs: int) -> tuple[list[int], list[int]]:
 
 
 def claim_arguments(ids: list[int], ticks: list[int]) -> list[str]:
-    nulls = array(["NULL"] * len(ids))
+    nulls, keys = array(["NULL"] * len(ids)), array([f"m{job_id % 100 + 1}@1" for job_id in ids])
     at = timestamps(ticks)
-    return ["'c1'", array(ids), at, at, at, array(["r1"] * len(ids)), nulls, nulls, nulls, "30000"]
+    return ["'c1'", array(ids), at, at, at, array(["r1"] * len(ids)), keys, nulls, nulls, nulls, "30000"]
 
 
 def rows_passed(found: list[dict[str, Any]]) -> int:

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from tests.simulation.clock import MS, VirtualClock
@@ -55,7 +56,7 @@ class Stream:
             return
         self._dead = True
         for end in self._ends.values():
-            self._clock.call_after(int(self._rng.random() * DETECTION_NS), lambda end=end: self._notice(end))
+            self._clock.call_after(int(self._rng.random() * DETECTION_NS), partial(self._notice, end))
 
     def close(self, source: str) -> None:
         """This end's process is gone: the other end is told by its kernel at once, if it can be reached."""

@@ -6,6 +6,7 @@ Real: nodes, runner cores, schemas, the rules of the store. Simulated: time, the
 import hashlib
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Final
 
 from controller.core.events import DrainExpired, DrainRequested, JobsCreated
@@ -63,7 +64,7 @@ class World:
     def run(self) -> None:
         """First faults, and safety; then none, and liveness."""
         for address in self.addresses:
-            self.later(0, 2, lambda address=address: self.start_controller(address))
+            self.later(0, 2, partial(self.start_controller, address))
         self.later(0.1, 1, self._deploy)
         if self.rng.random() < 0.3:
             self.later(8, 20, self._roll_out)

@@ -287,7 +287,8 @@ class MemoryStore:
         if row is None:
             return ClaimResult(request.job_id, False, False, None, now, False, None, None, 0)
         active = row.deployment.min_replicas > 0
-        claimable = leased and active and not row.executing and self._is_due(row, request)
+        hosted = active and row.deployment.key == request.deployment
+        claimable = leased and hosted and not row.executing and self._is_due(row, request)
         if claimable:
             row.execution_id, row.last_tick = len(self.executions) + 1, request.run_tick
             execution = ExecutionRow(

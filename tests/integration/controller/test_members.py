@@ -103,7 +103,7 @@ async def test_a_stopped_and_resumed_controller_comes_back(cluster: Cluster, cli
     await wait_until(lambda: _is_ready(get(paused, "/readyz")), "its lease did not come back")
 
 
-async def _is_ready(answer) -> bool:  # type: ignore[no-untyped-def]  # get()'s own
+async def _is_ready(answer) -> bool:  # get()'s own
     return bool((await answer)[0] == 200)
 
 

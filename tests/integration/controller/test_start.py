@@ -76,13 +76,13 @@ async def test_it_waits_for_postgresql_and_outlives_its_absence(
             assert "Traceback" not in process.tail(10_000)
 
 
-async def becomes(health, status: int) -> None:  # type: ignore[no-untyped-def]  # a stream of HealthCheckResponse
+async def becomes(health, status: int) -> None:  # a stream of HealthCheckResponse
     async with asyncio.timeout(20):
         while (await health.read()).status != status:
             pass
 
 
-async def answers(process, path: str, status: int) -> bool:  # type: ignore[no-untyped-def]  # a Process
+async def answers(process, path: str, status: int) -> bool:  # a Process
     assert process.alive(), process.tail()
     return (await get(process, path))[0] == status
 

@@ -83,7 +83,7 @@ class Told:
 
     def take(self, kind: type[E]) -> list[E]:
         """Effects of this kind, in order; they are taken only once."""
-        taken = [effect for effect in self.effects if isinstance(effect, kind)]
+        taken: list[E] = [effect for effect in self.effects if isinstance(effect, kind)]
         self.effects = [effect for effect in self.effects if not isinstance(effect, kind)]
         return taken
 

@@ -33,7 +33,7 @@ class AwayStore(MemoryStore):
     away = False
     slow: asyncio.Event | None = None  # nothing is registered before it is set
 
-    async def create_deployment(self, *arguments, **named):  # type: ignore[no-untyped-def]  # passed on as it is
+    async def create_deployment(self, *arguments, **named):  # passed on as it is
         if self.slow is not None:
             await self.slow.wait()
         if self.away:
