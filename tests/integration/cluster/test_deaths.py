@@ -44,6 +44,7 @@ def ended(cluster: Cluster, job: str, execution: int) -> Row | None:
 
 def test_a_run_outlives_its_controller_and_is_recorded_once(cluster: Cluster, journal: Path) -> None:
     trial.start(cluster, controllers=3, runners=1)
+    trial.wait_for_runs(cluster, journal)
     run, _ = until("a long run", lambda: running(cluster, LONG), 30)
     members = cluster.cli("cluster", "members")
     victim = next(member["pid"] for member in members if member["id"] == run["controller"])
@@ -61,6 +62,7 @@ def test_a_run_outlives_its_controller_and_is_recorded_once(cluster: Cluster, jo
 
 def test_a_dead_runners_executions_are_lost_within_ten_seconds_and_ticks_go_on(cluster: Cluster, journal: Path) -> None:
     trial.start(cluster, controllers=2, runners=1)
+    trial.wait_for_runs(cluster, journal)
     run, _ = until("a long run", lambda: running(cluster, LONG), 30)
     died = time.time()
     cluster.runners[0].kill()
