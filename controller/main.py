@@ -52,7 +52,7 @@ from controller.store.reads import PostgresReads
 from controller.store.store import PostgresStore
 from protos.cronring.v1 import cluster_pb2_grpc, deployments_pb2_grpc, executions_pb2_grpc, jobs_pb2_grpc
 from protos.gossip.v1 import gossip_pb2_grpc
-from protos.runner.v1 import runner_pb2_grpc
+from protos.runner.v1 import runner_pb2, runner_pb2_grpc
 
 EXIT_OK: Final = 0
 EXIT_FAILED: Final = 1  # an error that nobody foresaw, or a database that refuses us; the log says which
@@ -208,7 +208,11 @@ class _Controller:
         cluster = ClusterService(base.controller_id, self._node, reads, base.clock)
         gossip = GossipService(put, base.metrics.refused)
         gateway = Gateway(
-            base.controller_id,
+            runner_pb2.Welcome(
+                controller_id=base.controller_id,
+                runner_beat_ms=base.settings.runner_beat_ms,
+                runner_fence_ms=base.settings.runner_fence_ms,
+            ),
             store,
             deployer,
             self._sessions,

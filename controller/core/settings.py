@@ -4,6 +4,9 @@ Durations carry their unit in the name. The defaults are for a LAN and one Postg
 """
 
 from dataclasses import dataclass
+from typing import Final
+
+STOPPING_MS: Final = 500  # what a fenced runner is given to stop its runs, kills included
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +42,13 @@ class ClusterSettings:
         self._require("lease_renew_ms", "lease_ms", factor=2)
         self._require("lease_margin_ms", "lease_ms", factor=2)
         self._require("refetch_interval_ms", "window_ms")
-        self._require("runner_beat_ms", "runner_fence_ms", factor=3)
-        self._require("runner_fence_ms", "runner_lost_after_ms")
+        # A runner gives one controller 2.5 beats to renew its lease, and needs time for the next before its fence.
+        self._require("runner_beat_ms", "runner_fence_ms", factor=5)
+        if self.runner_fence_ms + STOPPING_MS > self.runner_lost_after_ms:
+            raise ValueError(
+                f"runner_fence_ms ({self.runner_fence_ms}) + {STOPPING_MS}, in which a runner stops what runs, "
+                f"must not exceed runner_lost_after_ms ({self.runner_lost_after_ms})"
+            )
         self._require("probe_timeout_ms", "probe_interval_ms")
 
     def _require(self, smaller: str, larger: str, factor: int = 1) -> None:

@@ -42,11 +42,14 @@ class Inbox(Protocol):
 
 
 class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
-    """`peers()` gives (id, address) of every controller alive; `refused` counts what was not allowed."""
+    """`welcome` holds what every Welcome says alike: who this is, and the cluster's durations.
+
+    `peers()` gives (id, address) of every controller alive; `refused` counts what was not allowed.
+    """
 
     def __init__(
         self,
-        controller_id: str,
+        welcome: wire.Welcome,
         store: Store,
         deployer: Deployer,
         sessions: Sessions,
@@ -55,7 +58,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         refused: Callable[[str], None],
         now_us: Callable[[], int],
     ) -> None:
-        self._controller_id = controller_id
+        self._welcome = welcome
         self._store = store
         self._deployer = deployer
         self._sessions = sessions
@@ -134,9 +137,9 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
                 return
         session.registered = True
         self._inbox.put(RunnerJoined(runner))
-        session.welcome(
-            wire.Welcome(controller_id=self._controller_id, modules=modules, controllers=encode_peers(self._peers()))
-        )
+        welcome = wire.Welcome(modules=modules, controllers=encode_peers(self._peers()))
+        welcome.MergeFrom(self._welcome)
+        session.welcome(welcome)
 
     async def _register_module(self, hosted: wire.HostedModule) -> wire.RegisteredModule:
         try:

@@ -121,7 +121,9 @@ class Link:
         welcome = message.welcome
         self._backoff_s = BACKOFF_FIRST_S
         self._listener.registered(welcome.controller_id, list(welcome.modules))
-        self._listener.post(LinkUp(self.address, welcome.controller_id, _addresses(welcome.controllers)))
+        peers = _addresses(welcome.controllers)
+        beat_ms, fence_ms = welcome.runner_beat_ms, welcome.runner_fence_ms
+        self._listener.post(LinkUp(self.address, welcome.controller_id, peers, beat_ms, fence_ms))
 
     async def _read(self, stream: Stream) -> str:
         while True:

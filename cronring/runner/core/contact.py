@@ -36,7 +36,7 @@ class Contact:
         self.links: dict[str, Link] = {}
         self.contact_ns = now_ns  # a runner that has just started runs nothing yet
         self.renewer: str | None = None
-        self._settings = settings
+        self.settings = settings
         self._renewer_since_ns = now_ns
         self._turn = 0
 
@@ -56,7 +56,7 @@ class Contact:
 
     def fence_ns(self) -> int:
         """When runs must be stopped, unless there is contact before."""
-        return self.contact_ns + self._settings.fence_ns
+        return self.contact_ns + self.settings.fence_ns
 
     def beats(self, address: str, draining: bool, now_ns: int) -> tuple[int, bool]:
         """(sequence, renew) of the beat that is now sent to that controller."""
@@ -64,7 +64,7 @@ class Contact:
         link = self.links[address]
         link.sequence += 1
         # Close to the fence, load no longer matters: everybody is asked.
-        desperate = now_ns - self.contact_ns > self._settings.fence_ns // 2
+        desperate = now_ns - self.contact_ns > self.settings.fence_ns // 2
         renew = address == self.renewer or desperate
         link.pending[link.sequence] = (now_ns, renew, draining)
         if len(link.pending) > 64:
@@ -90,7 +90,7 @@ class Contact:
     def _all_blind(self, now_ns: int) -> None:
         oldest = now_ns
         for link in self.links.values():
-            if not link.open and now_ns - link.named_ns > self._settings.forget_peer_ns:
+            if not link.open and now_ns - link.named_ns > self.settings.forget_peer_ns:
                 continue  # down for long, and no controller believes that it lives
             if not link.open or link.blind_since_ns is None:
                 return
@@ -115,7 +115,7 @@ class Contact:
 
     def _choose_renewer(self, now_ns: int) -> None:
         """Stay with one that renews; move on from one that has not for a while, or that is gone."""
-        patience_ns = self._settings.renewal_patience_ns
+        patience_ns = self.settings.renewal_patience_ns
         if self.renewer is not None and now_ns - self._renewer_since_ns <= patience_ns:
             return
         candidates = self.sighted_addresses() or self.open_addresses()

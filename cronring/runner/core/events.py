@@ -16,11 +16,16 @@ class LinkOpened(NamedTuple):
 
 
 class LinkUp(NamedTuple):
-    """A controller welcomed this runner. `peers`: addresses of all controllers that it believes alive."""
+    """A controller welcomed this runner. `peers`: addresses of all controllers that it believes alive.
+
+    `beat_ms` and `fence_ms` are the cluster's; 0: it names none.
+    """
 
     address: str
     controller_id: str
     peers: tuple[str, ...]
+    beat_ms: int
+    fence_ms: int
 
 
 class LinkDown(NamedTuple):

@@ -127,10 +127,18 @@ class RunnerCore:
         if event.address not in self._contact.links:
             return
         self._contact.links[event.address].up = True
+        self._agree(event)
         self._note(Level.INFO, "controller_connected", address=event.address, controller=event.controller_id)
         self._peers_named(event.address, event.peers, now_ns)
         self._beat(event.address, now_ns)
         self._offer(self._ledger.offered_to(""), now_ns)
+
+    def _agree(self, event: LinkUp) -> None:
+        """The cluster's durations are the ones by which its controllers declare runners lost."""
+        try:
+            self._settings = self._contact.settings = self._settings.agreed(event.beat_ms, event.fence_ms)
+        except ValueError as error:
+            self._note(Level.WARNING, "settings_refused", address=event.address, reason=str(error))
 
     def _link_down(self, event: LinkDown, now_ns: int) -> None:
         link = self._contact.links.get(event.address)

@@ -1,13 +1,14 @@
 """The durations that the runner's rules rest on, in nanoseconds of its monotonic clock."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 SECOND_NS = 1_000_000_000
+MS_NS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class RunnerSettings:
-    """Raises ValueError when a relation does not hold.
+    """Beat and fence count until a controller names the cluster's. Raises ValueError when a relation does not hold.
 
     `fence_ns` must lie below the controllers' `runner_lost_after` (8.75 s) by what it takes to kill a run.
     """
@@ -23,3 +24,13 @@ class RunnerSettings:
     def __post_init__(self) -> None:
         if not 0 < self.beat_ns * 2 <= self.renewal_patience_ns < self.fence_ns // 2:
             raise ValueError("2 x beat_ns <= renewal_patience_ns < fence_ns / 2 must hold")
+
+    def agreed(self, beat_ms: int, fence_ms: int) -> "RunnerSettings":
+        """With the cluster's durations, which must be equal everywhere; 0 leaves the own one.
+
+        Raises ValueError when they contradict each other.
+        """
+        beat_ns = beat_ms * MS_NS or self.beat_ns
+        patience_ns = beat_ns * 5 // 2 if beat_ms else self.renewal_patience_ns
+        fence_ns = fence_ms * MS_NS or self.fence_ns
+        return replace(self, beat_ns=beat_ns, renewal_patience_ns=patience_ns, fence_ns=fence_ns)

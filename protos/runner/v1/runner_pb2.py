@@ -25,17 +25,17 @@ _sym_db = _symbol_database.Default()
 from protos.cronring.v1 import schema_pb2 as protos_dot_cronring_dot_v1_dot_schema__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dprotos/runner/v1/runner.proto\x12\x12\x63ronring.runner.v1\x1a\x1fprotos/cronring/v1/schema.proto\"\xa0\x01\n\rRunnerMessage\x12*\n\x05hello\x18\x01 \x01(\x0b\x32\x19.cronring.runner.v1.HelloH\x00\x12(\n\x04\x62\x65\x61t\x18\x02 \x01(\x0b\x32\x18.cronring.runner.v1.BeatH\x00\x12.\n\x07reports\x18\x03 \x01(\x0b\x32\x1b.cronring.runner.v1.ReportsH\x00\x42\t\n\x07message\"\x96\x02\n\x11\x43ontrollerMessage\x12.\n\x07welcome\x18\x01 \x01(\x0b\x32\x1b.cronring.runner.v1.WelcomeH\x00\x12/\n\x08\x62\x65\x61t_ack\x18\x02 \x01(\x0b\x32\x1b.cronring.runner.v1.BeatAckH\x00\x12\x30\n\x08\x64ispatch\x18\x03 \x01(\x0b\x32\x1c.cronring.runner.v1.DispatchH\x00\x12\x35\n\x0breports_ack\x18\x04 \x01(\x0b\x32\x1e.cronring.runner.v1.ReportsAckH\x00\x12,\n\x06\x63\x61ncel\x18\x05 \x01(\x0b\x32\x1a.cronring.runner.v1.CancelH\x00\x42\t\n\x07message\"}\n\x05Hello\x12\x11\n\trunner_id\x18\x01 \x01(\t\x12\x10\n\x08hostname\x18\x02 \x01(\t\x12\x0b\n\x03pid\x18\x03 \x01(\r\x12\x0f\n\x07version\x18\x04 \x01(\t\x12\x31\n\x07modules\x18\x05 \x03(\x0b\x32 .cronring.runner.v1.HostedModule\"C\n\x0cHostedModule\x12\x0e\n\x06\x64igest\x18\x01 \x01(\t\x12#\n\x06schema\x18\x02 \x01(\x0b\x32\x13.cronring.v1.Module\"\x86\x01\n\x07Welcome\x12\x15\n\rcontroller_id\x18\x01 \x01(\t\x12\x35\n\x07modules\x18\x02 \x03(\x0b\x32$.cronring.runner.v1.RegisteredModule\x12-\n\x0b\x63ontrollers\x18\x03 \x03(\x0b\x32\x18.cronring.runner.v1.Peer\"G\n\x10RegisteredModule\x12\x12\n\ndeployment\x18\x01 \x01(\t\x12\x0e\n\x06\x61\x63tive\x18\x02 \x01(\x08\x12\x0f\n\x07problem\x18\x03 \x01(\t\".\n\x04Peer\x12\x15\n\rcontroller_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\"J\n\x04\x42\x65\x61t\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\r\n\x05renew\x18\x02 \x01(\x08\x12\x10\n\x08\x64raining\x18\x03 \x01(\x08\x12\x0f\n\x07running\x18\x04 \x01(\r\"p\n\x07\x42\x65\x61tAck\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x0f\n\x07renewed\x18\x02 \x01(\x08\x12\x13\n\x0b\x64\x61tabase_ok\x18\x03 \x01(\x08\x12-\n\x0b\x63ontrollers\x18\x04 \x03(\x0b\x32\x18.cronring.runner.v1.Peer\"A\n\x08\x44ispatch\x12\x0e\n\x06now_us\x18\x01 \x01(\x03\x12%\n\x04runs\x18\x02 \x03(\x0b\x32\x17.cronring.runner.v1.Run\"\x85\x02\n\x03Run\x12\x14\n\x0c\x65xecution_id\x18\x01 \x01(\x03\x12\x0e\n\x06job_id\x18\x02 \x01(\x03\x12\x0b\n\x03job\x18\x03 \x01(\t\x12\x12\n\ndeployment\x18\x04 \x01(\t\x12\x0c\n\x04verb\x18\x05 \x01(\t\x12\x0f\n\x07tick_us\x18\x06 \x01(\x03\x12\x11\n\trun_at_us\x18\x07 \x01(\x03\x12\x15\n\rclaimed_at_us\x18\x08 \x01(\x03\x12\x13\n\x0b\x64\x65\x61\x64line_us\x18\t \x01(\x03\x12\x0f\n\x07\x61ttempt\x18\n \x01(\r\x12\x0f\n\x07trigger\x18\x0b \x01(\t\x12\x37\n\ron_disconnect\x18\x0c \x01(\x0e\x32 .cronring.runner.v1.OnDisconnect\"6\n\x07Reports\x12+\n\x07reports\x18\x01 \x03(\x0b\x32\x1a.cronring.runner.v1.Report\"\xda\x01\n\x06Report\x12\x14\n\x0c\x65xecution_id\x18\x01 \x01(\x03\x12\x0e\n\x06job_id\x18\x02 \x01(\x03\x12\x15\n\rclaimed_at_us\x18\x03 \x01(\x03\x12,\n\x07outcome\x18\x04 \x01(\x0e\x32\x1b.cronring.runner.v1.Outcome\x12\x15\n\rstarted_at_us\x18\x05 \x01(\x03\x12\x13\n\x0b\x65nded_at_us\x18\x06 \x01(\x03\x12\x12\n\nerror_type\x18\x07 \x01(\t\x12\x15\n\rerror_message\x18\x08 \x01(\t\x12\x0e\n\x06output\x18\t \x01(\t\"#\n\nReportsAck\x12\x15\n\rexecution_ids\x18\x01 \x03(\x03\"/\n\x06\x43\x61ncel\x12\x15\n\rexecution_ids\x18\x01 \x03(\x03\x12\x0e\n\x06reason\x18\x02 \x01(\t*_\n\x0cOnDisconnect\x12\x1d\n\x19ON_DISCONNECT_UNSPECIFIED\x10\x00\x12\x16\n\x12ON_DISCONNECT_STOP\x10\x01\x12\x18\n\x14ON_DISCONNECT_FINISH\x10\x02*\x8d\x01\n\x07Outcome\x12\x17\n\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x15\n\x11OUTCOME_COMPLETED\x10\x01\x12\x12\n\x0eOUTCOME_FAILED\x10\x02\x12\x15\n\x11OUTCOME_TIMED_OUT\x10\x03\x12\x15\n\x11OUTCOME_CANCELLED\x10\x04\x12\x10\n\x0cOUTCOME_LOST\x10\x05\x32h\n\rRunnerGateway\x12W\n\x07\x43onnect\x12!.cronring.runner.v1.RunnerMessage\x1a%.cronring.runner.v1.ControllerMessage(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dprotos/runner/v1/runner.proto\x12\x12\x63ronring.runner.v1\x1a\x1fprotos/cronring/v1/schema.proto\"\xa0\x01\n\rRunnerMessage\x12*\n\x05hello\x18\x01 \x01(\x0b\x32\x19.cronring.runner.v1.HelloH\x00\x12(\n\x04\x62\x65\x61t\x18\x02 \x01(\x0b\x32\x18.cronring.runner.v1.BeatH\x00\x12.\n\x07reports\x18\x03 \x01(\x0b\x32\x1b.cronring.runner.v1.ReportsH\x00\x42\t\n\x07message\"\x96\x02\n\x11\x43ontrollerMessage\x12.\n\x07welcome\x18\x01 \x01(\x0b\x32\x1b.cronring.runner.v1.WelcomeH\x00\x12/\n\x08\x62\x65\x61t_ack\x18\x02 \x01(\x0b\x32\x1b.cronring.runner.v1.BeatAckH\x00\x12\x30\n\x08\x64ispatch\x18\x03 \x01(\x0b\x32\x1c.cronring.runner.v1.DispatchH\x00\x12\x35\n\x0breports_ack\x18\x04 \x01(\x0b\x32\x1e.cronring.runner.v1.ReportsAckH\x00\x12,\n\x06\x63\x61ncel\x18\x05 \x01(\x0b\x32\x1a.cronring.runner.v1.CancelH\x00\x42\t\n\x07message\"}\n\x05Hello\x12\x11\n\trunner_id\x18\x01 \x01(\t\x12\x10\n\x08hostname\x18\x02 \x01(\t\x12\x0b\n\x03pid\x18\x03 \x01(\r\x12\x0f\n\x07version\x18\x04 \x01(\t\x12\x31\n\x07modules\x18\x05 \x03(\x0b\x32 .cronring.runner.v1.HostedModule\"C\n\x0cHostedModule\x12\x0e\n\x06\x64igest\x18\x01 \x01(\t\x12#\n\x06schema\x18\x02 \x01(\x0b\x32\x13.cronring.v1.Module\"\xb7\x01\n\x07Welcome\x12\x15\n\rcontroller_id\x18\x01 \x01(\t\x12\x35\n\x07modules\x18\x02 \x03(\x0b\x32$.cronring.runner.v1.RegisteredModule\x12-\n\x0b\x63ontrollers\x18\x03 \x03(\x0b\x32\x18.cronring.runner.v1.Peer\x12\x16\n\x0erunner_beat_ms\x18\x04 \x01(\r\x12\x17\n\x0frunner_fence_ms\x18\x05 \x01(\r\"G\n\x10RegisteredModule\x12\x12\n\ndeployment\x18\x01 \x01(\t\x12\x0e\n\x06\x61\x63tive\x18\x02 \x01(\x08\x12\x0f\n\x07problem\x18\x03 \x01(\t\".\n\x04Peer\x12\x15\n\rcontroller_id\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\t\"J\n\x04\x42\x65\x61t\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\r\n\x05renew\x18\x02 \x01(\x08\x12\x10\n\x08\x64raining\x18\x03 \x01(\x08\x12\x0f\n\x07running\x18\x04 \x01(\r\"p\n\x07\x42\x65\x61tAck\x12\x10\n\x08sequence\x18\x01 \x01(\x04\x12\x0f\n\x07renewed\x18\x02 \x01(\x08\x12\x13\n\x0b\x64\x61tabase_ok\x18\x03 \x01(\x08\x12-\n\x0b\x63ontrollers\x18\x04 \x03(\x0b\x32\x18.cronring.runner.v1.Peer\"A\n\x08\x44ispatch\x12\x0e\n\x06now_us\x18\x01 \x01(\x03\x12%\n\x04runs\x18\x02 \x03(\x0b\x32\x17.cronring.runner.v1.Run\"\x85\x02\n\x03Run\x12\x14\n\x0c\x65xecution_id\x18\x01 \x01(\x03\x12\x0e\n\x06job_id\x18\x02 \x01(\x03\x12\x0b\n\x03job\x18\x03 \x01(\t\x12\x12\n\ndeployment\x18\x04 \x01(\t\x12\x0c\n\x04verb\x18\x05 \x01(\t\x12\x0f\n\x07tick_us\x18\x06 \x01(\x03\x12\x11\n\trun_at_us\x18\x07 \x01(\x03\x12\x15\n\rclaimed_at_us\x18\x08 \x01(\x03\x12\x13\n\x0b\x64\x65\x61\x64line_us\x18\t \x01(\x03\x12\x0f\n\x07\x61ttempt\x18\n \x01(\r\x12\x0f\n\x07trigger\x18\x0b \x01(\t\x12\x37\n\ron_disconnect\x18\x0c \x01(\x0e\x32 .cronring.runner.v1.OnDisconnect\"6\n\x07Reports\x12+\n\x07reports\x18\x01 \x03(\x0b\x32\x1a.cronring.runner.v1.Report\"\xda\x01\n\x06Report\x12\x14\n\x0c\x65xecution_id\x18\x01 \x01(\x03\x12\x0e\n\x06job_id\x18\x02 \x01(\x03\x12\x15\n\rclaimed_at_us\x18\x03 \x01(\x03\x12,\n\x07outcome\x18\x04 \x01(\x0e\x32\x1b.cronring.runner.v1.Outcome\x12\x15\n\rstarted_at_us\x18\x05 \x01(\x03\x12\x13\n\x0b\x65nded_at_us\x18\x06 \x01(\x03\x12\x12\n\nerror_type\x18\x07 \x01(\t\x12\x15\n\rerror_message\x18\x08 \x01(\t\x12\x0e\n\x06output\x18\t \x01(\t\"#\n\nReportsAck\x12\x15\n\rexecution_ids\x18\x01 \x03(\x03\"/\n\x06\x43\x61ncel\x12\x15\n\rexecution_ids\x18\x01 \x03(\x03\x12\x0e\n\x06reason\x18\x02 \x01(\t*_\n\x0cOnDisconnect\x12\x1d\n\x19ON_DISCONNECT_UNSPECIFIED\x10\x00\x12\x16\n\x12ON_DISCONNECT_STOP\x10\x01\x12\x18\n\x14ON_DISCONNECT_FINISH\x10\x02*\x8d\x01\n\x07Outcome\x12\x17\n\x13OUTCOME_UNSPECIFIED\x10\x00\x12\x15\n\x11OUTCOME_COMPLETED\x10\x01\x12\x12\n\x0eOUTCOME_FAILED\x10\x02\x12\x15\n\x11OUTCOME_TIMED_OUT\x10\x03\x12\x15\n\x11OUTCOME_CANCELLED\x10\x04\x12\x10\n\x0cOUTCOME_LOST\x10\x05\x32h\n\rRunnerGateway\x12W\n\x07\x43onnect\x12!.cronring.runner.v1.RunnerMessage\x1a%.cronring.runner.v1.ControllerMessage(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.runner.v1.runner_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ONDISCONNECT']._serialized_start=1868
-  _globals['_ONDISCONNECT']._serialized_end=1963
-  _globals['_OUTCOME']._serialized_start=1966
-  _globals['_OUTCOME']._serialized_end=2107
+  _globals['_ONDISCONNECT']._serialized_start=1917
+  _globals['_ONDISCONNECT']._serialized_end=2012
+  _globals['_OUTCOME']._serialized_start=2015
+  _globals['_OUTCOME']._serialized_end=2156
   _globals['_RUNNERMESSAGE']._serialized_start=87
   _globals['_RUNNERMESSAGE']._serialized_end=247
   _globals['_CONTROLLERMESSAGE']._serialized_start=250
@@ -45,27 +45,27 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_HOSTEDMODULE']._serialized_start=657
   _globals['_HOSTEDMODULE']._serialized_end=724
   _globals['_WELCOME']._serialized_start=727
-  _globals['_WELCOME']._serialized_end=861
-  _globals['_REGISTEREDMODULE']._serialized_start=863
-  _globals['_REGISTEREDMODULE']._serialized_end=934
-  _globals['_PEER']._serialized_start=936
-  _globals['_PEER']._serialized_end=982
-  _globals['_BEAT']._serialized_start=984
-  _globals['_BEAT']._serialized_end=1058
-  _globals['_BEATACK']._serialized_start=1060
-  _globals['_BEATACK']._serialized_end=1172
-  _globals['_DISPATCH']._serialized_start=1174
-  _globals['_DISPATCH']._serialized_end=1239
-  _globals['_RUN']._serialized_start=1242
-  _globals['_RUN']._serialized_end=1503
-  _globals['_REPORTS']._serialized_start=1505
-  _globals['_REPORTS']._serialized_end=1559
-  _globals['_REPORT']._serialized_start=1562
-  _globals['_REPORT']._serialized_end=1780
-  _globals['_REPORTSACK']._serialized_start=1782
-  _globals['_REPORTSACK']._serialized_end=1817
-  _globals['_CANCEL']._serialized_start=1819
-  _globals['_CANCEL']._serialized_end=1866
-  _globals['_RUNNERGATEWAY']._serialized_start=2109
-  _globals['_RUNNERGATEWAY']._serialized_end=2213
+  _globals['_WELCOME']._serialized_end=910
+  _globals['_REGISTEREDMODULE']._serialized_start=912
+  _globals['_REGISTEREDMODULE']._serialized_end=983
+  _globals['_PEER']._serialized_start=985
+  _globals['_PEER']._serialized_end=1031
+  _globals['_BEAT']._serialized_start=1033
+  _globals['_BEAT']._serialized_end=1107
+  _globals['_BEATACK']._serialized_start=1109
+  _globals['_BEATACK']._serialized_end=1221
+  _globals['_DISPATCH']._serialized_start=1223
+  _globals['_DISPATCH']._serialized_end=1288
+  _globals['_RUN']._serialized_start=1291
+  _globals['_RUN']._serialized_end=1552
+  _globals['_REPORTS']._serialized_start=1554
+  _globals['_REPORTS']._serialized_end=1608
+  _globals['_REPORT']._serialized_start=1611
+  _globals['_REPORT']._serialized_end=1829
+  _globals['_REPORTSACK']._serialized_start=1831
+  _globals['_REPORTSACK']._serialized_end=1866
+  _globals['_CANCEL']._serialized_start=1868
+  _globals['_CANCEL']._serialized_end=1915
+  _globals['_RUNNERGATEWAY']._serialized_start=2158
+  _globals['_RUNNERGATEWAY']._serialized_end=2262
 # @@protoc_insertion_point(module_scope)

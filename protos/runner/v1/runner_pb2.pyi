@@ -198,7 +198,13 @@ class Welcome(_message.Message):
     CONTROLLER_ID_FIELD_NUMBER: _builtins.int
     MODULES_FIELD_NUMBER: _builtins.int
     CONTROLLERS_FIELD_NUMBER: _builtins.int
+    RUNNER_BEAT_MS_FIELD_NUMBER: _builtins.int
+    RUNNER_FENCE_MS_FIELD_NUMBER: _builtins.int
     controller_id: _builtins.str
+    runner_beat_ms: _builtins.int
+    """how often to beat; 0: the runner's default"""
+    runner_fence_ms: _builtins.int
+    """without contact for so long, stop what runs; 0: the runner's default"""
     @_builtins.property
     def modules(self) -> _containers.RepeatedCompositeFieldContainer[Global___RegisteredModule]:
         """one for each of Hello.modules, in that order"""
@@ -213,10 +219,12 @@ class Welcome(_message.Message):
         controller_id: _builtins.str = ...,
         modules: _abc.Iterable[Global___RegisteredModule] | None = ...,
         controllers: _abc.Iterable[Global___Peer] | None = ...,
+        runner_beat_ms: _builtins.int = ...,
+        runner_fence_ms: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["controller_id", b"controller_id", "controllers", b"controllers", "modules", b"modules"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["controller_id", b"controller_id", "controllers", b"controllers", "modules", b"modules", "runner_beat_ms", b"runner_beat_ms", "runner_fence_ms", b"runner_fence_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

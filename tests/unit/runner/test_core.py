@@ -8,6 +8,7 @@ from cronring.runner.core.effects import (
     CloseLink,
     Effect,
     Finished,
+    Note,
     OpenLink,
     SendBeat,
     SendReports,
@@ -66,7 +67,7 @@ class World:
     def up(self, *addresses: str) -> None:
         for address in addresses:
             self.step(LinkOpened(address))
-            self.step(LinkUp(address, address, ()))
+            self.step(LinkUp(address, address, (), 0, 0))
 
     def dispatch(self, address: str, *runs: Run) -> None:
         self.step(Dispatched(address, NOW_US, list(runs)))
@@ -167,6 +168,28 @@ def test_without_contact_for_8_s_runs_are_stopped_but_not_those_that_may_finish(
     assert len(world.of(StopRuns)) == 1
 
 
+def test_the_clusters_durations_replace_the_defaults() -> None:
+    """A fence that is longer than what the controllers wait for would let two runs of a job overlap."""
+    world = World("a")
+    world.step(LinkOpened("a"))
+    world.step(LinkUp("a", "a", (), 400, 3_000))
+    world.dispatch("a", make_run(1))
+    world.pass_s(2)
+    assert len(world.of(SendBeat)) >= 4
+    world.silent.add("a")
+    world.pass_s(2.4)
+    assert world.of(StopRuns) == []
+    world.pass_s(0.7)
+    assert [stop.execution_ids for stop in world.of(StopRuns)] == [(1,)]
+
+
+def test_durations_that_contradict_each_other_are_refused_aloud() -> None:
+    world = World("a")
+    world.step(LinkOpened("a"))
+    effects = world.step(LinkUp("a", "a", (), 1_000, 1_000))
+    assert "settings_refused" in [effect.event for effect in effects if isinstance(effect, Note)]
+
+
 def test_contact_counts_from_the_sending_of_the_beat() -> None:
     world = World("a")
     world.up("a")
@@ -214,7 +237,7 @@ def test_a_fenced_runner_begins_nothing_until_contact_is_back() -> None:
     world.pass_s(9)
     world.step(LinkOpened("a"))
     world.silent.add("a")
-    world.step(LinkUp("a", "a", ("b",)))  # b might reach the database
+    world.step(LinkUp("a", "a", ("b",), 0, 0))  # b might reach the database
     world.pass_s(9)
     world.dispatch("a", make_run(1))
     assert world.of(StartRuns) == []

@@ -74,6 +74,9 @@ class World:
         return runner
 
 
+WELCOME = wire.Welcome(controller_id="c-1", runner_beat_ms=500, runner_fence_ms=4_000)
+
+
 def now_us() -> int:
     return time.monotonic_ns() // 1_000
 
@@ -84,7 +87,7 @@ async def world() -> AsyncIterator[World]:
     refused: list[str] = []
     peers = (("c-1", "127.0.0.1:1"), ("c-2", "127.0.0.1:2"))
     gateway = Gateway(
-        "c-1", store, Deployer(store, 300_000, inbox.put), sessions, inbox, lambda: peers, refused.append, now_us
+        WELCOME, store, Deployer(store, 300_000, inbox.put), sessions, inbox, lambda: peers, refused.append, now_us
     )
     server = grpc.aio.server(options=[("grpc.max_receive_message_length", MESSAGE_BYTES_MAX)])
     runner_pb2_grpc.add_RunnerGatewayServicer_to_server(gateway, server)
@@ -108,6 +111,7 @@ async def test_a_hello_deploys_registers_and_is_welcomed(world: World) -> None:
     runner = await world.connect(hello())
     welcome = (await runner.hear()).welcome
     assert welcome.controller_id == "c-1"
+    assert (welcome.runner_beat_ms, welcome.runner_fence_ms) == (500, 4_000)
     assert [peer.address for peer in welcome.controllers] == ["127.0.0.1:1", "127.0.0.1:2"]
     (module,) = welcome.modules
     assert module.active
