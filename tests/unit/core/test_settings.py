@@ -1,0 +1,27 @@
+"""The relations between settings that invariants rest on."""
+
+import pytest
+
+from controller.core.settings import ClusterSettings
+
+
+def test_the_defaults_hold() -> None:
+    assert ClusterSettings().runner_fence_ms < ClusterSettings().runner_lost_after_ms
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"lease_ms": 0}, "lease_ms is 0"),
+        ({"lease_renew_ms": 2_500}, "2 x lease_renew_ms"),
+        ({"lease_margin_ms": 2_500}, "2 x lease_margin_ms"),
+        ({"refetch_interval_ms": 90_000}, "refetch_interval_ms"),
+        ({"runner_beat_ms": 1_600}, "5 x runner_beat_ms"),
+        ({"runner_lost_after_ms": 8_499}, "runner_fence_ms"),
+        ({"runner_fence_ms": 8_251}, "runner_fence_ms"),
+        ({"probe_timeout_ms": 500}, "probe_timeout_ms"),
+    ],
+)
+def test_what_would_break_an_invariant_is_refused(changed: dict[str, int], named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        ClusterSettings(**changed)
