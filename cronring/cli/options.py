@@ -80,6 +80,25 @@ database_option = option(
 )
 
 
+def log_options(command: Command) -> Command:
+    """How processes that stay log: --log-level and --log-format."""
+    level = option(
+        "--log-level",
+        type=click.Choice(["debug", "info", "warning", "error"]),
+        default="info",
+        show_default=True,
+        help="The least that is logged.",
+    )
+    log_format = option(
+        "--log-format",
+        type=click.Choice(["auto", "console", "json"]),
+        default="auto",
+        show_default=True,
+        help="auto: for people on a terminal, JSON lines elsewhere.",
+    )
+    return level(log_format(command))
+
+
 stop_on_eof_option = option(
     "--stop-on-eof",
     is_flag=True,

@@ -25,7 +25,7 @@ def test_what_the_compose_file_starts(compose: dict[str, Any]) -> None:
     assert names == {
         "postgres", "migrate", "controller-1", "controller-2", "controller-3", "runner-1", "runner-2",
     }  # fmt: skip
-    for name in ("postgres", "controller-1", "controller-2", "controller-3"):
+    for name in ("postgres", "controller-1", "controller-2", "controller-3", "runner-1", "runner-2"):
         assert compose["services"][name]["healthcheck"]["test"]
 
 

@@ -7,7 +7,15 @@ from typing import Any
 
 import click
 
-from cronring.cli.options import Addresses, Duration, database_option, option, require_database_url, stop_on_eof_option
+from cronring.cli.options import (
+    Addresses,
+    Duration,
+    database_option,
+    log_options,
+    option,
+    require_database_url,
+    stop_on_eof_option,
+)
 
 # What a ClusterSettings field is for, where its name alone does not tell.
 _MEANINGS = {
@@ -61,10 +69,7 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @option("--name", default="", help="Begins the controller's id.  [default: the host's name]")
 @option("--drain-timeout", type=Duration(), default="30s", show_default=True,
         help="On SIGTERM: how long runs may go on before others adopt them.")  # fmt: skip
-@option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), default="info", show_default=True,
-        help="The least that is logged.")  # fmt: skip
-@option("--log-format", type=click.Choice(["auto", "console", "json"]), default="auto", show_default=True,
-        help="auto: for people on a terminal, JSON lines elsewhere.")  # fmt: skip
+@log_options
 @stop_on_eof_option
 @cluster_options
 def controller(database_url: str | None, stop_on_eof: bool, **values: Any) -> None:

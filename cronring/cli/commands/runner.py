@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from cronring.cli.options import Duration, controllers_option, option, stop_on_eof_option
+from cronring.cli.options import Duration, controllers_option, log_options, option, stop_on_eof_option
 
 
 @click.command()
@@ -18,8 +18,9 @@ from cronring.cli.options import Duration, controllers_option, option, stop_on_e
         help="How many sync verbs of one module run at once.  [default: the CPUs, at least 4]")  # fmt: skip
 @option("--drain-timeout", type=Duration(), default="30s", show_default=True,
         help="On SIGTERM: how long runs may go on before they are cancelled.")  # fmt: skip
+@log_options
 @stop_on_eof_option
-def runner(files: tuple[Path, ...], stop_on_eof: bool, **values: Any) -> None:
+def runner(files: tuple[Path, ...], log_level: str, log_format: str, stop_on_eof: bool, **values: Any) -> None:
     """Host the modules in FILES: register them as the active versions, and run their verbs in child processes.
 
     A runner connects to every controller, those that it was not told of included. Start as many as you like.
@@ -32,6 +33,8 @@ def runner(files: tuple[Path, ...], stop_on_eof: bool, **values: Any) -> None:
       cronring runner billing.py --controllers 10.0.0.1:7400,10.0.0.2:7400
       cronring runner billing.py --python ./billing-venv/bin/python
     """
+    from controller.config import LogFormat, LogLevel
+    from controller.runtime.logs import set_up_logging
     from cronring.cli.parent import watch_parent
     from cronring.runner.config import RunnerConfig
     from cronring.runner.main import run
@@ -42,4 +45,5 @@ def runner(files: tuple[Path, ...], stop_on_eof: bool, **values: Any) -> None:
         config = RunnerConfig(files=files, **{name: value for name, value in values.items() if value is not None})
     except ValueError as error:
         raise click.UsageError(str(error)) from error
+    set_up_logging(LogLevel(log_level), LogFormat(log_format))
     sys.exit(run(config))
