@@ -8,6 +8,8 @@ import sys
 from types import ModuleType
 from typing import Any, Callable
 
+from cronring.child import signature
+from cronring.child.errors import error_text
 from cronring.child.load import load_file
 from cronring.context import Context
 from cronring.declare import Declaration, declarations
@@ -57,7 +59,7 @@ def _describe_verb(declaration: Declaration, module: ModuleType) -> dict[str, An
             "has_default": parameter.default is not parameter.empty,
             "kind": _KINDS[parameter.kind],
         }
-        for parameter in _parameters(function)
+        for parameter in signature.parameters(function)
     ]
     return {
         "name": declaration.name,
@@ -91,16 +93,6 @@ def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
 
         return annotationlib.get_annotations(function, format=annotationlib.Format.FORWARDREF)
     return getattr(function, "__annotations__", {})
-
-
-def _parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    if sys.version_info >= (3, 14):
-        import annotationlib  # noqa: PLC0415
-
-        signature = inspect.signature(function, annotation_format=annotationlib.Format.FORWARDREF)
-    else:
-        signature = inspect.signature(function)
-    return list(signature.parameters.values())
 
 
 def _annotation_text(annotation: object, namespace: dict[str, Any]) -> str | None:
@@ -158,7 +150,7 @@ def _import_problem(path: str, error: BaseException) -> dict[str, Any]:
     if isinstance(error, SyntaxError) and error.filename == path:
         line = error.lineno or 0
     kind = type(error).__name__
-    message = error.msg if isinstance(error, SyntaxError) else str(error)
+    message = error.msg if isinstance(error, SyntaxError) else error_text(error)
     if isinstance(error, ModuleNotFoundError):
         remedy = f"install it where --python points ({sys.executable})"
     elif isinstance(error, SyntaxError):

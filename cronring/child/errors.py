@@ -15,17 +15,22 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 def describe_error(error: BaseException) -> tuple[str, str]:
     """(type, message with the traceback, at most 16 KiB). The author's frames only: ours and importlib's are cut."""
     kind = type(error)
-    plain = kind.__module__ == "builtins" or kind.__module__.startswith("cronring.")
-    name = kind.__qualname__ if plain else f"{kind.__module__}.{kind.__qualname__}"
-    try:
-        text = str(error)
-    except Exception as broken:  # an author's __str__ may raise
-        text = f"<unprintable: {type(broken).__name__}>"
+    module = str(kind.__module__)  # an author may have set anything
+    plain = module == "builtins" or module.startswith("cronring.")
+    name = kind.__qualname__ if plain else f"{module}.{kind.__qualname__}"
     try:
         frames = "".join(_author_frames(error).format())
-    except Exception:  # the same __str__, or a __repr__ in a chained error
+    except BaseException:  # the same as in error_text, or a __repr__ in a chained error
         frames = ""
-    return name, clip(f"{text}\n\n{frames}".strip())
+    return name, clip(f"{error_text(error)}\n\n{frames}".strip())
+
+
+def error_text(error: BaseException) -> str:
+    """What `str` says, if it does: an author's __str__ may raise anything, SystemExit included."""
+    try:
+        return str(error)
+    except BaseException as broken:
+        return f"<unprintable: {type(broken).__name__}>"
 
 
 def describe_end(stopped: bool, error: BaseException | None) -> tuple[str, str, str]:
@@ -53,7 +58,15 @@ def clip(text: str) -> str:
 
 def _author_frames(error: BaseException) -> traceback.TracebackException:
     told = traceback.TracebackException.from_exception(error)
-    told.stack = traceback.StackSummary.from_list(
-        [frame for frame in told.stack if not frame.filename.startswith((_HERE, "<frozen importlib"))]
-    )
+    cut: set[int] = set()
+    waiting: list[traceback.TracebackException | None] = [told]
+    while waiting:
+        one = waiting.pop()
+        if one is None or id(one) in cut:
+            continue
+        cut.add(id(one))
+        one.stack = traceback.StackSummary.from_list(
+            [frame for frame in one.stack if not frame.filename.startswith((_HERE, "<frozen importlib"))]
+        )
+        waiting += [one.__cause__, one.__context__, *(getattr(one, "exceptions", None) or ())]  # groups: from 3.11 on
     return told

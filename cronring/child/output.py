@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextvars
 import io
 import logging
-from typing import TextIO
+import sys
+from typing import Any, TextIO
 
 from cronring.child.channel import Channel
+from cronring.child.fork import process
 
 CHUNK = 8 * 1024
 KEEP = 64 * 1024
@@ -39,7 +41,10 @@ class Printer:
     def flush(self) -> None:
         if self._pending:
             pending, self._pending, self._size = self._pending, [], 0
-            self._channel.send({"out": [self.execution_id, "".join(pending), self.dropped]})
+            text = "".join(pending)
+            if len(text) > KEEP:  # one print of 100 MB would be one line of 100 MB and more
+                text, self.dropped = text[-KEEP:], True
+            self._channel.send({"out": [self.execution_id, text, self.dropped]})
 
 
 current_printer: contextvars.ContextVar[Printer | None] = contextvars.ContextVar("cronring_printer", default=None)
@@ -71,14 +76,17 @@ class OutputStream(io.TextIOBase):
         if not isinstance(text, str):
             raise TypeError(f"write() takes text, not {type(text).__name__}")
         printer = current_printer.get()
-        if printer is None:
+        if printer is None or process.forked:
             return self._real.write(text)
         printer.write(text)
         return len(text)
 
     def flush(self) -> None:
-        if current_printer.get() is None:
+        if current_printer.get() is None or process.forked:
             self._real.flush()
+
+    def __getattr__(self, name: str) -> Any:  # `reconfigure`, `errors`, …: what a module does to a stream at import
+        return getattr(self._real, name)
 
 
 class _OutputBytes(io.BufferedIOBase):
@@ -99,8 +107,6 @@ class _CurrentStderr(logging.StreamHandler):  # type: ignore[type-arg]  # not su
 
     @property
     def stream(self) -> TextIO:
-        import sys  # noqa: PLC0415  # read at each line, never bound
-
         return sys.stderr
 
     @stream.setter
@@ -108,10 +114,32 @@ class _CurrentStderr(logging.StreamHandler):  # type: ignore[type-arg]  # not su
         """logging's constructor sets one; it is not used."""
 
 
+def line_buffer() -> None:
+    """Lines leave this process as they are printed, so that they survive its crash."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(line_buffering=True)
+
+
+def capture_output() -> None:
+    """From here on printing goes to the execution that prints."""
+    sys.stdout = OutputStream(sys.stdout)
+    sys.stderr = OutputStream(sys.stderr)
+
+
+_handler = _CurrentStderr()
+_handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+
+
+def keep_logging_of_import() -> None:
+    """Show what the author's file logs while it is loaded, from INFO up, without a handler that would be in its way:
+    logging.basicConfig does nothing when there is one."""
+    logging.lastResort = _handler
+    logging.getLogger().setLevel(logging.INFO)
+
+
 def keep_logging() -> None:
-    """Send the root logger's lines, from INFO up, to the execution that logs them."""
-    handler = _CurrentStderr()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    """Send the root logger's lines to the execution that logs them, unless the author's file has set up logging."""
     root = logging.getLogger()
-    root.addHandler(handler)
-    root.setLevel(logging.INFO)
+    if not root.handlers:
+        root.addHandler(_handler)

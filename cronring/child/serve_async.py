@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import io
 import os
 import sys
 import time
@@ -12,7 +11,7 @@ from typing import Any
 from cronring.child.board import LINES
 from cronring.child.channel import Channel
 from cronring.child.errors import describe_end
-from cronring.child.output import OutputStream, Printer, current_printer
+from cronring.child.output import Printer, current_printer
 from cronring.child.steps import RunStep, step_factory
 from cronring.child.stopping import Stops
 from cronring.child.verbs import Run, Verbs
@@ -106,14 +105,12 @@ def serve_async(channel: Channel, board: memoryview, verbs: Verbs, loop: asyncio
     server = AsyncServer(channel, board, verbs, loop)
     server.attach()
     channel.send({"ready": sys.version.split()[0]})
-    loop.run_forever()
+    while True:  # `loop.stop()` in a verb stops nobody else
+        _run(loop)
 
 
-def capture_output() -> None:
-    """From here on printing goes to the execution that prints."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(line_buffering=True)
-    sys.stdout = OutputStream(sys.stdout)
-    sys.stderr = OutputStream(sys.stderr)
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    try:
+        loop.run_forever()
+    except (SystemExit, KeyboardInterrupt) as error:  # out of a task or callback that a verb has made
+        sys.stderr.write(f"{type(error).__name__} in a task or callback: it ends no more than that\n")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import signal
 import sys
 import time
-from typing import Any
+from typing import Any, TextIO
 
 from cronring.child.board import COMPLETED, CURRENT, LINES, RAISED, RECALL, STARTED, STATE
 from cronring.child.channel import Channel
 from cronring.child.errors import describe_end
+from cronring.child.fork import leave, process
 from cronring.child.stopping import Stops
 from cronring.child.verbs import Run, Verbs
 
@@ -18,7 +21,7 @@ def serve_sync(channel: Channel, board: memoryview, verbs: Verbs) -> None:
     """Serve until the runner closes the channel. What verbs print goes straight to the pipe behind fd 1 and 2."""
     stops = Stops(board)
     stops.listen()
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]  # so that it survives a crash
+    streams = (sys.stdout, sys.stderr)
     channel.send({"ready": sys.version.split()[0]})
     while True:
         channel.wait_readable()
@@ -30,6 +33,9 @@ def serve_sync(channel: Channel, board: memoryview, verbs: Verbs) -> None:
             board[LINES] += 1
             for row in message.get("runs", ()):
                 _serve(Run(*row), message["offset_us"], channel, board, verbs, stops)
+                if any(getattr(stream, "closed", False) for stream in streams):
+                    os._exit(0)  # the next verb gets a child that can print
+                _tidy(streams, stops)
 
 
 def _serve(run: Run, offset_us: int, channel: Channel, board: memoryview, verbs: Verbs, stops: Stops) -> None:
@@ -40,16 +46,25 @@ def _serve(run: Run, offset_us: int, channel: Channel, board: memoryview, verbs:
     stops.delivered = False
     started_us = time.monotonic_ns() // 1000
     error = _call(run, started_us + offset_us, board, verbs)
+    if process.forked:
+        leave(error)
     board[CURRENT] = 0  # from here on no stop can hit
     board[STATE + run.slot] = COMPLETED if error is None else RAISED
     for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):  # the verb closed it
+        with contextlib.suppress(Exception):  # the verb closed it, or put anything in its place
             stream.flush()
     result: list[Any] = [run.execution_id, started_us, time.monotonic_ns() // 1000]
     if stops.delivered or error is not None:
         result += describe_end(stops.delivered, error)
     channel.send({"done": [result]})
     channel.flush_all()
+
+
+def _tidy(streams: tuple[TextIO, TextIO], stops: Stops) -> None:
+    """What one verb did to this process and would go off, or be missed, in another's run."""
+    sys.stdout, sys.stderr = streams
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    stops.listen()
 
 
 def _call(run: Run, started_us: int, board: memoryview, verbs: Verbs) -> BaseException | None:

@@ -13,11 +13,13 @@ from types import ModuleType
 from cronring.child.board import DUMP_SIGNAL, open_board
 from cronring.child.channel import Channel
 from cronring.child.errors import describe_error
+from cronring.child.fork import watch_forks
 from cronring.child.guard import die_with_parent
 from cronring.child.load import load_file
-from cronring.child.output import keep_logging
-from cronring.child.serve_async import capture_output, serve_async
+from cronring.child.output import capture_output, keep_logging, keep_logging_of_import, line_buffer
+from cronring.child.serve_async import serve_async
 from cronring.child.serve_sync import serve_sync
+from cronring.child.threads import follow_threads
 from cronring.child.verbs import Verbs
 
 
@@ -47,20 +49,26 @@ def main(arguments: list[str]) -> None:
 
 
 def _serve(options: dict[str, int | str], path: str, source: bytes) -> None:
-    channel = Channel(socket.socket(fileno=int(options["socket"])))
+    sock = socket.socket(fileno=int(options["socket"]))
+    watch_forks(sock)
+    channel = Channel(sock)
     board = open_board(int(options["board"]))
     faulthandler.enable(2)
     faulthandler.register(DUMP_SIGNAL, 2, all_threads=True)
-    keep_logging()
+    line_buffer()
+    keep_logging_of_import()
     if options["mode"] == "sync":
         module = _load(channel, path, source)
+        keep_logging()
         serve_sync(channel, board, Verbs(module.__name__))
         return
     # The loop exists before the author's file is loaded: libraries of old look for one at import.
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
+    capture_output()  # before the file is loaded: it may bind the streams, in a logging handler for instance
     module = _load(channel, path, source)
-    capture_output()
+    keep_logging()
+    follow_threads(loop)
     serve_async(channel, board, Verbs(module.__name__), loop)
 
 

@@ -7,12 +7,14 @@ the runner know whose code it was when a child froze or died.
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
-from collections.abc import Coroutine, Generator
+from collections.abc import Awaitable, Coroutine, Generator
 from types import CodeType, FrameType
 from typing import Any, Protocol
 
 from cronring.child.board import COMPLETED, CURRENT, RAISED, RECALL, STARTED, STATE, STEPS
+from cronring.child.fork import AwaitInFork, leave, process
 from cronring.child.output import Printer, current_printer
 from cronring.child.verbs import Run, Verbs
 
@@ -41,6 +43,8 @@ class SubStep(Coroutine[Any, Any, Any]):
         try:
             return self._coroutine.send(value)
         finally:
+            if process.forked:
+                leave(sys.exc_info()[1] or AwaitInFork())
             board[CURRENT] = 0
 
     def throw(self, *error: Any) -> Any:
@@ -50,6 +54,8 @@ class SubStep(Coroutine[Any, Any, Any]):
         try:
             return self._coroutine.throw(*error)
         finally:
+            if process.forked:
+                leave(sys.exc_info()[1] or AwaitInFork())
             board[CURRENT] = 0
 
     def close(self) -> None:
@@ -94,7 +100,9 @@ class RunStep(Coroutine[Any, Any, None]):
                 board[STEPS] += 1
                 coroutine = self._verbs.call(self.run, self.started_us + self._offset_us)
                 if not hasattr(coroutine, "send"):
-                    raise _Returned  # noqa: TRY301
+                    if not hasattr(coroutine, "__await__"):
+                        raise _Returned  # noqa: TRY301
+                    coroutine = _wait_for(coroutine)  # a future, from a wrapper of the author's
                 self._coroutine = coroutine
             else:
                 board[CURRENT] = slot
@@ -104,6 +112,8 @@ class RunStep(Coroutine[Any, Any, None]):
             self._end(error)
             raise StopIteration from None
         finally:
+            if process.forked:
+                leave(sys.exc_info()[1] or AwaitInFork())
             board[CURRENT] = 0
 
     def throw(self, *error: Any) -> Any:
@@ -119,9 +129,13 @@ class RunStep(Coroutine[Any, Any, None]):
             self._end(raised)
             raise StopIteration from None
         finally:
+            if process.forked:
+                leave(sys.exc_info()[1] or AwaitInFork())
             board[CURRENT] = 0
 
     def _end(self, error: BaseException) -> None:
+        if process.forked:
+            leave(None if isinstance(error, _Returned) else error)
         if isinstance(error, (StopIteration, _Returned)):
             if self.started_us:  # else it was handed back
                 self._board[STATE + self.run.slot] = COMPLETED
@@ -149,6 +163,10 @@ class RunStep(Coroutine[Any, Any, None]):
         if self._coroutine is None:
             raise AttributeError(name)
         return getattr(self._coroutine, name)
+
+
+async def _wait_for(awaitable: Awaitable[Any]) -> None:
+    await awaitable
 
 
 class _Returned(Exception):  # not an error: the callable returned something that is no coroutine

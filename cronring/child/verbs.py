@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable, NamedTuple
 
+from cronring.child.signature import parameters
 from cronring.context import Context, RunFacts
 from cronring.declare import Declaration, declarations
 
@@ -59,4 +60,4 @@ class Verbs:
 
 def _takes_context(function: Callable[..., Any]) -> bool:
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return any(parameter.kind in positional for parameter in inspect.signature(function).parameters.values())
+    return any(parameter.kind in positional for parameter in parameters(function))

@@ -32,6 +32,7 @@ from cronring.runner.suspicion import Suspicion
 from cronring.runner.tail import Tail
 
 _READ = 1 << 18
+_PIPE_READS = 4  # a pipe holds 64 KiB, and at most 1 MiB (Linux: pipe-max-size) if a verb has asked for more
 _LINE_LIMIT = 64 << 20  # a child that sends more without a newline is broken
 _LAST_WORDS = 4096
 
@@ -259,8 +260,7 @@ class Child:
             message = json.loads(line)
             if "done" in message:
                 if self.mode == "sync":
-                    while self._take_output():  # printed before the result was sent
-                        pass
+                    self._take_all_output()  # printed before the result was sent
                 self._listener.child_done(self, message["done"])
             elif "out" in message:
                 execution_id, text, cut = message["out"]
@@ -283,6 +283,12 @@ class Child:
 
     def _printed(self) -> None:
         self._take_output()
+
+    def _take_all_output(self) -> None:
+        """What is in the pipe now. No more: a process that a verb left behind may write faster than this reads."""
+        for _ in range(_PIPE_READS):
+            if not self._take_output():
+                return
 
     def _take_output(self) -> bool:
         try:
@@ -310,8 +316,7 @@ class Child:
         self._loop.call_soon_threadsafe(self._ended, code)
 
     def _ended(self, code: int) -> None:
-        while self._take_output():
-            pass
+        self._take_all_output()
         while self._receive():  # results that it sent before it died count
             pass
         self._close()
