@@ -116,7 +116,8 @@ def _closed(job: Existing, now: int) -> Skipped | None:
     schedule: Schedule = parse_schedule(job.schedule, job.anchor)
     if job.executing:
         assert job.last_tick is not None
-        return _skipped(SkipReason.OVERLAP, schedule, job.last_tick, now)
+        # Rescheduled since it was claimed? What was owed before the anchor is in the books already.
+        return _skipped(SkipReason.OVERLAP, schedule, max(job.last_tick, job.anchor), now)
     if job.next_tick is None:
         return None
     return _skipped(SkipReason.SUPERSEDED, schedule, job.next_tick - 1, now)

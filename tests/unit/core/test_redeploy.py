@@ -54,6 +54,8 @@ def test_an_unchanged_schedule_keeps_its_tick_and_owes_nothing() -> None:
         (existing(next_tick=at(-50)), Skipped(SkipReason.SUPERSEDED, at(-50), at(0), 6)),
         (existing(executing=True, next_tick=at(0)), None),
         (existing(executing=True, last_tick=at(-50)), Skipped(SkipReason.OVERLAP, at(-40), at(0), 5)),
+        # Rescheduled before, while it ran.
+        (existing(executing=True, last_tick=at(-50), anchor=at(-20)), Skipped(SkipReason.OVERLAP, at(-10), at(0), 2)),
     ],
 )
 def test_a_changed_or_removed_schedule_closes_its_books(job: Existing, skipped: Skipped | None) -> None:

@@ -38,6 +38,20 @@ def test_a_lost_run_may_have_lasted_until_now() -> None:
     assert skipped.ticks == 2
 
 
+def test_a_job_that_was_removed_while_it_ran_stays_without_ticks() -> None:
+    execution, report = _run(Outcome.COMPLETED, T + 25 * S)
+    removed = execution._replace(job=execution.job._replace(revision=2, next_tick=None, next_run_at=None))
+    assert ticks.after_run(removed, report, T + 25 * S) == (None, None)
+
+
+def test_a_job_that_was_rescheduled_while_it_ran_owes_its_new_ticks_from_then_on() -> None:
+    execution, report = _run(Outcome.COMPLETED, T + 25 * S)
+    job = execution.job._replace(revision=2, schedule="*/5 * * * * *", anchor=T + 12 * S, next_tick=T + 15 * S)
+    following, skipped = ticks.after_run(execution._replace(job=job), report, T + 25 * S)
+    assert following == (T + 30 * S, T + 30 * S)
+    assert skipped == Skipped(SkipReason.OVERLAP, T + 15 * S, T + 25 * S, 3)
+
+
 def test_a_runner_whose_clock_is_ahead_cannot_skip_the_future() -> None:
     following, _ = ticks.after_run(*_run(Outcome.COMPLETED, T + 500 * S), T + 2 * S)
     assert following == (T + 10 * S, T + 10 * S)
