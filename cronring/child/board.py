@@ -8,9 +8,12 @@ Each run in a child has a slot, given by the runner. Words are unsigned 64-bit, 
     LINES     child   lines of the runner that it has read.
     TARGET    runner  the slot that the next STOP_SIGNAL is meant for, and above it a number that is new for each stop.
     DELIVERED child   the TARGET for which it has raised in the verb.
+    FENCE     runner  monotonic ns from which on the cluster may take this runner for lost; 0: not known yet.
+    FENCED    child   1 while FENCE has passed and it stops, by itself, what may not run on unseen.
     state     child   one word per slot: how far its run has come, so that a crash leaves no doubt about what had begun.
                       (The runner sets WAITING before it gives the slot out.)
     recall    runner  one word per slot: 1 asks the child not to begin it any more.
+    finish    runner  one word per slot: 1 lets the run go on after FENCE (`on_disconnect="finish"`).
 
 Taking a run back needs no lock although both sides race: the child first writes STARTED, then reads `recall`; the
 runner first writes `recall`, waits for many milliseconds, then reads `state`. If the runner still sees WAITING, the
@@ -24,11 +27,12 @@ import mmap
 import signal
 
 SLOTS = 8192
-CURRENT, STEPS, LINES, TARGET, DELIVERED = 0, 1, 2, 3, 4
+CURRENT, STEPS, LINES, TARGET, DELIVERED, FENCE, FENCED = 0, 1, 2, 3, 4, 5, 6
 SLOT_BITS = 16  # of TARGET
 STATE = 8
 RECALL = STATE + SLOTS + 1
-WORDS = RECALL + SLOTS + 1
+FINISH = RECALL + SLOTS + 1
+WORDS = FINISH + SLOTS + 1
 BYTES = WORDS * 8
 
 WAITING, STARTED, COMPLETED, RAISED = 0, 1, 2, 3

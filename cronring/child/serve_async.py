@@ -8,9 +8,10 @@ import sys
 import time
 from typing import Any
 
-from cronring.child.board import LINES
+from cronring.child.board import FINISH, LINES
 from cronring.child.channel import Channel
 from cronring.child.errors import describe_end
+from cronring.child.fence import watch_fence
 from cronring.child.output import Printer, current_printer
 from cronring.child.steps import RunStep, step_factory
 from cronring.child.stopping import Stops
@@ -36,6 +37,7 @@ class AsyncServer:
         self._channel.on_congestion = self._watch_writable
         self._loop.add_reader(self._channel.fileno(), self._receive)
         self._loop.set_task_factory(step_factory(self._board))
+        watch_fence(self._board, lambda: bool(self._unseen()), self._ask_unseen)
 
     def _receive(self) -> None:
         try:
@@ -64,6 +66,19 @@ class AsyncServer:
             step, task = running
             step.stopped = True
             task.cancel()
+
+    def _unseen(self) -> list[int]:
+        """Runs that may not go on without contact. For any thread."""
+        running = self._running.copy()
+        return [step.run.execution_id for step, _ in running.values() if not self._board[FINISH + step.run.slot]]
+
+    def _ask_unseen(self) -> None:
+        self._loop.call_soon_threadsafe(self._stop_unseen)
+
+    def _stop_unseen(self) -> None:
+        for execution_id in self._unseen():
+            if not self._running[execution_id][0].stopped:  # by the runner, and not to be disturbed in its cleaning up
+                self._stop(execution_id)
 
     def handed_back(self, step: RunStep) -> None:
         del self._running[step.run.execution_id]

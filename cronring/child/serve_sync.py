@@ -9,9 +9,10 @@ import sys
 import time
 from typing import Any, TextIO
 
-from cronring.child.board import COMPLETED, CURRENT, LINES, RAISED, RECALL, STARTED, STATE
+from cronring.child.board import COMPLETED, CURRENT, FINISH, LINES, RAISED, RECALL, STARTED, STATE
 from cronring.child.channel import Channel
 from cronring.child.errors import describe_end
+from cronring.child.fence import watch_fence
 from cronring.child.fork import leave, process
 from cronring.child.stopping import Stops
 from cronring.child.verbs import Run, Verbs
@@ -21,6 +22,8 @@ def serve_sync(channel: Channel, board: memoryview, verbs: Verbs) -> None:
     """Serve until the runner closes the channel. What verbs print goes straight to the pipe behind fd 1 and 2."""
     stops = Stops(board)
     stops.listen()
+    # Nothing is asked first: only the runner's signal could, and a verb may sit in a system call.
+    watch_fence(board, lambda: not board[FINISH + board[CURRENT]] if board[CURRENT] else False, lambda: None)
     streams = (sys.stdout, sys.stderr)
     channel.send({"ready": sys.version.split()[0]})
     while True:

@@ -15,6 +15,9 @@ from cronring.child.board import (
     CURRENT,
     DELIVERED,
     DUMP_SIGNAL,
+    FENCE,
+    FENCED,
+    FINISH,
     LINES,
     RAISED,
     RECALL,
@@ -101,6 +104,7 @@ class Child:
             slot = held.slot = self._free.popleft()
             board[STATE + slot] = WAITING
             board[RECALL + slot] = 0
+            board[FINISH + slot] = held.run.finish
             run = held.run
             self.held[run.execution_id] = held
             rows.append(
@@ -148,6 +152,15 @@ class Child:
         """Runs that were recalled and have not begun: many milliseconds after `recall_waiting`, they never will."""
         board = self.board
         return [h for h in self.held.values() if board[RECALL + h.slot] and board[STATE + h.slot] == WAITING]
+
+    def move_fence(self, fence_ns: int) -> None:
+        """From then on the child itself stops what may not run unseen."""
+        self.board[FENCE] = fence_ns
+
+    @property
+    def fenced(self) -> bool:
+        """It has stopped, or is stopping, runs by itself, as this runner had no contact and didn't do it in time."""
+        return bool(self.board[FENCED])
 
     def is_current(self, held: Held) -> bool:
         return self.board[CURRENT] == held.slot != 0

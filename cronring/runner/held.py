@@ -59,6 +59,11 @@ class Held:
             self.tail.text() if self.tail is not None else "",
         )
 
+    def fence(self) -> None:
+        """Its child stopped it, as this runner stood still without contact."""
+        message = "this runner stood still without contact for so long that it may be taken for lost"
+        self.stop = Stop(StopReason.DISCONNECTED, message, 0, 0)
+
     def stopped(self, started_us: int, ended_us: int, detail: str = "", error_type: str = "") -> Result:
         """The result of a run that was asked to stop."""
         assert self.stop is not None

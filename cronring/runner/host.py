@@ -61,6 +61,7 @@ class Host:
         self._loop = asyncio.get_running_loop()
         self._logged: dict[int, tuple[int, int]] = {}  # pid -> (second, bytes logged in it)
         self.offset_us = 0
+        self.fence_ns = 0
 
     async def open(self, modules: list[tuple[Module, Program]]) -> list[ModuleHost]:
         """Start the children of all modules, and wait until each has one that is ready (or has failed)."""
@@ -79,6 +80,14 @@ class Host:
         for hosted in self._modules:
             for pool in hosted.pools:
                 await pool.close()
+
+    def move_fence(self, fence_ns: int) -> None:
+        """There is contact until then (monotonic): children stop by themselves what may not run on without."""
+        if fence_ns != self.fence_ns:
+            self.fence_ns = fence_ns
+            for hosted in self._modules:
+                for pool in hosted.pools:
+                    pool.move_fence(fence_ns)
 
     def name_deployment(self, deployment: str, hosted: ModuleHost) -> None:
         """A controller has registered that module under this key."""

@@ -25,6 +25,8 @@ class PoolOwner(Protocol):
 
     @property
     def offset_us(self) -> int: ...
+    @property
+    def fence_ns(self) -> int: ...
     def runs_ended(self, results: list[Result]) -> None: ...
     def child_printed(self, child: Child, text: str) -> None: ...
     def note(self, level: Level, event: str, **values: str | int) -> None: ...
@@ -73,6 +75,10 @@ class Pool:
             child.kill("the runner stops", None)
         for child in children:
             await child.exited.wait()
+
+    def move_fence(self, fence_ns: int) -> None:
+        for child in self._children:
+            child.move_fence(fence_ns)
 
     @property
     def busy(self) -> bool:
@@ -159,6 +165,7 @@ class Pool:
         except OSError as error:
             self._owner.note(Level.WARNING, "child_not_started", python=self._program.python, error=str(error))
             return None
+        child.move_fence(self._owner.fence_ns)
         self._children.add(child)
         return child
 
@@ -266,6 +273,8 @@ class Pool:
         for row in rows:
             held = child.release(row[0])
             if held is not None:
+                if child.fenced and held.stop is None and row[3:4] == ["stopped"]:
+                    held.fence()
                 results.append(_result(held, row, offset_us))
         self._owner.runs_ended(results)
         lane = self._lane_of.get(child)

@@ -95,7 +95,9 @@ class RunnerService:
         self._stepping = True
         try:
             while self._inbox:
-                for effect in self._core.step(self._inbox.popleft(), time.monotonic_ns()):
+                effects = self._core.step(self._inbox.popleft(), time.monotonic_ns())
+                self._host.move_fence(self._core.fence_ns)  # before anything starts under it
+                for effect in effects:
                     self._perform(effect)
         finally:
             self._stepping = False

@@ -21,12 +21,17 @@ def settle(child: Child, code: int, offset_us: int) -> Settlement:
     """Decide every run that the child held. The board says which had begun, and which had even ended."""
     now_us = monotonic_us() + offset_us
     states = {held: child.board[STATE + held.slot] for held in child.held.values()}
-    culprit = child.culprit or child.current() or _only_one(states)
+    fenced = child.fenced and not child.kill_reason
+    if fenced:
+        child.kill_reason = "it ended itself, as this runner stood still without contact"
+    culprit = None if fenced else child.culprit or child.current() or _only_one(states)
     results: list[Result] = []
     again: list[Held] = []
     for held, state in states.items():
         child.release(held.run.execution_id)
         started_us = held.sent_us + offset_us
+        if fenced and held.stop is None and not held.run.finish:
+            held.fence()
         if state == COMPLETED:
             results.append(held.result(Outcome.COMPLETED, started_us, now_us))
         elif held.stop is not None:

@@ -61,26 +61,36 @@ class Verdict:
 
 @dataclass(frozen=True)
 class JournalRun:
-    """One run as the verb itself noted it. `ended_at` is None when it never came to its end."""
+    """One run as the verb itself noted it. `ended_at` is None when it never came to its end.
+
+    `seen_at`: when it last noted that it was still going on; None of a verb that doesn't.
+    """
 
     verb: str
     execution_id: int
     tick: float
     started_at: float
     ended_at: float | None
+    seen_at: float | None = None
 
 
 def read_journal(path: Path) -> list[JournalRun]:
-    """Lines are JSON `{"event": "start"|"end", "verb", "execution", "tick", "at"}`, appended in one write each."""
+    """Lines are JSON `{"event": "start"|"on"|"end", "verb", "execution", "tick", "at"}`, appended in one write each."""
     starts: list[dict[str, Any]] = []
     ends: dict[int, float] = {}
+    seen: dict[int, float] = {}
     for line in path.read_text().splitlines() if path.exists() else []:
         entry = json.loads(line)
         if entry["event"] == "start":
             starts.append(entry)
+        elif entry["event"] == "on":
+            seen[entry["execution"]] = entry["at"]
         else:
             ends[entry["execution"]] = entry["at"]
-    return [JournalRun(s["verb"], s["execution"], s["tick"], s["at"], ends.get(s["execution"])) for s in starts]
+    return [
+        JournalRun(s["verb"], s["execution"], s["tick"], s["at"], ends.get(s["execution"]), seen.get(s["execution"]))
+        for s in starts
+    ]
 
 
 def instant(epoch: float) -> str:
@@ -115,7 +125,8 @@ def judge_journal(
 ) -> None:
     """No run twice, none before its tick, none beside another of its verb, no finished one unrecorded.
 
-    `deaths`: when the runner (and so its children) was killed; a run without an end ended there at the latest.
+    `deaths`: when the runner (and so its children) was killed; a run without an end ended there at the latest,
+    or, of a verb that notes how it goes on, with its last note.
     """
     seen: Counter[int] = Counter(run.execution_id for run in runs)
     by_verb: dict[str, list[JournalRun]] = {}
@@ -132,7 +143,11 @@ def judge_journal(
     for verb, verb_runs in by_verb.items():
         verb_runs.sort(key=lambda run: run.started_at)
         for before, after in itertools.pairwise(verb_runs):
-            ended = before.ended_at or min((d for d in deaths if d >= before.started_at), default=float("inf"))
+            ended = (
+                before.ended_at
+                or before.seen_at
+                or min((d for d in deaths if d >= before.started_at), default=float("inf"))
+            )
             if ended > after.started_at:
                 verdict.overlapping.append((verb, f"{before.execution_id} and {after.execution_id}"))
 

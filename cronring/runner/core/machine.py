@@ -65,6 +65,11 @@ class RunnerCore:
     def running(self) -> int:
         return len(self._ledger.held)
 
+    @property
+    def fence_ns(self) -> int:
+        """When (monotonic) runs that may not go on unseen must be stopped, unless there is contact before."""
+        return self._contact.fence_ns()
+
     def step(self, event: Event, now_ns: int) -> list[Effect]:  # noqa: C901  # one branch for each kind of event
         """What follows from `event`, and from the time."""
         match event:

@@ -30,7 +30,7 @@ class Stage:
         [hosted] = await self.host.open([(loaded.module, loaded.program)])
         self.host.name_deployment("d", hosted)
 
-    def start(self, *verbs: str, timeout_s: float = 30.0) -> list[int]:
+    def start(self, *verbs: str, timeout_s: float = 30.0, finish: bool = False) -> list[int]:
         """Start one run of each in one batch; their ids."""
         now_us = time.time_ns() // 1000
         runs = []
@@ -50,7 +50,7 @@ class Stage:
                     deadline_us,
                     1,
                     "schedule",
-                    False,
+                    finish,
                 )
             )
         self.host.start(runs, now_us - time.monotonic_ns() // 1000)

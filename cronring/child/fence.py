@@ -1,0 +1,48 @@
+"""A child stops what may not run unseen, even if its runner can't tell it to.
+
+A runner without contact to the cluster stops its runs before they are declared lost. One that stands still itself
+(SIGSTOP, a debugger, a host that swaps) doesn't, while its children run on beside their successors elsewhere. So every
+child watches the end of its runner's contact, FENCE on the board, and steps in a moment after the runner should have.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable
+
+from cronring.child.board import FENCE, FENCED
+from cronring.child.guard import die
+
+_GLANCE_NS = 1_000_000_000  # FENCE moves each second, and lies seconds ahead
+_AFTER_RUNNER_NS = 50_000_000  # the runner, if it lives, tells better why it stops a run
+_GRACE_NS = 300_000_000  # until what still runs is killed; equal to the runner's
+
+
+def watch_fence(board: memoryview, unseen: Callable[[], bool], ask: Callable[[], None]) -> None:
+    """Start watching. `unseen`: does anything run that may not run on unseen? `ask`: ask that to end.
+
+    Both are called in a thread of their own.
+    """
+    threading.Thread(target=_watch, args=(board, unseen, ask), name="cronring-fence", daemon=True).start()
+
+
+def _watch(board: memoryview, unseen: Callable[[], bool], ask: Callable[[], None]) -> None:
+    # Signals are for the main thread.
+    signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals))
+    while True:
+        fence_ns = board[FENCE]
+        left_ns = fence_ns + _AFTER_RUNNER_NS - time.monotonic_ns() if fence_ns else _GLANCE_NS
+        if left_ns > 0:
+            board[FENCED] = 0
+            time.sleep(min(left_ns, _GLANCE_NS) / 1e9)
+        elif not board[FENCED]:
+            board[FENCED] = 1
+            if unseen():
+                ask()
+            time.sleep(_GRACE_NS / 1e9)
+        elif unseen():
+            die()
+        else:
+            time.sleep(_GRACE_NS / 1e9)
