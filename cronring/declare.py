@@ -6,6 +6,7 @@ does not have. The decorated function is returned as it was, so it stays callabl
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Any, Callable, TypeVar
 
@@ -43,8 +44,10 @@ def cron(
     """
     _require_text("cron", "pattern", pattern, '@cron("0 6 1 * *")')
 
+    caller = _caller()
+
     def declare(function: Function) -> Function:
-        return _declare(function, cron=pattern, timeout=timeout, on_disconnect=on_disconnect)
+        return _declare(function, caller, cron=pattern, timeout=timeout, on_disconnect=on_disconnect)
 
     return declare
 
@@ -55,29 +58,45 @@ def every(
     """Run the verb each `interval` ("30s", "30m", "6h", "1d"). Options as for `cron`."""
     _require_text("every", "interval", interval, '@every("30m")')
 
+    caller = _caller()
+
     def declare(function: Function) -> Function:
-        return _declare(function, every=interval, timeout=timeout, on_disconnect=on_disconnect)
+        return _declare(function, caller, every=interval, timeout=timeout, on_disconnect=on_disconnect)
 
     return declare
 
 
-def verb(function: Function) -> Function:
+def verb(*function: Function) -> Function:
     """Declare a verb without a schedule."""
-    if not callable(function):
-        raise TypeError(f"@verb takes no arguments: write @verb above the function, not @verb({function!r})")
-    return _declare(function)
+    if len(function) != 1 or not callable(function[0]):
+        given = ", ".join(map(repr, function))
+        raise TypeError(f"@verb takes no arguments: write @verb above the function, not @verb({given})")
+    return _declare(function[0], _caller())
 
 
-def _declare(function: Function, **schedule: str | None) -> Function:
+def _caller() -> tuple[str, int]:
+    """The module and the line in which the decorator is written."""
+    frame = sys._getframe(2)  # noqa: SLF001  # `inspect` offers the same for a hundred times its cost
+    return str(frame.f_globals.get("__name__", "")), frame.f_lineno
+
+
+def _declare(function: Function, caller: tuple[str, int], **schedule: str | None) -> Function:
+    """For the module that `function` says it is from, and for the one that `caller` names.
+
+    They differ when a decorator below ours, from elsewhere, returned a function of its own (then it is the caller's),
+    and when a helper applies ours (then it is the function's).
+    """
     code = getattr(function, "__code__", None)
     wrapped = getattr(function, "__wrapped__", None)
     if wrapped is not None and getattr(wrapped, "__module__", None) == getattr(function, "__module__", None):
         code = getattr(wrapped, "__code__", code)  # a wrapper's own line would point into somebody's library
     name = getattr(function, "__name__", None)
-    if name is None:
-        raise TypeError(f"{function!r} has no name; decorate a function made by def or async def")
-    line = code.co_firstlineno if code is not None else 0
-    _declared.setdefault(function.__module__, []).append(Declaration(name, line, function, **schedule))
+    if name is None or not callable(function):
+        what = "has no name" if name is None else "can't be called as it is"
+        raise TypeError(f"{function!r} {what}; decorate a function made by def or async def")
+    line = code.co_firstlineno if code is not None else caller[1]
+    for module, at in {caller[0]: caller[1], function.__module__: line}.items():
+        _declared.setdefault(module, []).append(Declaration(name, at, function, **schedule))
     return function
 
 

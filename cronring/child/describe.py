@@ -40,10 +40,14 @@ def describe(path: str, source: bytes, namespace: str) -> dict[str, Any]:
     except BaseException as error:  # SystemExit at import is a problem like any other
         dump["problems"].append(_import_problem(path, error))
         return dump
-    dump["doc"] = inspect.cleandoc(module.__doc__ or "")
+    dump["doc"] = _doc(module)
     for declaration in declarations(module.__name__):
-        dump["verbs"].append(_describe_verb(declaration, module))
-        dump["problems"] += _verb_problems(declaration)
+        try:
+            dump["verbs"].append(_describe_verb(declaration, module))
+        except Exception as error:  # a built-in function without a signature, an annotation that raises
+            message = f"it can't be inspected: {type(error).__name__}: {error_text(error)}"
+            dump["problems"].append(_problem(declaration, message, "decorate a function made by def or async def"))
+        dump["problems"] += _verb_problems(declaration, module)
     dump["problems"] += _repeated(declarations(module.__name__))
     return dump
 
@@ -65,7 +69,7 @@ def _describe_verb(declaration: Declaration, module: ModuleType) -> dict[str, An
         "name": declaration.name,
         "line": declaration.line,
         "is_async": _is_async(function),
-        "doc": inspect.cleandoc(function.__doc__ or ""),
+        "doc": _doc(function),
         "params": parameters,
         "returns": _annotation_text(annotations.get("return", _MISSING), namespace),
         "cron": declaration.cron,
@@ -73,6 +77,11 @@ def _describe_verb(declaration: Declaration, module: ModuleType) -> dict[str, An
         "timeout": declaration.timeout,
         "on_disconnect": declaration.on_disconnect,
     }
+
+
+def _doc(documented: object) -> str:
+    doc = documented.__doc__
+    return inspect.cleandoc(doc) if isinstance(doc, str) else ""  # anything can be assigned to it
 
 
 def _is_async(function: Callable[..., Any]) -> bool:
@@ -101,11 +110,12 @@ def _annotation_text(annotation: object, namespace: dict[str, Any]) -> str | Non
         return None
     annotation = getattr(annotation, "__forward_arg__", annotation)
     if isinstance(annotation, str):
-        text = annotation
         try:
-            annotation = eval(text, namespace)  # noqa: S307  # the author's own text, in the author's process
+            annotation = eval(annotation, namespace)  # noqa: S307  # the author's own text, in the author's process
+            if isinstance(annotation, str):  # quoted, under `from __future__ import annotations`
+                annotation = eval(annotation, namespace)  # noqa: S307
         except Exception:  # a name that only exists for type checkers
-            return text.rpartition("cronring.")[2]
+            return str(annotation).rpartition("cronring.")[2]
         if isinstance(annotation, str):
             return annotation
     if annotation is Context:
@@ -118,7 +128,16 @@ def _annotation_text(annotation: object, namespace: dict[str, Any]) -> str | Non
     return repr(annotation).replace("typing.", "").replace("cronring.context.Context", "Context")
 
 
-def _verb_problems(declaration: Declaration) -> list[dict[str, Any]]:
+def _verb_problems(declaration: Declaration, module: ModuleType) -> list[dict[str, Any]]:
+    qualified = getattr(declaration.function, "__qualname__", "")
+    if declaration.function.__module__ != module.__name__ and "<locals>" in qualified:
+        message = f"the decorator below @cron, @every or @verb returns {qualified} of {declaration.function.__module__}"
+        remedy = (
+            f"write @functools.wraps(function) above `def {declaration.name}` there, so that the verb keeps its name"
+        )
+        return [_problem(declaration, message, remedy)]
+    if isinstance(declaration.function, type):
+        return [_problem(declaration, "it is a class", "decorate a function made by def or async def")]
     function = inspect.unwrap(declaration.function)
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         return [_problem(declaration, "it is a generator, which nobody would iterate", "replace `yield`")]

@@ -74,15 +74,41 @@ def test_annotations_are_told_in_one_spelling(tmp_path: Path) -> None:
         ("from cronring import cron\n@cron\ndef f(): ...\n", 2, "TypeError: @cron takes its pattern as text"),
         ("from cronring import cron\n@cron('* * * * *')\nasync def f():\n    yield\n", 2, "it is a generator"),
         ("from cronring import verb\n@verb\ndef f(): ...\n@verb\ndef f(): ...\n", 4, "a verb of this name is declared"),
+        ("from cronring import verb\n@verb()\ndef f(): ...\n", 2, "TypeError: @verb takes no arguments"),
+        ("from cronring import verb\n@verb\nclass F: ...\n", 2, "it is a class"),
+        (
+            "from cronring import every\nclass F:\n    @every('1s')\n    @classmethod\n    def f(cls): ...\n",
+            3,
+            "TypeError: <classmethod",
+        ),
+        ("import bare\nfrom cronring import verb\n@verb\n@bare.deco\ndef f(): ...\n", 3, "the decorator below"),
+        ("class E(Exception):\n    def __str__(self): 1 / 0\nraise E\n", 3, "E: <unprintable: ZeroDivisionError>"),
     ],
 )
 def test_what_is_wrong_is_told_at_the_authors_own_line(tmp_path: Path, source: str, line: int, message: str) -> None:
+    (tmp_path / "bare.py").write_text("def deco(f):\n    def wrapper(): f()\n    return wrapper\n")
     with pytest.raises(InvalidFile) as raised:
         load_module(program(tmp_path, source))
     [problem] = raised.value.problems
     assert (problem.line, problem.file) == (line, str(tmp_path / "mod.py"))
     assert problem.message.startswith(message)
     assert problem.remedy
+
+
+def test_a_function_from_elsewhere_and_a_decorator_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "work.py").write_text("def imported(): ...\n")
+    (tmp_path / "often.py").write_text("from cronring import every\ndef often(f): return every('1s')(f)\n")
+    source = """
+from __future__ import annotations
+import often, work
+from cronring import Context as Ctx, every
+every("30m")(work.imported)
+@often.often
+def helped(ctx: 'Ctx') -> 'None': 'doc'
+helped.__doc__ = 5
+"""
+    loaded = load_module(program(tmp_path, source))
+    assert [verb.name for verb in loaded.module.verbs] == ["imported", "helped"]
 
 
 def test_a_file_in_a_package_imports_its_siblings(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ async def test_async_functions_too() -> None:
     assert [d.every for d in declarations(__name__) if d.function is poll] == ["30m"]
 
 
-@pytest.mark.parametrize("wrong", [lambda: cron(5), lambda: every(lambda: None), lambda: verb("x")])  # type: ignore[arg-type, type-var]
+@pytest.mark.parametrize("wrong", [lambda: cron(5), lambda: every(lambda: None), lambda: verb("x"), verb])  # type: ignore[arg-type, type-var]
 def test_a_misused_decorator_says_what_to_write(wrong: object) -> None:
     with pytest.raises(TypeError, match="write @"):
         wrong()  # type: ignore[operator]
