@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from controller.errors import StoreUnavailable
 from tests.simulation.clock import MS, VirtualClock
+from tests.simulation.history import RecordingStore
 from tests.simulation.network import Network
 from tests.support.memory_store import MemoryStore
 from tests.support.performing import run_now
@@ -30,7 +31,7 @@ class Database:
         self.breaking = 0.0
         self.statements = 0
         self.notified: list[Callable[[], None]] = []
-        self.store = MemoryStore(self.now_us, self._notify)
+        self.store = RecordingStore(self.now_us, self._notify)
 
     def now_us(self) -> int:
         return EPOCH_US + self._clock.now_ns // 1_000 + self._stepped_us

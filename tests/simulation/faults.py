@@ -50,6 +50,21 @@ def kill_runner(world: "World") -> None:
         world.later(0.1, 15, world.start_runner)
 
 
+def stop_runner(world: "World") -> None:
+    """Its process only: its children run on."""
+    runner = world.some_runner()
+    if runner is not None and not runner.stopped:
+        world.log(f"FAULT stop {runner.name}")
+        runner.stop()
+
+        def resume() -> None:
+            if runner.alive and runner.stopped:
+                world.log(f"FAULT over: {runner.name} goes on")
+                runner.resume()
+
+        world.later(0.05, 14, resume)
+
+
 def cut(world: "World", source: str, target: str, both: bool) -> None:
     world.log(f"FAULT cut {source} -> {target}{' and back' if both else ''}")
     world.network.cut(source, target)
@@ -125,6 +140,7 @@ FAULTS: Final[tuple[tuple[int, Fault], ...]] = (
     (2, drain_controller),
     (4, stop_controller),
     (4, kill_runner),
+    (4, stop_runner),
     (3, cut_controller_from_database),
     (4, cut_runner),
     (3, cut_controllers),
@@ -136,9 +152,15 @@ FAULTS: Final[tuple[tuple[int, Fault], ...]] = (
 )
 
 
-def schedule_faults(world: "World", until_ns: int) -> None:
-    """A seed has a few kinds of faults, so that each combination gets its turn, and every one its quiet moments."""
+def schedule_faults(world: "World", until_ns: int, only: tuple[str, ...] = ()) -> None:
+    """A seed has a few kinds of faults, so that each combination gets its turn, and every one its quiet moments.
+
+    Unless the kinds are named.
+    """
     kinds = world.rng.sample(FAULTS, world.rng.randint(1, 5))
+    if only:
+        kinds = [kind for kind in FAULTS if kind[1].__name__ in only]
+        assert len(kinds) == len(only), f"of {only} only {kinds} are faults"
     pause_ns = world.rng.choice((1, 3, 6)) * SECOND
     weights = [weight for weight, _ in kinds]
 
@@ -162,6 +184,9 @@ def end_faults(world: "World") -> None:
     for controller in world.controllers:
         if controller.alive and controller.stopped:
             controller.resume()
+    for runner in world.runners:
+        if runner.alive and runner.stopped:
+            runner.resume()
     for address in world.addresses:
         if world.controller_at(address) is None:
             world.start_controller(address)

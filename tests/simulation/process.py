@@ -32,7 +32,7 @@ class Process:
     def local_ns(self) -> int:
         return 7_000_000_000 + (self.clock.now_ns - self._born_ns) * self._parts // 1_000_000
 
-    def _virtual_ns(self, local_ns: int) -> int:
+    def virtual_ns(self, local_ns: int) -> int:
         return self._born_ns + -(-(local_ns - 7_000_000_000) * 1_000_000 // self._parts)
 
     def put(self, event: Any) -> None:
@@ -84,7 +84,7 @@ class Process:
             self._timer = None
         deadline_ns = self.machine.next_deadline() if self.machine is not None and self.alive else None
         if deadline_ns is not None and not self.stopped:
-            self._timer = self.clock.call_at(self._virtual_ns(deadline_ns), self.work)
+            self._timer = self.clock.call_at(self.virtual_ns(deadline_ns), self.work)
 
     def perform(self, effect: Any) -> None:
         raise NotImplementedError

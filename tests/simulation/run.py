@@ -1,4 +1,7 @@
-"""python -m tests.simulation.run --seed N [--quiet]: one seed's transcript. --seeds A-B: which of these fail."""
+"""python -m tests.simulation.run --seed N [--quiet]: one seed's transcript. --seeds A-B: which of these fail.
+
+--faults stop_runner,kill_controller: only these, whatever the seed draws.
+"""
 
 import argparse
 import sys
@@ -13,11 +16,13 @@ def main() -> int:
     parser.add_argument("--seed", type=int)
     parser.add_argument("--seeds", help="a range, such as 1-500")
     parser.add_argument("--quiet", action="store_true", help="only the digest")
+    parser.add_argument("--faults", default="", help="names of tests/simulation/faults.py, with commas")
     arguments = parser.parse_args()
+    faults = tuple(name for name in arguments.faults.split(",") if name)
     if arguments.seeds:
         first, last = arguments.seeds.split("-")
-        return _hunt(range(int(first), int(last) + 1))
-    world = World(arguments.seed or 0, None if arguments.quiet else print)
+        return _hunt(range(int(first), int(last) + 1), faults)
+    world = World(arguments.seed or 0, None if arguments.quiet else print, faults)
     try:
         world.run()
     finally:
@@ -25,12 +30,12 @@ def main() -> int:
     return 0
 
 
-def _hunt(seeds: range) -> int:
+def _hunt(seeds: range, faults: tuple[str, ...]) -> int:
     began = time.perf_counter()
     failed = 0
     for seed in seeds:
         try:
-            World(seed).run()
+            World(seed, faults=faults).run()
         except Exception as error:
             failed += 1
             frame = traceback.extract_tb(error.__traceback__)[-1]

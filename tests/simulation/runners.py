@@ -18,6 +18,23 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 REDIAL_NS = 500 * MS
+CHILDREN_FENCE_NS = 350 * MS  # after the fence: by then children have stopped by themselves what may not go on unseen
+
+
+class Running:
+    """A run in a child. Timers: its own end, and what may come before that."""
+
+    __slots__ = ("run", "started_us", "timers")
+
+    def __init__(self, run: Run, started_us: int) -> None:
+        self.run = run
+        self.started_us = started_us
+        self.timers: list[Timer] = []
+
+    def cancel_timers(self) -> None:
+        for timer in self.timers:
+            timer.cancel()
+        self.timers.clear()
 
 
 class Runner(Process):
@@ -32,7 +49,10 @@ class Runner(Process):
         self.info = RunnerInfo(runner_id, "host", 1, "simulated", deployments)
         self._wanted: dict[str, None] = {}
         self._links: dict[str, Stream] = {}
-        self._runs: dict[int, tuple[Run, int, Timer]] = {}
+        self._runs: dict[int, Running] = {}
+        self._timed_out: list[Running] = []  # while this process was stopped
+        self._children_fence: Timer | None = None
+        self._children_fence_ns = 0
         self.core = RunnerCore(RunnerSettings(), world.addresses[:1], rng.randrange(10), self.local_ns())
         self.machine = self.core
 
@@ -48,9 +68,10 @@ class Runner(Process):
         super().kill()
         for stream in self._links.values():
             stream.close(self.name)
-        for run, _, timer in self._runs.values():
-            timer.cancel()
-            self.world.journal.ended(run, None)
+        for running in self._runs.values():
+            running.cancel_timers()
+            self.world.journal.ended(running.run, None)
+        self._runs.clear()
 
     def perform(self, effect: effects.Effect) -> None:
         match effect:
@@ -131,33 +152,62 @@ class Runner(Process):
     # Runs
 
     def _start_run(self, run: Run) -> None:
-        """The verb's code begins now; its soft timeout is the runner's business."""
+        """The verb's code begins now, and takes its time in a child, whatever becomes of the runner meanwhile."""
         self.world.journal.started(run, self.name)
         duration_ns = self.world.workload.duration_ns(run.verb, self.rng)
-        left_ns = (run.deadline_us - self.world.database.now_us()) * 1_000
+        left_ns = max(0, (run.deadline_us - self.world.database.now_us()) * 1_000)
         outcome = RunOutcome.COMPLETED if self.rng.random() < 0.9 else RunOutcome.FAILED
+        running = Running(run, self.world.database.now_us())
+        running.timers.append(self.clock.call_after(duration_ns, lambda: self._end_run(running, outcome)))
         if left_ns < duration_ns:
-            duration_ns, outcome = max(0, left_ns), RunOutcome.TIMED_OUT
-        started_us = self.world.database.now_us()
-        timer = self.clock.call_after(duration_ns, lambda: self._end_run(run, started_us, outcome))
-        self._runs[run.execution_id] = (run, started_us, timer)
+            running.timers.append(self.clock.call_after(left_ns, lambda: self._time_out(running)))
+        self._runs[run.execution_id] = running
+
+    def work(self) -> None:
+        """Children see the fence as it was when this process last did anything."""
+        super().work()
+        if self._children_fence_ns != self.core.fence_ns:
+            self._children_fence_ns = self.core.fence_ns
+            if self._children_fence is not None:
+                self._children_fence.cancel()
+            at_ns = self.virtual_ns(self.core.fence_ns) + CHILDREN_FENCE_NS
+            self._children_fence = self.clock.call_at(at_ns, self._fence_children)
+
+    def _fence_children(self) -> None:
+        if self.alive:
+            for running in [running for running in self._runs.values() if not running.run.finish]:
+                self._end_run(running, RunOutcome.CANCELLED)
+
+    def _time_out(self, running: Running) -> None:
+        """The soft timeout is the runner's business: a stopped one gets to it when it goes on."""
+        if self.stopped:
+            self._timed_out.append(running)
+        else:
+            self._end_run(running, RunOutcome.TIMED_OUT)
+
+    def resume(self) -> None:
+        timed_out, self._timed_out = self._timed_out, []
+        for running in timed_out:
+            if running.run.execution_id in self._runs:
+                self._end_run(running, RunOutcome.TIMED_OUT)
+        super().resume()
 
     def _stop_run(self, execution_id: int, reason: StopReason, grace_ms: int) -> None:
-        found = self._runs.get(execution_id)
-        if found is not None:
-            run, started_us, timer = found
-            timer.cancel()
+        running = self._runs.get(execution_id)
+        if running is not None:
+            running.cancel_timers()
             delay_ns = int(self.rng.random() * grace_ms * MS)
-            timer = self.clock.call_after(delay_ns, lambda: self._end_run(run, started_us, reason.outcome))
-            self._runs[execution_id] = (run, started_us, timer)
+            running.timers.append(self.clock.call_after(delay_ns, lambda: self._end_run(running, reason.outcome)))
 
-    def _end_run(self, run: Run, started_us: int, outcome: RunOutcome) -> None:
+    def _end_run(self, running: Running, outcome: RunOutcome) -> None:
+        running.cancel_timers()
+        run = running.run
         del self._runs[run.execution_id]
         self.world.journal.ended(run, str(outcome))
-        ended_us = self.world.database.now_us()
-        self.put(
-            events.RunsEnded([Result(run.execution_id, run.job_id, run.claimed_at_us, outcome, started_us, ended_us)])
+        result = Result(
+            run.execution_id, run.job_id, run.claimed_at_us, outcome, running.started_us, self.world.database.now_us()
         )
+        self.put(events.RunsEnded([result]))
 
 
 def _run(execution: Execution) -> Run:

@@ -16,21 +16,23 @@ SEEDS_MIN = 40  # even on a machine that is busy with something else
 SEEDS_MAX = 400
 
 
-def _known_seeds() -> list[int]:
+def _known_seeds() -> list[str]:
     lines = (Path(__file__).parent / "seeds.txt").read_text().splitlines()
-    return [int(line.split()[0]) for line in lines if line and not line.startswith("#")]
+    return [line.split()[0] for line in lines if line and not line.startswith("#")]
 
 
-def _run(seed: int) -> None:
+def _run(seed: int, faults: str = "") -> None:
     try:
-        World(seed).run()
+        World(seed, faults=tuple(name for name in faults.split(",") if name)).run()
     except Exception as error:
-        raise AssertionError(f"seed {seed} fails: {error}; see python -m tests.simulation.run --seed {seed}") from error
+        command = f"python -m tests.simulation.run --seed {seed}" + (f" --faults {faults}" if faults else "")
+        raise AssertionError(f"seed {seed} fails: {error}; see {command}") from error
 
 
-@pytest.mark.parametrize("seed", _known_seeds())
-def test_seeds_that_once_failed(seed: int) -> None:
-    _run(seed)
+@pytest.mark.parametrize("known", _known_seeds())
+def test_seeds_that_once_failed(known: str) -> None:
+    seed, _, faults = known.partition(":")
+    _run(int(seed), faults)
 
 
 @pytest.mark.timeout(110)

@@ -14,7 +14,10 @@ DURATIONS_MS: Final = {
     "brisk": (50, 700),
     "slow": (700, 2_600),
     "wild": (1, 6_000),  # now and then longer than the timeout
+    "long": (4_000, 20_000),  # longer than it takes to declare a runner lost
 }
+TIMEOUT_MS: Final = 4_000
+LONG_TIMEOUT_MS: Final = 30_000
 
 
 class Workload:
@@ -47,4 +50,5 @@ class Workload:
     def _verb(number: int, rng: random.Random) -> Verb:
         kind = rng.choice(tuple(DURATIONS_MS))
         finish = "finish" if rng.random() < 0.2 else "stop"
-        return Verb(f"{kind}_{number}", schedule=rng.choice(SCHEDULES), timeout_ms=4_000, on_disconnect=finish)
+        timeout_ms = LONG_TIMEOUT_MS if kind == "long" else TIMEOUT_MS
+        return Verb(f"{kind}_{number}", schedule=rng.choice(SCHEDULES), timeout_ms=timeout_ms, on_disconnect=finish)

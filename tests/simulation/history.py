@@ -1,0 +1,43 @@
+"""The store, remembering which schedules were in force when: what check_accounts holds the books against."""
+
+from collections.abc import Callable, Iterable
+
+from controller.core.redeploy import Carried, Removed
+from controller.core.totals import Span
+from controller.ports import Deployed
+from schema.module import Module
+from tests.support.memory_store import DeploymentRow, JobRow, MemoryStore
+
+
+class RecordingStore(MemoryStore):
+    """`spans`: by job, in order; the last one is open unless the job was removed."""
+
+    def __init__(self, now_us: Callable[[], int], on_notify: Callable[[], None]) -> None:
+        super().__init__(now_us, on_notify)
+        self.spans: dict[int, list[Span]] = {}
+
+    def _apply(self, module: Module, deployment: DeploymentRow, jobs: list[JobRow], timeout_ms: int) -> Deployed:
+        deployed = super()._apply(module, deployment, jobs, timeout_ms)
+        for row in self.jobs.values():
+            if row.job_id not in self.spans:
+                self.spans[row.job_id] = [Span(row.schedule, row.anchor, row.anchor, None)]
+        return deployed
+
+    def _carry(self, carried: Carried, deployment: DeploymentRow) -> None:
+        super()._carry(carried, deployment)
+        if carried.rescheduled:
+            at = self._close(carried.job_id)
+            self.spans[carried.job_id].append(Span(carried.schedule, carried.anchor, at, None))
+
+    def _remove(self, removed: Iterable[Removed]) -> None:
+        removed = list(removed)
+        super()._remove(removed)
+        for each in removed:
+            self._close(each.job_id)
+
+    def _close(self, job_id: int) -> int:
+        """The instant from which another schedule may be in force. PostgreSQL's clock may have been set back."""
+        at = max(self.now_us(), self.jobs[job_id].last_tick or 0)
+        spans = self.spans[job_id]
+        spans[-1] = spans[-1]._replace(until_at=at)
+        return at
