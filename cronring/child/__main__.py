@@ -18,13 +18,23 @@ def _load_sdk(root: str) -> None:
     spec.loader.exec_module(module)
 
 
+def _ensure_sdk() -> None:
+    if "cronring" not in sys.modules:
+        _load_sdk(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+
+if __name__ == "__mp_main__":  # a process that multiprocessing started for a verb: it imports the author's file
+    _ensure_sdk()
+
 if __name__ == "__main__":
     here = os.path.dirname(os.path.abspath(__file__))
     # Python put this directory first (and -P or PYTHONSAFEPATH may have kept it out): its names are not the author's.
     if sys.path and os.path.realpath(sys.path[0]) == os.path.realpath(here):
         del sys.path[0]
-    if "cronring" not in sys.modules:
-        _load_sdk(os.path.dirname(here))
+    _ensure_sdk()
+    # multiprocessing ("spawn", "forkserver") has its processes run this file again, by its path, unless it has a spec.
+    __file__ = os.path.join(here, "__main__.py")
+    __spec__ = None
     from cronring.child.start import main
 
     main(sys.argv[1:])

@@ -1,6 +1,9 @@
 """Verbs that reach for the machinery around them: streams, descriptors, the loop, forks. Neighbours don't notice."""
 
+import asyncio
 import time
+import venv
+from pathlib import Path
 
 import pytest
 
@@ -142,6 +145,29 @@ def alone():
     assert squares in alone.output
     assert "squaring 3\n" in alone.output
     assert not [name for name, _ in stage.notes if name == "child_died"]
+
+
+@pytest.mark.parametrize("method", ["spawn", "forkserver"])
+async def test_processes_that_are_started_afresh_find_the_sdk(
+    open_stage: OpenStage, tmp_path: Path, method: str
+) -> None:
+    """Under an interpreter that has no cronring installed."""
+    await asyncio.to_thread(venv.create, tmp_path / "bare", symlinks=True)
+    stage = await open_stage(
+        HEAD
+        + f"""
+import concurrent.futures, multiprocessing
+
+def square(x): return x * x
+
+@cron("* * * * *")
+def alone():
+    with concurrent.futures.ProcessPoolExecutor(1, multiprocessing.get_context("{method}")) as executor:
+        print(list(executor.map(square, range(3))))
+""",
+        python=str(tmp_path / "bare" / "bin" / "python"),
+    )
+    assert (await stage.run("alone")).output == "[0, 1, 4]\n"
 
 
 async def test_nobody_stops_the_shared_loop(open_stage: OpenStage) -> None:
