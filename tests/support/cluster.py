@@ -102,14 +102,24 @@ class Cluster:
     def start_controller(self, *extra: str, wait: bool = True, wrapper: tuple[str, ...] = ()) -> Process:
         """`wrapper`: a command that starts another, such as faketime."""
         grpc, http = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
+        process = self._controller_at(grpc, http, *extra, wrapper=wrapper)
+        self.controllers.append(process)
+        if wait:
+            self.wait_ready(process)
+        return process
+
+    def restart_controller(self, dead: Process) -> Process:
+        """A new one in its place, at its addresses. Doesn't wait until it is ready."""
+        process = self._controller_at(dead.grpc, dead.http)
+        self.controllers[self.controllers.index(dead)] = process
+        return process
+
+    def _controller_at(self, grpc: str, http: str, *extra: str, wrapper: tuple[str, ...] = ()) -> Process:
         process = self._start(
             f"controller-{len(self.controllers) + 1}", "controller", "--database-url", self.database_url,
             "--grpc", grpc, "--http", http, *extra, wrapper=wrapper,
         )  # fmt: skip
         process.grpc, process.http = grpc, http
-        self.controllers.append(process)
-        if wait:
-            self.wait_ready(process)
         return process
 
     def start_runner(self, *files: Path, extra: tuple[str, ...] = ()) -> Process:

@@ -7,7 +7,7 @@ import time
 
 from cronring import Context, cron
 
-RUN_S = 25.0
+RUN_S = 14.0
 NOTE_S = 0.1
 
 
