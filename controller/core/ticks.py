@@ -44,8 +44,8 @@ def after_run(execution: Execution, report: Report, now_us: int) -> tuple[TickAn
     What passed after its end, while the end couldn't be committed, didn't overlap with it: the missed policy decides
     about that at the next claim. Of a lost run nobody knows when it ended; only that it has by now.
 
-    If the job was removed while it ran, it has no next tick, and if it was rescheduled, its present schedule counts from
-    its anchor: that closed the books of the one before (see redeploy).
+    If the job was removed while it ran, it has no next tick. If it was rescheduled, its present schedule counts from
+    its anchor, where the books of the one before were closed (see redeploy).
     """
     ended_at = now_us if report.outcome is Outcome.LOST else min(max(report.ended_at, execution.claimed_at), now_us)
     job = execution.job

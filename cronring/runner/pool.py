@@ -5,6 +5,7 @@ crashed or blocked a shared child has a lane of its own from then on. Sync verbs
 """
 
 import asyncio
+import time
 from collections import deque
 from typing import Any, Protocol
 
@@ -16,6 +17,7 @@ from cronring.runner.settle import settle
 from cronring.runner.spawn import Program
 
 _RECALL_NS = 100_000_000  # see cronring.child.board
+_ISOLATED_MAX = 16  # on mere suspicion: each is a process
 _BACKOFF_S = 0.2
 _BACKOFF_MAX_S = 5.0
 
@@ -54,6 +56,7 @@ class Pool:
         self._shared = Lane(children_max)
         self._isolated: dict[str, Lane] = {}
         self._lane_of: dict[Child, Lane] = {}
+        self._suspects: set[str] = set()
         self._spare: Child | None = None
         self._leaving: dict[Child, int] = {}  # blocked children: since when (monotonic ns)
         self._children: set[Child] = set()
@@ -127,6 +130,8 @@ class Pool:
     # Lanes
 
     def _pump(self, lane: Lane) -> None:
+        if lane.waiting and 0 < self._owner.fence_ns <= time.monotonic_ns():
+            self._refuse_waiting(lane)
         waiting = lane.waiting
         for child in lane.children:
             if not waiting:
@@ -140,6 +145,16 @@ class Pool:
             wanted = 1 if self._mode == "async" else len(waiting)
             for _ in range(min(wanted - starting, lane.children_max - len(lane.children))):
                 self._add_child(lane)
+
+    def _refuse_waiting(self, lane: Lane) -> None:
+        """Past the fence nothing begins. The core knows; but after a standstill, children's ends may come before it."""
+        late = [held for held in lane.waiting if not held.run.finish]
+        lane.waiting = deque(held for held in lane.waiting if held.run.finish)
+        now_us = monotonic_us() + self._owner.offset_us
+        for held in late:
+            if held.stop is None:
+                held.fence()
+        self._owner.runs_ended([held.stopped(now_us, now_us, "it had not begun") for held in late])
 
     def _add_child(self, lane: Lane) -> None:
         """The spare if there is one, else a new child."""
@@ -212,6 +227,15 @@ class Pool:
         for held in self._shared.waiting:
             (lane.waiting if held.run.verb == verb else others).append(held)
         self._shared.waiting = others
+
+    def _suspect(self, held: Held) -> None:
+        """A thread or callback brought a child down, and nobody knows whose. Who was there twice gets a child of its own:
+        the innocent lose nothing, and the culprit is known from then on."""
+        verb = held.run.verb
+        if verb not in self._suspects:
+            self._suspects.add(verb)
+        elif len(self._isolated) < _ISOLATED_MAX:
+            self._isolate(held)
 
     def _set_aside(self, child: Child, now_ns: int) -> None:
         """Its loop is blocked: another takes over, and what has not begun is asked back."""
@@ -321,6 +345,8 @@ class Pool:
                 why=child.kill_reason,
             )
             self._isolate(culprit)
+            for held in settlement.suspects:
+                self._suspect(held)
         self._owner.runs_ended(settlement.results)
         if lane is not None and not self._closing and not lane.children:
             self._add_child(lane)

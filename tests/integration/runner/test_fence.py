@@ -58,3 +58,16 @@ async def test_children_run_again_when_there_is_contact_again(open_stage: OpenSt
     await stage.ended(stopped, within_s=5)
     stage.host.move_fence(time.monotonic_ns() + 60_000_000_000)
     assert (await stage.run("brief")).outcome is Outcome.COMPLETED
+
+
+async def test_what_waits_for_a_child_does_not_begin_in_the_place_of_one_that_had_to_stop(
+    open_stage: OpenStage,
+) -> None:
+    """A runner that goes on after it stood still hears of its children's ends before its core looks at the clock."""
+    stage = await open_stage(MODULE, sync_children=1)
+    first, second = stage.start("sync_sleeper", "sync_sleeper")
+    stage.host.move_fence(time.monotonic_ns())
+    results = await stage.ended(first, second, within_s=5)
+    assert [result.error_type for result in results] == ["Disconnected"] * 2
+    assert "it had not begun" in results[1].error_message
+    assert results[1].started_at_us == results[1].ended_at_us
