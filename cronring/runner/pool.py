@@ -229,8 +229,10 @@ class Pool:
         self._shared.waiting = others
 
     def _suspect(self, held: Held) -> None:
-        """A thread or callback brought a child down, and nobody knows whose. Who was there twice gets a child of its own:
-        the innocent lose nothing, and the culprit is known from then on."""
+        """A thread or callback brought a child down, and nobody knows whose.
+
+        Who was there twice gets a child of its own: the innocent lose nothing, and the culprit is known from then on.
+        """
         verb = held.run.verb
         if verb not in self._suspects:
             self._suspects.add(verb)

@@ -3,18 +3,22 @@
 import signal
 from typing import NamedTuple
 
-from cronring.child.board import COMPLETED, RAISED, STATE, WAITING
+from cronring.child.board import COMPLETED, RAISED, STARTED, STATE, WAITING
 from cronring.runner.children import Child, monotonic_us
 from cronring.runner.core.model import Outcome, Result
 from cronring.runner.held import Held
 
 
 class Settlement(NamedTuple):
-    """`again`: runs that had not begun, for another child. `culprit`: whose code brought it down, if that is known."""
+    """`again`: runs that had not begun, for another child. `culprit`: whose code brought it down, if that is known.
+
+    `suspects`: else, those that may have, by a thread or a callback of theirs.
+    """
 
     results: list[Result]
     again: list[Held]
     culprit: Held | None
+    suspects: list[Held]
 
 
 def settle(child: Child, code: int, offset_us: int) -> Settlement:
@@ -41,7 +45,9 @@ def settle(child: Child, code: int, offset_us: int) -> Settlement:
         else:
             error_type, message = _failure(child, code, held, state, culprit)
             results.append(held.result(Outcome.FAILED, started_us, now_us, error_type, message))
-    return Settlement(results, again, culprit)
+    nobody = culprit is not None or bool(child.kill_reason)
+    suspects = [] if nobody else [held for held, state in states.items() if state == STARTED]
+    return Settlement(results, again, culprit, suspects)
 
 
 def _only_one(states: dict[Held, int]) -> Held | None:
