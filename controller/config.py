@@ -1,17 +1,12 @@
-"""What one controller process is told: its own addresses and database, and the settings that all of them share.
+"""What one controller process is told: its own addresses and database. (What all share: controller/core/settings.py.)
 
-Both are frozen and checked when made, so that a wrong value stops a controller at its start, by name and bound.
+Frozen and checked when made, so that a wrong value stops a controller at its start, by name and bound.
 """
 
-import dataclasses
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from controller.core.settings import ClusterSettings
-
-ENVIRONMENT_PREFIX: Final = "CRONRING_"
 PORT_MAX: Final = 65_535
 DRAIN_TIMEOUT_S_MAX: Final = 86_400.0
 NAME_LENGTH_MAX: Final = 63
@@ -103,25 +98,3 @@ class ProcessConfig:
     def _require_reachable(field: str, address: Address) -> None:
         if address.host in WILDCARD_HOSTS or address.port == 0:
             raise ConfigError(f"{field} is '{address}'; it must be a HOST:PORT that others can connect to")
-
-
-def cluster_settings(environment: Mapping[str, str]) -> ClusterSettings:
-    """Settings from `CRONRING_<FIELD>` (as CRONRING_BACKUP_DELAY_MS), defaults for the rest.
-
-    Raises ConfigError with the variable's name when a value is no whole number, or when the settings contradict
-    each other.
-    """
-    values: dict[str, int] = {}
-    for field in dataclasses.fields(ClusterSettings):
-        variable = ENVIRONMENT_PREFIX + field.name.upper()
-        text = environment.get(variable, "").strip()
-        if not text:
-            continue
-        if not (text.isascii() and text.removeprefix("-").isdigit()):
-            raise ConfigError(f"{variable} is {text!r}; it must be a whole number (default: {field.default})")
-        values[field.name] = int(text)
-    try:
-        return ClusterSettings(**values)
-    except ValueError as error:
-        names = ", ".join(ENVIRONMENT_PREFIX + name.upper() for name in values)
-        raise ConfigError(f"{error} (set through {names})") from error

@@ -9,9 +9,13 @@ from typing import Final
 STOPPING_MS: Final = 500  # what a fenced runner is given to stop its runs, kills included
 
 
+class SettingsError(ValueError):
+    """Settings contradict each other. The message names the fields, their values, and the relation."""
+
+
 @dataclass(frozen=True, slots=True)
 class ClusterSettings:
-    """Settings of the whole cluster. Raises ValueError when a relation that an invariant rests on does not hold."""
+    """Settings of the whole cluster. Raises SettingsError when a relation that an invariant rests on does not hold."""
 
     backup_delay_ms: int = 500
     refetch_interval_ms: int = 60_000
@@ -38,14 +42,14 @@ class ClusterSettings:
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
             if getattr(self, name) <= 0:
-                raise ValueError(f"{name} is {getattr(self, name)}; it must be above 0")
+                raise SettingsError(f"{name} is {getattr(self, name)}; it must be above 0")
         self._require("lease_renew_ms", "lease_ms", factor=2)
         self._require("lease_margin_ms", "lease_ms", factor=2)
         self._require("refetch_interval_ms", "window_ms")
         # A runner gives one controller 2.5 beats to renew its lease, and needs time for the next before its fence.
         self._require("runner_beat_ms", "runner_fence_ms", factor=5)
         if self.runner_fence_ms + STOPPING_MS > self.runner_lost_after_ms:
-            raise ValueError(
+            raise SettingsError(
                 f"runner_fence_ms ({self.runner_fence_ms}) + {STOPPING_MS}, in which a runner stops what runs, "
                 f"must not exceed runner_lost_after_ms ({self.runner_lost_after_ms})"
             )
@@ -54,6 +58,6 @@ class ClusterSettings:
     def _require(self, smaller: str, larger: str, factor: int = 1) -> None:
         if getattr(self, smaller) * factor >= getattr(self, larger):
             times = f"{factor} x " if factor > 1 else ""
-            raise ValueError(
+            raise SettingsError(
                 f"{times}{smaller} ({getattr(self, smaller)}) must be below {larger} ({getattr(self, larger)})"
             )

@@ -1,11 +1,14 @@
 """Connections to PostgreSQL, as every user of the store wants them, from any libpq URL."""
 
+import contextlib
 import shlex
+from collections.abc import Iterator
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qsl, urlencode
 
 import asyncpg
 
+from controller.errors import StoreError
 from controller.store.errors import translated
 
 # Quoted: generic in its stubs only.
@@ -75,9 +78,31 @@ def _parse_options(text: str) -> dict[str, str]:
     return found
 
 
+@contextlib.contextmanager
+def connecting(url: str) -> Iterator[None]:
+    """`translated`, for attempts to connect: names the server, and never what is secret in the URL."""
+    server = _server(url)
+    with translated(f"connecting to PostgreSQL at {server}" if server else "connecting to PostgreSQL"):
+        try:
+            yield
+        except ValueError as error:  # a port, a timeout or a quotation that is none
+            if isinstance(error, asyncpg.InterfaceError):
+                raise
+            raise StoreError(f"the database URL is wrong: {error}") from error
+
+
+def _server(url: str) -> str:
+    """The URL's host or hosts, with ports; "" where there is none, or where it can't be told from a password."""
+    address, _, query = url.partition("?")
+    authority = address.partition("://")[2].partition("/")[0]
+    if "@" in address.removeprefix(address.partition("://")[0] + "://" + authority):
+        return ""  # a password with a slash: what looks like the host is a part of it
+    return authority.rpartition("@")[2] or dict(parse_qsl(query)).get("host", "")
+
+
 async def connect(url: str, application: str, settings: dict[str, str] | None = None) -> Connection:
     """One connection outside any pool. Raises StoreUnavailable or StoreError."""
-    with translated("connecting to PostgreSQL"):
+    with connecting(url):
         connection: Connection = await asyncpg.connect(**connect_arguments(url, application, settings or {}))
         await prepare_codecs(connection)
         return connection

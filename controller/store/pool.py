@@ -8,7 +8,7 @@ from typing import Any, Final
 import asyncpg
 
 import sql
-from controller.store.connect import Connection, connect_arguments, prepare_codecs
+from controller.store.connect import Connection, connect_arguments, connecting, prepare_codecs
 from controller.store.errors import READ_ONLY, translated
 from controller.store.migrate import check_version
 
@@ -47,7 +47,7 @@ class Database:
 
         `url`: any libpq URL; of several hosts, the one that takes writes. `application`: its name in pg_stat_activity.
         """
-        with translated("connecting to PostgreSQL"):
+        with connecting(url):
             pool = await asyncpg.create_pool(
                 **connect_arguments(url, application, dict(SESSION_SETTINGS)),
                 min_size=1,

@@ -67,8 +67,8 @@ def cli() -> None:
                cronring executions list          what ran, and how it ended
                cronring cluster members          who is there
 
-    Every option can be given as an environment variable; --help of a command names those that several commands share,
-    such as CRONRING_DATABASE_URL and CRONRING_CONTROLLERS.
+    Every option can be given as an environment variable, which --help of its command names, such as
+    CRONRING_DATABASE_URL and CRONRING_CONTROLLERS.
     """
 
 
@@ -77,6 +77,18 @@ for command in (
     schema, undeploy,
 ):  # fmt: skip
     cli.add_command(command)
+
+
+def name_variables(command: click.Command) -> None:
+    """Every option's help names its variable: click would only for those that are told one by one."""
+    for param in command.params:
+        if isinstance(param, click.Option) and param.expose_value:
+            param.show_envvar = True
+    for each in command.commands.values() if isinstance(command, click.Group) else ():
+        name_variables(each)
+
+
+name_variables(cli)
 
 
 def main() -> None:

@@ -201,3 +201,22 @@ def test_libpq_urls_are_understood(url: str, dsn: str, timeout: float, setting: 
     assert arguments["timeout"] == timeout
     assert arguments["server_settings"] == {"application_name": "cronring", "jit": "off", **setting}
     assert arguments["target_session_attrs"] == "read-write"
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("postgresql://u:secret@h:abc/x", "the database URL is wrong: "),
+        ("postgresql://u:secret@h/x?connect_timeout=soon", "the database URL is wrong: "),
+        ("postgresql://u:secret@h/x?options=-c 'a", "the database URL is wrong: "),
+        ("mysql://u:secret@h/x", "connecting to PostgreSQL at h: "),
+        ("postgresql://u:secret@127.0.0.1:1/x", "connecting to PostgreSQL at 127.0.0.1:1: "),
+        ("postgresql://u:se/secret@127.0.0.1:1/x", "connecting to PostgreSQL: |the database URL is wrong: "),
+        ("postgresql:///x?host=/nowhere", "connecting to PostgreSQL at /nowhere: "),
+    ],
+)
+async def test_a_url_that_leads_nowhere_is_refused_by_its_server_without_its_password(url: str, says: str) -> None:
+    for attempt in (connect(url, "cronring"), Database.open(url, "cronring", connections=1)):
+        with pytest.raises((StoreError, StoreUnavailable), match=says) as refused:
+            await attempt
+        assert "secret" not in str(refused.value)

@@ -1,9 +1,10 @@
 """`cronring controller`: one replica."""
 
 import dataclasses
+import re
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +17,9 @@ from cronring.cli.options import (
     require_database_url,
     stop_on_eof_option,
 )
+
+if TYPE_CHECKING:
+    from controller.core.settings import ClusterSettings
 
 # What a ClusterSettings field is for, where its name alone does not tell.
 _MEANINGS = {
@@ -86,6 +90,7 @@ def controller(database_url: str | None, stop_on_eof: bool, **values: Any) -> No
     """
     url = require_database_url(database_url)
     from controller.config import ConfigError, LogFormat, LogLevel, ProcessConfig
+    from controller.core.settings import SettingsError
     from controller.main import run
     from cronring.cli.parent import watch_parent
 
@@ -96,20 +101,30 @@ def controller(database_url: str | None, stop_on_eof: bool, **values: Any) -> No
         values["log_level"] = LogLevel(values["log_level"])
         values["log_format"] = LogFormat(values["log_format"])
         config = ProcessConfig(database_url=url, **values)
-    except ConfigError as error:
-        raise click.UsageError(str(error)) from error
+    except (ConfigError, SettingsError) as error:
+        raise click.UsageError(_in_flags(str(error))) from error
     sys.exit(run(config, settings))
 
 
-def cluster_settings(values: dict[str, Any]) -> Any:
-    """Takes the fields of ClusterSettings out of `values`. Flags come before CRONRING_..._MS, defaults are last."""
-    import os
-
-    from controller.config import cluster_settings as from_environment
+def cluster_settings(values: dict[str, Any]) -> "ClusterSettings":
+    """Takes the fields of ClusterSettings out of `values`; those not given (None) have their defaults."""
     from controller.core.settings import ClusterSettings
 
     names = [field.name for field in dataclasses.fields(ClusterSettings)]
     given = {name: value for name in names if (value := values.pop(name)) is not None}
-    milliseconds = {name: round(value * 1000) if name.endswith("_ms") else value for name, value in given.items()}
-    environment = os.environ | {f"CRONRING_{name.upper()}": str(value) for name, value in milliseconds.items()}
-    return from_environment(environment)
+    return ClusterSettings(**{name: _whole(name, value) for name, value in given.items()})
+
+
+def _whole(name: str, value: float) -> int:
+    return round(value * 1000) if name.endswith("_ms") else int(value)
+
+
+def _in_flags(message: str) -> str:
+    """What the configuration says of its fields, in the words that the user gave them with."""
+    flags = {param.name: param.opts[0] for param in controller.params if param.name} | {
+        "drain_timeout_s": "--drain-timeout"
+    }
+    message = re.sub(r"(_ms) \((\d+)\)", r"\1 (\2 ms)", message)
+    # A field that is an everyday word (name, join) is only ever spoken of at the beginning.
+    fields = "|".join(sorted((name for name in flags if "_" in name), key=len, reverse=True))
+    return re.sub(rf"^\w+\b|\b(?:{fields})\b", lambda found: flags.get(found[0], found[0]), message)

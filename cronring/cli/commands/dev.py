@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--for", "for_s", type=Duration(), help="End by itself after so long (30s, 5m), with the books.")
+@click.option("--for", "for_s", envvar="CRONRING_DEV_FOR", type=Duration(),
+              help="End by itself after so long (30s, 5m), with the books.")  # fmt: skip
 @click.option("--data", metavar="DIR", help="Keep the database here.  [default: a temporary one, removed at the end]")
 @click.option(
     "--controllers", type=click.IntRange(1, 16), default=3, show_default=True, help="How many controller processes."

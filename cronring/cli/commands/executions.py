@@ -46,13 +46,13 @@ def listed(execution: "Execution") -> dict[str, Any]:
 
 @executions.command("list")
 @click.option("--job", default="", shell_complete=job_key, help="Only of this job (its key).")
-@click.option("--outcome", default="", type=click.Choice(["", *OUTCOMES]), help="Only with this outcome.")
+@click.option("--outcome", type=click.Choice(OUTCOMES), help="Only with this outcome.")
 @click.option("--since", type=Instant(), help="Only ticks at or after this instant (ISO 8601, UTC by default).")
 @limit_option(100)
 @output_option
 @controllers_option
 def list_executions(
-    job: str, outcome: str, since: datetime | None, limit: int, output: str, controllers: tuple[str, ...]
+    job: str, outcome: str | None, since: datetime | None, limit: int, output: str, controllers: tuple[str, ...]
 ) -> None:
     """List executions, the newest first.
 
@@ -65,7 +65,7 @@ def list_executions(
 
     async def question(client: "Client") -> "list[Execution]":
         return await or_nearest(
-            client.executions.list(job, outcome, since, limit=limit), "job", job, lambda: job_keys(client)
+            client.executions.list(job, outcome or "", since, limit=limit), "job", job, lambda: job_keys(client)
         )
 
     rows = ask(controllers, question)

@@ -35,12 +35,12 @@ def jobs() -> None:
 @click.option("--module", default="", help="Only of this module.")
 @click.option("--verb", default="", help="Only of verbs with this name.")
 @click.option("--namespace", default="", help="Only in this namespace.")
-@click.option("--status", default="", type=click.Choice(["", *STATUSES]), help="Only in this status.")
+@click.option("--status", type=click.Choice(STATUSES), help="Only in this status.")
 @limit_option(1000)
 @output_option
 @controllers_option
 def list_jobs(
-    module: str, verb: str, namespace: str, status: str, limit: int, output: str, controllers: tuple[str, ...]
+    module: str, verb: str, namespace: str, status: str | None, limit: int, output: str, controllers: tuple[str, ...]
 ) -> None:
     """List jobs.
 
@@ -50,7 +50,10 @@ def list_jobs(
       cronring jobs list --status running
       cronring jobs list -o json | jq '.[] | select(.last_outcome == "failed") | .key'
     """
-    rows = ask(controllers, lambda client: client.jobs.list(namespace, module, verb, status, limit))
+    rows = ask(controllers, lambda client: client.jobs.list(namespace, module, verb, status or "", limit + 1))
+    if len(rows) > limit:
+        click.echo(f"the first {limit} of more jobs; --limit shows others", err=True)
+    rows = rows[:limit]
     if output == "json":
         print_json(rows)
         return

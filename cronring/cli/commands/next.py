@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 @click.command("next")
 @click.argument("pattern")
 @click.option("-n", "--count", type=click.IntRange(1, 10_000), default=5, show_default=True, help="How many ticks.")
-@click.option("--from", "start", type=Instant(), help="Ticks after this instant (ISO 8601, UTC by default).  [now]")
+@click.option("--from", "start", envvar="CRONRING_NEXT_FROM", type=Instant(),
+              help="Ticks after this instant (ISO 8601, UTC by default).  [now]")  # fmt: skip
 @output_option
 def next_ticks(pattern: str, count: int, start: datetime | None, output: str) -> None:
     """Print the next ticks of a cron PATTERN, in UTC. Needs no controller and no database.

@@ -2,8 +2,7 @@ import dataclasses
 
 import pytest
 
-from controller.config import Address, ConfigError, ProcessConfig, cluster_settings
-from controller.core.settings import ClusterSettings
+from controller.config import Address, ConfigError, ProcessConfig
 
 URL = "postgresql://localhost/cronring"
 
@@ -55,38 +54,3 @@ def test_a_process_config_out_of_bounds_names_field_and_bound(field: str, value:
 def test_a_wildcard_needs_an_address_to_advertise() -> None:
     config = ProcessConfig(URL, grpc_address="0.0.0.0:7400", advertise_address="controller-1:7400")
     assert config.advertise_address == "controller-1:7400"
-
-
-def test_settings_come_from_the_environment_and_defaults_from_the_class() -> None:
-    assert cluster_settings({}) == ClusterSettings()
-    settings = cluster_settings(
-        {"CRONRING_BACKUP_DELAY_MS": " 250 ", "CRONRING_UNRELATED": "x", "BACKUP_DELAY_MS": "1"}
-    )
-    assert settings == ClusterSettings(backup_delay_ms=250)
-
-
-@pytest.mark.parametrize("field", [field.name for field in dataclasses.fields(ClusterSettings)])
-def test_every_setting_has_its_variable(field: str) -> None:
-    value = getattr(ClusterSettings(), field)
-    # One less or one more than the default contradicts nothing.
-    for changed in (value - 1, value + 1):
-        if changed > 0:
-            settings = cluster_settings({f"CRONRING_{field.upper()}": str(changed)})
-            assert getattr(settings, field) == changed
-
-
-@pytest.mark.parametrize(
-    ("variable", "value", "says"),
-    [
-        ("CRONRING_LEASE_MS", "soon", "whole number"),
-        ("CRONRING_LEASE_MS", "1.5", "whole number"),
-        ("CRONRING_LEASE_MS", "0", "above 0"),
-        ("CRONRING_LEASE_MS", "-5", "above 0"),
-        ("CRONRING_LEASE_MS", "1500", "must be below lease_ms"),
-        ("CRONRING_WINDOW_MS", "60000", "must be below window_ms"),
-    ],
-)
-def test_a_wrong_setting_names_its_variable(variable: str, value: str, says: str) -> None:
-    with pytest.raises(ConfigError, match=variable) as refused:
-        cluster_settings({variable: value})
-    assert says in str(refused.value)
