@@ -10,7 +10,7 @@ from controller.core.totals import Span
 from cronring.runner.core.model import Run
 from schema.schedule import parse_schedule
 from tests.simulation.history import RecordingStore
-from tests.support.memory_store import JobRow, MemoryStore, SkipRow
+from tests.support.memory_store import ExecutionRow, JobRow, MemoryStore, SkipRow
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -76,6 +76,13 @@ def check_results(world: "World") -> None:
         assert row.report is not None
         given_up = row.outcome is Outcome.LOST or row.report.error_type == "HardTimeout"
         assert given_up or row.outcome == outcome, f"result lost: {execution_id} was {outcome}, has {row.report}"
+
+
+def check_lost(world: "World", row: ExecutionRow) -> None:
+    """Invariant 5: an execution is given up only if its runner is dead, or was without contact since the claim."""
+    runner = next(runner for runner in world.runners if runner.name == row.runner_id)
+    given_up = not runner.alive or runner.fenced or runner.fenced_us >= row.claimed_at
+    assert given_up, f"lost: {row.execution_id} on {row.runner_id}, which was in contact all the time"
 
 
 def check_accounts(store: RecordingStore) -> None:

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterable
 
+from controller.core.model import EndRequest, EndResult, Outcome
 from controller.core.redeploy import Carried, Removed
 from controller.core.totals import Span
 from controller.ports import Deployed
 from schema.module import Module
-from tests.support.memory_store import DeploymentRow, JobRow, MemoryStore
+from tests.support.memory_store import DeploymentRow, ExecutionRow, JobRow, MemoryStore
 
 
 class RecordingStore(MemoryStore):
@@ -15,6 +16,7 @@ class RecordingStore(MemoryStore):
     def __init__(self, now_us: Callable[[], int], on_notify: Callable[[], None]) -> None:
         super().__init__(now_us, on_notify)
         self.spans: dict[int, list[Span]] = {}
+        self.on_lost: Callable[[ExecutionRow], None] = lambda _: None
 
     def _apply(self, module: Module, deployment: DeploymentRow, jobs: list[JobRow], timeout_ms: int) -> Deployed:
         deployed = super()._apply(module, deployment, jobs, timeout_ms)
@@ -34,6 +36,12 @@ class RecordingStore(MemoryStore):
         super()._remove(removed)
         for each in removed:
             self._close(each.job_id)
+
+    def _end(self, controller_id: str, request: EndRequest) -> EndResult:
+        result = super()._end(controller_id, request)
+        if result.ended and request.report.outcome is Outcome.LOST:
+            self.on_lost(self.executions[result.execution_id])
+        return result
 
     def _close(self, job_id: int) -> int:
         """The instant from which another schedule may be in force. PostgreSQL's clock may have been set back."""

@@ -53,6 +53,7 @@ class Runner(Process):
         self._timed_out: list[Running] = []  # while this process was stopped
         self._children_fence: Timer | None = None
         self._children_fence_ns = 0
+        self.fenced_us = 0  # when it was last seen to be, in PostgreSQL's time
         self.core = RunnerCore(RunnerSettings(), world.addresses[:1], rng.randrange(10), self.local_ns())
         self.machine = self.core
 
@@ -163,8 +164,15 @@ class Runner(Process):
             running.timers.append(self.clock.call_after(left_ns, lambda: self._time_out(running)))
         self._runs[run.execution_id] = running
 
+    @property
+    def fenced(self) -> bool:
+        """Out of contact for so long that it may be taken for lost."""
+        return self.local_ns() >= self.core.fence_ns
+
     def work(self) -> None:
         """Children see the fence as it was when this process last did anything."""
+        if self.fenced:
+            self.fenced_us = self.world.database.now_us()
         super().work()
         if self._children_fence_ns != self.core.fence_ns:
             self._children_fence_ns = self.core.fence_ns

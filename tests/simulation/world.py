@@ -11,7 +11,7 @@ from typing import Final
 
 from controller.core.events import DrainExpired, DrainRequested, JobsCreated
 from controller.ports import Deployed
-from tests.simulation.checkers import Journal, check_accounts, check_converged, check_once, check_results
+from tests.simulation.checkers import Journal, check_accounts, check_converged, check_lost, check_once, check_results
 from tests.simulation.clock import SECOND, VirtualClock
 from tests.simulation.controllers import Controller, settings_for_simulation
 from tests.simulation.database import Database
@@ -46,6 +46,7 @@ class World:
         self.journal = Journal(self)
         self.calm_us = CALM_NS // 1_000
         self.notify_loss = self.rng.choice((0.0, 0.0, 0.3, 1.0))
+        self.database.store.on_lost = lambda row: check_lost(self, row)
         self.addresses = tuple(f"host-{number}:7000" for number in range(self.rng.choice((1, 2, 3, 3, 4, 5))))
         self.controllers: list[Controller] = []
         self.runners: list[Runner] = []
