@@ -197,6 +197,27 @@ async def interrupts(): os.kill(os.getpid(), signal.SIGINT)
     await beside_a_neighbour(stage, "interrupts", Outcome.FAILED)
 
 
+async def test_a_thread_that_crashes_is_told_apart_in_the_end(open_stage: OpenStage) -> None:
+    """Whose thread it was is unknown: who was there twice has a child of its own, so neighbours live from then on."""
+    stage = await open_stage(
+        HEAD
+        + """
+@cron("* * * * *")
+async def crashes(): await asyncio.to_thread(fall)
+
+def fall():
+    time.sleep(0.05)  # by now its coroutine is off the CPU
+    os._exit(3)
+"""
+    )
+    for _ in range(2):
+        [neighbour] = stage.start("neighbour")
+        await stage.run("crashes")
+        [beside] = await stage.ended(neighbour)
+        assert "brought down by: unknown" in beside.error_message
+    await beside_a_neighbour(stage, "crashes", Outcome.FAILED)
+
+
 async def test_an_exception_that_nobody_can_print(open_stage: OpenStage) -> None:
     stage = await open_stage(
         HEAD
