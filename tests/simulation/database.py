@@ -27,6 +27,7 @@ class Database:
         self._network = network
         self._rng = rng
         self._stepped_us = 0
+        self.stepped_back_us = 0  # all steps back together
         self.away = False
         self.breaking = 0.0
         self.statements = 0
@@ -36,8 +37,9 @@ class Database:
     def now_us(self) -> int:
         return EPOCH_US + self._clock.now_ns // 1_000 + self._stepped_us
 
-    def step_clock(self, forward_us: int) -> None:
-        self._stepped_us += forward_us
+    def step_clock(self, by_us: int) -> None:
+        self._stepped_us += by_us
+        self.stepped_back_us += max(0, -by_us)
 
     def _notify(self) -> None:
         for listener in list(self.notified):

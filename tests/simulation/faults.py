@@ -130,9 +130,9 @@ def connections_break(world: "World") -> None:
 
 
 def step_database_clock(world: "World") -> None:
-    forward_us = int(world.rng.random() ** 3 * 1_500_000)
-    world.log(f"FAULT PostgreSQL's clock steps by {forward_us} us")
-    world.database.step_clock(forward_us)
+    by_us = int(world.rng.random() ** 3 * 1_500_000) * world.rng.choice((1, 1, -1))
+    world.log(f"FAULT PostgreSQL's clock steps by {by_us} us")
+    world.database.step_clock(by_us)
 
 
 FAULTS: Final[tuple[tuple[int, Fault], ...]] = (
