@@ -208,10 +208,11 @@ class Node:
     def _renewed(self, event: events.LeaseRenewed, sent_ns: int) -> None:
         first = not self._started
         self._started = True
+        held_since_ns = self._lease.held_since_ns
         self._lease.renewed(event, sent_ns)
+        if self._lease.held_since_ns != held_since_ns:
+            self._parking.ready()
         self._sweeping.renewed(event.renewal)
-        if self._parking.ready_since_us is None:
-            self._parking.ready_since_us = self._desk.now_us
         if first:
             self._membership.search()
             self._refetching.wish(FIRST_FETCH_DELAY_NS)

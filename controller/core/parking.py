@@ -1,7 +1,8 @@
 """Due jobs that no connected runner takes: they wait for `runner_grace`, then their ticks are skipped as `no_runner`.
 
 A rolling restart of runners loses nothing that way, and a deployment without runners leaves a trace of each tick. The
-grace counts from run_at, but never from before this controller was ready: after an outage runners need time to connect.
+grace counts from run_at, but never from before this controller could (again) claim: after an outage runners need time
+to connect.
 """
 
 from controller.core import ticks
@@ -41,22 +42,33 @@ class Parking:
         self._expired: dict[int, None] = {}
         self._in_flight: dict[int, list[Entry]] = {}
         self.outdated = False  # somebody was parked: is its deployment still that one? The node reads and clears it
-        self.ready_since_us: int | None = None  # when this controller could first have claimed
+        self.ready_since_us: int | None = None  # since when it holds its lease
 
     def __len__(self) -> int:
         return len(self._grace) + len(self._expired)
 
     def park(self, entry: Entry) -> None:
-        settings = self._desk.settings
         assert entry.run_at is not None, "parked without being due"
         self._window.move_to(entry, Stage.PARKED)
         self.outdated = True
         self._parked.setdefault(entry.job.deployment, {})[entry.job.job_id] = entry
-        since_us = max(entry.run_at, self.ready_since_us or 0)
+        self._arm(entry, entry.run_at)
+
+    def ready(self) -> None:
+        """The lease is held (again): whatever waits, waits for runners that had no controller to come back to."""
+        self.ready_since_us = self._desk.now_us
+        self._expired.clear()
+        for entries in self._parked.values():
+            for entry in entries.values():
+                if self._is_parked(entry) and entry.run_at is not None:
+                    self._arm(entry, entry.run_at)
+
+    def _arm(self, entry: Entry, run_at: int) -> None:
+        settings = self._desk.settings
         grace_us = settings.runner_grace_ms * 1_000
         if self._window.duty(entry) is not Duty.PRIMARY:
             grace_us += settings.backup_delay_ms * 1_000
-        self._grace.arm(entry.job.job_id, since_us + grace_us)
+        self._grace.arm(entry.job.job_id, max(run_at, self.ready_since_us or 0) + grace_us)
 
     def unpark(self, deployments: tuple[str, ...]) -> list[Entry]:
         """A runner of these deployments came: what waited for one."""

@@ -161,6 +161,22 @@ def test_after_its_grace_it_is_skipped_with_all_that_has_come_due() -> None:
     assert len(told.take(effects.Claim)) == 1
 
 
+def test_after_an_outage_runners_have_the_grace_to_come_back() -> None:
+    """A PostgreSQL that hangs leaves runners without a stream as long as controllers have no lease."""
+    told = Told()
+    told.ready(job(), job(2, due=T + 5 * S_US, deployment="other"))
+    told.wait_renewing(8_000)
+    assert told.node.stats().parked == 1, "waits from before the outage"
+    told.tell(events.RunnerLeft("r1"))
+    told.wait(20_000)
+    told.renewed()
+    told.wait_renewing(8_000)
+    assert not told.take(effects.SkipTicks)
+    told.tell(events.RunnerJoined(runner("r1", "d", "other")))
+    [one, two] = told.one(effects.Claim).requests
+    assert (one.job_id, two.job_id) == (1, 2)
+
+
 def test_a_draining_runner_gets_nothing() -> None:
     told = Told()
     told.ready(job())
