@@ -1,32 +1,63 @@
-"""Completion of job keys while the user types. It must be quick, and it must never print an error."""
+"""Completion of names while the user types. It must be quick, and it must never print an error."""
 
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import click
+
+    from cronring.client import Client
 
 TIMEOUT_S: Final = 0.8
 
 
 def job_key(ctx: "click.Context", param: "click.Parameter", incomplete: str) -> list[str]:
     """Keys of jobs that begin with what was typed; none when no controller answers at once."""
+    return _known(ctx, param, incomplete, _job_keys)
+
+
+def deployment_key(ctx: "click.Context", param: "click.Parameter", incomplete: str) -> list[str]:
+    """The same for keys of deployments."""
+    return _known(ctx, param, incomplete, _deployment_keys)
+
+
+def active_module(ctx: "click.Context", param: "click.Parameter", incomplete: str) -> list[str]:
+    """The same for modules that have an active deployment."""
+    return _known(ctx, param, incomplete, _active_modules)
+
+
+async def _job_keys(client: "Client") -> list[str]:
+    return [job.key for job in await client.jobs.list(limit=1000)]
+
+
+async def _deployment_keys(client: "Client") -> list[str]:
+    return [deployment.key for deployment in await client.deployments.list(limit=1000)]
+
+
+async def _active_modules(client: "Client") -> list[str]:
+    return sorted({deployment.module for deployment in await client.deployments.list(active_only=True, limit=1000)})
+
+
+def _known(
+    ctx: "click.Context",
+    param: "click.Parameter",
+    prefix: str,
+    names: Callable[["Client"], Awaitable[list[str]]],
+) -> list[str]:
     import asyncio
 
-    from cronring.cli.options import Addresses
+    from cronring.cli.options import DEFAULT_CONTROLLER, Addresses
+    from cronring.client import Client
     from cronring.client.errors import ClientError
 
     given = ctx.params.get("controllers")
-    addresses = Addresses().convert(given, param, ctx) if given else ("127.0.0.1:7400",)
+    addresses = Addresses().convert(given, param, ctx) if given else (DEFAULT_CONTROLLER,)
+
+    async def ask() -> list[str]:
+        async with asyncio.timeout(TIMEOUT_S), Client(addresses, timeout_s=TIMEOUT_S / 2) as client:
+            return [name for name in await names(client) if name.startswith(prefix)]
+
     try:
-        return asyncio.run(_keys(addresses, incomplete))
+        return asyncio.run(ask())
     except (ClientError, TimeoutError):
         return []
-
-
-async def _keys(addresses: tuple[str, ...], prefix: str) -> list[str]:
-    import asyncio
-
-    from cronring.client import Client
-
-    async with asyncio.timeout(TIMEOUT_S), Client(addresses, timeout_s=TIMEOUT_S / 2) as client:
-        return [job.key for job in await client.jobs.list(limit=1000) if job.key.startswith(prefix)]

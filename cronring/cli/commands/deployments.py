@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cronring.cli.completion import active_module, deployment_key
 from cronring.cli.failures import Failure, nearest
 from cronring.cli.options import controllers_option, limit_option, option, output_option
 from cronring.cli.output import Column, print_fields, print_json, print_rows, short_instant
@@ -47,7 +48,7 @@ def list_deployments(
 
 
 @deployments.command("get")
-@click.argument("key")
+@click.argument("key", shell_complete=deployment_key)
 @output_option
 @controllers_option
 def get_deployment(key: str, output: str, controllers: tuple[str, ...]) -> None:
@@ -122,7 +123,7 @@ def _summary(deployed: "Deployed") -> str:
 
 
 @click.command()
-@click.argument("name", metavar="MODULE|KEY")
+@click.argument("name", metavar="MODULE|KEY", shell_complete=active_module)
 @option("--namespace", default="default", show_default=True, help="Where the module is.")
 @output_option
 @controllers_option

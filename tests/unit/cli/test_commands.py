@@ -196,10 +196,19 @@ def test_completion_script(cronring: Cronring, shell: str) -> None:
     assert "_CRONRING_COMPLETE" in cronring("completion", shell).stdout
 
 
-def test_job_keys_complete(api: FakeApi) -> None:
-    words = {"COMP_WORDS": "cronring jobs get billing.r", "COMP_CWORD": "3", "CRONRING_CONTROLLERS": api.address}
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [
+        ("jobs get billing.r", "billing.refresh"),
+        ("deployments get bil", "billing-1"),
+        ("undeploy b", "billing"),
+    ],
+)
+def test_names_complete(api: FakeApi, typed: str, completed: str) -> None:
+    count = str(len(typed.split()))
+    words = {"COMP_WORDS": f"cronring {typed}", "COMP_CWORD": count, "CRONRING_CONTROLLERS": api.address}
     done = CliRunner().invoke(cli, [], prog_name="cronring", env=words | {"_CRONRING_COMPLETE": "bash_complete"})
-    assert done.stdout.split() == ["plain,billing.refresh"]
+    assert done.stdout.split() == [f"plain,{completed}"]
 
 
 def test_completion_is_silent_when_nobody_answers() -> None:
