@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-from controller.errors import StoreUnavailable
+from controller.errors import StoreError, StoreUnavailable
 from tests.simulation.clock import MS, VirtualClock
 from tests.simulation.history import RecordingStore
 from tests.simulation.network import Network
@@ -49,7 +49,7 @@ class Database:
         return int((0.1 + self._rng.random() ** 4 * 5) * MS)
 
     def ask(self, source: str, call: Call, answer: Answer) -> None:
-        """Run `call` on the store some time later, and give its result, or StoreUnavailable, to `answer`."""
+        """Run `call` on the store some time later, and give its result or its error to `answer`."""
         self.statements += 1
         there_ns, back_ns = self._delay_ns(), self._delay_ns()
         fate = self._rng.random()
@@ -81,4 +81,7 @@ class Database:
         answer(result if reaches else StoreUnavailable("the answer was lost"))
 
     def _run(self, call: Call) -> Any:
-        return run_now(call(self.store))
+        try:
+            return run_now(call(self.store))
+        except StoreError as refusal:
+            return refusal

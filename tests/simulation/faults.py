@@ -129,6 +129,20 @@ def connections_break(world: "World") -> None:
     world.later(0.5, 8, heal)
 
 
+def refuse_a_job(world: "World") -> None:
+    """A row that PostgreSQL refuses to change: whatever is in the same statement isn't changed either."""
+    store = world.database.store
+    if store.jobs and store.refused_job is None:
+        store.refused_job = world.rng.choice(list(store.jobs))
+        world.log(f"FAULT job {store.refused_job} is refused")
+
+        def heal() -> None:
+            world.log("FAULT over: nothing is refused")
+            store.refused_job = None
+
+        world.later(0.5, 10, heal)
+
+
 def step_database_clock(world: "World") -> None:
     by_us = int(world.rng.random() ** 3 * 1_500_000) * world.rng.choice((1, 1, -1))
     world.log(f"FAULT PostgreSQL's clock steps by {by_us} us")
@@ -149,6 +163,7 @@ FAULTS: Final[tuple[tuple[int, Fault], ...]] = (
     (3, database_away),
     (3, connections_break),
     (2, step_database_clock),
+    (2, refuse_a_job),
 )
 
 
@@ -157,10 +172,11 @@ def schedule_faults(world: "World", until_ns: int, only: tuple[str, ...] = ()) -
 
     Unless the kinds are named.
     """
-    kinds = world.rng.sample(FAULTS, world.rng.randint(1, 5))
     if only:
         kinds = [kind for kind in FAULTS if kind[1].__name__ in only]
         assert len(kinds) == len(only), f"of {only} only {kinds} are faults"
+    else:
+        kinds = world.rng.sample(FAULTS, world.rng.randint(1, 5))
     pause_ns = world.rng.choice((1, 3, 6)) * SECOND
     weights = [weight for weight, _ in kinds]
 
@@ -180,6 +196,7 @@ def end_faults(world: "World") -> None:
     world.network.default = Link()
     world.database.away = False
     world.database.breaking = 0.0
+    world.database.store.refused_job = None
     world.notify_loss = 0.0
     for controller in world.controllers:
         if controller.alive and controller.stopped:

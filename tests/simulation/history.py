@@ -2,9 +2,10 @@
 
 from collections.abc import Callable, Iterable
 
-from controller.core.model import EndRequest, EndResult, Outcome
+from controller.core.model import ClaimRequest, ClaimResult, EndRequest, EndResult, Job, Outcome, SkipRequest
 from controller.core.redeploy import Carried, Removed
 from controller.core.totals import Span
+from controller.errors import StoreError
 from controller.ports import Deployed
 from schema.module import Module
 from tests.support.memory_store import DeploymentRow, ExecutionRow, JobRow, MemoryStore
@@ -16,6 +17,7 @@ class RecordingStore(MemoryStore):
     def __init__(self, now_us: Callable[[], int], on_notify: Callable[[], None]) -> None:
         super().__init__(now_us, on_notify)
         self.spans: dict[int, list[Span]] = {}
+        self.refused_job: int | None = None  # whatever would change it, is refused as a whole
         self.on_lost: Callable[[ExecutionRow], None] = lambda _: None
 
     def _apply(self, module: Module, deployment: DeploymentRow, jobs: list[JobRow], timeout_ms: int) -> Deployed:
@@ -36,6 +38,24 @@ class RecordingStore(MemoryStore):
         super()._remove(removed)
         for each in removed:
             self._close(each.job_id)
+
+    async def start_cron_jobs(
+        self, controller_id: str, requests: list[ClaimRequest], hard_grace_ms: int
+    ) -> tuple[int, list[ClaimResult]]:
+        self._may_refuse(request.job_id for request in requests)
+        return await super().start_cron_jobs(controller_id, requests, hard_grace_ms)
+
+    async def end_cron_jobs(self, controller_id: str, requests: list[EndRequest]) -> list[EndResult]:
+        self._may_refuse(request.report.job_id for request in requests)
+        return await super().end_cron_jobs(controller_id, requests)
+
+    async def skip_ticks(self, controller_id: str, requests: list[SkipRequest]) -> list[Job]:
+        self._may_refuse(request.job_id for request in requests)
+        return await super().skip_ticks(controller_id, requests)
+
+    def _may_refuse(self, job_ids: Iterable[int]) -> None:
+        if self.refused_job in tuple(job_ids):
+            raise StoreError(f"refused, for the sake of job {self.refused_job}")
 
     def _end(self, controller_id: str, request: EndRequest) -> EndResult:
         result = super()._end(controller_id, request)

@@ -5,7 +5,7 @@ from typing import Any
 
 from controller.core import effects, events
 from controller.core.settings import ClusterSettings
-from controller.errors import StoreUnavailable
+from controller.errors import StoreError, StoreUnavailable
 from controller.ports import ControllerInfo, Store
 
 _METHODS: dict[type, str] = {
@@ -46,13 +46,13 @@ def store_call(effect: Any, info: ControllerInfo, settings: ClusterSettings) -> 
 
 
 def store_answer(effect: Any, result: Any) -> events.Event | None:
-    """The event that tells the node of a result (or StoreUnavailable). None: nobody is told."""
+    """The event that tells the node of a result (or an error). None: nobody is told."""
     if isinstance(effect, effects.FindPeers):
         if isinstance(result, StoreUnavailable):
             return None
         return events.PeersFound(tuple((peer.controller_id, peer.grpc_address) for peer in result))
-    if isinstance(result, StoreUnavailable):
-        return events.StoreFailed(effect.request_id, str(result), True)
+    if isinstance(result, StoreUnavailable | StoreError):
+        return events.StoreFailed(effect.request_id, str(result), isinstance(result, StoreUnavailable))
     return _ANSWERS[type(effect)](effect.request_id, result)
 
 
