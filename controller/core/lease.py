@@ -59,6 +59,10 @@ class Lease:
             self._told_lost = True
             self.held_since_ns = None
             desk.note(Level.ERROR, "lease_lost", for_ms=(desk.now_ns - self.valid_until_ns) // MS)
+            # A PostgreSQL that hangs lets renewals wait for long; what runners are to know, is known now.
+            for waiting in (self._asked, self._waiting):
+                for runner_id, sequence in waiting.items():
+                    self._acknowledge(runner_id, sequence, renewed=False)
         if self._renewing is None and desk.now_ns >= self._renew_at_ns:
             self._renewing = desk.request(self)
             self._asked, self._waiting = self._waiting, {}
@@ -97,10 +101,13 @@ class Lease:
         self._asked, self._waiting = {}, {}
 
     def beat(self, event: RunnerBeat) -> None:
-        """Answer a runner's beat: at once, or after the renewal it asks for."""
+        """Answer a runner's beat: at once, or after the renewal it asks for, if there is a lease that may be renewed.
+
+        A beat may be answered twice; its runner goes by the first answer.
+        """
         if event.renew:
             self._waiting[event.runner_id] = event.sequence
-        else:
+        if not event.renew or not self.valid:
             self._acknowledge(event.runner_id, event.sequence, renewed=False)
 
     def _acknowledge(self, runner_id: str, sequence: int, renewed: bool) -> None:

@@ -25,8 +25,9 @@ from protos.runner.v1 import runner_pb2, runner_pb2_grpc
 BACKOFF_FIRST_S = 0.05
 BACKOFF_MAX_S = 1.0
 CONNECT_S = 3.0
-# Beats are acknowledged each second, which makes gRPC's own keepalive superfluous: silence means a dead path.
-SILENCE_S = 4.0
+# Beats are acknowledged each second, which makes gRPC's own keepalive superfluous: silence means a dead path. But the
+# one who renews is silent while PostgreSQL hangs, until its lease is over: 4 s at the longest.
+SILENCE_S = 5.0
 _OPTIONS: list[tuple[str, int]] = [
     ("grpc.max_receive_message_length", 64 << 20),
     ("grpc.max_send_message_length", 64 << 20),

@@ -9,7 +9,7 @@ How to use them (fixtures stand in tests/conftest.py):
 - `empty_database_url`: the same without any table of ours.
 - `postgres`: the `PostgresServer` itself. Shared by the whole session: don't stop it.
 - `with running_server("postgres18", durable=True) as server:` a server of your own, which you may `stop()`, `kill()`
-  and `start()` again; its URLs stay the same.
+  and `start()` again, or `freeze()` and `thaw()`; its URLs stay the same.
 
 The servers listen on a Unix socket only and die with the process that started them, even if that is killed.
 """
@@ -32,6 +32,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import asyncpg
+import psutil
 import pytest
 
 from controller.store.migrate import migrate
@@ -172,6 +173,19 @@ class PostgresServer:
     def kill(self) -> None:
         """An immediate shutdown, as a crash: the next start recovers."""
         self._end(signal.SIGQUIT)
+
+    def freeze(self) -> None:
+        """As a host that is gone without a word: connections stay, and nothing answers."""
+        for process in self._processes():
+            process.suspend()
+
+    def thaw(self) -> None:
+        for process in self._processes():
+            process.resume()
+
+    def _processes(self) -> list[psutil.Process]:
+        postmaster = psutil.Process(self.pid)
+        return [postmaster, *postmaster.children(recursive=True)]
 
     def _end(self, number: int) -> None:
         if self._process is None:

@@ -122,6 +122,23 @@ def test_results_that_come_while_postgres_is_crashed_are_kept(
     assert "lost" not in verdict.outcomes
 
 
+def test_runs_go_on_while_postgres_hangs(mortal_cluster: Cluster, server: PostgresServer, journal: Path) -> None:
+    start_outlasting(mortal_cluster, journal, controllers=3, runners=1)
+    runs = [wait_for(mortal_cluster, journal, "a long run", verb) for verb in ("stopping", "stopping_sync")]
+    server.freeze()
+    try:
+        time.sleep(10)  # longer than a runner's fence, and than controllers' leases
+    finally:
+        server.thaw()
+    back_at = time.time()
+    assert wait_for(mortal_cluster, journal, "ticks go on", "brief", after=back_at).started_at < back_at + 3.0
+    assert [wait_for_outcome(mortal_cluster, run, 15) for run in runs] == ["completed"] * 2, "nobody could be lost"
+    verdict = outlasting_verdict(mortal_cluster, journal)
+    assert verdict.guilty() == {}
+    assert "no_runner" not in verdict.skipped, "the runner was there all the time"
+    assert "controller_disconnected" not in mortal_cluster.runners[0].log.read_text()
+
+
 def test_runs_survive_all_controllers_or_are_fenced(cluster: Cluster, journal: Path) -> None:
     start_outlasting(cluster, journal, controllers=3, runners=1)
     stopping = wait_for(cluster, journal, "a run to be stopped", "stopping")
@@ -183,8 +200,8 @@ def test_a_runner_that_stood_still_runs_nothing_beside_its_successor(cluster: Cl
 def test_a_rolling_restart_of_all_controllers_makes_nothing_late(cluster: Cluster, journal: Path) -> None:
     trial.start(cluster, controllers=3, runners=1)
     trial.wait_for_runs(cluster, journal, at_least=10)
+    wait_for(cluster, journal, "a long run", "longer_than_its_period", after=time.time())
     for old in list(cluster.controllers):
-        wait_for(cluster, journal, "a long run", "longer_than_its_period", after=time.time())
         old.send(signal.SIGTERM)
         new = cluster.start_controller(wait=False)
         assert old.popen.wait(timeout=15) == 0, old.tail()

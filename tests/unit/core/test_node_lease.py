@@ -51,6 +51,23 @@ def test_the_database_is_said_to_be_away_only_without_a_lease() -> None:
     assert not told.one(effects.AckBeat).database_ok
 
 
+def test_while_a_renewal_hangs_runners_hear_as_soon_as_the_lease_is_over() -> None:
+    """They take silence for a broken stream, and without a word from all controllers they stop their runs."""
+    told = Told()
+    told.ready()
+    told.wait(1_500)
+    told.one(effects.RenewLease)  # and no answer
+    told.tell(events.RunnerBeat("r1", 8, True, False, 0))
+    told.wait(1_000)
+    assert not told.take(effects.AckBeat), "it may still be renewed"
+    told.wait(2_000)
+    ack = told.one(effects.AckBeat)
+    assert (ack.sequence, ack.renewed, ack.database_ok) == (8, False, False)
+    told.tell(events.RunnerBeat("r1", 9, True, False, 0))
+    ack = told.one(effects.AckBeat)
+    assert (ack.sequence, ack.renewed, ack.database_ok) == (9, False, False)
+
+
 def test_the_lease_counts_from_the_sending_of_its_renewal() -> None:
     told = Told()
     told.tell(events.Woke())
