@@ -5,11 +5,13 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 import click
 
 Row = TypeVar("Row")
+
+WIDTH_MAX: Final = 10_000  # of a table, in characters
 
 
 class Column(NamedTuple, Generic[Row]):
@@ -95,10 +97,13 @@ def _print_rich(columns: Sequence[Column[Any]], cells: Sequence[Sequence[str]]) 
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for column in columns:
-        table.add_column(column.heading, justify="right" if column.right else "left", overflow="fold")
+        table.add_column(column.heading, justify="right" if column.right else "left", no_wrap=True)
     for line in cells:
         table.add_row(*(Text(cell, style=style_of(cell)) for cell in line))
-    Console().print(table)
+    # On a narrow terminal the terminal wraps: keys and instants that are cut up can neither be read nor copied.
+    console = Console()
+    console.width = max(console.width, Console(width=WIDTH_MAX).measure(table).maximum)
+    console.print(table)
 
 
 def print_fields(fields: Sequence[tuple[str, str]]) -> None:
