@@ -12,6 +12,7 @@ from controller.core.stats import Stats
 Peers = tuple[tuple[str, str], ...]  # (id, address)
 
 MS: Final = 1_000_000  # in nanoseconds
+REFUSED_RETRY_NS: Final = 500 * MS  # what PostgreSQL refused (or took too long over) is not repeated at once
 NOTES_PER_SECOND: Final = 5  # of one kind
 
 

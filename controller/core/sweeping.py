@@ -7,7 +7,7 @@ fail, the renewals of all others name the dead one as soon as its lease is over.
 
 from typing import Final
 
-from controller.core.desk import MS, Desk
+from controller.core.desk import MS, REFUSED_RETRY_NS, Desk
 from controller.core.effects import Adopt, CancelRuns, FetchLost, FetchOverdueExecutions, Level
 from controller.core.ending import Ending
 from controller.core.events import Adopted, ExecutionsFetched, StoreFailed
@@ -33,6 +33,7 @@ class Sweeping:
         "_holding",
         "_lease",
         "_losing",
+        "_not_before_ns",
         "_overdue",
         "_sessions",
         "_suspects",
@@ -50,6 +51,7 @@ class Sweeping:
         self._ending = ending
         self._adopt: dict[str, None] = {}
         self._echoes_ns: list[int] = []
+        self._not_before_ns = 0  # of adoptions
         self._adopting: tuple[int, tuple[str, ...]] | None = None
         self._losing: int | None = None
         self._suspects: list[Execution] = []
@@ -72,7 +74,11 @@ class Sweeping:
         self._echoes_ns = [now_ns + echo_ms * MS for echo_ms in DOUBT_ECHOES_MS]
 
     def next_deadline(self) -> int | None:
-        return self._echoes_ns[0] if self._echoes_ns and self._desk.store_ok else None
+        desk = self._desk
+        deadlines = self._echoes_ns[:1]
+        if self._adopt and self._adopting is None and self._lease.valid and desk.now_ns < self._not_before_ns:
+            deadlines.append(self._not_before_ns)
+        return min(deadlines) if deadlines and desk.store_ok else None
 
     def renewed(self, renewal: LeaseRenewal) -> None:
         """Sweep what a renewal names."""
@@ -107,6 +113,8 @@ class Sweeping:
         while self._echoes_ns and self._echoes_ns[0] <= desk.now_ns:
             del self._echoes_ns[0]
             self._adopt[desk.controller_id] = None
+        if desk.now_ns < self._not_before_ns:
+            return
         if self._adopt and self._adopting is None and self._lease.valid:
             controller_ids = tuple(sorted(self._adopt))
             self._adopt.clear()
@@ -177,6 +185,8 @@ class Sweeping:
         if self._adopting is not None and event.request_id == self._adopting[0]:
             self.adopt_from(self._adopting[1])
             self._adopting = None
+            if not event.connection_lost:
+                self._not_before_ns = self._desk.now_ns + REFUSED_RETRY_NS
         elif event.request_id == self._losing:
             self._losing = None
         else:

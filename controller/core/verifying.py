@@ -8,7 +8,7 @@ looked up before it is dispatched (again), and what has been held for long is lo
 from itertools import islice
 from typing import Final
 
-from controller.core.desk import MS, Desk
+from controller.core.desk import MS, REFUSED_RETRY_NS, Desk
 from controller.core.effects import FetchExecutions
 from controller.core.events import ExecutionsFetched, StoreFailed
 from controller.core.holding import Holding
@@ -31,6 +31,7 @@ class Verifying:
         "_holding",
         "_lease",
         "_lease_since_ns",
+        "_not_before_ns",
         "_sessions",
         "_window",
         "_wishes",
@@ -44,11 +45,15 @@ class Verifying:
         self._holding = holding
         self._wishes: dict[int, None] = {}
         self._asked: tuple[int, ...] | None = None
+        self._not_before_ns = 0
         self._lease_since_ns: int | None = None
         self._all_at_ns = desk.now_ns + desk.jittered_ns(desk.settings.refetch_interval_ms)
 
     def next_deadline(self) -> int | None:
-        return self._all_at_ns if self._asked is None and self._desk.store_ok else None
+        if self._asked is not None or not self._desk.store_ok:
+            return None
+        waiting = self._wishes and self._desk.now_ns < self._not_before_ns
+        return min(self._all_at_ns, self._not_before_ns) if waiting else self._all_at_ns
 
     def runner_joined(self, executions: list[Execution]) -> None:
         """Their runner is back: what it never got, or may have reported elsewhere, is to be told apart."""
@@ -68,6 +73,8 @@ class Verifying:
         if desk.now_ns >= self._all_at_ns:
             self._wish_old()
         if not self._wishes or self._asked is not None or not desk.store_ok or not self._lease.valid:
+            return
+        if desk.now_ns < self._not_before_ns:
             return
         batch = list(islice(self._wishes, BATCH))
         for execution_id in batch:
@@ -108,6 +115,8 @@ class Verifying:
                     to_dispatch.append(execution)
         self._holding.dispatch(to_dispatch)
 
-    def failed(self, event: StoreFailed) -> None:  # noqa: ARG002  how it failed makes no difference here
+    def failed(self, event: StoreFailed) -> None:
+        if not event.connection_lost:
+            self._not_before_ns = self._desk.now_ns + REFUSED_RETRY_NS
         self._wishes.update(dict.fromkeys(self._asked or ()))
         self._asked = None

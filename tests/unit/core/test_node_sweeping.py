@@ -160,3 +160,24 @@ def test_a_sleeper_dispatches_nothing_before_it_has_looked() -> None:
 
 def _won(claim: effects.Claim, claimed_at: int) -> ClaimResult:
     return ClaimResult(claim.requests[0].job_id, True, True, 9, claimed_at, True, None, None, 1)
+
+
+def test_a_refused_adoption_is_not_repeated_at_once() -> None:
+    told = Told()
+    told.ready()
+    _renew(told, dead_controllers=("c9",))
+    told.fail(told.one(effects.Adopt), connection_lost=False)
+    assert not told.take(effects.Adopt)
+    told.wait(1_000)
+    assert told.one(effects.Adopt).controller_ids == ("c9",)
+
+
+def test_a_refused_lookup_of_what_is_held_is_not_repeated_at_once() -> None:
+    told = Told()
+    told.running(job())
+    told.tell(events.RunnerLeft("r1"))
+    told.tell(events.RunnerJoined(runner()))
+    told.fail(told.one(effects.FetchExecutions), connection_lost=False)
+    assert not told.take(effects.FetchExecutions)
+    told.wait(1_000)
+    assert len(told.take(effects.FetchExecutions)) == 1
