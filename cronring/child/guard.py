@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import fcntl
 import os
 import signal
@@ -10,19 +9,19 @@ import sys
 import threading
 from typing import NoReturn
 
-_PR_SET_PDEATHSIG = 1
-
 
 def die_with_parent(lifeline: int, parent: int) -> None:
-    """Three nets, from the widest to the surest. `lifeline` is a pipe whose other end only the runner holds.
+    """Two nets. `lifeline` is a pipe whose other end only the runner holds.
 
-    The kernel kills the whole process group when the pipe closes (Linux: O_ASYNC with F_SETSIG), so what the verb
-    started dies as well; the kernel kills this process when its parent dies, even inside C code; and a thread does the
-    first by hand, where the kernel can't.
+    The kernel kills the whole process group when the pipe closes (Linux: O_ASYNC with F_SETSIG), even inside C code, so
+    what the verb started dies as well; and a thread does the same by hand, where the kernel can't. As that thread sits
+    in `read`, the pipe stays open even if the verb closes every descriptor that it finds.
+
+    PR_SET_PDEATHSIG is no help: it comes when the *thread* that started this process ends, before the runner's
+    descriptors are closed, kills this process only, and so takes the group's net away.
     """
     if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-        if os.getppid() != parent:  # it died before prctl
+        if os.getppid() != parent:  # it died before this process got here
             os._exit(1)
         if os.getpgrp() == os.getpid():
             fcntl.fcntl(lifeline, fcntl.F_SETOWN, -os.getpid())

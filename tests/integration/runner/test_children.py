@@ -8,6 +8,8 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+
 from cronring.runner.core.model import Outcome
 from tests.integration.runner.conftest import OpenStage
 
@@ -332,29 +334,32 @@ async def names(ctx: Context):
     ]
 
 
-async def test_killing_the_runner_kills_children_and_what_they_started(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kind", "runs"), [("async def", 1), ("def", 4)])
+async def test_killing_the_runner_kills_children_and_what_they_started(tmp_path: Path, kind: str, runs: int) -> None:
     (tmp_path / "mod.py").write_text(
         HEAD
-        + """
+        + f"""
 @cron("* * * * *")
-async def spawn():
-    process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+{kind} spawn():
+    process = subprocess.Popen(["sleep", "600"])
     print(process.pid, os.getpid())
-    sum(range(10**12))
+    {"time.sleep(600)" if kind == "def" else "sum(range(10**12))"}
 """
     )
     script = f"""
-import asyncio, time
+import asyncio, threading, time
 from pathlib import Path
 from tests.integration.runner.conftest import Stage
 
 async def main():
-    stage = Stage(1)
+    for _ in range(20):  # its threads end one by one, and the one that started the children not last
+        threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
+    stage = Stage({runs})
     await stage.open(Path({str(tmp_path / "mod.py")!r}), {sys.executable!r})
-    [spawned] = stage.start("spawn")
-    while not (held := stage.host._held[spawned]).tail:
+    spawned = [stage.host._held[run] for run in stage.start(*["spawn"] * {runs})]
+    while not all(held.tail for held in spawned):
         await asyncio.sleep(0.01)
-    print(held.tail.text().strip(), flush=True)
+    print(*[held.tail.text().strip() for held in spawned], flush=True)
     await asyncio.sleep(600)
 
 asyncio.run(main())
@@ -365,7 +370,7 @@ asyncio.run(main())
     assert process.stdout is not None
     async with asyncio.timeout(20):
         pids = [int(pid) for pid in (await process.stdout.readline()).split()]
-    assert len(pids) == 2
+    assert len(pids) == 2 * runs
     watches = [os.pidfd_open(pid) for pid in pids]
     loop = asyncio.get_running_loop()
     gone = [asyncio.Event() for _ in pids]
