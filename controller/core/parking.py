@@ -28,6 +28,7 @@ class Parking:
         "_in_flight",
         "_lease",
         "_parked",
+        "_parked_for",
         "_window",
         "outdated",
         "ready_since_us",
@@ -38,6 +39,7 @@ class Parking:
         self._window = window
         self._lease = lease
         self._parked: dict[str, dict[int, Entry]] = {}
+        self._parked_for: dict[int, str] = {}  # the deployment under which a job stands in `_parked`
         self._grace = Timers()
         self._expired: dict[int, None] = {}
         self._in_flight: dict[int, list[Entry]] = {}
@@ -51,7 +53,9 @@ class Parking:
         assert entry.run_at is not None, "parked without being due"
         self._window.move_to(entry, Stage.PARKED)
         self.outdated = True
+        self._drop(entry.job.job_id)
         self._parked.setdefault(entry.job.deployment, {})[entry.job.job_id] = entry
+        self._parked_for[entry.job.job_id] = entry.job.deployment
         self._arm(entry, entry.run_at)
 
     def ready(self) -> None:
@@ -75,11 +79,25 @@ class Parking:
         found: list[Entry] = []
         for deployment in deployments:
             for job_id, entry in self._parked.pop(deployment, {}).items():
+                del self._parked_for[job_id]
                 self._grace.disarm(job_id)
                 self._expired.pop(job_id, None)
                 if self._is_parked(entry):
                     found.append(entry)
         return found
+
+    def waits_for(self) -> list[str]:
+        """Deployments whose runners jobs are waiting for."""
+        return sorted(self._parked)
+
+    def _drop(self, job_id: int) -> None:
+        """It no longer waits for a runner there: jobs move on to other deployments, and go."""
+        deployment = self._parked_for.pop(job_id, None)
+        if deployment is not None:
+            waiting = self._parked[deployment]
+            del waiting[job_id]
+            if not waiting:
+                del self._parked[deployment]
 
     def next_us(self) -> int | None:
         return self._grace.next_us()
@@ -94,9 +112,9 @@ class Parking:
         entries: list[Entry] = []
         for job_id in list(self._expired)[: desk.settings.claim_batch]:
             del self._expired[job_id]
+            self._drop(job_id)
             entry = self._window.entries.get(job_id)
             if entry is not None and self._is_parked(entry):
-                self._parked.get(entry.job.deployment, {}).pop(job_id, None)
                 entries.append(entry)
         if entries:
             self._skip(sorted(entries, key=lambda entry: entry.job.job_id))

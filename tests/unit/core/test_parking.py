@@ -1,0 +1,27 @@
+import random
+
+from controller.core.desk import Desk
+from controller.core.lease import Lease
+from controller.core.parking import Parking
+from controller.core.settings import ClusterSettings
+from controller.core.window import Duty, Window
+from schema.keys import SLOTS
+from tests.unit.core.told import MS, S_US, T, job
+
+
+def test_nothing_is_kept_of_jobs_that_moved_on_or_went_while_they_waited_for_a_runner() -> None:
+    desk = Desk("c1", ClusterSettings(), random.Random(1), 0)
+    desk.clock.sample(0, 0, T)
+    window = Window(desk)
+    window.set_duties([Duty.PRIMARY] * SLOTS)
+    lease = Lease(desk)
+    lease.valid_until_ns = 3_600_000 * MS
+    parking = Parking(desk, window, lease)
+    for version in range(20):
+        parking.park(window.learn(job(1, due=T, deployment=f"d{version}", revision=version + 1)))
+    parking.park(window.learn(job(2, due=T, deployment="d0")))
+    assert parking.waits_for() == ["d0", "d19"]
+    window.forget(2)
+    desk.now_ns = ClusterSettings().runner_grace_ms * MS + S_US * 1_000
+    parking.turn()
+    assert parking.waits_for() == []
