@@ -285,6 +285,7 @@ class RunnerCore:
             self._drain_ends_ns = None
             self._stop(list(self._ledger.held), StopReason.DRAINED, "the runner was stopped", STOP_GRACE_MS)
         if self._ledger.held:
+            self._farewell_ends_ns = None  # one more came from a controller that hadn't heard of the drain
             return
         if self._farewell_ends_ns is None:
             self._farewell_ends_ns = now_ns + self._settings.farewell_ns
