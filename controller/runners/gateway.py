@@ -30,6 +30,7 @@ from protos.runner.v1 import runner_pb2_grpc
 
 HELLO_TIMEOUT_S: Final = 10.0
 REGISTRATION_RETRY_S: Final = 0.5
+LAST_WRITE_S: Final = 0.5  # what a stream that this side ends is given to take the message under way
 
 Context = grpc.aio.ServicerContext[wire.RunnerMessage, wire.ControllerMessage]
 
@@ -105,20 +106,22 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
     ) -> Closed | None:
         """Until the stream ends: why, if it was this side that ended it."""
         reading = asyncio.ensure_future(self._read_all(session, messages))
-        others = [
-            asyncio.ensure_future(self._register(hello, session)),
-            asyncio.ensure_future(_write_all(session, context)),
-        ]
-        waiting: set[asyncio.Future[Any]] = {reading, session.closed, *others}
+        registering = asyncio.ensure_future(self._register(hello, session))
+        writing = asyncio.ensure_future(_write_all(session, context))
+        waiting: set[asyncio.Future[Any]] = {reading, session.closed, registering, writing}
         try:
             while not (reading.done() or session.closed.done()):
                 done, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
                 for future in done:
                     future.result()  # raises what broke the stream
         finally:
-            for task in (reading, *others):
-                task.cancel()
-            await asyncio.gather(reading, *others, return_exceptions=True)
+            session.stop_writing()
+            reading.cancel()
+            registering.cancel()
+            # A write that is cancelled goes on inside gRPC, and a status that meets it there is refused.
+            await asyncio.wait({writing}, timeout=LAST_WRITE_S)
+            writing.cancel()
+            await asyncio.gather(reading, registering, writing, return_exceptions=True)
         return session.closed.result() if session.closed.done() else None
 
     async def _register(self, hello: wire.Hello, session: Session) -> None:

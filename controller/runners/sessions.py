@@ -47,6 +47,7 @@ class Session:
         self._database_minus_own_us = 0
         self._peers: tuple[tuple[str, str], ...] = ()
         self._unacked: set[int] = set()
+        self._silent = False
 
     @property
     def queued(self) -> int:
@@ -93,12 +94,17 @@ class Session:
         self._something.set()
 
     async def write_all(self, write: Callable[[wire.ControllerMessage], Awaitable[None]]) -> None:
-        """Write what is queued, for ever: the only writer of this stream. `write` waits for a slow reader."""
-        while True:
+        """Write what is queued until `stop_writing`: the only writer of this stream. `write` waits for slow readers."""
+        while not self._silent:
             await self._something.wait()
             self._something.clear()
-            while (message := self._next()) is not None:
+            while not self._silent and (message := self._next()) is not None:
                 await write(message)
+
+    def stop_writing(self) -> None:
+        """After the message under way, write no more."""
+        self._silent = True
+        self._something.set()
 
     def _next(self) -> wire.ControllerMessage | None:
         """The most urgent message, holding as much as one may. Beats first: without them a runner stops its runs."""
