@@ -36,8 +36,8 @@ def serve_sync(channel: Channel, board: memoryview, verbs: Verbs) -> None:
             board[LINES] += 1
             for row in message.get("runs", ()):
                 _serve(Run(*row), message["offset_us"], channel, board, verbs, stops)
-                if any(getattr(stream, "closed", False) for stream in streams):
-                    os._exit(0)  # the next verb gets a child that can print
+                if not _can_print(streams):
+                    os._exit(0)  # the next verb gets a child that can
                 _tidy(streams, stops)
 
 
@@ -61,6 +61,16 @@ def _serve(run: Run, offset_us: int, channel: Channel, board: memoryview, verbs:
         result += describe_end(stops.delivered, error)
     channel.send({"done": [result]})
     channel.flush_all()
+
+
+def _can_print(streams: tuple[TextIO, TextIO]) -> bool:
+    """Whether the streams, and the descriptors behind them, are still open."""
+    try:
+        os.fstat(1)
+        os.fstat(2)
+    except OSError:
+        return False
+    return not any(getattr(stream, "closed", False) for stream in streams)
 
 
 def _tidy(streams: tuple[TextIO, TextIO], stops: Stops) -> None:

@@ -280,10 +280,13 @@ def naps():
 
 @cron("* * * * *")
 def closes_descriptors(): os.closerange(0, 21)
+
+@cron("* * * * *")
+def closes_output(): os.close(1)
 """,
         1,
     )
-    for verb in ("replaces", "closes", "closes_descriptors"):
+    for verb in ("replaces", "closes", "closes_descriptors", "closes_output"):
         await stage.run(verb)
         assert (await stage.run("sync_noop")).output == "fine\n", verb
     await stage.run("alarms")
