@@ -54,6 +54,7 @@ class Scene(Protocol):
     def store(self) -> Store: ...
     async def now(self) -> int: ...
     async def set_next_tick(self, job_id: int, tick: int | None) -> None: ...
+    async def set_anchor(self, job_id: int, anchor: int) -> None: ...
     async def expire_lease(self, controller_id: str, seconds_ago: float) -> None: ...
     async def last_saw_runner(self, runner_id: str, seconds_ago: float) -> None: ...
     async def pass_hard_deadline(self, execution_id: int) -> None: ...
@@ -84,6 +85,9 @@ class MemoryScene:
     async def set_next_tick(self, job_id: int, tick: int | None) -> None:
         row = self._store.jobs[job_id]
         row.next_tick = row.next_run_at = tick
+
+    async def set_anchor(self, job_id: int, anchor: int) -> None:
+        self._store.jobs[job_id].anchor = anchor
 
     async def expire_lease(self, controller_id: str, seconds_ago: float) -> None:
         self._store.controllers[controller_id].lease_expires_at = self._tick() - int(seconds_ago * SECOND)
@@ -125,6 +129,9 @@ class PostgresScene:
 
     async def set_next_tick(self, job_id: int, tick: int | None) -> None:
         await self._run("UPDATE cron_jobs SET next_tick = $2, next_execution = $2 WHERE id = $1", job_id, tick)
+
+    async def set_anchor(self, job_id: int, anchor: int) -> None:
+        await self._run("UPDATE cron_jobs SET anchor = $2 WHERE id = $1", job_id, anchor)
 
     async def expire_lease(self, controller_id: str, seconds_ago: float) -> None:
         at = await self.now() - int(seconds_ago * SECOND)

@@ -94,6 +94,7 @@ async def test_what_a_changed_or_removed_schedule_still_owed_is_recorded(world: 
     now = await world.scene.now()
     tick = now - now % (5 * SECOND) - 60 * SECOND
     for job in jobs:
+        await world.scene.set_anchor(job.job_id, tick - 60 * SECOND)  # nothing is owed from before it
         await world.scene.set_next_tick(job.job_id, tick)
     await world.claim("c1", running._replace(next_tick=tick, next_run_at=tick))
     await deploy(world, module(changed="7s", running="7s"), "b")
