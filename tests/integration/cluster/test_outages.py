@@ -12,7 +12,7 @@ import pytest
 from tests.integration.cluster import trial
 from tests.support.cluster import Cluster
 from tests.support.databases import PostgresServer, running_server
-from tests.support.judge import JournalRun, Verdict, judge, read_journal
+from tests.support.judge import JournalRun, Verdict, read_journal
 
 OUTLASTING_MODULE = Path(__file__).parent / "modules" / "outlasting.py"
 LONG_PERIOD_S = 5
@@ -36,10 +36,7 @@ def mortal_cluster(server: PostgresServer, tmp_path: Path, journal: Path) -> Ite
 
 
 def start_outlasting(cluster: Cluster, journal: Path, controllers: int, runners: int) -> None:
-    for _ in range(controllers):
-        cluster.start_controller()
-    for _ in range(runners):
-        cluster.start_runner(OUTLASTING_MODULE)
+    trial.start(cluster, controllers, runners, OUTLASTING_MODULE)
     trial.wait_for_runs(cluster, journal)
 
 
@@ -58,16 +55,7 @@ def wait_for(cluster: Cluster, journal: Path, what: str, verb: str, after: float
 
 def outlasting_verdict(cluster: Cluster, journal: Path) -> Verdict:
     """As `trial.verdict_when_settled`, for the long verbs; runs that still go on have a tick that is booked."""
-
-    async def settled() -> Verdict:
-        until, deadline = time.time() - 2, time.monotonic() + 15
-        while True:
-            verdict = await judge(cluster.database_url, PERIODS_S, until, journal, [])
-            if verdict.guilty() == {} or time.monotonic() > deadline:
-                return verdict
-            await asyncio.sleep(0.25)
-
-    verdict = asyncio.run(settled())
+    verdict = trial.verdict_when_settled(cluster, journal, [], PERIODS_S, settle_s=15.0)
     print(verdict)
     return verdict
 

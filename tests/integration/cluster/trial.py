@@ -11,11 +11,11 @@ from tests.support.judge import Verdict, judge
 SETTLE_S = 25.0  # a lost runner is declared after 10 s, and its jobs' next run may take a few seconds
 
 
-def start(cluster: Cluster, controllers: int, runners: int) -> None:
+def start(cluster: Cluster, controllers: int, runners: int, module: Path = JOURNAL_MODULE) -> None:
     for _ in range(controllers):
         cluster.start_controller()
     for _ in range(runners):
-        cluster.start_runner(JOURNAL_MODULE)
+        cluster.start_runner(module)
 
 
 def wait_for_runs(cluster: Cluster, journal: Path, at_least: int = 1) -> None:
@@ -26,15 +26,21 @@ def wait_for_runs(cluster: Cluster, journal: Path, at_least: int = 1) -> None:
         time.sleep(0.05)
 
 
-def verdict_when_settled(cluster: Cluster, journal: Path, runner_deaths: list[float]) -> Verdict:
-    """The verdict on every tick up to two seconds ago: once all are booked, or the last one before the deadline."""
-    return asyncio.run(_settled(cluster.database_url, journal, time.time() - 2, runner_deaths))
+def verdict_when_settled(
+    cluster: Cluster,
+    journal: Path,
+    runner_deaths: list[float],
+    periods_s: dict[str, int] = PERIODS_S,
+    settle_s: float = SETTLE_S,
+) -> Verdict:
+    """The verdict on every tick up to two seconds ago: once nobody is guilty, or the last one before the deadline."""
 
+    async def settled() -> Verdict:
+        until, deadline = time.time() - 2, time.monotonic() + settle_s
+        while True:
+            verdict = await judge(cluster.database_url, periods_s, until, journal, runner_deaths)
+            if verdict.guilty() == {} or time.monotonic() > deadline:
+                return verdict
+            await asyncio.sleep(0.25)
 
-async def _settled(url: str, journal: Path, until: float, deaths: list[float]) -> Verdict:
-    deadline = time.monotonic() + SETTLE_S
-    while True:
-        verdict = await judge(url, PERIODS_S, until, journal, deaths)
-        if (not verdict.unaccounted and not verdict.results_lost) or time.monotonic() > deadline:
-            return verdict
-        await asyncio.sleep(0.25)
+    return asyncio.run(settled())
