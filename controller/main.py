@@ -217,7 +217,7 @@ class _Controller:
             deployer,
             self._sessions,
             self._driver,
-            self._alive,
+            lambda: self._node.peers,
             base.metrics.refused,
             self._now_us,
         )
@@ -238,7 +238,7 @@ class _Controller:
         start("loop lag", watch_loop_lag(base.clock, base.metrics, base.notes))
         start("notifications", self._hear(JobNotifications(base.config.database_url, base.controller_id)))
         start("peers", self._peers.sweep())
-        start("joining", greet_until_joined(base.config.join, lambda: len(self._alive()) == 1, self._driver.put))
+        start("joining", greet_until_joined(base.config.join, self._is_alone, self._driver.put))
         start("silent runners", close_silent_sessions(self._sessions, self._now_us, silence_ms))
 
     async def _hear(self, notifications: Notifications) -> None:
@@ -260,8 +260,8 @@ class _Controller:
         await self._performer.close()
         await self._peers.close()
 
-    def _alive(self) -> tuple[tuple[str, str], ...]:
-        return tuple((member.member_id, member.address) for member in self._node.members() if member.gossips)
+    def _is_alone(self) -> bool:
+        return sum(member.gossips for member in self._node.members()) == 1
 
     def _now_us(self) -> int:
         return self._base.clock.now_ns() // 1_000

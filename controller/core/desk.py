@@ -52,7 +52,7 @@ class Desk:
         self.effects: list[Effect] = []
         self.stats = Stats()
         self.draining = False
-        self.peers: Peers = ()  # every controller believed to be alive, this one included
+        self.peers: Peers = ()  # every controller that may hold a lease, this one included
         self.store_down_since_ns: int | None = None
         self._request_id = 0
         self._asked: dict[int, tuple[Asker, int]] = {}

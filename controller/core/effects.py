@@ -116,7 +116,7 @@ class AckReports(NamedTuple):
 
 
 class AckBeat(NamedTuple):
-    """`peers`: (id, address) of every alive controller."""
+    """`peers`: (id, address) of every controller that may hold a lease."""
 
     runner_id: str
     sequence: int

@@ -21,9 +21,15 @@ class PeerRefused(NamedTuple):
 
 
 class PeersFound(NamedTuple):
-    """Addresses to greet: from the `controllers` table (at every refetch) or `--join`. `(member_id or "", address)`."""
+    """Who holds a lease by the `controllers` table, which is read at every refetch. `(controller_id, address)`."""
 
     peers: tuple[tuple[str, str], ...]
+
+
+class SeedsNamed(NamedTuple):
+    """Addresses to greet, from `--join`."""
+
+    addresses: tuple[str, ...]
 
 
 class LeaseRenewed(NamedTuple):
@@ -136,6 +142,7 @@ Event = (
     | PacketReceived
     | PeerRefused
     | PeersFound
+    | SeedsNamed
     | LeaseRenewed
     | WindowFetched
     | OverdueFetched

@@ -20,12 +20,13 @@ SEARCH_AFTER_DEATH_MS: Final = 300_000
 class Membership:
     """Swim and the ring, and the search for peers in the `controllers` table."""
 
-    __slots__ = ("_desk", "_search_at_ns", "_search_until_ns", "gone", "ring", "ring_changed", "swim")
+    __slots__ = ("_desk", "_leased", "_search_at_ns", "_search_until_ns", "gone", "ring", "ring_changed", "swim")
 
     def __init__(self, desk: Desk, address: str) -> None:
         self._desk = desk
         self.swim = Swim(desk.controller_id, address, desk.settings, desk.chance, desk.now_ns)
-        desk.peers = self.peers()
+        self._leased: tuple[tuple[str, str], ...] = ()  # in the `controllers` table, when it was last read
+        desk.peers = self._known()
         self.ring = Ring.build(self.swim.slot_owners())
         self.ring_changed = True
         self.gone: list[str] = []  # dead or left, for this controller to adopt from; the node takes them
@@ -61,7 +62,16 @@ class Membership:
     def refused(self, address: str) -> None:
         self.absorb(self.swim.peer_refused(address, self._desk.now_ns))
 
+    def found(self, peers: tuple[tuple[str, str], ...]) -> None:
+        """These hold leases, by the `controllers` table."""
+        self._leased = peers
+        self._desk.peers = self._known()
+        others = tuple(peer for peer in peers if peer[0] != self._desk.controller_id)
+        if others:
+            self.greet(others)
+
     def greet(self, peers: tuple[tuple[str, str], ...]) -> None:
+        """Known addresses, as (member_id or "", address)."""
         self.absorb(self.swim.greet(peers, self._desk.now_ns))
 
     def absorb(self, reaction: Reaction) -> None:
@@ -73,7 +83,7 @@ class Membership:
         for change in reaction.changes:
             self._follow(change)
         if reaction.changes:
-            desk.peers = self.peers()
+            desk.peers = self._known()
             self._rebuild()
 
     def _follow(self, change: Change) -> None:
@@ -105,6 +115,15 @@ class Membership:
     def peers(self) -> tuple[tuple[str, str], ...]:
         """(id, address) of every controller believed to be alive, this one included."""
         return tuple((member.member_id, member.address) for member in self.swim.live())
+
+    def _known(self) -> tuple[tuple[str, str], ...]:
+        """Those that runners should know: one that seems dead, and held a lease, may be cut off from here only.
+
+        It may then still renew a runner's lease, and declare it lost, while this controller is cut off from PostgreSQL.
+        """
+        left = {member.member_id for member in self.swim.members() if member.status is Status.LEFT}
+        known = dict(self._leased) | dict(self.peers())
+        return tuple((member_id, address) for member_id, address in known.items() if member_id not in left)
 
     def duties(self) -> list[Duty]:
         """What this controller owes each slot."""

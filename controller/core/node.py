@@ -101,6 +101,11 @@ class Node:
         return list(self._membership.swim.members())
 
     @property
+    def peers(self) -> tuple[tuple[str, str], ...]:
+        """(id, address) of every controller that may hold a lease, as far as this one knows."""
+        return self._desk.peers
+
+    @property
     def ring(self) -> Ring:
         return self._membership.ring
 
@@ -137,7 +142,7 @@ class Node:
         match event:
             case events.Woke():
                 pass
-            case events.PacketReceived() | events.PeerRefused() | events.PeersFound():
+            case events.PacketReceived() | events.PeerRefused() | events.PeersFound() | events.SeedsNamed():
                 self._from_peers(event)
             case events.JobsNotified():
                 self._refetching.wish()
@@ -237,7 +242,9 @@ class Node:
             desk.note(Level.INFO, "store_up", away_ms=(desk.now_ns - since_ns) // MS)
             self._refetching.wish()
 
-    def _from_peers(self, event: events.PacketReceived | events.PeerRefused | events.PeersFound) -> None:
+    def _from_peers(
+        self, event: events.PacketReceived | events.PeerRefused | events.PeersFound | events.SeedsNamed
+    ) -> None:
         match event:
             case events.PacketReceived(packet):
                 self._membership.receive(packet)
@@ -245,15 +252,15 @@ class Node:
                 self._membership.refused(address)
             case events.PeersFound(peers):
                 self._peers_found(peers)
+            case events.SeedsNamed(addresses):
+                self._membership.greet(tuple(("", address) for address in addresses))
             case _:
                 assert_never(event)
 
     def _peers_found(self, peers: tuple[tuple[str, str], ...]) -> None:
-        own_id = self._desk.controller_id
-        others = tuple(peer for peer in peers if peer[0] != own_id)
-        if others:
-            self._membership.greet(others)
-        elif self._started and not self._refetching.fetched_once:
+        self._membership.found(peers)
+        alone = all(controller_id == self._desk.controller_id for controller_id, _ in peers)
+        if alone and self._started and not self._refetching.fetched_once:
             self._refetching.wish()
 
     def _drain(self) -> None:

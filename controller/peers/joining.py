@@ -4,15 +4,15 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from controller.core.events import PeersFound
+from controller.core.events import SeedsNamed
 
 INTERVAL_S: Final = 5.0
 
 
 async def greet_until_joined(
-    addresses: tuple[str, ...], is_alone: Callable[[], bool], put: Callable[[PeersFound], None]
+    addresses: tuple[str, ...], is_alone: Callable[[], bool], put: Callable[[SeedsNamed], None]
 ) -> None:
     """Returns when this controller is not alone any more."""
     while addresses and is_alone():
-        put(PeersFound(tuple(("", address) for address in addresses)))
+        put(SeedsNamed(addresses))
         await asyncio.sleep(INTERVAL_S)

@@ -45,7 +45,7 @@ class Inbox(Protocol):
 class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
     """`welcome` holds what every Welcome says alike: who this is, and the cluster's durations.
 
-    `peers()` gives (id, address) of every controller alive; `refused` counts what was not allowed.
+    `peers()` gives (id, address) of every controller that may hold a lease; `refused` counts what was not allowed.
     """
 
     def __init__(

@@ -86,7 +86,7 @@ class Controller(Process):
             elif self.alive and self._streams.get(info.runner_id) is runner:
                 runner.registered = True
                 self.put(events.RunnerJoined(info))
-                peers = tuple(member.address for member in self.node.members() if member.gossips)
+                peers = tuple(address for _, address in self.node.peers)
                 runner.stream.send(self.address, ("welcome", self.name, peers))
 
         self.world.database.ask(self.address, lambda store: store.register_runner(info), answered)

@@ -5,7 +5,8 @@ The controllers declare a runner's executions lost when its lease in PostgreSQL 
 - An acknowledged beat whose renewal was committed is contact, counted from the beat's *sending*: `last_seen_at` is that
   or later, whatever the acknowledgement took.
 - All known controllers saying that they can't reach PostgreSQL is contact too, counted from the oldest of those beats:
-  nobody can declare anything. One that is silent might still reach it, so it must be all.
+  nobody can declare anything. One that is silent might still reach it, so it must be all, and those that the others
+  take for dead while they held a lease when that was last known: they may be cut off from the others only.
 - A controller that merely answers is no contact. It has not renewed anything.
 """
 

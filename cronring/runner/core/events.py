@@ -16,7 +16,7 @@ class LinkOpened(NamedTuple):
 
 
 class LinkUp(NamedTuple):
-    """A controller welcomed this runner. `peers`: addresses of all controllers that it believes alive.
+    """A controller welcomed this runner. `peers`: addresses of all controllers that may hold a lease.
 
     `beat_ms` and `fence_ms` are the cluster's; 0: it names none.
     """

@@ -211,7 +211,7 @@ class Welcome(_message.Message):
 
     @_builtins.property
     def controllers(self) -> _containers.RepeatedCompositeFieldContainer[Global___Peer]:
-        """every controller the sender believes alive, itself included"""
+        """every controller that may hold a lease, the sender included"""
 
     def __init__(
         self,

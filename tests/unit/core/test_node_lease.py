@@ -107,3 +107,15 @@ def test_one_renewal_at_a_time_and_none_in_step() -> None:
     told.tell(events.Woke())
     told.wait(10_000)
     assert len(told.take(effects.RenewLease)) == 1
+
+
+def test_runners_hear_of_a_controller_that_held_a_lease_though_gossip_has_lost_it() -> None:
+    """It may be cut off from here only: this one, without PostgreSQL, must not seem to be the whole cluster."""
+    told = Told()
+    told.ready()
+    told.tell(events.PeersFound((("c1", "host:1"), ("c2", "host:2"))))  # and c2 never says a word
+    told.tell(_beat(7, renew=False))
+    assert told.one(effects.AckBeat).peers == (("c1", "host:1"), ("c2", "host:2"))
+    told.tell(events.PeersFound((("c1", "host:1"),)))  # its lease is over
+    told.tell(_beat(8, renew=False))
+    assert told.one(effects.AckBeat).peers == (("c1", "host:1"),)
