@@ -149,7 +149,8 @@ def check_converged(world: "World") -> None:
             continue  # only its hard timeout ends it
         if world.journal.is_running(row.execution_id):
             continue  # a long one
-        assert now_us - row.claimed_at < 10_000_000, f"stuck: execution {row.execution_id} since {row.claimed_at}"
+        _, last_moved_us, _ = world.journal.finished.get(row.execution_id, ("", row.claimed_at, None))
+        assert now_us - last_moved_us < 10_000_000, f"stuck: execution {row.execution_id} since {row.claimed_at}"
     for job in store.jobs.values():
         if job.removed or job.executing or job.next_run_at is None:
             continue
