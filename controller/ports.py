@@ -4,6 +4,9 @@ from collections.abc import AsyncIterator
 from typing import NamedTuple, Protocol
 
 from controller.core.model import (
+    Activation,
+    ActivationRequest,
+    ActivationResult,
     ClaimRequest,
     ClaimResult,
     EndRequest,
@@ -90,6 +93,18 @@ class Store(Protocol):
 
     async def end_cron_jobs(self, controller_id: str, requests: list[EndRequest]) -> list[EndResult]: ...
     async def skip_ticks(self, controller_id: str, requests: list[SkipRequest]) -> list[Job]: ...
+    async def get_activations(self, slots: tuple[int, ...], window_ms: int) -> tuple[int, list[Activation]]:
+        """(PostgreSQL's now, waiting activations of the slots with run_at before now + window)."""
+        ...
+
+    async def start_activations(
+        self, controller_id: str, requests: list[ActivationRequest], hard_grace_ms: int
+    ) -> tuple[int, list[ActivationResult]]:
+        """Claim those that are due, whose job may run now (idle, or `beside`, or with room among its executions), if
+        the lease is valid. A retry whose tick is no longer its job's latest is removed: the next tick superseded it.
+        """
+        ...
+
     async def adopt_executions(self, controller_id: str, from_ids: tuple[str, ...]) -> list[Execution]: ...
     async def get_unfinished(self, execution_ids: tuple[int, ...]) -> list[Execution]: ...
     async def get_lost(self, lost_after_ms: int) -> list[Execution]: ...

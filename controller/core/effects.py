@@ -3,7 +3,7 @@
 from enum import StrEnum
 from typing import NamedTuple
 
-from controller.core.model import ClaimRequest, EndRequest, Execution, SkipRequest
+from controller.core.model import ActivationRequest, ClaimRequest, EndRequest, Execution, SkipRequest
 from controller.core.swim.messages import Packet
 
 
@@ -62,6 +62,22 @@ class SkipTicks(NamedTuple):
 
     request_id: int
     requests: list[SkipRequest]
+
+
+class FetchActivations(NamedTuple):
+    """-> ActivationsFetched: of `slots`, with run_at before PostgreSQL's now + `window_ms`."""
+
+    request_id: int
+    slots: tuple[int, ...]
+    window_ms: int
+
+
+class Activate(NamedTuple):
+    """-> Activated (StartActivations). `requests` in ascending order of job_id."""
+
+    request_id: int
+    requests: list[ActivationRequest]
+    hard_grace_ms: int
 
 
 class Adopt(NamedTuple):
@@ -153,6 +169,8 @@ Effect = (
     | Claim
     | End
     | SkipTicks
+    | FetchActivations
+    | Activate
     | Adopt
     | FetchExecutions
     | FetchLost

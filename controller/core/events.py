@@ -2,7 +2,17 @@
 
 from typing import NamedTuple
 
-from controller.core.model import ClaimResult, EndResult, Execution, Job, LeaseRenewal, Report, RunnerInfo
+from controller.core.model import (
+    Activation,
+    ActivationResult,
+    ClaimResult,
+    EndResult,
+    Execution,
+    Job,
+    LeaseRenewal,
+    Report,
+    RunnerInfo,
+)
 from controller.core.swim.messages import Packet
 
 
@@ -95,6 +105,26 @@ class ExecutionsFetched(NamedTuple):
     executions: list[Execution]
 
 
+class ActivationsFetched(NamedTuple):
+    """Waiting activations of the asked slots, and PostgreSQL's time at the statement."""
+
+    request_id: int
+    database_now: int
+    activations: list[Activation]
+
+
+class Activated(NamedTuple):
+    request_id: int
+    database_now: int
+    results: list[ActivationResult]
+
+
+class ActivationsCreated(NamedTuple):
+    """Activations that this controller itself has just created; any may claim them, so it does."""
+
+    activations: list[Activation]
+
+
 class StoreFailed(NamedTuple):
     """A store effect failed. Whether it was committed is unknown, so whatever follows must be safe to repeat."""
 
@@ -103,7 +133,18 @@ class StoreFailed(NamedTuple):
     connection_lost: bool
 
 
-StoreAnswer = LeaseRenewed | WindowFetched | OverdueFetched | Claimed | Ended | Skipped | Adopted | ExecutionsFetched
+StoreAnswer = (
+    LeaseRenewed
+    | WindowFetched
+    | OverdueFetched
+    | Claimed
+    | Ended
+    | Skipped
+    | Adopted
+    | ExecutionsFetched
+    | ActivationsFetched
+    | Activated
+)
 
 
 class RunnerJoined(NamedTuple):
@@ -153,6 +194,9 @@ Event = (
     | Skipped
     | Adopted
     | ExecutionsFetched
+    | ActivationsFetched
+    | Activated
+    | ActivationsCreated
     | StoreFailed
     | RunnerJoined
     | RunnerLeft

@@ -6,7 +6,7 @@ because a controller makes tens of thousands of them a second.
 """
 
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 
 class Outcome(StrEnum):
@@ -19,6 +19,22 @@ class Outcome(StrEnum):
     LOST = "lost"
 
 
+class Trigger(StrEnum):
+    """Why an execution runs."""
+
+    SCHEDULE = "schedule"
+    CATCH_UP = "catch_up"  # a tick that was missed, or one that comes late because others were
+    RETRY = "retry"
+    MANUAL = "manual"
+    BACKFILL = "backfill"
+
+
+OF_A_TICK: Final = (
+    Trigger.SCHEDULE,
+    Trigger.CATCH_UP,
+)  # claimed from the job's schedule; the others from an activation
+
+
 class SkipReason(StrEnum):
     """Why a tick did not run."""
 
@@ -27,6 +43,7 @@ class SkipReason(StrEnum):
     NO_RUNNER = "no_runner"
     OUTSIDE_WINDOW = "outside_window"
     SUPERSEDED = "superseded"
+    MISSED_POLICY = "missed_policy"
 
 
 class Skipped(NamedTuple):
@@ -39,7 +56,10 @@ class Skipped(NamedTuple):
 
 
 class Job(NamedTuple):
-    """A job as GetCronJobs returns it. `next_tick` and `next_run_at` are of its next tick; None when it has none."""
+    """A job as GetCronJobs returns it. `next_tick` and `next_run_at` are of its next tick; None when it has none.
+
+    `executing`: no further execution may begin: it has one, or (overlap "allow") as many as it may have.
+    """
 
     job_id: int
     key: str
@@ -54,10 +74,15 @@ class Job(NamedTuple):
     executing: bool
     next_tick: int | None
     next_run_at: int | None
+    policy: str = ""  # see schema.policy.parse_policy
+    payload: str = ""  # JSON for the verb's parameter; "" for none
 
 
 class ClaimRequest(NamedTuple):
-    """Claim `job_id` if its next tick still is `expected_tick`; run `run_tick` (later only when ticks were missed)."""
+    """Claim `job_id` if its next tick still is `expected_tick`; run `run_tick` (later only when ticks were missed).
+
+    With overlap "allow" the job stays idle, and goes on to its next tick at once: the last two.
+    """
 
     job_id: int
     expected_tick: int
@@ -65,11 +90,14 @@ class ClaimRequest(NamedTuple):
     run_at: int
     runner_id: str
     deployment: str  # the one the runner was chosen for: refused if the job has moved on to another
-    skipped: Skipped | None  # the missed ticks before run_tick, reason SUPERSEDED
+    skipped: tuple[Skipped, ...]  # the ticks before run_tick that are passed over, ascending
+    trigger: Trigger = Trigger.SCHEDULE
+    next_tick: int | None = None
+    next_run_at: int | None = None
 
 
 class ClaimResult(NamedTuple):
-    """One attempted row. When not `updated`, the last four say what the row is like instead."""
+    """One attempted row: what it is like after the statement, whoever changed it."""
 
     job_id: int
     updated: bool
@@ -80,6 +108,46 @@ class ClaimResult(NamedTuple):
     next_tick: int | None
     next_run_at: int | None
     revision: int
+    # When updated: the tick claimed before this one, and the latest one that completed.
+    previous_tick: int | None = None
+    previous_success: int | None = None
+
+
+class Activation(NamedTuple):
+    """A run that is wanted beside the job's schedule: a retry, a manual run, or the next one of a backfill."""
+
+    activation_id: int
+    job: Job
+    tick: int
+    until_tick: int | None  # of a backfill: the last tick it may run; None for the others
+    attempt: int  # of a backfill: counted at the claim
+    trigger: Trigger
+    run_at: int
+    payload: str  # "": the job's own
+    beside: bool  # may run while the job runs; it then neither frees nor holds the job
+
+
+class ActivationRequest(NamedTuple):
+    """Claim this activation. `next_tick`: of a backfill, the tick after this one; None ends the activation."""
+
+    activation_id: int
+    job_id: int
+    tick: int  # the one that is expected there
+    runner_id: str
+    deployment: str
+    next_tick: int | None
+
+
+class ActivationResult(NamedTuple):
+    """`execution` when it was claimed; else `gone` says that there is no such activation (any more).
+
+    `next_tick`: of a backfill that goes on, whoever moved it.
+    """
+
+    activation_id: int
+    execution: "Execution | None"
+    gone: bool
+    next_tick: int | None
 
 
 class Execution(NamedTuple):
@@ -94,6 +162,11 @@ class Execution(NamedTuple):
     trigger: str
     deployment: str  # the deployment's key it was claimed for; the job may have moved on
     runner_id: str
+    missed: int = 0  # ticks passed over since the execution before
+    previous_tick: int | None = None
+    previous_success: int | None = None
+    payload: str = ""
+    holds_job: bool = True  # False: it runs beside; its end neither frees the job nor sets the next tick
 
 
 class Report(NamedTuple):
@@ -108,16 +181,23 @@ class Report(NamedTuple):
     error_type: str
     error_message: str
     output: str
+    next_in_ms: int = 0  # the verb moved its job's next run to so long after its end; 0: it did not
 
 
 class EndRequest(NamedTuple):
-    """End the execution whose claim is `report.claimed_at`; set its job's next tick if it still has `revision`."""
+    """End the execution whose claim is `report.claimed_at`; set its job's next tick if it still has `revision`.
+
+    An end that wants a retry puts it beside, as an activation. One that moved the job's next run (`anchor`) opens new
+    books: the schedule counts from there on, the revision grows.
+    """
 
     report: Report
     revision: int
     next_tick: int | None
     next_run_at: int | None
-    skipped: Skipped | None  # ticks that passed while it ran, reason OVERLAP
+    skipped: tuple[Skipped, ...]  # ticks that passed while it ran
+    retry_at: int | None = None
+    anchor: int | None = None
 
 
 class EndResult(NamedTuple):
@@ -130,6 +210,8 @@ class EndResult(NamedTuple):
     next_tick: int | None
     next_run_at: int | None
     revision: int
+    retry_id: int | None = None  # the activation that was made for the retry
+    paused: bool = False  # this end was the last failure that `pause_after_failures` allows
 
 
 class SkipRequest(NamedTuple):
@@ -138,7 +220,7 @@ class SkipRequest(NamedTuple):
     job_id: int
     expected_tick: int
     revision: int
-    skipped: Skipped
+    skipped: tuple[Skipped, ...]
     next_tick: int | None
     next_run_at: int | None
 
