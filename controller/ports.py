@@ -115,3 +115,76 @@ class Notifications(Protocol):
     """PostgreSQL's NOTIFY, as a hint: a lost one costs time, never a tick."""
 
     def listen(self) -> AsyncIterator[None]: ...
+
+
+class NewJob(NamedTuple):
+    """A job for a verb of an active module, made through the API. Its key is `module.verb:name`."""
+
+    namespace: str
+    module: str
+    verb: str
+    name: str
+    schedule: str  # canonical
+    policy: str  # canonical
+    anchor: int | None  # of an interval; None: now
+    payload: str
+    labels: dict[str, str]
+    timeout_ms: int
+    on_disconnect: str
+
+
+class JobChange(NamedTuple):
+    """None: as it is."""
+
+    schedule: str | None = None
+    policy: str | None = None
+    anchor: int | None = None
+    payload: str | None = None
+    labels: dict[str, str] | None = None
+    timeout_ms: int | None = None
+    on_disconnect: str | None = None
+
+
+class Backfill(NamedTuple):
+    """Ticks of [from_at, until_at], one after the other; `beside` the job's own runs, `again` though they completed."""
+
+    from_at: int
+    until_at: int
+    beside: bool
+    again: bool
+
+
+class Control(Protocol):
+    """What operators do to jobs: each method is one transaction, idempotent where a repetition means the same.
+
+    Raises StoreUnavailable and StoreError as Store does, controller.errors.NotFound for a key that no job has, and
+    controller.errors.Conflict (what is so, and what would have to be) for what the job's state doesn't allow.
+    """
+
+    async def create_job(self, job: NewJob, by: str) -> Job:
+        """Conflict if the module isn't active, lacks the verb, or another job with this key differs."""
+        ...
+
+    async def update_job(self, key: str, change: JobChange, by: str) -> Job:
+        """A new schedule takes effect at its next tick, and the old one never runs again. Conflict unless source api."""
+        ...
+
+    async def delete_job(self, key: str, by: str) -> None:
+        """What runs finishes. Conflict unless source api."""
+        ...
+
+    async def pause_job(self, key: str, by: str, note: str) -> Job: ...
+    async def resume_job(self, key: str, by: str) -> Job:
+        """Ticks since the pause are skipped with that reason."""
+        ...
+
+    async def trigger_job(self, key: str, by: str, payload: str | None) -> Activation: ...
+    async def backfill_job(self, key: str, by: str, backfill: Backfill) -> Activation | None:
+        """None: no tick in the range."""
+        ...
+
+    async def list_activations(self, key: str) -> list[Activation]:
+        """What waits: retries, manual runs, backfills."""
+        ...
+
+    async def cancel_activation(self, key: str, activation_id: int) -> bool: ...
