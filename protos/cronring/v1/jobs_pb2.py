@@ -23,33 +23,34 @@ _sym_db = _symbol_database.Default()
 
 
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
+from protos.cronring.v1 import schema_pb2 as protos_dot_cronring_dot_v1_dot_schema__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dprotos/cronring/v1/jobs.proto\x12\x0b\x63ronring.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xcb\x04\n\x03Job\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0e\n\x06module\x18\x03 \x01(\t\x12\x0c\n\x04verb\x18\x04 \x01(\t\x12\x10\n\x08schedule\x18\x05 \x01(\t\x12\x16\n\x0eschedule_words\x18\x06 \x01(\t\x12\x0e\n\x06status\x18\x07 \x01(\t\x12-\n\tnext_tick\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x32\n\x0enext_execution\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x0clast_outcome\x18\n \x01(\t\x12\x33\n\x0flast_started_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x31\n\rlast_ended_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x18\n\x10last_lateness_ms\x18\r \x01(\x01\x12\x12\n\ntimeout_ms\x18\x0e \x01(\x03\x12\x15\n\ron_disconnect\x18\x0f \x01(\t\x12\x12\n\ndeployment\x18\x10 \x01(\t\x12\x0c\n\x04slot\x18\x11 \x01(\x05\x12\n\n\x02id\x18\x12 \x01(\x03\x12.\n\ncreated_at\x18\x13 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1c\n\x14running_execution_id\x18\x14 \x01(\x03\x12*\n\x07skipped\x18\x15 \x03(\x0b\x32\x19.cronring.v1.SkippedTicks\"-\n\x0cSkippedTicks\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\r\n\x05ticks\x18\x02 \x01(\x03\"`\n\x0fListJobsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12&\n\x06\x66ilter\x18\x03 \x01(\x0b\x32\x16.cronring.v1.JobFilter\"L\n\tJobFilter\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0e\n\x06module\x18\x02 \x01(\t\x12\x0c\n\x04verb\x18\x03 \x01(\t\x12\x0e\n\x06status\x18\x04 \x01(\t\"K\n\x10ListJobsResponse\x12\x1e\n\x04jobs\x18\x01 \x03(\x0b\x32\x10.cronring.v1.Job\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x1c\n\rGetJobRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\":\n\x10WatchJobsRequest\x12&\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x16.cronring.v1.JobFilter\"\xb8\x01\n\x08JobEvent\x12(\n\x04kind\x18\x01 \x01(\x0e\x32\x1a.cronring.v1.JobEvent.Kind\x12\x1d\n\x03job\x18\x02 \x01(\x0b\x32\x10.cronring.v1.Job\"c\n\x04Kind\x12\x14\n\x10KIND_UNSPECIFIED\x10\x00\x12\x10\n\x0cKIND_PRESENT\x10\x01\x12\x0f\n\x0bKIND_LISTED\x10\x02\x12\x10\n\x0cKIND_CHANGED\x10\x03\x12\x10\n\x0cKIND_REMOVED\x10\x04\x32\xcc\x01\n\x04Jobs\x12G\n\x08ListJobs\x12\x1c.cronring.v1.ListJobsRequest\x1a\x1d.cronring.v1.ListJobsResponse\x12\x36\n\x06GetJob\x12\x1a.cronring.v1.GetJobRequest\x1a\x10.cronring.v1.Job\x12\x43\n\tWatchJobs\x12\x1d.cronring.v1.WatchJobsRequest\x1a\x15.cronring.v1.JobEvent0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dprotos/cronring/v1/jobs.proto\x12\x0b\x63ronring.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fprotos/cronring/v1/schema.proto\"\xf0\x04\n\x03Job\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0e\n\x06module\x18\x03 \x01(\t\x12\x0c\n\x04verb\x18\x04 \x01(\t\x12\x10\n\x08schedule\x18\x05 \x01(\t\x12\x16\n\x0eschedule_words\x18\x06 \x01(\t\x12\x0e\n\x06status\x18\x07 \x01(\t\x12-\n\tnext_tick\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x32\n\x0enext_execution\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x0clast_outcome\x18\n \x01(\t\x12\x33\n\x0flast_started_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x31\n\rlast_ended_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x18\n\x10last_lateness_ms\x18\r \x01(\x01\x12\x12\n\ntimeout_ms\x18\x0e \x01(\x03\x12\x15\n\ron_disconnect\x18\x0f \x01(\t\x12\x12\n\ndeployment\x18\x10 \x01(\t\x12\x0c\n\x04slot\x18\x11 \x01(\x05\x12\n\n\x02id\x18\x12 \x01(\x03\x12.\n\ncreated_at\x18\x13 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1c\n\x14running_execution_id\x18\x14 \x01(\x03\x12*\n\x07skipped\x18\x15 \x03(\x0b\x32\x19.cronring.v1.SkippedTicks\x12#\n\x06policy\x18\x16 \x01(\x0b\x32\x13.cronring.v1.Policy\"-\n\x0cSkippedTicks\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\r\n\x05ticks\x18\x02 \x01(\x03\"`\n\x0fListJobsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12&\n\x06\x66ilter\x18\x03 \x01(\x0b\x32\x16.cronring.v1.JobFilter\"L\n\tJobFilter\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0e\n\x06module\x18\x02 \x01(\t\x12\x0c\n\x04verb\x18\x03 \x01(\t\x12\x0e\n\x06status\x18\x04 \x01(\t\"K\n\x10ListJobsResponse\x12\x1e\n\x04jobs\x18\x01 \x03(\x0b\x32\x10.cronring.v1.Job\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x1c\n\rGetJobRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\":\n\x10WatchJobsRequest\x12&\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x16.cronring.v1.JobFilter\"\xb8\x01\n\x08JobEvent\x12(\n\x04kind\x18\x01 \x01(\x0e\x32\x1a.cronring.v1.JobEvent.Kind\x12\x1d\n\x03job\x18\x02 \x01(\x0b\x32\x10.cronring.v1.Job\"c\n\x04Kind\x12\x14\n\x10KIND_UNSPECIFIED\x10\x00\x12\x10\n\x0cKIND_PRESENT\x10\x01\x12\x0f\n\x0bKIND_LISTED\x10\x02\x12\x10\n\x0cKIND_CHANGED\x10\x03\x12\x10\n\x0cKIND_REMOVED\x10\x04\x32\xcc\x01\n\x04Jobs\x12G\n\x08ListJobs\x12\x1c.cronring.v1.ListJobsRequest\x1a\x1d.cronring.v1.ListJobsResponse\x12\x36\n\x06GetJob\x12\x1a.cronring.v1.GetJobRequest\x1a\x10.cronring.v1.Job\x12\x43\n\tWatchJobs\x12\x1d.cronring.v1.WatchJobsRequest\x1a\x15.cronring.v1.JobEvent0\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.cronring.v1.jobs_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_JOB']._serialized_start=80
-  _globals['_JOB']._serialized_end=667
-  _globals['_SKIPPEDTICKS']._serialized_start=669
-  _globals['_SKIPPEDTICKS']._serialized_end=714
-  _globals['_LISTJOBSREQUEST']._serialized_start=716
-  _globals['_LISTJOBSREQUEST']._serialized_end=812
-  _globals['_JOBFILTER']._serialized_start=814
-  _globals['_JOBFILTER']._serialized_end=890
-  _globals['_LISTJOBSRESPONSE']._serialized_start=892
-  _globals['_LISTJOBSRESPONSE']._serialized_end=967
-  _globals['_GETJOBREQUEST']._serialized_start=969
-  _globals['_GETJOBREQUEST']._serialized_end=997
-  _globals['_WATCHJOBSREQUEST']._serialized_start=999
-  _globals['_WATCHJOBSREQUEST']._serialized_end=1057
-  _globals['_JOBEVENT']._serialized_start=1060
-  _globals['_JOBEVENT']._serialized_end=1244
-  _globals['_JOBEVENT_KIND']._serialized_start=1145
-  _globals['_JOBEVENT_KIND']._serialized_end=1244
-  _globals['_JOBS']._serialized_start=1247
-  _globals['_JOBS']._serialized_end=1451
+  _globals['_JOB']._serialized_start=113
+  _globals['_JOB']._serialized_end=737
+  _globals['_SKIPPEDTICKS']._serialized_start=739
+  _globals['_SKIPPEDTICKS']._serialized_end=784
+  _globals['_LISTJOBSREQUEST']._serialized_start=786
+  _globals['_LISTJOBSREQUEST']._serialized_end=882
+  _globals['_JOBFILTER']._serialized_start=884
+  _globals['_JOBFILTER']._serialized_end=960
+  _globals['_LISTJOBSRESPONSE']._serialized_start=962
+  _globals['_LISTJOBSRESPONSE']._serialized_end=1037
+  _globals['_GETJOBREQUEST']._serialized_start=1039
+  _globals['_GETJOBREQUEST']._serialized_end=1067
+  _globals['_WATCHJOBSREQUEST']._serialized_start=1069
+  _globals['_WATCHJOBSREQUEST']._serialized_end=1127
+  _globals['_JOBEVENT']._serialized_start=1130
+  _globals['_JOBEVENT']._serialized_end=1314
+  _globals['_JOBEVENT_KIND']._serialized_start=1215
+  _globals['_JOBEVENT_KIND']._serialized_end=1314
+  _globals['_JOBS']._serialized_start=1317
+  _globals['_JOBS']._serialized_end=1521
 # @@protoc_insertion_point(module_scope)

@@ -9,6 +9,7 @@ from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
+from protos.cronring.v1 import schema_pb2 as _schema_pb2
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -45,6 +46,7 @@ class Job(_message.Message):
     CREATED_AT_FIELD_NUMBER: _builtins.int
     RUNNING_EXECUTION_ID_FIELD_NUMBER: _builtins.int
     SKIPPED_FIELD_NUMBER: _builtins.int
+    POLICY_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     namespace: _builtins.str
     module: _builtins.str
@@ -79,6 +81,8 @@ class Job(_message.Message):
     def skipped(self) -> _containers.RepeatedCompositeFieldContainer[Global___SkippedTicks]:
         """totals by reason"""
 
+    @_builtins.property
+    def policy(self) -> _schema_pb2.Policy: ...
     def __init__(
         self,
         *,
@@ -103,10 +107,11 @@ class Job(_message.Message):
         created_at: _timestamp_pb2.Timestamp | None = ...,
         running_execution_id: _builtins.int = ...,
         skipped: _abc.Iterable[Global___SkippedTicks] | None = ...,
+        policy: _schema_pb2.Policy | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "last_ended_at", b"last_ended_at", "last_started_at", b"last_started_at", "next_execution", b"next_execution", "next_tick", b"next_tick"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "last_ended_at", b"last_ended_at", "last_started_at", b"last_started_at", "next_execution", b"next_execution", "next_tick", b"next_tick", "policy", b"policy"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "deployment", b"deployment", "id", b"id", "key", b"key", "last_ended_at", b"last_ended_at", "last_lateness_ms", b"last_lateness_ms", "last_outcome", b"last_outcome", "last_started_at", b"last_started_at", "module", b"module", "namespace", b"namespace", "next_execution", b"next_execution", "next_tick", b"next_tick", "on_disconnect", b"on_disconnect", "running_execution_id", b"running_execution_id", "schedule", b"schedule", "schedule_words", b"schedule_words", "skipped", b"skipped", "slot", b"slot", "status", b"status", "timeout_ms", b"timeout_ms", "verb", b"verb"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "deployment", b"deployment", "id", b"id", "key", b"key", "last_ended_at", b"last_ended_at", "last_lateness_ms", b"last_lateness_ms", "last_outcome", b"last_outcome", "last_started_at", b"last_started_at", "module", b"module", "namespace", b"namespace", "next_execution", b"next_execution", "next_tick", b"next_tick", "on_disconnect", b"on_disconnect", "policy", b"policy", "running_execution_id", b"running_execution_id", "schedule", b"schedule", "schedule_words", b"schedule_words", "skipped", b"skipped", "slot", b"slot", "status", b"status", "timeout_ms", b"timeout_ms", "verb", b"verb"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -26,11 +26,16 @@ class Module(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     DOC_FIELD_NUMBER: _builtins.int
     VERBS_FIELD_NUMBER: _builtins.int
+    TYPES_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     name: _builtins.str
     doc: _builtins.str
     @_builtins.property
     def verbs(self) -> _containers.RepeatedCompositeFieldContainer[Global___Verb]: ...
+    @_builtins.property
+    def types(self) -> _containers.RepeatedCompositeFieldContainer[Global___DataType]:
+        """what its verbs' requests are made of"""
+
     def __init__(
         self,
         *,
@@ -38,10 +43,11 @@ class Module(_message.Message):
         name: _builtins.str = ...,
         doc: _builtins.str = ...,
         verbs: _abc.Iterable[Global___Verb] | None = ...,
+        types: _abc.Iterable[Global___DataType] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["doc", b"doc", "name", b"name", "namespace", b"namespace", "verbs", b"verbs"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["doc", b"doc", "name", b"name", "namespace", b"namespace", "types", b"types", "verbs", b"verbs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -60,21 +66,30 @@ class Verb(_message.Message):
     SCHEDULE_FIELD_NUMBER: _builtins.int
     TIMEOUT_MS_FIELD_NUMBER: _builtins.int
     ON_DISCONNECT_FIELD_NUMBER: _builtins.int
+    POLICY_FIELD_NUMBER: _builtins.int
+    ANCHOR_FIELD_NUMBER: _builtins.int
+    PAYLOAD_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     doc: _builtins.str
     request: _builtins.str
-    """type name; "Unit" for a cron verb"""
+    """type of its payload; "Unit" for none"""
     response: _builtins.str
-    """type name; "Unit" for a cron verb"""
+    """type name; "Unit" for a verb with a schedule"""
     is_async: _builtins.bool
     line: _builtins.int
     """in the module's source, 1-based; 0 if unknown"""
     schedule: _builtins.str
-    """"0 6 1 * *", "25m", or "every 30m"; empty: no job"""
+    """"0 6 1 * *", "25m", "every 30m", "at 2026-03-01T08:00:00Z", or "manual"; empty: no job"""
     timeout_ms: _builtins.int
     """soft timeout; 0: the controller's default"""
     on_disconnect: _builtins.str
     """"stop" (default) or "finish" """
+    anchor: _builtins.str
+    """where an interval counts from, like "2026-01-01T00:00:00Z"; empty: its deployment"""
+    payload: _builtins.str
+    """JSON for its parameter when the schedule runs it; empty: none"""
+    @_builtins.property
+    def policy(self) -> Global___Policy: ...
     def __init__(
         self,
         *,
@@ -87,11 +102,136 @@ class Verb(_message.Message):
         schedule: _builtins.str = ...,
         timeout_ms: _builtins.int = ...,
         on_disconnect: _builtins.str = ...,
+        policy: Global___Policy | None = ...,
+        anchor: _builtins.str = ...,
+        payload: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["policy", b"policy"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["doc", b"doc", "is_async", b"is_async", "line", b"line", "name", b"name", "on_disconnect", b"on_disconnect", "request", b"request", "response", b"response", "schedule", b"schedule", "timeout_ms", b"timeout_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "doc", b"doc", "is_async", b"is_async", "line", b"line", "name", b"name", "on_disconnect", b"on_disconnect", "payload", b"payload", "policy", b"policy", "request", b"request", "response", b"response", "schedule", b"schedule", "timeout_ms", b"timeout_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Verb: _TypeAlias = Verb  # noqa: Y015
+
+@_typing.final
+class Policy(_message.Message):
+    """Policy says how a job's ticks are run. Empty, 0 and none mean the default; docs/schedules.md says what each does."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TIMEZONE_FIELD_NUMBER: _builtins.int
+    DST_GAP_FIELD_NUMBER: _builtins.int
+    DST_OVERLAP_FIELD_NUMBER: _builtins.int
+    START_AT_FIELD_NUMBER: _builtins.int
+    END_AT_FIELD_NUMBER: _builtins.int
+    WINDOW_FIELD_NUMBER: _builtins.int
+    JITTER_FIELD_NUMBER: _builtins.int
+    ON_MISSED_FIELD_NUMBER: _builtins.int
+    CATCH_UP_WINDOW_FIELD_NUMBER: _builtins.int
+    OVERLAP_FIELD_NUMBER: _builtins.int
+    MAX_CONCURRENT_FIELD_NUMBER: _builtins.int
+    RETRIES_FIELD_NUMBER: _builtins.int
+    BACKOFF_FIELD_NUMBER: _builtins.int
+    RETRY_ON_FIELD_NUMBER: _builtins.int
+    PAUSE_AFTER_FAILURES_FIELD_NUMBER: _builtins.int
+    timezone: _builtins.str
+    dst_gap: _builtins.str
+    dst_overlap: _builtins.str
+    start_at: _builtins.str
+    end_at: _builtins.str
+    window: _builtins.str
+    jitter: _builtins.str
+    on_missed: _builtins.str
+    catch_up_window: _builtins.str
+    overlap: _builtins.str
+    max_concurrent: _builtins.int
+    retries: _builtins.int
+    backoff: _builtins.str
+    pause_after_failures: _builtins.int
+    @_builtins.property
+    def retry_on(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        timezone: _builtins.str = ...,
+        dst_gap: _builtins.str = ...,
+        dst_overlap: _builtins.str = ...,
+        start_at: _builtins.str = ...,
+        end_at: _builtins.str = ...,
+        window: _builtins.str = ...,
+        jitter: _builtins.str = ...,
+        on_missed: _builtins.str = ...,
+        catch_up_window: _builtins.str = ...,
+        overlap: _builtins.str = ...,
+        max_concurrent: _builtins.int = ...,
+        retries: _builtins.int = ...,
+        backoff: _builtins.str = ...,
+        retry_on: _abc.Iterable[_builtins.str] | None = ...,
+        pause_after_failures: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["backoff", b"backoff", "catch_up_window", b"catch_up_window", "dst_gap", b"dst_gap", "dst_overlap", b"dst_overlap", "end_at", b"end_at", "jitter", b"jitter", "max_concurrent", b"max_concurrent", "on_missed", b"on_missed", "overlap", b"overlap", "pause_after_failures", b"pause_after_failures", "retries", b"retries", "retry_on", b"retry_on", "start_at", b"start_at", "timezone", b"timezone", "window", b"window"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Policy: _TypeAlias = Policy  # noqa: Y015
+
+@_typing.final
+class DataType(_message.Message):
+    """DataType is a record: a dataclass or a TypedDict of the author's."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    DOC_FIELD_NUMBER: _builtins.int
+    FIELDS_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    doc: _builtins.str
+    @_builtins.property
+    def fields(self) -> _containers.RepeatedCompositeFieldContainer[Global___DataField]: ...
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        doc: _builtins.str = ...,
+        fields: _abc.Iterable[Global___DataField] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["doc", b"doc", "fields", b"fields", "name", b"name"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DataType: _TypeAlias = DataType  # noqa: Y015
+
+@_typing.final
+class DataField(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAME_FIELD_NUMBER: _builtins.int
+    TYPE_FIELD_NUMBER: _builtins.int
+    OPTIONAL_FIELD_NUMBER: _builtins.int
+    DEFAULT_JSON_FIELD_NUMBER: _builtins.int
+    name: _builtins.str
+    type: _builtins.str
+    optional: _builtins.bool
+    """may be left out"""
+    default_json: _builtins.str
+    """what it is then; empty: only the author's code knows, or it is absent"""
+    def __init__(
+        self,
+        *,
+        name: _builtins.str = ...,
+        type: _builtins.str = ...,
+        optional: _builtins.bool = ...,
+        default_json: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["default_json", b"default_json", "name", b"name", "optional", b"optional", "type", b"type"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DataField: _TypeAlias = DataField  # noqa: Y015

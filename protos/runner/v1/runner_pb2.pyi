@@ -41,6 +41,29 @@ ON_DISCONNECT_FINISH: OnDisconnect.ValueType  # 2
 """let it run; only its hard timeout ends it"""
 Global___OnDisconnect: _TypeAlias = OnDisconnect  # noqa: Y015
 
+class _ScheduleKind:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _ScheduleKindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_ScheduleKind.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    SCHEDULE_KIND_UNSPECIFIED: _ScheduleKind.ValueType  # 0
+    SCHEDULE_KIND_CRON: _ScheduleKind.ValueType  # 1
+    SCHEDULE_KIND_INTERVAL: _ScheduleKind.ValueType  # 2
+    """its verb may move the job's next run"""
+    SCHEDULE_KIND_ONCE: _ScheduleKind.ValueType  # 3
+    SCHEDULE_KIND_MANUAL: _ScheduleKind.ValueType  # 4
+
+class ScheduleKind(_ScheduleKind, metaclass=_ScheduleKindEnumTypeWrapper): ...
+
+SCHEDULE_KIND_UNSPECIFIED: ScheduleKind.ValueType  # 0
+SCHEDULE_KIND_CRON: ScheduleKind.ValueType  # 1
+SCHEDULE_KIND_INTERVAL: ScheduleKind.ValueType  # 2
+"""its verb may move the job's next run"""
+SCHEDULE_KIND_ONCE: ScheduleKind.ValueType  # 3
+SCHEDULE_KIND_MANUAL: ScheduleKind.ValueType  # 4
+Global___ScheduleKind: _TypeAlias = ScheduleKind  # noqa: Y015
+
 class _Outcome:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -385,6 +408,12 @@ class Run(_message.Message):
     ATTEMPT_FIELD_NUMBER: _builtins.int
     TRIGGER_FIELD_NUMBER: _builtins.int
     ON_DISCONNECT_FIELD_NUMBER: _builtins.int
+    MISSED_FIELD_NUMBER: _builtins.int
+    PREVIOUS_TICK_US_FIELD_NUMBER: _builtins.int
+    PREVIOUS_SUCCESS_US_FIELD_NUMBER: _builtins.int
+    PAYLOAD_JSON_FIELD_NUMBER: _builtins.int
+    TIMEZONE_FIELD_NUMBER: _builtins.int
+    SCHEDULE_KIND_FIELD_NUMBER: _builtins.int
     execution_id: _builtins.int
     job_id: _builtins.int
     job: _builtins.str
@@ -401,6 +430,17 @@ class Run(_message.Message):
     attempt: _builtins.int
     trigger: _builtins.str
     on_disconnect: Global___OnDisconnect.ValueType
+    missed: _builtins.int
+    """ticks passed over since the execution before"""
+    previous_tick_us: _builtins.int
+    """of the execution before; 0: there is none"""
+    previous_success_us: _builtins.int
+    """tick of the latest execution that completed; 0: there is none"""
+    payload_json: _builtins.str
+    """empty: none"""
+    timezone: _builtins.str
+    """the job's, an IANA name; empty: UTC"""
+    schedule_kind: Global___ScheduleKind.ValueType
     def __init__(
         self,
         *,
@@ -416,10 +456,16 @@ class Run(_message.Message):
         attempt: _builtins.int = ...,
         trigger: _builtins.str = ...,
         on_disconnect: Global___OnDisconnect.ValueType = ...,
+        missed: _builtins.int = ...,
+        previous_tick_us: _builtins.int = ...,
+        previous_success_us: _builtins.int = ...,
+        payload_json: _builtins.str = ...,
+        timezone: _builtins.str = ...,
+        schedule_kind: Global___ScheduleKind.ValueType = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "claimed_at_us", b"claimed_at_us", "deadline_us", b"deadline_us", "deployment", b"deployment", "execution_id", b"execution_id", "job", b"job", "job_id", b"job_id", "on_disconnect", b"on_disconnect", "run_at_us", b"run_at_us", "tick_us", b"tick_us", "trigger", b"trigger", "verb", b"verb"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "claimed_at_us", b"claimed_at_us", "deadline_us", b"deadline_us", "deployment", b"deployment", "execution_id", b"execution_id", "job", b"job", "job_id", b"job_id", "missed", b"missed", "on_disconnect", b"on_disconnect", "payload_json", b"payload_json", "previous_success_us", b"previous_success_us", "previous_tick_us", b"previous_tick_us", "run_at_us", b"run_at_us", "schedule_kind", b"schedule_kind", "tick_us", b"tick_us", "timezone", b"timezone", "trigger", b"trigger", "verb", b"verb"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -458,6 +504,7 @@ class Report(_message.Message):
     ERROR_TYPE_FIELD_NUMBER: _builtins.int
     ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
     OUTPUT_FIELD_NUMBER: _builtins.int
+    NEXT_IN_MS_FIELD_NUMBER: _builtins.int
     execution_id: _builtins.int
     job_id: _builtins.int
     claimed_at_us: _builtins.int
@@ -469,6 +516,8 @@ class Report(_message.Message):
     """with the traceback, at most 16 KiB"""
     output: _builtins.str
     """the last 64 KiB"""
+    next_in_ms: _builtins.int
+    """the verb moves its job's next run to so long after its end; 0: it doesn't"""
     def __init__(
         self,
         *,
@@ -481,10 +530,11 @@ class Report(_message.Message):
         error_type: _builtins.str = ...,
         error_message: _builtins.str = ...,
         output: _builtins.str = ...,
+        next_in_ms: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["claimed_at_us", b"claimed_at_us", "ended_at_us", b"ended_at_us", "error_message", b"error_message", "error_type", b"error_type", "execution_id", b"execution_id", "job_id", b"job_id", "outcome", b"outcome", "output", b"output", "started_at_us", b"started_at_us"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claimed_at_us", b"claimed_at_us", "ended_at_us", b"ended_at_us", "error_message", b"error_message", "error_type", b"error_type", "execution_id", b"execution_id", "job_id", b"job_id", "next_in_ms", b"next_in_ms", "outcome", b"outcome", "output", b"output", "started_at_us", b"started_at_us"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
