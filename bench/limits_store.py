@@ -44,9 +44,7 @@ class Worker:
     async def one(self, batch: list[Job]) -> None:
         ticks = self.ticks
         requests = [
-            ClaimRequest(
-                job.job_id, ticks[job.job_id], ticks[job.job_id], ticks[job.job_id], "r1", job.deployment, None
-            )
+            ClaimRequest(job.job_id, ticks[job.job_id], ticks[job.job_id], ticks[job.job_id], "r1", job.deployment, ())
             for job in batch
         ]
         started = time.perf_counter()
@@ -60,7 +58,7 @@ class Worker:
             report = Report(
                 result.execution_id, result.job_id, at, Outcome.COMPLETED, at, at, "", "", "a line of output\n"
             )
-            ends.append(EndRequest(report, result.revision, ticks[result.job_id], ticks[result.job_id], None))
+            ends.append(EndRequest(report, result.revision, ticks[result.job_id], ticks[result.job_id], ()))
         ending = time.perf_counter()
         ended = await self.store.end_cron_jobs("bench", ends)
         assert all(result.ended for result in ended)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from datetime import datetime, timedelta, timezone
-from typing import NamedTuple
+import re
+from datetime import datetime, timedelta, timezone, tzinfo
+from typing import Any, NamedTuple
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_DURATION = re.compile(r"(?:(\d{1,6})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?(?:(\d{1,9})ms)?", re.ASCII)
+_NEXT_IN_MAX = timedelta(days=36_500)
 
 
 class VerbStopped(BaseException):
@@ -29,15 +33,24 @@ class RunFacts(NamedTuple):
     attempt: int
     trigger: str
     started_us: int
+    missed: int = 0
+    previous_tick_us: int = 0  # 0: there is none, as below
+    previous_success_us: int = 0
+    payload_json: str = ""  # "": none
+    timezone: str = ""  # IANA name; "": UTC
+    utc_offset_s: int | None = None  # of that zone at the tick; None: not known
+    interval: bool = False  # it is an @every job
 
 
 class Context:
     """One execution. Instants are aware datetimes in UTC, by PostgreSQL's clock."""
 
-    __slots__ = ("_facts",)
+    __slots__ = ("_facts", "_moved")
 
-    def __init__(self, facts: RunFacts) -> None:
+    def __init__(self, facts: RunFacts, moved: dict[int, int] | None = None) -> None:
+        """`moved` takes what `next_in` says: milliseconds by execution id."""
         self._facts = facts
+        self._moved = {} if moved is None else moved
 
     @property
     def job(self) -> str:
@@ -55,28 +68,73 @@ class Context:
 
     @property
     def trigger(self) -> str:
-        """Why it runs: "schedule" for a tick."""
+        """Why it runs: "schedule" (its tick has come), "catch_up" (it came late, or others before it were missed),
+        "backfill", "retry", or "manual".
+        """
         return self._facts.trigger
 
     @property
     def tick(self) -> datetime:
         """The nominal instant, exactly on the schedule."""
-        return _EPOCH + timedelta(microseconds=self._facts.tick_us)
+        return _instant(self._facts.tick_us)
+
+    @property
+    def timezone(self) -> str:
+        """The zone of the job's schedule, by its IANA name; "UTC" if it has none."""
+        return self._facts.timezone or "UTC"
+
+    @property
+    def local_tick(self) -> datetime:
+        """The tick as the clocks of the job's zone show it, with that zone (or its offset, where there is no data)."""
+        return self.tick.astimezone(_zone(self._facts))
 
     @property
     def run_at(self) -> datetime:
         """When it was to start: the tick and its jitter."""
-        return _EPOCH + timedelta(microseconds=self._facts.run_at_us)
+        return _instant(self._facts.run_at_us)
 
     @property
     def deadline(self) -> datetime:
         """When the soft timeout cancels it."""
-        return _EPOCH + timedelta(microseconds=self._facts.deadline_us)
+        return _instant(self._facts.deadline_us)
 
     @property
     def lateness(self) -> timedelta:
         """Actual start minus run_at."""
         return timedelta(microseconds=self._facts.started_us - self._facts.run_at_us)
+
+    @property
+    def missed(self) -> int:
+        """How many ticks were passed over since the run before: 0 when nothing has been missed."""
+        return self._facts.missed
+
+    @property
+    def previous_tick(self) -> datetime | None:
+        """The tick of the run before, however that ended; None for the first."""
+        return _instant(self._facts.previous_tick_us) if self._facts.previous_tick_us else None
+
+    @property
+    def previous_success(self) -> datetime | None:
+        """The tick of the latest run that completed: work done up to there need not be done again. None: none has."""
+        return _instant(self._facts.previous_success_us) if self._facts.previous_success_us else None
+
+    @property
+    def payload(self) -> Any:
+        """The JSON value that it was given; None for none."""
+        return json.loads(self._facts.payload_json) if self._facts.payload_json else None
+
+    def next_in(self, delay: str | timedelta) -> None:
+        """Run this job next so long ("5m", "1h30m", a timedelta) after the end of this run, and count its interval
+        from there. The last call counts.
+
+        Raises RuntimeError in a job that isn't declared by @every, and ValueError for what is no length of time above
+        zero and up to 36,500 days.
+        """
+        if not self._facts.interval:
+            raise RuntimeError(
+                f"{self.job} has no interval that could be moved: only jobs declared by @every may call ctx.next_in"
+            )
+        self._moved[self._facts.execution_id] = _delay_ms(delay)
 
     @property
     def log(self) -> logging.Logger:
@@ -85,3 +143,40 @@ class Context:
 
     def __repr__(self) -> str:
         return f"<Context {self.job} tick={self.tick.isoformat()} attempt={self.attempt} execution={self.execution_id}>"
+
+
+def _instant(us: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=us)
+
+
+def _zone(facts: RunFacts) -> tzinfo:
+    """The job's zone. The cluster's word on its offset counts: this machine's data may be older, or absent."""
+    if not facts.timezone:
+        return timezone.utc
+    offset = None if facts.utc_offset_s is None else timedelta(seconds=facts.utc_offset_s)
+    try:
+        import zoneinfo  # noqa: PLC0415  # few verbs ask
+
+        zone = zoneinfo.ZoneInfo(facts.timezone)
+    except (ImportError, OSError, ValueError, KeyError):  # no data here, or none for this name
+        if offset is None:
+            raise
+    else:
+        if offset is None or _instant(facts.tick_us).astimezone(zone).utcoffset() == offset:
+            return zone
+    return timezone(offset, facts.timezone)
+
+
+def _delay_ms(delay: str | timedelta) -> int:
+    if isinstance(delay, str):
+        parts = _DURATION.fullmatch(delay)
+        if parts is None or not delay:
+            raise ValueError(f'{delay!r} is no length of time: write ctx.next_in("5m"), "1h30m" or a timedelta')
+        days, hours, minutes, seconds, milliseconds = (int(part or 0) for part in parts.groups())
+        delay = timedelta(days, seconds, 0, milliseconds, minutes, hours)
+    if not isinstance(delay, timedelta):
+        raise TypeError(f'ctx.next_in takes a text or a timedelta, not {delay!r}: write ctx.next_in("5m")')
+    delay_ms = delay // timedelta(milliseconds=1)
+    if delay_ms < 1 or delay > _NEXT_IN_MAX:
+        raise ValueError(f"{delay} is no delay: it must be from 1 ms to 36500 days")
+    return delay_ms

@@ -123,9 +123,11 @@ class Claiming:
         entry.stage = Stage.CLAIMING
         self._sessions.change_held(runner_id, 1)
         if now_us - tick < ticks.SHORTEST_GAP_US:
-            return ClaimRequest(job.job_id, tick, tick, run_at, runner_id, job.deployment, None)
+            return ClaimRequest(job.job_id, tick, tick, run_at, runner_id, job.deployment, ())
         run_tick, run_at, skipped = ticks.latest_due(job, tick, run_at, now_us)
-        return ClaimRequest(job.job_id, tick, run_tick, run_at, runner_id, job.deployment, skipped)
+        return ClaimRequest(
+            job.job_id, tick, run_tick, run_at, runner_id, job.deployment, () if skipped is None else (skipped,)
+        )
 
     def _send(self, parcel: Parcel) -> None:
         desk = self._desk

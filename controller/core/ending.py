@@ -142,7 +142,8 @@ class Ending:
             assert execution is not None, "ended without being known"
             following, skipped = ticks.after_run(execution, pending.report, now_us)
             tick, run_at = following or (None, None)
-            requests.append(EndRequest(pending.report, execution.job.revision, tick, run_at, skipped))
+            passed = () if skipped is None else (skipped,)
+            requests.append(EndRequest(pending.report, execution.job.revision, tick, run_at, passed))
         requests.sort(key=_job_and_execution)
         return requests
 

@@ -131,7 +131,7 @@ class Parking:
             skipped, following = ticks.passed(entry.job, entry.tick, desk.now_us, SkipReason.NO_RUNNER)
             tick, run_at = following or (None, None)
             self._window.move_to(entry, Stage.SKIPPING)
-            requests.append(SkipRequest(entry.job.job_id, entry.tick, entry.job.revision, skipped, tick, run_at))
+            requests.append(SkipRequest(entry.job.job_id, entry.tick, entry.job.revision, (skipped,), tick, run_at))
             desk.stats.ticks_skipped += skipped.ticks
         desk.note(Level.WARNING, "no_runner", jobs=len(requests), first=entries[0].job.key)
         request_id = desk.request(self)

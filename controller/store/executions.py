@@ -31,7 +31,9 @@ class ExecutionStatements:
             [request.revision for request in requests],
             [request.next_tick for request in requests],
             [request.next_run_at for request in requests],
-            *skip_columns([request.skipped for request in requests]),
+            [request.report.execution_id for request in requests for _ in request.skipped],
+            [request.report.job_id for request in requests for _ in request.skipped],
+            *skip_columns([skipped for request in requests for skipped in request.skipped]),
         )
         return list(map(EndResult._make, records))
 

@@ -41,7 +41,8 @@ class JobStatements:
             [request.run_at for request in requests],
             [request.runner_id for request in requests],
             [request.deployment for request in requests],
-            *skip_columns([request.skipped for request in requests]),
+            [request.job_id for request in requests for _ in request.skipped],
+            *skip_columns([skipped for request in requests for skipped in request.skipped]),
             hard_grace_ms,
         )
         results = list(map(ClaimResult._make, records))
@@ -51,18 +52,15 @@ class JobStatements:
         """Move idle jobs past ticks that are not run, under a valid lease; the jobs as they are now, in order."""
         if not requests:
             return []
-        skips = [request.skipped for request in requests]
         records = await self._database.fetch(
             "SkipTicks",
             controller_id,
             [request.job_id for request in requests],
             [request.expected_tick for request in requests],
             [request.revision for request in requests],
-            [skipped.reason for skipped in skips],
-            [skipped.first_tick for skipped in skips],
-            [skipped.last_tick for skipped in skips],
-            [skipped.ticks for skipped in skips],
             [request.next_tick for request in requests],
             [request.next_run_at for request in requests],
+            [request.job_id for request in requests for _ in request.skipped],
+            *skip_columns([skipped for request in requests for skipped in request.skipped]),
         )
         return [job_of(record) for record in records]

@@ -2,7 +2,7 @@
 
 import asyncpg
 
-from controller.core.model import Execution, Job, Skipped
+from controller.core.model import Execution, Job, Skipped, SkipReason
 
 _EXECUTION_COLUMNS = 8
 
@@ -18,12 +18,16 @@ def execution_of(record: asyncpg.Record) -> Execution:
     return Execution(execution_id, job, tick, run_at, claimed_at, attempt, trigger, deployment, runner_id)
 
 
-def skip_columns(skips: list[Skipped | None]) -> tuple[list[int | None], list[int | None], list[int | None]]:
-    """First ticks, last ticks and counts; None where nothing is skipped."""
+SkipColumns = tuple[list[SkipReason], list[int], list[int], list[int]]
+
+
+def skip_columns(skips: list[Skipped]) -> SkipColumns:
+    """Reasons, first ticks, last ticks and counts."""
     return (
-        [None if skipped is None else skipped.first_tick for skipped in skips],
-        [None if skipped is None else skipped.last_tick for skipped in skips],
-        [None if skipped is None else skipped.ticks for skipped in skips],
+        [skipped.reason for skipped in skips],
+        [skipped.first_tick for skipped in skips],
+        [skipped.last_tick for skipped in skips],
+        [skipped.ticks for skipped in skips],
     )
 
 

@@ -34,12 +34,13 @@ def error_text(error: BaseException) -> str:
 
 
 def describe_end(stopped: bool, error: BaseException | None) -> tuple[str, str, str]:
-    """(outcome, error_type, error_message) of a run that raised, or that was asked to stop.
+    """(outcome, error_type, error_message) of a run about which there is more to tell than that it completed.
 
-    The outcome is "failed" or "stopped"; which end that makes (timed out, cancelled) is known to who asked.
+    The outcome is "failed", "stopped" or "completed"; which end the second makes (timed out, cancelled) is known to
+    who asked.
     """
     if error is None:
-        return "stopped", "", "it returned after it had been asked to stop"
+        return ("stopped", "", "it returned after it had been asked to stop") if stopped else ("completed", "", "")
     error_type, message = describe_error(error)
     if stopped or isinstance(error, VerbStopped):
         plain = isinstance(error, (asyncio.CancelledError, VerbStopped))

@@ -89,8 +89,9 @@ class AsyncServer:
         del self._running[step.run.execution_id]
         step.printer.flush()
         result: list[Any] = [step.run.execution_id, step.started_us, time.monotonic_ns() // 1000]
-        if step.stopped or error is not None:
+        if step.stopped or error is not None or self._verbs.moved:
             result += describe_end(step.stopped, error)
+            result.append(self._verbs.moved.pop(step.run.execution_id, 0))
         self._flush_soon()
         self._results.append(result)
 

@@ -57,8 +57,9 @@ def _serve(run: Run, offset_us: int, channel: Channel, board: memoryview, verbs:
         with contextlib.suppress(Exception):  # the verb closed it, or put anything in its place
             stream.flush()
     result: list[Any] = [run.execution_id, started_us, time.monotonic_ns() // 1000]
-    if stops.delivered or error is not None:
+    if stops.delivered or error is not None or verbs.moved:
         result += describe_end(stops.delivered, error)
+        result.append(verbs.moved.pop(run.execution_id, 0))
     channel.send({"done": [result]})
     channel.flush_all()
 

@@ -22,6 +22,13 @@ class Run(NamedTuple):
     deadline_us: int
     attempt: int
     trigger: str
+    missed: int = 0
+    previous_tick_us: int = 0  # 0: there is none, as below
+    previous_success_us: int = 0
+    payload_json: str = ""
+    timezone: str = ""
+    utc_offset_s: int | None = None
+    interval: bool = False
 
 
 class UnknownVerb(LookupError):
@@ -34,6 +41,7 @@ class Verbs:
     def __init__(self, module_name: str) -> None:
         self._declared: dict[str, Declaration] = {d.name: d for d in declarations(module_name)}
         self._takes_context: dict[str, bool] = {}
+        self.moved: dict[int, int] = {}  # by execution: in how many ms its job is to run next
 
     def call(self, run: Run, started_us: int) -> Any:
         """Call the verb of `run`: its result, which is a coroutine for an async verb. Raises UnknownVerb."""
@@ -54,8 +62,15 @@ class Verbs:
             run.attempt,
             run.trigger,
             started_us,
+            run.missed,
+            run.previous_tick_us,
+            run.previous_success_us,
+            run.payload_json,
+            run.timezone,
+            run.utc_offset_s,
+            run.interval,
         )
-        return declaration.function(Context(facts))
+        return declaration.function(Context(facts, self.moved))
 
 
 def _takes_context(function: Callable[..., Any]) -> bool:

@@ -33,6 +33,7 @@ from cronring.runner.held import Held
 from cronring.runner.spawn import Program, kill_group, reap, spawn
 from cronring.runner.suspicion import Suspicion
 from cronring.runner.tail import Tail
+from schema.zone import ZoneError, load_zone
 
 _READ = 1 << 18
 _PIPE_READS = 4  # a pipe holds 64 KiB, and at most 1 MiB (Linux: pipe-max-size) if a verb has asked for more
@@ -118,6 +119,13 @@ class Child:
                     run.deadline_us,
                     run.attempt,
                     run.trigger,
+                    run.missed,
+                    run.previous_tick_us,
+                    run.previous_success_us,
+                    run.payload_json,
+                    run.timezone,
+                    utc_offset_s(run.timezone, run.tick_us) if run.timezone else 0,
+                    run.interval,
                 )
             )
         self._send({"runs": rows, "offset_us": offset_us})
@@ -351,6 +359,14 @@ class Child:
         self._socket.close()
         os.close(self._output)
         os.close(self._lifeline)
+
+
+def utc_offset_s(timezone: str, instant_us: int) -> int | None:
+    """Seconds east of UTC, for a child without zone data; None for a zone that is newer than this runner."""
+    try:
+        return load_zone(timezone).offset_at(instant_us // 1_000_000)
+    except ZoneError:
+        return None
 
 
 def monotonic_us() -> int:

@@ -22,6 +22,7 @@ _MESSAGE_REPORTS = 2_000
 def runs_from_dispatch(dispatch: runner_pb2.Dispatch) -> list[Run]:
     """The runs of a Dispatch."""
     finish = runner_pb2.ON_DISCONNECT_FINISH
+    interval = runner_pb2.SCHEDULE_KIND_INTERVAL
     return [
         Run(
             run.execution_id,
@@ -36,6 +37,12 @@ def runs_from_dispatch(dispatch: runner_pb2.Dispatch) -> list[Run]:
             run.attempt,
             run.trigger,
             run.on_disconnect == finish,
+            run.missed,
+            run.previous_tick_us,
+            run.previous_success_us,
+            run.payload_json,
+            run.timezone,
+            run.schedule_kind == interval,
         )
         for run in dispatch.runs
     ]
@@ -70,6 +77,7 @@ def _report(result: Result) -> runner_pb2.Report:
             outcome=runner_pb2.OUTCOME_COMPLETED,
             started_at_us=result.started_at_us,
             ended_at_us=result.ended_at_us,
+            next_in_ms=result.next_in_ms,
         )
     return runner_pb2.Report(
         execution_id=result.execution_id,
@@ -81,6 +89,7 @@ def _report(result: Result) -> runner_pb2.Report:
         error_type=result.error_type,
         error_message=result.error_message,
         output=result.output,
+        next_in_ms=result.next_in_ms,
     )
 
 

@@ -42,7 +42,13 @@ class Held:
         self.tail.write(text, cut)
 
     def result(
-        self, outcome: Outcome, started_us: int, ended_us: int, error_type: str = "", error_message: str = ""
+        self,
+        outcome: Outcome,
+        started_us: int,
+        ended_us: int,
+        error_type: str = "",
+        error_message: str = "",
+        next_in_ms: int = 0,
     ) -> Result:
         """Times are PostgreSQL's, as far as this runner knows it: never before the claim."""
         run = self.run
@@ -57,6 +63,7 @@ class Held:
             clean(error_type),
             clean(error_message),
             self.tail.text() if self.tail is not None else "",
+            next_in_ms,
         )
 
     def fence(self) -> None:
@@ -64,9 +71,11 @@ class Held:
         message = "this runner stood still without contact for so long that it may be taken for lost"
         self.stop = Stop(StopReason.DISCONNECTED, message, 0, 0)
 
-    def stopped(self, started_us: int, ended_us: int, detail: str = "", error_type: str = "") -> Result:
+    def stopped(
+        self, started_us: int, ended_us: int, detail: str = "", error_type: str = "", next_in_ms: int = 0
+    ) -> Result:
         """The result of a run that was asked to stop."""
         assert self.stop is not None
         reason = self.stop.reason
         message = f"{self.stop.message}\n{detail}".strip()
-        return self.result(reason.outcome, started_us, ended_us, error_type or reason.error_type, message)
+        return self.result(reason.outcome, started_us, ended_us, error_type or reason.error_type, message, next_in_ms)

@@ -361,7 +361,9 @@ def _result(held: Held, row: list[Any], offset_us: int) -> Result:
     started_us, ended_us = row[1] + offset_us, row[2] + offset_us
     if len(row) == 3:
         return held.result(Outcome.COMPLETED, started_us, ended_us)
-    outcome, error_type, message = row[3:6]
+    outcome, error_type, message, next_in_ms = row[3:7]
+    if outcome == "completed":
+        return held.result(Outcome.COMPLETED, started_us, ended_us, next_in_ms=next_in_ms)
     if outcome == "stopped" and held.stop is not None:
-        return held.stopped(started_us, ended_us, message, error_type)
-    return held.result(Outcome.FAILED, started_us, ended_us, error_type or "VerbStopped", message)
+        return held.stopped(started_us, ended_us, message, error_type, next_in_ms)
+    return held.result(Outcome.FAILED, started_us, ended_us, error_type or "VerbStopped", message, next_in_ms)

@@ -15,7 +15,8 @@ WITH left_behind AS MATERIALIZED (
 )
 SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS deployment, e.runner_id,
        j.id AS job_id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
-       j.on_disconnect, j.state = 'executing' AS executing, j.next_tick, j.next_execution
+       j.on_disconnect, j.state = 'executing' AS executing, j.next_tick, j.next_execution,
+       j.policy, j.payload
 FROM adopted e
 JOIN deployments ed ON ed.id = e.deployment_id
 JOIN cron_jobs j ON j.id = e.job_id
@@ -26,7 +27,8 @@ ORDER BY e.id;
 -- $1 execution ids.
 SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS deployment, e.runner_id,
        j.id AS job_id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
-       j.on_disconnect, j.state = 'executing' AS executing, j.next_tick, j.next_execution
+       j.on_disconnect, j.state = 'executing' AS executing, j.next_tick, j.next_execution,
+       j.policy, j.payload
 FROM cron_executions e
 JOIN deployments ed ON ed.id = e.deployment_id
 JOIN cron_jobs j ON j.id = e.job_id
@@ -38,7 +40,8 @@ ORDER BY e.id;
 -- Unfinished executions of runners not seen for $1 ms, but for jobs that run on without contact.
 SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS deployment, e.runner_id,
        j.id AS job_id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
-       j.on_disconnect, j.state = 'executing' AS executing, j.next_tick, j.next_execution
+       j.on_disconnect, j.state = 'executing' AS executing, j.next_tick, j.next_execution,
+       j.policy, j.payload
 FROM runners r
 CROSS JOIN LATERAL (
     SELECT * FROM cron_executions WHERE outcome IS NULL AND runner_id > '' AND runner_id = r.id OFFSET 0
@@ -53,7 +56,8 @@ ORDER BY e.id;
 -- Unfinished executions past their hard deadline. Each has a row in controllers: that is how the index is entered.
 SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS deployment, e.runner_id,
        j.id AS job_id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
-       j.on_disconnect, j.state = 'executing' AS executing, j.next_tick, j.next_execution
+       j.on_disconnect, j.state = 'executing' AS executing, j.next_tick, j.next_execution,
+       j.policy, j.payload
 FROM controllers c
 CROSS JOIN LATERAL (
     SELECT * FROM cron_executions

@@ -12,7 +12,7 @@ SELECT n.database_now, due.*
 FROM (SELECT now() AS database_now) n
 LEFT JOIN (
     SELECT j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
-           j.on_disconnect, j.state = 'executing' AS executing, j.next_tick, j.next_execution
+           j.on_disconnect, j.state = 'executing' AS executing, j.next_tick, j.next_execution, j.policy, j.payload
     FROM cron_jobs j
     JOIN deployments d ON d.id = j.deployment_id
     WHERE j.slot = ANY($1::integer[])
@@ -24,17 +24,15 @@ LEFT JOIN (
 -- Claims, in one statement, those of the wanted jobs that are idle and due in PostgreSQL's time, if the caller's
 -- lease is valid, and inserts their executions. Answers with every attempted row, in the order asked.
 -- $1 controller id; parallel arrays: $2 job ids (ascending), $3 the tick the caller expects, $4 the tick to run,
--- $5 its run_at, $6 runner ids, $7 keys of the deployments these host, $8 first skipped tick or null, $9 last skipped
--- tick or null, $10 skipped ticks or null; $11 grace after the timeout (ms).
+-- $5 its run_at, $6 runner ids, $7 keys of the deployments these host; of the ticks that are passed over, $8 job ids,
+-- $9 reasons, $10 first ticks, $11 last ticks, $12 ticks; $13 grace after the timeout (ms).
 -- SKIP LOCKED: a row somebody else is claiming right now is not ours, and waiting for it would only make us late.
 -- Nobody waits, so nobody deadlocks. What the answer says of a row that was not claimed is as old as the statement.
 WITH wanted AS MATERIALIZED (
-    SELECT * FROM unnest($2::bigint[], $3::timestamptz[], $4::timestamptz[], $5::timestamptz[], $6::text[], $7::text[],
-                         $8::timestamptz[], $9::timestamptz[], $10::bigint[]) WITH ORDINALITY
-        AS w (job_id, expected_tick, run_tick, run_at, runner_id, deployment, first_skipped, last_skipped, skipped,
-              position)
+    SELECT * FROM unnest($2::bigint[], $3::timestamptz[], $4::timestamptz[], $5::timestamptz[], $6::text[], $7::text[])
+        WITH ORDINALITY AS w (job_id, expected_tick, run_tick, run_at, runner_id, deployment, position)
 ), due AS (
-    SELECT j.id, w.run_tick, w.run_at, w.runner_id, w.first_skipped, w.last_skipped, w.skipped
+    SELECT j.id, w.run_tick, w.run_at, w.runner_id
     FROM wanted w
     CROSS JOIN LATERAL (
         SELECT id FROM cron_jobs
@@ -50,17 +48,18 @@ WITH wanted AS MATERIALIZED (
         execution_id = nextval('cron_execution_ids')
     FROM due
     WHERE j.id = due.id
-    RETURNING j.id, j.execution_id, j.deployment_id, j.timeout_ms, due.run_tick, due.run_at, due.runner_id,
-              due.first_skipped, due.last_skipped, due.skipped
+    RETURNING j.id, j.execution_id, j.deployment_id, j.timeout_ms, due.run_tick, due.run_at, due.runner_id
 ), inserted AS (
     INSERT INTO cron_executions (id, job_id, deployment_id, tick, run_at, claimed_at, controller_id, runner_id,
                                  hard_deadline)
     SELECT execution_id, id, deployment_id, run_tick, run_at, now(), $1, runner_id,
-           now() + (timeout_ms + $11::bigint) * interval '1 millisecond'
+           now() + (timeout_ms + $13::bigint) * interval '1 millisecond'
     FROM claimed
 ), skips AS (
     INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)
-    SELECT id, 'superseded', first_skipped, last_skipped, claimed.skipped, $1 FROM claimed WHERE claimed.skipped > 0
+    SELECT s.*, $1 FROM unnest($8::bigint[], $9::text[], $10::timestamptz[], $11::timestamptz[], $12::bigint[])
+        AS s (job_id, reason, first_tick, last_tick, ticks)
+    WHERE CASE WHEN s.job_id IN (SELECT id FROM claimed) THEN true END
 )
 SELECT a.job_id,
        a.claimed_id IS NOT NULL AS updated,
@@ -70,7 +69,9 @@ SELECT a.job_id,
        a.claimed_id IS NOT NULL OR coalesce(j.state = 'executing', false) AS executing,
        j.next_tick,
        j.next_execution,
-       coalesce(j.revision, 0) AS revision
+       coalesce(j.revision, 0) AS revision,
+       NULL::timestamptz AS previous_tick,
+       NULL::timestamptz AS previous_success
 FROM (
     SELECT w.job_id, w.position, c.id AS claimed_id, c.execution_id
     FROM wanted w FULL JOIN claimed c ON c.id = w.job_id
@@ -84,17 +85,18 @@ ORDER BY a.position;
 -- and sets the next tick, unless the schedule has changed since: then the row's own next tick stays.
 -- $1 controller id; parallel arrays: $2 execution ids, $3 job ids (ascending), $4 claims' start_time, $5 outcomes,
 -- $6 started_at, $7 ended_at, $8 error types, $9 error messages, $10 outputs, $11 revisions, $12 next ticks or null,
--- $13 their run_at or null, $14 first skipped tick or null, $15 last skipped tick or null, $16 skipped ticks or null.
+-- $13 their run_at or null; of the ticks that passed meanwhile, $14 execution ids, $15 job ids, $16 reasons, $17 first
+-- ticks, $18 last ticks, $19 ticks.
 -- Locks executions, then jobs, each in order of their ids; so does everything else that waits for either.
 WITH reported AS MATERIALIZED (
     SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::timestamptz[], $5::text[], $6::timestamptz[],
                          $7::timestamptz[], $8::text[], $9::text[], $10::text[], $11::integer[], $12::timestamptz[],
-                         $13::timestamptz[], $14::timestamptz[], $15::timestamptz[], $16::bigint[]) WITH ORDINALITY
+                         $13::timestamptz[]) WITH ORDINALITY
         AS r (execution_id, job_id, claimed_at, outcome, started_at, ended_at, error_type, error_message, output,
-              revision, next_tick, next_execution, first_skipped, last_skipped, skipped, position)
+              revision, next_tick, next_execution, position)
 ), unfinished AS MATERIALIZED (
     SELECT e.id, e.job_id, e.run_at, r.outcome, r.error_type, r.error_message, r.output, r.revision, r.next_tick,
-           r.next_execution, r.first_skipped, r.last_skipped, r.skipped, r.position,
+           r.next_execution, r.position,
            greatest(e.claimed_at, least(r.started_at, now())) AS started_at,
            greatest(e.claimed_at, least(r.started_at, now()), least(r.ended_at, now())) AS ended_at
     FROM (SELECT * FROM reported ORDER BY execution_id) r
@@ -111,8 +113,8 @@ WITH reported AS MATERIALIZED (
     WHERE e.id = u.id
     RETURNING e.id, u.position
 ), held AS MATERIALIZED (
-    SELECT j.id, u.run_at, u.outcome, u.started_at, u.ended_at, u.revision, u.next_tick, u.next_execution,
-           u.first_skipped, u.last_skipped, u.skipped, u.position
+    SELECT j.id, u.id AS execution_id, u.run_at, u.outcome, u.started_at, u.ended_at, u.revision, u.next_tick,
+           u.next_execution, u.position
     FROM (SELECT * FROM unfinished ORDER BY job_id) u
     CROSS JOIN LATERAL (
         SELECT id FROM cron_jobs WHERE id = u.job_id AND execution_id = u.id FOR NO KEY UPDATE
@@ -125,11 +127,14 @@ WITH reported AS MATERIALIZED (
         next_execution = CASE WHEN j.revision = h.revision THEN h.next_execution ELSE j.next_execution END
     FROM held h
     WHERE j.id = h.id
-    RETURNING j.id, j.next_tick, j.next_execution, j.revision, j.revision = h.revision AS counts,
-              h.first_skipped, h.last_skipped, h.skipped, h.position
+    RETURNING j.id, h.execution_id, j.next_tick, j.next_execution, j.revision, j.revision = h.revision AS counts,
+              h.position
 ), skips AS (
     INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)
-    SELECT id, 'overlap', first_skipped, last_skipped, freed.skipped, $1 FROM freed WHERE counts AND freed.skipped > 0
+    SELECT s.job_id, s.reason, s.first_tick, s.last_tick, s.ticks, $1
+    FROM unnest($14::bigint[], $15::bigint[], $16::text[], $17::timestamptz[], $18::timestamptz[], $19::bigint[])
+        AS s (execution_id, job_id, reason, first_tick, last_tick, ticks)
+    WHERE CASE WHEN s.execution_id IN (SELECT execution_id FROM freed WHERE counts) THEN true END
 )
 SELECT a.execution_id,
        a.job_id,
@@ -137,7 +142,9 @@ SELECT a.execution_id,
        CASE WHEN a.freed_id IS NOT NULL THEN a.next_tick WHEN j.state = 'idle' THEN j.next_tick END AS next_tick,
        CASE WHEN a.freed_id IS NOT NULL THEN a.next_execution WHEN j.state = 'idle' THEN j.next_execution END
            AS next_execution,
-       coalesce(a.revision, j.revision, 0) AS revision
+       coalesce(a.revision, j.revision, 0) AS revision,
+       NULL::bigint AS retry_id,
+       false AS paused
 FROM (
     SELECT r.execution_id, r.job_id, r.position, e.id AS ended_id, f.id AS freed_id, f.next_tick, f.next_execution,
            f.revision
@@ -151,15 +158,13 @@ ORDER BY a.position;
 -- name: SkipTicks
 -- Records that due ticks of idle jobs are not run, and moves the jobs to their next tick, if the caller's lease is valid.
 -- Answers with the jobs' rows as they are now, of every attempted one.
--- $1 controller id; parallel arrays: $2 job ids (ascending), $3 the tick the caller expects, $4 revisions, $5 reasons,
--- $6 first skipped tick, $7 last skipped tick, $8 skipped ticks, $9 next ticks or null, $10 their run_at or null.
+-- $1 controller id; parallel arrays: $2 job ids (ascending), $3 the tick the caller expects, $4 revisions, $5 next ticks
+-- or null, $6 their run_at or null; of the ticks, $7 job ids, $8 reasons, $9 first ticks, $10 last ticks, $11 ticks.
 WITH wanted AS MATERIALIZED (
-    SELECT * FROM unnest($2::bigint[], $3::timestamptz[], $4::integer[], $5::text[], $6::timestamptz[],
-                         $7::timestamptz[], $8::bigint[], $9::timestamptz[], $10::timestamptz[]) WITH ORDINALITY
-        AS w (job_id, expected_tick, revision, reason, first_skipped, last_skipped, skipped, next_tick,
-              next_execution, position)
+    SELECT * FROM unnest($2::bigint[], $3::timestamptz[], $4::integer[], $5::timestamptz[], $6::timestamptz[])
+        WITH ORDINALITY AS w (job_id, expected_tick, revision, next_tick, next_execution, position)
 ), idle AS (
-    SELECT j.id, w.reason, w.first_skipped, w.last_skipped, w.skipped, w.next_tick, w.next_execution
+    SELECT j.id, w.next_tick, w.next_execution
     FROM wanted w
     CROSS JOIN LATERAL (
         SELECT id FROM cron_jobs
@@ -172,15 +177,18 @@ WITH wanted AS MATERIALIZED (
     SET next_tick = i.next_tick, next_execution = i.next_execution
     FROM idle i
     WHERE j.id = i.id
-    RETURNING j.id, j.next_tick, j.next_execution, i.reason, i.first_skipped, i.last_skipped, i.skipped
+    RETURNING j.id, j.next_tick, j.next_execution
 ), skips AS (
     INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)
-    SELECT id, reason, first_skipped, last_skipped, moved.skipped, $1 FROM moved
+    SELECT s.*, $1 FROM unnest($7::bigint[], $8::text[], $9::timestamptz[], $10::timestamptz[], $11::bigint[])
+        AS s (job_id, reason, first_tick, last_tick, ticks)
+    WHERE CASE WHEN s.job_id IN (SELECT id FROM moved) THEN true END
 )
 SELECT j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
        j.on_disconnect, j.state = 'executing' AS executing,
        CASE WHEN a.moved_id IS NULL THEN j.next_tick ELSE a.next_tick END AS next_tick,
-       CASE WHEN a.moved_id IS NULL THEN j.next_execution ELSE a.next_execution END AS next_execution
+       CASE WHEN a.moved_id IS NULL THEN j.next_execution ELSE a.next_execution END AS next_execution,
+       j.policy, j.payload
 FROM (
     SELECT w.job_id, w.position, m.id AS moved_id, m.next_tick, m.next_execution
     FROM wanted w FULL JOIN moved m ON m.id = w.job_id
@@ -201,7 +209,7 @@ FOR NO KEY UPDATE;
 -- name: GetModuleJobs
 -- The jobs of a module that are not removed, by key. $1 to $4 as in LockCronJobs.
 SELECT j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
-       j.on_disconnect, j.state = 'executing' AS executing, j.next_tick, j.next_execution
+       j.on_disconnect, j.state = 'executing' AS executing, j.next_tick, j.next_execution, j.policy, j.payload
 FROM cron_jobs j
 JOIN deployments d ON d.id = j.deployment_id
 WHERE j.key > '' AND j.key > $3 AND j.key < $4 AND j.namespace = $1 AND j.module = $2 AND j.removed_at IS NULL

@@ -223,7 +223,7 @@ class World:
         return {job.job_id: job for job in jobs}[job_id]
 
 
-def claim_of(job: Job, runner_id: str = "r1", skipped: Skipped | None = None) -> ClaimRequest:
+def claim_of(job: Job, runner_id: str = "r1", skipped: tuple[Skipped, ...] = ()) -> ClaimRequest:
     assert job.next_tick is not None
     assert job.next_run_at is not None
     return ClaimRequest(job.job_id, job.next_tick, job.next_tick, job.next_run_at, runner_id, job.deployment, skipped)
@@ -242,4 +242,4 @@ def end_of(
         execution.claimed_at, execution.claimed_at + 10, "", "", output,
     )  # fmt: skip
     next_tick = execution.tick + next_after
-    return EndRequest(report, execution.job.revision, next_tick, next_tick, skipped)
+    return EndRequest(report, execution.job.revision, next_tick, next_tick, () if skipped is None else (skipped,))

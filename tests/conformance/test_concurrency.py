@@ -55,9 +55,7 @@ async def due_requests(database_url: str, store: PostgresStore) -> list[ClaimReq
     for job in jobs:
         assert job.next_tick is not None
         assert job.next_tick <= now
-        requests.append(
-            ClaimRequest(job.job_id, job.next_tick, job.next_tick, job.next_tick, "r1", job.deployment, None)
-        )
+        requests.append(ClaimRequest(job.job_id, job.next_tick, job.next_tick, job.next_tick, "r1", job.deployment, ()))
     return requests
 
 

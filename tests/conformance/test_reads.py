@@ -222,7 +222,12 @@ async def test_totals_are_the_books(world: World, reads: PostgresReads, scene: C
         await world.scene.set_next_tick(job.job_id, last + 60 * SECOND)
     await world.scene.set_next_tick(skipped.job_id, first)
     request = SkipRequest(
-        skipped.job_id, first, 1, Skipped(SkipReason.NO_RUNNER, first, last, 60), last + 60 * SECOND, last + 60 * SECOND
+        skipped.job_id,
+        first,
+        1,
+        (Skipped(SkipReason.NO_RUNNER, first, last, 60),),
+        last + 60 * SECOND,
+        last + 60 * SECOND,
     )
     await world.store.skip_ticks("c1", [request])
     row = await reads.get_totals(None, None)
@@ -254,7 +259,7 @@ async def test_changes_tell_of_every_job_that_moved(world: World, reads: Postgre
     assert tick is not None
     moved = tick + 3600 * SECOND
     skipped = Skipped(SkipReason.NO_RUNNER, tick, tick, 1)
-    await world.store.skip_ticks("c1", [SkipRequest(jobs[2].job_id, tick, 1, skipped, moved, moved)])
+    await world.store.skip_ticks("c1", [SkipRequest(jobs[2].job_id, tick, 1, (skipped,), moved, moved)])
     position, changed = await reads.job_changes(position)
     assert [(row.key, row.next_tick) for row in changed] == [("billing.c", moved)]
     module = Module("billing", (Verb("a", schedule="every 1h"), Verb("d", schedule="5s")))

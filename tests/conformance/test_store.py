@@ -74,7 +74,7 @@ async def test_without_a_valid_lease_nothing_is_claimed_or_skipped(world: World,
     assert job.next_tick is not None
     skipped = Skipped(SkipReason.NO_RUNNER, job.next_tick, job.next_tick, 1)
     request = SkipRequest(
-        job.job_id, job.next_tick, job.revision, skipped, job.next_tick + SECOND, job.next_tick + SECOND
+        job.job_id, job.next_tick, job.revision, (skipped,), job.next_tick + SECOND, job.next_tick + SECOND
     )
     assert await world.store.skip_ticks("c1", [request]) == [job]
     assert await world.scene.skips() == []
@@ -89,7 +89,7 @@ async def test_ticks_missed_before_a_claim_are_recorded_with_it(world: World) ->
     assert job.next_tick is not None
     last = job.next_tick + 9 * SECOND
     skipped = Skipped(SkipReason.SUPERSEDED, job.next_tick, last - SECOND, 9)
-    request = claim_of(job)._replace(run_tick=last, run_at=last, skipped=skipped)
+    request = claim_of(job)._replace(run_tick=last, run_at=last, skipped=(skipped,))
     _, (result,) = await world.store.start_cron_jobs("c1", [request], GRACE_MS)
     assert result.updated
     assert [execution.tick for execution in await world.scene.executions()] == [last]
@@ -210,8 +210,8 @@ async def test_skipping_moves_an_idle_job_on(world: World) -> None:
     skipped = Skipped(SkipReason.NO_RUNNER, first.next_tick, first.next_tick, 1)
     moved = first.next_tick + 60 * SECOND
     requests = [
-        SkipRequest(first.job_id, first.next_tick, first.revision, skipped, moved, moved),
-        SkipRequest(second.job_id, second.next_tick - SECOND, second.revision, skipped, moved, moved),
+        SkipRequest(first.job_id, first.next_tick, first.revision, (skipped,), moved, moved),
+        SkipRequest(second.job_id, second.next_tick - SECOND, second.revision, (skipped,), moved, moved),
     ]
     jobs = await world.store.skip_ticks("c1", requests)
     assert jobs == [first._replace(next_tick=moved, next_run_at=moved), second]
@@ -229,7 +229,7 @@ async def test_skipping_leaves_a_job_that_moved_on(world: World, stale: str) -> 
     if stale == "executing":
         assert (await world.claim("c1", job))[0].updated
     skipped = Skipped(SkipReason.NO_RUNNER, job.next_tick, job.next_tick, 1)
-    request = SkipRequest(job.job_id, job.next_tick, revision, skipped, None, None)
+    request = SkipRequest(job.job_id, job.next_tick, revision, (skipped,), None, None)
     (found,) = await world.store.skip_ticks("c1", [request])
     assert found == job._replace(executing=stale == "executing")
     assert await world.scene.skips() == []

@@ -138,7 +138,7 @@ class Stage(Process):
             assert job.next_run_at is not None
             runner_id = next(iter(self.store.runners))
             request = ClaimRequest(
-                job.job_id, job.next_tick, job.next_tick, job.next_run_at, runner_id, job.deployment.key, None
+                job.job_id, job.next_tick, job.next_tick, job.next_run_at, runner_id, job.deployment.key, ()
             )
             run_now(self.store.start_cron_jobs(controller_id, [request], 5_000))
             return
@@ -148,7 +148,7 @@ class Stage(Process):
             row.execution_id, row.job.job_id, row.claimed_at, Outcome.COMPLETED, row.claimed_at, now_us, "", "", ""
         )
         next_tick = now_us // 1_000_000 * 1_000_000 + 1_000_000
-        run_now(self.store.end_cron_jobs(controller_id, [EndRequest(report, 1, next_tick, next_tick, None)]))
+        run_now(self.store.end_cron_jobs(controller_id, [EndRequest(report, 1, next_tick, next_tick, ())]))
 
     def _set_store(self, state: str) -> None:
         self._store_state = state

@@ -54,10 +54,10 @@ def _end(request: EndRequest, at: Any) -> str:
     return f"{report.execution_id} {report.outcome}{error}, next tick {at(request.next_tick)}{passed}"
 
 
-def _skipped(skipped: Skipped | None, at: Any) -> str:
-    if skipped is None:
-        return ""
-    return f" [{skipped.reason}: {skipped.ticks} ticks, {at(skipped.first_tick)} to {at(skipped.last_tick)}]"
+def _skipped(ranges: tuple[Skipped, ...], at: Any) -> str:
+    return "".join(
+        f" [{each.reason}: {each.ticks} ticks, {at(each.first_tick)} to {at(each.last_tick)}]" for each in ranges
+    )
 
 
 def _words(effect: Any) -> str:

@@ -138,9 +138,10 @@ async def due(connection: Connection, jobs: int) -> tuple[list[int], list[int]]:
 
 
 def claim_arguments(ids: list[int], ticks: list[int]) -> list[str]:
-    nulls, keys = array(["NULL"] * len(ids)), array([f"m{job_id % 100 + 1}@1" for job_id in ids])
-    at = timestamps(ticks)
-    return ["'c1'", array(ids), at, at, at, array(["r1"] * len(ids)), keys, nulls, nulls, nulls, "30000"]
+    """Each claim passes one tick over."""
+    keys, at = array([f"m{job_id % 100 + 1}@1" for job_id in ids]), timestamps(ticks)
+    skips = [array(ids), array(["superseded"] * len(ids)), at, at, array([1] * len(ids))]
+    return ["'c1'", array(ids), at, at, at, array(["r1"] * len(ids)), keys, *skips, "30000"]
 
 
 def rows_passed(found: list[dict[str, Any]]) -> int:
@@ -177,7 +178,9 @@ async def test_an_ends_work_grows_with_its_batch_alone(filled_url: str, jobs: in
         texts, nulls = array(["x"] * jobs), array(["NULL"] * jobs)
         arguments = [
             "'c1'", array([record["execution_id"] for record in claimed]), array(ids), at, array(["completed"] * jobs),
-            at, at, texts, texts, texts, array([1] * jobs), nulls, nulls, nulls, nulls, nulls,
+            at, at, texts, texts, texts, array([1] * jobs), nulls, nulls,
+            array([record["execution_id"] for record in claimed]), array(ids), array(["overlap"] * jobs), at, at,
+            array([1] * jobs),
         ]  # fmt: skip
         found = await plan(connection, "EndCronJob", arguments)
         assert astray("EndCronJob", found) == []

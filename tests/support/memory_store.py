@@ -182,17 +182,16 @@ class MemoryStore:
         if carried.rescheduled:
             row.schedule, row.anchor, row.revision = carried.schedule, carried.anchor, row.revision + 1
             row.next_tick, row.next_run_at = carried.next_tick, carried.next_run_at
-        self._skip(row, carried.skipped, "")
+        self._skip(row, () if carried.skipped is None else (carried.skipped,), "")
 
     def _remove(self, removed: Iterable[Removed]) -> None:
         for each in removed:
             row = self.jobs[each.job_id]
             row.removed, row.next_tick, row.next_run_at, row.revision = True, None, None, row.revision + 1
-            self._skip(row, each.skipped, "")
+            self._skip(row, () if each.skipped is None else (each.skipped,), "")
 
-    def _skip(self, row: JobRow, skipped: Skipped | None, controller_id: str) -> None:
-        if skipped is not None:
-            self.skips.append(SkipRow(row.job_id, skipped, controller_id, self.now_us()))
+    def _skip(self, row: JobRow, ranges: tuple[Skipped, ...], controller_id: str) -> None:
+        self.skips += [SkipRow(row.job_id, skipped, controller_id, self.now_us()) for skipped in ranges]
 
     async def kill_deployment(self, key: str) -> tuple[str, ...]:
         row = next((row for row in self.deployments if row.key == key), None)

@@ -53,6 +53,12 @@ class Run(NamedTuple):
     attempt: int
     trigger: str
     finish: bool  # on_disconnect = "finish"
+    missed: int = 0  # ticks passed over since the execution before
+    previous_tick_us: int = 0  # of the execution before; 0: there is none
+    previous_success_us: int = 0  # tick of the latest that completed; 0: there is none
+    payload_json: str = ""
+    timezone: str = ""  # the job's; "" is UTC
+    interval: bool = False  # its verb may move the job's next run
 
 
 class Result(NamedTuple):
@@ -67,3 +73,4 @@ class Result(NamedTuple):
     error_type: str = ""
     error_message: str = ""
     output: str = ""
+    next_in_ms: int = 0  # the job's next run moves to so long after this one's end; 0: it doesn't

@@ -91,8 +91,8 @@ def test_missed_ticks_are_superseded_by_the_latest() -> None:
     told.ready(job(due=T - 35 * S_US))
     request = told.one(effects.Claim).requests[0]
     assert (request.expected_tick, request.run_tick, request.run_at) == (T - 35 * S_US, T, T)
-    assert request.skipped is not None
-    assert (request.skipped.reason, request.skipped.ticks) == (SkipReason.SUPERSEDED, 4)
+    (skipped,) = request.skipped
+    assert (skipped.reason, skipped.ticks) == (SkipReason.SUPERSEDED, 4)
 
 
 def test_a_newer_row_makes_the_window_be_read_again() -> None:
@@ -151,7 +151,8 @@ def test_after_its_grace_it_is_skipped_with_all_that_has_come_due() -> None:
     told.wait_renewing(20_100)
     skip = told.one(effects.SkipTicks)
     request = skip.requests[0]
-    assert (request.skipped.reason, request.skipped.ticks) == (SkipReason.NO_RUNNER, 2)
+    (skipped,) = request.skipped
+    assert (skipped.reason, skipped.ticks) == (SkipReason.NO_RUNNER, 2)
     assert request.next_tick == DUE + 20 * S_US
     row = job(deployment="other", next_tick=DUE + 20 * S_US, next_run_at=DUE + 20 * S_US)
     told.tell(events.Skipped(skip.request_id, [row]))

@@ -22,7 +22,7 @@ def test_a_report_is_acknowledged_only_when_it_is_committed() -> None:
     (execution,) = told.running(job())
     told.tell(_reports(execution))
     end = told.one(effects.End)
-    assert (end.requests[0].next_tick, end.requests[0].skipped) == (NEXT, None)
+    assert (end.requests[0].next_tick, end.requests[0].skipped) == (NEXT, ())
     assert not told.take(effects.AckReports)
     _ended(told, end)
     assert told.one(effects.AckReports) == effects.AckReports("r1", (execution.execution_id,))

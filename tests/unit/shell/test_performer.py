@@ -88,7 +88,7 @@ async def test_a_tick_from_lease_to_end_is_answered_and_counted() -> None:
     assert job.next_tick is not None
     assert job.next_run_at is not None
     world.now_us = job.next_run_at + 3_000
-    request = ClaimRequest(job.job_id, job.next_tick, job.next_tick, job.next_run_at, "r-1", job.deployment, None)
+    request = ClaimRequest(job.job_id, job.next_tick, job.next_tick, job.next_run_at, "r-1", job.deployment, ())
     claimed = await world.answer(effects.Claim(3, [request], 30_000))
     assert isinstance(claimed, events.Claimed)
     (result,) = claimed.results
@@ -101,7 +101,7 @@ async def test_a_tick_from_lease_to_end_is_answered_and_counted() -> None:
     report = Report(
         result.execution_id, job.job_id, claimed_at, Outcome.FAILED, claimed_at, claimed_at + 5, "E", "m", ""
     )
-    ended = await world.answer(effects.End(5, [EndRequest(report, result.revision, None, None, None)]))
+    ended = await world.answer(effects.End(5, [EndRequest(report, result.revision, None, None, ())]))
     assert isinstance(ended, events.Ended)
     assert ended.results[0].ended
     text = world.metrics.text().decode()
