@@ -1,0 +1,161 @@
+"""Jitter: how far from its tick a run starts, so that jobs of one schedule don't all start at once.
+
+The offset is a hash of (job, tick), so that every controller and every restart agree. Cron ticks are only ever
+delayed; those of intervals go both ways, but less than half an interval, so that runs keep their order. Text forms:
+`off`, `10%` of the gap to the next tick, `30s`, or by that gap `5m:3s 1h:10s 1d:30s 7d:1m`: from 5 minutes on at most
+3 seconds, from an hour on at most 10, and so on.
+"""
+
+import re
+from functools import lru_cache
+from hashlib import blake2b
+from typing import Final, NamedTuple
+
+from schema.duration import DurationError, format_duration, parse_duration
+
+_MS: Final = 1_000  # in microseconds
+_PERCENT: Final = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,2})?) ?%", re.ASCII)
+_FRACTION: Final = re.compile(r"(?:[01]\.[0-9]{1,9}|0|1)", re.ASCII)
+_OFF: Final = ("off", "none", "no", "false", "0s", "0ms")
+_WHOLE: Final = 10_000  # 100 % in hundredths of a percent
+_BUCKETS_LIMIT: Final = 16
+_TEXT_LIMIT: Final = 300
+_RULES_CACHED: Final = 1_024
+
+
+class JitterError(ValueError):
+    """A text that is no jitter: `message`, `position` (0-based offset in the text), `suggestion` (or None)."""
+
+    def __init__(self, message: str, position: int, suggestion: str | None = None) -> None:
+        super().__init__(message if suggestion is None else f"{message}; write {suggestion!r}")
+        self.message = message
+        self.position = position
+        self.suggestion = suggestion
+
+    def __reduce__(self) -> tuple[type["JitterError"], tuple[str, int, str | None]]:
+        return type(self), (self.message, self.position, self.suggestion)
+
+
+class Bucket(NamedTuple):
+    """Where the gap between two ticks is at least `gap_ms`, a run is off by at most `most_ms`."""
+
+    gap_ms: int
+    most_ms: int
+
+
+class JitterRule(NamedTuple):
+    """One of: a share of the gap in hundredths of a percent, a fixed time, or buckets by the gap. Else: none."""
+
+    share: int = 0
+    fixed_ms: int = 0
+    buckets: tuple[Bucket, ...] = ()
+
+    @property
+    def text(self) -> str:
+        if self.share:
+            return f"{self.share / 100:g}%"
+        if self.fixed_ms:
+            return format_duration(self.fixed_ms)
+        if self.buckets:
+            return " ".join(f"{format_duration(gap)}:{format_duration(most)}" for gap, most in self.buckets)
+        return "off"
+
+    def most_us(self, gap: int | None) -> int:
+        """The largest offset, in microseconds, at a tick that has the next one `gap` microseconds behind it.
+
+        None: no tick comes after it. There a share is of nothing, and no bucket is too large.
+        """
+        if self.share:
+            return 0 if gap is None else gap * self.share // _WHOLE
+        if self.fixed_ms:
+            return self.fixed_ms * _MS
+        for bucket in reversed(self.buckets):
+            if gap is None or bucket.gap_ms * _MS <= gap:
+                return bucket.most_ms * _MS
+        return 0
+
+
+# What intervals have where nothing is said (DESIGN.md): nobody notices, and a herd that was deployed at once spreads.
+INTERVAL_JITTER: Final = JitterRule(share=1_000)
+INTERVAL_JITTER_FROM: Final = 60_000_000  # microseconds; shorter intervals are wanted for their rhythm
+
+
+def delay(key: str, tick: int, most: int, gap: int | None) -> int:
+    """How long after a cron tick its run starts: from 0 to `most`, and before the next tick. All in microseconds."""
+    most_ms = most // _MS
+    if gap is not None:
+        most_ms = min(most_ms, gap // _MS - 1)
+    return _hash(key, tick) % (most_ms + 1) * _MS if most_ms > 0 else 0
+
+
+def shift(key: str, tick: int, most: int, interval: int) -> int:
+    """How long after (or, negative, before) an interval's tick its run starts: from -most to most. Microseconds."""
+    most_ms = min(most // _MS, (interval // _MS - 1) // 2)
+    return (_hash(key, tick) % (2 * most_ms + 1) - most_ms) * _MS if most_ms > 0 else 0
+
+
+def _hash(key: str, tick: int) -> int:
+    return int.from_bytes(blake2b(f"{key} {tick}".encode(), digest_size=8).digest())
+
+
+@lru_cache(maxsize=_RULES_CACHED)
+def parse_jitter(text: str) -> JitterRule:
+    """Raises JitterError."""
+    stripped = text.strip()
+    if len(text) > _TEXT_LIMIT:
+        raise JitterError(f"{len(text)} characters are too many for a jitter", _TEXT_LIMIT)
+    if not stripped:
+        raise JitterError("the jitter is empty; `10%`, `30s` and `off` are some", 0)
+    if stripped.lower() in _OFF:
+        return JitterRule()
+    percent = _PERCENT.fullmatch(stripped)
+    if percent is not None:
+        return _share(round(float(percent[1]) * 100), text)
+    if _FRACTION.fullmatch(stripped):
+        return _share(round(float(stripped) * _WHOLE), text)
+    if ":" in stripped:
+        return _buckets(text)
+    try:
+        return JitterRule(fixed_ms=parse_duration(stripped))
+    except DurationError as error:
+        position = len(text) - len(text.lstrip()) + error.position
+        message = f"{error.message} (a jitter is a length of time, `10%`, `off`, or by the gap `5m:3s 1h:10s`)"
+        raise JitterError(message, position, error.suggestion) from None
+
+
+def _share(share: int, text: str) -> JitterRule:
+    if share > _WHOLE:
+        raise JitterError("a start is never moved past the next tick, so a jitter is at most 100%", 0, "100%")
+    if share == 0 and text.strip("0.% "):
+        raise JitterError("a jitter of less than 0.01% is none", 0, "off")
+    return JitterRule(share=share)
+
+
+def _buckets(text: str) -> JitterRule:
+    buckets: list[Bucket] = []
+    for match in re.finditer(r"[^\s,]+", text):
+        word, start = match[0], match.start()
+        gap_text, colon, most_text = word.partition(":")
+        if not colon:
+            raise JitterError("a bucket is a gap and a jitter, like `1h:10s`", start)
+        bucket = Bucket(_part(text, gap_text, start), _part(text, most_text, start + len(gap_text) + 1))
+        if bucket.most_ms >= bucket.gap_ms:
+            turned = len(text.split()) == 1 and bucket.most_ms > bucket.gap_ms
+            what = "a bucket is written gap:jitter, and its jitter is shorter than its gap"
+            raise JitterError(what, start, f"{most_text}:{gap_text}" if turned else None)
+        if any(bucket.gap_ms == other.gap_ms for other in buckets):
+            raise JitterError(f"there are two buckets from {gap_text} on", start)
+        buckets.append(bucket)
+    if len(buckets) > _BUCKETS_LIMIT:
+        raise JitterError(f"{len(buckets)} buckets are too many; at most {_BUCKETS_LIMIT} are allowed", 0)
+    return JitterRule(buckets=tuple(sorted(buckets)))
+
+
+def _part(text: str, duration: str, start: int) -> int:
+    try:
+        return parse_duration(duration)
+    except DurationError as error:
+        suggestion = None
+        if error.suggestion is not None:
+            suggestion = f"{text[:start]}{error.suggestion}{text[start + len(duration) :]}"
+        raise JitterError(error.message, start + error.position, suggestion) from None

@@ -1,0 +1,51 @@
+"""A job's policies: what there is to set (FIELDS), and how it is read. One registry drives the annotation, the text
+form, protobuf, the API, the CLI and the docs.
+
+    read_policy({"timezone": "Europe/Berlin", "jitter": 0.1, "retries": 3}).text
+    # '{"timezone":"Europe/Berlin","jitter":"10%","retries":3}'
+"""
+
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final
+
+from schema.policy_faults import policy_faults
+from schema.policy_model import FIELDS, Policy, PolicyError, PolicyField, RawValue
+from schema.policy_read import read_raw
+
+__all__ = [
+    "FIELDS",
+    "Policy",
+    "PolicyError",
+    "PolicyField",
+    "RawValue",
+    "parse_policy",
+    "policy_faults",
+    "read_policy",
+]
+
+# Jobs share their policies: a controller meets few texts, many times over.
+_TEXTS_CACHED: Final = 4_096
+
+
+def read_policy(raw: Mapping[str, object]) -> Policy:
+    """The policy that somebody wrote, as JSON values by the fields' names, in canonical form. None is "not given".
+
+    Raises PolicyError for an unknown name, and for a value that is none of its field's.
+    """
+    return read_raw(raw)
+
+
+@lru_cache(maxsize=_TEXTS_CACHED)
+def parse_policy(text: str) -> Policy:
+    """The policy of its canonical text (`Policy.text`). Raises ValueError for any other."""
+    if not text:
+        return Policy()
+    raw = json.loads(text)
+    if not isinstance(raw, dict):
+        raise ValueError(f"not the text of a policy: {text[:80]!r}")  # noqa: TRY004 - of the text, whatever is in it
+    policy = read_raw(raw)
+    if policy.text != text:
+        raise ValueError(f"not the canonical text of a policy: {text[:80]!r}")
+    return policy

@@ -1,0 +1,96 @@
+"""Contradictions: between two fields of a policy, and between a policy and the schedule that it stands beside."""
+
+from typing import Final
+
+from schema.duration import parse_duration
+from schema.jitter import parse_jitter
+from schema.policy_model import Policy
+
+_EVERY: Final = "every "
+_ONCE: Final = "at "
+_MANUAL: Final = "manual"
+
+Fault = tuple[str, str]
+
+
+def policy_faults(policy: Policy, schedule: str) -> list[Fault]:
+    """Every contradiction as (field, message with the remedy). `schedule` is a canonical text; "" for a plain verb."""
+    faults = _between_fields(policy)
+    if schedule in {"", _MANUAL}:
+        faults += _without_ticks(policy, "a job without ticks of its own" if schedule else "a verb without a schedule")
+    elif schedule.startswith(_ONCE):
+        faults += _with_one_tick(policy)
+    elif schedule.startswith(_EVERY):
+        faults += _with_interval(policy, schedule)
+    return faults
+
+
+def _between_fields(policy: Policy) -> list[Fault]:
+    faults: list[Fault] = []
+    if policy.start_at and policy.end_at and policy.end_at < policy.start_at:
+        faults.append(("end_at", f"{policy.end_at} is before start_at, {policy.start_at}; swap them"))
+    if policy.max_concurrent and policy.overlap != "allow":
+        faults.append(("max_concurrent", "counts only with overlap=allow; write that too, or leave this out"))
+    if policy.overlap == "buffer_all" and policy.on_missed == "run_last":
+        faults.append(("on_missed", "run_last would drop what overlap=buffer_all keeps; write run_all, or buffer_one"))
+    if policy.overlap == "cancel_running" and policy.on_missed == "run_all":
+        message = (
+            "run_all with overlap=cancel_running: the missed ticks would cancel each other; write run_last, or skip"
+        )
+        faults.append(("on_missed", message))
+    if policy.catch_up_window and policy.on_missed == "skip":
+        faults.append(
+            ("catch_up_window", "on_missed=skip catches nothing up; leave it out, or write on_missed=run_last")
+        )
+    if not policy.retries:
+        faults += [
+            (field, "counts only with retries; write retries=3, for example, or leave this out")
+            for field, value in (("backoff", policy.backoff), ("retry_on", policy.retry_on))
+            if value
+        ]
+    return faults
+
+
+def _without_ticks(policy: Policy, what: str) -> list[Fault]:
+    ticking = (
+        "dst_gap", "dst_overlap", "start_at", "end_at", "window", "jitter", "on_missed", "catch_up_window",
+    )  # fmt: skip
+    faults = [
+        (field, f"says when ticks run, and {what} has none; leave it out")
+        for field in ticking
+        if getattr(policy, field)
+    ]
+    if policy.overlap in {"buffer_one", "buffer_all", "cancel_running"}:
+        faults.append(
+            ("overlap", f"{policy.overlap} is about ticks, and {what} has none; leave it out, or write allow")
+        )
+    return faults
+
+
+def _with_one_tick(policy: Policy) -> list[Fault]:
+    faults = [
+        (field, "is about repeated ticks, and `at` has one; leave it out")
+        for field in ("dst_gap", "dst_overlap", "pause_after_failures")
+        if getattr(policy, field)
+    ]
+    if policy.jitter:
+        rule = parse_jitter(policy.jitter)
+        if rule.share or rule.buckets:
+            faults.append(
+                ("jitter", "is measured by the gap to the next tick, and `at` has none; write a time, like 30s")
+            )
+    return faults
+
+
+def _with_interval(policy: Policy, schedule: str) -> list[Fault]:
+    faults = [
+        (field, "is about times of the day, and an interval has none; leave it out, or write a pattern")
+        for field in ("dst_gap", "dst_overlap")
+        if getattr(policy, field)
+    ]
+    amount = schedule.split(" ")[1]
+    interval = parse_duration(amount) * 1_000
+    if policy.jitter and parse_jitter(policy.jitter).most_us(interval) * 2 > interval:
+        message = f"{policy.jitter} of an interval of {amount} would let runs overtake each other; write at most 50%"
+        faults.append(("jitter", message))
+    return faults

@@ -1,0 +1,97 @@
+"""A job's policies: what there is to set, and the canonical values. `schema.policy` reads and judges them."""
+
+import json
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+RawValue = str | int | list[str]
+
+ON_MISSED: Final = ("run_last", "skip", "run_all")
+OVERLAP: Final = ("skip", "buffer_one", "buffer_all", "cancel_running", "allow")
+DST_GAP: Final = ("run_after", "skip")
+DST_OVERLAP: Final = ("first", "both", "second")
+
+
+class PolicyError(ValueError):
+    """A value that is none of its field's.
+
+    `field` names it, `message` says what is wrong, `position` where (0-based offset in the value's text),
+    `suggestion` what to write instead (None where nothing says the same).
+    """
+
+    def __init__(self, field: str, message: str, position: int = 0, suggestion: str | None = None) -> None:
+        text = f"{field}: {message}"
+        super().__init__(text if suggestion is None else f"{text}; write {suggestion!r}")
+        self.field = field
+        self.message = message
+        self.position = position
+        self.suggestion = suggestion
+
+    def __reduce__(self) -> tuple[type["PolicyError"], tuple[str, str, int, str | None]]:
+        return type(self), (self.field, self.message, self.position, self.suggestion)
+
+
+class PolicyField(NamedTuple):
+    """`kind` is text, count or names; `help` is one line, for --help and the docs."""
+
+    name: str
+    kind: str
+    default: str | int | tuple[str, ...]
+    help: str
+
+
+FIELDS: Final = (
+    PolicyField("timezone", "text", "", "IANA time zone of the schedule, like Europe/Berlin; UTC if unset"),
+    PolicyField("dst_gap", "text", "", "fixed times that the clocks skip: run_after (once, when they go on) or skip"),
+    PolicyField("dst_overlap", "text", "", "fixed times that the clocks show twice: first, both or second"),
+    PolicyField("start_at", "text", "", "no tick before this instant, like 2026-03-01T08:00 (in the job's time zone)"),
+    PolicyField("end_at", "text", "", "no tick after this instant; of a date alone, none after that day"),
+    PolicyField("window", "text", "", "ticks outside are skipped: Mon-Fri 08:00-18:00 (and a zone, if not the job's)"),
+    PolicyField(
+        "jitter", "text", "", "spread starts: at most 10% (of the gap), 30s, 5m:3s 1h:10s (by the gap), or off"
+    ),
+    PolicyField("on_missed", "text", "", "ticks missed in an outage: run_last (the latest of them), skip or run_all"),
+    PolicyField("catch_up_window", "text", "", "a missed tick that is older than this, like 6h, does not run any more"),
+    PolicyField("overlap", "text", "", "a tick during a run: skip, buffer_one, buffer_all, cancel_running or allow"),
+    PolicyField("max_concurrent", "count", 0, "with overlap=allow, so many runs at once; 10 if unset"),
+    PolicyField("retries", "count", 0, "further attempts at a tick whose run failed, at most 100"),
+    PolicyField("backoff", "text", "", "wait before the first retry, 10s if unset; doubles with each one, up to 1h"),
+    PolicyField("retry_on", "names", (), "retry only these: exception names, or failed, timed_out, lost"),
+    PolicyField("pause_after_failures", "count", 0, "pause the job when so many ticks in a row have had no success"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Canonical values; "", 0 or () stands for the default. `read_policy` makes one of what somebody wrote."""
+
+    timezone: str = ""
+    dst_gap: str = ""
+    dst_overlap: str = ""
+    start_at: str = ""
+    end_at: str = ""
+    window: str = ""
+    jitter: str = ""
+    on_missed: str = ""
+    catch_up_window: str = ""
+    overlap: str = ""
+    max_concurrent: int = 0
+    retries: int = 0
+    backoff: str = ""
+    retry_on: tuple[str, ...] = ()
+    pause_after_failures: int = 0
+
+    @property
+    def text(self) -> str:
+        """Canonical JSON of what is not the default, in the order of FIELDS; "" when all is."""
+        raw = self.raw()
+        return json.dumps(raw, separators=(",", ":"), ensure_ascii=False) if raw else ""
+
+    def raw(self) -> dict[str, RawValue]:
+        """What is not the default, in the order of FIELDS, as JSON values."""
+        raw: dict[str, RawValue] = {}
+        for field in FIELDS:
+            value = getattr(self, field.name)
+            if value != field.default:
+                raw[field.name] = list(value) if isinstance(value, tuple) else value
+        return raw

@@ -1,0 +1,217 @@
+"""From what somebody wrote for a policy field, a JSON value, to its canonical value."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Final
+
+from schema.duration import DurationError, format_duration, parse_duration
+from schema.fields import shown
+from schema.instant import InstantError, format_instant, parse_instant
+from schema.jitter import JitterError, parse_jitter
+from schema.policy_model import (
+    DST_GAP,
+    DST_OVERLAP,
+    FIELDS,
+    ON_MISSED,
+    OVERLAP,
+    Policy,
+    PolicyError,
+    PolicyField,
+)
+from schema.window import WindowError, canonical_window
+from schema.zone import ZoneError, load_zone
+
+MISSED_AFTER_MS: Final = 10_000
+BACKOFF_LIMIT_MS: Final = 3_600_000
+_LIMITS: Final = {"max_concurrent": 10_000, "retries": 100, "pause_after_failures": 1_000_000}
+_NAMES_LIMIT: Final = 50
+_NAME_LIMIT: Final = 200
+_DOTTED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
+_DIGITS: Final = re.compile(r"[0-9]{1,12}", re.ASCII)
+_OUTCOMES: Final = ("failed", "timed_out", "lost")
+# Other schedulers' words for the same, and what people call it.
+_SYNONYMS: Final = {
+    "overlap": {
+        "forbid": "skip", "queue": "buffer_one", "replace": "cancel_running", "cancel_other": "cancel_running",
+        "terminate": "cancel_running", "terminate_other": "cancel_running", "parallel": "allow", "concurrent": "allow",
+        "allow_all": "allow", "buffer": "buffer_one",
+    },
+    "on_missed": {
+        "coalesce": "run_last", "run_once": "run_last", "once": "run_last", "last": "run_last", "latest": "run_last",
+        "all": "run_all", "catch_up": "run_all", "catchup": "run_all", "ignore": "skip", "none": "skip",
+    },
+    "dst_gap": {"run": "run_after", "after": "run_after", "none": "skip"},
+    "dst_overlap": {"once": "first", "twice": "both", "last": "second", "earlier": "first", "later": "second"},
+}  # fmt: skip
+
+
+def read_raw(raw: Mapping[str, object]) -> Policy:
+    """Raises PolicyError at the first field, in the order of FIELDS, that is wrong."""
+    values: dict[str, str | int | tuple[str, ...]] = {}
+    timezone = ""
+    for field in FIELDS:
+        value = raw.get(field.name)
+        if value is None:  # JSON's null, and an argument that an author left at None: not given
+            continue
+        match field.kind:
+            case "count":
+                values[field.name] = _count(field, value)
+            case "names":
+                values[field.name] = _names(field, value)
+            case _:
+                text = _text(field, value)
+                values[field.name] = _canonical(field.name, text, timezone) if text else ""
+        if field.name == "timezone":
+            timezone = str(values["timezone"])
+    unknown = [name for name in raw if name not in Policy.__dataclass_fields__]
+    if unknown:
+        raise _unknown(unknown[0])
+    return Policy(**values)  # type: ignore[arg-type]  # each by the kind of its own field
+
+
+def _unknown(name: str) -> PolicyError:
+    names = [field.name for field in FIELDS]
+    close = get_close_matches(name.lower().replace("-", "_"), names, 1)
+    message = f"there is no policy {shown(name)}; there are {', '.join(names)}"
+    return PolicyError(name[:_NAME_LIMIT], message, 0, close[0] if close else None)
+
+
+def _count(field: PolicyField, value: object) -> int:
+    if isinstance(value, str) and _DIGITS.fullmatch(value.strip()):
+        value = int(value)
+    if isinstance(value, float) and value.is_integer():  # JSON of other languages knows but one kind of number
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise PolicyError(field.name, f"{shown(str(value))} is not a number; it is a whole one, like 3")
+    limit = _LIMITS[field.name]
+    if not 0 <= value <= limit:
+        nearest = "0" if value < 0 else str(limit)
+        raise PolicyError(field.name, f"{value} is outside 0 to {limit} (0 is the default)", 0, nearest)
+    return value
+
+
+def _names(field: PolicyField, value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        value = [name for name in re.split(r"[\s,]+", value) if name]
+    if isinstance(value, bytes) or not isinstance(value, Sequence):
+        raise PolicyError(field.name, f"{shown(str(value))} is no list of names, like ConnectionError, lost")
+    if len(value) > _NAMES_LIMIT:
+        raise PolicyError(field.name, f"{len(value)} names are too many; at most {_NAMES_LIMIT} are allowed")
+    names: dict[str, None] = {}
+    position = 0
+    for name in value:
+        if not isinstance(name, str) or not _DOTTED.fullmatch(name) or len(name) > _NAME_LIMIT:
+            message = f"{shown(str(name))} is no exception's name, like ConnectionError or requests.Timeout"
+            raise PolicyError(field.name, message, position, None)
+        names[_outcome_word(field, name, position)] = None
+        position += len(name) + 2  # as the text form lists them
+    return tuple(names)
+
+
+def _outcome_word(field: PolicyField, name: str, position: int) -> str:
+    """A name in small letters is an outcome's, unless it has a dot: then it is an exception's, of whatever spelling."""
+    if name in _OUTCOMES or name != name.lower() or "." in name:
+        return name
+    if name in {"completed", "cancelled", "canceled"}:
+        raise PolicyError(field.name, f"a run that was {name} is never retried", position)
+    close = get_close_matches(name.replace("-", "_"), _OUTCOMES, 1, 0.7)
+    if close:
+        raise PolicyError(field.name, f"{shown(name)} is no outcome; {', '.join(_OUTCOMES)} are", position, close[0])
+    return name
+
+
+def _text(field: PolicyField, value: object) -> str:
+    if field.name == "jitter" and isinstance(value, (int, float)) and not isinstance(value, bool):
+        return _jitter_number(value)
+    if isinstance(value, str):
+        return value.strip()
+    if isinstance(value, int) and not isinstance(value, bool) and field.name in {"backoff", "catch_up_window"}:
+        raise PolicyError(field.name, f"{value} has no unit", 0, f"{value}s" if value > 0 else None)
+    raise PolicyError(field.name, f"{shown(str(value))} is not a text")
+
+
+def _jitter_number(value: float) -> str:
+    if 0 <= value < 1 or (value == 1 and isinstance(value, float)):
+        return f"{value * 100:.2f}%"
+    whole = int(value) if value == value and abs(value) < 1e9 else 0  # noqa: PLR0124 - NaN
+    message = f"{value:g} has no unit; a share of the gap between ticks is below 1, like 0.1"
+    raise PolicyError("jitter", message, 0, f"{whole}s" if whole > 0 else None)
+
+
+def _canonical(name: str, text: str, timezone: str) -> str:
+    """The canonical spelling of a text that isn't empty. Raises PolicyError."""
+    reader = _READERS[name]
+    try:
+        return reader(text, timezone)
+    except (ZoneError, InstantError, WindowError, JitterError, DurationError) as error:
+        raise PolicyError(name, error.message, error.position, error.suggestion) from None
+
+
+def _timezone(text: str, _: str) -> str:
+    name = load_zone(text).name
+    return "" if name == "UTC" else name
+
+
+def _start_at(text: str, timezone: str) -> str:
+    return format_instant(parse_instant(text, timezone))
+
+
+def _end_at(text: str, timezone: str) -> str:
+    return format_instant(parse_instant(text, timezone, end_of_day=True))
+
+
+def _window(text: str, _: str) -> str:
+    return canonical_window(text)
+
+
+def _jitter(text: str, _: str) -> str:
+    return parse_jitter(text).text
+
+
+def _catch_up_window(text: str, _: str) -> str:
+    length_ms = parse_duration(text)
+    if length_ms < MISSED_AFTER_MS:
+        least = format_duration(MISSED_AFTER_MS)
+        message = f"within {least} a tick is not late, so it is at least that (on_missed=skip drops what is later)"
+        raise DurationError(message, 0, least)
+    return format_duration(length_ms)
+
+
+def _backoff(text: str, _: str) -> str:
+    length_ms = parse_duration(text)
+    if length_ms > BACKOFF_LIMIT_MS:
+        limit = format_duration(BACKOFF_LIMIT_MS)
+        raise DurationError(f"a retry waits at most {limit}", 0, limit)
+    return format_duration(length_ms)
+
+
+def _word(name: str, words: tuple[str, ...]) -> Callable[[str, str], str]:
+    """A reader of one of some words, the first of which is the default."""
+
+    def read(text: str, _: str) -> str:
+        if text in words:
+            return "" if text == words[0] else text
+        plain = re.sub(r"[\s-]+", "_", text.lower())
+        suggestion: str | None = plain if plain in words else _SYNONYMS[name].get(plain)
+        if suggestion is None:
+            close = get_close_matches(plain, words, 1)
+            suggestion = close[0] if close else None
+        raise PolicyError(name, f"{shown(text)} is none of {', '.join(words)}", 0, suggestion)
+
+    return read
+
+
+_READERS: Final[dict[str, Callable[[str, str], str]]] = {
+    "timezone": _timezone,
+    "dst_gap": _word("dst_gap", DST_GAP),
+    "dst_overlap": _word("dst_overlap", DST_OVERLAP),
+    "start_at": _start_at,
+    "end_at": _end_at,
+    "window": _window,
+    "jitter": _jitter,
+    "on_missed": _word("on_missed", ON_MISSED),
+    "catch_up_window": _catch_up_window,
+    "overlap": _word("overlap", OVERLAP),
+    "backoff": _backoff,
+}
