@@ -40,12 +40,19 @@ class Execution(_message.Message):
     ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
     OUTPUT_FIELD_NUMBER: _builtins.int
     DEPLOYMENT_FIELD_NUMBER: _builtins.int
+    MISSED_FIELD_NUMBER: _builtins.int
+    PREVIOUS_TICK_FIELD_NUMBER: _builtins.int
+    PREVIOUS_SUCCESS_FIELD_NUMBER: _builtins.int
+    PAYLOAD_FIELD_NUMBER: _builtins.int
+    RETRY_AT_FIELD_NUMBER: _builtins.int
+    BESIDE_FIELD_NUMBER: _builtins.int
     id: _builtins.int
     job: _builtins.str
     outcome: _builtins.str
     """empty while it runs"""
     attempt: _builtins.int
     trigger: _builtins.str
+    """schedule catch_up retry manual backfill"""
     controller: _builtins.str
     runner: _builtins.str
     lateness_ms: _builtins.float
@@ -54,16 +61,38 @@ class Execution(_message.Message):
     output: _builtins.str
     """only from GetExecution"""
     deployment: _builtins.str
+    missed: _builtins.int
+    """ticks passed over since the execution before"""
+    payload: _builtins.str
+    """in place of its job's own; only from GetExecution"""
+    beside: _builtins.bool
+    """it neither held the job nor set its next tick"""
     @_builtins.property
-    def tick(self) -> _timestamp_pb2.Timestamp: ...
+    def tick(self) -> _timestamp_pb2.Timestamp:
+        """nominal, exactly on the schedule"""
+
     @_builtins.property
-    def run_at(self) -> _timestamp_pb2.Timestamp: ...
+    def run_at(self) -> _timestamp_pb2.Timestamp:
+        """with its jitter"""
+
     @_builtins.property
     def claimed_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def started_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def ended_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def previous_tick(self) -> _timestamp_pb2.Timestamp:
+        """of the execution before"""
+
+    @_builtins.property
+    def previous_success(self) -> _timestamp_pb2.Timestamp:
+        """the latest tick that had completed by then"""
+
+    @_builtins.property
+    def retry_at(self) -> _timestamp_pb2.Timestamp:
+        """when it was to be tried again, had no tick come before"""
+
     def __init__(
         self,
         *,
@@ -84,10 +113,16 @@ class Execution(_message.Message):
         error_message: _builtins.str = ...,
         output: _builtins.str = ...,
         deployment: _builtins.str = ...,
+        missed: _builtins.int = ...,
+        previous_tick: _timestamp_pb2.Timestamp | None = ...,
+        previous_success: _timestamp_pb2.Timestamp | None = ...,
+        payload: _builtins.str = ...,
+        retry_at: _timestamp_pb2.Timestamp | None = ...,
+        beside: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["claimed_at", b"claimed_at", "ended_at", b"ended_at", "run_at", b"run_at", "started_at", b"started_at", "tick", b"tick"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["claimed_at", b"claimed_at", "ended_at", b"ended_at", "previous_success", b"previous_success", "previous_tick", b"previous_tick", "retry_at", b"retry_at", "run_at", b"run_at", "started_at", b"started_at", "tick", b"tick"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "claimed_at", b"claimed_at", "controller", b"controller", "deployment", b"deployment", "ended_at", b"ended_at", "error_message", b"error_message", "error_type", b"error_type", "id", b"id", "job", b"job", "lateness_ms", b"lateness_ms", "outcome", b"outcome", "output", b"output", "run_at", b"run_at", "runner", b"runner", "started_at", b"started_at", "tick", b"tick", "trigger", b"trigger"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "beside", b"beside", "claimed_at", b"claimed_at", "controller", b"controller", "deployment", b"deployment", "ended_at", b"ended_at", "error_message", b"error_message", "error_type", b"error_type", "id", b"id", "job", b"job", "lateness_ms", b"lateness_ms", "missed", b"missed", "outcome", b"outcome", "output", b"output", "payload", b"payload", "previous_success", b"previous_success", "previous_tick", b"previous_tick", "retry_at", b"retry_at", "run_at", b"run_at", "runner", b"runner", "started_at", b"started_at", "tick", b"tick", "trigger", b"trigger"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -22,35 +22,78 @@ _runtime_version.ValidateProtobufRuntimeVersion(
 _sym_db = _symbol_database.Default()
 
 
+from google.protobuf import field_mask_pb2 as google_dot_protobuf_dot_field__mask__pb2
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 from protos.cronring.v1 import schema_pb2 as protos_dot_cronring_dot_v1_dot_schema__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dprotos/cronring/v1/jobs.proto\x12\x0b\x63ronring.v1\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fprotos/cronring/v1/schema.proto\"\xf0\x04\n\x03Job\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0e\n\x06module\x18\x03 \x01(\t\x12\x0c\n\x04verb\x18\x04 \x01(\t\x12\x10\n\x08schedule\x18\x05 \x01(\t\x12\x16\n\x0eschedule_words\x18\x06 \x01(\t\x12\x0e\n\x06status\x18\x07 \x01(\t\x12-\n\tnext_tick\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x32\n\x0enext_execution\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x0clast_outcome\x18\n \x01(\t\x12\x33\n\x0flast_started_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x31\n\rlast_ended_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x18\n\x10last_lateness_ms\x18\r \x01(\x01\x12\x12\n\ntimeout_ms\x18\x0e \x01(\x03\x12\x15\n\ron_disconnect\x18\x0f \x01(\t\x12\x12\n\ndeployment\x18\x10 \x01(\t\x12\x0c\n\x04slot\x18\x11 \x01(\x05\x12\n\n\x02id\x18\x12 \x01(\x03\x12.\n\ncreated_at\x18\x13 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1c\n\x14running_execution_id\x18\x14 \x01(\x03\x12*\n\x07skipped\x18\x15 \x03(\x0b\x32\x19.cronring.v1.SkippedTicks\x12#\n\x06policy\x18\x16 \x01(\x0b\x32\x13.cronring.v1.Policy\"-\n\x0cSkippedTicks\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\r\n\x05ticks\x18\x02 \x01(\x03\"`\n\x0fListJobsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12&\n\x06\x66ilter\x18\x03 \x01(\x0b\x32\x16.cronring.v1.JobFilter\"L\n\tJobFilter\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0e\n\x06module\x18\x02 \x01(\t\x12\x0c\n\x04verb\x18\x03 \x01(\t\x12\x0e\n\x06status\x18\x04 \x01(\t\"K\n\x10ListJobsResponse\x12\x1e\n\x04jobs\x18\x01 \x03(\x0b\x32\x10.cronring.v1.Job\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x1c\n\rGetJobRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\":\n\x10WatchJobsRequest\x12&\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x16.cronring.v1.JobFilter\"\xb8\x01\n\x08JobEvent\x12(\n\x04kind\x18\x01 \x01(\x0e\x32\x1a.cronring.v1.JobEvent.Kind\x12\x1d\n\x03job\x18\x02 \x01(\x0b\x32\x10.cronring.v1.Job\"c\n\x04Kind\x12\x14\n\x10KIND_UNSPECIFIED\x10\x00\x12\x10\n\x0cKIND_PRESENT\x10\x01\x12\x0f\n\x0bKIND_LISTED\x10\x02\x12\x10\n\x0cKIND_CHANGED\x10\x03\x12\x10\n\x0cKIND_REMOVED\x10\x04\x32\xcc\x01\n\x04Jobs\x12G\n\x08ListJobs\x12\x1c.cronring.v1.ListJobsRequest\x1a\x1d.cronring.v1.ListJobsResponse\x12\x36\n\x06GetJob\x12\x1a.cronring.v1.GetJobRequest\x1a\x10.cronring.v1.Job\x12\x43\n\tWatchJobs\x12\x1d.cronring.v1.WatchJobsRequest\x1a\x15.cronring.v1.JobEvent0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1dprotos/cronring/v1/jobs.proto\x12\x0b\x63ronring.v1\x1a google/protobuf/field_mask.proto\x1a\x1fgoogle/protobuf/timestamp.proto\x1a\x1fprotos/cronring/v1/schema.proto\"\xbe\x07\n\x03Job\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x11\n\tnamespace\x18\x02 \x01(\t\x12\x0e\n\x06module\x18\x03 \x01(\t\x12\x0c\n\x04verb\x18\x04 \x01(\t\x12\x10\n\x08schedule\x18\x05 \x01(\t\x12\x16\n\x0eschedule_words\x18\x06 \x01(\t\x12\x0e\n\x06status\x18\x07 \x01(\t\x12-\n\tnext_tick\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x32\n\x0enext_execution\x18\t \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x0clast_outcome\x18\n \x01(\t\x12\x33\n\x0flast_started_at\x18\x0b \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x31\n\rlast_ended_at\x18\x0c \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x18\n\x10last_lateness_ms\x18\r \x01(\x01\x12\x12\n\ntimeout_ms\x18\x0e \x01(\x03\x12\x15\n\ron_disconnect\x18\x0f \x01(\t\x12\x12\n\ndeployment\x18\x10 \x01(\t\x12\x0c\n\x04slot\x18\x11 \x01(\x05\x12\n\n\x02id\x18\x12 \x01(\x03\x12.\n\ncreated_at\x18\x13 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x1c\n\x14running_execution_id\x18\x14 \x01(\x03\x12*\n\x07skipped\x18\x15 \x03(\x0b\x32\x19.cronring.v1.SkippedTicks\x12#\n\x06policy\x18\x16 \x01(\x0b\x32\x13.cronring.v1.Policy\x12\x10\n\x08timezone\x18\x17 \x01(\t\x12\x17\n\x0fnext_tick_local\x18\x18 \x01(\t\x12*\n\x06\x61nchor\x18\x19 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06source\x18\x1a \x01(\t\x12\x0f\n\x07payload\x18\x1b \x01(\t\x12,\n\x06labels\x18\x1c \x03(\x0b\x32\x1c.cronring.v1.Job.LabelsEntry\x12\"\n\x06paused\x18\x1d \x01(\x0b\x32\x12.cronring.v1.Pause\x12\x10\n\x08\x66\x61ilures\x18\x1e \x01(\x05\x12\x30\n\x0clast_success\x18\x1f \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07running\x18  \x01(\x05\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"-\n\x0cSkippedTicks\x12\x0e\n\x06reason\x18\x01 \x01(\t\x12\r\n\x05ticks\x18\x02 \x01(\x03\"I\n\x05Pause\x12&\n\x02\x61t\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\n\n\x02\x62y\x18\x02 \x01(\t\x12\x0c\n\x04note\x18\x03 \x01(\t\"`\n\x0fListJobsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12&\n\x06\x66ilter\x18\x03 \x01(\x0b\x32\x16.cronring.v1.JobFilter\"L\n\tJobFilter\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0e\n\x06module\x18\x02 \x01(\t\x12\x0c\n\x04verb\x18\x03 \x01(\t\x12\x0e\n\x06status\x18\x04 \x01(\t\"K\n\x10ListJobsResponse\x12\x1e\n\x04jobs\x18\x01 \x03(\x0b\x32\x10.cronring.v1.Job\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"\x1c\n\rGetJobRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\":\n\x10WatchJobsRequest\x12&\n\x06\x66ilter\x18\x01 \x01(\x0b\x32\x16.cronring.v1.JobFilter\"\xb8\x01\n\x08JobEvent\x12(\n\x04kind\x18\x01 \x01(\x0e\x32\x1a.cronring.v1.JobEvent.Kind\x12\x1d\n\x03job\x18\x02 \x01(\x0b\x32\x10.cronring.v1.Job\"c\n\x04Kind\x12\x14\n\x10KIND_UNSPECIFIED\x10\x00\x12\x10\n\x0cKIND_PRESENT\x10\x01\x12\x0f\n\x0bKIND_LISTED\x10\x02\x12\x10\n\x0cKIND_CHANGED\x10\x03\x12\x10\n\x0cKIND_REMOVED\x10\x04\"\x89\x02\n\x07JobSpec\x12\x10\n\x08schedule\x18\x01 \x01(\t\x12#\n\x06policy\x18\x02 \x01(\x0b\x32\x13.cronring.v1.Policy\x12*\n\x06\x61nchor\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07payload\x18\x04 \x01(\t\x12\x30\n\x06labels\x18\x05 \x03(\x0b\x32 .cronring.v1.JobSpec.LabelsEntry\x12\x12\n\ntimeout_ms\x18\x06 \x01(\x03\x12\x15\n\ron_disconnect\x18\x07 \x01(\t\x1a-\n\x0bLabelsEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\t:\x02\x38\x01\"\x8b\x01\n\x10\x43reateJobRequest\x12\x11\n\tnamespace\x18\x01 \x01(\t\x12\x0e\n\x06module\x18\x02 \x01(\t\x12\x0c\n\x04verb\x18\x03 \x01(\t\x12\x0c\n\x04name\x18\x04 \x01(\t\x12\"\n\x04spec\x18\x05 \x01(\x0b\x32\x14.cronring.v1.JobSpec\x12\x14\n\x0crequested_by\x18\x06 \x01(\t\"\x8a\x01\n\x10UpdateJobRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\"\n\x04spec\x18\x02 \x01(\x0b\x32\x14.cronring.v1.JobSpec\x12/\n\x0bupdate_mask\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.FieldMask\x12\x14\n\x0crequested_by\x18\x04 \x01(\t\"5\n\x10\x44\x65leteJobRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x14\n\x0crequested_by\x18\x02 \x01(\t\"\x13\n\x11\x44\x65leteJobResponse\"B\n\x0fPauseJobRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x0c\n\x04note\x18\x02 \x01(\t\x12\x14\n\x0crequested_by\x18\x03 \x01(\t\"5\n\x10ResumeJobRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x14\n\x0crequested_by\x18\x02 \x01(\t\"X\n\x11TriggerJobRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\x14\n\x07payload\x18\x02 \x01(\tH\x00\x88\x01\x01\x12\x14\n\x0crequested_by\x18\x03 \x01(\tB\n\n\x08_payload\"\xc2\x01\n\x12\x42\x61\x63kfillJobRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12+\n\x07\x66rom_at\x18\x02 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08until_at\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06\x62\x65side\x18\x04 \x01(\x08\x12\r\n\x05\x61gain\x18\x05 \x01(\x08\x12\x0f\n\x07\x64ry_run\x18\x06 \x01(\x08\x12\x14\n\x0crequested_by\x18\x07 \x01(\t\"\x81\x01\n\x13\x42\x61\x63kfillJobResponse\x12\r\n\x05ticks\x18\x01 \x01(\x03\x12.\n\x0b\x66irst_ticks\x18\x02 \x03(\x0b\x32\x19.cronring.v1.BackfillTick\x12+\n\nactivation\x18\x03 \x01(\x0b\x32\x17.cronring.v1.Activation\"r\n\x0c\x42\x61\x63kfillTick\x12(\n\x04tick\x18\x01 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x14\n\x0c\x65xecution_id\x18\x02 \x01(\x03\x12\x0f\n\x07outcome\x18\x03 \x01(\t\x12\x11\n\tcompleted\x18\x04 \x01(\x08\"\x82\x02\n\nActivation\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0b\n\x03job\x18\x02 \x01(\t\x12\x0f\n\x07trigger\x18\x03 \x01(\t\x12(\n\x04tick\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nuntil_tick\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x12\n\nticks_left\x18\x06 \x01(\x03\x12\x0f\n\x07\x61ttempt\x18\x07 \x01(\x05\x12*\n\x06run_at\x18\x08 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07payload\x18\t \x01(\t\x12\x0e\n\x06\x62\x65side\x18\n \x01(\x08\"%\n\x16ListActivationsRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\"G\n\x17ListActivationsResponse\x12,\n\x0b\x61\x63tivations\x18\x01 \x03(\x0b\x32\x17.cronring.v1.Activation\"2\n\x17\x43\x61ncelActivationRequest\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\n\n\x02id\x18\x02 \x01(\x03\"-\n\x18\x43\x61ncelActivationResponse\x12\x11\n\tcancelled\x18\x01 \x01(\x08\x32\xe6\x06\n\x04Jobs\x12G\n\x08ListJobs\x12\x1c.cronring.v1.ListJobsRequest\x1a\x1d.cronring.v1.ListJobsResponse\x12\x36\n\x06GetJob\x12\x1a.cronring.v1.GetJobRequest\x1a\x10.cronring.v1.Job\x12\x43\n\tWatchJobs\x12\x1d.cronring.v1.WatchJobsRequest\x1a\x15.cronring.v1.JobEvent0\x01\x12<\n\tCreateJob\x12\x1d.cronring.v1.CreateJobRequest\x1a\x10.cronring.v1.Job\x12<\n\tUpdateJob\x12\x1d.cronring.v1.UpdateJobRequest\x1a\x10.cronring.v1.Job\x12J\n\tDeleteJob\x12\x1d.cronring.v1.DeleteJobRequest\x1a\x1e.cronring.v1.DeleteJobResponse\x12:\n\x08PauseJob\x12\x1c.cronring.v1.PauseJobRequest\x1a\x10.cronring.v1.Job\x12<\n\tResumeJob\x12\x1d.cronring.v1.ResumeJobRequest\x1a\x10.cronring.v1.Job\x12\x45\n\nTriggerJob\x12\x1e.cronring.v1.TriggerJobRequest\x1a\x17.cronring.v1.Activation\x12P\n\x0b\x42\x61\x63kfillJob\x12\x1f.cronring.v1.BackfillJobRequest\x1a .cronring.v1.BackfillJobResponse\x12\\\n\x0fListActivations\x12#.cronring.v1.ListActivationsRequest\x1a$.cronring.v1.ListActivationsResponse\x12_\n\x10\x43\x61ncelActivation\x12$.cronring.v1.CancelActivationRequest\x1a%.cronring.v1.CancelActivationResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.cronring.v1.jobs_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_JOB']._serialized_start=113
-  _globals['_JOB']._serialized_end=737
-  _globals['_SKIPPEDTICKS']._serialized_start=739
-  _globals['_SKIPPEDTICKS']._serialized_end=784
-  _globals['_LISTJOBSREQUEST']._serialized_start=786
-  _globals['_LISTJOBSREQUEST']._serialized_end=882
-  _globals['_JOBFILTER']._serialized_start=884
-  _globals['_JOBFILTER']._serialized_end=960
-  _globals['_LISTJOBSRESPONSE']._serialized_start=962
-  _globals['_LISTJOBSRESPONSE']._serialized_end=1037
-  _globals['_GETJOBREQUEST']._serialized_start=1039
-  _globals['_GETJOBREQUEST']._serialized_end=1067
-  _globals['_WATCHJOBSREQUEST']._serialized_start=1069
-  _globals['_WATCHJOBSREQUEST']._serialized_end=1127
-  _globals['_JOBEVENT']._serialized_start=1130
-  _globals['_JOBEVENT']._serialized_end=1314
-  _globals['_JOBEVENT_KIND']._serialized_start=1215
-  _globals['_JOBEVENT_KIND']._serialized_end=1314
-  _globals['_JOBS']._serialized_start=1317
-  _globals['_JOBS']._serialized_end=1521
+  _globals['_JOB_LABELSENTRY']._loaded_options = None
+  _globals['_JOB_LABELSENTRY']._serialized_options = b'8\001'
+  _globals['_JOBSPEC_LABELSENTRY']._loaded_options = None
+  _globals['_JOBSPEC_LABELSENTRY']._serialized_options = b'8\001'
+  _globals['_JOB']._serialized_start=147
+  _globals['_JOB']._serialized_end=1105
+  _globals['_JOB_LABELSENTRY']._serialized_start=1060
+  _globals['_JOB_LABELSENTRY']._serialized_end=1105
+  _globals['_SKIPPEDTICKS']._serialized_start=1107
+  _globals['_SKIPPEDTICKS']._serialized_end=1152
+  _globals['_PAUSE']._serialized_start=1154
+  _globals['_PAUSE']._serialized_end=1227
+  _globals['_LISTJOBSREQUEST']._serialized_start=1229
+  _globals['_LISTJOBSREQUEST']._serialized_end=1325
+  _globals['_JOBFILTER']._serialized_start=1327
+  _globals['_JOBFILTER']._serialized_end=1403
+  _globals['_LISTJOBSRESPONSE']._serialized_start=1405
+  _globals['_LISTJOBSRESPONSE']._serialized_end=1480
+  _globals['_GETJOBREQUEST']._serialized_start=1482
+  _globals['_GETJOBREQUEST']._serialized_end=1510
+  _globals['_WATCHJOBSREQUEST']._serialized_start=1512
+  _globals['_WATCHJOBSREQUEST']._serialized_end=1570
+  _globals['_JOBEVENT']._serialized_start=1573
+  _globals['_JOBEVENT']._serialized_end=1757
+  _globals['_JOBEVENT_KIND']._serialized_start=1658
+  _globals['_JOBEVENT_KIND']._serialized_end=1757
+  _globals['_JOBSPEC']._serialized_start=1760
+  _globals['_JOBSPEC']._serialized_end=2025
+  _globals['_JOBSPEC_LABELSENTRY']._serialized_start=1060
+  _globals['_JOBSPEC_LABELSENTRY']._serialized_end=1105
+  _globals['_CREATEJOBREQUEST']._serialized_start=2028
+  _globals['_CREATEJOBREQUEST']._serialized_end=2167
+  _globals['_UPDATEJOBREQUEST']._serialized_start=2170
+  _globals['_UPDATEJOBREQUEST']._serialized_end=2308
+  _globals['_DELETEJOBREQUEST']._serialized_start=2310
+  _globals['_DELETEJOBREQUEST']._serialized_end=2363
+  _globals['_DELETEJOBRESPONSE']._serialized_start=2365
+  _globals['_DELETEJOBRESPONSE']._serialized_end=2384
+  _globals['_PAUSEJOBREQUEST']._serialized_start=2386
+  _globals['_PAUSEJOBREQUEST']._serialized_end=2452
+  _globals['_RESUMEJOBREQUEST']._serialized_start=2454
+  _globals['_RESUMEJOBREQUEST']._serialized_end=2507
+  _globals['_TRIGGERJOBREQUEST']._serialized_start=2509
+  _globals['_TRIGGERJOBREQUEST']._serialized_end=2597
+  _globals['_BACKFILLJOBREQUEST']._serialized_start=2600
+  _globals['_BACKFILLJOBREQUEST']._serialized_end=2794
+  _globals['_BACKFILLJOBRESPONSE']._serialized_start=2797
+  _globals['_BACKFILLJOBRESPONSE']._serialized_end=2926
+  _globals['_BACKFILLTICK']._serialized_start=2928
+  _globals['_BACKFILLTICK']._serialized_end=3042
+  _globals['_ACTIVATION']._serialized_start=3045
+  _globals['_ACTIVATION']._serialized_end=3303
+  _globals['_LISTACTIVATIONSREQUEST']._serialized_start=3305
+  _globals['_LISTACTIVATIONSREQUEST']._serialized_end=3342
+  _globals['_LISTACTIVATIONSRESPONSE']._serialized_start=3344
+  _globals['_LISTACTIVATIONSRESPONSE']._serialized_end=3415
+  _globals['_CANCELACTIVATIONREQUEST']._serialized_start=3417
+  _globals['_CANCELACTIVATIONREQUEST']._serialized_end=3467
+  _globals['_CANCELACTIVATIONRESPONSE']._serialized_start=3469
+  _globals['_CANCELACTIVATIONRESPONSE']._serialized_end=3514
+  _globals['_JOBS']._serialized_start=3517
+  _globals['_JOBS']._serialized_end=4387
 # @@protoc_insertion_point(module_scope)

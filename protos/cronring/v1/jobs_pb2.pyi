@@ -5,6 +5,7 @@ isort:skip_file
 
 from collections import abc as _abc
 from google.protobuf import descriptor as _descriptor
+from google.protobuf import field_mask_pb2 as _field_mask_pb2
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
@@ -24,6 +25,26 @@ DESCRIPTOR: _descriptor.FileDescriptor
 @_typing.final
 class Job(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class LabelsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
 
     KEY_FIELD_NUMBER: _builtins.int
     NAMESPACE_FIELD_NUMBER: _builtins.int
@@ -47,6 +68,16 @@ class Job(_message.Message):
     RUNNING_EXECUTION_ID_FIELD_NUMBER: _builtins.int
     SKIPPED_FIELD_NUMBER: _builtins.int
     POLICY_FIELD_NUMBER: _builtins.int
+    TIMEZONE_FIELD_NUMBER: _builtins.int
+    NEXT_TICK_LOCAL_FIELD_NUMBER: _builtins.int
+    ANCHOR_FIELD_NUMBER: _builtins.int
+    SOURCE_FIELD_NUMBER: _builtins.int
+    PAYLOAD_FIELD_NUMBER: _builtins.int
+    LABELS_FIELD_NUMBER: _builtins.int
+    PAUSED_FIELD_NUMBER: _builtins.int
+    FAILURES_FIELD_NUMBER: _builtins.int
+    LAST_SUCCESS_FIELD_NUMBER: _builtins.int
+    RUNNING_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     namespace: _builtins.str
     module: _builtins.str
@@ -65,11 +96,25 @@ class Job(_message.Message):
     id: _builtins.int
     running_execution_id: _builtins.int
     """0: none"""
+    timezone: _builtins.str
+    """the policy's, or "UTC" """
+    next_tick_local: _builtins.str
+    """next_tick on that zone's clocks, like "2026-03-29T03:00:00+02:00" """
+    source: _builtins.str
+    """"annotation": its module declares it; "api": CreateJob made it"""
+    payload: _builtins.str
+    """JSON for the verb's parameter; only from GetJob, and from the calls that write"""
+    failures: _builtins.int
+    """ticks in a row that ended without success"""
+    running: _builtins.int
+    """executions with overlap "allow" that run now"""
     @_builtins.property
-    def next_tick(self) -> _timestamp_pb2.Timestamp: ...
+    def next_tick(self) -> _timestamp_pb2.Timestamp:
+        """nominal, exactly on the schedule"""
+
     @_builtins.property
     def next_execution(self) -> _timestamp_pb2.Timestamp:
-        """run_at of the next tick"""
+        """run_at of the next tick: with its jitter"""
 
     @_builtins.property
     def last_started_at(self) -> _timestamp_pb2.Timestamp: ...
@@ -83,6 +128,20 @@ class Job(_message.Message):
 
     @_builtins.property
     def policy(self) -> _schema_pb2.Policy: ...
+    @_builtins.property
+    def anchor(self) -> _timestamp_pb2.Timestamp:
+        """where an interval counts from"""
+
+    @_builtins.property
+    def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]: ...
+    @_builtins.property
+    def paused(self) -> Global___Pause:
+        """absent: it isn't"""
+
+    @_builtins.property
+    def last_success(self) -> _timestamp_pb2.Timestamp:
+        """the latest tick whose execution completed"""
+
     def __init__(
         self,
         *,
@@ -108,10 +167,20 @@ class Job(_message.Message):
         running_execution_id: _builtins.int = ...,
         skipped: _abc.Iterable[Global___SkippedTicks] | None = ...,
         policy: _schema_pb2.Policy | None = ...,
+        timezone: _builtins.str = ...,
+        next_tick_local: _builtins.str = ...,
+        anchor: _timestamp_pb2.Timestamp | None = ...,
+        source: _builtins.str = ...,
+        payload: _builtins.str = ...,
+        labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        paused: Global___Pause | None = ...,
+        failures: _builtins.int = ...,
+        last_success: _timestamp_pb2.Timestamp | None = ...,
+        running: _builtins.int = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "last_ended_at", b"last_ended_at", "last_started_at", b"last_started_at", "next_execution", b"next_execution", "next_tick", b"next_tick", "policy", b"policy"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "created_at", b"created_at", "last_ended_at", b"last_ended_at", "last_started_at", b"last_started_at", "last_success", b"last_success", "next_execution", b"next_execution", "next_tick", b"next_tick", "paused", b"paused", "policy", b"policy"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at", "deployment", b"deployment", "id", b"id", "key", b"key", "last_ended_at", b"last_ended_at", "last_lateness_ms", b"last_lateness_ms", "last_outcome", b"last_outcome", "last_started_at", b"last_started_at", "module", b"module", "namespace", b"namespace", "next_execution", b"next_execution", "next_tick", b"next_tick", "on_disconnect", b"on_disconnect", "policy", b"policy", "running_execution_id", b"running_execution_id", "schedule", b"schedule", "schedule_words", b"schedule_words", "skipped", b"skipped", "slot", b"slot", "status", b"status", "timeout_ms", b"timeout_ms", "verb", b"verb"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "created_at", b"created_at", "deployment", b"deployment", "failures", b"failures", "id", b"id", "key", b"key", "labels", b"labels", "last_ended_at", b"last_ended_at", "last_lateness_ms", b"last_lateness_ms", "last_outcome", b"last_outcome", "last_started_at", b"last_started_at", "last_success", b"last_success", "module", b"module", "namespace", b"namespace", "next_execution", b"next_execution", "next_tick", b"next_tick", "next_tick_local", b"next_tick_local", "on_disconnect", b"on_disconnect", "paused", b"paused", "payload", b"payload", "policy", b"policy", "running", b"running", "running_execution_id", b"running_execution_id", "schedule", b"schedule", "schedule_words", b"schedule_words", "skipped", b"skipped", "slot", b"slot", "source", b"source", "status", b"status", "timeout_ms", b"timeout_ms", "timezone", b"timezone", "verb", b"verb"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -138,6 +207,32 @@ class SkippedTicks(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___SkippedTicks: _TypeAlias = SkippedTicks  # noqa: Y015
+
+@_typing.final
+class Pause(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AT_FIELD_NUMBER: _builtins.int
+    BY_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
+    by: _builtins.str
+    note: _builtins.str
+    @_builtins.property
+    def at(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        at: _timestamp_pb2.Timestamp | None = ...,
+        by: _builtins.str = ...,
+        note: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "by", b"by", "note", b"note"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Pause: _TypeAlias = Pause  # noqa: Y015
 
 @_typing.final
 class ListJobsRequest(_message.Message):
@@ -301,3 +396,508 @@ class JobEvent(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___JobEvent: _TypeAlias = JobEvent  # noqa: Y015
+
+@_typing.final
+class JobSpec(_message.Message):
+    """JobSpec is what may be set of a job."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    @_typing.final
+    class LabelsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+    SCHEDULE_FIELD_NUMBER: _builtins.int
+    POLICY_FIELD_NUMBER: _builtins.int
+    ANCHOR_FIELD_NUMBER: _builtins.int
+    PAYLOAD_FIELD_NUMBER: _builtins.int
+    LABELS_FIELD_NUMBER: _builtins.int
+    TIMEOUT_MS_FIELD_NUMBER: _builtins.int
+    ON_DISCONNECT_FIELD_NUMBER: _builtins.int
+    schedule: _builtins.str
+    """a pattern, "every 30m", "at 2026-03-01T08:00:00Z", or "manual" """
+    payload: _builtins.str
+    """JSON for the verb's parameter, at most 64 KiB; empty: none"""
+    timeout_ms: _builtins.int
+    """soft timeout; 0: the verb's"""
+    on_disconnect: _builtins.str
+    """"stop" or "finish"; empty: the verb's"""
+    @_builtins.property
+    def policy(self) -> _schema_pb2.Policy: ...
+    @_builtins.property
+    def anchor(self) -> _timestamp_pb2.Timestamp:
+        """of an interval; absent: when the schedule was set"""
+
+    @_builtins.property
+    def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """at most 64"""
+
+    def __init__(
+        self,
+        *,
+        schedule: _builtins.str = ...,
+        policy: _schema_pb2.Policy | None = ...,
+        anchor: _timestamp_pb2.Timestamp | None = ...,
+        payload: _builtins.str = ...,
+        labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
+        timeout_ms: _builtins.int = ...,
+        on_disconnect: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "policy", b"policy"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "labels", b"labels", "on_disconnect", b"on_disconnect", "payload", b"payload", "policy", b"policy", "schedule", b"schedule", "timeout_ms", b"timeout_ms"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___JobSpec: _TypeAlias = JobSpec  # noqa: Y015
+
+@_typing.final
+class CreateJobRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    NAMESPACE_FIELD_NUMBER: _builtins.int
+    MODULE_FIELD_NUMBER: _builtins.int
+    VERB_FIELD_NUMBER: _builtins.int
+    NAME_FIELD_NUMBER: _builtins.int
+    SPEC_FIELD_NUMBER: _builtins.int
+    REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    namespace: _builtins.str
+    """of the module; empty: "default" """
+    module: _builtins.str
+    verb: _builtins.str
+    name: _builtins.str
+    """tells it from the verb's other jobs"""
+    requested_by: _builtins.str
+    """who asks; empty: the caller's address"""
+    @_builtins.property
+    def spec(self) -> Global___JobSpec: ...
+    def __init__(
+        self,
+        *,
+        namespace: _builtins.str = ...,
+        module: _builtins.str = ...,
+        verb: _builtins.str = ...,
+        name: _builtins.str = ...,
+        spec: Global___JobSpec | None = ...,
+        requested_by: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["spec", b"spec"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["module", b"module", "name", b"name", "namespace", b"namespace", "requested_by", b"requested_by", "spec", b"spec", "verb", b"verb"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CreateJobRequest: _TypeAlias = CreateJobRequest  # noqa: Y015
+
+@_typing.final
+class UpdateJobRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    SPEC_FIELD_NUMBER: _builtins.int
+    UPDATE_MASK_FIELD_NUMBER: _builtins.int
+    REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    requested_by: _builtins.str
+    @_builtins.property
+    def spec(self) -> Global___JobSpec: ...
+    @_builtins.property
+    def update_mask(self) -> _field_mask_pb2.FieldMask:
+        """Fields of the spec to set: "schedule", "policy" or one of its fields like "policy.retries", "anchor", "payload",
+        "labels" or one of them like "labels.team", "timeout_ms", "on_disconnect". What it names and the spec lacks is unset.
+        """
+
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        spec: Global___JobSpec | None = ...,
+        update_mask: _field_mask_pb2.FieldMask | None = ...,
+        requested_by: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["spec", b"spec", "update_mask", b"update_mask"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "requested_by", b"requested_by", "spec", b"spec", "update_mask", b"update_mask"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___UpdateJobRequest: _TypeAlias = UpdateJobRequest  # noqa: Y015
+
+@_typing.final
+class DeleteJobRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    requested_by: _builtins.str
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        requested_by: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "requested_by", b"requested_by"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteJobRequest: _TypeAlias = DeleteJobRequest  # noqa: Y015
+
+@_typing.final
+class DeleteJobResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DeleteJobResponse: _TypeAlias = DeleteJobResponse  # noqa: Y015
+
+@_typing.final
+class PauseJobRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
+    REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    note: _builtins.str
+    """why; kept and shown"""
+    requested_by: _builtins.str
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        note: _builtins.str = ...,
+        requested_by: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PauseJobRequest: _TypeAlias = PauseJobRequest  # noqa: Y015
+
+@_typing.final
+class ResumeJobRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    requested_by: _builtins.str
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        requested_by: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "requested_by", b"requested_by"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResumeJobRequest: _TypeAlias = ResumeJobRequest  # noqa: Y015
+
+@_typing.final
+class TriggerJobRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    PAYLOAD_FIELD_NUMBER: _builtins.int
+    REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    payload: _builtins.str
+    """JSON in place of the job's own"""
+    requested_by: _builtins.str
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        payload: _builtins.str | None = ...,
+        requested_by: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_payload", b"_payload", "payload", b"payload"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_payload", b"_payload", "key", b"key", "payload", b"payload", "requested_by", b"requested_by"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    _WhichOneofReturnType__payload: _TypeAlias = _typing.Literal["payload"]  # noqa: Y015
+    _WhichOneofArgType__payload: _TypeAlias = _typing.Literal["_payload", b"_payload"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__payload) -> _WhichOneofReturnType__payload | None: ...
+
+Global___TriggerJobRequest: _TypeAlias = TriggerJobRequest  # noqa: Y015
+
+@_typing.final
+class BackfillJobRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    FROM_AT_FIELD_NUMBER: _builtins.int
+    UNTIL_AT_FIELD_NUMBER: _builtins.int
+    BESIDE_FIELD_NUMBER: _builtins.int
+    AGAIN_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
+    REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    beside: _builtins.bool
+    """beside the job's own runs, not between them"""
+    again: _builtins.bool
+    """also ticks that have completed"""
+    dry_run: _builtins.bool
+    """only say which"""
+    requested_by: _builtins.str
+    @_builtins.property
+    def from_at(self) -> _timestamp_pb2.Timestamp:
+        """ticks at or after"""
+
+    @_builtins.property
+    def until_at(self) -> _timestamp_pb2.Timestamp:
+        """ticks at or before; not after now"""
+
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        from_at: _timestamp_pb2.Timestamp | None = ...,
+        until_at: _timestamp_pb2.Timestamp | None = ...,
+        beside: _builtins.bool = ...,
+        again: _builtins.bool = ...,
+        dry_run: _builtins.bool = ...,
+        requested_by: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["from_at", b"from_at", "until_at", b"until_at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["again", b"again", "beside", b"beside", "dry_run", b"dry_run", "from_at", b"from_at", "key", b"key", "requested_by", b"requested_by", "until_at", b"until_at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BackfillJobRequest: _TypeAlias = BackfillJobRequest  # noqa: Y015
+
+@_typing.final
+class BackfillJobResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TICKS_FIELD_NUMBER: _builtins.int
+    FIRST_TICKS_FIELD_NUMBER: _builtins.int
+    ACTIVATION_FIELD_NUMBER: _builtins.int
+    ticks: _builtins.int
+    """in the span"""
+    @_builtins.property
+    def first_ticks(self) -> _containers.RepeatedCompositeFieldContainer[Global___BackfillTick]:
+        """of a dry run: 1,000 at most"""
+
+    @_builtins.property
+    def activation(self) -> Global___Activation:
+        """absent: a dry run, or no tick in the span"""
+
+    def __init__(
+        self,
+        *,
+        ticks: _builtins.int = ...,
+        first_ticks: _abc.Iterable[Global___BackfillTick] | None = ...,
+        activation: Global___Activation | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["activation", b"activation"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["activation", b"activation", "first_ticks", b"first_ticks", "ticks", b"ticks"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BackfillJobResponse: _TypeAlias = BackfillJobResponse  # noqa: Y015
+
+@_typing.final
+class BackfillTick(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    TICK_FIELD_NUMBER: _builtins.int
+    EXECUTION_ID_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    COMPLETED_FIELD_NUMBER: _builtins.int
+    execution_id: _builtins.int
+    """of its latest attempt; 0: it never ran"""
+    outcome: _builtins.str
+    """of that one; empty: none, or it runs"""
+    completed: _builtins.bool
+    """some attempt has, so that it runs only `again`"""
+    @_builtins.property
+    def tick(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        tick: _timestamp_pb2.Timestamp | None = ...,
+        execution_id: _builtins.int = ...,
+        outcome: _builtins.str = ...,
+        completed: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["tick", b"tick"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["completed", b"completed", "execution_id", b"execution_id", "outcome", b"outcome", "tick", b"tick"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___BackfillTick: _TypeAlias = BackfillTick  # noqa: Y015
+
+@_typing.final
+class Activation(_message.Message):
+    """Activation is a run that waits beside the job's schedule."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    JOB_FIELD_NUMBER: _builtins.int
+    TRIGGER_FIELD_NUMBER: _builtins.int
+    TICK_FIELD_NUMBER: _builtins.int
+    UNTIL_TICK_FIELD_NUMBER: _builtins.int
+    TICKS_LEFT_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    RUN_AT_FIELD_NUMBER: _builtins.int
+    PAYLOAD_FIELD_NUMBER: _builtins.int
+    BESIDE_FIELD_NUMBER: _builtins.int
+    id: _builtins.int
+    job: _builtins.str
+    trigger: _builtins.str
+    """retry manual backfill"""
+    ticks_left: _builtins.int
+    """of a backfill, from `tick` on"""
+    attempt: _builtins.int
+    payload: _builtins.str
+    """in place of the job's own; empty: that one"""
+    beside: _builtins.bool
+    """it doesn't wait for the job's own runs"""
+    @_builtins.property
+    def tick(self) -> _timestamp_pb2.Timestamp:
+        """of a backfill: the next one"""
+
+    @_builtins.property
+    def until_tick(self) -> _timestamp_pb2.Timestamp:
+        """of a backfill: the last one"""
+
+    @_builtins.property
+    def run_at(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        id: _builtins.int = ...,
+        job: _builtins.str = ...,
+        trigger: _builtins.str = ...,
+        tick: _timestamp_pb2.Timestamp | None = ...,
+        until_tick: _timestamp_pb2.Timestamp | None = ...,
+        ticks_left: _builtins.int = ...,
+        attempt: _builtins.int = ...,
+        run_at: _timestamp_pb2.Timestamp | None = ...,
+        payload: _builtins.str = ...,
+        beside: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["run_at", b"run_at", "tick", b"tick", "until_tick", b"until_tick"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "beside", b"beside", "id", b"id", "job", b"job", "payload", b"payload", "run_at", b"run_at", "tick", b"tick", "ticks_left", b"ticks_left", "trigger", b"trigger", "until_tick", b"until_tick"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Activation: _TypeAlias = Activation  # noqa: Y015
+
+@_typing.final
+class ListActivationsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListActivationsRequest: _TypeAlias = ListActivationsRequest  # noqa: Y015
+
+@_typing.final
+class ListActivationsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ACTIVATIONS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def activations(self) -> _containers.RepeatedCompositeFieldContainer[Global___Activation]: ...
+    def __init__(
+        self,
+        *,
+        activations: _abc.Iterable[Global___Activation] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["activations", b"activations"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListActivationsResponse: _TypeAlias = ListActivationsResponse  # noqa: Y015
+
+@_typing.final
+class CancelActivationRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    ID_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    id: _builtins.int
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        id: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "key", b"key"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CancelActivationRequest: _TypeAlias = CancelActivationRequest  # noqa: Y015
+
+@_typing.final
+class CancelActivationResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CANCELLED_FIELD_NUMBER: _builtins.int
+    cancelled: _builtins.bool
+    """false: there was none, or it has begun"""
+    def __init__(
+        self,
+        *,
+        cancelled: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cancelled", b"cancelled"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CancelActivationResponse: _TypeAlias = CancelActivationResponse  # noqa: Y015

@@ -26,7 +26,8 @@ if _version_not_supported:
 
 
 class JobsStub:
-    """Missing associated documentation comment in .proto file."""
+    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob.
+    """
 
     def __init__(self, channel):
         """Constructor.
@@ -49,10 +50,56 @@ class JobsStub:
                 request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.WatchJobsRequest.SerializeToString,
                 response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.JobEvent.FromString,
                 _registered_method=True)
+        self.CreateJob = channel.unary_unary(
+                '/cronring.v1.Jobs/CreateJob',
+                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.CreateJobRequest.SerializeToString,
+                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
+                _registered_method=True)
+        self.UpdateJob = channel.unary_unary(
+                '/cronring.v1.Jobs/UpdateJob',
+                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.UpdateJobRequest.SerializeToString,
+                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
+                _registered_method=True)
+        self.DeleteJob = channel.unary_unary(
+                '/cronring.v1.Jobs/DeleteJob',
+                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.DeleteJobRequest.SerializeToString,
+                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.DeleteJobResponse.FromString,
+                _registered_method=True)
+        self.PauseJob = channel.unary_unary(
+                '/cronring.v1.Jobs/PauseJob',
+                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.PauseJobRequest.SerializeToString,
+                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
+                _registered_method=True)
+        self.ResumeJob = channel.unary_unary(
+                '/cronring.v1.Jobs/ResumeJob',
+                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ResumeJobRequest.SerializeToString,
+                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
+                _registered_method=True)
+        self.TriggerJob = channel.unary_unary(
+                '/cronring.v1.Jobs/TriggerJob',
+                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.TriggerJobRequest.SerializeToString,
+                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Activation.FromString,
+                _registered_method=True)
+        self.BackfillJob = channel.unary_unary(
+                '/cronring.v1.Jobs/BackfillJob',
+                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.BackfillJobRequest.SerializeToString,
+                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.BackfillJobResponse.FromString,
+                _registered_method=True)
+        self.ListActivations = channel.unary_unary(
+                '/cronring.v1.Jobs/ListActivations',
+                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActivationsRequest.SerializeToString,
+                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActivationsResponse.FromString,
+                _registered_method=True)
+        self.CancelActivation = channel.unary_unary(
+                '/cronring.v1.Jobs/CancelActivation',
+                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelActivationRequest.SerializeToString,
+                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelActivationResponse.FromString,
+                _registered_method=True)
 
 
 class JobsServicer:
-    """Missing associated documentation comment in .proto file."""
+    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob.
+    """
 
     def ListJobs(self, request, context):
         """Missing associated documentation comment in .proto file."""
@@ -69,6 +116,68 @@ class JobsServicer:
     def WatchJobs(self, request, context):
         """Watch sends every matching job once, then one JobEvent for each change.
         """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CreateJob(self, request, context):
+        """Create makes a job for a verb of an active module, under the key `module.verb:name`.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def UpdateJob(self, request, context):
+        """Update changes a job that was made by CreateJob. A new schedule takes effect at its next tick, and the old one never
+        runs again.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def DeleteJob(self, request, context):
+        """Delete removes a job that was made by CreateJob. What runs finishes, and history stays.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PauseJob(self, request, context):
+        """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ResumeJob(self, request, context):
+        """Resume records the ticks since the pause as skipped, for that reason.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def TriggerJob(self, request, context):
+        """Trigger runs the job once, as soon as it may run.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def BackfillJob(self, request, context):
+        """Backfill runs the ticks of a span, one after the other.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListActivations(self, request, context):
+        """ListActivations gives what waits beside the schedule: retries, manual runs, backfills.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CancelActivation(self, request, context):
+        """Missing associated documentation comment in .proto file."""
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -91,6 +200,51 @@ def add_JobsServicer_to_server(servicer, server):
                     request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.WatchJobsRequest.FromString,
                     response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.JobEvent.SerializeToString,
             ),
+            'CreateJob': grpc.unary_unary_rpc_method_handler(
+                    servicer.CreateJob,
+                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.CreateJobRequest.FromString,
+                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.SerializeToString,
+            ),
+            'UpdateJob': grpc.unary_unary_rpc_method_handler(
+                    servicer.UpdateJob,
+                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.UpdateJobRequest.FromString,
+                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.SerializeToString,
+            ),
+            'DeleteJob': grpc.unary_unary_rpc_method_handler(
+                    servicer.DeleteJob,
+                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.DeleteJobRequest.FromString,
+                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.DeleteJobResponse.SerializeToString,
+            ),
+            'PauseJob': grpc.unary_unary_rpc_method_handler(
+                    servicer.PauseJob,
+                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.PauseJobRequest.FromString,
+                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.SerializeToString,
+            ),
+            'ResumeJob': grpc.unary_unary_rpc_method_handler(
+                    servicer.ResumeJob,
+                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ResumeJobRequest.FromString,
+                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.SerializeToString,
+            ),
+            'TriggerJob': grpc.unary_unary_rpc_method_handler(
+                    servicer.TriggerJob,
+                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.TriggerJobRequest.FromString,
+                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Activation.SerializeToString,
+            ),
+            'BackfillJob': grpc.unary_unary_rpc_method_handler(
+                    servicer.BackfillJob,
+                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.BackfillJobRequest.FromString,
+                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.BackfillJobResponse.SerializeToString,
+            ),
+            'ListActivations': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListActivations,
+                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActivationsRequest.FromString,
+                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActivationsResponse.SerializeToString,
+            ),
+            'CancelActivation': grpc.unary_unary_rpc_method_handler(
+                    servicer.CancelActivation,
+                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelActivationRequest.FromString,
+                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelActivationResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'cronring.v1.Jobs', rpc_method_handlers)
@@ -100,7 +254,8 @@ def add_JobsServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class Jobs:
-    """Missing associated documentation comment in .proto file."""
+    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob.
+    """
 
     @staticmethod
     def ListJobs(request,
@@ -173,6 +328,249 @@ class Jobs:
             '/cronring.v1.Jobs/WatchJobs',
             protos_dot_cronring_dot_v1_dot_jobs__pb2.WatchJobsRequest.SerializeToString,
             protos_dot_cronring_dot_v1_dot_jobs__pb2.JobEvent.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CreateJob(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Jobs/CreateJob',
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.CreateJobRequest.SerializeToString,
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def UpdateJob(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Jobs/UpdateJob',
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.UpdateJobRequest.SerializeToString,
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def DeleteJob(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Jobs/DeleteJob',
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.DeleteJobRequest.SerializeToString,
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.DeleteJobResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PauseJob(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Jobs/PauseJob',
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.PauseJobRequest.SerializeToString,
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ResumeJob(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Jobs/ResumeJob',
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.ResumeJobRequest.SerializeToString,
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def TriggerJob(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Jobs/TriggerJob',
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.TriggerJobRequest.SerializeToString,
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.Activation.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def BackfillJob(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Jobs/BackfillJob',
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.BackfillJobRequest.SerializeToString,
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.BackfillJobResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListActivations(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Jobs/ListActivations',
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActivationsRequest.SerializeToString,
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActivationsResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CancelActivation(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Jobs/CancelActivation',
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelActivationRequest.SerializeToString,
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelActivationResponse.FromString,
             options,
             channel_credentials,
             insecure,

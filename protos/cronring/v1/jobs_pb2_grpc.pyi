@@ -27,6 +27,8 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class JobsStub:
+    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob."""
+
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
@@ -35,16 +37,56 @@ class JobsStub:
     GetJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.GetJobRequest, _jobs_pb2.Job]
     WatchJobs: _grpc.UnaryStreamMultiCallable[_jobs_pb2.WatchJobsRequest, _jobs_pb2.JobEvent]
     """Watch sends every matching job once, then one JobEvent for each change."""
+    CreateJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.CreateJobRequest, _jobs_pb2.Job]
+    """Create makes a job for a verb of an active module, under the key `module.verb:name`."""
+    UpdateJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.UpdateJobRequest, _jobs_pb2.Job]
+    """Update changes a job that was made by CreateJob. A new schedule takes effect at its next tick, and the old one never
+    runs again.
+    """
+    DeleteJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.DeleteJobRequest, _jobs_pb2.DeleteJobResponse]
+    """Delete removes a job that was made by CreateJob. What runs finishes, and history stays."""
+    PauseJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.PauseJobRequest, _jobs_pb2.Job]
+    ResumeJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.ResumeJobRequest, _jobs_pb2.Job]
+    """Resume records the ticks since the pause as skipped, for that reason."""
+    TriggerJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.TriggerJobRequest, _jobs_pb2.Activation]
+    """Trigger runs the job once, as soon as it may run."""
+    BackfillJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.BackfillJobRequest, _jobs_pb2.BackfillJobResponse]
+    """Backfill runs the ticks of a span, one after the other."""
+    ListActivations: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.ListActivationsRequest, _jobs_pb2.ListActivationsResponse]
+    """ListActivations gives what waits beside the schedule: retries, manual runs, backfills."""
+    CancelActivation: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.CancelActivationRequest, _jobs_pb2.CancelActivationResponse]
 
 @_typing.type_check_only
 class JobsAsyncStub(JobsStub):
+    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob."""
+
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListJobs: _aio.UnaryUnaryMultiCallable[_jobs_pb2.ListJobsRequest, _jobs_pb2.ListJobsResponse]  # type: ignore[assignment]
     GetJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.GetJobRequest, _jobs_pb2.Job]  # type: ignore[assignment]
     WatchJobs: _aio.UnaryStreamMultiCallable[_jobs_pb2.WatchJobsRequest, _jobs_pb2.JobEvent]  # type: ignore[assignment]
     """Watch sends every matching job once, then one JobEvent for each change."""
+    CreateJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.CreateJobRequest, _jobs_pb2.Job]  # type: ignore[assignment]
+    """Create makes a job for a verb of an active module, under the key `module.verb:name`."""
+    UpdateJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.UpdateJobRequest, _jobs_pb2.Job]  # type: ignore[assignment]
+    """Update changes a job that was made by CreateJob. A new schedule takes effect at its next tick, and the old one never
+    runs again.
+    """
+    DeleteJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.DeleteJobRequest, _jobs_pb2.DeleteJobResponse]  # type: ignore[assignment]
+    """Delete removes a job that was made by CreateJob. What runs finishes, and history stays."""
+    PauseJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.PauseJobRequest, _jobs_pb2.Job]  # type: ignore[assignment]
+    ResumeJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.ResumeJobRequest, _jobs_pb2.Job]  # type: ignore[assignment]
+    """Resume records the ticks since the pause as skipped, for that reason."""
+    TriggerJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.TriggerJobRequest, _jobs_pb2.Activation]  # type: ignore[assignment]
+    """Trigger runs the job once, as soon as it may run."""
+    BackfillJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.BackfillJobRequest, _jobs_pb2.BackfillJobResponse]  # type: ignore[assignment]
+    """Backfill runs the ticks of a span, one after the other."""
+    ListActivations: _aio.UnaryUnaryMultiCallable[_jobs_pb2.ListActivationsRequest, _jobs_pb2.ListActivationsResponse]  # type: ignore[assignment]
+    """ListActivations gives what waits beside the schedule: retries, manual runs, backfills."""
+    CancelActivation: _aio.UnaryUnaryMultiCallable[_jobs_pb2.CancelActivationRequest, _jobs_pb2.CancelActivationResponse]  # type: ignore[assignment]
 
 class JobsServicer(metaclass=_abc_1.ABCMeta):
+    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob."""
+
     @_abc_1.abstractmethod
     def ListJobs(
         self,
@@ -66,5 +108,77 @@ class JobsServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_jobs_pb2.JobEvent], _abc.AsyncIterator[_jobs_pb2.JobEvent]]:
         """Watch sends every matching job once, then one JobEvent for each change."""
+
+    @_abc_1.abstractmethod
+    def CreateJob(
+        self,
+        request: _jobs_pb2.CreateJobRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_jobs_pb2.Job, _abc.Awaitable[_jobs_pb2.Job]]:
+        """Create makes a job for a verb of an active module, under the key `module.verb:name`."""
+
+    @_abc_1.abstractmethod
+    def UpdateJob(
+        self,
+        request: _jobs_pb2.UpdateJobRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_jobs_pb2.Job, _abc.Awaitable[_jobs_pb2.Job]]:
+        """Update changes a job that was made by CreateJob. A new schedule takes effect at its next tick, and the old one never
+        runs again.
+        """
+
+    @_abc_1.abstractmethod
+    def DeleteJob(
+        self,
+        request: _jobs_pb2.DeleteJobRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_jobs_pb2.DeleteJobResponse, _abc.Awaitable[_jobs_pb2.DeleteJobResponse]]:
+        """Delete removes a job that was made by CreateJob. What runs finishes, and history stays."""
+
+    @_abc_1.abstractmethod
+    def PauseJob(
+        self,
+        request: _jobs_pb2.PauseJobRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_jobs_pb2.Job, _abc.Awaitable[_jobs_pb2.Job]]: ...
+
+    @_abc_1.abstractmethod
+    def ResumeJob(
+        self,
+        request: _jobs_pb2.ResumeJobRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_jobs_pb2.Job, _abc.Awaitable[_jobs_pb2.Job]]:
+        """Resume records the ticks since the pause as skipped, for that reason."""
+
+    @_abc_1.abstractmethod
+    def TriggerJob(
+        self,
+        request: _jobs_pb2.TriggerJobRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_jobs_pb2.Activation, _abc.Awaitable[_jobs_pb2.Activation]]:
+        """Trigger runs the job once, as soon as it may run."""
+
+    @_abc_1.abstractmethod
+    def BackfillJob(
+        self,
+        request: _jobs_pb2.BackfillJobRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_jobs_pb2.BackfillJobResponse, _abc.Awaitable[_jobs_pb2.BackfillJobResponse]]:
+        """Backfill runs the ticks of a span, one after the other."""
+
+    @_abc_1.abstractmethod
+    def ListActivations(
+        self,
+        request: _jobs_pb2.ListActivationsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_jobs_pb2.ListActivationsResponse, _abc.Awaitable[_jobs_pb2.ListActivationsResponse]]:
+        """ListActivations gives what waits beside the schedule: retries, manual runs, backfills."""
+
+    @_abc_1.abstractmethod
+    def CancelActivation(
+        self,
+        request: _jobs_pb2.CancelActivationRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_jobs_pb2.CancelActivationResponse, _abc.Awaitable[_jobs_pb2.CancelActivationResponse]]: ...
 
 def add_JobsServicer_to_server(servicer: JobsServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
