@@ -96,14 +96,9 @@ class Host:
     def start(self, runs: list[Run], offset_us: int) -> None:
         """Start runs; those of one module go to its children in one batch."""
         self.offset_us = offset_us
-        now_us = monotonic_us() + offset_us
         batches: dict[str, list[Held]] = {}
         for run in runs:
             held = self._held[run.execution_id] = Held(run)
-            if run.deadline_us <= now_us:  # adopted and dispatched again after its controller's death, too late
-                held.stop = Stop(StopReason.TIMED_OUT, "it was past its deadline when it got here", 0, now_us * 1000)
-                self.runs_ended([held.stopped(now_us, now_us)])
-                continue
             self._deadlines.add(run.execution_id, (run.deadline_us - offset_us) * 1000)
             batches.setdefault(run.deployment, []).append(held)
         self._tick_soon()

@@ -30,11 +30,13 @@ from cronring.runner.core.events import (
     Woke,
 )
 from cronring.runner.core.ledger import Ledger, Offer
-from cronring.runner.core.model import Outcome, Result, Run, StopReason
+from cronring.runner.core.model import Result, Run, StopReason
 from cronring.runner.core.settings import SECOND_NS, RunnerSettings
 
 STOP_GRACE_MS = 2_000
 FENCE_GRACE_MS = 300  # 8 s and this lie below the 8.75 s after which controllers declare a run lost
+NO_CONTACT = "not started: this runner's lease could not be renewed, so it may be taken for lost"
+TOO_LATE = "not started: it was past its deadline when it got here"
 
 
 class RunnerCore:
@@ -191,26 +193,21 @@ class RunnerCore:
         self._offer(ended, now_ns)
         if not fresh:
             return
-        if now_ns < self._contact.fence_ns():
-            self._effects.append(StartRuns(fresh, self._clock.offset_us))
-        else:
-            # The controllers may already count this runner as lost; what started now could overlap its successor.
-            refused = [self._refusal(run, now_ns) for run in fresh]
-            self._offer(self._ledger.end(refused, now_ns), now_ns)
-
-    def _refusal(self, run: Run, now_ns: int) -> Result:
-        now_us = max(now_ns // 1000 + self._clock.offset_us, run.claimed_at_us)
-        message = "not started: this runner's lease could not be renewed, so it may be taken for lost"
-        return Result(
-            run.execution_id,
-            run.job_id,
-            run.claimed_at_us,
-            Outcome.CANCELLED,
-            now_us,
-            now_us,
-            StopReason.DISCONNECTED.error_type,
-            message,
-        )
+        now_us = now_ns // 1000 + self._clock.offset_us
+        in_contact = now_ns < self._contact.fence_ns()
+        started: list[Run] = []
+        refused: list[Result] = []
+        for run in fresh:
+            # In both cases its successor may be on its way already; what started now could overlap it.
+            if not in_contact:
+                refused.append(_not_started(run, StopReason.DISCONNECTED, NO_CONTACT, now_us))
+            elif run.deadline_us <= now_us:
+                refused.append(_not_started(run, StopReason.TIMED_OUT, TOO_LATE, now_us))
+            else:
+                started.append(run)
+        if started:
+            self._effects.append(StartRuns(started, self._clock.offset_us))
+        self._offer(self._ledger.end(refused, now_ns), now_ns)
 
     def _offer(self, offers: list[Offer], now_ns: int) -> None:
         """Send each to the controller that it is meant for, or to another if that one is away."""
@@ -297,3 +294,10 @@ class RunnerCore:
 
     def _note(self, level: Level, event: str, **values: str | int) -> None:
         self._effects.append(Note(level, event, values))
+
+
+def _not_started(run: Run, reason: StopReason, message: str, now_us: int) -> Result:
+    at_us = max(now_us, run.claimed_at_us)
+    return Result(
+        run.execution_id, run.job_id, run.claimed_at_us, reason.outcome, at_us, at_us, reason.error_type, message
+    )

@@ -250,6 +250,24 @@ def test_a_fenced_runner_begins_nothing_until_contact_is_back() -> None:
     assert [run.execution_id for start in world.of(StartRuns) for run in start.runs] == [2]
 
 
+def test_a_run_that_gets_here_past_its_deadline_never_begins() -> None:
+    """The runner stood still, and its hard timeout may have passed meanwhile: then its successor has started."""
+    world = World("a")
+    world.up("a")
+    world.dispatch("a", make_run(1))  # as of its claim, which tells this runner what time it is
+    world.now_ns += 7 * SECOND_NS
+    late = make_run(2)._replace(deadline_us=NOW_US + 7_000_000)
+    timely = make_run(3)._replace(deadline_us=NOW_US + 7_000_001)
+    world.step(Dispatched("a", NOW_US, [late, timely]))
+    world.step(CancelAsked((2,), "hard timeout"))
+    assert [run.execution_id for start in world.of(StartRuns) for run in start.runs] == [1, 3]
+    assert world.of(StopRuns) == []
+    [report] = world.of(SendReports)
+    [result] = report.results
+    assert (result.execution_id, result.outcome, result.error_type) == (2, Outcome.TIMED_OUT, "TimedOut")
+    assert result.started_at_us == NOW_US + 7_000_000
+
+
 def test_controllers_are_learnt_and_forgotten_but_never_those_given() -> None:
     world = World("a")
     world.up("a")
