@@ -1,6 +1,7 @@
 """What the API asks of PostgreSQL. Reading only; instants are int microseconds since 1970, None where there is none."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from controller.core.totals import Totals
@@ -16,7 +17,11 @@ class JobFilter(NamedTuple):
 
 
 class JobRow(NamedTuple):
-    """A job as people see it. `status`: see the view cron_job_status. `next_run_at` is `next_execution` in the API."""
+    """A job as people see it. `status`: see the view cron_job_status. `next_run_at` is `next_execution` in the API.
+
+    `payload`: only from get_job. `failures`: ticks in a row that ended without success. `last_success`: the latest tick
+    whose execution completed. `running`: executions of an overlap "allow" that run now.
+    """
 
     job_id: int
     key: str
@@ -40,6 +45,16 @@ class JobRow(NamedTuple):
     last_ended_at: int | None
     running_execution_id: int | None
     skipped: tuple[tuple[str, int], ...]  # (reason, ticks) of all time; empty in answers of job_changes
+    policy: str = ""
+    source: str = "annotation"
+    payload: str = ""
+    labels: Mapping[str, str] = MappingProxyType({})
+    paused_at: int | None = None
+    paused_by: str | None = None
+    paused_note: str | None = None
+    failures: int = 0
+    last_success: int | None = None
+    running: int = 0
 
 
 class ExecutionFilter(NamedTuple):
@@ -52,7 +67,10 @@ class ExecutionFilter(NamedTuple):
 
 
 class ExecutionRow(NamedTuple):
-    """An execution. `started_at` is known once its runner has reported; `output` only from get_execution."""
+    """An execution. `started_at` is known once its runner has reported; `output` and `payload` only from get_execution.
+
+    `payload`: in place of the job's own. `holds_job` False: it ran beside others.
+    """
 
     execution_id: int
     job: str
@@ -70,11 +88,26 @@ class ExecutionRow(NamedTuple):
     error_type: str | None
     error_message: str | None
     output: str | None
+    missed: int = 0
+    previous_tick: int | None = None
+    previous_success: int | None = None
+    payload: str | None = None
+    holds_job: bool = True
+    retry_at: int | None = None
 
     @property
     def lateness_us(self) -> int:
         """Actual start minus run_at; of one that has not reported yet, counted from its claim."""
         return (self.claimed_at if self.started_at is None else self.started_at) - self.run_at
+
+
+class TickRun(NamedTuple):
+    """The latest attempt at a tick. `outcome` None: it runs. `completed`: some attempt has."""
+
+    tick: int
+    execution_id: int
+    outcome: str | None
+    completed: bool
 
 
 class DeploymentFilter(NamedTuple):
@@ -154,6 +187,13 @@ class Reads(Protocol):
 
     async def get_execution(self, execution_id: int) -> ExecutionRow:
         """Raises controller.errors.NotFound."""
+        ...
+
+    async def list_tick_runs(self, job_id: int, first_tick: int, last_tick: int) -> list[TickRun]:
+        """What ran of a job's ticks in [first_tick, last_tick], ascending; ticks that never ran are absent.
+
+        Manual runs are of no tick of the schedule.
+        """
         ...
 
     async def list_deployments(self, where: DeploymentFilter, before_id: int, limit: int) -> list[DeploymentRow]:

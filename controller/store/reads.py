@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
@@ -18,6 +19,7 @@ from controller.reads import (
     JobFilter,
     JobRow,
     RunnerRow,
+    TickRun,
     TotalsRow,
 )
 from controller.store.books import read_totals
@@ -27,6 +29,8 @@ from controller.store.pool import Database
 # However many ask, claims and ends find a free connection.
 _AT_ONCE: Final = 3
 _HIGHEST: Final = 2**63 - 1
+# So many columns of a job's row stand before JobRow.skipped, which comes from another statement.
+_BEFORE_SKIPPED: Final = JobRow._fields.index("skipped")
 
 
 class PostgresReads:
@@ -58,7 +62,7 @@ class PostgresReads:
         if records:
             for job_id, reason, ticks in await self._fetch("GetSkippedTicks", [record[0] for record in records]):
                 skipped[job_id].append((reason, ticks))
-        return [JobRow._make((*record, tuple(skipped[record[0]]))) for record in records]
+        return [_job_row(record, tuple(skipped[record[0]])) for record in records]
 
     async def list_executions(self, where: ExecutionFilter, before_id: int, limit: int) -> list[ExecutionRow]:
         """The newest first, from before `before_id` on (0: from the newest). NotFound when there is no such job."""
@@ -73,7 +77,7 @@ class PostgresReads:
         else:
             name = "ListExecutions" if where.outcome in {"", "completed"} else "ListTroubledExecutions"
             records = await self._fetch(name, before, after, where.since, where.outcome, limit)
-        return list(map(ExecutionRow._make, records))
+        return [ExecutionRow(*record) for record in records]
 
     async def _of_job(self, where: ExecutionFilter, before: int, limit: int) -> list[ExecutionRow]:
         """A key that was removed and deployed anew has had several jobs; the newest one's executions come first."""
@@ -86,7 +90,7 @@ class PostgresReads:
                 records = await self._fetch(
                     "ListJobExecutions", before, where.after_id, where.since, where.outcome, limit - len(found), job_id
                 )
-                found += map(ExecutionRow._make, records)
+                found += [ExecutionRow(*record) for record in records]
         return found
 
     async def get_execution(self, execution_id: int) -> ExecutionRow:
@@ -94,7 +98,11 @@ class PostgresReads:
         records = await self._fetch("GetExecution", execution_id)
         if not records:
             raise NotFound(f"there is no execution {execution_id}; `cronring executions list` shows them")
-        return ExecutionRow._make(records[0])
+        return ExecutionRow(*records[0])
+
+    async def list_tick_runs(self, job_id: int, first_tick: int, last_tick: int) -> list[TickRun]:
+        """What ran of a job's ticks in [first_tick, last_tick], ascending; see controller.reads.Reads."""
+        return list(map(TickRun._make, await self._fetch("ListTickRuns", job_id, first_tick, last_tick)))
 
     async def list_deployments(self, where: DeploymentFilter, before_id: int, limit: int) -> list[DeploymentRow]:
         """The newest first, from before `before_id` on (0: from the newest)."""
@@ -145,7 +153,7 @@ class PostgresReads:
         deployments = frozenset((record["id"], record["instant"]) for record in by_kind["deployment"])
         job_ids += skipped_ids + await self._deployed(deployments - position.deployments)
         rows = await self._fetch("GetJobsById", sorted(set(job_ids))) if job_ids else []
-        return Position(now, executions, skips, deployments), [JobRow._make((*record, ())) for record in rows]
+        return Position(now, executions, skips, deployments), [_job_row(record, ()) for record in rows]
 
     async def _deployed(self, changes: frozenset[tuple[int, int]]) -> list[int]:
         if not changes:
@@ -161,6 +169,11 @@ class PostgresReads:
     async def _limited(self) -> AsyncIterator[None]:
         async with self._free:
             yield
+
+
+def _job_row(record: asyncpg.Record, skipped: tuple[tuple[str, int], ...]) -> JobRow:
+    row = JobRow(*record[:_BEFORE_SKIPPED], skipped, *record[_BEFORE_SKIPPED:])
+    return row._replace(labels=json.loads(record["labels"]))
 
 
 def _followed(stream: Stream, records: list[asyncpg.Record], now: int) -> tuple[Stream, list[int]]:

@@ -72,7 +72,8 @@ ORDER BY e.id;
 -- name: GetExecution
 -- $1 execution id.
 SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
-       e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, e.output
+       e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, e.output,
+       e.missed, e.previous_tick, e.previous_success, e.payload, e.holds_job, e.retry_at
 FROM cron_executions e
 JOIN cron_jobs j ON j.id = e.job_id
 JOIN deployments d ON d.id = e.deployment_id
@@ -81,7 +82,8 @@ WHERE e.id = $1;
 -- name: ListExecutions
 -- The newest first. $1 below this id, $2 above this id, $3 tick at or after, or null, $4 outcome or "" for any, $5 limit.
 SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
-       e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output
+       e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output,
+       e.missed, e.previous_tick, e.previous_success, NULL AS payload, e.holds_job, e.retry_at
 FROM cron_executions e
 JOIN cron_jobs j ON j.id = e.job_id
 JOIN deployments d ON d.id = e.deployment_id
@@ -92,7 +94,8 @@ LIMIT $5;
 -- name: ListTroubledExecutions
 -- As ListExecutions, of one outcome ($4) that is not "completed": those have an index of their own.
 SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
-       e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output
+       e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output,
+       e.missed, e.previous_tick, e.previous_success, NULL AS payload, e.holds_job, e.retry_at
 FROM cron_executions e
 JOIN cron_jobs j ON j.id = e.job_id
 JOIN deployments d ON d.id = e.deployment_id
@@ -104,7 +107,8 @@ LIMIT $5;
 -- name: ListRunningExecutions
 -- As ListExecutions, of unfinished ones.
 SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
-       e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output
+       e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output,
+       e.missed, e.previous_tick, e.previous_success, NULL AS payload, e.holds_job, e.retry_at
 FROM controllers c
 CROSS JOIN LATERAL (
     SELECT * FROM cron_executions WHERE outcome IS NULL AND controller_id > '' AND controller_id = c.id OFFSET 0
@@ -122,7 +126,8 @@ SELECT id FROM cron_jobs WHERE key = $1 ORDER BY id;
 -- name: ListJobExecutions
 -- As ListExecutions, of one job ($6), entered by its ticks: they grow as ids do. $4 may be "running".
 SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
-       e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output
+       e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output,
+       e.missed, e.previous_tick, e.previous_success, NULL AS payload, e.holds_job, e.retry_at
 FROM cron_executions e
 JOIN cron_jobs j ON j.id = e.job_id
 JOIN deployments d ON d.id = e.deployment_id
@@ -130,6 +135,14 @@ WHERE e.job_id = $6 AND e.id < $1 AND e.id > $2 AND e.tick >= coalesce($3::times
   AND ($4 = '' OR e.outcome = $4 OR $4 = 'running' AND e.outcome IS NULL)
 ORDER BY e.tick DESC, e.attempt DESC
 LIMIT $5;
+
+-- name: ListTickRuns
+-- Of each tick of a job in a span, the latest attempt, and whether any has completed. $1 job id, $2 first, $3 last tick.
+SELECT DISTINCT ON (e.tick) e.tick, e.id, e.outcome,
+       coalesce(bool_or(e.outcome = 'completed') OVER (PARTITION BY e.tick), false) AS completed
+FROM cron_executions e
+WHERE e.job_id = $1 AND e.tick BETWEEN $2 AND $3 AND e.trigger <> 'manual'
+ORDER BY e.tick, e.attempt DESC;
 
 -- name: FindExecutionBefore
 -- An id below which every execution was claimed before $1: by halving, as ids grow with claims, give or take a minute
