@@ -53,6 +53,9 @@ class ClusterSettings:
                 f"runner_fence_ms ({self.runner_fence_ms}) + {STOPPING_MS}, in which a runner stops what runs, "
                 f"must not exceed runner_lost_after_ms ({self.runner_lost_after_ms})"
             )
+        # A run may reach its runner so late that it has just not stopped itself, and that may stand still for as long
+        # again when the run should end. Until then nobody may start the next one in its place.
+        self._require("runner_lost_after_ms", "hard_timeout_grace_ms", factor=2)
         self._require("probe_timeout_ms", "probe_interval_ms")
 
     def _require(self, smaller: str, larger: str, factor: int = 1) -> None:

@@ -38,7 +38,7 @@ from tests.support.performing import run_now, store_answer, store_call
 
 EPOCH_US = 1_800_000_000_000_000
 INFO = ControllerInfo("c1", "host-1", "", 1, "1")
-SETTINGS = ClusterSettings(timeout_ms=8_000, hard_timeout_grace_ms=5_000)
+SETTINGS = ClusterSettings(timeout_ms=8_000, hard_timeout_grace_ms=18_000)
 
 
 class Stage(Process):

@@ -19,6 +19,7 @@ def test_the_defaults_hold() -> None:
         ({"runner_beat_ms": 1_600}, "5 x runner_beat_ms"),
         ({"runner_lost_after_ms": 8_499}, "runner_fence_ms"),
         ({"runner_fence_ms": 8_251}, "runner_fence_ms"),
+        ({"hard_timeout_grace_ms": 17_500}, "2 x runner_lost_after_ms"),
         ({"probe_timeout_ms": 500}, "probe_timeout_ms"),
     ],
 )
