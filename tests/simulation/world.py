@@ -41,7 +41,7 @@ class World:
         self.network = Network(self.clock, self._fork())
         self.database = Database(self.clock, self.network, self._fork())
         # Mostly so long that a hard timeout can't hide that something was forgotten.
-        self.settings = settings_for_simulation(self.rng.choice((4_000, 100_000, 100_000, 100_000)))
+        self.settings = settings_for_simulation(self.rng.choice((18_000, 100_000, 100_000, 100_000)))
         self.workload = Workload(self._fork())
         self.journal = Journal(self)
         self.calm_us = CALM_NS // 1_000
@@ -51,6 +51,7 @@ class World:
         self.controllers: list[Controller] = []
         self.runners: list[Runner] = []
         self._deployments: tuple[str, ...] = ()
+        self._deploying = False
 
     def _fork(self) -> random.Random:
         return random.Random(self.rng.getrandbits(64))
@@ -133,7 +134,13 @@ class World:
         runner.start()
 
     def _roll_out(self) -> None:
-        """The next version, and runners that have both, one after the other instead of those that have only the old."""
+        """The next version, and runners that have both, one after the other instead of those that have only the old.
+
+        Not while the version before is still on its way: it would arrive as the latest one, and have no runners.
+        """
+        if self._deploying:
+            self.later(0.1, 0.5, self._roll_out)
+            return
         self.log("FAULT roll out the next version")
         self.workload.change(self.rng)
         old = [runner for runner in self.runners if runner.alive]
@@ -147,6 +154,7 @@ class World:
 
     def _deploy(self, then: Callable[[], None] = lambda: None) -> None:
         """By one of the controllers, which hears of the jobs from itself; others by NOTIFY, if that isn't lost."""
+        self._deploying = True
         module, digest = self.workload.module()
         creator = self.some_controller()
 
@@ -154,6 +162,7 @@ class World:
             if not isinstance(result, Deployed):
                 self.later(0.1, 0.5, ask)
                 return
+            self._deploying = False
             self._deployments += (result.key,)
             self.log(f"deployed {result.key} with {len(result.jobs)} jobs")
             if creator is not None:
