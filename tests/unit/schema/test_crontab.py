@@ -198,8 +198,7 @@ def test_what_looks_like_a_setting_but_is_a_command():
 
 def test_zones():
     text = (
-        "0 9 * * * a\nTZ=America/New_York\n0 9 * * * b\n"
-    text += "CRON_TZ=:Europe/Berlin\n0 9 * * * c\nCRON_TZ=UTC\n0 9 * * * d\n"
+        "0 9 * * * a\nTZ=America/New_York\n0 9 * * * b\nCRON_TZ=:Europe/Berlin\n0 9 * * * c\nCRON_TZ=UTC\n0 9 * * * d\n"
     )
     assert [entry.timezone for entry in entries(text)] == ["", "America/New_York", "Europe/Berlin", ""]
     assert [entry.timezone for entry in entries(text, timezone="Asia/Tokyo")] == [
