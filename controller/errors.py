@@ -17,6 +17,10 @@ class NotFound(CronringError):
     """There is no such thing under that name."""
 
 
+class Conflict(CronringError):
+    """What is asked for doesn't go with how things stand. The message says what is so, and what would have to be."""
+
+
 class SchemaVersionError(CronringError):
     """The database's schema is older or newer than this program; the message says which command mends it."""
 

@@ -1,12 +1,17 @@
-"""cronring.v1.Jobs: list, get, watch."""
+"""cronring.v1.Jobs: list, get, watch; the other methods stand in job_writes.py and activations.py."""
 
 from collections.abc import AsyncIterator
 from typing import Final
 
+from controller.api.activations import ActivationWrites
+from controller.api.job_specs import Defaults
+from controller.api.job_writes import JobWrites, Put
+from controller.api.lookup import find_job
 from controller.api.messages import job_message
 from controller.api.paging import PAGE_SIZE_MAX, Pages, page_size
-from controller.api.requests import STATUSES, Context, name, one_of, required
+from controller.api.requests import STATUSES, Context, name, one_of
 from controller.api.watch import JobHub, Kind
+from controller.ports import Control
 from controller.reads import JobFilter, JobRow, Reads
 from protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
 
@@ -18,11 +23,19 @@ _KINDS: Final = {
 }
 
 
-class JobsService(jobs_pb2_grpc.JobsServicer):
-    """Reading only."""
+class JobsService(JobWrites, ActivationWrites, jobs_pb2_grpc.JobsServicer):
+    """`put` takes what this controller's own node has to hear of changes made here."""
 
-    def __init__(self, reads: Reads, hub: JobHub) -> None:
-        self._reads = reads
+    def __init__(
+        self,
+        reads: Reads,
+        hub: JobHub,
+        control: Control,
+        defaults: Defaults,
+        put: Put,
+    ) -> None:
+        JobWrites.__init__(self, control, reads, defaults, put)
+        ActivationWrites.__init__(self, control, reads, put)
         self._hub = hub
 
     async def ListJobs(self, request: jobs_pb2.ListJobsRequest, context: Context) -> jobs_pb2.ListJobsResponse:
@@ -37,8 +50,7 @@ class JobsService(jobs_pb2_grpc.JobsServicer):
         )
 
     async def GetJob(self, request: jobs_pb2.GetJobRequest, context: Context) -> jobs_pb2.Job:
-        key = required("key", request.key, "a job's key, like module.verb")
-        return job_message(await self._reads.get_job(key))
+        return job_message(await find_job(self._reads, request.key))
 
     async def WatchJobs(self, request: jobs_pb2.WatchJobsRequest, context: Context) -> AsyncIterator[jobs_pb2.JobEvent]:
         where = _filter(request.filter)

@@ -1,13 +1,22 @@
 """Rows of the store as messages of the API."""
 
 from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
+from typing import Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from controller.reads import DeploymentRow, ExecutionRow, JobRow, RunnerRow
+from controller.core.model import Activation
+from controller.reads import DeploymentRow, ExecutionRow, JobRow, RunnerRow, TickRun
 from protos.cronring.v1 import cluster_pb2, deployments_pb2, executions_pb2, jobs_pb2
-from schema.schedule import parse_schedule
+from protos.modules import policy_message
+from schema.policy import parse_policy
+from schema.schedule import Schedule, parse_schedule
+from schema.zone import load_zone
+
+UTC_NAME: Final = "UTC"
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def timestamp(instant_us: int | None) -> Timestamp | None:
@@ -28,8 +37,17 @@ def schedule_words(schedule: str) -> str:
     return parse_schedule(schedule, 0).words()
 
 
+def local_text(instant_us: int, zone: str) -> str:
+    """What the clocks of a zone show at an instant, to the second, with their offset from UTC."""
+    second = instant_us // 1_000_000
+    offset = timezone(timedelta(seconds=load_zone(zone).offset_at(second)))
+    return (_EPOCH + timedelta(seconds=second)).astimezone(offset).isoformat()
+
+
 def job_message(row: JobRow) -> jobs_pb2.Job:
     started, run_at = row.last_started_at, row.last_run_at
+    policy = parse_policy(row.policy)
+    zone = policy.timezone or UTC_NAME
     return jobs_pb2.Job(
         key=row.key,
         namespace=row.namespace,
@@ -52,6 +70,49 @@ def job_message(row: JobRow) -> jobs_pb2.Job:
         created_at=timestamp(row.created_at),
         running_execution_id=row.running_execution_id or 0,
         skipped=[jobs_pb2.SkippedTicks(reason=reason, ticks=ticks) for reason, ticks in row.skipped],
+        policy=policy_message(policy),
+        timezone=zone,
+        next_tick_local="" if row.next_tick is None else local_text(row.next_tick, zone),
+        anchor=timestamp(row.anchor),
+        source=row.source,
+        payload=row.payload,
+        labels=row.labels,
+        paused=_pause_message(row),
+        failures=row.failures,
+        last_success=timestamp(row.last_success),
+        running=row.running,
+    )
+
+
+def _pause_message(row: JobRow) -> jobs_pb2.Pause | None:
+    if row.paused_at is None:
+        return None
+    return jobs_pb2.Pause(at=timestamp(row.paused_at), by=row.paused_by or "", note=row.paused_note or "")
+
+
+def activation_message(activation: Activation, schedule: Schedule) -> jobs_pb2.Activation:
+    """`schedule`: its job's, which says how many ticks a backfill has left."""
+    tick, until = activation.tick, activation.until_tick
+    return jobs_pb2.Activation(
+        id=activation.activation_id,
+        job=activation.job.key,
+        trigger=activation.trigger,
+        tick=timestamp(tick),
+        until_tick=timestamp(until),
+        ticks_left=0 if until is None else schedule.count_between(tick - 1, until),
+        attempt=activation.attempt,
+        run_at=timestamp(activation.run_at),
+        payload=activation.payload,
+        beside=activation.beside,
+    )
+
+
+def backfill_tick_message(tick: int, run: TickRun | None) -> jobs_pb2.BackfillTick:
+    """`run` None: the tick never ran."""
+    if run is None:
+        return jobs_pb2.BackfillTick(tick=timestamp(tick))
+    return jobs_pb2.BackfillTick(
+        tick=timestamp(tick), execution_id=run.execution_id, outcome=run.outcome or "", completed=run.completed
     )
 
 
@@ -74,6 +135,12 @@ def execution_message(row: ExecutionRow) -> executions_pb2.Execution:
         error_message=row.error_message or "",
         output=row.output or "",
         deployment=row.deployment,
+        missed=row.missed,
+        previous_tick=timestamp(row.previous_tick),
+        previous_success=timestamp(row.previous_success),
+        payload=row.payload or "",
+        retry_at=timestamp(row.retry_at),
+        beside=not row.holds_job,
     )
 
 

@@ -10,7 +10,7 @@ from google.protobuf import any_pb2
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
-from controller.errors import InvalidModule, NotFound, StoreError, StoreUnavailable
+from controller.errors import Conflict, InvalidModule, NotFound, StoreError, StoreUnavailable
 
 Violations = list[tuple[str, str]]
 
@@ -47,6 +47,8 @@ def status_of(error: Exception) -> status_pb2.Status | None:
             return _bad_request("the module", error.problems)
         case NotFound():
             return status_pb2.Status(code=code_pb2.NOT_FOUND, message=_cut(str(error), MESSAGE_LENGTH_MAX))
+        case Conflict():
+            return status_pb2.Status(code=code_pb2.FAILED_PRECONDITION, message=_cut(str(error), MESSAGE_LENGTH_MAX))
         case SlowReaderError():
             return status_pb2.Status(code=code_pb2.RESOURCE_EXHAUSTED, message=str(error))
         case StoreUnavailable():

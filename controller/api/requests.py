@@ -15,6 +15,8 @@ Context = grpc.aio.ServicerContext[Any, Any]
 STATUSES: Final = ("pending", "scheduled", "running", "completed", "failed", "cancelled", "paused")
 OUTCOMES: Final = (*(outcome.value for outcome in Outcome), "running")
 NAME_LENGTH_MAX: Final = 400
+ACTOR_LENGTH_MAX: Final = 200
+NOTE_LENGTH_MAX: Final = 1_000
 _SECONDS_MIN: Final = -62_135_596_800  # the years 1 to 9999, as google.protobuf.Timestamp has them
 _SECONDS_MAX: Final = 253_402_300_799
 
@@ -38,6 +40,20 @@ def required(field: str, value: str, what: str) -> str:
     if not value:
         raise InvalidRequest([(field, f"is empty; it must be {what}")])
     return name(field, value)
+
+
+def actor(requested_by: str, context: Context) -> str:
+    """Who asks: what the request says, else the address it came from. Raises InvalidRequest."""
+    if len(requested_by) > ACTOR_LENGTH_MAX or not requested_by.isprintable():
+        raise InvalidRequest([("requested_by", f"must have {ACTOR_LENGTH_MAX} printable characters at most")])
+    return requested_by or context.peer()
+
+
+def note(field: str, value: str) -> str:
+    """Why somebody did something. Raises InvalidRequest."""
+    if len(value) > NOTE_LENGTH_MAX or "\x00" in value:
+        raise InvalidRequest([(field, f"must have {NOTE_LENGTH_MAX} characters at most, and no NUL")])
+    return value
 
 
 def instant(field: str, stamp: Timestamp) -> int:

@@ -1,0 +1,130 @@
+"""cronring.v1.Jobs, what runs beside the schedule: manual runs, backfills, and the list of what waits."""
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import Final
+
+from controller.api.job_writes import Put
+from controller.api.lookup import find_job, find_module, find_verb
+from controller.api.messages import activation_message, backfill_tick_message
+from controller.api.payloads import canonical_payload, payload_violations
+from controller.api.problems import InvalidRequest, Violations
+from controller.api.requests import Context, actor, instant
+from controller.core.events import ActivationsCreated
+from controller.core.model import Activation
+from controller.ports import Backfill, Control
+from controller.reads import JobRow, Reads
+from protos.cronring.v1 import jobs_pb2
+from schema.policy import parse_policy
+from schema.schedule import Schedule, parse_schedule
+
+TICKS_LISTED_MAX: Final = 1_000
+BACKFILL_TICKS_MAX: Final = 100_000
+
+
+class ActivationWrites:
+    """The part of JobsService about runs beside the schedule.
+
+    `put` tells this controller's own node of what it has made, which it claims at once.
+    """
+
+    def __init__(self, control: Control, reads: Reads, put: Put) -> None:
+        self._control = control
+        self._reads = reads
+        self._put = put
+
+    async def TriggerJob(self, request: jobs_pb2.TriggerJobRequest, context: Context) -> jobs_pb2.Activation:
+        by = actor(request.requested_by, context)
+        row = await find_job(self._reads, request.key)
+        payload = await self._payload(request, row)
+        activation = await self._control.trigger_job(row.key, by, payload)
+        self._put(ActivationsCreated([activation]))
+        return activation_message(activation, schedule_of(row))
+
+    async def BackfillJob(self, request: jobs_pb2.BackfillJobRequest, context: Context) -> jobs_pb2.BackfillJobResponse:
+        by = actor(request.requested_by, context)
+        row = await find_job(self._reads, request.key)
+        schedule = schedule_of(row)
+        wanted = await self._wanted(request)
+        ticks = schedule.count_between(wanted.from_at - 1, wanted.until_at)
+        if request.dry_run:
+            return await self._rehearsed(row, schedule, wanted, ticks)
+        if ticks > BACKFILL_TICKS_MAX:
+            message = f"has {ticks} ticks of {row.key}; at most {BACKFILL_TICKS_MAX} run at once: backfill in parts"
+            raise InvalidRequest([("until_at", message)])
+        activation = await self._control.backfill_job(row.key, by, wanted)
+        if activation is None:
+            return jobs_pb2.BackfillJobResponse(ticks=0)
+        self._put(ActivationsCreated([activation]))
+        return jobs_pb2.BackfillJobResponse(ticks=ticks, activation=activation_message(activation, schedule))
+
+    async def ListActivations(
+        self, request: jobs_pb2.ListActivationsRequest, context: Context
+    ) -> jobs_pb2.ListActivationsResponse:
+        row = await find_job(self._reads, request.key)
+        schedule = schedule_of(row)
+        waiting = await self._control.list_activations(row.key)
+        return jobs_pb2.ListActivationsResponse(
+            activations=[activation_message(activation, schedule) for activation in sorted(waiting, key=_by_run_at)]
+        )
+
+    async def CancelActivation(
+        self, request: jobs_pb2.CancelActivationRequest, context: Context
+    ) -> jobs_pb2.CancelActivationResponse:
+        if request.id <= 0:
+            raise InvalidRequest([("id", f"is {request.id}; it must be an activation's id, as ListActivations gives")])
+        row = await find_job(self._reads, request.key)
+        cancelled = await self._control.cancel_activation(row.key, request.id)
+        return jobs_pb2.CancelActivationResponse(cancelled=cancelled)
+
+    async def _payload(self, request: jobs_pb2.TriggerJobRequest, row: JobRow) -> str | None:
+        """None: the job's own, which must be one that its verb can be run with. Raises InvalidRequest."""
+        module = await find_module(self._reads, row.namespace, row.module)
+        payload = request.payload if request.HasField("payload") else None
+        given = row.payload if payload is None else payload
+        problems = payload_violations("payload", module, find_verb(module, row.verb), given, required=True)
+        if problems:
+            raise InvalidRequest(problems)
+        return canonical_payload(payload) if payload else None
+
+    async def _wanted(self, request: jobs_pb2.BackfillJobRequest) -> Backfill:
+        """Ticks to come run by themselves, so the span ends now at the latest. Raises InvalidRequest."""
+        problems: Violations = [
+            (field, "is absent; a backfill has a beginning and an end")
+            for field in ("from_at", "until_at")
+            if not request.HasField(field)
+        ]
+        if problems:
+            raise InvalidRequest(problems)
+        from_at, until_at = instant("from_at", request.from_at), instant("until_at", request.until_at)
+        now = await self._reads.database_now()
+        if until_at < from_at:
+            raise InvalidRequest([("until_at", "is before from_at; swap them")])
+        if from_at > now:
+            raise InvalidRequest([("from_at", "is in the future, whose ticks run by themselves; begin in the past")])
+        return Backfill(from_at, min(until_at, now), request.beside, request.again)
+
+    async def _rehearsed(
+        self, row: JobRow, schedule: Schedule, wanted: Backfill, ticks: int
+    ) -> jobs_pb2.BackfillJobResponse:
+        listed = list(islice(_ticks_of(schedule, wanted), TICKS_LISTED_MAX))
+        runs = await self._reads.list_tick_runs(row.job_id, listed[0], listed[-1]) if listed else []
+        by_tick = {run.tick: run for run in runs}
+        return jobs_pb2.BackfillJobResponse(
+            ticks=ticks, first_ticks=[backfill_tick_message(tick, by_tick.get(tick)) for tick in listed]
+        )
+
+
+def schedule_of(row: JobRow) -> Schedule:
+    return parse_schedule(row.schedule, row.anchor, parse_policy(row.policy))
+
+
+def _ticks_of(schedule: Schedule, span: Backfill) -> Iterator[int]:
+    tick = schedule.next_after(span.from_at - 1)
+    while tick is not None and tick <= span.until_at:
+        yield tick
+        tick = schedule.next_after(tick)
+
+
+def _by_run_at(activation: Activation) -> tuple[int, int]:
+    return activation.run_at, activation.activation_id

@@ -1,0 +1,188 @@
+"""What a caller wants of a job, judged field by field, as the store takes it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from controller.api.lookup import nearest
+from controller.api.payloads import canonical_payload, payload_violations
+from controller.api.problems import InvalidRequest, Violations
+from controller.api.requests import instant
+from controller.core.redeploy import stored_policy
+from controller.ports import JobChange, NewJob
+from controller.reads import JobRow
+from protos.cronring.v1 import jobs_pb2
+from protos.modules import raw_policy
+from schema.labels import label_faults
+from schema.module import Module, Verb
+from schema.policy import FIELDS, Policy, PolicyError, RawValue, parse_policy, policy_faults, read_policy
+from schema.schedule import ScheduleError, check_schedule, is_interval
+from schema.validate import ON_DISCONNECT, timeout_fault
+
+_SCHEDULE: Final = 'a pattern like "0 6 1 * *", "every 30m", "at 2026-03-01T08:00:00Z", or "manual"'
+_POLICY_PATHS: Final = tuple(f"policy.{field.name}" for field in FIELDS)
+_SPEC_PATHS: Final = ("schedule", "policy", "anchor", "payload", "labels", "timeout_ms", "on_disconnect")
+_LABEL: Final = "labels."
+
+
+class Defaults(NamedTuple):
+    """What jobs get that state none, and whose verbs state none: the cluster's."""
+
+    timeout_ms: int
+    jitter: str
+
+
+def new_job(request: jobs_pb2.CreateJobRequest, module: Module, verb: Verb, defaults: Defaults) -> NewJob:
+    """The job that is asked for. Raises InvalidRequest with everything that is wrong with its spec."""
+    spec, problems = request.spec, Violations()
+    schedule = _read_schedule(spec.schedule, problems)
+    policy = _read_policy(raw_policy(spec.policy), problems)
+    problems += _contradictions(policy, schedule)
+    anchor = _read_anchor(spec, schedule, problems)
+    problems += payload_violations("spec.payload", module, verb, spec.payload, _ticks(schedule))
+    labels = _read_labels(spec.labels, problems)
+    _check_running(spec, problems)
+    if problems:
+        raise InvalidRequest(problems)
+    return NewJob(
+        namespace=module.namespace,
+        module=module.name,
+        verb=verb.name,
+        name=request.name,
+        schedule=schedule,
+        policy=stored_policy(policy.text, defaults.jitter),
+        anchor=anchor,
+        payload=canonical_payload(spec.payload),
+        labels=labels,
+        timeout_ms=spec.timeout_ms or verb.timeout_ms or defaults.timeout_ms,
+        on_disconnect=spec.on_disconnect or verb.on_disconnect,
+    )
+
+
+def job_change(
+    request: jobs_pb2.UpdateJobRequest, row: JobRow, module: Module, verb: Verb, defaults: Defaults
+) -> JobChange:
+    """What the mask names, judged as it will stand beside what stays. Raises InvalidRequest."""
+    spec, problems = request.spec, Violations()
+    paths = _read_mask(request.update_mask.paths, problems)
+    fields = {path.partition(".")[0] for path in paths}
+    schedule = _read_schedule(spec.schedule, problems) if "schedule" in fields else row.schedule
+    policy = _changed_policy(spec, row, paths, defaults, problems)
+    if fields & {"schedule", "policy"}:
+        problems += _contradictions(policy, schedule)
+    anchor = _read_anchor(spec, schedule, problems) if "anchor" in fields else None
+    if fields & {"schedule", "payload"}:
+        payload = spec.payload if "payload" in fields else row.payload
+        problems += payload_violations("spec.payload", module, verb, payload, _ticks(schedule))
+    labels = _changed_labels(spec, row, paths, problems)
+    _check_running(spec, problems)
+    if problems:
+        raise InvalidRequest(problems)
+    return JobChange(
+        schedule=schedule if "schedule" in fields else None,
+        policy=stored_policy(policy.text, defaults.jitter) if "policy" in fields else None,
+        anchor=anchor,
+        payload=canonical_payload(spec.payload) if "payload" in fields else None,
+        labels=labels if "labels" in fields else None,
+        timeout_ms=(spec.timeout_ms or verb.timeout_ms or defaults.timeout_ms) if "timeout_ms" in fields else None,
+        on_disconnect=(spec.on_disconnect or verb.on_disconnect) if "on_disconnect" in fields else None,
+    )
+
+
+def _read_mask(paths: Iterable[str], problems: Violations) -> list[str]:
+    """The paths, where every one names something that can be set."""
+    known = (*_SPEC_PATHS, *_POLICY_PATHS)
+    found = list(dict.fromkeys(paths))
+    if not found:
+        problems.append(("update_mask", f"names nothing to set; it may name {', '.join(_SPEC_PATHS)}, policy.retries"))
+    for path in found:
+        if path not in known and not (path.startswith(_LABEL) and path != _LABEL):
+            problems.append(("update_mask", f"there is nothing named {path!r:.120} to set{nearest(path, known)}"))
+    return found
+
+
+def _read_schedule(text: str, problems: Violations) -> str:
+    """The canonical text; "" when it is none."""
+    if not text:
+        problems.append(("spec.schedule", f"is empty; it must be {_SCHEDULE}"))
+        return ""
+    try:
+        return check_schedule(text)
+    except ScheduleError as error:
+        problems.append(("spec.schedule", str(error)))
+        return ""
+
+
+def _read_policy(raw: dict[str, RawValue], problems: Violations) -> Policy:
+    """The policy; every field that is wrong is named, and left out."""
+    while True:
+        try:
+            return read_policy(raw)
+        except PolicyError as error:
+            remedy = f"; write {error.suggestion!r}" if error.suggestion else ""
+            place = f" (at character {error.position + 1})" if error.position else ""
+            problems.append((f"spec.policy.{error.field}", f"{error.message}{place}{remedy}"))
+            if error.field not in raw:  # its value is wrong for another's sake; the message says whose
+                return Policy()
+            raw = {name: value for name, value in raw.items() if name != error.field}
+
+
+def _changed_policy(
+    spec: jobs_pb2.JobSpec, row: JobRow, paths: list[str], defaults: Defaults, problems: Violations
+) -> Policy:
+    asked = raw_policy(spec.policy)
+    if "policy" in paths:
+        return _read_policy(asked, problems)
+    policy = parse_policy(row.policy)
+    if defaults.jitter and policy.jitter == defaults.jitter:  # the cluster's, which nobody asked for
+        policy = replace(policy, jitter="")
+    names = [path.partition(".")[2] for path in paths if path in _POLICY_PATHS]
+    if not names:
+        return policy
+    raw = {name: value for name, value in policy.raw().items() if name not in names}
+    return _read_policy(raw | {name: asked[name] for name in names if name in asked}, problems)
+
+
+def _contradictions(policy: Policy, schedule: str) -> Violations:
+    """`schedule` "" is one that is wrong itself, and contradicts nothing."""
+    return [(f"spec.policy.{field}", message) for field, message in policy_faults(policy, schedule)] if schedule else []
+
+
+def _read_anchor(spec: jobs_pb2.JobSpec, schedule: str, problems: Violations) -> int | None:
+    if not spec.HasField("anchor"):
+        return None
+    if schedule and not is_interval(schedule):
+        problems.append(("spec.anchor", "only an interval, like `every 6h`, counts from an anchor; leave it out"))
+    anchor = instant("spec.anchor", spec.anchor)
+    if anchor % 1_000_000:
+        problems.append(("spec.anchor", "ticks are on whole seconds, so the anchor is on one too"))
+    return anchor
+
+
+def _read_labels(labels: Mapping[str, str], problems: Violations) -> dict[str, str]:
+    found = dict(labels)
+    problems += [(f"spec.labels.{key}" if key else "spec.labels", fault) for key, fault in label_faults(found)]
+    return found
+
+
+def _changed_labels(spec: jobs_pb2.JobSpec, row: JobRow, paths: list[str], problems: Violations) -> dict[str, str]:
+    if "labels" in paths:
+        return _read_labels(spec.labels, problems)
+    keys = [path.removeprefix(_LABEL) for path in paths if path.startswith(_LABEL)]
+    if not keys:
+        return dict(row.labels)
+    kept = {key: value for key, value in row.labels.items() if key not in keys}
+    return _read_labels(kept | {key: spec.labels[key] for key in keys if key in spec.labels}, problems)
+
+
+def _check_running(spec: jobs_pb2.JobSpec, problems: Violations) -> None:
+    fault = timeout_fault(spec.timeout_ms)
+    if fault is not None:
+        problems.append(("spec.timeout_ms", fault))
+    if spec.on_disconnect and spec.on_disconnect not in ON_DISCONNECT:
+        problems.append(("spec.on_disconnect", f"is {spec.on_disconnect!r:.120}; it must be 'stop' or 'finish'"))
+
+
+def _ticks(schedule: str) -> bool:
+    """Whether runs begin without anybody giving a payload."""
+    return schedule not in {"", "manual"}

@@ -1,0 +1,82 @@
+"""cronring.v1.Jobs, what changes jobs: create, update, delete, pause, resume."""
+
+from collections.abc import Callable
+
+from controller.api.job_specs import Defaults, job_change, new_job
+from controller.api.lookup import find_job, find_module, find_verb
+from controller.api.messages import job_message
+from controller.api.problems import InvalidRequest, Violations
+from controller.api.requests import Context, actor, note
+from controller.core.events import ActivationsCreated, JobsCreated, JobsNotified
+from controller.core.model import Job
+from controller.ports import Control
+from controller.reads import Reads
+from protos.cronring.v1 import jobs_pb2
+from schema.keys import DEFAULT_NAMESPACE
+from schema.names import job_name_fault
+from schema.validate import name_fault, namespace_fault
+
+# What takes the events by which this controller's own node hears of what was done here.
+Put = Callable[[JobsCreated | JobsNotified | ActivationsCreated], None]
+
+
+class JobWrites:
+    """The part of JobsService that changes jobs.
+
+    `put` tells this controller's own node of each change, so that nothing waits for PostgreSQL to tell of it: the job
+    is this node's own until its next refetch, whatever the ring says.
+    """
+
+    def __init__(self, control: Control, reads: Reads, defaults: Defaults, put: Put) -> None:
+        self._control = control
+        self._reads = reads
+        self._defaults = defaults
+        self._put = put
+
+    async def CreateJob(self, request: jobs_pb2.CreateJobRequest, context: Context) -> jobs_pb2.Job:
+        _check_names(request)
+        by = actor(request.requested_by, context)
+        module = await find_module(self._reads, request.namespace or DEFAULT_NAMESPACE, request.module)
+        job = new_job(request, module, find_verb(module, request.verb), self._defaults)
+        return await self._changed(await self._control.create_job(job, by))
+
+    async def UpdateJob(self, request: jobs_pb2.UpdateJobRequest, context: Context) -> jobs_pb2.Job:
+        by = actor(request.requested_by, context)
+        row = await find_job(self._reads, request.key)
+        module = await find_module(self._reads, row.namespace, row.module)
+        change = job_change(request, row, module, find_verb(module, row.verb), self._defaults)
+        return await self._changed(await self._control.update_job(row.key, change, by))
+
+    async def DeleteJob(self, request: jobs_pb2.DeleteJobRequest, context: Context) -> jobs_pb2.DeleteJobResponse:
+        by = actor(request.requested_by, context)
+        row = await find_job(self._reads, request.key)
+        await self._control.delete_job(row.key, by)
+        self._put(JobsNotified())
+        return jobs_pb2.DeleteJobResponse()
+
+    async def PauseJob(self, request: jobs_pb2.PauseJobRequest, context: Context) -> jobs_pb2.Job:
+        by, why = actor(request.requested_by, context), note("note", request.note)
+        row = await find_job(self._reads, request.key)
+        return await self._changed(await self._control.pause_job(row.key, by, why))
+
+    async def ResumeJob(self, request: jobs_pb2.ResumeJobRequest, context: Context) -> jobs_pb2.Job:
+        by = actor(request.requested_by, context)
+        row = await find_job(self._reads, request.key)
+        return await self._changed(await self._control.resume_job(row.key, by))
+
+    async def _changed(self, job: Job) -> jobs_pb2.Job:
+        self._put(JobsCreated([job]))
+        return job_message(await self._reads.get_job(job.key))
+
+
+def _check_names(request: jobs_pb2.CreateJobRequest) -> None:
+    """Raises InvalidRequest."""
+    faults = (
+        ("namespace", namespace_fault(request.namespace) if request.namespace else None),
+        ("module", name_fault(request.module)),
+        ("verb", name_fault(request.verb)),
+        ("name", job_name_fault(request.name)),
+    )
+    problems: Violations = [(field, fault) for field, fault in faults if fault is not None]
+    if problems:
+        raise InvalidRequest(problems)

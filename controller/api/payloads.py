@@ -1,0 +1,30 @@
+"""A payload that a caller sent, held against the parameter of the verb that will get it."""
+
+from controller.api.problems import Violations
+from schema.module import Module, Verb
+from schema.payload import PAYLOAD_LIMIT, canonical_json, payload_faults, read_payload
+from schema.types import UNIT
+
+
+def payload_violations(field: str, module: Module, verb: Verb, payload: str, required: bool) -> Violations:
+    """What is wrong with `payload` ("" for none); `required`: the verb will be run with just this one."""
+    if verb.request == UNIT:
+        return [(field, f"{verb.name} takes no payload; leave it out")] if payload else []
+    if payload:
+        faults = payload_faults(module, verb.request, payload) or _size_faults(canonical_payload(payload))
+        return [(field, fault) for fault in faults]
+    if required and payload_faults(module, verb.request, "null"):
+        return [(field, f"is empty, and {verb.name} takes a {verb.request}; give one as JSON")]
+    return []
+
+
+def canonical_payload(payload: str) -> str:
+    """As it is stored, so that the same payload is the same text. "" stays "". Raises PayloadError for no JSON."""
+    return canonical_json(read_payload(payload)) if payload else ""
+
+
+def _size_faults(canonical: str) -> list[str]:
+    size = len(canonical.encode())
+    if size <= PAYLOAD_LIMIT:
+        return []
+    return [f"it has {size} bytes as it is stored; at most {PAYLOAD_LIMIT} are allowed: pass a reference instead"]
