@@ -5,12 +5,31 @@ Nothing of gRPC is imported before `Client` is asked for, so that catching this 
 
 from typing import TYPE_CHECKING
 
-from cronring.client.errors import ClientError, Invalid, NotFound, Refused, Unavailable, Unreachable
+from cronring.client.errors import (
+    ClientError,
+    Conflict,
+    Invalid,
+    NotFound,
+    OutcomeUnknown,
+    Refused,
+    Unavailable,
+    Unreachable,
+)
 
 if TYPE_CHECKING:
     from cronring.client.client import Client
 
-__all__ = ["Client", "ClientError", "Invalid", "NotFound", "Refused", "Unavailable", "Unreachable"]
+__all__ = [
+    "Client",
+    "ClientError",
+    "Conflict",
+    "Invalid",
+    "NotFound",
+    "OutcomeUnknown",
+    "Refused",
+    "Unavailable",
+    "Unreachable",
+]
 
 
 def __getattr__(name: str) -> object:

@@ -6,8 +6,8 @@ from typing import Final, TypeVar
 import grpc
 from grpc.aio import AioRpcError, Channel, insecure_channel
 
-from cronring.client.errors import Unreachable
-from cronring.client.failures import is_connection_failure, meaning, reason
+from cronring.client.errors import OutcomeUnknown, Unreachable
+from cronring.client.failures import is_connection_failure, meaning, reason, was_never_sent
 
 Response = TypeVar("Response")
 
@@ -22,7 +22,10 @@ _OPTIONS: Final = (
 
 
 class Failover:
-    """Channels to every address; `unary` and `stream` fail over. Every call must be safe to repeat."""
+    """Channels to every address; `unary` and `stream` fail over, with calls that are safe to repeat.
+
+    `once` is for calls that are not: it goes on to the next only where the call was never sent.
+    """
 
     def __init__(self, addresses: Sequence[str], timeout_s: float) -> None:
         if not addresses:
@@ -73,6 +76,28 @@ class Failover:
                 return answer
         if refusal is not None:
             raise meaning(refusal) from refusal
+        raise Unreachable(tried)
+
+    async def once(self, call: Callable[[Channel], Awaitable[Response]], look: str) -> Response:
+        """As `unary`, for what must not be done twice.
+
+        Raises OutcomeUnknown where it may have been done; `look` says where that can be seen.
+        """
+        tried: list[tuple[str, str]] = []
+        for address in self._round():
+            try:
+                answer = await call(self._channel(address))
+            except AioRpcError as error:
+                if was_never_sent(error):
+                    tried.append((address, reason(error, self._timeout_s)))
+                elif is_connection_failure(error) or error.code() is grpc.StatusCode.UNAVAILABLE:
+                    why = reason(error, self._timeout_s)
+                    raise OutcomeUnknown(f"{address} may have done it, or not ({why}); see {look}") from error
+                else:
+                    raise meaning(error) from error
+            else:
+                self._current = self._addresses.index(address)
+                return answer
         raise Unreachable(tried)
 
     async def stream(self, call: Callable[[Channel], AsyncIterable[Response]]) -> AsyncIterator[Response | None]:

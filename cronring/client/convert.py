@@ -1,11 +1,19 @@
 """Protobuf messages to the client's values."""
 
+from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import Any, Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from cronring.client import model
-from protos.cronring.v1 import cluster_pb2, deployments_pb2, executions_pb2, jobs_pb2
+from cronring.client.errors import Invalid
+from protos.cronring.v1 import cluster_pb2, deployments_pb2, executions_pb2, jobs_pb2, schema_pb2
+from protos.modules import raw_policy
+from schema.policy_model import FIELDS
+
+_OF_KIND: Final[dict[str, Callable[[Any], object]]] = {"text": str, "count": int, "names": list}
+_POLICY_KINDS: Final = {each.name: _OF_KIND[each.kind] for each in FIELDS}
 
 _KINDS = {
     jobs_pb2.JobEvent.KIND_PRESENT: model.JobEventKind.PRESENT,
@@ -54,6 +62,64 @@ def job(message: jobs_pb2.Job) -> model.Job:
         created_at=instant(message.created_at),
         running_execution_id=message.running_execution_id or None,
         skipped={each.reason: each.ticks for each in message.skipped},
+        policy=raw_policy(message.policy),
+        timezone=message.timezone,
+        next_tick_local=message.next_tick_local,
+        anchor=instant(message.anchor),
+        source=message.source,
+        payload=message.payload,
+        labels=dict(message.labels),
+        paused=pause(message.paused) if message.HasField("paused") else None,
+        failures=message.failures,
+        last_success=instant(message.last_success),
+        running=message.running,
+    )
+
+
+def job_spec(spec: model.JobSpec) -> jobs_pb2.JobSpec:
+    """Raises Invalid for a policy that is none of cronring's; what its value may be, the controllers say."""
+    unknown = [name for name in spec.policy if name not in _POLICY_KINDS]
+    if unknown:
+        raise Invalid(f"there is no policy {unknown[0]!r}; there are {', '.join(_POLICY_KINDS)}")
+    raw: dict[str, Any] = {name: _POLICY_KINDS[name](value) for name, value in spec.policy.items()}
+    return jobs_pb2.JobSpec(
+        schedule=spec.schedule,
+        policy=schema_pb2.Policy(**raw),
+        anchor=timestamp(spec.anchor),
+        payload=spec.payload,
+        labels=spec.labels,
+        timeout_ms=spec.timeout_ms,
+        on_disconnect=spec.on_disconnect,
+    )
+
+
+def pause(message: jobs_pb2.Pause) -> model.Pause:
+    return model.Pause(instant(message.at), message.by, message.note)
+
+
+def activation(message: jobs_pb2.Activation) -> model.Activation:
+    return model.Activation(
+        id=message.id,
+        job=message.job,
+        trigger=message.trigger,
+        tick=instant(message.tick),
+        until_tick=instant(message.until_tick),
+        ticks_left=message.ticks_left,
+        attempt=message.attempt,
+        run_at=instant(message.run_at),
+        payload=message.payload,
+        beside=message.beside,
+    )
+
+
+def backfill(message: jobs_pb2.BackfillJobResponse) -> model.Backfill:
+    return model.Backfill(
+        ticks=message.ticks,
+        first_ticks=tuple(
+            model.BackfillTick(instant(each.tick), each.execution_id or None, each.outcome or None, each.completed)
+            for each in message.first_ticks
+        ),
+        activation=activation(message.activation) if message.HasField("activation") else None,
     )
 
 
@@ -82,6 +148,12 @@ def execution(message: executions_pb2.Execution) -> model.Execution:
         error_type=message.error_type,
         error_message=message.error_message,
         output=message.output,
+        missed=message.missed,
+        previous_tick=instant(message.previous_tick),
+        previous_success=instant(message.previous_success),
+        payload=message.payload,
+        retry_at=instant(message.retry_at),
+        beside=message.beside,
     )
 
 

@@ -40,6 +40,14 @@ class Unavailable(ClientError):
         super().__init__(f"{message}\nThe controllers are up; retry when their PostgreSQL is back.")
 
 
+class Conflict(ClientError):
+    """What was asked for doesn't go with how things stand; the message says what is so, and what would have to be."""
+
+
+class OutcomeUnknown(ClientError):
+    """The controller that was asked may have done it, and may not: its answer was lost. Look before repeating it."""
+
+
 class Refused(ClientError):
     """Anything else that a controller refused, with gRPC's word for it."""
 

@@ -7,7 +7,7 @@ from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
 from grpc.aio import AioRpcError
 
-from cronring.client.errors import ClientError, Invalid, NotFound, Refused, Unavailable
+from cronring.client.errors import ClientError, Conflict, Invalid, NotFound, Refused, Unavailable
 
 _DETAILS_KEY: Final = "grpc-status-details-bin"
 
@@ -31,6 +31,16 @@ _TRANSPORT_WORDS: Final = (
     "keepalive",
     "server is shutting down",
 )
+
+
+# Of these, the ones that come before anything was sent.
+_UNSENT_WORDS: Final = ("failed to connect", "connection refused", "dns resolution failed", "empty address list")
+
+
+def was_never_sent(error: AioRpcError) -> bool:
+    """There was no connection to send the call over, so nobody can have done what it asks."""
+    details = (error.details() or "").lower()
+    return error.code() is StatusCode.UNAVAILABLE and any(word in details for word in _UNSENT_WORDS)
 
 
 def is_connection_failure(error: AioRpcError) -> bool:
@@ -62,6 +72,8 @@ def meaning(error: AioRpcError) -> ClientError:
             return NotFound(details)
         case StatusCode.INVALID_ARGUMENT:
             return Invalid(details, violations(error))
+        case StatusCode.FAILED_PRECONDITION:
+            return Conflict(details)
         case StatusCode.UNAVAILABLE:
             return Unavailable(details)
         case StatusCode.UNIMPLEMENTED:

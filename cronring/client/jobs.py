@@ -1,6 +1,10 @@
 """Calls about jobs."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from google.protobuf.field_mask_pb2 import FieldMask
 
 from cronring.client import convert, model
 from cronring.client.channel import Failover
@@ -9,9 +13,20 @@ from cronring.client.paging import follow
 from protos.cronring.v1 import jobs_pb2
 from protos.cronring.v1.jobs_pb2_grpc import JobsStub
 
+if TYPE_CHECKING:
+    from protos.cronring.v1.jobs_pb2_grpc import JobsAsyncStub  # there in the stubs only
+
+Answer = TypeVar("Answer")
+
+_WAITING: Final = "`cronring jobs activations JOB` and `cronring executions list --job JOB`"
+
 
 class JobCalls:
-    """List, get, watch."""
+    """List, get, watch; create, update, delete, pause, resume; trigger, backfill, and what waits.
+
+    `by` says who asks, which is kept; "": this address. Whatever changes something may raise Invalid, NotFound or
+    Conflict.
+    """
 
     def __init__(self, failover: Failover) -> None:
         self._failover = failover
@@ -32,11 +47,89 @@ class JobCalls:
 
     async def get(self, key: str) -> model.Job:
         """Raises NotFound."""
-        timeout = self._failover.timeout_s
         request = jobs_pb2.GetJobRequest(key=key)
-        return convert.job(
-            await self._failover.unary(lambda channel: JobsStub(channel).GetJob(request, timeout=timeout))
+        return convert.job(await self._unary(lambda stub, timeout: stub.GetJob(request, timeout=timeout)))
+
+    async def create(
+        self, module: str, verb: str, name: str, spec: model.JobSpec, namespace: str = "default", by: str = ""
+    ) -> model.Job:
+        """A job for a verb of an active module, under the key `module.verb:name`. Idempotent."""
+        request = jobs_pb2.CreateJobRequest(
+            namespace=namespace, module=module, verb=verb, name=name, spec=convert.job_spec(spec), requested_by=by
         )
+        return convert.job(await self._unary(lambda stub, timeout: stub.CreateJob(request, timeout=timeout)))
+
+    async def update(self, key: str, spec: model.JobSpec, fields: Sequence[str], by: str = "") -> model.Job:
+        """Set what `fields` names of the spec: "schedule", "policy", "policy.retries", "labels", "labels.team", ...
+
+        What it names and the spec lacks is unset. Only jobs made by `create` change so.
+        """
+        request = jobs_pb2.UpdateJobRequest(
+            key=key, spec=convert.job_spec(spec), update_mask=FieldMask(paths=fields), requested_by=by
+        )
+        return convert.job(await self._unary(lambda stub, timeout: stub.UpdateJob(request, timeout=timeout)))
+
+    async def delete(self, key: str, by: str = "") -> None:
+        """Remove a job made by `create`. What runs finishes."""
+        request = jobs_pb2.DeleteJobRequest(key=key, requested_by=by)
+        await self._unary(lambda stub, timeout: stub.DeleteJob(request, timeout=timeout))
+
+    async def pause(self, key: str, note: str = "", by: str = "") -> model.Job:
+        """No tick runs until `resume`."""
+        request = jobs_pb2.PauseJobRequest(key=key, note=note, requested_by=by)
+        return convert.job(await self._unary(lambda stub, timeout: stub.PauseJob(request, timeout=timeout)))
+
+    async def resume(self, key: str, by: str = "") -> model.Job:
+        """Ticks since the pause are skipped, for that reason."""
+        request = jobs_pb2.ResumeJobRequest(key=key, requested_by=by)
+        return convert.job(await self._unary(lambda stub, timeout: stub.ResumeJob(request, timeout=timeout)))
+
+    async def trigger(self, key: str, payload: str | None = None, by: str = "") -> model.Activation:
+        """Run it once, as soon as it may. `payload`: JSON in place of the job's own.
+
+        Raises OutcomeUnknown when the answer was lost: it is not repeated by itself.
+        """
+        request = jobs_pb2.TriggerJobRequest(key=key, payload=payload, requested_by=by)
+        return convert.activation(await self._once(lambda stub, timeout: stub.TriggerJob(request, timeout=timeout)))
+
+    async def backfill(
+        self,
+        key: str,
+        from_at: datetime,
+        until_at: datetime,
+        *,
+        beside: bool = False,
+        again: bool = False,
+        dry_run: bool = False,
+        by: str = "",
+    ) -> model.Backfill:
+        """Run the ticks of [from_at, until_at], one after the other, `beside` the job's own runs or between them.
+
+        Those that have completed run only `again`. Raises OutcomeUnknown as `trigger` does.
+        """
+        request = jobs_pb2.BackfillJobRequest(
+            key=key, from_at=convert.timestamp(from_at), until_at=convert.timestamp(until_at),
+            beside=beside, again=again, dry_run=dry_run, requested_by=by,
+        )  # fmt: skip
+        call = self._unary if dry_run else self._once
+        return convert.backfill(await call(lambda stub, timeout: stub.BackfillJob(request, timeout=timeout)))
+
+    async def activations(self, key: str) -> tuple[model.Activation, ...]:
+        """What waits beside its schedule, the earliest first."""
+        request = jobs_pb2.ListActivationsRequest(key=key)
+        answer = await self._unary(lambda stub, timeout: stub.ListActivations(request, timeout=timeout))
+        return tuple(convert.activation(each) for each in answer.activations)
+
+    async def cancel_activation(self, key: str, activation_id: int) -> bool:
+        """Whether it waited until now."""
+        request = jobs_pb2.CancelActivationRequest(key=key, id=activation_id)
+        return (await self._unary(lambda stub, timeout: stub.CancelActivation(request, timeout=timeout))).cancelled
+
+    async def _unary(self, call: "Callable[[JobsAsyncStub, float], Awaitable[Answer]]") -> Answer:
+        return await self._failover.unary(lambda channel: call(JobsStub(channel), self._failover.timeout_s))
+
+    async def _once(self, call: "Callable[[JobsAsyncStub, float], Awaitable[Answer]]") -> Answer:
+        return await self._failover.once(lambda channel: call(JobsStub(channel), self._failover.timeout_s), _WAITING)
 
     async def watch(
         self, namespace: str = "", module: str = "", verb: str = "", status: str = ""

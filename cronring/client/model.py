@@ -1,14 +1,27 @@
 """What the API tells, as plain values. Instants are aware datetimes in UTC; None where there is none (yet)."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
 
 @dataclass(frozen=True, slots=True)
+class Pause:
+    """Who stopped a job's ticks, and why."""
+
+    at: datetime | None
+    by: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
-    """A schedule bound to a verb."""
+    """A schedule bound to a verb.
+
+    `policy`: what isn't the default, by the names of schema.policy.FIELDS. `payload`: JSON for the verb's parameter;
+    only from `get`, and from what changes a job.
+    """
 
     key: str
     namespace: str
@@ -31,6 +44,65 @@ class Job:
     created_at: datetime | None
     running_execution_id: int | None
     skipped: Mapping[str, int]  # ticks by reason
+    policy: Mapping[str, str | int | list[str]]
+    timezone: str
+    next_tick_local: str  # on the clocks of `timezone`, with their offset; "" for no tick
+    anchor: datetime | None
+    source: str  # "annotation" | "api"
+    payload: str
+    labels: Mapping[str, str]
+    paused: Pause | None
+    failures: int  # ticks in a row without success
+    last_success: datetime | None  # the latest tick that completed
+    running: int  # executions that run now, with overlap "allow"
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """What may be set of a job. `policy`: values by the names of schema.policy.FIELDS. The defaults are the verb's."""
+
+    schedule: str = ""  # a pattern, "every 30m", "at 2026-03-01T08:00:00Z", or "manual"
+    policy: Mapping[str, str | int | Sequence[str]] = field(default_factory=dict)
+    anchor: datetime | None = None  # of an interval
+    payload: str = ""  # JSON for the verb's parameter
+    labels: Mapping[str, str] = field(default_factory=dict)
+    timeout_ms: int = 0
+    on_disconnect: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Activation:
+    """A run that waits beside a job's schedule."""
+
+    id: int
+    job: str
+    trigger: str  # "retry" | "manual" | "backfill"
+    tick: datetime | None
+    until_tick: datetime | None  # of a backfill
+    ticks_left: int  # of a backfill
+    attempt: int
+    run_at: datetime | None
+    payload: str  # "": the job's own
+    beside: bool
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillTick:
+    """A tick that a backfill would run, and how its latest attempt went before: `outcome` None: none ended."""
+
+    tick: datetime | None
+    execution_id: int | None
+    outcome: str | None
+    completed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Backfill:
+    """What a backfill runs. `first_ticks`: of a dry run, 1,000 at most. `activation` None: it was one, or no tick."""
+
+    ticks: int
+    first_ticks: tuple[BackfillTick, ...]
+    activation: Activation | None
 
 
 class JobEventKind(StrEnum):
@@ -71,6 +143,12 @@ class Execution:
     error_type: str
     error_message: str
     output: str
+    missed: int  # ticks passed over since the execution before
+    previous_tick: datetime | None
+    previous_success: datetime | None
+    payload: str  # in place of its job's own; comes with `get` only
+    retry_at: datetime | None
+    beside: bool  # it neither held the job nor set its next tick
 
 
 @dataclass(frozen=True, slots=True)
