@@ -6,7 +6,7 @@ from random import Random
 
 from schema.pattern import PatternError
 from schema.pattern_parse import parse_pattern
-from tests.oracle.walk import END, Clock, clock_of
+from tests.oracle.walk import END, EPOCH, Clock, clock_of
 
 AWKWARD = [
     "Pacific/Apia",  # skipped 2011-12-30 whole
@@ -64,7 +64,7 @@ def changes(zone: str) -> tuple[int, ...]:
 
 
 def _offset(clock: Clock, second: int) -> timedelta:
-    return clock(second) - datetime(1970, 1, 1) - timedelta(seconds=second)
+    return clock(second) - EPOCH - timedelta(seconds=second)
 
 
 def _between(clock: Clock, low: int, high: int) -> int:
@@ -93,7 +93,7 @@ def invented_clock(random: Random, around: int) -> tuple[Clock, tuple[int, ...],
 
     def clock(second: int) -> datetime:
         offset = [offset for start, offset in zip(starts, offsets, strict=True) if start <= second][-1]
-        return datetime(1970, 1, 1) + timedelta(seconds=second + offset)
+        return EPOCH + timedelta(seconds=second + offset)
 
     return clock, tuple(starts), tuple(offsets)
 

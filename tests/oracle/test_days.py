@@ -1,6 +1,6 @@
 """130 years of one time of the day, by a second oracle: from each day's wall-clock time to its instants by PEP 495.
 
-The walk of walk.py goes from instants to wall-clock times, and looks at some days. This goes the other way, for each day.
+The walk of walk.py goes from instants to wall-clock times, and looks at some days. This goes the other way, day by day.
 """
 
 from datetime import datetime, timedelta

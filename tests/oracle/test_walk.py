@@ -1,11 +1,12 @@
 """ZonedPattern against the brute-force walk: random patterns, zones, instants and policies, most near a change.
 
-A failure names everything that it takes to see it again. `make soak` runs millions of cases, `make test` the first seeds.
+A failure names all that it takes to see it again. `make soak` runs millions of cases, `make test` the first seeds.
 """
 
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import pairwise
 from random import Random
 
 import pytest
@@ -98,7 +99,7 @@ def check_pattern(random: Random, zone: Zone, walk: Walk, text: str, moved: int)
         at = instants(random, walk, moved, ticks)
         for one in at:
             trial.check_instant(one)
-        for after, until in zip(at, at[1:], strict=False):
+        for after, until in pairwise(at):
             trial.check_count(after, until)
         trial.check_count(walk.start - 1, walk.last)
         trial.check_sequence(max(walk.start, random.choice([0, moved, moved - 4 * HOUR])))

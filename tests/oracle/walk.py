@@ -1,9 +1,8 @@
 """The calendar by brute force: look at a clock once a minute, and write down what it shows.
 
-Written from the rules of docs/schedules.md, and slow on purpose. It shares no code with `schema`: clocks are zoneinfo's
-(over the files of the `tzdata` package, as the host's may differ), patterns are read by the dumb twin of the unit tests.
-
-    >>> [shown(tick) for tick in ticks_between("30 2 * * *", "Europe/Berlin", after, until)]
+Written from the rules of docs/schedules.md, and slow on purpose. It shares no code with `schema`: clocks are those of
+zoneinfo (over the files of the `tzdata` package, as the host's may differ), patterns are read by the dumb twin of the
+unit tests.
 """
 
 from collections.abc import Callable
@@ -17,7 +16,7 @@ from tests.unit.schema.twin import Twin
 Clock = Callable[[int], datetime]
 """What it shows (a naive datetime) at an instant in UTC seconds."""
 
-EPOCH = datetime(1970, 1, 1)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC).replace(tzinfo=None)  # wall-clock times are naive here
 END = int(datetime(2100, 1, 1, tzinfo=UTC).timestamp())
 SECOND = timedelta(seconds=1)
 # Clocks differ by 26 hours at most: whatever is shown twice is shown so near.
@@ -76,11 +75,11 @@ class Walk:
             if before is not None and wall > before + step * SECOND:
                 jumps.append((second, before + step * SECOND, wall))
             before = wall
-        for second, skipped, until in jumps:
-            while skipped < until:
+        for second, wall, until in jumps:
+            for more in range(int((until - wall).total_seconds()) // step):
+                skipped = wall + more * step * SECOND
                 if skipped not in self.showings:
                     self.missed.setdefault(skipped, second)
-                skipped += step * SECOND
 
     @property
     def last(self) -> int:
