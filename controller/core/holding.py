@@ -17,6 +17,7 @@ class Holding:
         "_sessions",
         "executions",
         "held_since_ns",
+        "released",
         "stale",
         "undispatched",
     )
@@ -29,6 +30,7 @@ class Holding:
         self.held_since_ns: dict[int, int] = {}  # in the order of holding, so the oldest stand first
         self.undispatched: dict[int, None] = {}  # to be verified, and dispatched, when that is possible
         self.stale: dict[int, None] = {}  # held with an outdated job: to be fetched again before it is ended
+        self.released: dict[int, None] | None = None  # since an adoption was asked for; None: none is under way
         self._by_runner: dict[str, dict[int, Execution]] = {}
 
     def adopt(self, execution: Execution) -> None:
@@ -51,6 +53,8 @@ class Holding:
 
     def release(self, execution_id: int) -> Execution | None:
         """It ended, or somebody else answers for it."""
+        if self.released is not None:
+            self.released[execution_id] = None
         execution = self.executions.pop(execution_id, None)
         if execution is None:
             return None

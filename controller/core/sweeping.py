@@ -119,14 +119,22 @@ class Sweeping:
             controller_ids = tuple(sorted(self._adopt))
             self._adopt.clear()
             self._adopting = (desk.request(self), controller_ids)
+            self._holding.released = {}
             desk.effects.append(Adopt(self._adopting[0], controller_ids))
 
     def adopted(self, event: Adopted) -> None:
-        """Answer for them, and dispatch them again: their runner knows whether it has them."""
+        """Answer for them, and dispatch them again: their runner knows whether it has them.
+
+        But not for one that was ended here after PostgreSQL had answered: nobody would ever report it again.
+        """
         assert self._adopting is not None, "adopted without asking"
         controller_ids = self._adopting[1]
         self._adopting = None
-        new = [found for found in event.executions if found.execution_id not in self._holding.executions]
+        known, released = self._holding.executions, self._holding.released or {}
+        self._holding.released = None
+        new = [
+            each for each in event.executions if each.execution_id not in known and each.execution_id not in released
+        ]
         for execution in new:
             self._holding.adopt(execution)
             if execution.runner_id in self._sessions.by_id:
@@ -184,7 +192,7 @@ class Sweeping:
         """Renewals name what there is to sweep again; only adoptions are remembered here."""
         if self._adopting is not None and event.request_id == self._adopting[0]:
             self.adopt_from(self._adopting[1])
-            self._adopting = None
+            self._adopting = self._holding.released = None
             if not event.connection_lost:
                 self._not_before_ns = self._desk.now_ns + REFUSED_RETRY_NS
         elif event.request_id == self._losing:

@@ -1,7 +1,7 @@
 from controller.core import effects, events
-from controller.core.model import ClaimResult, Execution, Outcome
+from controller.core.model import ClaimResult, EndResult, Execution, Outcome
 from controller.core.swim.messages import Packet, Status, Sync, Update
-from tests.unit.core.told import S_US, T, Told, job, runner
+from tests.unit.core.told import S_US, T, Told, job, report, runner
 
 EXECUTION = Execution(7, job(), T - 60 * S_US, T - 60 * S_US, T - 60 * S_US, 1, "schedule", "d", "r9")
 
@@ -181,3 +181,21 @@ def test_a_refused_lookup_of_what_is_held_is_not_repeated_at_once() -> None:
     assert not told.take(effects.FetchExecutions)
     told.wait(1_000)
     assert len(told.take(effects.FetchExecutions)) == 1
+
+
+def test_what_was_ended_while_it_was_adopted_is_not_held_again() -> None:
+    """PostgreSQL adopted it, then ended it; the answers came the other way round."""
+    told = Told()
+    told.ready(job())
+    told.tell(events.RunnerJoined(runner("r9")))
+    _renew(told, dead_controllers=("c9",))
+    adopt = told.one(effects.Adopt)
+    told.tell(events.ReportsReceived("r9", [report(EXECUTION)]))
+    told.tell(events.ExecutionsFetched(told.one(effects.FetchExecutions).request_id, [EXECUTION]))
+    next_us = T + 10 * S_US
+    told.tell(events.Ended(told.one(effects.End).request_id, [EndResult(7, 1, True, next_us, next_us, 1)]))
+    told.tell(events.Adopted(adopt.request_id, [EXECUTION]))
+    assert not told.take(effects.Dispatch)
+    assert told.node.stats().held == 0
+    told.wait_renewing(10_000)
+    assert [request.expected_tick for request in told.one(effects.Claim).requests] == [next_us]
