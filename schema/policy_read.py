@@ -186,12 +186,12 @@ def _backoff(text: str, _: str) -> str:
     return format_duration(length_ms)
 
 
-def _word(name: str, words: tuple[str, ...]) -> Callable[[str, str], str]:
-    """A reader of one of some words, the first of which is the default."""
+def _word(name: str, words: tuple[str, ...], default: str = "") -> Callable[[str, str], str]:
+    """A reader of one of some words. The default one says nothing, so it is left out."""
 
     def read(text: str, _: str) -> str:
         if text in words:
-            return "" if text == words[0] else text
+            return "" if text == default else text
         plain = re.sub(r"[\s-]+", "_", text.lower())
         suggestion: str | None = plain if plain in words else _SYNONYMS[name].get(plain)
         if suggestion is None:
@@ -212,6 +212,6 @@ _READERS: Final[dict[str, Callable[[str, str], str]]] = {
     "jitter": _jitter,
     "on_missed": _word("on_missed", ON_MISSED),
     "catch_up_window": _catch_up_window,
-    "overlap": _word("overlap", OVERLAP),
+    "overlap": _word("overlap", OVERLAP, "skip"),
     "backoff": _backoff,
 }

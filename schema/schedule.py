@@ -1,4 +1,5 @@
-"""Schedules: when a job's ticks are. A schedule's text is a cron pattern, or `every 30m` for an interval.
+"""Schedules: when a job's ticks are. A schedule's text is a cron pattern, `every 30m` for an interval,
+`at 2026-03-01T08:00:00Z` for one tick, or `manual` for none.
 
 All instants are microseconds since 1970, as everywhere in the core; every tick is on a whole second.
 """
@@ -9,11 +10,19 @@ from functools import lru_cache
 from typing import Final, Protocol
 
 from schema.duration import DurationError, duration_words, format_duration, parse_duration
+from schema.instant import InstantError, format_instant, parse_instant
 from schema.pattern import CronPattern, PatternError
+from schema.policy_model import Policy
 from schema.words import pattern_words
+from schema.zone import load_zone
+from schema.zoned import ZonedPattern
 
+MANUAL: Final = "manual"
 _EVERY: Final = "every"
+_AT: Final = "at"
 _INTERVAL: Final = re.compile(r"[ \t]*(every)(?![^ \t])[ \t]*(.*)", re.IGNORECASE | re.DOTALL)
+_ONCE: Final = re.compile(r"[ \t]*(at)(?![^ \t])[ \t]*(.*)", re.IGNORECASE | re.DOTALL)
+_DEFAULT_POLICY: Final = Policy()
 _SECOND_US: Final = 1_000_000
 # A controller meets a job's schedule at every tick, and as many different texts as its users think of.
 _TEXTS_CACHED: Final = 20_000
@@ -59,27 +68,32 @@ class Schedule(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CronSchedule:
-    """Ticks by a pattern, in UTC."""
+    """Ticks by a pattern: in UTC, or by the clocks of a zone."""
 
-    pattern: CronPattern
+    ticks: CronPattern | ZonedPattern
+
+    @property
+    def pattern(self) -> CronPattern:
+        return self.ticks.pattern if isinstance(self.ticks, ZonedPattern) else self.ticks
 
     @property
     def text(self) -> str:
         return self.pattern.text
 
     def words(self) -> str:
-        return pattern_words(self.pattern.sets)
+        words = pattern_words(self.pattern.sets)
+        return f"{words}, {self.ticks.zone.name} time" if isinstance(self.ticks, ZonedPattern) else words
 
     def next_after(self, instant: int) -> int | None:
-        second = self.pattern.next_second(instant // _SECOND_US)
+        second = self.ticks.next_second(instant // _SECOND_US)
         return None if second is None else second * _SECOND_US
 
     def last_at_or_before(self, instant: int) -> int | None:
-        second = self.pattern.last_second(instant // _SECOND_US)
+        second = self.ticks.last_second(instant // _SECOND_US)
         return None if second is None else second * _SECOND_US
 
     def count_between(self, after: int, until: int) -> int:
-        return self.pattern.count_seconds(after // _SECOND_US, until // _SECOND_US)
+        return self.ticks.count_seconds(after // _SECOND_US, until // _SECOND_US)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,20 +122,105 @@ class IntervalSchedule:
         return max((until - self.anchor) // self.interval - past, 0)
 
 
-def parse_schedule(text: str, anchor: int) -> Schedule:
-    """The schedule that a text says. `anchor` is where intervals count from; its fraction of a second is dropped.
+@dataclass(frozen=True, slots=True)
+class OnceSchedule:
+    """One tick. It stays one however late the job was made: its policies say what becomes of a tick in the past."""
 
-    Raises ScheduleError. Results for a text are cached, so that this may be called for every job at every tick.
+    tick: int
+
+    @property
+    def text(self) -> str:
+        return f"{_AT} {format_instant(self.tick)}"
+
+    def words(self) -> str:
+        return f"once, at {format_instant(self.tick)}"
+
+    def next_after(self, instant: int) -> int | None:
+        return self.tick if instant < self.tick else None
+
+    def last_at_or_before(self, instant: int) -> int | None:
+        return self.tick if self.tick <= instant else None
+
+    def count_between(self, after: int, until: int) -> int:
+        return int(after < self.tick <= until)
+
+
+@dataclass(frozen=True, slots=True)
+class ManualSchedule:
+    """No tick: it runs when somebody triggers it."""
+
+    @property
+    def text(self) -> str:
+        return MANUAL
+
+    def words(self) -> str:
+        return "only when triggered"
+
+    def next_after(self, instant: int) -> int | None:  # noqa: ARG002 - there is none after any
+        return None
+
+    def last_at_or_before(self, instant: int) -> int | None:  # noqa: ARG002 - nor before
+        return None
+
+    def count_between(self, after: int, until: int) -> int:  # noqa: ARG002 - nor in between
+        return 0
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedSchedule:
+    """The ticks of another schedule from `start` to `end`, both included. None: no bound."""
+
+    inner: Schedule
+    start: int | None
+    end: int | None
+
+    @property
+    def text(self) -> str:
+        return self.inner.text
+
+    def words(self) -> str:
+        words = self.inner.words()
+        if self.start is not None:
+            words += f", from {format_instant(self.start)} on"
+        return words if self.end is None else f"{words}, until {format_instant(self.end)}"
+
+    def next_after(self, instant: int) -> int | None:
+        tick = self.inner.next_after(instant if self.start is None else max(instant, self.start - 1))
+        return None if tick is None or (self.end is not None and tick > self.end) else tick
+
+    def last_at_or_before(self, instant: int) -> int | None:
+        tick = self.inner.last_at_or_before(instant if self.end is None else min(instant, self.end))
+        return None if tick is None or (self.start is not None and tick < self.start) else tick
+
+    def count_between(self, after: int, until: int) -> int:
+        after = after if self.start is None else max(after, self.start - 1)
+        until = until if self.end is None else min(until, self.end)
+        return self.inner.count_between(after, until) if after < until else 0
+
+
+def parse_schedule(text: str, anchor: int, policy: Policy = _DEFAULT_POLICY) -> Schedule:
+    """The schedule that a text says, in the zone and between the bounds of a policy.
+
+    `anchor` is where intervals count from; its fraction of a second is dropped. Raises ScheduleError. Results for a
+    text are cached, so that this may be called for every job at every tick.
     """
-    parsed = _parse(text)
-    if isinstance(parsed, CronSchedule):
-        return parsed
-    return IntervalSchedule(parsed, anchor - anchor % _SECOND_US)
+    parsed = _parse(text, policy.timezone, policy.dst_gap, policy.dst_overlap)
+    schedule: Schedule
+    schedule = IntervalSchedule(parsed, anchor - anchor % _SECOND_US) if isinstance(parsed, int) else parsed
+    if policy.start_at or policy.end_at:
+        start = parse_instant(policy.start_at) if policy.start_at else None
+        end = parse_instant(policy.end_at) if policy.end_at else None
+        return BoundedSchedule(schedule, start, end)
+    return schedule
 
 
-def check_schedule(text: str) -> str:
-    """The canonical text of a schedule. Raises ScheduleError."""
-    return parse_schedule(text, 0).text
+def check_schedule(text: str, timezone: str = "") -> str:
+    """The canonical text of a schedule. Raises ScheduleError, and ZoneError for an unknown zone.
+
+    `timezone` is where an instant after `at` is read that names no offset ("": UTC).
+    """
+    parsed = _parse(text, timezone, "", "")
+    return IntervalSchedule(parsed, 0).text if isinstance(parsed, int) else parsed.text
 
 
 def check_interval(amount: str) -> str:
@@ -133,20 +232,48 @@ def check_interval(amount: str) -> str:
 
 
 def is_interval(text: str) -> bool:
-    """Whether a canonical text is that of an interval, and not a pattern."""
+    """Whether a canonical text is that of an interval."""
     return text.startswith(f"{_EVERY} ")
 
 
+def is_pattern(text: str) -> bool:
+    """Whether a canonical text is that of a pattern."""
+    return not text.startswith((f"{_EVERY} ", f"{_AT} ")) and text != MANUAL
+
+
 @lru_cache(maxsize=_TEXTS_CACHED)
-def _parse(text: str) -> CronSchedule | int:
-    """A cron schedule, or the length of an interval in microseconds."""
+def _parse(
+    text: str, timezone: str, dst_gap: str, dst_overlap: str
+) -> CronSchedule | OnceSchedule | ManualSchedule | int:
+    """A schedule, or the length of an interval in microseconds: it is one together with an anchor only."""
     interval = _INTERVAL.match(text)
     if interval is not None:
         return _interval_us(interval)
+    once = _ONCE.match(text)
+    if once is not None:
+        return OnceSchedule(_once_us(once, timezone))
+    if text.strip(" \t").lower() == MANUAL:
+        if text.strip(" \t") != MANUAL:
+            raise ScheduleError(f"`{MANUAL}` is written in small letters", text.lower().index(MANUAL), MANUAL)
+        return ManualSchedule()
     try:
-        return CronSchedule(CronPattern.parse(text))
+        pattern = CronPattern.parse(text)
     except PatternError as error:
         raise ScheduleError(error.message, error.position, error.suggestion) from None
+    return CronSchedule(ZonedPattern(pattern, load_zone(timezone), dst_gap, dst_overlap) if timezone else pattern)
+
+
+def _once_us(match: re.Match[str], timezone: str) -> int:
+    word, instant = match[1], match[2].rstrip(" \t")
+    try:
+        tick = parse_instant(instant, timezone)
+    except InstantError as error:
+        position = match.start(2) + error.position
+        suggestion = None if error.suggestion is None else f"{_AT} {error.suggestion}"
+        raise ScheduleError(f"character {position + 1}: {error.message}", position, suggestion) from None
+    if word != _AT:
+        raise ScheduleError(f"`{word}` is written in small letters", match.start(1), f"{_AT} {format_instant(tick)}")
+    return tick
 
 
 def _interval_us(match: re.Match[str]) -> int:

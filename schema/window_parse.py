@@ -18,7 +18,7 @@ _TOKEN: Final = re.compile(r",|[^\s,]+")
 _DAY_ITEM: Final = re.compile(r"([A-Za-z]+)(?:-([A-Za-z]+))?", re.ASCII)
 _TIMES: Final = re.compile(r"([0-9]{1,2}):([0-9]{2})-([0-9]{1,2}):([0-9]{2})", re.ASCII)
 # `8-18`, `0800-1800`, `8am-6pm`, `8.00-18.00`
-_LOOSE_TIME: Final = r"([0-9]{1,2})[:.h]?([0-9]{2})?(?::00)? ?([ap]m)?"
+_LOOSE_TIME: Final = r"([0-9]{1,2})[:.h]?([0-9]{2})?(?::00)?(?: ?([ap]m))?"
 _LOOSE_TIMES: Final = re.compile(rf"(?<![0-9:]){_LOOSE_TIME}-{_LOOSE_TIME}(?![0-9:])", re.ASCII)
 _DASHES: Final = re.compile(r"\s*(?:[-\u2010-\u2014\u2212]|\bto\b|\btill\b|\buntil\b)\s*", re.IGNORECASE)
 _WORD: Final = re.compile(r"(?<![\w/])[A-Za-z]{2,}(?![\w/])", re.ASCII)  # not a part of a zone's name

@@ -1,0 +1,52 @@
+"""Retries: whether a run that failed is tried again, and when. One belongs to its tick; the next tick supersedes it."""
+
+from typing import Final, NamedTuple
+
+from schema.duration import parse_duration
+from schema.policy_model import Policy
+
+RETRIED: Final = ("failed", "timed_out", "lost")
+"""Outcomes that may be retried. What completed is done, and who cancelled a run didn't want it."""
+BACKOFF_US: Final = 10_000_000
+BACKOFF_LIMIT_US: Final = 3_600_000_000
+
+
+class Retry(NamedTuple):
+    """`at`: when to try again, in microseconds; None: not at all, perhaps as the next tick would come before that."""
+
+    at: int | None
+    superseded: bool = False
+
+
+def retry_at(
+    policy: Policy, attempt: int, outcome: str, error_type: str, ended_at: int, next_run_at: int | None
+) -> Retry:
+    """After the end of `attempt` (1 is the first). `next_run_at`: of the job's next tick, if it has one."""
+    if outcome not in RETRIED or attempt > policy.retries or not _is_listed(policy.retry_on, outcome, error_type):
+        return Retry(None)
+    at = ended_at + backoff_us(policy, attempt)
+    if next_run_at is not None and at >= next_run_at:
+        return Retry(None, superseded=True)
+    return Retry(at)
+
+
+def backoff_us(policy: Policy, attempt: int) -> int:
+    """How long to wait after `attempt`: the base x 2^(attempt - 1), at most an hour."""
+    base = parse_duration(policy.backoff) * 1_000 if policy.backoff else BACKOFF_US
+    return min(base << attempt - 1, BACKOFF_LIMIT_US)
+
+
+def _is_listed(retry_on: tuple[str, ...], outcome: str, error_type: str) -> bool:
+    return not retry_on or outcome in retry_on or any(_names(listed, error_type) for listed in retry_on)
+
+
+def _names(listed: str, error_type: str) -> bool:
+    """Whether an author means this exception: by its whole name, its last part, or by package and last part.
+
+    The last as packages show exceptions elsewhere than they define them: `requests.Timeout` is requests.exceptions'.
+    """
+    package, _, name = error_type.rpartition(".")
+    if listed in {error_type, name}:
+        return True
+    listed_package, _, listed_name = listed.rpartition(".")
+    return bool(listed_package) and listed_name == name and package.startswith(f"{listed_package}.")

@@ -1,0 +1,317 @@
+"""What a job's schedule and policy say about its ticks: what runs when, and what is passed over, with which reason.
+
+A tick never vanishes. Along any history every tick is either a run's or in exactly one range for the books. All
+instants are microseconds since 1970. A tick is *due* once its run_at has come: the tick itself, moved by the jitter.
+"""
+
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from schema.duration import parse_duration
+from schema.instant import parse_instant
+from schema.jitter import INTERVAL_JITTER, INTERVAL_JITTER_FROM, JitterRule, delay, parse_jitter, shift
+from schema.policy import parse_policy
+from schema.policy_model import Policy
+from schema.schedule import BoundedSchedule, IntervalSchedule, Schedule, parse_schedule
+from schema.spacing import earliest_start, least_distance
+from schema.walk import OUTSIDE, Ledger, Range, first_open, last_open
+from schema.window import Window, parse_window
+
+__all__ = ["MISSED_AFTER", "After", "Due", "Range", "Slot", "Timetable", "timetable"]
+
+MISSED_AFTER: Final = 10_000_000
+"""A tick that starts within this is not late to a policy: claims, a failover and a rolling restart fit into it."""
+_RUN_ALL_WINDOW: Final = 86_400_000_000  # of run_all and buffer_all that state none
+_TABLES_CACHED: Final = 20_000
+_ANSWERS_KEPT: Final = 4  # a run and its end ask for the tick after, and for its distance from the one after that
+
+_OVERLAP: Final = "overlap"
+_SUPERSEDED: Final = "superseded"
+_MISSED: Final = "missed_policy"
+
+
+class Slot(NamedTuple):
+    """A tick, and when it is attempted."""
+
+    tick: int
+    run_at: int
+
+
+class Due(NamedTuple):
+    """What to do when a slot has come due: `run`, or, if that is None, wait for `next`.
+
+    `skipped` are the ticks before `run` (or before `next`), from the slot's on. `caught_up`: it runs late, or instead
+    of others that don't.
+    """
+
+    run: Slot | None
+    skipped: tuple[Range, ...]
+    next: Slot | None
+    caught_up: bool
+
+
+class After(NamedTuple):
+    """What comes next (None: nothing any more), and the ticks before it that don't run."""
+
+    next: Slot | None
+    skipped: tuple[Range, ...]
+
+
+class Timetable:
+    """One for all jobs of the same texts; what differs between them is their keys. Made by `timetable`."""
+
+    def __init__(self, schedule: Schedule, policy: Policy) -> None:
+        inner = schedule.inner if isinstance(schedule, BoundedSchedule) else schedule
+        self.schedule = schedule
+        self.policy = policy
+        self.interval_us = inner.interval if isinstance(inner, IntervalSchedule) else None
+        self._window: Window | None = parse_window(policy.window, policy.timezone) if policy.window else None
+        self._jitter = _jitter_rule(policy, self.interval_us)
+        # How long before its tick an interval's run may start.
+        self._early = 0 if self.interval_us is None or self._jitter is None else self._jitter.most_us(self.interval_us)
+        self._not_before = parse_instant(policy.start_at) if policy.start_at and self._early else None
+        self._distance = least_distance(schedule, policy)
+        # Whether every tick is to run, the oldest first; else the latest one runs instead of all.
+        self._runs_all = policy.on_missed == "run_all" or policy.overlap == "buffer_all"
+        self._catch_up = parse_duration(policy.catch_up_window) * 1_000 if policy.catch_up_window else None
+        # Whether a tick runs however late it is, if it is the latest.
+        self._runs_late = policy.on_missed != "skip" and self._catch_up is None
+        # Jobs of one schedule ask for the same ticks at the same time, thousands of them: the last answers are kept.
+        self._answers: dict[int, int | None] = {}
+
+    # What the schedule and the jitter say
+
+    def following(self, key: str, after: int) -> Slot | None:
+        """The first tick after `after`, in the window or not, with its jitter (an interval's run_at may be earlier)."""
+        return self._slot(key, self._next_after(after))
+
+    def following_open(self, key: str, after: int) -> Slot | None:
+        """The first tick after `after` that lies in the window, with its jitter."""
+        return self._slot(key, first_open(self.schedule, self._window, after))
+
+    def next_within(self, after: int, until: int) -> int | None:
+        """The first tick in (after, until] that lies in the window."""
+        return first_open(self.schedule, self._window, after, until)
+
+    def owed(self, tick: int, until: int, reason: str) -> tuple[Range, ...]:
+        """`tick` and those after it up to `until`, by their own instants and not by their jitter: books are closed."""
+        ledger = Ledger(self.schedule, None)
+        ledger.add_tick(tick, reason)
+        ledger.add_between(tick, until, reason)
+        return ledger.ranges
+
+    def runner_patience(self, grace: int) -> int | None:
+        """How long a due tick waits for a runner to come before it is skipped; None: until one comes.
+
+        `grace` is the cluster's, in microseconds. A job that says what becomes of missed ticks means this as well.
+        """
+        if self.policy.on_missed == "skip":
+            return grace
+        if self._catch_up is not None:
+            return max(grace, self._catch_up)
+        return None if self.policy.on_missed else grace
+
+    # What the controller decides by
+
+    def due(self, key: str, slot: Slot, now: int) -> Due:
+        """What to run, and what to pass over, when `slot` is due at `now`. Its own run_at counts for its tick."""
+        is_late = now - slot.run_at > MISSED_AFTER
+        if self._is_latest(slot.tick, now) and self._window is None and (not is_late or self._runs_late):
+            return Due(slot, (), None, is_late)
+        latest = max(slot.tick, self._latest(key, now) or 0)
+        cutoff = self._cutoff(now)
+        if self._runs_all:
+            assert cutoff is not None, "run_all has a bound, its own or the usual one"
+            run = self._oldest_due(key, slot, latest, cutoff)
+        else:
+            last = last_open(self.schedule, self._window, slot.tick, latest)
+            run = self._latest_due(slot, self._slot(key, last), cutoff)
+        ledger = self._passed_over(key, slot, latest if run is None else run.tick - 1, run, cutoff)
+        skipped = ledger.ranges
+        if run is None:
+            return Due(None, skipped, self.following(key, latest), False)
+        return Due(
+            run, skipped, None, now - run.run_at > MISSED_AFTER or any(part.reason != OUTSIDE for part in skipped)
+        )
+
+    def passed(self, key: str, slot: Slot, now: int, reason: str) -> After:
+        """`slot` and all that have come due since don't run, for this reason, which is that of all of them."""
+        latest = max(slot.tick, self._latest(key, now) or 0)
+        ledger = Ledger(self.schedule, None)
+        ledger.add_tick(slot.tick, reason)
+        ledger.add_between(slot.tick, latest, reason)
+        return After(self.following(key, latest), ledger.ranges)
+
+    def after_claim(self, key: str, ran: Slot) -> Slot | None:
+        """With overlap=allow: what comes after `ran`, as soon as that is claimed."""
+        return self.following(key, ran.tick)
+
+    def after_run(self, key: str, ran: Slot, claimed_at: int, ended_at: int) -> After:
+        """What comes after a run, and the ticks that came due until its end and don't run."""
+        is_latest = self.policy.overlap == "allow" or self._is_latest(ran.tick, ended_at)
+        slot = self.following(key, ran.tick) if is_latest else None
+        earliest = earliest_start(ran.tick, ran.run_at, claimed_at, self._distance) if self._distance else 0
+        if is_latest and (slot is None or slot.run_at >= earliest):
+            return After(slot, ())
+        ledger = Ledger(self.schedule, self._window)
+        if not is_latest:
+            latest = max(ran.tick, self._latest(key, ended_at) or 0)
+            owes = self._runs_all and (self._latest(key, claimed_at) or 0) > ran.tick
+            slot = self._after_overlap(key, ledger, ran.tick, latest, ended_at, owes=owes)
+        slot = self._spaced(key, ledger, slot, earliest)
+        return After(slot, ledger.ranges)
+
+    def overlapped(self, key: str, slot: Slot, ended_at: int) -> After:
+        """`slot` was still to come when a run ended that was none of the schedule's ticks before it (a trigger's)."""
+        is_tick = self.schedule.next_after(slot.tick - 1) == slot.tick
+        if slot.run_at > ended_at or self.policy.overlap == "allow" or not is_tick:
+            return After(slot, ())
+        ledger = Ledger(self.schedule, self._window)
+        latest = max(slot.tick, self._latest(key, ended_at) or 0)
+        following = self._after_overlap(key, ledger, slot.tick - 1, latest, ended_at, owes=False)
+        return After(following, ledger.ranges)
+
+    # What these are made of
+
+    def _next_after(self, instant: int) -> int | None:
+        try:
+            return self._answers[instant]
+        except KeyError:
+            if len(self._answers) >= _ANSWERS_KEPT:
+                self._answers.clear()
+            answer = self._answers[instant] = self.schedule.next_after(instant)
+            return answer
+
+    def _slot(self, key: str, tick: int | None) -> Slot | None:
+        return None if tick is None else Slot(tick, self._run_at(key, tick))
+
+    def _run_at(self, key: str, tick: int) -> int:
+        if self._jitter is None:
+            return tick
+        if self.interval_us is not None:
+            run_at = tick + shift(key, tick, self._early, self.interval_us)
+            return run_at if self._not_before is None else max(run_at, self._not_before)
+        following = self._next_after(tick)
+        gap = None if following is None else following - tick
+        return tick + delay(key, tick, self._jitter.most_us(gap), gap)
+
+    def _is_latest(self, tick: int, now: int) -> bool:
+        """Whether it is plain that no tick after this one is due. False: perhaps one is."""
+        following = self._next_after(tick)
+        return following is None or following - self._early > now
+
+    def _latest(self, key: str, now: int) -> int | None:
+        """The latest tick that is due. Jitter keeps their order, so it is one of the three around `now`."""
+        last = self.schedule.last_at_or_before(now)
+        if self._jitter is None:
+            return last
+        if self._early:
+            following = self.schedule.next_after(now)
+            if following is not None and self._run_at(key, following) <= now:
+                return following
+        if last is not None and self._run_at(key, last) > now:
+            return self.schedule.last_at_or_before(last - 1)
+        return last
+
+    def _lets_run(self, tick: int) -> bool:
+        return self._window is None or self._window.contains(tick)
+
+    def _cutoff(self, now: int) -> int | None:
+        """What was to run before this instant is too late to run; None: nothing is."""
+        if self.policy.on_missed == "skip":
+            return now - MISSED_AFTER
+        if self._catch_up is not None:
+            return now - self._catch_up
+        return now - _RUN_ALL_WINDOW if self._runs_all else None
+
+    def _latest_due(self, slot: Slot, latest: Slot | None, cutoff: int | None) -> Slot | None:
+        """The latest of `slot` and those after it in the window, unless that is too late."""
+        run = latest
+        if run is None and self._lets_run(slot.tick):
+            run = slot
+        return None if run is None or (cutoff is not None and run.run_at < cutoff) else run
+
+    def _oldest_due(self, key: str, slot: Slot, latest: int, cutoff: int) -> Slot | None:
+        """The first of `slot` and those after it, in the window, that isn't too late."""
+        if slot.run_at >= cutoff and self._lets_run(slot.tick):
+            return slot
+        tick = self._first_in_time(key, slot.tick, latest, cutoff)
+        if tick is None and self._runs_late and self._lets_run(slot.tick):
+            return slot
+        return self._slot(key, tick)
+
+    def _first_in_time(self, key: str, after: int, latest: int, cutoff: int) -> int | None:
+        """The first tick of (after, latest] in the window that isn't too late.
+
+        Where the job states no bound and all are too late, the last one: run_all runs what run_last would, at least.
+        """
+        before = max(after, self._latest(key, cutoff - 1) or 0)
+        tick = first_open(self.schedule, self._window, before, latest)
+        if tick is None and self._runs_late:
+            tick = last_open(self.schedule, self._window, after, latest)
+        return tick
+
+    def _passed_over(self, key: str, slot: Slot, until: int, run: Slot | None, cutoff: int | None) -> Ledger:
+        """`slot` and the ticks after it up to `until`, of which none runs: `run` does, or nothing."""
+        ledger = Ledger(self.schedule, self._window)
+        if until < slot.tick:
+            return ledger
+        if run is None or self._runs_all:
+            ledger.add_tick(slot.tick, _MISSED)
+            ledger.add_between(slot.tick, until, _MISSED)
+        elif self.policy.on_missed != "skip" or cutoff is None:
+            ledger.add_tick(slot.tick, _SUPERSEDED)
+            ledger.add_between(slot.tick, until, _SUPERSEDED)
+        else:
+            ledger.add_tick(slot.tick, _MISSED if slot.run_at < cutoff else _SUPERSEDED)
+            too_late = max(slot.tick, min(self._latest(key, cutoff - 1) or 0, until))
+            ledger.add_between(slot.tick, too_late, _MISSED)
+            ledger.add_between(too_late, until, _SUPERSEDED)
+        return ledger
+
+    def _after_overlap(
+        self, key: str, ledger: Ledger, after: int, latest: int, ended_at: int, *, owes: bool
+    ) -> Slot | None:
+        """What comes after a run during which the ticks of (after, latest] came due.
+
+        `owes`: some were due before it began, and all missed ticks are to run. So are those that join them meanwhile.
+        """
+        tick, reason = None, _OVERLAP
+        if owes or self.policy.overlap == "buffer_all":
+            bound = _RUN_ALL_WINDOW if self._catch_up is None else self._catch_up
+            tick, reason = self._first_in_time(key, after, latest, ended_at - bound), _MISSED
+        elif self.policy.overlap in {"buffer_one", "cancel_running"}:
+            tick = last_open(self.schedule, self._window, after, latest)
+        ledger.add_between(after, latest if tick is None else tick - 1, reason)
+        if tick is None:
+            return self.following(key, latest)
+        return Slot(tick, self._run_at(key, tick) if owes else ended_at)
+
+    def _spaced(self, key: str, ledger: Ledger, slot: Slot | None, earliest: int) -> Slot | None:
+        """The slot, no earlier than `earliest`: delayed, unless the tick after it would follow too soon then."""
+        while slot is not None and slot.run_at < earliest:
+            if self._lets_run(slot.tick):
+                following = self.following_open(key, slot.tick)
+                if following is None or following.run_at - earliest >= self._distance:
+                    return Slot(slot.tick, earliest)
+            ledger.add_tick(slot.tick, _SUPERSEDED)
+            slot = self.following(key, slot.tick)
+        return slot
+
+
+def _jitter_rule(policy: Policy, interval: int | None) -> JitterRule | None:
+    """None: there is none."""
+    if policy.jitter:
+        rule = parse_jitter(policy.jitter)
+        return None if rule == JitterRule() else rule
+    return INTERVAL_JITTER if interval is not None and interval >= INTERVAL_JITTER_FROM else None
+
+
+@lru_cache(maxsize=_TABLES_CACHED)
+def timetable(schedule: str, anchor: int, policy: str) -> Timetable:
+    """The timetable of a job: the canonical texts of its schedule and policy, and where its intervals count from.
+
+    Raises ScheduleError or ValueError for texts that are none. Cached, so that this may be called at every tick.
+    """
+    parsed = parse_policy(policy)
+    return Timetable(parse_schedule(schedule, anchor, parsed), parsed)

@@ -1,0 +1,93 @@
+"""Along the ticks of a schedule, in and out of its window, and into ranges of ticks that don't run, for the books."""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from schema.schedule import Schedule
+from schema.window import Window
+
+OUTSIDE: Final = "outside_window"
+
+
+class Range(NamedTuple):
+    """Consecutive ticks of a schedule that don't run, for one reason."""
+
+    reason: str
+    first_tick: int
+    last_tick: int
+    ticks: int
+
+
+class Stretch(NamedTuple):
+    """Consecutive ticks on one side of the window's edge: all in it (`is_open`), or all outside."""
+
+    is_open: bool
+    first_tick: int
+    last_tick: int
+    ticks: int
+
+
+def stretches(schedule: Schedule, window: Window | None, after: int, until: int) -> Iterator[Stretch]:
+    """The ticks in (after, until], in order. Costs some searches for each time that the window opens or closes."""
+    while after < until:
+        first = schedule.next_after(after)
+        if first is None or first > until:
+            return
+        is_open, stop = True, until
+        if window is not None:
+            is_open = window.contains(first)
+            edge = window.next_close_after(first) if is_open else window.next_open_after(first)
+            stop = until if edge is None else min(until, edge - 1)
+        last = schedule.last_at_or_before(stop)
+        assert last is not None, "the first tick is one"
+        yield Stretch(is_open, first, last, schedule.count_between(after, last))
+        after = stop
+
+
+def first_open(schedule: Schedule, window: Window | None, after: int, until: int | None = None) -> int | None:
+    """The first tick in (after, until] that lies in the window. Searched up to the last instant of all schedules."""
+    tick = schedule.next_after(after)
+    while tick is not None and (until is None or tick <= until):
+        if window is None or window.contains(tick):
+            return tick
+        opens = window.next_open_after(tick)
+        tick = None if opens is None else schedule.next_after(opens - 1)
+    return None
+
+
+def last_open(schedule: Schedule, window: Window | None, after: int, until: int) -> int | None:
+    """The last tick in (after, until] that lies in the window."""
+    if window is None:
+        tick = schedule.last_at_or_before(until)
+        return None if tick is None or tick <= after else tick
+    found = [stretch.last_tick for stretch in stretches(schedule, window, after, until) if stretch.is_open]
+    return found[-1] if found else None
+
+
+class Ledger:
+    """Collects ranges in ascending order. Neighbours of one reason become one."""
+
+    def __init__(self, schedule: Schedule, window: Window | None) -> None:
+        self._schedule = schedule
+        self._window = window
+        self._ranges: list[Range] = []
+
+    @property
+    def ranges(self) -> tuple[Range, ...]:
+        return tuple(self._ranges)
+
+    def add_tick(self, tick: int, reason: str) -> None:
+        """One tick, which may be none of the schedule's (any more)."""
+        is_open = self._window is None or self._window.contains(tick)
+        self._add(reason if is_open else OUTSIDE, tick, tick, 1)
+
+    def add_between(self, after: int, until: int, reason: str) -> None:
+        """The ticks in (after, until]: for this reason, or because they lie outside the window."""
+        for is_open, first_tick, last_tick, ticks in stretches(self._schedule, self._window, after, until):
+            self._add(reason if is_open else OUTSIDE, first_tick, last_tick, ticks)
+
+    def _add(self, reason: str, first_tick: int, last_tick: int, ticks: int) -> None:
+        if self._ranges and self._ranges[-1].reason == reason:
+            before = self._ranges.pop()
+            first_tick, ticks = before.first_tick, before.ticks + ticks
+        self._ranges.append(Range(reason, first_tick, last_tick, ticks))
