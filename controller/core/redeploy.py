@@ -102,13 +102,23 @@ def _carried(job: Existing, verb: Verb, now: int, timeout_ms: int) -> Carried:
             job.job_id, job.key, timeout_ms, verb.on_disconnect, False, job.schedule, job.anchor,
             job.next_tick, job.next_tick, None,
         )  # fmt: skip
-    # Should PostgreSQL's clock have been set back, a tick that ran already must not come again.
-    last_tick = now if job.last_tick is None else job.last_tick
-    next_tick = parse_schedule(verb.schedule, now).next_after(max(now, last_tick))
+    at = max(now, _decided_until(job))
+    next_tick = parse_schedule(verb.schedule, at).next_after(at)
     return Carried(
-        job.job_id, job.key, timeout_ms, verb.on_disconnect, True, verb.schedule, now,
+        job.job_id, job.key, timeout_ms, verb.on_disconnect, True, verb.schedule, at,
         next_tick, next_tick, _closed(job, now),
     )  # fmt: skip
+
+
+def _decided_until(job: Existing) -> int:
+    """The latest tick that ran or was skipped, or when the present schedule's books began.
+
+    It lies ahead if PostgreSQL's clock was set back since: what ran or was skipped must not come again.
+    """
+    decided = max(job.anchor, job.last_tick or 0)
+    if job.executing or job.next_tick is None:
+        return decided
+    return max(decided, parse_schedule(job.schedule, job.anchor).last_at_or_before(job.next_tick - 1) or 0)
 
 
 def _closed(job: Existing, now: int) -> Skipped | None:

@@ -64,8 +64,12 @@ class RecordingStore(MemoryStore):
         return result
 
     def _close(self, job_id: int) -> int:
-        """The instant from which another schedule may be in force. PostgreSQL's clock may have been set back."""
-        at = max(self.now_us(), self.jobs[job_id].last_tick or 0)
+        """The instant from which another schedule may be in force.
+
+        PostgreSQL's clock may have been set back: what ran or was skipped until then belongs to the schedule before.
+        """
         spans = self.spans[job_id]
+        skipped = [row.skipped.last_tick for row in self.skips if row.job_id == job_id]
+        at = max(self.now_us(), spans[-1].from_at, self.jobs[job_id].last_tick or 0, *skipped)
         spans[-1] = spans[-1]._replace(until_at=at)
         return at

@@ -68,8 +68,15 @@ def test_a_changed_or_removed_schedule_closes_its_books(job: Existing, skipped: 
     assert removed.skipped == skipped
 
 
-def test_a_tick_that_ran_does_not_come_again_when_the_clock_was_set_back() -> None:
-    job = existing(last_tick=at(3600), next_tick=at(3610))
+@pytest.mark.parametrize(
+    "job",
+    [
+        existing(last_tick=at(3600), next_tick=at(3610)),
+        existing(last_tick=at(-10), next_tick=at(3610)),  # all after it were skipped
+    ],
+)
+def test_a_tick_that_was_decided_does_not_come_again_when_the_clock_was_set_back(job: Existing) -> None:
     (carried,) = plan_redeploy(module(Verb("a", schedule="every 60s")), [job], NOW, DEFAULT_MS).carried
     assert carried.next_tick is not None
-    assert carried.next_tick > at(3600)
+    assert at(3600) < carried.next_tick <= at(3660)
+    assert not carried.skipped
