@@ -38,9 +38,9 @@ class Instant(click.ParamType[datetime]):
 
 
 def listed(execution: "Execution") -> dict[str, Any]:
-    """A row of the listing, which carries no output."""
+    """A row of the listing, which carries neither output nor payload."""
     row: dict[str, Any] = jsonable(execution)
-    del row["output"]
+    del row["output"], row["payload"]
     return row
 
 
@@ -76,6 +76,8 @@ def list_executions(
         Column("id", lambda row: str(row.id), right=True),
         Column("job", lambda row: row.job),
         Column("tick", lambda row: short_instant(row.tick)),
+        Column("run at", lambda row: short_instant(row.run_at)),
+        Column("trigger", lambda row: row.trigger),
         Column("outcome", lambda row: row.outcome or "running"),
         Column("lateness", lambda row: milliseconds(row.lateness_ms), right=True),
         Column("took", lambda row: milliseconds(duration_ms(row)), right=True),
@@ -99,10 +101,21 @@ def duration_ms(execution: "Execution") -> float | None:
 @controllers_option
 def get_execution(execution_id: int, output: str, controllers: tuple[str, ...]) -> None:
     """Show one execution with its output."""
-    row = ask(controllers, lambda client: client.executions.get(execution_id))
+    print_execution(ask(controllers, lambda client: client.executions.get(execution_id)), output)
+
+
+def print_execution(row: "Execution", output: str) -> None:
+    """One execution with its output, as JSON or for people."""
     if output == "json":
         print_json(row)
         return
+    print_fields(_fields(row))
+    if row.output:
+        click.echo("\noutput:")
+        click.echo(row.output, nl=not row.output.endswith("\n"))
+
+
+def _fields(row: "Execution") -> list[tuple[str, str]]:
     fields = [
         ("execution", str(row.id)),
         ("job", row.job),
@@ -114,14 +127,18 @@ def get_execution(execution_id: int, output: str, controllers: tuple[str, ...]) 
         ("lateness", milliseconds(row.lateness_ms)),
         ("took", milliseconds(duration_ms(row))),
         ("attempt", str(row.attempt)),
-        ("trigger", row.trigger),
+        ("trigger", row.trigger + (" (beside its job's own runs)" if row.beside else "")),
+        ("missed before", f"{row.missed} ticks" if row.missed else "-"),
+        ("previous tick", short_instant(row.previous_tick)),
+        ("last success", short_instant(row.previous_success)),
         ("controller", row.controller),
         ("runner", row.runner),
         ("deployment", row.deployment),
     ]
+    if row.payload:
+        fields.append(("payload", row.payload))
+    if row.retry_at is not None:
+        fields.append(("retry at", f"{short_instant(row.retry_at)}, unless a tick comes before"))
     if row.error_type or row.error_message:
         fields.append(("error", f"{row.error_type}: {row.error_message}".strip(": ")))
-    print_fields(fields)
-    if row.output:
-        click.echo("\noutput:")
-        click.echo(row.output, nl=not row.output.endswith("\n"))
+    return fields

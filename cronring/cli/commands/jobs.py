@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cronring.cli.commands.job_runs import backfill_job, list_activations, trigger_job
+from cronring.cli.commands.job_show import print_job
+from cronring.cli.commands.job_writes import create_job, delete_job, pause_job, resume_job, update_job
 from cronring.cli.completion import job_key
 from cronring.cli.options import controllers_option, limit_option, output_option
 from cronring.cli.output import (
     Column,
+    jsonable,
     milliseconds,
-    print_fields,
     print_json,
     print_json_line,
     print_rows,
@@ -21,14 +24,14 @@ from cronring.cli.session import ask, job_keys, or_nearest
 
 if TYPE_CHECKING:
     from cronring.client import Client
-    from cronring.client.model import Job, JobEvent
+    from cronring.client.model import Activation, Job, JobEvent
 
 STATUSES = ["pending", "scheduled", "running", "completed", "failed", "cancelled", "paused"]
 
 
 @click.group()
 def jobs() -> None:
-    """Jobs: what runs when, and how its last run ended."""
+    """Jobs: what runs when, and how its last run ended; made, changed, paused and run by hand."""
 
 
 @jobs.command("list")
@@ -61,7 +64,8 @@ def list_jobs(
         Column("job", lambda job: job.key),
         Column("schedule", lambda job: job.schedule),
         Column("status", lambda job: job.status),
-        Column("next run", lambda job: short_instant(job.next_execution)),
+        Column("next tick", lambda job: short_instant(job.next_tick)),
+        Column("runs at", lambda job: short_instant(job.next_execution)),
         Column("last outcome", lambda job: job.last_outcome or "-"),
         Column("last start", lambda job: short_instant(job.last_started_at)),
         Column("lateness", lambda job: milliseconds(job.last_lateness_ms), right=True),
@@ -74,37 +78,30 @@ def list_jobs(
 @output_option
 @controllers_option
 def get_job(key: str, output: str, controllers: tuple[str, ...]) -> None:
-    """Show one job: KEY is module.verb, or namespace/module.verb."""
+    """Show one job with everything about it: KEY is module.verb, module.verb:name, or namespace/module.verb.
 
-    async def question(client: "Client") -> "Job":
-        return await or_nearest(client.jobs.get(key), "job", key, lambda: job_keys(client))
+    \b
+    Examples:
+      cronring jobs show billing.close_month
+      cronring jobs show crawl.site:docs -o json
+    """
 
-    job = ask(controllers, question)
+    async def question(client: "Client") -> "tuple[Job, tuple[Activation, ...]]":
+        job = await or_nearest(client.jobs.get(key), "job", key, lambda: job_keys(client))
+        return job, await client.jobs.activations(key)
+
+    job, waiting = ask(controllers, question)
     if output == "json":
-        print_json(job)
+        print_json(jsonable(job) | {"activations": jsonable(waiting)})
         return
-    from schema.duration import format_duration
+    print_job(job, waiting)
 
-    skipped = ", ".join(f"{reason} {ticks}" for reason, ticks in sorted(job.skipped.items()))
-    print_fields(
-        [
-            ("job", job.key),
-            ("schedule", f"{job.schedule}   ({job.schedule_words})" if job.schedule_words else job.schedule),
-            ("status", job.status),
-            ("next tick", short_instant(job.next_tick)),
-            ("next run", short_instant(job.next_execution)),
-            ("last outcome", job.last_outcome or "-"),
-            ("last start", short_instant(job.last_started_at)),
-            ("last end", short_instant(job.last_ended_at)),
-            ("last lateness", milliseconds(job.last_lateness_ms)),
-            ("running", f"execution {job.running_execution_id}" if job.running_execution_id else "-"),
-            ("skipped ticks", skipped or "none"),
-            ("timeout", format_duration(job.timeout_ms)),
-            ("on disconnect", job.on_disconnect),
-            ("deployment", job.deployment),
-            ("slot", str(job.slot)),
-        ]
-    )
+
+jobs.add_command(get_job, "show")
+for command in (
+    backfill_job, create_job, delete_job, list_activations, pause_job, resume_job, trigger_job, update_job,
+):  # fmt: skip
+    jobs.add_command(command)
 
 
 @jobs.command("watch")

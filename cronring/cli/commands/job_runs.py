@@ -1,0 +1,197 @@
+"""`cronring jobs trigger|backfill|activations`: runs beside the schedule."""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cronring.cli.commands.executions import print_execution
+from cronring.cli.completion import job_key
+from cronring.cli.failures import EXIT_FAILED, Failure
+from cronring.cli.instants import Moment, resolved
+from cronring.cli.job_options import payload_option, whoami
+from cronring.cli.options import controllers_option, output_option
+from cronring.cli.output import Column, print_json, print_rows, short_instant
+from cronring.cli.session import ask, job_keys, or_nearest
+
+if TYPE_CHECKING:
+    from collections import Counter
+
+    from cronring.client import Client
+    from cronring.client.model import Activation, Backfill, BackfillTick, Execution
+
+
+@click.command("trigger")
+@click.argument("key", shell_complete=job_key)
+@payload_option
+@click.option("--wait", is_flag=True, help="Wait until it has ended, and show its outcome and output.")
+@output_option
+@controllers_option
+def trigger_job(key: str, payload: str | None, wait: bool, output: str, controllers: tuple[str, ...]) -> None:
+    """Run a job once, as soon as it may: at once, or when what runs of it has ended. Its schedule goes on as it was.
+
+    Exit codes with --wait: 0 completed; 1 any other outcome, or cancelled before it began.
+
+    \b
+    Examples:
+      cronring jobs trigger billing.close_month
+      cronring jobs trigger crawl.site:docs --payload '{"url": "https://example.com/new"}' --wait
+    """
+
+    async def question(client: "Client") -> "tuple[Activation, Execution | None]":
+        from cronring.cli.waiting import wait_for_run
+
+        triggering = client.jobs.trigger(key, payload, whoami())
+        activation = await or_nearest(triggering, "job", key, lambda: job_keys(client))
+        return activation, await wait_for_run(client, activation) if wait else None
+
+    activation, execution = ask(controllers, question)
+    if not wait:
+        if output == "json":
+            print_json(activation)
+            return
+        click.echo(f"{key} runs as soon as it may (activation {activation.id}, tick {short_instant(activation.tick)})")
+        click.echo(f"  see it: cronring executions list --job {key} -n 1")
+        return
+    if execution is None:
+        raise Failure(f"activation {activation.id} of {key} was cancelled before it began")
+    print_execution(execution, output)
+    if execution.outcome != "completed":
+        raise click.exceptions.Exit(EXIT_FAILED)
+
+
+@click.command("backfill")
+@click.argument("key", shell_complete=job_key)
+@click.option("--from", "start", type=Moment(), required=True, help="Ticks from this instant on.")
+@click.option("--to", "end", type=Moment(), default="now", show_default=True,
+              help="Ticks up to this instant; a date alone means its end.")  # fmt: skip
+@click.option("--overlap", type=click.Choice(["wait", "allow"]), default="wait", show_default=True,
+              help="Take turns with the job's own runs, or run beside them.")  # fmt: skip
+@click.option("--again", is_flag=True, help="Also ticks that have completed.")
+@click.option("--dry-run", is_flag=True, help="Only say which ticks, and which of them ran already.")
+@click.option("--wait", is_flag=True, help="Wait for the last of them, and show how they ended.")
+@output_option
+@controllers_option
+def backfill_job(key: str, again: bool, dry_run: bool, wait: bool, output: str, **values: Any) -> None:
+    """Run the past ticks of a job, one after the other, the oldest first. Its schedule goes on as it was.
+
+    Instants are ISO 8601, on the clocks of the job's time zone where they name no offset; -2h is two hours ago.
+
+    Exit codes with --wait: 0 all completed; 1 some did not.
+
+    \b
+    Examples:
+      cronring jobs backfill billing.close_day --from 2026-03-01 --to 2026-03-07 --dry-run
+      cronring jobs backfill billing.close_day --from 2026-03-01 --to 2026-03-07 --wait
+      cronring jobs backfill crawl.site:docs --from -6h --overlap allow --again
+    """
+    if wait and dry_run:
+        raise click.UsageError("--wait and --dry-run exclude each other: a dry run is done at once")
+
+    async def question(client: "Client") -> "tuple[Backfill, Counter[str]]":
+        job = await or_nearest(client.jobs.get(key), "job", key, lambda: job_keys(client))
+        newest = await client.executions.list(limit=1)
+        backfill = await client.jobs.backfill(
+            key, resolved(values["start"], job.timezone), resolved(values["end"], job.timezone, end_of_day=True),
+            beside=values["overlap"] == "allow", again=again, dry_run=dry_run, by=whoami(),
+        )  # fmt: skip
+        return backfill, await _finished(client, backfill, newest[0].id if newest else 0, wait)
+
+    backfill, outcomes = ask(values["controllers"], question)
+    if output == "json":
+        print_json({"ticks": backfill.ticks, "activation": backfill.activation,
+                    "first_ticks": backfill.first_ticks, "outcomes": dict(outcomes)})  # fmt: skip
+    else:
+        _print_backfill(key, backfill, outcomes, dry_run=dry_run, again=again)
+    if any(outcome != "completed" for outcome in outcomes):
+        raise click.exceptions.Exit(EXIT_FAILED)
+
+
+async def _finished(client: "Client", backfill: "Backfill", after_id: int, wait: bool) -> "Counter[str]":
+    from collections import Counter
+
+    if not wait or backfill.activation is None:
+        return Counter()
+    from cronring.cli.waiting import wait_for_backfill
+
+    ticks = backfill.activation.ticks_left
+    with click.progressbar(length=ticks, label="ticks", show_pos=True, file=sys.stderr) as bar:
+        done = 0
+
+        def progress(begun: int) -> None:
+            nonlocal done
+            bar.update(begun - done)
+            done = begun
+
+        return await wait_for_backfill(client, backfill.activation, after_id, progress)
+
+
+def _print_backfill(key: str, backfill: "Backfill", outcomes: "Counter[str]", *, dry_run: bool, again: bool) -> None:
+    if dry_run:
+        _print_rehearsal(backfill, again)
+    elif backfill.activation is None:
+        click.echo(f"{key} has no tick to run there", err=True)
+    elif outcomes:
+        click.echo(", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items())))
+    else:
+        activation = backfill.activation
+        click.echo(f"{backfill.ticks} ticks from {short_instant(activation.tick)} on (activation {activation.id})")
+        click.echo(f"  see how far it is: cronring jobs activations {key}")
+
+
+def _print_rehearsal(backfill: "Backfill", again: bool) -> None:
+    columns: list[Column[BackfillTick]] = [
+        Column("tick", lambda row: short_instant(row.tick)),
+        Column("ran before", lambda row: (row.outcome or "running") if row.execution_id else "-"),
+        Column("execution", lambda row: str(row.execution_id or "-"), right=True),
+        Column("would run", lambda row: "no" if row.completed and not again else "yes"),
+    ]
+    print_rows(columns, backfill.first_ticks, "no tick lies there")
+    completed = sum(row.completed for row in backfill.first_ticks)
+    shown = len(backfill.first_ticks)
+    first = "" if shown == backfill.ticks else f"; the first {shown} are shown"
+    left_out = "" if again or not completed else f"; {completed} of these have completed, and run only with --again"
+    click.echo(f"{backfill.ticks} ticks{first}{left_out}", err=True)
+
+
+@click.command("activations")
+@click.argument("key", shell_complete=job_key)
+@click.option("--cancel", "cancelled", type=click.IntRange(min=1), metavar="ID", help="Cancel this one before it runs.")
+@output_option
+@controllers_option
+def list_activations(key: str, cancelled: int | None, output: str, controllers: tuple[str, ...]) -> None:
+    """List what waits beside a job's schedule: retries, manual runs, backfills.
+
+    \b
+    Examples:
+      cronring jobs activations crawl.site:docs
+      cronring jobs activations crawl.site:docs --cancel 42
+    """
+
+    async def question(client: "Client") -> "tuple[bool, tuple[Activation, ...]]":
+        gone = cancelled is None
+        if cancelled is not None:
+            cancelling = client.jobs.cancel_activation(key, cancelled)
+            gone = await or_nearest(cancelling, "job", key, lambda: job_keys(client))
+        return gone, await or_nearest(client.jobs.activations(key), "job", key, lambda: job_keys(client))
+
+    gone, rows = ask(controllers, question)
+    if not gone:
+        raise Failure(f"{key} has no activation {cancelled} that waits: it has begun, or was cancelled before")
+    if output == "json":
+        print_json(rows)
+        return
+    print_rows(activation_columns(), rows, "nothing waits beside its schedule")
+
+
+def activation_columns() -> "list[Column[Activation]]":
+    return [
+        Column("id", lambda row: str(row.id), right=True),
+        Column("trigger", lambda row: row.trigger),
+        Column("tick", lambda row: short_instant(row.tick)),
+        Column("run at", lambda row: short_instant(row.run_at)),
+        Column("try", lambda row: str(row.attempt), right=True),
+        Column("ticks left", lambda row: str(row.ticks_left) if row.until_tick else "-", right=True),
+        Column("until", lambda row: short_instant(row.until_tick)),
+        Column("beside", lambda row: "yes" if row.beside else "no"),
+    ]

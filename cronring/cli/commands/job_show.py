@@ -1,0 +1,91 @@
+"""`cronring jobs show`: one job, for people."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+import click
+
+from cronring.cli.commands.job_runs import activation_columns
+from cronring.cli.output import milliseconds, print_fields, print_rows, short_instant
+from cronring.cli.policies import in_words
+
+if TYPE_CHECKING:
+    from cronring.client.model import Activation, Job
+
+
+def print_job(job: "Job", waiting: "Sequence[Activation]") -> None:
+    """Everything about it, and what waits beside its schedule."""
+    from schema.duration import format_duration
+
+    print_fields(
+        [
+            ("job", job.key),
+            ("made by", "the API (cronring jobs create)" if job.source == "api" else "its module's annotation"),
+            ("schedule", f"{job.schedule}   ({job.schedule_words})" if job.schedule_words else job.schedule),
+            ("status", job.status),
+            *_next(job),
+            *[(name, f"{_value(value)}   ({in_words(name, value)})") for name, value in job.policy.items()],
+            *_given(job),
+            ("last outcome", job.last_outcome or "-"),
+            ("last start", short_instant(job.last_started_at)),
+            ("last end", short_instant(job.last_ended_at)),
+            ("last lateness", milliseconds(job.last_lateness_ms)),
+            ("last success", f"tick {short_instant(job.last_success)}" if job.last_success else "-"),
+            ("failures", f"{job.failures} ticks in a row without success" if job.failures else "none in a row"),
+            ("running", _running(job)),
+            (
+                "skipped ticks",
+                ", ".join(f"{reason} {ticks}" for reason, ticks in sorted(job.skipped.items())) or "none",
+            ),
+            ("timeout", format_duration(job.timeout_ms)),
+            ("on disconnect", job.on_disconnect),
+            ("deployment", job.deployment),
+            ("slot", str(job.slot)),
+        ]
+    )
+    if waiting:
+        click.echo("\nwaiting beside its schedule:")
+        print_rows(activation_columns(), waiting, "")
+
+
+def _next(job: "Job") -> list[tuple[str, str]]:
+    """The nominal tick in its zone and in UTC, when it is attempted, and who paused it."""
+    fields = []
+    if job.paused is not None:
+        note = f": {job.paused.note}" if job.paused.note else ""
+        fields.append(("paused", f"since {short_instant(job.paused.at)} by {job.paused.by or '?'}{note}"))
+    if job.next_tick is None:
+        return [*fields, ("next tick", "-")]
+    fields.append(("next tick", f"{job.next_tick_local} in {job.timezone}   ({short_instant(job.next_tick)})"))
+    return [*fields, ("runs at", f"{_exactly(job.next_execution)}{_jitter(job.next_tick, job.next_execution)}")]
+
+
+def _exactly(moment: datetime | None) -> str:
+    if moment is None or not moment.microsecond:
+        return short_instant(moment)
+    return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03}Z"
+
+
+def _jitter(tick: datetime, run_at: datetime | None) -> str:
+    apart = (run_at or tick) - tick
+    if not apart:
+        return ""
+    return f"   ({'+' if apart > timedelta(0) else '-'}{abs(apart).total_seconds():g} s: jitter, or waiting its turn)"
+
+
+def _given(job: "Job") -> list[tuple[str, str]]:
+    fields = [("payload", job.payload)] if job.payload else []
+    if job.labels:
+        fields.append(("labels", ", ".join(f"{key}={value}" for key, value in sorted(job.labels.items()))))
+    return fields
+
+
+def _running(job: "Job") -> str:
+    if job.running:
+        return f"{job.running} executions"
+    return f"execution {job.running_execution_id}" if job.running_execution_id else "-"
+
+
+def _value(value: str | int | list[str]) -> str:
+    return ", ".join(value) if isinstance(value, list) else str(value)

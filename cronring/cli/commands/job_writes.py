@@ -1,0 +1,195 @@
+"""`cronring jobs create|update|delete|pause|resume`."""
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cronring.cli.completion import job_key
+from cronring.cli.instants import resolved
+from cronring.cli.job_options import (
+    Verb,
+    VerbName,
+    job_options,
+    labels_of,
+    schedule_text,
+    timeout_ms,
+    whoami,
+)
+from cronring.cli.options import controllers_option, output_option
+from cronring.cli.output import print_json, short_instant
+from cronring.cli.policies import given_policy, policy_options
+from cronring.cli.session import ask, job_keys, or_nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from cronring.client import Client
+    from cronring.client.model import Job, JobSpec
+
+
+@click.command("create")
+@click.argument("verb", type=Verb())
+@click.option("--name", required=True, help="Tells it from the verb's other jobs; its key is MODULE.VERB:NAME.")
+@job_options
+@policy_options
+@output_option
+@controllers_option
+def create_job(verb: VerbName, name: str, output: str, controllers: tuple[str, ...], **values: Any) -> None:
+    """Make a job for VERB (module.verb) of an active module. Repeating it changes nothing.
+
+    It stays when the module is deployed anew, as long as VERB is there.
+
+    \b
+    Examples:
+      cronring jobs create billing.close_month --name berlin --cron "0 6 1 * *" --timezone Europe/Berlin
+      cronring jobs create crawl.site --name docs --every 30m --payload '{"url": "https://example.com"}' --retries 3
+      cronring jobs create mail.send --name launch --at 2026-03-29T09:00 --timezone Asia/Tokyo --payload @launch.json
+      cronring jobs create crawl.site --name by-hand --manual --label team=search
+    """
+    spec = _spec(values)
+    if not spec.schedule:
+        raise click.UsageError("when does it tick? Give --cron, --every, --at or --manual")
+    job = ask(
+        controllers,
+        lambda client: client.jobs.create(verb.module, verb.verb, name, spec, verb.namespace, whoami()),
+    )
+    _show(job, "created", output)
+
+
+@click.command("update")
+@click.argument("key", shell_complete=job_key)
+@job_options
+@click.option("--remove-label", "removed_labels", metavar="KEY", multiple=True, help="May be repeated.")
+@policy_options
+@output_option
+@controllers_option
+def update_job(
+    key: str, removed_labels: tuple[str, ...], output: str, controllers: tuple[str, ...], **values: Any
+) -> None:
+    """Change what is given of a job that `jobs create` made; the rest stays. An empty value unsets.
+
+    A new schedule takes effect at its next tick, and the old one never runs again.
+
+    \b
+    Examples:
+      cronring jobs update billing.close_month:berlin --cron "0 7 1 * *"
+      cronring jobs update crawl.site:docs --retries 5 --overlap ""
+      cronring jobs update crawl.site:docs --payload @docs.json --remove-label team
+    """
+    fields = [*_given_fields(values), *(f"labels.{label}" for label in removed_labels)]
+    if not fields:
+        raise click.UsageError("nothing to change is given; --help shows what there is")
+
+    async def change(client: "Client") -> "Job":
+        zone = values["timezone"]
+        if zone is None and (values["at"] or values["anchor"]):
+            zone = (await client.jobs.get(key)).timezone
+        return await client.jobs.update(key, _spec(values, zone), fields, whoami())
+
+    _show(_changed(controllers, key, change), "changed", output)
+
+
+@click.command("delete")
+@click.argument("key", shell_complete=job_key)
+@output_option
+@controllers_option
+def delete_job(key: str, output: str, controllers: tuple[str, ...]) -> None:
+    """Remove a job that `jobs create` made. What runs finishes, and history stays.
+
+    \b
+    Example:
+      cronring jobs delete billing.close_month:berlin
+    """
+
+    async def question(client: "Client") -> None:
+        await or_nearest(client.jobs.delete(key, whoami()), "job", key, lambda: job_keys(client))
+
+    ask(controllers, question)
+    if output == "json":
+        print_json({"key": key, "deleted": True})
+        return
+    click.echo(f"{key} is deleted")
+
+
+@click.command("pause")
+@click.argument("key", shell_complete=job_key)
+@click.option("--note", default="", help="Why, for whoever looks at it.")
+@output_option
+@controllers_option
+def pause_job(key: str, note: str, output: str, controllers: tuple[str, ...]) -> None:
+    """Stop a job's ticks until `jobs resume`. What runs finishes; `jobs trigger` still works.
+
+    \b
+    Example:
+      cronring jobs pause billing.close_month --note "the bank is away until Monday"
+    """
+    job = _changed(controllers, key, lambda client: client.jobs.pause(key, note, whoami()))
+    _show(job, "paused", output)
+
+
+@click.command("resume")
+@click.argument("key", shell_complete=job_key)
+@output_option
+@controllers_option
+def resume_job(key: str, output: str, controllers: tuple[str, ...]) -> None:
+    """Let a paused job tick again, from its next tick on. Those since the pause are skipped, with that reason.
+
+    \b
+    Examples:
+      cronring jobs resume billing.close_month
+      cronring jobs backfill billing.close_month --from -2d     # run what the pause skipped
+    """
+    job = _changed(controllers, key, lambda client: client.jobs.resume(key, whoami()))
+    _show(job, "resumed", output)
+
+
+def _changed(controllers: tuple[str, ...], key: str, change: "Callable[[Client], Awaitable[Job]]") -> "Job":
+    async def question(client: "Client") -> "Job":
+        return await or_nearest(change(client), "job", key, lambda: job_keys(client))
+
+    return ask(controllers, question)
+
+
+def _show(job: "Job", done: str, output: str) -> None:
+    if output == "json":
+        print_json(job)
+        return
+    lines = [f"{job.key} is {done}"]
+    if job.next_tick is not None:
+        lines.append(f"  next tick  {job.next_tick_local}  ({short_instant(job.next_tick)})")
+        lines.append(f"  runs at    {short_instant(job.next_execution)}")
+    elif job.paused is None:
+        lines.append("  no next tick" if job.schedule != "manual" else f"  run it: cronring jobs trigger {job.key}")
+    click.echo("\n".join(lines))
+
+
+def _spec(values: dict[str, Any], zone: str | None = None) -> "JobSpec":
+    """`zone`: of instants without one; None: --timezone."""
+    from cronring.client.model import JobSpec
+
+    clocks = zone or values["timezone"] or ""
+    schedule = schedule_text(values["cron"], values["every"], values["at"], values["manual"], clocks)
+    return JobSpec(
+        schedule=schedule or "",
+        policy=given_policy(values),
+        anchor=resolved(values["anchor"], clocks) if values["anchor"] else None,
+        payload=values["payload"] or "",
+        labels=labels_of(values["labels"]),
+        timeout_ms=timeout_ms(values["timeout"]),
+        on_disconnect=values["on_disconnect"] or "",
+    )
+
+
+def _given_fields(values: dict[str, Any]) -> list[str]:
+    """Paths of what was given, as UpdateJob names them."""
+    fields = ["schedule"] if any(values[name] for name in ("cron", "every", "at", "manual")) else []
+    for option, field in (
+        ("anchor", "anchor"),
+        ("payload", "payload"),
+        ("timeout", "timeout_ms"),
+        ("on_disconnect", "on_disconnect"),
+    ):
+        if values[option] is not None:
+            fields.append(field)
+    fields += [f"labels.{key}" for key, _ in values["labels"]]
+    return fields + [f"policy.{name}" for name in given_policy(values)]

@@ -1,0 +1,127 @@
+"""Options of `cronring jobs create` and `update`: when a job ticks, what it is given, how it is labelled."""
+
+import contextlib
+import getpass
+import socket
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import click
+
+from cronring.cli.failures import Failure
+from cronring.cli.instants import Moment, resolved
+from cronring.cli.options import Duration
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class VerbName(NamedTuple):
+    namespace: str
+    module: str
+    verb: str
+
+
+class Verb(click.ParamType[VerbName]):
+    """module.verb, or namespace/module.verb."""
+
+    name = "VERB"
+
+    def convert(self, value: str | VerbName, param: click.Parameter | None, ctx: click.Context | None) -> VerbName:
+        if isinstance(value, VerbName):
+            return value
+        namespace, _, short = value.rpartition("/")
+        module, dot, verb = short.partition(".")
+        if not (module and dot and verb) or ":" in verb:
+            self.fail(f"{value!r} names no verb; write MODULE.VERB, or NAMESPACE/MODULE.VERB", param, ctx)
+        return VerbName(namespace or "default", module, verb)
+
+
+class Label(click.ParamType[tuple[str, str]]):
+    """KEY=VALUE."""
+
+    name = "KEY=VALUE"
+
+    def convert(
+        self, value: str | tuple[str, str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[str, str]:
+        if isinstance(value, tuple):
+            return value
+        key, equals, text = value.partition("=")
+        if not key or not equals:
+            self.fail(f"{value!r} is no label; write KEY=VALUE, like team=billing", param, ctx)
+        return key, text
+
+
+class Payload(click.ParamType[str]):
+    """JSON itself, or @FILE to read it from there (@- for standard input). What it may be, the controllers say."""
+
+    name = "JSON|@FILE"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if not value.startswith("@"):
+            return value
+        try:
+            return sys.stdin.read() if value == "@-" else Path(value[1:]).read_text("utf-8")
+        except OSError as error:
+            self.fail(f"{value[1:]}: {error.strerror}", param, ctx)
+        except UnicodeDecodeError as error:
+            self.fail(f"{value[1:]}: it is no UTF-8 text (byte {error.start})", param, ctx)
+
+
+payload_option = click.option(
+    "--payload", type=Payload(), help="What its verb is given; @FILE reads it, @- standard input."
+)
+
+
+def job_options(command: Command) -> Command:
+    """When it ticks, and everything else but policies."""
+    options = (
+        click.option("--cron", metavar="PATTERN", help='By a pattern, like "0 9 * * 1-5".'),
+        click.option("--every", metavar="DURATION", help="By an interval, like 30m."),
+        click.option("--at", type=Moment(), help="Once, like 2026-03-29T02:30 (in --timezone)."),
+        click.option("--manual", is_flag=True, help="Only when triggered."),
+        click.option("--anchor", type=Moment(), help="Where an interval counts from.  [when it is set]"),
+        payload_option,
+        click.option("--label", "labels", type=Label(), multiple=True, help="For your own sorting; may be repeated."),
+        click.option("--timeout", type=Duration(), help="Soft timeout of a run.  [the verb's]"),
+        click.option("--on-disconnect", type=click.Choice(["stop", "finish"]),
+                     help="What a run does when its runner has lost all controllers.  [the verb's]"),
+    )  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def schedule_text(cron: str | None, every: str | None, at: str | None, manual: bool, zone: str) -> str | None:
+    """The schedule that --cron, --every, --at or --manual gives; None without any. Raises UsageError for several."""
+    given = [name for name, value in (("cron", cron), ("every", every), ("at", at), ("manual", manual)) if value]
+    if len(given) > 1:
+        raise click.UsageError(f"--{given[0]} and --{given[1]} exclude each other; give one of them")
+    if at:
+        return f"at {resolved(at, zone):%Y-%m-%dT%H:%M:%SZ}"
+    if every:
+        return f"every {every}"
+    return "manual" if manual else cron
+
+
+def timeout_ms(timeout: float | None) -> int:
+    return round(timeout * 1000) if timeout else 0
+
+
+def labels_of(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Raises Failure for a key given twice."""
+    labels: dict[str, str] = {}
+    for key, value in pairs:
+        if key in labels:
+            raise Failure(f"the label {key!r} is given twice")
+        labels[key] = value
+    return labels
+
+
+def whoami() -> str:
+    """Who asks, as it is kept with what they did; "" where the system doesn't know."""
+    with contextlib.suppress(OSError, KeyError):
+        return f"{getpass.getuser()}@{socket.gethostname()}"
+    return ""

@@ -1,0 +1,92 @@
+"""A job's policies on the command line: an option for each of schema.policy.FIELDS, and each in words."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
+
+import click
+
+from schema.policy_model import FIELDS, PolicyField
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+Value = str | int | list[str]
+
+# By field, and by value where it is a word.
+_WORDS: Final[dict[str, str | dict[str, str]]] = {
+    "timezone": "its schedule is read on the clocks of {}",
+    "dst_gap": {
+        "run_after": "fixed times that the clocks skip run once, when the clocks go on",
+        "skip": "fixed times that the clocks skip do not run",
+    },
+    "dst_overlap": {
+        "first": "fixed times that the clocks show twice run the first time",
+        "both": "fixed times that the clocks show twice run both times",
+        "second": "fixed times that the clocks show twice run the second time",
+    },
+    "start_at": "no tick before {}",
+    "end_at": "no tick after {}",
+    "window": "ticks outside {} are skipped",
+    "jitter": {"off": "starts are not spread", "*": "starts are spread by at most {}"},
+    "on_missed": {
+        "run_last": "of the ticks missed in an outage, the latest runs",
+        "skip": "ticks missed in an outage do not run",
+        "run_all": "every tick missed in an outage runs, one after the other",
+    },
+    "catch_up_window": "a missed tick older than {} does not run",
+    "overlap": {
+        "skip": "a tick that comes while a run lasts is skipped",
+        "buffer_one": "of the ticks that come while a run lasts, the latest runs after it",
+        "buffer_all": "every tick that comes while a run lasts runs after it",
+        "cancel_running": "a tick that comes while a run lasts cancels that run",
+        "allow": "ticks run beside each other",
+    },
+    "max_concurrent": "at most {} runs at once",
+    "retries": "after a failure up to {} further attempts at the same tick",
+    "backoff": "the first of them after {}, each next after twice as long, at most 1h",
+    "retry_on": "retried only: {}",
+    "pause_after_failures": "paused after {} ticks in a row without success",
+}
+
+
+def in_words(name: str, value: Value) -> str:
+    """What a policy's value does."""
+    words = _WORDS[name]
+    if isinstance(words, dict):
+        words = words.get(str(value), words.get("*", "{}"))
+    return words.format(", ".join(value) if isinstance(value, list) else value)
+
+
+def policy_options(command: Command) -> Command:
+    """--timezone, --overlap, --retries and so on; what was given is in `given_policy(values)`."""
+    for field in reversed(FIELDS):
+        command = click.option(f"--{field.name.replace('_', '-')}", **_settings(field))(command)
+    return command
+
+
+def _settings(field: PolicyField) -> dict[str, Any]:
+    match field.kind:
+        case "count":
+            return {"type": click.IntRange(min=0), "metavar": "N", "help": _help(field)}
+        case "names":
+            return {"metavar": "NAME,...", "multiple": True, "help": _help(field)}
+        case _:
+            return {"metavar": "TEXT", "help": _help(field)}
+
+
+def _help(field: PolicyField) -> str:
+    return f"{field.help[0].upper()}{field.help[1:]}."
+
+
+def given_policy(values: Mapping[str, Any]) -> dict[str, Value]:
+    """Of a command's values, the policies that were given; "", 0 and [] are there too, to unset with."""
+    given: dict[str, Value] = {}
+    for field in FIELDS:
+        value = values[field.name]
+        if field.kind == "names" and value:
+            given[field.name] = _names(value)
+        elif field.kind != "names" and value is not None:
+            given[field.name] = value
+    return given
+
+
+def _names(values: Sequence[str]) -> list[str]:
+    return [name.strip() for value in values for name in value.split(",") if name.strip()]
