@@ -4,11 +4,11 @@ from collections.abc import Callable
 from typing import Final
 
 from controller.core.events import JobsCreated
+from controller.core.settings import ClusterSettings
 from controller.errors import InvalidModule
 from controller.ports import Deployed, Store
 from protos.cronring.v1 import schema_pb2
-from schema.keys import DEFAULT_NAMESPACE
-from schema.module import Module, Verb
+from protos.modules import module_of
 from schema.validate import validate
 
 DIGEST_LENGTH: Final = 64  # hex SHA-256
@@ -20,16 +20,16 @@ MESSAGE_BYTES_MAX: Final = 32 * 1024 * 1024
 class Deployer:
     """`put` takes JobsCreated, by which the node treats new jobs as its own until its next refetch."""
 
-    def __init__(self, store: Store, timeout_ms: int, put: Callable[[JobsCreated], None]) -> None:
+    def __init__(self, store: Store, settings: ClusterSettings, put: Callable[[JobsCreated], None]) -> None:
         self._store = store
-        self._timeout_ms = timeout_ms
+        self._settings = settings
         self._put = put
 
     async def deploy(
         self, described: schema_pb2.Module, digest: str, min_replicas: int = 1, *, activate: bool
     ) -> Deployed:
         """Validate, and create or find the deployment. Raises InvalidModule, and what the store raises."""
-        module = module_from_wire(described)
+        module = module_of(described)
         problems = [(f"schema.{flaw.path}", flaw.message) for flaw in validate(module)]
         if len(digest) != DIGEST_LENGTH or any(c not in "0123456789abcdef" for c in digest):
             problems.append(("digest", f"must be a SHA-256 in {DIGEST_LENGTH} lower-case hex digits"))
@@ -37,31 +37,9 @@ class Deployer:
             problems.append(("min_replicas", f"is {min_replicas}; it must be from 1 to {MIN_REPLICAS_MAX}"))
         if problems:
             raise InvalidModule(problems)
-        deployed = await self._store.create_deployment(module, digest, min_replicas, self._timeout_ms, activate)
+        deployed = await self._store.create_deployment(
+            module, digest, min_replicas, self._settings.timeout_ms, activate, self._settings.default_jitter
+        )
         if deployed.created and deployed.jobs:
             self._put(JobsCreated(deployed.jobs))
         return deployed
-
-
-def module_from_wire(described: schema_pb2.Module) -> Module:
-    """As it stands, whatever validate() will say of it. Empty means the default where the proto says so."""
-    return Module(
-        name=described.name,
-        verbs=tuple(_verb_from_wire(verb) for verb in described.verbs),
-        namespace=described.namespace or DEFAULT_NAMESPACE,
-        doc=described.doc,
-    )
-
-
-def _verb_from_wire(verb: schema_pb2.Verb) -> Verb:
-    return Verb(
-        name=verb.name,
-        request=verb.request or "Unit",
-        response=verb.response or "Unit",
-        schedule=verb.schedule,
-        timeout_ms=verb.timeout_ms,
-        on_disconnect=verb.on_disconnect or "stop",
-        is_async=verb.is_async,
-        doc=verb.doc,
-        line=verb.line,
-    )

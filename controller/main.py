@@ -203,7 +203,7 @@ class _Controller:
     def _services(self) -> list[tuple[str, Callable[[grpc.aio.Server], None]]]:
         base, store, reads = self._base, self._store, self._reads
         put = self._driver.put
-        deployer = Deployer(store, base.settings.timeout_ms, put)
+        deployer = Deployer(store, base.settings, put)
         deployments = DeploymentsService(store, reads, deployer, put)
         cluster = ClusterService(base.controller_id, self._node, reads, base.clock)
         gossip = GossipService(put, base.metrics.refused)

@@ -50,7 +50,13 @@ class Store(Protocol):
     """
 
     async def create_deployment(
-        self, module: Module, digest: str, min_replicas: int, timeout_ms: int, activate: bool
+        self,
+        module: Module,
+        digest: str,
+        min_replicas: int,
+        timeout_ms: int,
+        activate: bool,
+        default_jitter: str = "",
     ) -> Deployed:
         """Make this version the active one. Idempotent by digest.
 
@@ -58,7 +64,7 @@ class Store(Protocol):
         A known one stays as it is: a runner that merely reconnects must neither undo a newer version nor a kill.
 
         One transaction: the new one active, the previous one's min_replicas 0, jobs removed, added, or carried over
-        by (module, verb). NOTIFYs. `timeout_ms`: for verbs that state none.
+        by (module, verb). NOTIFYs. `timeout_ms` and `default_jitter`: for verbs that state none.
         """
         ...
 
@@ -166,7 +172,7 @@ class Control(Protocol):
         ...
 
     async def update_job(self, key: str, change: JobChange, by: str) -> Job:
-        """A new schedule takes effect at its next tick, and the old one never runs again. Conflict unless source api."""
+        """A new schedule takes effect at its next tick; the old one never runs again. Conflict unless source api."""
         ...
 
     async def delete_job(self, key: str, by: str) -> None:

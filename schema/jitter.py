@@ -75,11 +75,6 @@ class JitterRule(NamedTuple):
         return 0
 
 
-# What intervals have where nothing is said (DESIGN.md): nobody notices, and a herd that was deployed at once spreads.
-INTERVAL_JITTER: Final = JitterRule(share=1_000)
-INTERVAL_JITTER_FROM: Final = 60_000_000  # microseconds; shorter intervals are wanted for their rhythm
-
-
 def delay(key: str, tick: int, most: int, gap: int | None) -> int:
     """How long after a cron tick its run starts: from 0 to `most`, and before the next tick. All in microseconds."""
     most_ms = most // _MS

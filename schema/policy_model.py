@@ -10,6 +10,7 @@ ON_MISSED: Final = ("run_last", "skip", "run_all")
 OVERLAP: Final = ("skip", "buffer_one", "buffer_all", "cancel_running", "allow")
 DST_GAP: Final = ("run_after", "skip")
 DST_OVERLAP: Final = ("first", "both", "second")
+MAX_CONCURRENT: Final = 10
 
 
 class PolicyError(ValueError):
@@ -80,6 +81,11 @@ class Policy:
     backoff: str = ""
     retry_on: tuple[str, ...] = ()
     pause_after_failures: int = 0
+
+    @property
+    def concurrency(self) -> int:
+        """How many executions may run at once under overlap=allow; 0 for any other: one at a time."""
+        return (self.max_concurrent or MAX_CONCURRENT) if self.overlap == "allow" else 0
 
     @property
     def text(self) -> str:

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from schema.duration import parse_duration
 from schema.instant import parse_instant
-from schema.jitter import INTERVAL_JITTER, INTERVAL_JITTER_FROM, JitterRule, delay, parse_jitter, shift
+from schema.jitter import JitterRule, delay, parse_jitter, shift
 from schema.policy import parse_policy
 from schema.policy_model import Policy
 from schema.schedule import BoundedSchedule, IntervalSchedule, Schedule, parse_schedule
@@ -66,7 +66,7 @@ class Timetable:
         self.policy = policy
         self.interval_us = inner.interval if isinstance(inner, IntervalSchedule) else None
         self._window: Window | None = parse_window(policy.window, policy.timezone) if policy.window else None
-        self._jitter = _jitter_rule(policy, self.interval_us)
+        self._jitter = _jitter_rule(policy)
         # How long before its tick an interval's run may start.
         self._early = 0 if self.interval_us is None or self._jitter is None else self._jitter.most_us(self.interval_us)
         self._not_before = parse_instant(policy.start_at) if policy.start_at and self._early else None
@@ -116,7 +116,7 @@ class Timetable:
     def due(self, key: str, slot: Slot, now: int) -> Due:
         """What to run, and what to pass over, when `slot` is due at `now`. Its own run_at counts for its tick."""
         is_late = now - slot.run_at > MISSED_AFTER
-        if self._is_latest(slot.tick, now) and self._window is None and (not is_late or self._runs_late):
+        if self._is_latest(slot.tick, now) and (not is_late or self._runs_late) and self._lets_run(slot.tick):
             return Due(slot, (), None, is_late)
         latest = max(slot.tick, self._latest(key, now) or 0)
         cutoff = self._cutoff(now)
@@ -299,12 +299,10 @@ class Timetable:
         return slot
 
 
-def _jitter_rule(policy: Policy, interval: int | None) -> JitterRule | None:
-    """None: there is none."""
-    if policy.jitter:
-        rule = parse_jitter(policy.jitter)
-        return None if rule == JitterRule() else rule
-    return INTERVAL_JITTER if interval is not None and interval >= INTERVAL_JITTER_FROM else None
+def _jitter_rule(policy: Policy) -> JitterRule | None:
+    """None: there is none. The cluster's default stands in a job's policy from its deployment on (redeploy)."""
+    rule = parse_jitter(policy.jitter) if policy.jitter else JitterRule()
+    return None if rule == JitterRule() else rule
 
 
 @lru_cache(maxsize=_TABLES_CACHED)

@@ -14,9 +14,11 @@ from controller.core.effects import Claim, Level
 from controller.core.events import Claimed, StoreFailed
 from controller.core.holding import Holding
 from controller.core.lease import Lease
-from controller.core.model import ClaimRequest, ClaimResult, Execution
+from controller.core.model import ClaimRequest, ClaimResult, Execution, SkipReason, Trigger
 from controller.core.parking import Parking
 from controller.core.sessions import Picker, Sessions
+from controller.core.skipping import Skipping
+from controller.core.ticks import Slot
 from controller.core.window import Duty, Entry, Stage, Window
 
 EARLY_MARGIN_US = 2_000  # how much later a claim that came too early is tried again
@@ -49,13 +51,21 @@ class Claiming:
         "_parking",
         "_ready",
         "_sessions",
+        "_skipping",
         "_window",
         "in_doubt",
         "stale_revision",
     )
 
     def __init__(
-        self, desk: Desk, window: Window, lease: Lease, sessions: Sessions, holding: Holding, parking: Parking
+        self,
+        desk: Desk,
+        window: Window,
+        lease: Lease,
+        sessions: Sessions,
+        holding: Holding,
+        parking: Parking,
+        skipping: Skipping,
     ) -> None:
         self._desk = desk
         self._window = window
@@ -63,6 +73,7 @@ class Claiming:
         self._sessions = sessions
         self._holding = holding
         self._parking = parking
+        self._skipping = skipping
         self._ready: dict[int, Entry] = {}
         self._in_flight: dict[int, Parcel] = {}
         self._batch = desk.settings.claim_batch
@@ -107,26 +118,45 @@ class Claiming:
             entry = ready.pop(job_id)
             if entry.stage is not Stage.READY or self._window.entries.get(job_id) is not entry:
                 continue
+            decision = self._decide(entry, now_us)
+            if decision.run is None:
+                self._skipping.skip(entry, decision.skipped, decision.next)
+                continue
             runner_id = picker.pick(entry.job.deployment)
             if runner_id is None:
                 self._parking.park(entry)
             else:
-                parcel.requests.append(self._request(entry, runner_id, now_us))
+                parcel.requests.append(self._request(entry, decision.run, decision, runner_id))
                 parcel.entries.append(entry)
         if parcel.requests:
             self._send(parcel)
 
-    def _request(self, entry: Entry, runner_id: str, now_us: int) -> ClaimRequest:
-        job, tick, run_at = entry.job, entry.tick, entry.run_at
+    @staticmethod
+    def _decide(entry: Entry, now_us: int) -> ticks.Decision:
+        slot = entry.slot
+        assert slot is not None, "ready without being due"
+        return ticks.due(entry.job, slot, now_us)
+
+    def _request(self, entry: Entry, run: Slot, decision: ticks.Decision, runner_id: str) -> ClaimRequest:
+        job, tick = entry.job, entry.tick
         assert tick is not None, "ready without a tick"
-        assert run_at is not None, "ready without being due"
         entry.stage = Stage.CLAIMING
         self._sessions.change_held(runner_id, 1)
-        if now_us - tick < ticks.SHORTEST_GAP_US:
-            return ClaimRequest(job.job_id, tick, tick, run_at, runner_id, job.deployment, ())
-        run_tick, run_at, skipped = ticks.latest_due(job, tick, run_at, now_us)
+        trigger = Trigger.CATCH_UP if decision.caught_up else Trigger.SCHEDULE
+        following = ticks.after_claim(job, run) if ticks.allows(job) else None
+        next_tick, next_run_at = following or (None, None)
         return ClaimRequest(
-            job.job_id, tick, run_tick, run_at, runner_id, job.deployment, () if skipped is None else (skipped,)
+            job.job_id,
+            tick,
+            run.tick,
+            run.run_at,
+            runner_id,
+            job.deployment,
+            decision.skipped,
+            trigger,
+            next_tick,
+            next_run_at,
+            job.revision,
         )
 
     def _send(self, parcel: Parcel) -> None:
@@ -167,9 +197,12 @@ class Claiming:
             self._desk.note(Level.WARNING, "backup_claimed", job=job.key, late_us=result.claimed_at - request.run_at)
         if result.revision != job.revision:
             self.stale_revision = True
+        holds_job = not ticks.allows(job)
         entry.stage = Stage.RUNNING
         entry.retries = 0
         entry.changed_ns = self._desk.now_ns
+        if not holds_job:
+            self._window.reset(entry, executing=False, tick=result.next_tick, run_at=result.next_run_at)
         execution = Execution(
             result.execution_id,
             job,
@@ -177,9 +210,14 @@ class Claiming:
             request.run_at,
             result.claimed_at,
             1,
-            "schedule",
+            request.trigger,
             job.deployment,
             request.runner_id,
+            ticks.missed(request.skipped),
+            result.previous_tick,
+            result.previous_success,
+            job.payload,
+            holds_job,
         )
         self._holding.hold(execution, stale=result.revision != job.revision)
         return execution
@@ -187,6 +225,9 @@ class Claiming:
     def _not_won(self, entry: Entry, request: ClaimRequest, result: ClaimResult) -> None:
         if result.revision != entry.job.revision:
             self.stale_revision = True
+        if result.executing and result.next_tick == request.expected_tick and ticks.allows(entry.job):
+            self._too_many(entry)
+            return
         same_tick = not result.executing and result.next_tick == request.expected_tick
         if not same_tick or result.next_run_at is None:
             entry.retries = 0
@@ -203,6 +244,13 @@ class Claiming:
             self.stale_revision = True
         wait_ns = self._desk.backoff_ns(entry.retries, CONTENDED_BASE_MS, CONTENDED_CAP_MS)
         self._window.retry_at(entry, now_us + wait_ns // 1_000)
+
+    def _too_many(self, entry: Entry) -> None:
+        """As many of its executions run as may at once, so this tick does not."""
+        slot = entry.slot
+        assert slot is not None, "claimed without a tick"
+        answer = ticks.passed(entry.job, slot, self._desk.now_us, SkipReason.OVERLAP)
+        self._skipping.skip(entry, answer.skipped, answer.next)
 
     def failed(self, event: StoreFailed) -> None:
         """It may have been committed all the same: try again, and adopt what turns out to be ours."""

@@ -10,11 +10,12 @@ from itertools import islice
 from typing import Final
 
 from controller.core import ticks
+from controller.core.activating import Activating
 from controller.core.desk import Desk
 from controller.core.effects import AckReports, End, FetchExecutions, Level
 from controller.core.events import Ended, ExecutionsFetched, ReportsReceived, StoreFailed
 from controller.core.holding import Holding
-from controller.core.model import EndRequest, EndResult, Execution, Outcome, Report
+from controller.core.model import Activation, EndRequest, EndResult, Execution, Outcome, Report, Trigger
 from controller.core.window import Window
 
 PENDING_MAX: Final = 50_000  # beyond, reports are dropped without acknowledgement: the runner sends them again
@@ -25,11 +26,12 @@ BACKOFF_CAP_MS: Final = 2_000
 class Pending:
     """A report that isn't decided yet, and the runners that wait for its acknowledgement."""
 
-    __slots__ = ("execution", "report", "runners")
+    __slots__ = ("execution", "report", "retry_at", "runners")
 
     def __init__(self, report: Report, execution: Execution | None, runner_id: str | None) -> None:
         self.report = report
         self.execution = execution
+        self.retry_at: int | None = None
         self.runners: dict[str, None] = {} if runner_id is None else {runner_id: None}
 
 
@@ -37,6 +39,7 @@ class Ending:
     """Reports by execution id: to be looked up, to be ended, or under way."""
 
     __slots__ = (
+        "_activating",
         "_batch",
         "_desk",
         "_ending",
@@ -51,8 +54,9 @@ class Ending:
         "stale_revision",
     )
 
-    def __init__(self, desk: Desk, window: Window, holding: Holding) -> None:
+    def __init__(self, desk: Desk, window: Window, holding: Holding, activating: Activating) -> None:
         self._desk = desk
+        self._activating = activating
         self._window = window
         self._holding = holding
         self._pending: dict[int, Pending] = {}
@@ -140,10 +144,9 @@ class Ending:
         for pending in parcel:
             execution = pending.execution
             assert execution is not None, "ended without being known"
-            following, skipped = ticks.after_run(execution, pending.report, now_us)
-            tick, run_at = following or (None, None)
-            passed = () if skipped is None else (skipped,)
-            requests.append(EndRequest(pending.report, execution.job.revision, tick, run_at, passed))
+            request = _request(execution, pending.report, now_us)
+            pending.retry_at = request.retry_at
+            requests.append(request)
         requests.sort(key=_job_and_execution)
         return requests
 
@@ -171,13 +174,34 @@ class Ending:
         desk = self._desk
         self._failures = 0
         self._batch = desk.settings.end_batch
+        by_id = {pending.report.execution_id: pending for pending in parcel}
         for result in event.results:
             if result.ended:
                 desk.stats.ended += 1
+                self._retry(by_id[result.execution_id], result)
+                self._activating.job_freed(result.job_id)
             else:
                 desk.stats.ends_wasted += 1
             self._follow(result)
         self._settle(parcel)
+
+    def _retry(self, pending: Pending, result: EndResult) -> None:
+        """The end made a retry: this controller is the first to know."""
+        execution = pending.execution
+        if result.retry_id is None or pending.retry_at is None or execution is None:
+            return
+        retry = Activation(
+            result.retry_id,
+            execution.job,
+            execution.tick,
+            None,
+            execution.attempt + 1,
+            Trigger.RETRY,
+            pending.retry_at,
+            execution.payload,
+            beside=False,
+        )
+        self._activating.created([retry])
 
     def _follow(self, result: EndResult) -> None:
         entry = self._window.entries.get(result.job_id)
@@ -185,7 +209,9 @@ class Ending:
             return
         if result.revision != entry.job.revision:
             self.stale_revision = True
-        if result.ended or result.next_tick is not None:
+        if result.paused:
+            self._window.forget(result.job_id)
+        elif result.ended or result.next_tick is not None:
             self._window.follow_end(entry, result.next_tick, result.next_run_at)
 
     def _settle(self, decided: Iterable[Pending]) -> None:
@@ -218,6 +244,17 @@ class Ending:
         if not event.connection_lost:  # something in this batch may be what PostgreSQL refuses
             self._batch = max(1, len(parcel) // 2)
         self._ready.update((pending.report.execution_id, pending) for pending in parcel)
+
+
+def _request(execution: Execution, report: Report, now_us: int) -> EndRequest:
+    following = ticks.after_run(execution, report, now_us)
+    slot, anchor = following.next, None
+    moved = ticks.moved(execution, report) if slot is not None else None
+    if moved is not None:
+        anchor, slot = moved
+    tick, run_at = slot or (None, None)
+    retry_at = ticks.retry(execution, report, ticks.ended(execution, report, now_us), run_at)
+    return EndRequest(report, execution.job.revision, tick, run_at, following.skipped, retry_at, anchor)
 
 
 def _take(waiting: dict[int, Pending], count: int) -> list[Pending]:

@@ -1,5 +1,6 @@
 """The executions this controller answers for: claimed or adopted by it, and not ended yet."""
 
+from controller.core.cutting import Cutting
 from controller.core.desk import Desk
 from controller.core.effects import Dispatch
 from controller.core.lease import Lease
@@ -12,6 +13,7 @@ class Holding:
 
     __slots__ = (
         "_by_runner",
+        "_cutting",
         "_desk",
         "_lease",
         "_sessions",
@@ -22,8 +24,9 @@ class Holding:
         "undispatched",
     )
 
-    def __init__(self, desk: Desk, lease: Lease, sessions: Sessions) -> None:
+    def __init__(self, desk: Desk, lease: Lease, sessions: Sessions, cutting: Cutting) -> None:
         self._lease = lease
+        self._cutting = cutting
         self._desk = desk
         self._sessions = sessions
         self.executions: dict[int, Execution] = {}
@@ -45,6 +48,8 @@ class Holding:
         self.held_since_ns[execution_id] = self._desk.now_ns
         if stale:
             self.stale[execution_id] = None
+        if execution.job.policy:
+            self._cutting.held(execution)
         runner = self._by_runner.get(execution.runner_id)
         if runner is None:
             self._by_runner[execution.runner_id] = {execution_id: execution}
@@ -61,6 +66,7 @@ class Holding:
         del self.held_since_ns[execution_id]
         self.stale.pop(execution_id, None)
         self.undispatched.pop(execution_id, None)
+        self._cutting.released(execution_id)
         runner = self._by_runner[execution.runner_id]
         del runner[execution_id]
         if not runner:

@@ -94,6 +94,7 @@ class ClaimRequest(NamedTuple):
     trigger: Trigger = Trigger.SCHEDULE
     next_tick: int | None = None
     next_run_at: int | None = None
+    revision: int = 0  # of a job of which several may run, the one that those two were computed with
 
 
 class ClaimResult(NamedTuple):

@@ -7,17 +7,20 @@
 
 The driver performs the effects; the answers come back as events under the effect's request id, each exactly once.
 Times are nanoseconds of one monotonic clock, and never go back. The parts of a node: `lease` (may I claim?),
-`membership` (who else is there, which slots are mine?), `window` and `refetch` (what is due soon?), `claiming` and
-`parking` (start it), `sessions` and `holding` (where does it run?), `ending` (it ended), `verifying` (or did it?),
-`sweeping` (what nobody ends).
+`membership` (who else is there, which slots are mine?), `window` and `refetch` (what is due soon?), `claiming`,
+`parking` and `skipping` (start it, or not), `activating` (start what no schedule asks for), `cutting` (cancel it for
+the next), `sessions` and `holding` (where does it run?), `ending` (it ended), `verifying` (or did it?), `sweeping`
+(what nobody ends).
 """
 
 from dataclasses import replace
 from typing import Final, assert_never
 
 from controller.core import events
+from controller.core.activating import Activating
 from controller.core.chance import Chance
 from controller.core.claiming import Claiming
+from controller.core.cutting import Cutting
 from controller.core.desk import MS, Asker, Desk
 from controller.core.effects import Effect, Leave, Level
 from controller.core.ending import Ending
@@ -31,6 +34,7 @@ from controller.core.refetch import BackupLooks, Refetching
 from controller.core.ring import Ring
 from controller.core.sessions import Sessions
 from controller.core.settings import ClusterSettings
+from controller.core.skipping import Skipping
 from controller.core.stats import Stats
 from controller.core.sweeping import Sweeping
 from controller.core.swim.member import Member
@@ -52,10 +56,15 @@ class Node:
         self._lease = Lease(self._desk)
         self._sessions = Sessions()
         self._window = Window(self._desk)
-        self._holding = Holding(self._desk, self._lease, self._sessions)
-        self._parking = Parking(self._desk, self._window, self._lease)
-        self._claiming = Claiming(self._desk, self._window, self._lease, self._sessions, self._holding, self._parking)
-        self._ending = Ending(self._desk, self._window, self._holding)
+        self._cutting = Cutting(self._desk, self._sessions)
+        self._holding = Holding(self._desk, self._lease, self._sessions, self._cutting)
+        self._skipping = Skipping(self._desk, self._window, self._lease)
+        self._parking = Parking(self._desk, self._window, self._lease, self._skipping)
+        self._claiming = Claiming(
+            self._desk, self._window, self._lease, self._sessions, self._holding, self._parking, self._skipping
+        )
+        self._activating = Activating(self._desk, self._window, self._lease, self._sessions, self._holding)
+        self._ending = Ending(self._desk, self._window, self._holding, self._activating)
         self._refetching = Refetching(self._desk, self._window, self._lease)
         self._looks = BackupLooks(self._desk, self._window)
         self._sweeping = Sweeping(self._desk, self._window, self._lease, self._sessions, self._holding, self._ending)
@@ -79,7 +88,12 @@ class Node:
         if self._left:
             return None
         clock = self._desk.clock
-        on_database_clock = (self._window.next_us(), self._parking.next_us())
+        on_database_clock = (
+            self._window.next_us(),
+            self._parking.next_us(),
+            self._activating.next_us(),
+            self._cutting.next_us(),
+        )
         deadlines = [clock.reaches_at_ns(instant) for instant in on_database_clock if instant is not None]
         for part in (
             self._lease,
@@ -87,6 +101,7 @@ class Node:
             self._refetching,
             self._looks,
             self._claiming,
+            self._activating,
             self._ending,
             self._sweeping,
             self._verifying,
@@ -135,6 +150,7 @@ class Node:
             held=len(self._holding.executions),
             ends_pending=len(self._ending),
             parked=len(self._parking),
+            activations=len(self._activating),
             runners=len(self._sessions.by_id),
         )
 
@@ -148,6 +164,8 @@ class Node:
                 self._refetching.wish()
             case events.JobsCreated(jobs):
                 self._window.add_own(jobs)
+            case events.ActivationsCreated(activations):
+                self._activating.created(activations)
             case events.RunnerJoined() | events.RunnerLeft() | events.RunnerBeat() | events.ReportsReceived():
                 self._from_runner(event)
             case events.DrainRequested():
@@ -188,7 +206,7 @@ class Node:
         self._store_answered()
         self._take_answer(event, *asked)
 
-    def _take_answer(self, event: events.StoreAnswer, asker: Asker, sent_ns: int) -> None:
+    def _take_answer(self, event: events.StoreAnswer, asker: Asker, sent_ns: int) -> None:  # a flat table
         match event:
             case events.Claimed():
                 self._claiming.claimed(event)
@@ -201,7 +219,9 @@ class Node:
             case events.OverdueFetched():
                 self._claiming.offer_all(self._window.learn(job) for job in self._looks.fetched(event))
             case events.Skipped():
-                self._parking.skipped(event)
+                self._skipping.skipped(event)
+            case events.ActivationsFetched() | events.Activated():
+                self._activating.answered(event)
             case events.Adopted():
                 self._sweeping.adopted(event)
             case events.ExecutionsFetched():
@@ -296,10 +316,14 @@ class Node:
             self._membership.gone.clear()
         if self._refetching.turn():
             self._membership.search()
+            self._activating.wish()
         self._claiming.offer_all(self._window.pop_primary(desk.now_us))
         self._looks.turn()
         self._claiming.turn()
+        self._activating.turn()
+        self._cutting.turn()
         self._parking.turn()
+        self._skipping.turn()
         self._ending.turn()
         self._look_after()
         self._sweeping.turn()
@@ -309,8 +333,8 @@ class Node:
 
     def _look_after(self) -> None:
         """Follow up what claims and ends have found out."""
-        if self._claiming.in_doubt:
-            self._claiming.in_doubt = False
+        if self._claiming.in_doubt or self._activating.in_doubt:
+            self._claiming.in_doubt = self._activating.in_doubt = False
             self._sweeping.doubt()
             self._refetching.wish()
         if self._parking.outdated:
@@ -321,7 +345,8 @@ class Node:
             self._refetching.wish()
 
     def _is_done(self) -> bool:
-        return not self._holding.executions and not len(self._ending) and self._claiming.idle and self._sweeping.idle
+        claiming = not (self._claiming.idle and self._activating.idle)
+        return not self._holding.executions and not len(self._ending) and not claiming and self._sweeping.idle
 
 
 def _database_now(event: events.StoreAnswer) -> int | None:
@@ -330,7 +355,9 @@ def _database_now(event: events.StoreAnswer) -> int | None:
             return renewal.database_now
         case events.Claimed(_, database_now, _) | events.WindowFetched(_, database_now, _):
             return database_now
-        case events.OverdueFetched(_, database_now, _):
+        case events.OverdueFetched(_, database_now, _) | events.ActivationsFetched(_, database_now, _):
+            return database_now
+        case events.Activated(_, database_now, _):
             return database_now
         case events.Ended() | events.Skipped() | events.Adopted() | events.ExecutionsFetched():
             return None

@@ -7,15 +7,12 @@ to connect.
 
 from controller.core import ticks
 from controller.core.desk import Desk
-from controller.core.effects import Level, SkipTicks
-from controller.core.events import Skipped as TicksSkipped
-from controller.core.events import StoreFailed
+from controller.core.effects import Level
 from controller.core.lease import Lease
-from controller.core.model import SkipReason, SkipRequest
+from controller.core.model import SkipReason
+from controller.core.skipping import Skipping
 from controller.core.timers import Timers
 from controller.core.window import Duty, Entry, Stage, Window
-
-RETRY_US = 1_000_000
 
 
 class Parking:
@@ -25,24 +22,24 @@ class Parking:
         "_desk",
         "_expired",
         "_grace",
-        "_in_flight",
         "_lease",
         "_parked",
         "_parked_for",
+        "_skipping",
         "_window",
         "outdated",
         "ready_since_us",
     )
 
-    def __init__(self, desk: Desk, window: Window, lease: Lease) -> None:
+    def __init__(self, desk: Desk, window: Window, lease: Lease, skipping: Skipping) -> None:
         self._desk = desk
+        self._skipping = skipping
         self._window = window
         self._lease = lease
         self._parked: dict[str, dict[int, Entry]] = {}
         self._parked_for: dict[int, str] = {}  # the deployment under which a job stands in `_parked`
         self._grace = Timers()
         self._expired: dict[int, None] = {}
-        self._in_flight: dict[int, list[Entry]] = {}
         self.outdated = False  # somebody was parked: is its deployment still that one? The node reads and clears it
         self.ready_since_us: int | None = None  # since when it holds its lease
 
@@ -69,7 +66,10 @@ class Parking:
 
     def _arm(self, entry: Entry, run_at: int) -> None:
         settings = self._desk.settings
-        grace_us = settings.runner_grace_ms * 1_000
+        grace_us = ticks.waits_for_runner(entry.job, settings.runner_grace_ms * 1_000)
+        if grace_us is None:
+            self._grace.disarm(entry.job.job_id)
+            return
         if self._window.duty(entry) is not Duty.PRIMARY:
             grace_us += settings.backup_delay_ms * 1_000
         self._grace.arm(entry.job.job_id, max(run_at, self.ready_since_us or 0) + grace_us)
@@ -107,49 +107,31 @@ class Parking:
         desk = self._desk
         for job_id in self._grace.pop_due(desk.now_us):
             self._expired[job_id] = None
-        if not self._expired or self._in_flight or not desk.store_ok or not self._lease.valid or desk.draining:
+        if not self._expired or self._skipping.busy or not desk.store_ok or not self._lease.valid or desk.draining:
             return
-        entries: list[Entry] = []
-        for job_id in list(self._expired)[: desk.settings.claim_batch]:
-            del self._expired[job_id]
+        expired = list(self._expired)
+        self._expired.clear()
+        for job_id in expired:
             self._drop(job_id)
-            entry = self._window.entries.get(job_id)
-            if entry is not None and self._is_parked(entry):
-                entries.append(entry)
+        found = (self._window.entries.get(job_id) for job_id in expired)
+        entries = [entry for entry in found if entry is not None and self._is_parked(entry)]
+        for entry in entries:
+            self._skip(entry)
         if entries:
-            self._skip(sorted(entries, key=lambda entry: entry.job.job_id))
+            desk.note(Level.WARNING, "no_runner", jobs=len(entries), first=entries[0].job.key)
 
     def _is_parked(self, entry: Entry) -> bool:
         """Entries may have been forgotten or moved on meanwhile."""
         return entry.stage is Stage.PARKED and self._window.entries.get(entry.job.job_id) is entry
 
-    def _skip(self, entries: list[Entry]) -> None:
-        desk = self._desk
-        requests: list[SkipRequest] = []
-        for entry in entries:
-            assert entry.tick is not None, "parked without being due"
-            skipped, following = ticks.passed(entry.job, entry.tick, desk.now_us, SkipReason.NO_RUNNER)
-            tick, run_at = following or (None, None)
-            self._window.move_to(entry, Stage.SKIPPING)
-            requests.append(SkipRequest(entry.job.job_id, entry.tick, entry.job.revision, (skipped,), tick, run_at))
-            desk.stats.ticks_skipped += skipped.ticks
-        desk.note(Level.WARNING, "no_runner", jobs=len(requests), first=entries[0].job.key)
-        request_id = desk.request(self)
-        self._in_flight[request_id] = entries
-        desk.effects.append(SkipTicks(request_id, requests))
-
-    def skipped(self, event: TicksSkipped) -> None:
-        """The rows as they are now; a job without a row is gone."""
-        rows = {job.job_id: job for job in event.jobs}
-        for entry in self._in_flight.pop(event.request_id):
-            job = rows.get(entry.job.job_id)
-            if job is None:
-                self._window.forget(entry.job.job_id)
-            else:
-                entry.job = job
-                self._window.reset(entry, job.executing, job.next_tick, job.next_run_at)
-
-    def failed(self, event: StoreFailed) -> None:
-        """Whether they were skipped is unknown; trying to claim them tells."""
-        for entry in self._in_flight.pop(event.request_id):
-            self._window.retry_at(entry, self._desk.now_us + RETRY_US)
+    def _skip(self, entry: Entry) -> None:
+        """Of a job that waits longer than the grace, only ticks that have waited for so long."""
+        slot = entry.slot
+        assert slot is not None, "parked without being due"
+        grace_us = self._desk.settings.runner_grace_ms * 1_000
+        patience_us = ticks.waits_for_runner(entry.job, grace_us)
+        until_us = self._desk.now_us
+        if patience_us is not None and patience_us > grace_us:
+            until_us = max(until_us - patience_us, slot.run_at)
+        answer = ticks.passed(entry.job, slot, until_us, SkipReason.NO_RUNNER)
+        self._skipping.skip(entry, answer.skipped, answer.next)

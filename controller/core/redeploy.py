@@ -1,23 +1,29 @@
 """What a new version of a module does to the jobs of the one before: which go, which come, which carry on.
 
-A job is the same job as long as its key stays. It keeps its next tick unless its schedule changes; then the books of
-the old schedule are closed at that instant: whatever was due by it and has not been claimed is named here as skipped.
+A job is the same job as long as its key stays. It keeps its next tick unless its schedule or its policy changes; then
+the books of the old ones are closed at that instant: whatever was due by them and has not been claimed is named here as
+skipped. A paused job stays paused, and a job made through the API stays as it is while its verb is there.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 from controller.core.model import Skipped, SkipReason
+from schema.instant import parse_instant
 from schema.keys import JobKey, slot_of
-from schema.missed import after_run
 from schema.module import Module, Verb
-from schema.schedule import Schedule, parse_schedule
+from schema.policy import parse_policy
+from schema.timetable import Slot, Timetable, timetable
 
 # Enough of the digest to name a version among all those a module will ever have.
 _DIGEST_SHOWN = 12
 
 
 class Existing(NamedTuple):
-    """A job that is not removed, as its row stands. `last_tick`: the latest one claimed."""
+    """A job that is not removed, as its row stands. `last_tick`: the latest one claimed.
+
+    `paused_tick`: of a paused job, which has no next tick, the first that its pause keeps from running.
+    """
 
     job_id: int
     key: str
@@ -26,6 +32,11 @@ class Existing(NamedTuple):
     executing: bool
     next_tick: int | None
     last_tick: int | None
+    policy: str = ""
+    verb: str = ""
+    source: str = "annotation"
+    paused: bool = False
+    paused_tick: int | None = None
 
 
 class Added(NamedTuple):
@@ -38,27 +49,35 @@ class Added(NamedTuple):
     on_disconnect: str
     next_tick: int | None
     next_run_at: int | None
+    policy: str
+    payload: str
 
 
 class Carried(NamedTuple):
-    """`rescheduled`: the schedule, anchor and next tick are new, and the revision grows. Else the row keeps its own."""
+    """`rescheduled`: schedule, anchor, policy and next tick are new, and the revision grows. Else the row keeps them.
+
+    A paused job has no next tick; `paused_tick` is then the new schedule's first one.
+    """
 
     job_id: int
     key: str
-    timeout_ms: int
-    on_disconnect: str
+    timeout_ms: int | None  # None: the row keeps it, as those after it
+    on_disconnect: str | None
+    payload: str | None
     rescheduled: bool
     schedule: str
     anchor: int
     next_tick: int | None
     next_run_at: int | None
-    skipped: Skipped | None
+    skipped: tuple[Skipped, ...]
+    policy: str
+    paused_tick: int | None
 
 
 class Removed(NamedTuple):
     job_id: int
     key: str
-    skipped: Skipped | None
+    skipped: tuple[Skipped, ...]
 
 
 class Redeploy(NamedTuple):
@@ -73,68 +92,106 @@ def deployment_key(module: Module, digest: str) -> str:
     return f"{job.removesuffix('.')}@{digest[:_DIGEST_SHOWN]}"
 
 
-def plan_redeploy(module: Module, existing: list[Existing], now: int, timeout_ms: int) -> Redeploy:
-    """What to change so that exactly the module's scheduled verbs are jobs. `timeout_ms`: for verbs that state none."""
+def plan_redeploy(
+    module: Module, existing: list[Existing], now: int, timeout_ms: int, default_jitter: str = ""
+) -> Redeploy:
+    """What to change so that the module's scheduled verbs are jobs, beside those made through the API.
+
+    `timeout_ms` and `default_jitter` are for verbs that state none.
+    """
     declared = {str(JobKey(module.namespace, module.name, verb.name)): verb for verb in module.verbs if verb.schedule}
-    known = {job.key: job for job in existing}
-    added = [_added(key, verb, now, timeout_ms) for key, verb in declared.items() if key not in known]
-    carried = [_carried(known[key], verb, now, timeout_ms) for key, verb in declared.items() if key in known]
-    return Redeploy(added, carried, plan_removal([job for job in existing if job.key not in declared], now))
+    verbs = {verb.name for verb in module.verbs}
+    known = {job.key: job for job in existing if job.source == "annotation"}
+    added = [_added(key, verb, now, timeout_ms, default_jitter) for key, verb in declared.items() if key not in known]
+    carried = [
+        _carried(known[key], verb, now, timeout_ms, default_jitter) for key, verb in declared.items() if key in known
+    ]
+    carried += [_kept(job) for job in existing if job.source == "api" and job.verb in verbs]
+    staying = {job.job_id for job in carried}
+    return Redeploy(added, carried, plan_removal([job for job in existing if job.job_id not in staying], now))
 
 
 def plan_removal(existing: list[Existing], now: int) -> list[Removed]:
     """What removing these jobs writes into the books."""
-    return [Removed(job.job_id, job.key, _closed(job, now)) for job in existing]
+    return [Removed(job.job_id, job.key, closed(job, now)) for job in existing]
 
 
-def _added(key: str, verb: Verb, now: int, timeout_ms: int) -> Added:
-    next_tick = parse_schedule(verb.schedule, now).next_after(now)
+def stored_policy(policy: str, default_jitter: str) -> str:
+    """A job's policy as its row has it: with the cluster's jitter, if it states none of its own."""
+    parsed = parse_policy(policy)
+    return replace(parsed, jitter=default_jitter).text if default_jitter and not parsed.jitter else policy
+
+
+def _anchor(verb: Verb, otherwise: int) -> int:
+    return parse_instant(verb.anchor) if verb.anchor else otherwise
+
+
+def _added(key: str, verb: Verb, now: int, timeout_ms: int, default_jitter: str) -> Added:
+    policy = stored_policy(verb.policy.text, default_jitter)
+    anchor = _anchor(verb, now)
+    tick, run_at = timetable(verb.schedule, anchor, policy).following(key, now) or (None, None)
     return Added(
-        key, verb.name, slot_of(key), verb.schedule, now, verb.timeout_ms or timeout_ms, verb.on_disconnect,
-        next_tick, next_tick,
+        key, verb.name, slot_of(key), verb.schedule, anchor, verb.timeout_ms or timeout_ms, verb.on_disconnect,
+        tick, run_at, policy, verb.payload,
     )  # fmt: skip
 
 
-def _carried(job: Existing, verb: Verb, now: int, timeout_ms: int) -> Carried:
+def _carried(job: Existing, verb: Verb, now: int, timeout_ms: int, default_jitter: str) -> Carried:
     timeout_ms = verb.timeout_ms or timeout_ms
-    if verb.schedule == job.schedule:
-        return Carried(
-            job.job_id, job.key, timeout_ms, verb.on_disconnect, False, job.schedule, job.anchor,
-            job.next_tick, job.next_tick, None,
-        )  # fmt: skip
-    at = max(now, _decided_until(job))
-    next_tick = parse_schedule(verb.schedule, at).next_after(at)
+    policy = stored_policy(verb.policy.text, default_jitter)
+    anchor = _anchor(verb, job.anchor if verb.schedule == job.schedule else now)
+    if (verb.schedule, policy, anchor) == (job.schedule, job.policy, job.anchor):
+        return _kept(job)._replace(timeout_ms=timeout_ms, on_disconnect=verb.on_disconnect, payload=verb.payload)
+    following = reopened(job, timetable(verb.schedule, anchor, policy), now)
+    tick, run_at = (None, None) if job.paused else following or (None, None)
     return Carried(
-        job.job_id, job.key, timeout_ms, verb.on_disconnect, True, verb.schedule, at,
-        next_tick, next_tick, _closed(job, now),
+        job.job_id, job.key, timeout_ms, verb.on_disconnect, verb.payload, True, verb.schedule, anchor,
+        tick, run_at, closed(job, now), policy, following.tick if job.paused and following else None,
     )  # fmt: skip
+
+
+def _kept(job: Existing) -> Carried:
+    return Carried(
+        job.job_id, job.key, None, None, None, False, job.schedule, job.anchor, job.next_tick, None, (), job.policy,
+        job.paused_tick,
+    )  # fmt: skip
+
+
+def reopened(job: Existing, table: Timetable, now: int) -> Slot | None:
+    """The first tick of a job's new books, which begin at `now`.
+
+    Should PostgreSQL's clock have been set back, a tick that ran already or was skipped must not come again.
+    """
+    return table.following(job.key, max(now, _decided_until(job)))
 
 
 def _decided_until(job: Existing) -> int:
-    """The latest tick that ran or was skipped, or when the present schedule's books began.
-
-    It lies ahead if PostgreSQL's clock was set back since: what ran or was skipped must not come again.
-    """
-    decided = max(job.anchor, job.last_tick or 0)
-    if job.executing or job.next_tick is None:
+    """The latest tick that ran or was skipped."""
+    decided = job.last_tick or 0
+    undecided = job.paused_tick if job.paused else job.next_tick
+    if undecided is None:
         return decided
-    return max(decided, parse_schedule(job.schedule, job.anchor).last_at_or_before(job.next_tick - 1) or 0)
+    old = timetable(job.schedule, job.anchor, job.policy).schedule
+    return max(decided, old.last_at_or_before(undecided - 1) or 0)
 
 
-def _closed(job: Existing, now: int) -> Skipped | None:
-    """The ticks that the old schedule still owed at `now`, as the skip that closes its books."""
-    schedule: Schedule = parse_schedule(job.schedule, job.anchor)
-    if job.executing:
-        assert job.last_tick is not None
-        # Rescheduled since it was claimed? What was owed before the anchor is in the books already.
-        return _skipped(SkipReason.OVERLAP, schedule, max(job.last_tick, job.anchor), now)
+def closed(job: Existing, now: int) -> tuple[Skipped, ...]:
+    """The ticks that the books of a job still owe at `now`, as the skips that close them."""
+    table = timetable(job.schedule, job.anchor, job.policy)
+    if job.paused:
+        return _owed(table, job.paused_tick, now, SkipReason.PAUSED)
+    if not job.executing:
+        return _owed(table, job.next_tick, now, SkipReason.SUPERSEDED)
     if job.next_tick is None:
-        return None
-    return _skipped(SkipReason.SUPERSEDED, schedule, job.next_tick - 1, now)
+        return ()
+    # A next tick beyond the one that runs is the first that nobody has decided (see ticks.after_run).
+    if job.last_tick is None or job.next_tick > job.last_tick:
+        return _owed(table, job.next_tick, now, SkipReason.OVERLAP)
+    return _owed(table, table.schedule.next_after(job.last_tick), now, SkipReason.OVERLAP)
 
 
-def _skipped(reason: SkipReason, schedule: Schedule, after: int, until: int) -> Skipped | None:
-    passed = after_run(schedule, after, until)
-    if passed.count == 0:
-        return None
-    return Skipped(reason, passed.first_skipped, passed.last_skipped, passed.count)
+def _owed(table: Timetable, tick: int | None, now: int, reason: SkipReason) -> tuple[Skipped, ...]:
+    """`tick` and all that have come due since, by their own instants: jitter has no say in whose books a tick is."""
+    if tick is None or tick > now:
+        return ()
+    return tuple(Skipped(SkipReason(part.reason), *part[1:]) for part in table.owed(tick, now, reason.value))

@@ -6,6 +6,8 @@ Durations carry their unit in the name. The defaults are for a LAN and one Postg
 from dataclasses import dataclass
 from typing import Final
 
+from schema.jitter import JitterError, parse_jitter
+
 STOPPING_MS: Final = 500  # what a fenced runner is given to stop its runs, kills included
 
 
@@ -29,6 +31,7 @@ class ClusterSettings:
     runner_grace_ms: int = 10_000  # how long a due tick waits for a runner before it is skipped (no_runner)
     timeout_ms: int = 300_000  # soft timeout of a job that states none
     hard_timeout_grace_ms: int = 30_000
+    default_jitter: str = "5m:3s 1h:10s 1d:30s 7d:60s"  # of jobs that state none: by how often they run
     claim_batch: int = 500
     claims_in_flight: int = 2
     end_batch: int = 500
@@ -41,8 +44,13 @@ class ClusterSettings:
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
-            if getattr(self, name) <= 0:
-                raise SettingsError(f"{name} is {getattr(self, name)}; it must be above 0")
+            value = getattr(self, name)
+            if isinstance(value, int) and value <= 0:
+                raise SettingsError(f"{name} is {value}; it must be above 0")
+        try:
+            parse_jitter(self.default_jitter)
+        except JitterError as error:
+            raise SettingsError(f"default_jitter is {self.default_jitter!r}: {error}") from None
         self._require("lease_renew_ms", "lease_ms", factor=2)
         self._require("lease_margin_ms", "lease_ms", factor=2)
         self._require("refetch_interval_ms", "window_ms")

@@ -20,6 +20,7 @@ class Stats:
     ended: int = 0
     ends_wasted: int = 0
     ticks_skipped: int = 0
+    activated: int = 0
     adopted: int = 0
     lost: int = 0
     hard_timeouts: int = 0
@@ -30,4 +31,5 @@ class Stats:
     held: int = 0
     ends_pending: int = 0
     parked: int = 0
+    activations: int = 0
     runners: int = 0

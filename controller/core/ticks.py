@@ -1,80 +1,175 @@
-"""Where the core asks `schema` about ticks.
+"""Where the core asks `schema` about ticks: what a job's schedule and policy say.
 
-A herd shares its texts and its instants, so what a batch asks is asked thousands of times over: the policies are cached
-by schedule and second. (Ticks stand on whole seconds: within one second the answers don't change.)
+A herd shares its texts and its instants, so what a batch asks is asked thousands of times over. Jobs without a policy
+(nearly all) get their answers from a cache by schedule and second: ticks stand on whole seconds, so within one second
+the answers don't change.
 """
 
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
-from controller.core.model import Execution, Job, Outcome, Report, Skipped, SkipReason
-from schema import missed
-from schema.schedule import Schedule, parse_schedule
+from controller.core.model import OF_A_TICK, Execution, Job, Outcome, Report, Skipped, SkipReason
+from schema.retry import retry_at
+from schema.timetable import Range, Slot, Timetable, timetable
 
-SHORTEST_GAP_US: Final = 1_000_000
+SECOND_US: Final = 1_000_000
+MS_US: Final = 1_000
+_MISSED: Final = (SkipReason.SUPERSEDED, SkipReason.MISSED_POLICY)
+_LATE_US: Final = 1_000_000  # schema.spacing counts from the tick unless a run started later than this
 _ANSWERS_CACHED: Final = 8_192
 
-TickAndRunAt = tuple[int, int]
+__all__ = ["Slot"]
 
 
-def _schedule(job: Job) -> Schedule:
-    return parse_schedule(job.schedule, job.anchor)
+class Decision(NamedTuple):
+    """What becomes of a job that is due: `run` it, or go on to `next`; `skipped` is passed over either way."""
+
+    run: Slot | None
+    skipped: tuple[Skipped, ...]
+    next: Slot | None
+    caught_up: bool
 
 
-def following(job: Job, instant_us: int) -> TickAndRunAt | None:
+class Following(NamedTuple):
+    """What comes after a run, or after ticks that don't run."""
+
+    next: Slot | None
+    skipped: tuple[Skipped, ...]
+
+
+def _table(job: Job) -> Timetable:
+    return timetable(job.schedule, job.anchor, job.policy)
+
+
+def allows(job: Job) -> bool:
+    """Whether several of its executions may run at once."""
+    return bool(job.policy) and _table(job).policy.overlap == "allow"
+
+
+def cuts(job: Job) -> bool:
+    """Whether the next tick cancels what runs."""
+    return bool(job.policy) and _table(job).policy.overlap == "cancel_running"
+
+
+def following(job: Job, instant_us: int) -> Slot | None:
     """The first tick after `instant_us` and its run_at; None if there is none."""
-    tick = _next_after(job.schedule, job.anchor, instant_us // SHORTEST_GAP_US)
-    return None if tick is None else (tick, tick)
+    if job.policy:
+        return _table(job).following(job.key, instant_us)
+    return _next_after(job.schedule, job.anchor, instant_us // SECOND_US)
 
 
-def latest_due(job: Job, tick: int, run_at: int, now_us: int) -> tuple[int, int, Skipped | None]:
-    """What to run when `tick` is due: itself, or the latest one that has come due since (policy run_last).
-
-    Answers with tick, run_at, and the ticks passed over.
-    """
-    due = missed.latest_due(_schedule(job), tick, now_us)
-    if not due.count:
-        return tick, run_at, None
-    return due.run_tick, due.run_tick, Skipped(SkipReason.SUPERSEDED, due.first_skipped, due.last_skipped, due.count)
+def next_within(job: Job, after_us: int, until_us: int) -> int | None:
+    """The first tick in (after, until] that the job's window lets run."""
+    return _table(job).next_within(after_us, until_us)
 
 
-def after_run(execution: Execution, report: Report, now_us: int) -> tuple[TickAndRunAt | None, Skipped | None]:
+def after_claim(job: Job, ran: Slot) -> Slot | None:
+    """Overlap "allow": what comes next is known at the claim."""
+    return _table(job).after_claim(job.key, ran)
+
+
+def due(job: Job, slot: Slot, now_us: int) -> Decision:
+    """What to do when `slot` is due."""
+    if not job.policy and now_us - slot.tick < SECOND_US:
+        return Decision(slot, (), None, False)
+    answer = _table(job).due(job.key, slot, now_us)
+    return Decision(answer.run, _skipped(answer.skipped), answer.next, answer.caught_up)
+
+
+def missed(skipped: tuple[Skipped, ...]) -> int:
+    """How many ticks a run stands for beside its own."""
+    return sum(part.ticks for part in skipped if part.reason in _MISSED)
+
+
+def passed(job: Job, slot: Slot, now_us: int, reason: SkipReason) -> Following:
+    """`slot` and all that have come due since are not to run."""
+    answer = _table(job).passed(job.key, slot, now_us, reason.value)
+    return Following(answer.next, _skipped(answer.skipped))
+
+
+def ended(execution: Execution, report: Report, now_us: int) -> int:
+    """When it ended, as far as anybody can say: of a lost run only that it has by now."""
+    return now_us if report.outcome is Outcome.LOST else min(max(report.ended_at, execution.claimed_at), now_us)
+
+
+def after_run(execution: Execution, report: Report, now_us: int) -> Following:
     """The tick after a run, and those that passed while it ran.
 
     What passed after its end, while the end couldn't be committed, didn't overlap with it: the missed policy decides
     about that at the next claim. Of a lost run nobody knows when it ended; only that it has by now.
 
-    If the job was removed while it ran, it has no next tick. If it was rescheduled, its present schedule counts from
-    its anchor, where the books of the one before were closed (see redeploy).
+    If the job was removed or paused while it ran, it has no next tick. A next tick beyond the one that ran is the first
+    that nobody has decided: the job was rescheduled meanwhile (see redeploy), or the run was none of its schedule's.
     """
-    ended_at = now_us if report.outcome is Outcome.LOST else min(max(report.ended_at, execution.claimed_at), now_us)
     job = execution.job
-    if job.next_tick is None:
-        return None, None
-    since = max(execution.tick, job.anchor)
-    answer = _after_run(job.schedule, job.anchor, since, ended_at // SHORTEST_GAP_US)
-    skipped = None
-    if answer.count:
-        skipped = Skipped(SkipReason.OVERLAP, answer.first_skipped, answer.last_skipped, answer.count)
-    return (None if answer.next_tick is None else (answer.next_tick, answer.next_tick)), skipped
+    if job.next_tick is None or job.next_run_at is None or not execution.holds_job:
+        return Following(None, ())
+    ended_at = ended(execution, report, now_us)
+    if job.next_tick > execution.tick or execution.trigger not in OF_A_TICK:
+        return _undecided(job, Slot(job.next_tick, job.next_run_at), ended_at)
+    ran = Slot(execution.tick, execution.run_at)
+    if not job.policy and execution.claimed_at - execution.run_at <= _LATE_US and ran.tick == ran.run_at:
+        return _after_run(job.schedule, job.anchor, execution.tick, ended_at // SECOND_US)
+    answer = _table(job).after_run(job.key, ran, execution.claimed_at, ended_at)
+    return Following(answer.next, _skipped(answer.skipped))
 
 
-def passed(job: Job, tick: int, now_us: int, reason: SkipReason) -> tuple[Skipped, TickAndRunAt | None]:
-    """`tick` and all that have come due since are not to run: the range, and the first one after it."""
-    schedule = _schedule(job)
-    latest = schedule.last_at_or_before(now_us)
-    if latest is None or latest <= tick:
-        skipped = Skipped(reason, tick, tick, 1)
+def moved(execution: Execution, report: Report) -> tuple[int, Slot] | None:
+    """The new anchor, and the next tick, of a job whose verb moved its next run (`ctx.next_in`)."""
+    interval_us = _table(execution.job).interval_us
+    if not report.next_in_ms or report.outcome is not Outcome.COMPLETED or interval_us is None:
+        return None
+    tick = -(-(report.ended_at + report.next_in_ms * MS_US) // SECOND_US) * SECOND_US
+    return tick - interval_us, Slot(tick, tick)
+
+
+def retry(execution: Execution, report: Report, ended_at: int, next_run_at: int | None) -> int | None:
+    """When to try again; None: not, or the next tick comes before that."""
+    policy = _table(execution.job).policy if execution.job.policy else None
+    if policy is None or not policy.retries:
+        return None
+    answer = retry_at(policy, execution.attempt, report.outcome.value, report.error_type, ended_at, next_run_at)
+    return answer.at
+
+
+def waits_for_runner(job: Job, grace_us: int) -> int | None:
+    """How long a due tick waits for a runner (us); None: for ever, as the job says that missed ticks run later."""
+    if not job.policy:
+        return grace_us
+    return _table(job).runner_patience(grace_us)
+
+
+def cut_at(execution: Execution) -> int | None:
+    """When the next tick that may run cancels this one."""
+    job = execution.job
+    if execution.trigger in OF_A_TICK:
+        slot = _table(job).following_open(job.key, execution.tick)
+    elif job.next_tick is None:
+        slot = None
     else:
-        skipped = Skipped(reason, tick, latest, 1 + schedule.count_between(tick, now_us))
-    return skipped, following(job, max(now_us, tick))
+        slot = _table(job).following_open(job.key, job.next_tick - 1)
+    return None if slot is None else slot.run_at
+
+
+def _undecided(job: Job, slot: Slot, ended_at: int) -> Following:
+    """`slot` is next, unless it came due meanwhile."""
+    if slot.run_at > ended_at:
+        return Following(slot, ())
+    answer = _table(job).overlapped(job.key, slot, ended_at)
+    return Following(answer.next, _skipped(answer.skipped))
+
+
+def _skipped(ranges: tuple[Range, ...]) -> tuple[Skipped, ...]:
+    return tuple(Skipped(SkipReason(found.reason), *found[1:]) for found in ranges)
 
 
 @lru_cache(maxsize=_ANSWERS_CACHED)
-def _next_after(schedule: str, anchor: int, second: int) -> int | None:
-    return parse_schedule(schedule, anchor).next_after(second * SHORTEST_GAP_US)
+def _next_after(schedule: str, anchor: int, second: int) -> Slot | None:
+    return timetable(schedule, anchor, "").following("", second * SECOND_US)
 
 
 @lru_cache(maxsize=_ANSWERS_CACHED)
-def _after_run(schedule: str, anchor: int, tick: int, second: int) -> missed.NextTick:
-    return missed.after_run(parse_schedule(schedule, anchor), tick, second * SHORTEST_GAP_US)
+def _after_run(schedule: str, anchor: int, tick: int, ended_second: int) -> Following:
+    ended_at = max(ended_second * SECOND_US, tick)
+    answer = timetable(schedule, anchor, "").after_run("", Slot(tick, tick), tick, ended_at)
+    return Following(answer.next, _skipped(answer.skipped))

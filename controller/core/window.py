@@ -11,6 +11,7 @@ from typing import Final
 from controller.core import ticks
 from controller.core.desk import MS, Desk
 from controller.core.model import Job
+from controller.core.ticks import Slot
 from controller.core.timers import Timers
 from schema.keys import SLOTS
 
@@ -50,6 +51,11 @@ class Entry:
         self.changed_ns = -1  # when an answer about this very job last came
         self.own_until_ns = -1  # created here: primary until then, whatever the ring says
         self.retries = 0
+
+    @property
+    def slot(self) -> Slot | None:
+        """The tick to claim next, and when."""
+        return None if self.tick is None or self.run_at is None else Slot(self.tick, self.run_at)
 
 
 class Window:
@@ -173,7 +179,7 @@ class Window:
             self.forget(entry.job.job_id)
             return
         entry.tick, entry.run_at = tick, run_at
-        if executing:
+        if executing and not ticks.allows(entry.job):
             self._foresee(entry, tick)
         self._arm(entry)
 
@@ -222,7 +228,7 @@ class Window:
         entry.stage = Stage.WAITING
         entry.retries = 0
         entry.tick, entry.run_at = job.next_tick, job.next_run_at
-        if job.executing:
+        if job.executing and not ticks.allows(job):
             self._foresee(entry, job.next_tick)
         self._arm(entry)
 

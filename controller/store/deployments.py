@@ -11,6 +11,7 @@ from controller.store.pool import Database, Transaction
 from controller.store.rows import job_of
 from schema.keys import JobKey
 from schema.module import Module
+from schema.policy import parse_policy
 from schema.text import print_module
 
 
@@ -46,7 +47,13 @@ class DeploymentStatements:
         self._database = database
 
     async def create_deployment(
-        self, module: Module, digest: str, min_replicas: int, timeout_ms: int, activate: bool
+        self,
+        module: Module,
+        digest: str,
+        min_replicas: int,
+        timeout_ms: int,
+        activate: bool,
+        default_jitter: str = "",
     ) -> Deployed:
         """Make this version the active one; see controller.ports.Store."""
         name = _Name.of(module.namespace, module.name)
@@ -70,7 +77,7 @@ class DeploymentStatements:
             await transaction.fetch("ActivateDeployment", row.deployment_id, min_replicas, now)
             existing = [Existing._make(record) for record in await transaction.fetch("LockCronJobs", *name)]
             # In a thread: thousands of schedules take a while to parse, and claims must not wait for them.
-            plan = await asyncio.to_thread(plan_redeploy, module, existing, now, timeout_ms)
+            plan = await asyncio.to_thread(plan_redeploy, module, existing, now, timeout_ms, default_jitter)
             await _apply(transaction, name, row.deployment_id, plan, now)
             await transaction.fetch("NotifyJobs", str(name))
             return _deployed(row.key, plan, await _jobs(transaction, name))
@@ -121,11 +128,14 @@ async def _apply(transaction: Transaction, name: _Name, deployment_id: int, plan
             [job.job_id for job in plan.carried],
             [job.timeout_ms for job in plan.carried],
             [job.on_disconnect for job in plan.carried],
+            [job.payload for job in plan.carried],
             [job.rescheduled for job in plan.carried],
             [job.schedule for job in plan.carried],
             [job.anchor for job in plan.carried],
             [job.next_tick for job in plan.carried],
             [job.next_run_at for job in plan.carried],
+            *_policies([job.policy for job in plan.carried]),
+            [job.paused_tick for job in plan.carried],
         )
         await _add_skips(transaction, [(job.job_id, job.skipped) for job in plan.carried])
     if plan.added:
@@ -144,7 +154,15 @@ async def _apply(transaction: Transaction, name: _Name, deployment_id: int, plan
             [job.on_disconnect for job in plan.added],
             [job.next_tick for job in plan.added],
             [job.next_run_at for job in plan.added],
+            *_policies([job.policy for job in plan.added]),
+            [job.payload for job in plan.added],
         )
+
+
+def _policies(policies: list[str]) -> tuple[list[str], list[int], list[int]]:
+    """Policies, and what of them statements have to know."""
+    parsed = [parse_policy(policy) for policy in policies]
+    return policies, [policy.concurrency for policy in parsed], [policy.pause_after_failures for policy in parsed]
 
 
 async def _remove(transaction: Transaction, removed: list[Removed], now: int) -> None:
@@ -153,8 +171,8 @@ async def _remove(transaction: Transaction, removed: list[Removed], now: int) ->
         await _add_skips(transaction, [(job.job_id, job.skipped) for job in removed])
 
 
-async def _add_skips(transaction: Transaction, skips: list[tuple[int, Skipped | None]]) -> None:
-    found = [(job_id, skipped) for job_id, skipped in skips if skipped is not None]
+async def _add_skips(transaction: Transaction, skips: list[tuple[int, tuple[Skipped, ...]]]) -> None:
+    found = [(job_id, skipped) for job_id, parts in skips for skipped in parts]
     if found:
         await transaction.fetch(
             "AddSkips",

@@ -7,73 +7,92 @@
 
 -- name: GetCronJobs
 -- PostgreSQL's now, and the jobs of the slots that are due before it plus the window, executing ones among them.
--- One row of nulls when there are none. $1 slots, $2 window (ms; negative: overdue by so much), $3 idle ones only.
+-- One row of nulls when there are none. $1 slots, $2 window (ms; negative: overdue by so much), $3 only those that may
+-- run (once more).
 SELECT n.database_now, due.*
 FROM (SELECT now() AS database_now) n
 LEFT JOIN (
     SELECT j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
-           j.on_disconnect, j.state = 'executing' AS executing, j.next_tick, j.next_execution, j.policy, j.payload
+           j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
+           j.next_execution, j.policy, j.payload
     FROM cron_jobs j
     JOIN deployments d ON d.id = j.deployment_id
     WHERE j.slot = ANY($1::integer[])
       AND j.next_execution <= now() + $2::bigint * interval '1 millisecond'
-      AND (NOT $3::boolean OR j.state = 'idle' AND d.min_replicas > 0)
+      AND (NOT $3::boolean OR j.state = 'idle' AND j.running < greatest(j.concurrency, 1) AND d.min_replicas > 0)
 ) due ON true;
 
 -- name: StartCronJobs
--- Claims, in one statement, those of the wanted jobs that are idle and due in PostgreSQL's time, if the caller's
--- lease is valid, and inserts their executions. Answers with every attempted row, in the order asked.
+-- Claims, in one statement, those of the wanted jobs that may run (once more) and are due in PostgreSQL's time, if the
+-- caller's lease is valid, and inserts their executions. Answers with every attempted row, in the order asked.
+-- A job of which several may run at once stays idle: it is counted, and goes on to its next tick here. Whoever claims it
+-- by an older revision may not know that, and would leave it without one.
 -- $1 controller id; parallel arrays: $2 job ids (ascending), $3 the tick the caller expects, $4 the tick to run,
--- $5 its run_at, $6 runner ids, $7 keys of the deployments these host; of the ticks that are passed over, $8 job ids,
--- $9 reasons, $10 first ticks, $11 last ticks, $12 ticks; $13 grace after the timeout (ms).
+-- $5 its run_at, $6 runner ids, $7 keys of the deployments these host, $8 triggers, $9 missed ticks, $10 next ticks or
+-- null, $11 their run_at or null, $12 revisions; of the ticks that are passed over, $13 job ids, $14 reasons, $15 first
+-- ticks, $16 last ticks, $17 ticks; $18 grace after the timeout (ms).
 -- SKIP LOCKED: a row somebody else is claiming right now is not ours, and waiting for it would only make us late.
 -- Nobody waits, so nobody deadlocks. What the answer says of a row that was not claimed is as old as the statement.
 WITH wanted AS MATERIALIZED (
-    SELECT * FROM unnest($2::bigint[], $3::timestamptz[], $4::timestamptz[], $5::timestamptz[], $6::text[], $7::text[])
-        WITH ORDINALITY AS w (job_id, expected_tick, run_tick, run_at, runner_id, deployment, position)
+    SELECT * FROM unnest($2::bigint[], $3::timestamptz[], $4::timestamptz[], $5::timestamptz[], $6::text[], $7::text[],
+                         $8::text[], $9::bigint[], $10::timestamptz[], $11::timestamptz[], $12::integer[])
+        WITH ORDINALITY
+        AS w (job_id, expected_tick, run_tick, run_at, runner_id, deployment, trigger, missed, next_tick,
+              next_execution, revision, position)
 ), due AS (
-    SELECT j.id, w.run_tick, w.run_at, w.runner_id
+    SELECT j.id, j.previous_tick, j.previous_success, w.run_tick, w.run_at, w.runner_id, w.trigger, w.missed,
+           w.next_tick, w.next_execution, nextval('cron_execution_ids') AS execution_id
     FROM wanted w
     CROSS JOIN LATERAL (
-        SELECT id FROM cron_jobs
-        WHERE id = w.job_id AND state = 'idle' AND next_tick = w.expected_tick
+        SELECT id, last_tick AS previous_tick, last_success AS previous_success FROM cron_jobs
+        WHERE id = w.job_id AND state = 'idle' AND running < greatest(concurrency, 1) AND next_tick = w.expected_tick
           AND next_execution <= now() AND w.run_at <= now() AND (last_tick IS NULL OR last_tick < w.run_tick)
+          AND (concurrency = 0 OR revision = w.revision)
           AND EXISTS (SELECT FROM controllers WHERE id = $1 AND lease_expires_at > now())
           AND (SELECT min_replicas > 0 AND key = w.deployment FROM deployments WHERE id = deployment_id)
         FOR NO KEY UPDATE SKIP LOCKED
     ) j
 ), claimed AS (
     UPDATE cron_jobs j
-    SET state = 'executing', start_time = now(), last_tick = due.run_tick,
-        execution_id = nextval('cron_execution_ids')
+    SET last_tick = due.run_tick,
+        state = CASE WHEN j.concurrency = 0 THEN 'executing' ELSE 'idle' END,
+        start_time = CASE WHEN j.concurrency = 0 THEN now() END,
+        execution_id = CASE WHEN j.concurrency = 0 THEN due.execution_id END,
+        running = j.running + (j.concurrency > 0)::integer,
+        next_tick = CASE WHEN j.concurrency = 0 THEN j.next_tick ELSE due.next_tick END,
+        next_execution = CASE WHEN j.concurrency = 0 THEN j.next_execution ELSE due.next_execution END
     FROM due
     WHERE j.id = due.id
-    RETURNING j.id, j.execution_id, j.deployment_id, j.timeout_ms, due.run_tick, due.run_at, due.runner_id
+    RETURNING j.id, due.execution_id, j.deployment_id, j.timeout_ms, due.run_tick, due.run_at, due.runner_id,
+              due.trigger, due.missed, due.previous_tick, due.previous_success, j.next_tick, j.next_execution,
+              j.revision, j.concurrency = 0 AS holds_job, j.concurrency = 0 OR j.running >= j.concurrency AS executing
 ), inserted AS (
     INSERT INTO cron_executions (id, job_id, deployment_id, tick, run_at, claimed_at, controller_id, runner_id,
-                                 hard_deadline)
+                                 hard_deadline, trigger, missed, previous_tick, previous_success, holds_job, counted)
     SELECT execution_id, id, deployment_id, run_tick, run_at, now(), $1, runner_id,
-           now() + (timeout_ms + $13::bigint) * interval '1 millisecond'
+           now() + (timeout_ms + $18::bigint) * interval '1 millisecond', trigger, missed, previous_tick,
+           previous_success, holds_job, NOT holds_job
     FROM claimed
 ), skips AS (
     INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)
-    SELECT s.*, $1 FROM unnest($8::bigint[], $9::text[], $10::timestamptz[], $11::timestamptz[], $12::bigint[])
+    SELECT s.*, $1 FROM unnest($13::bigint[], $14::text[], $15::timestamptz[], $16::timestamptz[], $17::bigint[])
         AS s (job_id, reason, first_tick, last_tick, ticks)
     WHERE CASE WHEN s.job_id IN (SELECT id FROM claimed) THEN true END
 )
 SELECT a.job_id,
-       a.claimed_id IS NOT NULL AS updated,
+       a.execution_id IS NOT NULL AS updated,
        coalesce(d.min_replicas > 0, false) AS has_min_replicas,
        a.execution_id,
        now() AS claimed_at,
-       a.claimed_id IS NOT NULL OR coalesce(j.state = 'executing', false) AS executing,
-       j.next_tick,
-       j.next_execution,
-       coalesce(j.revision, 0) AS revision,
-       NULL::timestamptz AS previous_tick,
-       NULL::timestamptz AS previous_success
+       coalesce(a.executing, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1), false) AS executing,
+       CASE WHEN a.execution_id IS NULL THEN j.next_tick ELSE a.next_tick END AS next_tick,
+       CASE WHEN a.execution_id IS NULL THEN j.next_execution ELSE a.next_execution END AS next_execution,
+       coalesce(a.revision, j.revision, 0) AS revision,
+       a.previous_tick,
+       a.previous_success
 FROM (
-    SELECT w.job_id, w.position, c.id AS claimed_id, c.execution_id
+    SELECT w.job_id, w.position, c.execution_id, c.executing, c.next_tick, c.next_execution, c.revision,
+           c.previous_tick, c.previous_success
     FROM wanted w FULL JOIN claimed c ON c.id = w.job_id
 ) a
 LEFT JOIN cron_jobs j ON j.id = a.job_id
@@ -81,111 +100,197 @@ LEFT JOIN deployments d ON d.id = j.deployment_id
 ORDER BY a.position;
 
 -- name: EndCronJob
--- Ends, in one statement, those executions that are unfinished and whose claim is the reported one, frees their jobs
--- and sets the next tick, unless the schedule has changed since: then the row's own next tick stays.
+-- Ends, in one statement, those executions that are unfinished and whose claim is the reported one. One that held its
+-- job frees it and sets its next tick, unless the schedule has changed since: then the row's own next tick stays. One of
+-- several is no longer counted; one that ran beside leaves the job as it is. A retry that is wanted is put beside the
+-- schedule, whatever the schedule is by now; a job that has had no success for too long is paused.
 -- $1 controller id; parallel arrays: $2 execution ids, $3 job ids (ascending), $4 claims' start_time, $5 outcomes,
 -- $6 started_at, $7 ended_at, $8 error types, $9 error messages, $10 outputs, $11 revisions, $12 next ticks or null,
--- $13 their run_at or null; of the ticks that passed meanwhile, $14 execution ids, $15 job ids, $16 reasons, $17 first
--- ticks, $18 last ticks, $19 ticks.
+-- $13 their run_at or null, $14 when to retry or null, $15 anchors that the schedule counts from now on or null,
+-- $16 the last tick that passed meanwhile or null; of these ticks, $17 execution ids, $18 job ids, $19 reasons,
+-- $20 first ticks, $21 last ticks, $22 ticks.
 -- Locks executions, then jobs, each in order of their ids; so does everything else that waits for either.
 WITH reported AS MATERIALIZED (
     SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::timestamptz[], $5::text[], $6::timestamptz[],
                          $7::timestamptz[], $8::text[], $9::text[], $10::text[], $11::integer[], $12::timestamptz[],
-                         $13::timestamptz[]) WITH ORDINALITY
+                         $13::timestamptz[], $14::timestamptz[], $15::timestamptz[], $16::timestamptz[]) WITH ORDINALITY
         AS r (execution_id, job_id, claimed_at, outcome, started_at, ended_at, error_type, error_message, output,
-              revision, next_tick, next_execution, position)
+              revision, next_tick, next_execution, retry_at, anchor, last_passed, position)
 ), unfinished AS MATERIALIZED (
-    SELECT e.id, e.job_id, e.run_at, r.outcome, r.error_type, r.error_message, r.output, r.revision, r.next_tick,
-           r.next_execution, r.position,
+    SELECT e.id, e.job_id, e.tick, e.run_at, e.attempt, e.trigger, e.payload, e.holds_job, e.counted, r.outcome,
+           r.error_type, r.error_message, r.output, r.revision, r.next_tick, r.next_execution, r.retry_at, r.anchor,
+           r.last_passed, r.position,
            greatest(e.claimed_at, least(r.started_at, now())) AS started_at,
            greatest(e.claimed_at, least(r.started_at, now()), least(r.ended_at, now())) AS ended_at
     FROM (SELECT * FROM reported ORDER BY execution_id) r
     CROSS JOIN LATERAL (
-        SELECT id, job_id, run_at, claimed_at FROM cron_executions
+        SELECT id, job_id, tick, run_at, attempt, trigger, payload, holds_job, counted, claimed_at
+        FROM cron_executions
         WHERE id = r.execution_id AND claimed_at = r.claimed_at AND ended_at IS NULL
         FOR NO KEY UPDATE
     ) e
 ), ended AS (
     UPDATE cron_executions e
     SET outcome = u.outcome, started_at = u.started_at, ended_at = u.ended_at, error_type = u.error_type,
-        error_message = u.error_message, output = u.output
+        error_message = u.error_message, output = u.output, retry_at = u.retry_at
     FROM unfinished u
     WHERE e.id = u.id
-    RETURNING e.id, u.position
-), held AS MATERIALIZED (
-    SELECT j.id, u.id AS execution_id, u.run_at, u.outcome, u.started_at, u.ended_at, u.revision, u.next_tick,
-           u.next_execution, u.position
+), held AS MATERIALIZED ( -- each with its job; only a tick's last attempt tells whether the tick was a success
+    SELECT u.id, u.job_id, u.position, u.tick, u.run_at, u.attempt, u.payload, u.outcome, u.started_at, u.ended_at,
+           u.counted, u.retry_at, v.holds, v.counts, v.final, j.slot, j.failures, j.pause_after, j.active,
+           CASE WHEN v.retried THEN nextval('cron_activation_ids') END AS retry_id,
+           CASE WHEN v.counts THEN u.next_tick ELSE j.next_tick END AS next_tick,
+           CASE WHEN v.counts THEN u.next_execution ELSE j.next_execution END AS next_execution,
+           CASE WHEN v.counts THEN u.anchor END AS anchor,
+           -- Where the old books end, if the schedule counts from elsewhere now: with the last tick that was decided.
+           CASE WHEN v.counts AND u.anchor IS NOT NULL THEN greatest(u.last_passed, least(
+               u.next_tick - interval '1 microsecond',
+               greatest(CASE WHEN u.trigger IN ('schedule', 'catch_up') THEN u.tick END,
+                        j.next_tick - interval '1 microsecond'))) END AS closes_at
     FROM (SELECT * FROM unfinished ORDER BY job_id) u
     CROSS JOIN LATERAL (
-        SELECT id FROM cron_jobs WHERE id = u.job_id AND execution_id = u.id FOR NO KEY UPDATE
+        SELECT slot, revision, execution_id, last_tick, next_tick, next_execution, failures, pause_after,
+               removed_at IS NULL AND paused_at IS NULL AS active
+        FROM cron_jobs WHERE id = u.job_id
+        FOR NO KEY UPDATE
     ) j
+    CROSS JOIN LATERAL (
+        SELECT u.holds_job AND j.execution_id = u.id AS holds,
+               u.holds_job AND j.execution_id = u.id AND j.revision = u.revision AS counts,
+               u.retry_at IS NOT NULL AND j.active AS retried,
+               (u.trigger IN ('schedule', 'catch_up') OR u.trigger = 'retry' AND coalesce(u.tick <= j.last_tick, false))
+                   AND NOT (u.retry_at IS NOT NULL AND j.active) AS final
+    ) v
+), settled AS ( -- one row for each job: of several that ended, the latest says how it stands
+    SELECT job_id, run_at, started_at, ended_at, outcome, next_tick, next_execution, anchor, closes_at, active,
+           pause_after, failures, 0 AS leaving, CASE WHEN final AND outcome = 'completed' THEN tick END AS succeeded,
+           (final AND outcome <> 'completed')::integer AS failed
+    FROM held WHERE holds
+    UNION ALL
+    (SELECT DISTINCT ON (job_id) job_id, run_at, started_at, ended_at, outcome, next_tick, next_execution, NULL, NULL,
+           active, pause_after, failures, count(*) OVER of_job, succeeded,
+           count(*) FILTER (WHERE final AND outcome <> 'completed' AND (succeeded IS NULL OR tick > succeeded))
+               OVER of_job
+    FROM (
+        SELECT *, max(tick) FILTER (WHERE final AND outcome = 'completed') OVER (PARTITION BY job_id) AS succeeded
+        FROM held WHERE counted
+    ) several
+    WINDOW of_job AS (PARTITION BY job_id)
+    ORDER BY job_id, ended_at DESC)
 ), freed AS (
     UPDATE cron_jobs j
-    SET state = 'idle', start_time = NULL, execution_id = NULL,
-        last_run_at = h.run_at, last_started_at = h.started_at, last_ended_at = h.ended_at, last_outcome = h.outcome,
-        next_tick = CASE WHEN j.revision = h.revision THEN h.next_tick ELSE j.next_tick END,
-        next_execution = CASE WHEN j.revision = h.revision THEN h.next_execution ELSE j.next_execution END
-    FROM held h
-    WHERE j.id = h.id
-    RETURNING j.id, h.execution_id, j.next_tick, j.next_execution, j.revision, j.revision = h.revision AS counts,
-              h.position
+    SET state = 'idle', start_time = NULL, execution_id = NULL, running = greatest(j.running - s.leaving, 0),
+        last_run_at = s.run_at, last_started_at = s.started_at, last_ended_at = s.ended_at, last_outcome = s.outcome,
+        last_success = greatest(j.last_success, s.succeeded), failures = s.failures_now,
+        anchor = coalesce(s.anchor, j.anchor),
+        revision = j.revision + (s.pauses OR s.anchor IS NOT NULL)::integer,
+        next_tick = CASE WHEN s.pauses THEN NULL ELSE s.next_tick END,
+        next_execution = CASE WHEN s.pauses THEN NULL ELSE s.next_execution END,
+        paused_at = CASE WHEN s.pauses THEN now() ELSE j.paused_at END,
+        paused_tick = CASE WHEN s.pauses THEN s.next_tick ELSE j.paused_tick END,
+        paused_by = CASE WHEN s.pauses THEN 'cronring' ELSE j.paused_by END,
+        paused_note = CASE WHEN s.pauses THEN 'ticks in a row without success: ' || s.failures_now
+                           ELSE j.paused_note END
+    FROM (
+        SELECT t.*, n.failures_now,
+               t.active AND t.failed > 0 AND t.pause_after BETWEEN 1 AND n.failures_now AND t.next_tick IS NOT NULL
+                   AS pauses
+        FROM settled t
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN t.succeeded IS NULL THEN t.failures ELSE 0 END + t.failed AS failures_now
+        ) n
+    ) s
+    WHERE j.id = s.job_id
+    RETURNING j.id, j.next_tick, j.next_execution, j.revision, j.anchor, s.pauses, s.closes_at,
+              j.running < greatest(j.concurrency, 1) AS free
+), retries AS (
+    INSERT INTO cron_activations (id, job_id, slot, trigger, tick, attempt, run_at, payload, beside)
+    SELECT retry_id, job_id, slot, 'retry', tick, attempt + 1, retry_at, payload, NOT (holds OR counted)
+    FROM held WHERE retry_id IS NOT NULL
+), closed AS (
+    UPDATE cron_schedules c SET until_at = greatest(c.from_at, f.closes_at)
+    FROM freed f
+    WHERE f.closes_at IS NOT NULL AND c.job_id = f.id AND c.until_at IS NULL
+    RETURNING c.job_id, f.revision, c.schedule, f.anchor, c.policy, c.until_at
+), opened AS (
+    INSERT INTO cron_schedules (job_id, revision, schedule, anchor, policy, from_at) SELECT * FROM closed
 ), skips AS (
     INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)
     SELECT s.job_id, s.reason, s.first_tick, s.last_tick, s.ticks, $1
-    FROM unnest($14::bigint[], $15::bigint[], $16::text[], $17::timestamptz[], $18::timestamptz[], $19::bigint[])
+    FROM unnest($17::bigint[], $18::bigint[], $19::text[], $20::timestamptz[], $21::timestamptz[], $22::bigint[])
         AS s (execution_id, job_id, reason, first_tick, last_tick, ticks)
-    WHERE CASE WHEN s.execution_id IN (SELECT execution_id FROM freed WHERE counts) THEN true END
+    WHERE CASE WHEN s.execution_id IN (SELECT id FROM held WHERE counts) THEN true END
 )
 SELECT a.execution_id,
        a.job_id,
        a.ended_id IS NOT NULL AS ended,
-       CASE WHEN a.freed_id IS NOT NULL THEN a.next_tick WHEN j.state = 'idle' THEN j.next_tick END AS next_tick,
-       CASE WHEN a.freed_id IS NOT NULL THEN a.next_execution WHEN j.state = 'idle' THEN j.next_execution END
+       CASE WHEN a.freed_id IS NULL THEN CASE WHEN j.free THEN j.next_tick END WHEN a.free THEN a.next_tick END
+           AS next_tick,
+       CASE WHEN a.freed_id IS NULL THEN CASE WHEN j.free THEN j.next_execution END WHEN a.free THEN a.next_execution END
            AS next_execution,
        coalesce(a.revision, j.revision, 0) AS revision,
-       NULL::bigint AS retry_id,
-       false AS paused
+       a.retry_id,
+       coalesce(a.ended_id IS NOT NULL AND a.pauses, false) AS paused
 FROM (
-    SELECT r.execution_id, r.job_id, r.position, e.id AS ended_id, f.id AS freed_id, f.next_tick, f.next_execution,
-           f.revision
+    SELECT r.execution_id, r.job_id, r.position, h.id AS ended_id, h.retry_id, f.id AS freed_id, f.free, f.next_tick,
+           f.next_execution, f.revision, f.pauses
     FROM reported r
-    FULL JOIN ended e ON e.position = r.position
-    FULL JOIN freed f ON f.position = r.position
+    FULL JOIN held h ON h.position = r.position
+    FULL JOIN freed f ON f.id = r.job_id
 ) a
-LEFT JOIN cron_jobs j ON j.id = a.job_id
+LEFT JOIN LATERAL (
+    SELECT next_tick, next_execution, revision, state = 'idle' AND running < greatest(concurrency, 1) AS free
+    FROM cron_jobs WHERE id = a.job_id
+) j ON true
 ORDER BY a.position;
 
 -- name: SkipTicks
--- Records that due ticks of idle jobs are not run, and moves the jobs to their next tick, if the caller's lease is valid.
+-- Records that due ticks of jobs are not run, and moves the jobs to their next tick, if the caller's lease is valid.
 -- Answers with the jobs' rows as they are now, of every attempted one.
+-- A range that goes on where the job's latest one ended, for the same reason, takes its place: a job that is outside its
+-- window for a night has one. It goes on there if nothing ran since and the books are the same ones: they have no holes.
+-- (In place of it, and not in it, as whoever follows the jobs goes by ids.)
 -- $1 controller id; parallel arrays: $2 job ids (ascending), $3 the tick the caller expects, $4 revisions, $5 next ticks
--- or null, $6 their run_at or null; of the ticks, $7 job ids, $8 reasons, $9 first ticks, $10 last ticks, $11 ticks.
+-- or null, $6 their run_at or null; of each job's first range, $7 reasons, $8 first ticks, $9 last ticks, $10 ticks;
+-- of the further ones, $11 job ids, $12 reasons, $13 first ticks, $14 last ticks, $15 ticks.
 WITH wanted AS MATERIALIZED (
-    SELECT * FROM unnest($2::bigint[], $3::timestamptz[], $4::integer[], $5::timestamptz[], $6::timestamptz[])
-        WITH ORDINALITY AS w (job_id, expected_tick, revision, next_tick, next_execution, position)
+    SELECT * FROM unnest($2::bigint[], $3::timestamptz[], $4::integer[], $5::timestamptz[], $6::timestamptz[],
+                         $7::text[], $8::timestamptz[], $9::timestamptz[], $10::bigint[]) WITH ORDINALITY
+        AS w (job_id, expected_tick, revision, next_tick, next_execution, reason, first_tick, last_tick, ticks,
+              position)
 ), idle AS (
-    SELECT j.id, w.next_tick, w.next_execution
+    SELECT j.id, w.next_tick, w.next_execution, w.reason, l.id AS latest_id, w.last_tick,
+           coalesce(l.first_tick, w.first_tick) AS first_tick, coalesce(l.ticks, 0) + w.ticks AS ticks
     FROM wanted w
     CROSS JOIN LATERAL (
-        SELECT id FROM cron_jobs
+        SELECT id, last_tick FROM cron_jobs
         WHERE id = w.job_id AND state = 'idle' AND next_tick = w.expected_tick AND revision = w.revision
           AND EXISTS (SELECT FROM controllers WHERE id = $1 AND lease_expires_at > now())
         FOR NO KEY UPDATE SKIP LOCKED
     ) j
+    LEFT JOIN LATERAL (
+        SELECT s.id, s.reason, s.first_tick, s.last_tick, s.ticks FROM cron_skips s
+        WHERE s.job_id = j.id ORDER BY s.first_tick DESC LIMIT 1
+    ) l ON l.reason = w.reason AND l.last_tick < w.first_tick AND (j.last_tick IS NULL OR j.last_tick < l.last_tick)
+       AND l.first_tick > (SELECT c.from_at FROM cron_schedules c WHERE c.job_id = j.id AND c.until_at IS NULL)
 ), moved AS (
     UPDATE cron_jobs j
     SET next_tick = i.next_tick, next_execution = i.next_execution
     FROM idle i
     WHERE j.id = i.id
-    RETURNING j.id, j.next_tick, j.next_execution
+    RETURNING j.id, j.next_tick, j.next_execution, i.reason, i.first_tick, i.last_tick, i.ticks, i.latest_id
+), replaced AS (
+    DELETE FROM cron_skips s USING (SELECT latest_id FROM moved WHERE latest_id IS NOT NULL) m WHERE s.id = m.latest_id
 ), skips AS (
     INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)
-    SELECT s.*, $1 FROM unnest($7::bigint[], $8::text[], $9::timestamptz[], $10::timestamptz[], $11::bigint[])
+    SELECT id, reason, first_tick, last_tick, ticks, $1 FROM moved
+    UNION ALL
+    SELECT s.*, $1 FROM unnest($11::bigint[], $12::text[], $13::timestamptz[], $14::timestamptz[], $15::bigint[])
         AS s (job_id, reason, first_tick, last_tick, ticks)
     WHERE CASE WHEN s.job_id IN (SELECT id FROM moved) THEN true END
 )
 SELECT j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
-       j.on_disconnect, j.state = 'executing' AS executing,
+       j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing,
        CASE WHEN a.moved_id IS NULL THEN j.next_tick ELSE a.next_tick END AS next_tick,
        CASE WHEN a.moved_id IS NULL THEN j.next_execution ELSE a.next_execution END AS next_execution,
        j.policy, j.payload
@@ -200,7 +305,8 @@ ORDER BY a.position;
 -- name: LockCronJobs
 -- The jobs of a module that are not removed, locked in order of their ids until the transaction ends.
 -- $1 namespace, $2 module, $3 and $4: every key of the module lies between them.
-SELECT id, key, schedule, anchor, state = 'executing' AS executing, next_tick, last_tick
+SELECT id, key, schedule, anchor, state = 'executing' AS executing, next_tick, last_tick, policy, verb, source,
+       paused_at IS NOT NULL AS paused, paused_tick
 FROM cron_jobs
 WHERE key > '' AND key > $3 AND key < $4 AND namespace = $1 AND module = $2 AND removed_at IS NULL
 ORDER BY id
@@ -209,7 +315,8 @@ FOR NO KEY UPDATE;
 -- name: GetModuleJobs
 -- The jobs of a module that are not removed, by key. $1 to $4 as in LockCronJobs.
 SELECT j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
-       j.on_disconnect, j.state = 'executing' AS executing, j.next_tick, j.next_execution, j.policy, j.payload
+       j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
+       j.next_execution, j.policy, j.payload
 FROM cron_jobs j
 JOIN deployments d ON d.id = j.deployment_id
 WHERE j.key > '' AND j.key > $3 AND j.key < $4 AND j.namespace = $1 AND j.module = $2 AND j.removed_at IS NULL
@@ -218,52 +325,66 @@ ORDER BY j.key;
 -- name: CreateCronJobs
 -- Inserts jobs, and opens the books of their schedules.
 -- $1 namespace, $2 module, $3 deployment id, $4 now; parallel arrays: $5 keys, $6 verbs, $7 slots, $8 schedules,
--- $9 anchors, $10 timeouts (ms), $11 on_disconnect, $12 next ticks or null, $13 their run_at or null.
+-- $9 anchors, $10 timeouts (ms), $11 on_disconnect, $12 next ticks or null, $13 their run_at or null, $14 policies,
+-- $15 how many may run at once (0: one), $16 failures in a row that pause it (0: none do), $17 payloads.
 WITH created AS (
     INSERT INTO cron_jobs (key, namespace, module, verb, slot, deployment_id, schedule, anchor, timeout_ms,
-                           on_disconnect, next_tick, next_execution, created_at)
+                           on_disconnect, next_tick, next_execution, policy, concurrency, pause_after, payload,
+                           created_at)
     SELECT a.key, $1, $2, a.verb, a.slot, $3, a.schedule, a.anchor, a.timeout_ms, a.on_disconnect, a.next_tick,
-           a.next_execution, $4
+           a.next_execution, a.policy, a.concurrency, a.pause_after, a.payload, $4
     FROM unnest($5::text[], $6::text[], $7::integer[], $8::text[], $9::timestamptz[], $10::bigint[], $11::text[],
-                $12::timestamptz[], $13::timestamptz[])
-        AS a (key, verb, slot, schedule, anchor, timeout_ms, on_disconnect, next_tick, next_execution)
-    RETURNING id, revision, schedule, anchor
+                $12::timestamptz[], $13::timestamptz[], $14::text[], $15::integer[], $16::integer[], $17::text[])
+        AS a (key, verb, slot, schedule, anchor, timeout_ms, on_disconnect, next_tick, next_execution, policy,
+              concurrency, pause_after, payload)
+    RETURNING id, revision, schedule, anchor, policy
 )
-INSERT INTO cron_schedules (job_id, revision, schedule, anchor, from_at)
-SELECT id, revision, schedule, anchor, $4 FROM created;
+INSERT INTO cron_schedules (job_id, revision, schedule, anchor, policy, from_at)
+SELECT id, revision, schedule, anchor, policy, $4 FROM created;
 
 -- name: CarryCronJobsOver
--- Moves jobs to a new deployment. Where the schedule changes, the revision grows, and the new schedule's books open.
--- $1 deployment id, $2 now; parallel arrays: $3 job ids, $4 timeouts (ms), $5 on_disconnect, $6 whether rescheduled,
--- $7 schedules, $8 anchors, $9 next ticks or null, $10 their run_at or null; $7 to $10 count only where rescheduled.
+-- Moves jobs to a new deployment. Where the schedule or the policy changes, the revision grows, and new books open.
+-- $1 deployment id, $2 now; parallel arrays: $3 job ids, $4 timeouts (ms), $5 on_disconnect, $6 payloads (null in these
+-- three: as it is), $7 whether rescheduled, $8 schedules, $9 anchors, $10 next ticks or null, $11 their run_at or null,
+-- $12 policies, $13 how many may run at once, $14 failures in a row that pause it, $15 a paused job's first tick or null;
+-- $8 to $15 count only where rescheduled.
 WITH carried AS (
     UPDATE cron_jobs j
-    SET deployment_id = $1, timeout_ms = c.timeout_ms, on_disconnect = c.on_disconnect,
+    SET deployment_id = $1, timeout_ms = coalesce(c.timeout_ms, j.timeout_ms),
+        on_disconnect = coalesce(c.on_disconnect, j.on_disconnect), payload = coalesce(c.payload, j.payload),
         revision = j.revision + c.rescheduled::integer,
         schedule = CASE WHEN c.rescheduled THEN c.schedule ELSE j.schedule END,
         anchor = CASE WHEN c.rescheduled THEN c.anchor ELSE j.anchor END,
         next_tick = CASE WHEN c.rescheduled THEN c.next_tick ELSE j.next_tick END,
-        next_execution = CASE WHEN c.rescheduled THEN c.next_execution ELSE j.next_execution END
-    FROM unnest($3::bigint[], $4::bigint[], $5::text[], $6::boolean[], $7::text[], $8::timestamptz[],
-                $9::timestamptz[], $10::timestamptz[])
-        AS c (job_id, timeout_ms, on_disconnect, rescheduled, schedule, anchor, next_tick, next_execution)
+        next_execution = CASE WHEN c.rescheduled THEN c.next_execution ELSE j.next_execution END,
+        policy = CASE WHEN c.rescheduled THEN c.policy ELSE j.policy END,
+        concurrency = CASE WHEN c.rescheduled THEN c.concurrency ELSE j.concurrency END,
+        pause_after = CASE WHEN c.rescheduled THEN c.pause_after ELSE j.pause_after END,
+        paused_tick = CASE WHEN c.rescheduled THEN c.paused_tick ELSE j.paused_tick END
+    FROM unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::boolean[], $8::text[], $9::timestamptz[],
+                $10::timestamptz[], $11::timestamptz[], $12::text[], $13::integer[], $14::integer[], $15::timestamptz[])
+        AS c (job_id, timeout_ms, on_disconnect, payload, rescheduled, schedule, anchor, next_tick, next_execution,
+              policy, concurrency, pause_after, paused_tick)
     WHERE j.id = c.job_id
-    RETURNING j.id, j.revision, j.schedule, j.anchor, c.rescheduled
+    RETURNING j.id, j.revision, j.schedule, j.anchor, j.policy, c.rescheduled
 ), closed AS (
     UPDATE cron_schedules s SET until_at = greatest(s.from_at, $2)
     FROM carried c
-    WHERE c.rescheduled AND s.job_id = c.id AND s.revision = c.revision - 1
+    WHERE c.rescheduled AND s.job_id = c.id AND s.until_at IS NULL
 )
-INSERT INTO cron_schedules (job_id, revision, schedule, anchor, from_at)
-SELECT id, revision, schedule, anchor, $2 FROM carried WHERE rescheduled;
+INSERT INTO cron_schedules (job_id, revision, schedule, anchor, policy, from_at)
+SELECT id, revision, schedule, anchor, policy, $2 FROM carried WHERE rescheduled;
 
 -- name: RemoveCronJobs
--- Removes jobs and closes their books. What runs finishes. $1 job ids, $2 now.
+-- Removes jobs, closes their books, and forgets what waits beside their schedules. What runs finishes.
+-- $1 job ids, $2 now.
 WITH removed AS (
     UPDATE cron_jobs
     SET removed_at = $2, revision = revision + 1, next_tick = NULL, next_execution = NULL
     WHERE id = ANY($1::bigint[])
     RETURNING id
+), forgotten AS (
+    DELETE FROM cron_activations a USING removed WHERE a.job_id = removed.id
 )
 UPDATE cron_schedules s SET until_at = greatest(s.from_at, $2)
 FROM removed
@@ -277,10 +398,12 @@ FROM unnest($1::bigint[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::
     AS s (job_id, reason, first_tick, last_tick, ticks);
 
 -- name: ListJobs
+-- Without payloads: a thousand of them would not fit into a message.
 -- $1 after this key; $2 namespace, $3 module, $4 verb, $5 status, "" for any; $6 limit.
 SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor, s.status, j.slot, d.key AS deployment,
        j.timeout_ms, j.on_disconnect, j.created_at, j.removed_at, j.next_tick, j.next_execution, j.last_outcome,
-       j.last_run_at, j.last_started_at, j.last_ended_at, j.execution_id
+       j.last_run_at, j.last_started_at, j.last_ended_at, j.execution_id, j.policy, j.source, '' AS payload,
+       j.labels, j.paused_at, j.paused_by, j.paused_note, j.failures, j.last_success, j.running
 FROM cron_jobs j
 JOIN cron_job_status s ON s.job_id = j.id
 JOIN deployments d ON d.id = j.deployment_id
@@ -294,17 +417,19 @@ LIMIT $6;
 -- The job of that key that is not removed. $1 key.
 SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor, s.status, j.slot, d.key AS deployment,
        j.timeout_ms, j.on_disconnect, j.created_at, j.removed_at, j.next_tick, j.next_execution, j.last_outcome,
-       j.last_run_at, j.last_started_at, j.last_ended_at, j.execution_id
+       j.last_run_at, j.last_started_at, j.last_ended_at, j.execution_id, j.policy, j.source, j.payload AS payload,
+       j.labels, j.paused_at, j.paused_by, j.paused_note, j.failures, j.last_success, j.running
 FROM cron_jobs j
 JOIN cron_job_status s ON s.job_id = j.id
 JOIN deployments d ON d.id = j.deployment_id
 WHERE j.removed_at IS NULL AND j.key > '' AND j.key = $1;
 
 -- name: GetJobsById
--- Removed ones among them. $1 job ids.
+-- Removed ones among them; without payloads. $1 job ids.
 SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor, s.status, j.slot, d.key AS deployment,
        j.timeout_ms, j.on_disconnect, j.created_at, j.removed_at, j.next_tick, j.next_execution, j.last_outcome,
-       j.last_run_at, j.last_started_at, j.last_ended_at, j.execution_id
+       j.last_run_at, j.last_started_at, j.last_ended_at, j.execution_id, j.policy, j.source, '' AS payload,
+       j.labels, j.paused_at, j.paused_by, j.paused_note, j.failures, j.last_success, j.running
 FROM cron_jobs j
 JOIN cron_job_status s ON s.job_id = j.id
 JOIN deployments d ON d.id = j.deployment_id

@@ -51,6 +51,8 @@ class JobRow:
     on_disconnect: str
     next_tick: int | None
     next_run_at: int | None
+    policy: str = ""
+    payload: str = ""
     revision: int = 1
     removed: bool = False
     execution_id: int | None = None
@@ -65,12 +67,14 @@ class JobRow:
         return Job(
             self.job_id, self.key, self.slot, self.deployment.key, self.verb, self.schedule, self.anchor,
             self.revision, self.timeout_ms, self.on_disconnect, self.executing, self.next_tick, self.next_run_at,
+            self.policy, self.payload,
         )  # fmt: skip
 
     def existing(self) -> Existing:
         return Existing(
-            self.job_id, self.key, self.schedule, self.anchor, self.executing, self.next_tick, self.last_tick
-        )
+            self.job_id, self.key, self.schedule, self.anchor, self.executing, self.next_tick, self.last_tick,
+            self.policy, self.verb,
+        )  # fmt: skip
 
 
 @dataclass
@@ -133,7 +137,13 @@ class MemoryStore:
     # Deployments
 
     async def create_deployment(
-        self, module: Module, digest: str, min_replicas: int, timeout_ms: int, activate: bool
+        self,
+        module: Module,
+        digest: str,
+        min_replicas: int,
+        timeout_ms: int,
+        activate: bool,
+        default_jitter: str = "",
     ) -> Deployed:
         name = (module.namespace, module.name)
         active = next((row for row in self.deployments if row.module == name and row.min_replicas), None)
@@ -152,14 +162,16 @@ class MemoryStore:
         if active is not None:
             active.min_replicas = 0
         row.min_replicas = min_replicas
-        return self._apply(module, row, jobs, timeout_ms)
+        return self._apply(module, row, jobs, timeout_ms, default_jitter)
 
     def _jobs_of(self, name: tuple[str, str]) -> list[JobRow]:
         rows = [row for row in self.jobs.values() if row.deployment.module == name and not row.removed]
         return sorted(rows, key=lambda row: row.key)
 
-    def _apply(self, module: Module, deployment: DeploymentRow, jobs: list[JobRow], timeout_ms: int) -> Deployed:
-        plan = plan_redeploy(module, [job.existing() for job in jobs], self.now_us(), timeout_ms)
+    def _apply(
+        self, module: Module, deployment: DeploymentRow, jobs: list[JobRow], timeout_ms: int, default_jitter: str
+    ) -> Deployed:
+        plan = plan_redeploy(module, [job.existing() for job in jobs], self.now_us(), timeout_ms, default_jitter)
         self._remove(plan.removed)
         for carried in plan.carried:
             self._carry(carried, deployment)
@@ -167,7 +179,7 @@ class MemoryStore:
             job_id = len(self.jobs) + 1
             self.jobs[job_id] = JobRow(
                 job_id, added.key, added.slot, deployment, added.verb, added.schedule, added.anchor, added.timeout_ms,
-                added.on_disconnect, added.next_tick, added.next_run_at,
+                added.on_disconnect, added.next_tick, added.next_run_at, added.policy, added.payload,
             )  # fmt: skip
         self.on_notify()
         return Deployed(
@@ -178,17 +190,21 @@ class MemoryStore:
 
     def _carry(self, carried: Carried, deployment: DeploymentRow) -> None:
         row = self.jobs[carried.job_id]
-        row.deployment, row.timeout_ms, row.on_disconnect = deployment, carried.timeout_ms, carried.on_disconnect
+        row.deployment = deployment
+        row.timeout_ms = row.timeout_ms if carried.timeout_ms is None else carried.timeout_ms
+        row.on_disconnect = row.on_disconnect if carried.on_disconnect is None else carried.on_disconnect
+        row.payload = row.payload if carried.payload is None else carried.payload
         if carried.rescheduled:
             row.schedule, row.anchor, row.revision = carried.schedule, carried.anchor, row.revision + 1
             row.next_tick, row.next_run_at = carried.next_tick, carried.next_run_at
-        self._skip(row, () if carried.skipped is None else (carried.skipped,), "")
+            row.policy = carried.policy
+        self._skip(row, carried.skipped, "")
 
     def _remove(self, removed: Iterable[Removed]) -> None:
         for each in removed:
             row = self.jobs[each.job_id]
             row.removed, row.next_tick, row.next_run_at, row.revision = True, None, None, row.revision + 1
-            self._skip(row, () if each.skipped is None else (each.skipped,), "")
+            self._skip(row, each.skipped, "")
 
     def _skip(self, row: JobRow, ranges: tuple[Skipped, ...], controller_id: str) -> None:
         self.skips += [SkipRow(row.job_id, skipped, controller_id, self.now_us()) for skipped in ranges]

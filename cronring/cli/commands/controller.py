@@ -35,6 +35,7 @@ _MEANINGS = {
     "runner_grace_ms": "How long a due tick waits for a runner before it is skipped (no_runner).",
     "timeout_ms": "Soft timeout of a job that states none.",
     "hard_timeout_grace_ms": "How long after the soft timeout an execution that nobody ended is swept.",
+    "default_jitter": "Delay of jobs that state none, by the gap between their ticks; off: none. Counts at deployment.",
     "claim_batch": "At most so many claims in one statement.",
     "claims_in_flight": "At most so many claim statements at once.",
     "end_batch": "At most so many ends in one statement.",
@@ -52,10 +53,10 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
     from controller.core.settings import ClusterSettings
 
     for field in reversed(dataclasses.fields(ClusterSettings)):
-        in_time = field.name.endswith("_ms")
+        in_time, in_words = field.name.endswith("_ms"), isinstance(field.default, str)
         flag = "--" + field.name.removesuffix("_ms").replace("_", "-")
         shown = f"{field.default / 1000:g}s" if in_time else f"{field.default}"
-        kind: click.ParamType[Any] = Duration() if in_time else click.IntRange(min=1)
+        kind: click.ParamType[Any] = Duration() if in_time else click.STRING if in_words else click.IntRange(min=1)
         meaning = _MEANINGS[field.name]
         command = option(flag, field.name, type=kind, help=f"{meaning}  [default: {shown}; equal on all]")(command)
     return command
@@ -112,10 +113,12 @@ def cluster_settings(values: dict[str, Any]) -> "ClusterSettings":
 
     names = [field.name for field in dataclasses.fields(ClusterSettings)]
     given = {name: value for name in names if (value := values.pop(name)) is not None}
-    return ClusterSettings(**{name: _whole(name, value) for name, value in given.items()})
+    return ClusterSettings(**{name: _setting(name, value) for name, value in given.items()})
 
 
-def _whole(name: str, value: float) -> int:
+def _setting(name: str, value: float | str) -> int | str:
+    if isinstance(value, str):
+        return value
     return round(value * 1000) if name.endswith("_ms") else int(value)
 
 

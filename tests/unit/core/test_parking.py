@@ -4,6 +4,7 @@ from controller.core.desk import Desk
 from controller.core.lease import Lease
 from controller.core.parking import Parking
 from controller.core.settings import ClusterSettings
+from controller.core.skipping import Skipping
 from controller.core.window import Duty, Window
 from schema.keys import SLOTS
 from tests.unit.core.told import MS, S_US, T, job
@@ -16,7 +17,8 @@ def test_nothing_is_kept_of_jobs_that_moved_on_or_went_while_they_waited_for_a_r
     window.set_duties([Duty.PRIMARY] * SLOTS)
     lease = Lease(desk)
     lease.valid_until_ns = 3_600_000 * MS
-    parking = Parking(desk, window, lease)
+    skipping = Skipping(desk, window, lease)
+    parking = Parking(desk, window, lease, skipping)
     for version in range(20):
         parking.park(window.learn(job(1, due=T, deployment=f"d{version}", revision=version + 1)))
     parking.park(window.learn(job(2, due=T, deployment="d0")))

@@ -5,6 +5,7 @@ import pytest
 from controller.core.model import Skipped, SkipReason
 from controller.core.redeploy import Existing, deployment_key, plan_redeploy, plan_removal
 from schema.module import Module, Verb
+from schema.policy import Policy
 
 SECOND = 1_000_000
 NOW = 1_790_000_000 * SECOND + 400_000
@@ -42,26 +43,35 @@ def test_an_unchanged_schedule_keeps_its_tick_and_owes_nothing() -> None:
     job = existing(next_tick=at(-50))
     (carried,) = plan_redeploy(module(Verb("a", schedule="every 10s", timeout_ms=5)), [job], NOW, DEFAULT_MS).carried
     assert (carried.rescheduled, carried.next_tick, carried.anchor) == (False, job.next_tick, job.anchor)
-    assert (carried.timeout_ms, carried.skipped) == (5, None)
+    assert (carried.timeout_ms, carried.skipped) == (5, ())
 
 
 @pytest.mark.parametrize(
     ("job", "skipped"),
     [
-        (existing(), None),
-        (existing(next_tick=None), None),
-        (existing(next_tick=at(0)), Skipped(SkipReason.SUPERSEDED, at(0), at(0), 1)),
-        (existing(next_tick=at(-50)), Skipped(SkipReason.SUPERSEDED, at(-50), at(0), 6)),
-        (existing(executing=True, next_tick=at(0)), None),
-        (existing(executing=True, last_tick=at(-50)), Skipped(SkipReason.OVERLAP, at(-40), at(0), 5)),
-        # Rescheduled before, while it ran.
-        (existing(executing=True, last_tick=at(-50), anchor=at(-20)), Skipped(SkipReason.OVERLAP, at(-10), at(0), 2)),
+        (existing(), ()),
+        (existing(next_tick=None), ()),
+        (existing(next_tick=at(0)), (Skipped(SkipReason.SUPERSEDED, at(0), at(0), 1),)),
+        (existing(next_tick=at(-50)), (Skipped(SkipReason.SUPERSEDED, at(-50), at(0), 6),)),
+        (existing(executing=True, next_tick=at(0)), ()),
+        (
+            existing(executing=True, next_tick=at(-50), last_tick=at(-50)),
+            (Skipped(SkipReason.OVERLAP, at(-40), at(0), 5),),
+        ),
+        # Rescheduled before, while it ran: its next tick is the first of the books that are open.
+        (
+            existing(executing=True, next_tick=at(-10), last_tick=at(-50)),
+            (Skipped(SkipReason.OVERLAP, at(-10), at(0), 2),),
+        ),
+        (existing(paused=True, next_tick=None, paused_tick=at(-20)), (Skipped(SkipReason.PAUSED, at(-20), at(0), 3),)),
     ],
 )
-def test_a_changed_or_removed_schedule_closes_its_books(job: Existing, skipped: Skipped | None) -> None:
+def test_a_changed_or_removed_schedule_closes_its_books(job: Existing, skipped: tuple[Skipped, ...]) -> None:
     plan = plan_redeploy(module(Verb("a", schedule="every 7s")), [job], NOW, DEFAULT_MS)
     (carried,) = plan.carried
-    assert (carried.rescheduled, carried.anchor, carried.next_tick) == (True, NOW, at(7))
+    tick, paused_tick = (None, at(7)) if job.paused else (at(7), None)
+    assert (carried.rescheduled, carried.anchor) == (True, NOW)
+    assert (carried.next_tick, carried.paused_tick) == (tick, paused_tick)
     assert carried.skipped == skipped
     assert plan_removal([job], NOW) == plan_redeploy(module(), [job], NOW, DEFAULT_MS).removed
     (removed,) = plan_removal([job], NOW)
@@ -80,3 +90,29 @@ def test_a_tick_that_was_decided_does_not_come_again_when_the_clock_was_set_back
     assert carried.next_tick is not None
     assert at(3600) < carried.next_tick <= at(3660)
     assert not carried.skipped
+
+
+def test_a_changed_policy_opens_new_books_and_keeps_the_anchor() -> None:
+    verb = Verb("a", schedule="every 10s", policy=Policy(retries=2))
+    (carried,) = plan_redeploy(module(verb), [existing()], NOW, DEFAULT_MS).carried
+    assert (carried.rescheduled, carried.anchor, carried.next_tick) == (True, at(-100), at(10))
+    assert carried.policy == '{"retries":2}'
+
+
+def test_the_clusters_jitter_is_that_of_jobs_that_state_none() -> None:
+    verbs = Verb("a", schedule="every 10m"), Verb("b", schedule="every 10m", policy=Policy(jitter="off"))
+    added = {job.verb: job for job in plan_redeploy(module(*verbs), [], NOW, DEFAULT_MS, "5m:3s").added}
+    assert added["a"].policy == '{"jitter":"5m:3s"}'
+    assert added["b"].policy == '{"jitter":"off"}'
+    assert added["b"].next_run_at == added["b"].next_tick
+    again = existing(schedule="every 10m", anchor=NOW, policy=added["a"].policy)
+    (carried,) = plan_redeploy(module(verbs[0]), [again], NOW, DEFAULT_MS, "5m:3s").carried
+    assert not carried.rescheduled
+
+
+def test_jobs_made_through_the_api_stay_with_their_verb_and_go_with_it() -> None:
+    job = existing("billing.b:acme", source="api", verb="b", schedule="every 7s")
+    plan = plan_redeploy(module(Verb("b")), [job], NOW, DEFAULT_MS)
+    assert [(each.key, each.rescheduled, each.timeout_ms) for each in plan.carried] == [(job.key, False, None)]
+    assert (plan.added, plan.removed) == ([], [])
+    assert [each.key for each in plan_redeploy(module(Verb("c")), [job], NOW, DEFAULT_MS).removed] == [job.key]

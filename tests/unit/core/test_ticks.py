@@ -1,5 +1,6 @@
 from controller.core import ticks
-from controller.core.model import Execution, Job, Outcome, Report, Skipped, SkipReason
+from controller.core.model import Execution, Job, Outcome, Report, Skipped, SkipReason, Trigger
+from controller.core.ticks import Slot
 
 S = 1_000_000
 T = 1_800_000_000 * S  # a full minute
@@ -10,46 +11,46 @@ def _job(schedule: str = "*/10 * * * * *") -> Job:
 
 
 def _run(outcome: Outcome, ended_at: int) -> tuple[Execution, Report]:
-    execution = Execution(7, _job(), T, T, T + 1_000, 1, "schedule", "d", "r1")
+    execution = Execution(7, _job(), T, T, T + 1_000, 1, Trigger.SCHEDULE, "d", "r1")
     return execution, Report(7, 1, T + 1_000, outcome, T + 1_000, ended_at, "", "", "")
 
 
 def test_a_run_within_its_tick_skips_nothing() -> None:
-    assert ticks.after_run(*_run(Outcome.COMPLETED, T + S), T + 2 * S) == ((T + 10 * S, T + 10 * S), None)
+    assert ticks.after_run(*_run(Outcome.COMPLETED, T + S), T + 2 * S) == ((T + 10 * S, T + 10 * S), ())
 
 
 def test_ticks_that_pass_during_a_run_overlap() -> None:
     following, skipped = ticks.after_run(*_run(Outcome.COMPLETED, T + 25 * S), T + 25 * S)
     assert following == (T + 30 * S, T + 30 * S)
-    assert skipped == Skipped(SkipReason.OVERLAP, T + 10 * S, T + 20 * S, 2)
+    assert skipped == (Skipped(SkipReason.OVERLAP, T + 10 * S, T + 20 * S, 2),)
 
 
 def test_ticks_that_pass_after_a_run_while_its_end_waits_do_not() -> None:
     """They are left to the missed policy: the next tick is in the past, and is claimed at once."""
     following, skipped = ticks.after_run(*_run(Outcome.COMPLETED, T + 5 * S), T + 60 * S)
     assert following == (T + 10 * S, T + 10 * S)
-    assert skipped is None
+    assert skipped == ()
 
 
 def test_a_lost_run_may_have_lasted_until_now() -> None:
     following, skipped = ticks.after_run(*_run(Outcome.LOST, T + 5 * S), T + 25 * S)
     assert following == (T + 30 * S, T + 30 * S)
-    assert skipped is not None
-    assert skipped.ticks == 2
+    assert [part.ticks for part in skipped] == [2]
 
 
 def test_a_job_that_was_removed_while_it_ran_stays_without_ticks() -> None:
     execution, report = _run(Outcome.COMPLETED, T + 25 * S)
     removed = execution._replace(job=execution.job._replace(revision=2, next_tick=None, next_run_at=None))
-    assert ticks.after_run(removed, report, T + 25 * S) == (None, None)
+    assert ticks.after_run(removed, report, T + 25 * S) == (None, ())
 
 
 def test_a_job_that_was_rescheduled_while_it_ran_owes_its_new_ticks_from_then_on() -> None:
     execution, report = _run(Outcome.COMPLETED, T + 25 * S)
-    job = execution.job._replace(revision=2, schedule="*/5 * * * * *", anchor=T + 12 * S, next_tick=T + 15 * S)
+    job = execution.job._replace(revision=2, schedule="*/5 * * * * *", anchor=T + 12 * S)
+    job = job._replace(next_tick=T + 15 * S, next_run_at=T + 15 * S)
     following, skipped = ticks.after_run(execution._replace(job=job), report, T + 25 * S)
     assert following == (T + 30 * S, T + 30 * S)
-    assert skipped == Skipped(SkipReason.OVERLAP, T + 15 * S, T + 25 * S, 3)
+    assert skipped == (Skipped(SkipReason.OVERLAP, T + 15 * S, T + 25 * S, 3),)
 
 
 def test_a_runner_whose_clock_is_ahead_cannot_skip_the_future() -> None:
@@ -58,14 +59,46 @@ def test_a_runner_whose_clock_is_ahead_cannot_skip_the_future() -> None:
 
 
 def test_the_latest_due_tick_runs_and_the_others_are_superseded() -> None:
-    assert ticks.latest_due(_job(), T, T, T + 9 * S) == (T, T, None)
-    tick, run_at, skipped = ticks.latest_due(_job(), T, T, T + 35 * S)
-    assert (tick, run_at) == (T + 30 * S, T + 30 * S)
-    assert skipped == Skipped(SkipReason.SUPERSEDED, T, T + 20 * S, 3)
+    assert ticks.due(_job(), Slot(T, T), T + 9 * S) == (Slot(T, T), (), None, False)
+    decision = ticks.due(_job(), Slot(T, T), T + 35 * S)
+    assert decision.run == (T + 30 * S, T + 30 * S)
+    assert decision.skipped == (Skipped(SkipReason.SUPERSEDED, T, T + 20 * S, 3),)
+    assert decision.caught_up
 
 
 def test_passed_ticks_are_a_range_with_its_count() -> None:
-    skipped, following = ticks.passed(_job(), T, T + 35 * S, SkipReason.NO_RUNNER)
-    assert skipped == Skipped(SkipReason.NO_RUNNER, T, T + 30 * S, 4)
+    following, skipped = ticks.passed(_job(), Slot(T, T), T + 35 * S, SkipReason.NO_RUNNER)
+    assert skipped == (Skipped(SkipReason.NO_RUNNER, T, T + 30 * S, 4),)
     assert following == (T + 40 * S, T + 40 * S)
-    assert ticks.passed(_job("0 0 1 1 * 2030"), T, T, SkipReason.NO_RUNNER)[0].ticks == 1
+    (alone,) = ticks.passed(_job("0 0 1 1 * 2030"), Slot(T, T), T, SkipReason.NO_RUNNER).skipped
+    assert alone.ticks == 1
+
+
+def test_a_run_that_is_none_of_the_schedules_leaves_its_next_tick_alone() -> None:
+    """A retry of T ends at T + 4; the next tick is T + 10. Another lasts until T + 25."""
+    execution, report = _run(Outcome.COMPLETED, T + 4 * S)
+    retry = execution._replace(trigger=Trigger.RETRY, job=_job()._replace(next_tick=T + 10 * S, next_run_at=T + 10 * S))
+    assert ticks.after_run(retry, report, T + 5 * S) == ((T + 10 * S, T + 10 * S), ())
+    following, skipped = ticks.after_run(retry, report._replace(ended_at=T + 25 * S), T + 25 * S)
+    assert following == (T + 30 * S, T + 30 * S)
+    assert skipped == (Skipped(SkipReason.OVERLAP, T + 10 * S, T + 20 * S, 2),)
+
+
+def test_a_retry_is_planned_unless_the_next_tick_comes_first() -> None:
+    execution, report = _run(Outcome.FAILED, T + S)
+    assert ticks.retry(execution, report, T + S, T + 10 * S) is None
+    retried = execution._replace(job=_job()._replace(policy='{"retries":1,"backoff":"5s"}'))
+    assert ticks.retry(retried, report, T + S, T + 10 * S) == T + 6 * S
+    assert ticks.retry(retried, report, T + 5 * S, T + 10 * S) is None
+    assert ticks.retry(retried._replace(attempt=2), report, T + S, T + 10 * S) is None
+
+
+def test_a_verb_moves_the_next_run_of_an_interval_only() -> None:
+    execution, report = _run(Outcome.COMPLETED, T + S + 1)
+    report = report._replace(next_in_ms=300_000)
+    assert ticks.moved(execution, report) is None
+    job = _job("every 60s")
+    tick = T + 302 * S  # on a whole second
+    assert ticks.moved(execution._replace(job=job), report) == (tick - 60 * S, (tick, tick))
+    failed = report._replace(outcome=Outcome.FAILED)
+    assert ticks.moved(execution._replace(job=job), failed) is None

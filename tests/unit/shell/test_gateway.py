@@ -12,6 +12,7 @@ import pytest
 from controller.core.effects import AckBeat, AckReports, CancelRuns, Dispatch
 from controller.core.events import Event, JobsCreated, ReportsReceived, RunnerBeat, RunnerJoined, RunnerLeft
 from controller.core.model import Execution, Outcome
+from controller.core.settings import ClusterSettings
 from controller.deploying import MESSAGE_BYTES_MAX, Deployer
 from controller.errors import StoreUnavailable
 from controller.runners import sessions as sessions_module
@@ -87,7 +88,14 @@ async def world() -> AsyncIterator[World]:
     refused: list[str] = []
     peers = (("c-1", "127.0.0.1:1"), ("c-2", "127.0.0.1:2"))
     gateway = Gateway(
-        WELCOME, store, Deployer(store, 300_000, inbox.put), sessions, inbox, lambda: peers, refused.append, now_us
+        WELCOME,
+        store,
+        Deployer(store, ClusterSettings(), inbox.put),
+        sessions,
+        inbox,
+        lambda: peers,
+        refused.append,
+        now_us,
     )
     server = grpc.aio.server(options=[("grpc.max_receive_message_length", MESSAGE_BYTES_MAX)])
     runner_pb2_grpc.add_RunnerGatewayServicer_to_server(gateway, server)

@@ -79,7 +79,8 @@ async def test_what_is_for_runners_and_peers_goes_to_them_at_once() -> None:
 async def test_a_tick_from_lease_to_end_is_answered_and_counted() -> None:
     world = World()
     module = hello(schedule="1s").modules[0]
-    await Deployer(world.store, 1_000, lambda _: None).deploy(module.schema, module.digest, activate=True)
+    settings = ClusterSettings(timeout_ms=1_000, default_jitter="off")
+    await Deployer(world.store, settings, lambda _: None).deploy(module.schema, module.digest, activate=True)
     renewed = await world.answer(effects.RenewLease(1, False, ()))
     assert isinstance(renewed, events.LeaseRenewed)
     fetched = await world.answer(effects.FetchWindow(2, tuple(range(4096)), 90_000))

@@ -1,0 +1,257 @@
+"""Runs beside the schedule: retries, manual runs and backfills, from their rows in `cron_activations` to their claims.
+
+There are few of them compared with ticks, so each simply waits for its instant, is claimed when a runner and its job
+are free, and is tried again when they are not. The primary of the job's slot tries at run_at, the backup a little
+later, and whoever has just made one tries as a primary does: nobody else may know of it yet.
+"""
+
+from itertools import islice
+from typing import Final
+
+from controller.core import ticks
+from controller.core.desk import REFUSED_RETRY_NS, Desk
+from controller.core.effects import Activate, FetchActivations, Level
+from controller.core.events import Activated, ActivationsFetched, StoreFailed
+from controller.core.holding import Holding
+from controller.core.lease import Lease
+from controller.core.model import Activation, ActivationRequest, ActivationResult, Execution
+from controller.core.sessions import Picker, Sessions
+from controller.core.timers import Timers
+from controller.core.window import Duty, Window
+
+BATCH: Final = 500
+BUSY_BASE_MS: Final = 100  # its job runs, or no runner is there: tried again, ever less often
+BUSY_CAP_MS: Final = 2_000
+EARLY_MARGIN_US: Final = 2_000  # the clock is an estimate; a claim that comes too early is one more statement
+
+
+class Waiting:
+    """One activation that this controller knows of. `busy`: how often it could not be claimed in a row."""
+
+    __slots__ = ("activation", "busy", "own")
+
+    def __init__(self, activation: Activation, own: bool) -> None:
+        self.activation = activation
+        self.own = own  # made here
+        self.busy = 0
+
+
+class Activating:
+    """Activations by id, their timers, one read and one claim under way."""
+
+    __slots__ = (
+        "_by_job",
+        "_claiming",
+        "_desk",
+        "_fetching",
+        "_holding",
+        "_lease",
+        "_not_before_ns",
+        "_ready",
+        "_sessions",
+        "_timers",
+        "_waiting",
+        "_window",
+        "_wished",
+        "in_doubt",
+    )
+
+    def __init__(self, desk: Desk, window: Window, lease: Lease, sessions: Sessions, holding: Holding) -> None:
+        self._desk = desk
+        self._window = window
+        self._lease = lease
+        self._sessions = sessions
+        self._holding = holding
+        self._waiting: dict[int, Waiting] = {}
+        self._by_job: dict[int, dict[int, None]] = {}
+        self._timers = Timers()
+        self._ready: dict[int, None] = {}
+        self._claiming: tuple[int, list[Waiting], list[ActivationRequest]] | None = None
+        self._fetching: tuple[int, dict[int, None]] | None = None  # and what was known when it was sent
+        self._wished = False
+        self._not_before_ns = 0
+        self.in_doubt = False  # a claim failed: it may have been committed; the node reads and clears it
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    @property
+    def idle(self) -> bool:
+        return self._claiming is None
+
+    def next_us(self) -> int | None:
+        """When, in PostgreSQL's time, the next one is due."""
+        return self._timers.next_us()
+
+    def next_deadline(self) -> int | None:
+        backing_off = (self._ready or self._wished) and self._desk.now_ns < self._not_before_ns
+        return self._not_before_ns if backing_off and self._desk.store_ok else None
+
+    def wish(self) -> None:
+        """Read what waits, with the window."""
+        self._wished = True
+
+    def created(self, activations: list[Activation]) -> None:
+        """This controller has just made these."""
+        for activation in activations:
+            self._learn(activation, own=True)
+
+    def job_freed(self, job_id: int) -> None:
+        """The job ended a run: what waited for that is due now."""
+        for activation_id in self._by_job.get(job_id, ()):
+            waiting = self._waiting[activation_id]
+            if waiting.busy:
+                self._timers.arm(activation_id, max(waiting.activation.run_at, self._desk.now_us))
+
+    def turn(self) -> None:
+        desk = self._desk
+        self._ready.update(dict.fromkeys(self._timers.pop_due(desk.now_us)))
+        if desk.draining or not desk.store_ok or desk.now_ns < self._not_before_ns:
+            return
+        if self._wished and self._fetching is None:
+            self._fetch()
+        if self._ready and self._claiming is None and self._lease.valid:
+            self._claim()
+
+    def answered(self, event: ActivationsFetched | Activated) -> None:
+        if isinstance(event, Activated):
+            self._activated(event)
+        else:
+            self._fetched(event)
+
+    def _fetch(self) -> None:
+        slots = self._window.slots()
+        self._wished = False
+        if slots:
+            request_id = self._desk.request(self)
+            self._fetching = request_id, dict.fromkeys(self._waiting)
+            self._desk.effects.append(FetchActivations(request_id, slots, self._desk.settings.window_ms))
+
+    def _fetched(self, event: ActivationsFetched) -> None:
+        """What was known when it was asked, and is absent, is gone; but what was made here may wait for later."""
+        assert self._fetching is not None, "activations without asking"
+        known, self._fetching = self._fetching[1], None
+        found = {activation.activation_id for activation in event.activations}
+        for activation_id in known:
+            waiting = self._waiting.get(activation_id)
+            if waiting is not None and activation_id not in found and not waiting.own:
+                self._forget(activation_id)
+        for activation in event.activations:
+            if self._window.duties[activation.job.slot]:
+                self._learn(activation, own=False)
+
+    def _learn(self, activation: Activation, own: bool) -> None:
+        waiting = self._waiting.get(activation.activation_id)
+        if waiting is not None:
+            waiting.activation = activation
+            return
+        waiting = self._waiting[activation.activation_id] = Waiting(activation, own)
+        self._by_job.setdefault(activation.job.job_id, {})[activation.activation_id] = None
+        self._arm(waiting)
+
+    def _arm(self, waiting: Waiting) -> None:
+        activation = waiting.activation
+        delay_us = 0
+        if not waiting.own and self._window.duties[activation.job.slot] is not Duty.PRIMARY:
+            delay_us = self._desk.settings.backup_delay_ms * 1_000
+        if waiting.busy:
+            backoff_ns = self._desk.backoff_ns(waiting.busy, BUSY_BASE_MS, BUSY_CAP_MS)
+            delay_us += max(0, self._desk.now_us - activation.run_at) + backoff_ns // 1_000
+        self._timers.arm(activation.activation_id, activation.run_at + delay_us)
+
+    def _forget(self, activation_id: int) -> None:
+        waiting = self._waiting.pop(activation_id, None)
+        if waiting is None:
+            return
+        self._timers.disarm(activation_id)
+        job_id = waiting.activation.job.job_id
+        of_job = self._by_job[job_id]
+        del of_job[activation_id]
+        if not of_job:
+            del self._by_job[job_id]
+
+    def _claim(self) -> None:
+        picker = Picker(self._sessions)
+        chosen: list[tuple[Waiting, ActivationRequest]] = []
+        for activation_id in list(islice(self._ready, BATCH)):
+            del self._ready[activation_id]
+            waiting = self._waiting.get(activation_id)
+            if waiting is None:
+                continue
+            runner_id = picker.pick(waiting.activation.job.deployment)
+            if runner_id is None:
+                self._busy(waiting)
+            else:
+                self._sessions.change_held(runner_id, 1)
+                chosen.append((waiting, _request(waiting.activation, runner_id)))
+        if not chosen:
+            return
+        chosen.sort(key=lambda pair: (pair[1].job_id, pair[1].activation_id))
+        requests = [request for _, request in chosen]
+        request_id = self._desk.request(self)
+        self._claiming = request_id, [waiting for waiting, _ in chosen], requests
+        self._desk.effects.append(Activate(request_id, requests, self._desk.settings.hard_timeout_grace_ms))
+
+    def _busy(self, waiting: Waiting) -> None:
+        waiting.busy += 1
+        self._arm(waiting)
+
+    def _activated(self, event: Activated) -> None:
+        """Hold and dispatch what was won; wait again for the rest."""
+        assert self._claiming is not None, "activated without asking"
+        (_, parcel, requests), self._claiming = self._claiming, None
+        results = {result.activation_id: result for result in event.results}
+        won: list[Execution] = []
+        for waiting, request in zip(parcel, requests, strict=True):
+            result = results.get(request.activation_id)
+            execution = None if result is None else result.execution
+            if execution is None:
+                self._sessions.change_held(request.runner_id, -1)
+            else:
+                self._holding.hold(execution, stale=False)
+                if execution.holds_job:
+                    self._window.runner_here(request.job_id)
+                won.append(execution)
+            self._follow(waiting, request, result)
+        self._desk.stats.activated += len(won)
+        self._holding.dispatch(won)
+
+    def _follow(self, waiting: Waiting, request: ActivationRequest, result: ActivationResult | None) -> None:
+        """A backfill goes on with its next tick; whatever else was claimed is done."""
+        if request.activation_id not in self._waiting:
+            return
+        if result is None or result.gone or (result.execution is not None and result.next_tick is None):
+            self._forget(request.activation_id)
+        elif result.next_tick is not None and result.next_tick != waiting.activation.tick:
+            waiting.activation = waiting.activation._replace(tick=result.next_tick)
+            waiting.busy = 0
+            self._arm(waiting)
+        else:
+            self._busy(waiting)
+
+    def failed(self, event: StoreFailed) -> None:
+        """A claim may have been committed all the same: the node adopts what turns out to be its own."""
+        desk = self._desk
+        self._not_before_ns = desk.now_ns + REFUSED_RETRY_NS
+        if self._fetching is not None and event.request_id == self._fetching[0]:
+            self._fetching = None
+            self._wished = True
+            return
+        assert self._claiming is not None, "a failure without asking"
+        (_, parcel, requests), self._claiming = self._claiming, None
+        self.in_doubt = True
+        desk.note(Level.WARNING, "activation_failed", activations=len(requests), reason=event.reason)
+        for waiting, request in zip(parcel, requests, strict=True):
+            self._sessions.change_held(request.runner_id, -1)
+            if request.activation_id in self._waiting:
+                self._busy(waiting)
+
+
+def _request(activation: Activation, runner_id: str) -> ActivationRequest:
+    job = activation.job
+    next_tick = None
+    if activation.until_tick is not None:
+        next_tick = ticks.next_within(job, activation.tick, activation.until_tick)
+    return ActivationRequest(
+        activation.activation_id, job.job_id, activation.tick, runner_id, job.deployment, next_tick
+    )

@@ -1,0 +1,54 @@
+"""Overlap `cancel_running`: when the next tick is due, the run before it is cancelled, by whoever holds it.
+
+Its end then says what comes next, as any end does (schema.timetable: the tick that cut it runs at once).
+"""
+
+from typing import Final
+
+from controller.core import ticks
+from controller.core.desk import Desk
+from controller.core.effects import CancelRuns, Level
+from controller.core.model import Execution
+from controller.core.sessions import Sessions
+from controller.core.timers import Timers
+
+RETRY_US: Final = 2_000_000  # its runner was away, or did not hear
+REASON: Final = "the next tick is due, and overlap is cancel_running"
+
+
+class Cutting:
+    """Executions that are to be cancelled at an instant."""
+
+    __slots__ = ("_desk", "_held", "_sessions", "_timers")
+
+    def __init__(self, desk: Desk, sessions: Sessions) -> None:
+        self._desk = desk
+        self._sessions = sessions
+        self._timers = Timers()
+        self._held: dict[int, Execution] = {}
+
+    def next_us(self) -> int | None:
+        return self._timers.next_us()
+
+    def held(self, execution: Execution) -> None:
+        """Watch it, if its job's policy asks for that."""
+        if not execution.holds_job or not ticks.cuts(execution.job):
+            return
+        due_us = ticks.cut_at(execution)
+        if due_us is not None:
+            self._held[execution.execution_id] = execution
+            self._timers.arm(execution.execution_id, due_us)
+
+    def released(self, execution_id: int) -> None:
+        if self._held.pop(execution_id, None) is not None:
+            self._timers.disarm(execution_id)
+
+    def turn(self) -> None:
+        """Cancel what is due. A runner that is not connected may be asked later, unless it has ended by then."""
+        desk = self._desk
+        for execution_id in self._timers.pop_due(desk.now_us):
+            execution = self._held[execution_id]
+            if execution.runner_id in self._sessions.by_id:
+                desk.note(Level.INFO, "cut", job=execution.job.key, execution=execution_id)
+                desk.effects.append(CancelRuns(execution.runner_id, (execution_id,), REASON))
+            self._timers.arm(execution_id, desk.now_us + RETRY_US)
