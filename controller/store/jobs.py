@@ -1,6 +1,7 @@
 """Claims and skips: what is done to jobs that are due."""
 
 from controller.core.model import ClaimRequest, ClaimResult, Job, SkipRequest
+from controller.core.ticks import missed
 from controller.store.pool import Database
 from controller.store.rows import job_of, skip_columns
 
@@ -41,6 +42,11 @@ class JobStatements:
             [request.run_at for request in requests],
             [request.runner_id for request in requests],
             [request.deployment for request in requests],
+            [request.trigger for request in requests],
+            [missed(request.skipped) if request.skipped else 0 for request in requests],
+            [request.next_tick for request in requests],
+            [request.next_run_at for request in requests],
+            [request.revision for request in requests],
             [request.job_id for request in requests for _ in request.skipped],
             *skip_columns([skipped for request in requests for skipped in request.skipped]),
             hard_grace_ms,
@@ -60,7 +66,8 @@ class JobStatements:
             [request.revision for request in requests],
             [request.next_tick for request in requests],
             [request.next_run_at for request in requests],
-            [request.job_id for request in requests for _ in request.skipped],
-            *skip_columns([skipped for request in requests for skipped in request.skipped]),
+            *skip_columns([request.skipped[0] for request in requests]),
+            [request.job_id for request in requests for _ in request.skipped[1:]],
+            *skip_columns([skipped for request in requests for skipped in request.skipped[1:]]),
         )
         return [job_of(record) for record in records]

@@ -2,9 +2,10 @@
 
 import asyncpg
 
-from controller.core.model import Execution, Job, Skipped, SkipReason
+from controller.core.model import Activation, Execution, Job, Skipped, SkipReason, Trigger
 
-_EXECUTION_COLUMNS = 8
+_EXECUTION_COLUMNS = 13
+_ACTIVATION_COLUMNS = 8
 
 
 def job_of(record: asyncpg.Record, first: int = 0) -> Job:
@@ -12,10 +13,18 @@ def job_of(record: asyncpg.Record, first: int = 0) -> Job:
     return Job._make(record[first : first + len(Job._fields)])
 
 
-def execution_of(record: asyncpg.Record) -> Execution:
-    execution_id, tick, run_at, claimed_at, attempt, trigger, deployment, runner_id = record[:_EXECUTION_COLUMNS]
-    job = job_of(record, _EXECUTION_COLUMNS)
-    return Execution(execution_id, job, tick, run_at, claimed_at, attempt, trigger, deployment, runner_id)
+def execution_of(record: asyncpg.Record, first: int = 0) -> Execution:
+    """The execution in the columns from `first` on, with its job after it."""
+    job_first = first + _EXECUTION_COLUMNS
+    return Execution(record[first], job_of(record, job_first), *record[first + 1 : job_first])
+
+
+def activation_of(record: asyncpg.Record, first: int = 0) -> Activation:
+    """The activation in the columns from `first` on, with its job after it."""
+    job_first = first + _ACTIVATION_COLUMNS
+    activation_id, tick, until_tick, attempt, trigger, run_at, payload, beside = record[first:job_first]
+    job = job_of(record, job_first)
+    return Activation(activation_id, job, tick, until_tick, attempt, Trigger(trigger), run_at, payload, beside)
 
 
 SkipColumns = tuple[list[SkipReason], list[int], list[int], list[int]]

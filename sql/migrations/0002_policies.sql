@@ -20,23 +20,31 @@ ALTER TABLE cron_jobs
     -- JSON for the verb's parameter; "" for none.
     ADD COLUMN payload text NOT NULL DEFAULT '' CHECK (octet_length(payload) <= 65536),
     ADD COLUMN labels jsonb NOT NULL DEFAULT '{}',
-    -- An interval's jitter goes both ways.
+    -- next_execution >= next_tick no longer holds: an interval's jitter goes both ways.
     DROP CONSTRAINT cron_jobs_check1,
-    ADD CONSTRAINT cron_jobs_paused CHECK (paused_at IS NULL OR next_tick IS NULL);
+    ADD CONSTRAINT cron_jobs_paused CHECK (paused_at IS NULL OR next_tick IS NULL),
+    ADD CONSTRAINT cron_jobs_paused_tick CHECK (paused_at IS NOT NULL OR paused_tick IS NULL),
+    -- Whatever its policy was and is: what holds a job runs alone.
+    ADD CONSTRAINT cron_jobs_alone CHECK (state = 'idle' OR running = 0);
 
 ALTER TABLE cron_schedules ADD COLUMN policy text NOT NULL DEFAULT '';
+CREATE INDEX cron_schedules_open ON cron_schedules (job_id) WHERE until_at IS NULL;
 
 ALTER TABLE cron_executions
     -- What its handler is told: ticks passed over since the execution before, that one's tick, the latest that completed.
-    ADD COLUMN missed bigint NOT NULL DEFAULT 0,
+    ADD COLUMN missed bigint NOT NULL DEFAULT 0 CHECK (missed >= 0),
     ADD COLUMN previous_tick timestamptz,
     ADD COLUMN previous_success timestamptz,
     -- In place of the job's own.
-    ADD COLUMN payload text,
+    ADD COLUMN payload text CHECK (octet_length(payload) <= 65536),
     -- False: it runs beside others, and its end neither frees the job nor sets the next tick.
     ADD COLUMN holds_job boolean NOT NULL DEFAULT true,
+    -- It is one of its job's `running`. One that neither holds its job nor is counted runs beside whatever the job does.
+    ADD COLUMN counted boolean NOT NULL DEFAULT false,
     -- When it was to be tried again, had no tick come before.
-    ADD COLUMN retry_at timestamptz;
+    ADD COLUMN retry_at timestamptz,
+    ADD CONSTRAINT cron_executions_trigger CHECK (trigger IN ('schedule', 'catch_up', 'retry', 'manual', 'backfill')),
+    ADD CONSTRAINT cron_executions_counted CHECK (NOT (holds_job AND counted));
 
 ALTER TABLE cron_skips
     DROP CONSTRAINT cron_skips_reason_check,
@@ -44,8 +52,9 @@ ALTER TABLE cron_skips
         reason IN ('overlap', 'paused', 'no_runner', 'outside_window', 'superseded', 'missed_policy'));
 
 -- Runs that wait beside the schedule. A backfill is one row that moves from tick to tick.
+CREATE SEQUENCE cron_activation_ids AS bigint;
 CREATE TABLE cron_activations (
-    id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    id             bigint NOT NULL DEFAULT nextval('cron_activation_ids') PRIMARY KEY,
     job_id         bigint NOT NULL,
     slot           integer NOT NULL CHECK (slot BETWEEN 0 AND 4095),
     trigger        text NOT NULL CHECK (trigger IN ('retry', 'manual', 'backfill')),
@@ -53,6 +62,7 @@ CREATE TABLE cron_activations (
     until_tick     timestamptz,
     attempt        integer NOT NULL CHECK (attempt > 0),
     run_at         timestamptz NOT NULL,
+    -- In place of the job's own.
     payload        text CHECK (octet_length(payload) <= 65536),
     beside         boolean NOT NULL DEFAULT false,
     -- Of a backfill: also ticks that completed before.
@@ -61,7 +71,8 @@ CREATE TABLE cron_activations (
     created_at     timestamptz NOT NULL DEFAULT now(),
     CHECK ((trigger = 'backfill') = (until_tick IS NOT NULL)),
     CHECK (until_tick >= tick)
-) WITH (fillfactor = 70);
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
+ALTER SEQUENCE cron_activation_ids OWNED BY cron_activations.id;
 CREATE INDEX cron_activations_due ON cron_activations (slot, run_at);
 CREATE INDEX cron_activations_job ON cron_activations (job_id);
 

@@ -13,10 +13,11 @@ WITH left_behind AS MATERIALIZED (
     WHERE e.id = l.id
     RETURNING e.*
 )
-SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS deployment, e.runner_id,
+SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS deployment, e.runner_id, e.missed,
+       e.previous_tick, e.previous_success, coalesce(e.payload, j.payload) AS payload, e.holds_job,
        j.id AS job_id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
-       j.on_disconnect, j.state = 'executing' AS executing, j.next_tick, j.next_execution,
-       j.policy, j.payload
+       j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
+       j.next_execution, j.policy, j.payload AS job_payload
 FROM adopted e
 JOIN deployments ed ON ed.id = e.deployment_id
 JOIN cron_jobs j ON j.id = e.job_id
@@ -25,10 +26,11 @@ ORDER BY e.id;
 
 -- name: GetUnfinished
 -- $1 execution ids.
-SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS deployment, e.runner_id,
+SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS deployment, e.runner_id, e.missed,
+       e.previous_tick, e.previous_success, coalesce(e.payload, j.payload) AS payload, e.holds_job,
        j.id AS job_id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
-       j.on_disconnect, j.state = 'executing' AS executing, j.next_tick, j.next_execution,
-       j.policy, j.payload
+       j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
+       j.next_execution, j.policy, j.payload AS job_payload
 FROM cron_executions e
 JOIN deployments ed ON ed.id = e.deployment_id
 JOIN cron_jobs j ON j.id = e.job_id
@@ -38,10 +40,11 @@ ORDER BY e.id;
 
 -- name: GetLost
 -- Unfinished executions of runners not seen for $1 ms, but for jobs that run on without contact.
-SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS deployment, e.runner_id,
+SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS deployment, e.runner_id, e.missed,
+       e.previous_tick, e.previous_success, coalesce(e.payload, j.payload) AS payload, e.holds_job,
        j.id AS job_id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
-       j.on_disconnect, j.state = 'executing' AS executing, j.next_tick, j.next_execution,
-       j.policy, j.payload
+       j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
+       j.next_execution, j.policy, j.payload AS job_payload
 FROM runners r
 CROSS JOIN LATERAL (
     SELECT * FROM cron_executions WHERE outcome IS NULL AND runner_id > '' AND runner_id = r.id OFFSET 0
@@ -54,10 +57,11 @@ ORDER BY e.id;
 
 -- name: GetOverdueExecutions
 -- Unfinished executions past their hard deadline. Each has a row in controllers: that is how the index is entered.
-SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS deployment, e.runner_id,
+SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS deployment, e.runner_id, e.missed,
+       e.previous_tick, e.previous_success, coalesce(e.payload, j.payload) AS payload, e.holds_job,
        j.id AS job_id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
-       j.on_disconnect, j.state = 'executing' AS executing, j.next_tick, j.next_execution,
-       j.policy, j.payload
+       j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
+       j.next_execution, j.policy, j.payload AS job_payload
 FROM controllers c
 CROSS JOIN LATERAL (
     SELECT * FROM cron_executions

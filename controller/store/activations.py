@@ -1,0 +1,48 @@
+"""Runs beside the schedule: what waits, and claims of it."""
+
+import asyncpg
+
+from controller.core.model import Activation, ActivationRequest, ActivationResult
+from controller.store.pool import Database
+from controller.store.rows import activation_of, execution_of
+
+_EXECUTION_FIRST = 5
+
+
+class ActivationStatements:
+    """The part of PostgresStore that is about activations."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def get_activations(self, slots: tuple[int, ...], window_ms: int) -> tuple[int, list[Activation]]:
+        """(PostgreSQL's now, waiting activations of the slots with run_at before now + window)."""
+        records = await self._database.fetch("GetActivations", slots, window_ms)
+        database_now: int = records[0][0]
+        if records[0][1] is None:
+            return database_now, []
+        return database_now, [activation_of(record, 1) for record in records]
+
+    async def start_activations(
+        self, controller_id: str, requests: list[ActivationRequest], hard_grace_ms: int
+    ) -> tuple[int, list[ActivationResult]]:
+        """Claim what is due and whose job may run, under a valid lease; every request is answered, in order."""
+        if not requests:
+            return (await self._database.fetch("GetNow"))[0][0], []
+        records = await self._database.fetch(
+            "StartActivations",
+            controller_id,
+            [request.activation_id for request in requests],
+            [request.tick for request in requests],
+            [request.runner_id for request in requests],
+            [request.deployment for request in requests],
+            [request.next_tick for request in requests],
+            hard_grace_ms,
+        )
+        return records[0][0], list(map(_result, records))
+
+
+def _result(record: asyncpg.Record) -> ActivationResult:
+    _, activation_id, started, gone, next_tick = record[:_EXECUTION_FIRST]
+    execution = execution_of(record, _EXECUTION_FIRST) if started else None
+    return ActivationResult(activation_id, execution, gone, next_tick)

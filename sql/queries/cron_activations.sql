@@ -1,0 +1,156 @@
+-- Runs that wait beside the schedule. See cron_jobs.sql for how statements over many rows are written.
+
+-- name: GetActivations
+-- PostgreSQL's now, and what waits in the slots with run_at before it plus the window, and may run: a pause keeps all but
+-- manual runs waiting. One row of nulls when there is nothing. $1 slots, $2 window (ms).
+SELECT n.database_now, waiting.*
+FROM (SELECT now() AS database_now) n
+LEFT JOIN (
+    SELECT a.id AS activation_id, a.tick, a.until_tick, a.attempt, a.trigger, a.run_at,
+           coalesce(a.payload, '') AS activation_payload, a.beside,
+           j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
+           j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
+           j.next_execution, j.policy, j.payload
+    FROM cron_activations a
+    JOIN cron_jobs j ON j.id = a.job_id
+    JOIN deployments d ON d.id = j.deployment_id
+    WHERE a.slot = ANY($1::integer[])
+      AND a.run_at <= now() + $2::bigint * interval '1 millisecond'
+      AND j.removed_at IS NULL AND (j.paused_at IS NULL OR a.trigger = 'manual')
+) waiting ON true;
+
+-- name: StartActivations
+-- Claims, in one statement, those activations that are due and whose job may run now, if the caller's lease is valid, and
+-- inserts their executions. A claimed one is gone, but for a backfill that has a next tick: that moves on. So does a
+-- backfill past a tick that completed before; a retry that the next tick has superseded goes, and what is left of a job
+-- that was removed. Answers with every attempted one, in the order asked.
+-- $1 controller id; parallel arrays: $2 activation ids, $3 the tick that is expected there, $4 runner ids, $5 keys of the
+-- deployments these host, $6 next ticks of backfills or null; $7 grace after the timeout (ms).
+-- SKIP LOCKED as in StartCronJobs. The job's row is locked even for a run beside it, so that of two for one tick the
+-- other sees the attempt of the first; where it doesn't, by an older snapshot, ON CONFLICT makes it try again.
+WITH wanted AS MATERIALIZED (
+    SELECT * FROM unnest($2::bigint[], $3::timestamptz[], $4::text[], $5::text[], $6::timestamptz[]) WITH ORDINALITY
+        AS w (activation_id, tick, runner_id, deployment, next_tick, position)
+), judged AS (
+    SELECT w.position, w.activation_id, w.runner_id, w.next_tick, a.job_id, a.trigger, a.tick, a.run_at, a.payload,
+           a.beside, j.deployment_id, j.timeout_ms, j.state, j.running, j.concurrency,
+           greatest(a.attempt, t.attempts + 1) AS attempt,
+           CASE a.trigger WHEN 'retry' THEN t.missed ELSE 0 END AS missed,
+           coalesce(t.previous_tick, CASE WHEN j.last_tick < a.tick THEN j.last_tick END) AS previous_tick,
+           coalesce(t.previous_success, CASE WHEN j.last_success < a.tick THEN j.last_success END) AS previous_success,
+           j.removed_at IS NOT NULL OR a.trigger = 'retry' AND coalesce(j.last_tick > a.tick, false) AS over,
+           a.trigger = 'backfill' AND NOT a.again AND t.completed AS passed,
+           (j.paused_at IS NULL OR a.trigger = 'manual') AND NOT t.running
+               -- A tick that its schedule has yet to claim is the schedule's.
+               AND (a.trigger <> 'backfill' OR j.next_tick IS NULL OR a.tick < j.next_tick
+                    OR coalesce(a.tick <= j.last_tick, false))
+               AND (SELECT min_replicas > 0 AND key = w.deployment FROM deployments WHERE id = j.deployment_id) AS may
+    FROM wanted w
+    CROSS JOIN LATERAL (
+        SELECT * FROM cron_activations
+        WHERE id = w.activation_id AND tick = w.tick AND run_at <= now()
+          AND EXISTS (SELECT FROM controllers WHERE id = $1 AND lease_expires_at > now())
+        FOR UPDATE SKIP LOCKED
+    ) a
+    CROSS JOIN LATERAL (
+        SELECT * FROM cron_jobs WHERE id = a.job_id FOR NO KEY UPDATE SKIP LOCKED
+    ) j
+    CROSS JOIN LATERAL (
+        SELECT coalesce(max(attempt), 0) AS attempts, coalesce(max(missed), 0) AS missed,
+               max(previous_tick) AS previous_tick, max(previous_success) AS previous_success,
+               coalesce(bool_or(outcome = 'completed'), false) AS completed,
+               coalesce(bool_or(ended_at IS NULL), false) AS running
+        FROM cron_executions WHERE job_id = a.job_id AND tick = a.tick
+    ) t
+), chosen AS MATERIALIZED ( -- as many of each job as it has room for, in the order asked
+    SELECT p.*, CASE WHEN p.may AND (p.beside OR p.state = 'idle'
+                                     AND p.place <= greatest(p.concurrency, 1) - p.running)
+                THEN nextval('cron_execution_ids') END AS execution_id
+    FROM (
+        SELECT g.*, count(*) FILTER (WHERE may AND NOT beside AND NOT over AND NOT passed)
+                   OVER (PARTITION BY job_id ORDER BY position) AS place
+        FROM judged g
+    ) p
+), inserted AS (
+    INSERT INTO cron_executions (id, job_id, deployment_id, tick, run_at, claimed_at, controller_id, runner_id,
+                                 hard_deadline, attempt, trigger, missed, previous_tick, previous_success, payload,
+                                 holds_job, counted)
+    SELECT execution_id, job_id, deployment_id, tick, run_at, now(), $1, runner_id,
+           now() + (timeout_ms + $7::bigint) * interval '1 millisecond', attempt, trigger, missed, previous_tick,
+           previous_success, payload, NOT beside AND concurrency = 0, NOT beside AND concurrency > 0
+    FROM chosen WHERE execution_id IS NOT NULL AND NOT over AND NOT passed
+    ON CONFLICT (job_id, tick, attempt) DO NOTHING
+    RETURNING id
+), decided AS MATERIALIZED ( -- `moves`: to the next tick of a backfill, or away
+    SELECT s.*, s.started OR s.over OR s.passed AS moves, CASE WHEN NOT s.over THEN s.next_tick END AS goes_on
+    FROM (
+        SELECT c.*, CASE WHEN c.execution_id IN (SELECT id FROM inserted) THEN true ELSE false END AS started
+        FROM chosen c
+    ) s
+), held AS (
+    UPDATE cron_jobs j
+    SET state = CASE WHEN j.concurrency = 0 THEN 'executing' ELSE j.state END,
+        start_time = CASE WHEN j.concurrency = 0 THEN now() END,
+        execution_id = CASE WHEN j.concurrency = 0 THEN s.execution_id END,
+        running = j.running + CASE WHEN j.concurrency = 0 THEN 0 ELSE s.executions END
+    FROM (
+        SELECT job_id, count(*) AS executions, max(execution_id) AS execution_id
+        FROM decided WHERE started AND NOT beside GROUP BY job_id
+    ) s
+    WHERE j.id = s.job_id
+    RETURNING j.id, j.concurrency = 0 OR j.running >= j.concurrency AS executing
+), moved AS (
+    UPDATE cron_activations a SET tick = d.goes_on, run_at = now(), attempt = 1
+    FROM (SELECT activation_id, goes_on FROM decided WHERE moves AND goes_on IS NOT NULL) d
+    WHERE a.id = d.activation_id
+), gone AS (
+    DELETE FROM cron_activations a
+    USING (SELECT activation_id FROM decided WHERE moves AND goes_on IS NULL) d
+    WHERE a.id = d.activation_id
+)
+SELECT now() AS database_now, r.activation_id, r.started,
+       a.id IS NULL OR r.moves AND NOT r.started AND r.goes_on IS NULL AS gone,
+       CASE WHEN r.moves THEN r.goes_on WHEN a.trigger = 'backfill' THEN a.tick END AS next_tick,
+       r.execution_id, r.tick, r.run_at, now() AS claimed_at, r.attempt, r.trigger, d.key AS deployment, r.runner_id,
+       r.missed, r.previous_tick, r.previous_success, coalesce(r.payload, j.payload) AS payload,
+       NOT r.beside AND r.concurrency = 0 AS holds_job,
+       j.id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
+       j.on_disconnect, coalesce(r.executing, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1))
+           AS executing, j.next_tick, j.next_execution, j.policy, j.payload AS job_payload
+FROM (
+    SELECT w.activation_id, w.position, coalesce(c.started, false) AS started, coalesce(c.moves, false) AS moves,
+           c.goes_on, c.execution_id, c.job_id, c.tick, c.run_at, c.attempt, c.trigger, c.runner_id, c.missed,
+           c.previous_tick, c.previous_success, c.payload, c.beside, c.concurrency, h.executing
+    FROM wanted w
+    FULL JOIN decided c ON c.position = w.position
+    FULL JOIN held h ON h.id = c.job_id
+) r
+LEFT JOIN LATERAL (SELECT id, trigger, tick FROM cron_activations WHERE id = r.activation_id) a ON true
+LEFT JOIN cron_jobs j ON j.id = r.job_id
+LEFT JOIN deployments d ON d.id = j.deployment_id
+ORDER BY r.position;
+
+-- name: CreateActivation
+-- $1 job id, $2 trigger, $3 tick, $4 last tick of a backfill or null, $5 run_at, $6 payload or null for the job's own,
+-- $7 beside, $8 again, $9 who asks.
+INSERT INTO cron_activations (job_id, slot, trigger, tick, until_tick, attempt, run_at, payload, beside, again,
+                              requested_by)
+SELECT id, slot, $2, $3, $4, 1, $5, $6, $7, $8, $9 FROM cron_jobs WHERE id = $1
+RETURNING id;
+
+-- name: ListActivations
+-- What waits for a job, the next one first. $1 job id, $2 one of them, or null for all.
+SELECT a.id AS activation_id, a.tick, a.until_tick, a.attempt, a.trigger, a.run_at,
+       coalesce(a.payload, '') AS activation_payload, a.beside,
+       j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
+       j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
+       j.next_execution, j.policy, j.payload
+FROM cron_activations a
+JOIN cron_jobs j ON j.id = a.job_id
+JOIN deployments d ON d.id = j.deployment_id
+WHERE a.job_id = $1 AND ($2::bigint IS NULL OR a.id = $2)
+ORDER BY a.run_at, a.id;
+
+-- name: DeleteActivation
+-- $1 id, $2 job id.
+DELETE FROM cron_activations WHERE id = $1 AND job_id = $2 RETURNING id;
