@@ -113,7 +113,8 @@ def cluster_settings(values: dict[str, Any]) -> "ClusterSettings":
 
     names = [field.name for field in dataclasses.fields(ClusterSettings)]
     given = {name: value for name in names if (value := values.pop(name)) is not None}
-    return ClusterSettings(**{name: _setting(name, value) for name, value in given.items()})
+    settings: dict[str, Any] = {name: _setting(name, value) for name, value in given.items()}
+    return ClusterSettings(**settings)
 
 
 def _setting(name: str, value: float | str) -> int | str:

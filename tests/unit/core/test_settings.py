@@ -1,5 +1,7 @@
 """The relations between settings that invariants rest on."""
 
+from typing import Any
+
 import pytest
 
 from controller.core.settings import ClusterSettings
@@ -21,8 +23,9 @@ def test_the_defaults_hold() -> None:
         ({"runner_fence_ms": 8_251}, "runner_fence_ms"),
         ({"hard_timeout_grace_ms": 17_500}, "2 x runner_lost_after_ms"),
         ({"probe_timeout_ms": 500}, "probe_timeout_ms"),
+        ({"default_jitter": "5m:3"}, "default_jitter"),
     ],
 )
-def test_what_would_break_an_invariant_is_refused(changed: dict[str, int], named: str) -> None:
+def test_what_would_break_an_invariant_is_refused(changed: dict[str, Any], named: str) -> None:
     with pytest.raises(ValueError, match=named):
         ClusterSettings(**changed)

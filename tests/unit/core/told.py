@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 from controller.core import effects, events
 from controller.core.model import (
+    ActivationResult,
     ClaimRequest,
     ClaimResult,
     Execution,
@@ -109,6 +110,10 @@ class Told:
         self.wait(20)
         self.fetched(*jobs)
         self.tell(events.RunnerJoined(runner()))
+
+    def activated(self, *results: ActivationResult) -> None:
+        effect = self.one(effects.Activate)
+        self.tell(events.Activated(effect.request_id, self.database_us, list(results)))
 
     def claimed(self, *results: ClaimResult) -> None:
         effect = self.one(effects.Claim)
