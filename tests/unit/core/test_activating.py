@@ -12,6 +12,8 @@ from controller.core.model import (
     Outcome,
     Trigger,
 )
+from controller.core.window import Duty
+from schema.keys import SLOTS
 from tests.unit.core.told import S_US, T, Told, job, report, runner
 
 DUE = T + 30 * S_US
@@ -60,7 +62,7 @@ def test_it_is_read_with_the_window_and_claimed_when_it_is_due_and_dispatched() 
 def test_the_backup_claims_only_what_the_primary_has_left() -> None:
     told = Told()
     told.ready()
-    told.node._window.duties = [Duty.BACKUP] * SLOTS  # noqa: SLF001  # as the ring would say
+    told.node._window.duties = [Duty.BACKUP] * SLOTS  # as the ring would say
     _fetched(told, _activation())
     told.wait_renewing(30_300)
     assert not told.take(effects.Activate)
@@ -71,7 +73,7 @@ def test_the_backup_claims_only_what_the_primary_has_left() -> None:
 def test_one_that_this_controller_made_is_its_own_whatever_its_duty() -> None:
     told = Told()
     told.ready()
-    told.node._window.duties = [Duty.BACKUP] * SLOTS  # noqa: SLF001  # as the ring would say
+    told.node._window.duties = [Duty.BACKUP] * SLOTS  # as the ring would say
     told.tell(events.ActivationsCreated([_activation(run_at=T + S_US)]))
     told.wait_renewing(1_100)
     assert told.one(effects.Activate)
