@@ -35,8 +35,8 @@ class Defaults(NamedTuple):
 def new_job(request: jobs_pb2.CreateJobRequest, module: Module, verb: Verb, defaults: Defaults) -> NewJob:
     """The job that is asked for. Raises InvalidRequest with everything that is wrong with its spec."""
     spec, problems = request.spec, Violations()
-    schedule = _read_schedule(spec.schedule, problems)
     policy = _read_policy(raw_policy(spec.policy), problems)
+    schedule = _read_schedule(spec.schedule, policy.timezone, problems)
     problems += _contradictions(policy, schedule)
     anchor = _read_anchor(spec, schedule, problems)
     problems += payload_violations("spec.payload", module, verb, spec.payload, _ticks(schedule))
@@ -66,8 +66,10 @@ def job_change(
     spec, problems = request.spec, Violations()
     paths = _read_mask(request.update_mask.paths, problems)
     fields = {path.partition(".")[0] for path in paths}
-    schedule = _read_schedule(spec.schedule, problems) if "schedule" in fields else row.schedule
     policy = _changed_policy(spec, row, paths, defaults, problems)
+    schedule = row.schedule
+    if "schedule" in fields:
+        schedule = _read_schedule(spec.schedule, policy.timezone, problems)
     if fields & {"schedule", "policy"}:
         problems += _contradictions(policy, schedule)
     anchor = _read_anchor(spec, schedule, problems) if "anchor" in fields else None
@@ -101,13 +103,13 @@ def _read_mask(paths: Iterable[str], problems: Violations) -> list[str]:
     return found
 
 
-def _read_schedule(text: str, problems: Violations) -> str:
-    """The canonical text; "" when it is none."""
+def _read_schedule(text: str, timezone: str, problems: Violations) -> str:
+    """The canonical text; "" when it is none. `timezone`: of an instant that names no offset."""
     if not text:
         problems.append(("spec.schedule", f"is empty; it must be {_SCHEDULE}"))
         return ""
     try:
-        return check_schedule(text)
+        return check_schedule(text, timezone)
     except ScheduleError as error:
         problems.append(("spec.schedule", str(error)))
         return ""

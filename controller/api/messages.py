@@ -32,9 +32,9 @@ def instant_us(stamp: Timestamp) -> int:
 
 
 @lru_cache(maxsize=20_000)
-def schedule_words(schedule: str) -> str:
+def schedule_words(schedule: str, policy: str) -> str:
     """The schedule in plain English."""
-    return parse_schedule(schedule, 0).words()
+    return parse_schedule(schedule, 0, parse_policy(policy)).words()
 
 
 def local_text(instant_us: int, zone: str) -> str:
@@ -54,7 +54,7 @@ def job_message(row: JobRow) -> jobs_pb2.Job:
         module=row.module,
         verb=row.verb,
         schedule=row.schedule,
-        schedule_words=schedule_words(row.schedule),
+        schedule_words=schedule_words(row.schedule, row.policy),
         status=row.status,
         next_tick=timestamp(row.next_tick),
         next_execution=timestamp(row.next_run_at),
