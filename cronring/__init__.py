@@ -7,6 +7,6 @@ async def close_month(ctx: Context) -> None: ...
 """
 
 from cronring.context import Context, VerbStopped
-from cronring.declare import cron, every, verb
+from cronring.declare import cron, every, manual, once, verb
 
-__all__ = ["Context", "VerbStopped", "cron", "every", "verb"]
+__all__ = ["Context", "VerbStopped", "cron", "every", "manual", "once", "verb"]

@@ -1,31 +1,96 @@
 """The decorators, and the declarations that they leave behind.
 
-Nothing is checked here beyond types: what a pattern may say is the business of `schema`, which an author's process
-does not have. The decorated function is returned as it was, so it stays callable in the author's own tests.
+Nothing is checked here beyond types and names: what a pattern or a policy may say is the business of `schema`, which an
+author's process does not have. The decorated function is returned as it was, so it stays callable in the author's own
+tests.
 """
 
 from __future__ import annotations
 
+import difflib
+import json
 import sys
-from dataclasses import dataclass
-from typing import Any, Callable, TypeVar
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any, Callable, TypedDict, TypeVar, Union, overload
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack  # known to every type checker, and never imported
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Instant = Union[str, date, datetime]
+Failures = Union[str, "type[BaseException]"]
+
+
+class Options(TypedDict, total=False):
+    """What every decorator of a job takes. docs/schedules.md says what each does in each awkward case."""
+
+    timeout: str | None
+    """Soft timeout, after which a run is cancelled: "5m"."""
+    on_disconnect: str | None
+    """"stop" (default) ends a run whose runner has lost every controller; "finish" lets it run on."""
+    timezone: str | None
+    """IANA name, like "Europe/Berlin"; UTC by default."""
+    dst_gap: str | None
+    """For a fixed time that a clock change leaves out: "run_after" (default) or "skip"."""
+    dst_overlap: str | None
+    """For a fixed time that comes twice: "first" (default), "both" or "second"."""
+    start_at: Instant | None
+    """No tick before it. Without an offset it is in the job's time zone."""
+    end_at: Instant | None
+    """No tick after it."""
+    window: str | list[str] | None
+    """Ticks outside are skipped: "Mon-Fri 08:00-18:00", also with a zone of its own."""
+    jitter: str | float | None
+    """By how much a start may be moved: "off", "30s", "10%", 0.1 (of the gap to the next tick)."""
+    on_missed: str | None
+    """When nobody was there to run it: "run_last" (default), "skip" or "run_all"."""
+    catch_up_window: str | None
+    """How old a missed tick may be to be caught up: "6h"."""
+    overlap: str | None
+    """While it still runs: "skip" (default), "buffer_one", "buffer_all", "cancel_running" or "allow"."""
+    max_concurrent: int | None
+    """With overlap "allow": how many at once."""
+    retries: int | None
+    """Further attempts at a tick after the first has failed."""
+    backoff: str | None
+    """Before the first retry; doubled for each further one, up to 1 h: "10s"."""
+    retry_on: Failures | list[Failures] | tuple[Failures, ...] | None
+    """Only after these failures: exceptions, by class or name, "timed_out", "lost"."""
+    pause_after_failures: int | None
+    """Pause the job after so many ticks in a row without success."""
+    payload: Any
+    """The JSON value that a run by schedule gets, where the verb takes one."""
+
+
+class IntervalOptions(Options, total=False):
+    """What `every` takes."""
+
+    anchor: Instant | None
+    """Where the interval counts from; the job's first deployment by default."""
 
 
 @dataclass(frozen=True)
 class Declaration:
-    """One decorated function. `line` is that of its first decorator, as Python counts a function's lines."""
+    """One decorated function. `line` is that of its first decorator, as Python counts a function's lines.
+
+    At most one of `cron`, `every`, `once` and `manual` is set, the first three to what was written; `options` are as
+    written too, but in values that JSON has.
+    """
 
     name: str
     line: int
     function: Callable[..., Any]
     cron: str | None = None
     every: str | None = None
-    timeout: str | None = None
-    on_disconnect: str | None = None
+    once: str | None = None
+    manual: bool = False
+    options: dict[str, Any] = field(default_factory=dict)
 
 
+_OPTIONS = tuple(Options.__annotations__)
+_INTERVAL_OPTIONS = (*_OPTIONS, "anchor")
+_TEXTS = {"timeout": '"5m"', "on_disconnect": '"finish"'}
 _declared: dict[str, list[Declaration]] = {}
 
 
@@ -34,36 +99,40 @@ def declarations(module_name: str) -> list[Declaration]:
     return list(_declared.get(module_name, ()))
 
 
-def cron(
-    pattern: str, *, timeout: str | None = None, on_disconnect: str | None = None
-) -> Callable[[Function], Function]:
-    """Run the verb at every instant that `pattern` matches, in UTC: `@cron("0 6 1 * *")`.
+def cron(pattern: str, **options: Unpack[Options]) -> Callable[[Function], Function]:
+    """Run the verb at every instant that `pattern` matches: `@cron("0 9 * * 1-5", timezone="Europe/Berlin")`.
 
-    `timeout` ("5m"): soft timeout, after which the run is cancelled. `on_disconnect`: "stop" (default) ends a run
-    whose runner has lost every controller; "finish" lets it run on. Raises TypeError for anything but text.
+    In UTC, unless `timezone` says otherwise. All options stand in `Options`. Raises TypeError for one that doesn't
+    exist, and for values that are neither text nor number.
     """
     _require_text("cron", "pattern", pattern, '@cron("0 6 1 * *")')
-
-    caller = _caller()
-
-    def declare(function: Function) -> Function:
-        return _declare(function, caller, cron=pattern, timeout=timeout, on_disconnect=on_disconnect)
-
-    return declare
+    return _decorator(_caller(), _read_options("cron", options), cron=pattern)
 
 
-def every(
-    interval: str, *, timeout: str | None = None, on_disconnect: str | None = None
-) -> Callable[[Function], Function]:
-    """Run the verb each `interval` ("30s", "30m", "6h", "1d"). Options as for `cron`."""
+def every(interval: str, **options: Unpack[IntervalOptions]) -> Callable[[Function], Function]:
+    """Run the verb each `interval` ("30s", "30m", "6h", "1d"), counted from `anchor`. Options as for `cron`."""
     _require_text("every", "interval", interval, '@every("30m")')
+    return _decorator(_caller(), _read_options("every", options), every=interval)
 
+
+def once(run_at: Instant, **options: Unpack[Options]) -> Callable[[Function], Function]:
+    """Run the verb once: `@once("2026-03-01 09:00", timezone="Europe/Berlin")`. Options as for `cron`."""
+    text = _json_instant("once", "run_at", run_at)
+    return _decorator(_caller(), _read_options("once", options), once=text)
+
+
+@overload
+def manual(function: Function, /) -> Function: ...
+@overload
+def manual(**options: Unpack[Options]) -> Callable[[Function], Function]: ...
+def manual(*function: Any, **options: Any) -> Any:
+    """A job that only runs when it is triggered: `@manual`, or `@manual(timeout="5m")`. Options as for `cron`."""
     caller = _caller()
-
-    def declare(function: Function) -> Function:
-        return _declare(function, caller, every=interval, timeout=timeout, on_disconnect=on_disconnect)
-
-    return declare
+    if function and (len(function) > 1 or not callable(function[0])):
+        given = ", ".join(map(repr, function))
+        raise TypeError(f"@manual takes options by name only: write @manual or @manual(timeout=...), not {given}")
+    decorate = _decorator(caller, _read_options("manual", options), manual=True)
+    return decorate(function[0]) if function else decorate
 
 
 def verb(*function: Function) -> Function:
@@ -71,7 +140,7 @@ def verb(*function: Function) -> Function:
     if len(function) != 1 or not callable(function[0]):
         given = ", ".join(map(repr, function))
         raise TypeError(f"@verb takes no arguments: write @verb above the function, not @verb({given})")
-    return _declare(function[0], _caller())
+    return _declare(function[0], _caller(), {})
 
 
 def _caller() -> tuple[str, int]:
@@ -80,7 +149,14 @@ def _caller() -> tuple[str, int]:
     return str(frame.f_globals.get("__name__", "")), frame.f_lineno
 
 
-def _declare(function: Function, caller: tuple[str, int], **schedule: str | None) -> Function:
+def _decorator(caller: tuple[str, int], options: dict[str, Any], **schedule: Any) -> Callable[[Function], Function]:
+    def declare(function: Function) -> Function:
+        return _declare(function, caller, options, **schedule)
+
+    return declare
+
+
+def _declare(function: Function, caller: tuple[str, int], options: dict[str, Any], **schedule: Any) -> Function:
     """For the module that `function` says it is from, and for the one that `caller` names.
 
     They differ when a decorator below ours, from elsewhere, returned a function of its own (then it is the caller's),
@@ -96,8 +172,70 @@ def _declare(function: Function, caller: tuple[str, int], **schedule: str | None
         raise TypeError(f"{function!r} {what}; decorate a function made by def or async def")
     line = code.co_firstlineno if code is not None else caller[1]
     for module, at in {caller[0]: caller[1], function.__module__: line}.items():
-        _declared.setdefault(module, []).append(Declaration(name, at, function, **schedule))
+        _declared.setdefault(module, []).append(Declaration(name, at, function, **schedule, options=options))
     return function
+
+
+# What the decorators take, as JSON
+
+
+def _read_options(decorator: str, options: Any) -> dict[str, Any]:
+    names = _INTERVAL_OPTIONS if decorator == "every" else _OPTIONS
+    read: dict[str, Any] = {}
+    for name, value in options.items():
+        if name not in names:
+            raise TypeError(_no_such_option(decorator, name, names))
+        if value is not None:
+            read[name] = _json_value(decorator, name, value)
+    return read
+
+
+def _no_such_option(decorator: str, name: str, names: tuple[str, ...]) -> str:
+    if name == "anchor":
+        return f"@{decorator} takes no anchor: only the interval of @every counts from one"
+    close = difflib.get_close_matches(name, names, 1)
+    hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(names))}"
+    return f"@{decorator} has no option {name!r}; {hint}"
+
+
+def _json_value(decorator: str, name: str, value: Any) -> Any:
+    if name == "payload":
+        try:
+            return json.loads(json.dumps(value, allow_nan=False))
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"@{decorator}: the payload must be a value that JSON has ({error})") from None
+    if name in {"start_at", "end_at", "anchor"}:
+        return _json_instant(decorator, name, value)
+    if name in _TEXTS:
+        _require_text(decorator, name, value, f"{name}={_TEXTS[name]}")
+    if name == "retry_on" and not isinstance(value, str):
+        return [_failure_name(decorator, each) for each in (value if isinstance(value, (list, tuple)) else [value])]
+    if name == "window" and isinstance(value, (list, tuple)) and all(isinstance(each, str) for each in value):
+        return ", ".join(value)
+    if not isinstance(value, (str, int, float)):
+        raise TypeError(f"@{decorator} takes its {name} as text or a number, not {value!r}")
+    return value
+
+
+def _json_instant(decorator: str, name: str, value: object) -> str:
+    if isinstance(value, (date, datetime)):
+        return value.isoformat()
+    if not isinstance(value, str):
+        raise TypeError(
+            f'@{decorator} takes its {name} as text or datetime, not {value!r}: write {name}="2026-03-01 09:00"'
+        )
+    return value
+
+
+def _failure_name(decorator: str, failure: object) -> str:
+    """As the runner names an exception's type: `ConnectionError`, `requests.exceptions.Timeout`."""
+    if isinstance(failure, type) and issubclass(failure, BaseException):
+        module = failure.__module__
+        plain = module == "builtins" or module.startswith("cronring.")
+        return failure.__qualname__ if plain else f"{module}.{failure.__qualname__}"
+    if not isinstance(failure, str):
+        raise TypeError(f"@{decorator} takes retry_on as exceptions or their names, not {failure!r}")
+    return failure
 
 
 def _require_text(decorator: str, what: str, value: object, example: str) -> None:

@@ -5,11 +5,12 @@ from dataclasses import dataclass, fields
 from typing import Final, NamedTuple
 
 from schema.duration import format_duration
-from schema.module import Module, Verb
-from schema.text_print import verb_metadata
+from schema.module import DataType, Module, Verb
+from schema.policy_model import FIELDS
+from schema.text_print import data_field, policy_text, verb_metadata, verb_signature
 
-# Where a verb stands in its file says nothing about it.
-_COMPARED: Final = tuple(field.name for field in fields(Verb) if field.name not in {"name", "line"})
+# Where a verb stands in its file says nothing about it. Policies are compared one by one.
+_COMPARED: Final = tuple(field.name for field in fields(Verb) if field.name not in {"name", "line", "policy"})
 
 
 class FieldChange(NamedTuple):
@@ -67,7 +68,8 @@ def diff_modules(old: Module, new: Module) -> ModuleDifference:
             FieldChange(field, getattr(old, field), getattr(new, field))
             for field in ("namespace", "name", "doc")
             if getattr(old, field) != getattr(new, field)
-        ),
+        )
+        + _type_changes(old, new),
         tuple(verb for verb in new.verbs if verb.name not in old_verbs),
         tuple(verb for verb in old.verbs if verb.name not in new_verbs),
         tuple(changed),
@@ -79,7 +81,25 @@ def _changes(old: Verb, new: Verb) -> tuple[FieldChange, ...]:
         FieldChange(field, _shown(old, field), _shown(new, field))
         for field in _COMPARED
         if getattr(old, field) != getattr(new, field)
+    ) + tuple(
+        FieldChange(field.name, policy_text(field.name, old.policy), policy_text(field.name, new.policy))
+        for field in FIELDS
+        if getattr(old.policy, field.name) != getattr(new.policy, field.name)
     )
+
+
+def _type_changes(old: Module, new: Module) -> tuple[FieldChange, ...]:
+    """Records by what they hold: their order and their docs are of no consequence."""
+    before, after = ({data.name: _record(data) for data in module.types} for module in (old, new))
+    return tuple(
+        FieldChange(f"data {name}", before.get(name, ""), after.get(name, ""))
+        for name in before | after
+        if before.get(name) != after.get(name)
+    )
+
+
+def _record(data: DataType) -> str:
+    return f"{{ {', '.join(map(data_field, data.fields))} }}" if data.fields else "{}"
 
 
 def _shown(verb: Verb, field: str) -> str:
@@ -88,15 +108,17 @@ def _shown(verb: Verb, field: str) -> str:
         return format_duration(verb.timeout_ms) if verb.timeout_ms > 0 else ""
     if field == "is_async":
         return "async" if verb.is_async else "sync"
+    if field == "request_optional":
+        return "optional" if verb.request_optional else "required"
     return str(value)
 
 
 def _verb_line(sign: str, verb: Verb) -> str:
-    return " ".join([f"{sign} verb {verb.name}({verb.request}) {verb.response}", *verb_metadata(verb)])
+    return " ".join([f"{sign} verb {verb_signature(verb)}", *verb_metadata(verb)])
 
 
 def _change_line(start: str, change: FieldChange) -> str:
-    name = change.field.removesuffix("_ms").removeprefix("is_")
+    name = change.field.removesuffix("_ms").removeprefix("is_").replace("request_optional", "request")
     if name == "doc":
         return f"{start}: doc changed"
     old, new = (value or "nothing" for value in (change.old, change.new))

@@ -9,7 +9,7 @@ END: Final = ""  # the token after the last
 _TOKEN: Final = re.compile(
     r"""(?P<space>[ \t\r\n]+)
       | //(?P<comment>[^\n]*)
-      | (?P<token> "(?:[^"\\\n]|\\[^\n])*" | \+?[A-Za-z0-9_][A-Za-z0-9_.\-]* | [{}()\[\],|/] )""",
+      | (?P<token> "(?:[^"\\\n]|\\[^\n])*" | \+?[A-Za-z0-9_][A-Za-z0-9_.\-]* | -[0-9.]+ | \.{3} | [{}()\[\],|/:=?] )""",
     re.VERBOSE,
 )
 

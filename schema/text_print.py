@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from schema.duration import format_duration
 from schema.keys import DEFAULT_NAMESPACE
-from schema.module import Module, Verb
-from schema.schedule import is_interval
+from schema.module import DEFAULT_POLICY, DataField, DataType, Module, Verb
+from schema.policy_model import FIELDS, Policy
 
 
 def print_module(module: Module) -> str:
@@ -14,29 +14,82 @@ def print_module(module: Module) -> str:
     What validate() would find fault with may give a text that doesn't parse, or parses to another module.
     """
     name = module.name if module.namespace == DEFAULT_NAMESPACE else f"{module.namespace}/{module.name}"
+    blocks = [_verb_lines(verb) for verb in module.verbs] + [_type_lines(data) for data in module.types]
     lines = [*_comment(module.doc, ""), f"module {name} {{"]
-    for index, verb in enumerate(module.verbs):
+    for index, block in enumerate(blocks):
         if index:
             lines.append("")
-        lines += _comment(verb.doc, "  ")
-        lines.append(f"  verb {verb.name}({verb.request}) {verb.response}")
-        lines += [f"    {metadata}" for metadata in verb_metadata(verb)]
+        lines += block
     lines += ["}", ""]
     return "\n".join(lines)
 
 
+def verb_signature(verb: Verb) -> str:
+    """`close_month(Order) Unit`; a question mark says that the parameter may be left out."""
+    return f"{verb.name}({verb.request}{'?' if verb.request_optional else ''}) {verb.response}"
+
+
 def verb_metadata(verb: Verb) -> Iterator[str]:
     """What stands below a verb, a line each. Defaults are left out."""
-    if is_interval(verb.schedule):
-        yield f'+every "{verb.schedule.removeprefix("every ")}"'
+    word, _, rest = verb.schedule.partition(" ")
+    if word == "manual":
+        yield "+manual"
+    elif word in _KINDS:
+        yield f'{_KINDS[word]} "{rest}"'
     elif verb.schedule:
         yield f'+cron "{verb.schedule}"'
+    if verb.anchor:
+        yield f'+anchor "{verb.anchor}"'
+    if verb.policy is not DEFAULT_POLICY:
+        yield from _policy(verb.policy)
     if verb.timeout_ms:
         yield f'+timeout "{format_duration(verb.timeout_ms)}"'
     if verb.on_disconnect != "stop":
         yield f"+on_disconnect {verb.on_disconnect}"
+    if verb.payload:
+        yield f"+payload {verb.payload}"
     if verb.is_async:
         yield "+async"
+
+
+_KINDS = {"every": "+every", "at": "+once"}
+
+
+def policy_text(name: str, policy: Policy) -> str:
+    """One field's value as the text form has it, without quotes; "" for the default."""
+    value = getattr(policy, name)
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return str(value or "")
+
+
+def _policy(policy: Policy) -> Iterator[str]:
+    for field in FIELDS:
+        text = policy_text(field.name, policy)
+        if text:
+            yield f"+{field.name} {text}" if field.kind == "count" else f'+{field.name} "{text}"'
+
+
+def _verb_lines(verb: Verb) -> list[str]:
+    return [
+        *_comment(verb.doc, "  "),
+        f"  verb {verb_signature(verb)}",
+        *(f"    {metadata}" for metadata in verb_metadata(verb)),
+    ]
+
+
+def _type_lines(data: DataType) -> list[str]:
+    if not data.fields:
+        return [*_comment(data.doc, "  "), f"  data {data.name} {{}}"]
+    fields = [f"    {data_field(field)}," for field in data.fields]
+    return [*_comment(data.doc, "  "), f"  data {data.name} {{", *fields, "  }"]
+
+
+def data_field(field: DataField) -> str:
+    """`note: str | None = null`; `note?: str` where only the author's code knows what an absent one is."""
+    if field.default:
+        return f"{field.name}: {field.type} = {field.default}"
+    return f"{field.name}{'?' if field.optional else ''}: {field.type}"
 
 
 def _comment(doc: str, indent: str) -> list[str]:

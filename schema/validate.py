@@ -4,11 +4,16 @@ import re
 from typing import Final, NamedTuple
 
 from schema.duration import DURATION_LIMIT_MS
-from schema.module import Module, Verb
-from schema.schedule import ScheduleError, check_schedule
+from schema.instant import InstantError, format_instant, parse_instant
+from schema.module import DEFAULT_POLICY, DataType, Module, Verb
+from schema.payload import RESERVED, PayloadError, canonical_json, payload_faults, read_payload, value_faults
+from schema.policy import PolicyError, policy_faults, read_policy
+from schema.schedule import ScheduleError, check_schedule, is_interval
 from schema.types import UNIT, canonical_type
 
 VERBS_LIMIT: Final = 10_000
+TYPES_LIMIT: Final = 1_000
+FIELDS_LIMIT: Final = 500
 NAME_LIMIT: Final = 100
 DOC_LIMIT: Final = 64 * 1024
 MODULE_DOCS_LIMIT: Final = 8 * 1024 * 1024
@@ -36,14 +41,16 @@ def validate(module: Module) -> list[Flaw]:
         ("name", name_fault(module.name)),
         ("doc", doc_fault(module.doc)),
     )
+    flaws += _types_flaws(module)
     if len(module.verbs) > VERBS_LIMIT:
         flaws.append(Flaw("verbs", f"{len(module.verbs)} verbs; at most {VERBS_LIMIT} are allowed in a module"))
         return flaws
-    if len(module.doc) + sum(len(verb.doc) for verb in module.verbs) > MODULE_DOCS_LIMIT:
+    docs = len(module.doc) + sum(len(verb.doc) for verb in module.verbs) + sum(len(data.doc) for data in module.types)
+    if docs > MODULE_DOCS_LIMIT:
         flaws.append(Flaw("verbs", f"the documentation is over {MODULE_DOCS_LIMIT} characters in all; shorten it"))
     seen: dict[str, int] = {}
     for index, verb in enumerate(module.verbs):
-        flaws += [Flaw(f"verbs[{index}].{flaw.path}", flaw.message) for flaw in _verb_flaws(verb)]
+        flaws += [Flaw(f"verbs[{index}].{flaw.path}", flaw.message) for flaw in _verb_flaws(verb, module)]
         first = seen.setdefault(verb.name, index)
         if first != index:
             flaws.append(Flaw(f"verbs[{index}].name", f"verbs[{first}] has the name {verb.name!r:.120} already"))
@@ -95,15 +102,18 @@ def timeout_fault(timeout_ms: int) -> str | None:
     return None
 
 
-def _verb_flaws(verb: Verb) -> list[Flaw]:
+def _verb_flaws(verb: Verb, module: Module) -> list[Flaw]:
     on_disconnect = None
     if verb.on_disconnect not in ON_DISCONNECT:
         on_disconnect = f"is {verb.on_disconnect!r:.120}; it must be 'stop' or 'finish'"
     return _field_flaws(
         ("name", name_fault(verb.name)),
-        ("request", _type_fault(verb.request, verb.schedule)),
+        ("request", _type_fault(verb.request)),
         ("response", _type_fault(verb.response, verb.schedule)),
         ("schedule", _schedule_fault(verb.schedule)),
+        *_policy_faults(verb),
+        ("anchor", _anchor_fault(verb) if verb.anchor else None),
+        ("payload", _payload_fault(verb, module) if verb.payload or verb.request != UNIT else None),
         ("timeout_ms", timeout_fault(verb.timeout_ms)),
         ("on_disconnect", on_disconnect),
         ("doc", doc_fault(verb.doc)),
@@ -115,14 +125,116 @@ def _field_flaws(*faults: tuple[str, str | None]) -> list[Flaw]:
     return [Flaw(path, message) for path, message in faults if message is not None]
 
 
-def _type_fault(text: str, schedule: str) -> str | None:
+def _type_fault(text: str, schedule: str = "") -> str | None:
     if schedule and text != UNIT:
-        return f"is {text!r:.120}; a verb with a schedule takes and returns {UNIT}"
+        return f"is {text!r:.120}; a verb with a schedule returns {UNIT}"
     canonical = canonical_type(text)
     if canonical is None:
         return f"{text!r:.120} is no type, like `Unit`, `Order` or `list[Order] | None`"
     if canonical != text:
         return f"{text!r:.120} is written {canonical!r}"
+    return None
+
+
+def _policy_faults(verb: Verb) -> list[tuple[str, str | None]]:
+    if verb.policy == DEFAULT_POLICY:
+        return []
+    try:
+        canonical = read_policy(verb.policy.raw())
+    except PolicyError as error:
+        remedy = "" if error.suggestion is None else f"; write {error.suggestion!r}"
+        return [(f"policy.{error.field}", f"{error.message}{remedy}")]
+    for field, value in verb.policy.raw().items():
+        if canonical.raw().get(field) != value:
+            return [(f"policy.{field}", f"{value!r:.120} is written {getattr(canonical, field)!r:.120}")]
+    try:
+        return [(f"policy.{field}", message) for field, message in policy_faults(canonical, verb.schedule)]
+    except ValueError:  # the schedule is none, which is told by itself
+        return []
+
+
+def _anchor_fault(verb: Verb) -> str | None:
+    if not is_interval(verb.schedule):
+        return "is where an interval counts from, and the schedule is none"
+    try:
+        canonical = format_instant(parse_instant(verb.anchor))
+    except InstantError as error:
+        return str(error)
+    return None if canonical == verb.anchor else f"{verb.anchor!r:.120} is written {canonical!r}"
+
+
+def payload_needed(verb: Verb) -> bool:
+    """Whether its schedule has to give it a payload: nobody else does, as somebody does who triggers a manual job."""
+    return verb.request != UNIT and not verb.request_optional and verb.schedule not in {"", "manual"}
+
+
+def _payload_fault(verb: Verb, module: Module) -> str | None:
+    if not verb.payload:
+        return f"is empty, but the verb takes {verb.request:.120}, and has no default" if payload_needed(verb) else None
+    if not verb.schedule:
+        return "is what the schedule gives, and there is none"
+    if verb.request == UNIT:
+        return "is given, but the verb takes none"
+    faults = payload_faults(module, verb.request, verb.payload) if canonical_type(verb.request) else []
+    return "; ".join(faults)[:2_000] or _json_fault(verb.payload)
+
+
+def _json_fault(text: str) -> str | None:
+    try:
+        canonical = canonical_json(read_payload(text))
+    except PayloadError as error:
+        return str(error)
+    return None if canonical == text else f"{text!r:.120} is written {canonical!r:.120}"
+
+
+def _types_flaws(module: Module) -> list[Flaw]:
+    if len(module.types) > TYPES_LIMIT:
+        return [Flaw("types", f"{len(module.types)} records; at most {TYPES_LIMIT} are allowed in a module")]
+    flaws: list[Flaw] = []
+    known = {data.name: data for data in module.types}
+    for index, data in enumerate(module.types):
+        found = _field_flaws(("name", data_name_fault(data.name)), ("doc", doc_fault(data.doc)))
+        if known[data.name] is not data:
+            found.append(Flaw("name", f"another record has the name {data.name!r:.120}"))
+        if len(data.fields) > FIELDS_LIMIT:
+            found.append(Flaw("fields", f"{len(data.fields)} fields; at most {FIELDS_LIMIT} are allowed in a record"))
+        else:
+            found += _data_flaws(data, known)
+        flaws += [Flaw(f"types[{index}].{flaw.path}", flaw.message) for flaw in found]
+        if len(flaws) >= _FLAWS_SHOWN:
+            break
+    return flaws
+
+
+def _data_flaws(data: DataType, known: dict[str, DataType]) -> list[Flaw]:
+    flaws: list[Flaw] = []
+    names: set[str] = set()
+    for index, field in enumerate(data.fields):
+        default = None
+        type_fault = _type_fault(field.type)
+        if field.default:
+            default = _json_fault(field.default)
+            if not field.optional:
+                default = "is given, so the field may be left out: say that it is optional"
+            elif default is None and type_fault is None:
+                default = "; ".join(value_faults(known, field.type, read_payload(field.default))) or None
+        repeated = f"{field.name!r:.120} is declared twice" if field.name in names else None
+        names.add(field.name)
+        found = _field_flaws(("name", name_fault(field.name) or repeated), ("type", type_fault), ("default", default))
+        flaws += [Flaw(f"fields[{index}].{flaw.path}", flaw.message) for flaw in found]
+    return flaws
+
+
+def data_name_fault(name: str) -> str | None:
+    """What is wrong with the name of a record; None if nothing."""
+    if not name:
+        return "is empty"
+    if len(name) > NAME_LIMIT:
+        return f"has {len(name)} characters; at most {NAME_LIMIT} are allowed"
+    if name in RESERVED:
+        return f"{name!r} has a meaning of its own in types"
+    if not all(_NAME.fullmatch(part) for part in name.split(".")):
+        return f"{name!r} is no name: letters a to z, digits and _ are allowed, with dots between parts"
     return None
 
 

@@ -4,6 +4,8 @@ from typing import Final
 
 from controller.core.model import Execution, Outcome, Report, RunnerInfo
 from protos.runner.v1 import runner_pb2 as wire
+from schema.duration import DURATION_LIMIT_MS
+from schema.policy import parse_policy
 
 IDENTIFIER_LENGTH_MAX: Final = 200
 ERROR_TYPE_LENGTH_MAX: Final = 200
@@ -18,6 +20,11 @@ _OUTCOMES: Final = {
     int(wire.OUTCOME_FAILED): Outcome.FAILED,
     int(wire.OUTCOME_TIMED_OUT): Outcome.TIMED_OUT,
     int(wire.OUTCOME_CANCELLED): Outcome.CANCELLED,
+}
+_SCHEDULE_KINDS: Final = {
+    "every": wire.SCHEDULE_KIND_INTERVAL,
+    "at": wire.SCHEDULE_KIND_ONCE,
+    "manual": wire.SCHEDULE_KIND_MANUAL,
 }
 _ON_DISCONNECT: Final = {"stop": wire.ON_DISCONNECT_STOP, "finish": wire.ON_DISCONNECT_FINISH}
 
@@ -41,6 +48,12 @@ def encode_run(execution: Execution) -> wire.Run:
         attempt=execution.attempt,
         trigger=execution.trigger,
         on_disconnect=_ON_DISCONNECT[job.on_disconnect],
+        missed=execution.missed,
+        previous_tick_us=execution.previous_tick or 0,
+        previous_success_us=execution.previous_success or 0,
+        payload_json=execution.payload or job.payload,
+        timezone=parse_policy(job.policy).timezone if job.policy else "",
+        schedule_kind=_SCHEDULE_KINDS.get(job.schedule.partition(" ")[0], wire.SCHEDULE_KIND_CRON),
     )
 
 
@@ -73,6 +86,7 @@ def _decode_report(report: wire.Report) -> Report:
         clean_text(report.error_type, ERROR_TYPE_LENGTH_MAX),
         clean_text(report.error_message, ERROR_MESSAGE_LENGTH_MAX),
         clean_text(report.output, OUTPUT_LENGTH_MAX),
+        min(max(report.next_in_ms, 0), DURATION_LIMIT_MS),
     )
 
 

@@ -15,6 +15,7 @@ from cronring.context import Context
 from cronring.declare import Declaration, declarations
 
 VERSION = 1
+_NO_POLICIES = ("timeout", "on_disconnect", "anchor", "payload")
 _KINDS = {
     inspect.Parameter.POSITIONAL_ONLY: "positional",
     inspect.Parameter.POSITIONAL_OR_KEYWORD: "positional",
@@ -26,20 +27,18 @@ _KINDS = {
 
 def describe(path: str, source: bytes, namespace: str) -> dict[str, Any]:
     """The dump of the file at `path`. An import that fails is a problem at the author's own line."""
-    dump: dict[str, Any] = {
-        "version": VERSION,
-        "module": os.path.splitext(os.path.basename(path))[0],
-        "namespace": namespace,
-        "file": path,
-        "doc": "",
-        "verbs": [],
-        "problems": [],
-    }
     try:
         module = load_file(path, source)
     except BaseException as error:  # SystemExit at import is a problem like any other
+        dump = _dump(path, namespace)
         dump["problems"].append(_import_problem(path, error))
         return dump
+    return describe_module(module, path, namespace)
+
+
+def describe_module(module: ModuleType, path: str, namespace: str) -> dict[str, Any]:
+    """The dump of a module that is loaded already."""
+    dump = _dump(path, namespace)
     dump["doc"] = _doc(module)
     for declaration in declarations(module.__name__):
         try:
@@ -50,6 +49,18 @@ def describe(path: str, source: bytes, namespace: str) -> dict[str, Any]:
         dump["problems"] += _verb_problems(declaration, module)
     dump["problems"] += _repeated(declarations(module.__name__))
     return dump
+
+
+def _dump(path: str, namespace: str) -> dict[str, Any]:
+    return {
+        "version": VERSION,
+        "module": os.path.splitext(os.path.basename(path))[0],
+        "namespace": namespace,
+        "file": path,
+        "doc": "",
+        "verbs": [],
+        "problems": [],
+    }
 
 
 def _describe_verb(declaration: Declaration, module: ModuleType) -> dict[str, Any]:
@@ -74,8 +85,10 @@ def _describe_verb(declaration: Declaration, module: ModuleType) -> dict[str, An
         "returns": _annotation_text(annotations.get("return", _MISSING), namespace),
         "cron": declaration.cron,
         "every": declaration.every,
-        "timeout": declaration.timeout,
-        "on_disconnect": declaration.on_disconnect,
+        "once": declaration.once,
+        "manual": declaration.manual,
+        **{name: value for name, value in declaration.options.items() if name in _NO_POLICIES},
+        "policy": {name: value for name, value in declaration.options.items() if name not in _NO_POLICIES},
     }
 
 

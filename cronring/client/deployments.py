@@ -3,9 +3,9 @@
 from cronring.client import convert, model
 from cronring.client.channel import Failover
 from cronring.client.paging import follow
-from cronring.runner.codec import module_message
 from protos.cronring.v1 import deployments_pb2
 from protos.cronring.v1.deployments_pb2_grpc import DeploymentsStub
+from protos.modules import module_message
 from schema.module import Module
 
 

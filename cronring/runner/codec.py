@@ -4,9 +4,7 @@ from collections.abc import Iterator
 
 from cronring.runner.core.effects import SendBeat
 from cronring.runner.core.model import Outcome, Result, Run
-from protos.cronring.v1 import schema_pb2
 from protos.runner.v1 import runner_pb2
-from schema.module import Module
 
 _OUTCOMES = {
     Outcome.COMPLETED: runner_pb2.OUTCOME_COMPLETED,
@@ -90,26 +88,4 @@ def _report(result: Result) -> runner_pb2.Report:
         error_message=result.error_message,
         output=result.output,
         next_in_ms=result.next_in_ms,
-    )
-
-
-def module_message(module: Module) -> schema_pb2.Module:
-    return schema_pb2.Module(
-        namespace=module.namespace,
-        name=module.name,
-        doc=module.doc,
-        verbs=[
-            schema_pb2.Verb(
-                name=verb.name,
-                doc=verb.doc,
-                request=verb.request,
-                response=verb.response,
-                is_async=verb.is_async,
-                line=verb.line,
-                schedule=verb.schedule,
-                timeout_ms=verb.timeout_ms,
-                on_disconnect=verb.on_disconnect,
-            )
-            for verb in module.verbs
-        ],
     )

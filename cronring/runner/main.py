@@ -11,12 +11,12 @@ from importlib.metadata import version
 
 import uvloop
 
-from cronring.runner.codec import module_message
 from cronring.runner.config import RunnerConfig
 from cronring.runner.core.settings import SECOND_NS, RunnerSettings
 from cronring.runner.describe import DescribeFailed, read_program
 from cronring.runner.modules import InvalidFile, LoadedModule, load_module
 from cronring.runner.service import RunnerService, log
+from protos.modules import module_message
 from protos.runner.v1 import runner_pb2
 
 EXIT_OK = 0

@@ -53,8 +53,11 @@ def test_annotations_are_told_in_one_spelling(tmp_path: Path) -> None:
         "returns": "None",
         "cron": "0 6 1 * *",
         "every": None,
+        "once": None,
+        "manual": False,
         "timeout": "5m",
         "on_disconnect": "finish",
+        "policy": {},
     }
     assert (two["params"][0]["annotation"], two["returns"], two["is_async"]) == ("Context", None, False)
     assert [(p["annotation"], p["kind"], p["has_default"]) for p in three["params"]] == [

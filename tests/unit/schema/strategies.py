@@ -5,9 +5,12 @@ from typing import Any
 from hypothesis import strategies as st
 
 from schema.duration import DURATION_LIMIT_MS
-from schema.module import Module, Verb
+from schema.instant import format_instant
+from schema.module import DataField, DataType, Module, Verb
 from schema.pattern import CronPattern, PatternError
-from schema.schedule import check_schedule
+from schema.payload import RESERVED, canonical_json
+from schema.policy import FIELDS, Policy, PolicyError, policy_faults, read_policy
+from schema.schedule import check_schedule, is_interval
 
 BOUNDS = [(0, 59), (0, 59), (0, 23), (1, 31), (1, 12), (0, 7), (1970, 2099)]
 INSTANTS = st.integers(-100_000, 4_102_444_800 + 100_000)  # a day around 1970 to 2099
@@ -66,7 +69,48 @@ DOCS = st.text(
     max_size=40,
 )
 INTERVALS = st.integers(1, 10_000_000).map(lambda seconds: f"every {seconds}s")
-SCHEDULES = (PATTERNS | INTERVALS).map(check_schedule)
+WHOLE_INSTANTS = st.integers(0, 4_102_444_799).map(lambda second: format_instant(second * 1_000_000))
+ONCE = WHOLE_INSTANTS.map(lambda instant: f"at {instant}")
+SCHEDULES = (PATTERNS | INTERVALS | ONCE | st.just("manual")).map(check_schedule)
+DURATIONS = st.builds("{}{}".format, st.integers(1, 120), st.sampled_from(["s", "m"]))
+_POLICY_VALUES: dict[str, st.SearchStrategy[Any]] = {
+    "timezone": st.sampled_from(["Europe/Berlin", "America/Sao_Paulo", "Australia/Lord_Howe", "Etc/GMT+5"]),
+    "dst_gap": st.just("skip"),
+    "dst_overlap": st.sampled_from(["both", "second"]),
+    "start_at": WHOLE_INSTANTS,
+    "end_at": WHOLE_INSTANTS | st.just("2030-01-01"),
+    "window": st.sampled_from(
+        ["Mon-Fri 08:00-18:00", "22:00-06:00", "Sat,Sun 10:00-12:00 Asia/Tokyo, Mon 00:00-24:00"]
+    ),
+    "jitter": st.sampled_from(["off", "5%", "30s", "5m:3s 1h:10s 1d:30s 7d:60s", 0.25, 0]),
+    "on_missed": st.sampled_from(["skip", "run_all", "run_last"]),
+    "catch_up_window": DURATIONS,
+    "overlap": st.sampled_from(["buffer_one", "buffer_all", "cancel_running", "allow"]),
+    "max_concurrent": st.integers(1, 100),
+    "retries": st.integers(1, 100),
+    "backoff": DURATIONS,
+    "retry_on": st.lists(st.sampled_from(["ConnectionError", "requests.Timeout", "lost"]), min_size=1, unique=True),
+    "pause_after_failures": st.integers(1, 1_000),
+}
+assert set(_POLICY_VALUES) == {field.name for field in FIELDS}
+
+
+@st.composite
+def policies(draw: st.DrawFn, schedule: str) -> Policy:
+    """Some without a contradiction: what contradicts another is left out."""
+    raw = draw(st.fixed_dictionaries({}, optional=_POLICY_VALUES))
+    while raw:
+        try:
+            policy = read_policy(raw)
+        except PolicyError as error:
+            del raw[error.field]
+            continue
+        faults = policy_faults(policy, schedule)
+        if not faults:
+            return policy
+        for field, _ in faults:
+            raw.pop(field, None)
+    return Policy()
 
 
 def _generic(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -81,6 +125,34 @@ TYPES = st.recursive(
 )
 
 
+def _is_utf8(value: object) -> bool:
+    try:
+        canonical_json(value)
+    except ValueError:
+        return False
+    return True
+
+
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=5,
+).filter(_is_utf8)
+
+
+RECORD_NAMES = st.lists(IDENTIFIERS, min_size=1, max_size=2).map(".".join).filter(lambda name: name not in RESERVED)
+FIELD_TYPES = st.sampled_from(["Thing", 'Literal["a", 1] | Thing', "list[Thing]", "dict[str, int]", "tuple[int, ...]"])
+DATA_FIELDS = st.tuples(IDENTIFIERS, FIELD_TYPES, st.booleans()).map(lambda row: DataField(*row)) | st.tuples(
+    IDENTIFIERS, st.just("Thing.unknown"), st.just(True), JSON_VALUES.map(canonical_json)
+).map(lambda row: DataField(*row))
+RECORDS = st.builds(
+    DataType,
+    RECORD_NAMES,
+    st.lists(DATA_FIELDS, max_size=3, unique_by=lambda field: field.name).map(tuple),
+    DOCS,
+)
+
+
 @st.composite
 def verbs(draw: st.DrawFn) -> Verb:
     options: dict[str, Any] = {
@@ -91,7 +163,18 @@ def verbs(draw: st.DrawFn) -> Verb:
         "doc": draw(DOCS),
     }
     if draw(st.booleans()):
-        return Verb(schedule=draw(SCHEDULES), **options)
+        schedule = draw(SCHEDULES)
+        options["policy"] = draw(policies(schedule))
+        if is_interval(schedule):
+            options["anchor"] = draw(st.just("") | WHOLE_INSTANTS)
+        match draw(st.sampled_from(["", "", "payload", "optional", "null"])):
+            case "payload":
+                options |= {"request": "Thing.unknown", "payload": canonical_json(draw(JSON_VALUES))}
+            case "optional":
+                options |= {"request": draw(TYPES.filter(lambda text: text != "Unit")), "request_optional": True}
+            case "null":
+                options |= {"request": "int | None", "payload": "null"}
+        return Verb(schedule=schedule, **options)
     return Verb(request=draw(TYPES), response=draw(TYPES), **options)
 
 
@@ -101,4 +184,5 @@ MODULES = st.builds(
     verbs=st.lists(verbs(), max_size=4, unique_by=lambda verb: verb.name).map(tuple),
     namespace=NAMESPACES,
     doc=DOCS,
+    types=st.lists(RECORDS, max_size=2, unique_by=lambda data: data.name).map(tuple),
 )

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from schema.declaration import Problem, read_declaration
-from schema.module import Module, Verb
+from schema.module import DataField, DataType, Module, Verb
+from schema.policy import FIELDS, Policy
 from schema.validate import validate
 
 CTX = {"name": "ctx", "annotation": "Context", "has_default": False, "kind": "positional"}
@@ -52,11 +53,50 @@ def test_a_whole_module():
             Verb("refresh", schedule="every 1h30m", on_disconnect="finish", line=20),
             Verb("charge", "billing.Order | None", "list[int]", line=30),
             Verb("anything", "Any", "Unit", line=40),
-            Verb("odd", "Any", "Any", line=50),
+            Verb("odd", "Any", "Callable[..., int]", line=50),
         ),
         "fin",
         "Money.\nMore.",
     )
+
+
+def test_kinds_of_jobs_and_their_policies():
+    zone = {"timezone": "Europe/Berlin"}
+    declared = dump(
+        verb("a", once="2026-03-01 09:00", policy=zone),
+        verb("b", every="6h", anchor="2026-03-01", policy=zone | {"jitter": 0.1, "retries": 3, "retry_on": ["a.B"]}),
+        verb("c", manual=True, params=[CTX, param("order", "int")]),
+        verb("d", cron="5m", params=[param("n", "int") | {"has_default": True}]),
+        verb("e", cron="5m", params=[CTX, param("n", "mod.N") | {"type": "N"}], payload={"n": None}),
+        types=[
+            {"name": "N", "doc": "A number.", "fields": [{"name": "n", "type": "int|None"}]},
+            {
+                "name": "M",
+                "fields": [
+                    {"name": "m", "type": "N", "optional": True},
+                    {"name": "o", "type": "list[int]", "optional": True, "default": [1]},
+                    {"name": "p", "type": "Callable[[int], int]", "optional": True, "default": None},
+                ],
+            },
+        ],
+    )
+    module = read_declaration(json.loads(json.dumps(declared)))
+    assert isinstance(module, Module), module
+    assert module.verbs == (
+        Verb("a", schedule="at 2026-03-01T08:00:00Z", policy=Policy(timezone="Europe/Berlin"), line=12),
+        Verb(
+            "b",
+            schedule="every 6h",
+            anchor="2026-02-28T23:00:00Z",
+            policy=Policy(timezone="Europe/Berlin", jitter="10%", retries=3, retry_on=("a.B",)),
+            line=12,
+        ),
+        Verb("c", "int", schedule="manual", line=12),
+        Verb("d", "int", schedule="5m", request_optional=True, line=12),
+        Verb("e", "N", schedule="5m", payload='{"n":null}', line=12),
+    )
+    fields = (DataField("m", "N", True), DataField("o", "list[int]", True, "[1]"), DataField("p", "Any", True, "null"))
+    assert module.types == (DataType("N", (DataField("n", "int | None"),), "A number."), DataType("M", fields))
 
 
 def test_the_least_that_a_child_may_say():
@@ -96,9 +136,31 @@ def test_spellings_of_context(annotation: str):
         (verb(cron="5m", params=[param("ctx", "Context | None")]), "ctx is a Context | None", "`ctx: Context`"),
         (
             verb(cron="5m", params=[CTX, param("n", "int")]),
-            "not 2 parameters (ctx, n)",
-            "def close(ctx: Context) -> None",
+            "its parameter n is a int, and its schedule has none to give",
+            "@cron(…, payload=…)",
         ),
+        (verb(cron="5m", params=[CTX, param("n", "int"), param("m", "int")]), "not 2 (n, m)", "in one type"),
+        (verb(cron="5m", params=[CTX], payload={}), "has no parameter for it", "payload: dict"),
+        (verb(cron="5m", params=[param("n", "int")], payload="x"), 'payload: $: is "x", not int', ""),
+        (verb(cron="5m", once="2026-03-01"), "both @cron and @once", "keep one"),
+        (verb(cron="5m", every="5m", manual=True), "it has @cron and @every and @manual", "keep one"),
+        (verb(once="2026-3-1 09:00"), '@once("2026-3-1 09:00"), character 7', 'write @once("2026-03-01T09:00:00")'),
+        (verb(once="2026-03-29 02:30", policy={"timezone": "Europe/Berlin"}), "skip this time", "write @once("),
+        (verb(cron="at 2026-03-01T08:00:00Z"), "@cron takes a pattern", 'write @once("2026-03-01T08:00:00Z")'),
+        (verb(cron="manual"), "@cron takes a pattern", "write @manual"),
+        (verb(cron="5m", anchor="2026-03-01"), "anchor is where an interval counts from", "write @every"),
+        (verb(every="5m", anchor="soon"), 'anchor="soon", character 1', 'write anchor="2026-03-01 09:00"'),
+        (
+            verb(cron="5m", policy={"timezone": "Europe/Berln"}),
+            'timezone="Europe/Berln", character 1',
+            'write timezone="Europe/Berlin"',
+        ),
+        (verb(cron="5m", policy={"retries": 101}), "retries=101: 101 is outside", "write retries=100"),
+        (verb(cron="5m", policy={"retries": True}), "retries=True: ", "docs/schedules.md"),
+        (verb(cron="5m", policy={"overlap": "queue"}), 'overlap="queue", character 1', 'write overlap="buffer_one"'),
+        (verb(cron="5m", policy={"backoff": "5s"}), "backoff: counts only with retries", "write retries=3"),
+        (verb(every="5m", policy={"dst_gap": "skip"}), "dst_gap: is about times of the day", "write a pattern"),
+        (verb(manual=True, policy={"window": "Mon-Fri 08:00-18:00"}), "window: says when ticks run", "leave it out"),
         (verb(every="5m", params=[param("ctx", "Context", "keyword")]), "not positional", "def close"),
         (verb(every="5m", params=[param("args", None, "var_positional")]), "not positional", "def close"),
         (verb(cron="5m", returns="int"), "returns int", "`-> None`"),
@@ -111,7 +173,7 @@ def test_problems_name_file_line_verb_and_remedy(declared: dict[str, Any], messa
     assert problem[:3] == ("billing.py", 12, declared["name"])
     assert message in problem.message
     assert remedy in problem.remedy
-    assert problem.remedy
+    assert problem.remedy or not remedy
     assert len(str(problem)) < 600
     assert str(problem).startswith(f"billing.py:12: verb {declared['name']}: ")
 
@@ -185,6 +247,14 @@ def test_the_same_name_twice():
         dump(verb(timeout=300)),
         dump(verb(doc=["x"])),
         dump(verb(), file=7),
+        dump(verb(once=7)),
+        dump(verb(every="5m", anchor=7)),
+        dump(verb(policy=[1])),
+        dump(verb(payload=float("nan"))),
+        dump(verb(payload="\ud800")),
+        dump(verb(), types={}),
+        dump(verb(), types=[{"name": "A", "fields": [7]}]),
+        dump(verb(), types=[{"name": "A", "fields": [{"name": "a", "default": float("inf")}]}]),
     ],
 )
 def test_what_no_child_says_is_a_problem_too(value: object):
@@ -196,18 +266,35 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
-SOME = JSON | st.sampled_from(["5m", "Context", "None", "0 6 1 * *", "positional", "a", 3])
+SOME = JSON | st.sampled_from(
+    ["5m", "Context", "None", "0 6 1 * *", "positional", "a", 3, "Europe/Berlin", "2026-03-01"]
+)
 
 
 def shaped(*keys: str) -> st.SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries({}, optional=dict.fromkeys(keys, SOME))
 
 
-PARAMETER = shaped("name", "annotation", "has_default", "kind")
+PARAMETER = shaped("name", "annotation", "type", "has_default", "kind")
+DATA = st.builds(
+    lambda data, fields: data | {"fields": fields},
+    shaped("name", "doc"),
+    st.lists(shaped("name", "type", "optional", "default") | SOME, max_size=2),
+)
 VERB = st.builds(
     lambda fields, parameters: fields | parameters,
-    shaped("name", "line", "is_async", "doc", "returns", "cron", "every", "timeout", "on_disconnect"),
-    st.fixed_dictionaries({}, optional={"params": st.lists(PARAMETER | SOME, max_size=2)}),
+    shaped("name", "line", "is_async", "doc", "returns", "timeout", "on_disconnect", "anchor", "payload"),
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "params": st.lists(PARAMETER | SOME, max_size=2),
+            "policy": shaped(*(field.name for field in FIELDS)) | SOME,
+            "cron": SOME,
+            "every": SOME,
+            "once": SOME,
+            "manual": SOME,
+        },
+    ),
 )
 DUMP = st.builds(
     lambda fields, lists: {"version": 1} | fields | lists,
@@ -216,6 +303,7 @@ DUMP = st.builds(
         {},
         optional={
             "verbs": st.lists(VERB | SOME, max_size=3),
+            "types": st.lists(DATA | SOME, max_size=2),
             "problems": st.lists(shaped("line", "verb", "message", "remedy") | SOME, max_size=2),
         },
     ),

@@ -3,7 +3,8 @@ from dataclasses import replace
 from hypothesis import given
 
 from schema.diff import FieldChange, VerbChange, diff_modules
-from schema.module import Module, Verb
+from schema.module import DataField, DataType, Module, Verb
+from schema.policy import Policy
 from tests.unit.schema.strategies import MODULES
 
 OLD = Module(
@@ -52,6 +53,27 @@ def test_what_changed():
         "~ verb refresh: async sync -> async",
         "~ verb close: doc changed",
     ]
+
+
+def test_policies_and_records():
+    order = DataType("Order", (DataField("id", "int"), DataField("note", "str | None", True, "null")))
+    old = Module("m", (Verb("a", schedule="5m", policy=Policy(retries=3, retry_on=("A", "b.C"))),), types=(order,))
+    new = Module(
+        "m",
+        (Verb("a", "Order", schedule="5m", payload='{"id":1}', policy=Policy(timezone="Europe/Berlin", retries=1)),),
+        types=(replace(order, fields=order.fields[:1], doc="new"), DataType("Other")),
+    )
+    assert list(diff_modules(old, new).lines()) == [
+        "~ module: data Order { id: int, note: str | None = null } -> { id: int }",
+        "~ module: data Other nothing -> {}",
+        "~ verb a: request Unit -> Order",
+        '~ verb a: payload nothing -> {"id":1}',
+        "~ verb a: timezone nothing -> Europe/Berlin",
+        "~ verb a: retries 3 -> 1",
+        "~ verb a: retry_on A, b.C -> nothing",
+    ]
+    [added] = diff_modules(replace(old, verbs=()), old).lines()
+    assert added == '+ verb a(Unit) Unit +cron "5m" +retries 3 +retry_on "A, b.C"'
 
 
 def test_another_name():

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schema.module import Module, Verb
+from schema.module import DataField, DataType, Module, Verb
+from schema.policy import Policy
 from schema.text import SchemaError, parse_module, print_module
 from schema.validate import validate
 from tests.unit.schema.strategies import MODULES
@@ -55,6 +56,83 @@ BILLING = Module(
 def test_canonical_text():
     assert print_module(BILLING) == CANONICAL
     assert parse_module(CANONICAL) == BILLING
+
+
+POLICIES = """\
+module billing {
+  // Closes the month.
+  verb close(Closing) Unit
+    +cron "0 6 1 * *"
+    +timezone "Europe/Berlin"
+    +window "Mon-Fri 08:00-18:00"
+    +overlap "allow"
+    +max_concurrent 3
+    +retries 5
+    +backoff "30s"
+    +retry_on "ConnectionError, requests.Timeout"
+    +timeout "5m"
+    +payload {"month":1,"tags":["a \\"b\\""]}
+
+  verb refresh(int?) Unit
+    +every "6h"
+    +anchor "2026-01-01T00:00:00Z"
+
+  verb migrate(Unit) Unit
+    +once "2026-03-01T08:00:00Z"
+
+  verb repair(list[Closing]) Unit
+    +manual
+
+  // What to close.
+  data Closing {
+    month: int,
+    kind: Literal["full", "part"] = "full",
+    note: str | None = null,
+    tags?: list[str],
+  }
+
+  data Empty {}
+}
+"""
+
+
+def test_policies_kinds_and_records():
+    module = parse_module(POLICIES)
+    assert print_module(module) == POLICIES
+    close, refresh, migrate, repair = module.verbs
+    assert close.policy == Policy(
+        timezone="Europe/Berlin",
+        window="Mon-Fri 08:00-18:00",
+        overlap="allow",
+        max_concurrent=3,
+        retries=5,
+        backoff="30s",
+        retry_on=("ConnectionError", "requests.Timeout"),
+    )
+    assert close.payload == '{"month":1,"tags":["a \\"b\\""]}'
+    assert (refresh.anchor, refresh.request, refresh.request_optional) == ("2026-01-01T00:00:00Z", "int", True)
+    assert (migrate.schedule, repair.schedule, repair.payload) == ("at 2026-03-01T08:00:00Z", "manual", "")
+    assert module.types == (
+        DataType(
+            "Closing",
+            (
+                DataField("month", "int"),
+                DataField("kind", 'Literal["full", "part"]', True, '"full"'),
+                DataField("note", "str | None", True, "null"),
+                DataField("tags", "list[str]", True),
+            ),
+            "What to close.",
+        ),
+        DataType("Empty"),
+    )
+
+
+def test_naive_instants_are_in_the_zone_wherever_that_stands():
+    text = 'module x {{ verb a(Unit) Unit +{} +timezone "Europe/Berlin" }}'.format
+    [once] = parse_module(text('once "2026-07-01 09:00"')).verbs
+    assert once.schedule == "at 2026-07-01T07:00:00Z"
+    [every] = parse_module(text('anchor "2026-07-01" +every "5m"')).verbs
+    assert every.anchor == "2026-06-30T22:00:00Z"
 
 
 def test_the_line_of_the_issue():
@@ -139,11 +217,33 @@ VERB = "module x {{ verb a({}) {} {} }}".format
         (VERB("Unit", "Unit", "+async +async"), 1, 37, None, "at most one async"),
         (VERB("Unit", "Unit", '+evry "5m"'), 1, 30, "+every", "+evry is no metadata"),
         (VERB("Unit", "Unit", "+on_disconnect go"), 1, 45, None, "neither `stop` nor `finish`"),
-        (VERB("Order", "Unit", '+every "5m"'), 1, 19, "Unit", "takes and returns Unit, not Order"),
-        (VERB("Unit", "int", '+every "5m"'), 1, 25, "Unit", "not int"),
+        (VERB("Order", "Unit", '+every "5m"'), 1, 26, None, "is empty, but the verb takes Order"),
+        (VERB("int", "Unit", '+every "5m" +payload "x"'), 1, 50, None, '$: is "x", not int'),
+        (VERB("int", "Unit", '+every "5m" +payload [1,]'), 1, 50, None, "`[`, but here stands a JSON value"),
+        (VERB("int", "Unit", '+every "5m" +payload'), 1, 50, None, "`}`, but here stands a JSON value"),
+        (VERB("Unit", "int", '+every "5m"'), 1, 25, "Unit", "returns Unit, not int"),
+        (VERB("Unit", "Unit", '+once "2026-3-1"'), 1, 43, "2026-03-01", "an instant is written like"),
+        (VERB("Unit", "Unit", '+manual +once "2026-03-01"'), 1, 38, None, "+once beside +manual"),
+        (VERB("Unit", "Unit", '+cron "5m" +anchor "2026-03-01"'), 1, 41, None, "there is none"),
+        (VERB("Unit", "Unit", '+cron "manual"'), 1, 36, "+manual", "is no pattern"),
+        (VERB("Unit", "Unit", '+cron "at 2026-03-01T00:00:00Z"'), 1, 36, '+once "2026-03-01T00:00:00Z"', "no pattern"),
+        (VERB("Unit", "Unit", '+timezone "Europe/Berln" +cron "5m"'), 1, 41, "Europe/Berlin", "+timezone: "),
+        (VERB("Unit", "Unit", '+cron "5m" +window "Mon-Fri 08:00-25:00"'), 1, 64, None, "+window: "),
+        (VERB("Unit", "Unit", '+cron "5m" +retries "3"'), 1, 50, None, "+retries is followed by a number"),
+        (VERB("Unit", "Unit", '+cron "5m" +retries 101'), 1, 50, "100", "+retries: 101 is outside"),
+        (VERB("Unit", "Unit", '+cron "5m" +backoff "5s"'), 1, 51, None, "counts only with retries"),
+        (VERB("Unit", "Unit", '+cron "5m" +overlap allow'), 1, 50, None, "followed by a text in quotes"),
+        (VERB("Unit", "Unit", '+cron "5m" +timezon "UTC"'), 1, 41, "+timezone", "is no metadata"),
+        ("module x { data int {} }", 1, 17, None, "a meaning of its own"),
+        ("module x { data A {} data A {} }", 1, 27, None, "the record A is declared twice"),
+        ("module x { data A { a: int, a: int } }", 1, 29, None, "the field a is declared twice"),
+        ("module x { data A { a: int b: int } }", 1, 28, None, "`,` stands between"),
+        ("module x { data A { a int } }", 1, 23, None, "`:` stands between"),
+        ('module x { data A { a: int = "x" } }', 1, 30, None, 'is "x", not int'),
+        ("module x { data A { a?: int = 1 } }", 1, 29, None, "`,` stands between"),
         ('module x { verb a(Unit) Unit +cron "5m\n" }', 1, 36, None, "does not end on its line"),
         ("module x { / }", 1, 12, None, "`/`"),
-        ("module x { ? }", 1, 12, None, "'?' has no meaning here"),
+        ("module x { % }", 1, 12, None, "'%' has no meaning here"),
         ("\ufeffmodule x {}", 1, 1, None, "has no meaning here"),
         ("module \u00e9 {}", 1, 8, None, "has no meaning here"),
         (f"module {'x' * 101} {{}}", 1, 8, None, "101 characters"),
@@ -209,6 +309,7 @@ def test_five_thousand_verbs_take_no_more_than_a_second():
             f"verb_{n}",
             schedule=f"{n % 60} {n % 24} {n % 28 + 1} * *",
             timeout_ms=60_000,
+            policy=Policy(timezone="Europe/Berlin", retries=3),
             doc=f"The {n}th.\nTwo lines.",
         )
         for n in range(5_000)

@@ -1,12 +1,17 @@
 import pytest
 
-from schema.module import Module, Verb
+from schema.module import DataField, DataType, Module, Verb
+from schema.policy import Policy
 from schema.types import canonical_type
 from schema.validate import DOC_LIMIT, clean_doc, doc_fault, validate
 
 
 def one(**options: object) -> Module:
     return Module("m", (Verb("first"), Verb(**{"name": "second", **options})))  # type: ignore[arg-type] # bad on purpose
+
+
+def record(*fields: DataField) -> Module:
+    return Module("m", types=(DataType("R", fields),))
 
 
 @pytest.mark.parametrize(
@@ -34,8 +39,34 @@ def one(**options: object) -> Module:
         (one(schedule="0 6  1 * *"), "verbs[1].schedule", "is written '0 6 1 * *'"),
         (one(schedule="every 90m"), "verbs[1].schedule", "is written 'every 1h30m'"),
         (one(schedule="every 0s"), "verbs[1].schedule", "above zero"),
-        (one(schedule="5m", request="Order"), "verbs[1].request", "takes and returns Unit"),
-        (one(schedule="5m", response="int"), "verbs[1].response", "takes and returns Unit"),
+        (one(schedule="5m", request="Order"), "verbs[1].payload", "is empty, but the verb takes Order"),
+        (one(schedule="5m", request="int", payload='"x"'), "verbs[1].payload", '$: is "x", not int'),
+        (one(schedule="5m", request="int", payload="x"), "verbs[1].payload", "no JSON"),
+        (one(schedule="5m", request="dict", payload="{ }"), "verbs[1].payload", "is written '{}'"),
+        (one(schedule="5m", payload="{}"), "verbs[1].payload", "the verb takes none"),
+        (one(request="int", payload="1"), "verbs[1].payload", "there is none"),
+        (one(schedule="5m", response="int"), "verbs[1].response", "returns Unit"),
+        (one(schedule="5m", policy=Policy(timezone="Mars")), "verbs[1].policy.timezone", "Mars"),
+        (one(schedule="5m", policy=Policy(timezone="UTC")), "verbs[1].policy.timezone", "'UTC' is written ''"),
+        (one(schedule="5m", policy=Policy(overlap="skip")), "verbs[1].policy.overlap", "'skip' is written ''"),
+        (one(schedule="5m", policy=Policy(retries=-1)), "verbs[1].policy.retries", "outside 0 to 100"),
+        (one(schedule="5m", policy=Policy(backoff="90s")), "verbs[1].policy.backoff", "is written '1m30s'"),
+        (one(schedule="5m", policy=Policy(max_concurrent=3)), "verbs[1].policy.max_concurrent", "overlap=allow"),
+        (one(schedule="manual", policy=Policy(window="08:00-18:00")), "verbs[1].policy.window", "leave it out"),
+        (one(schedule="5m", anchor="2026-03-01T00:00:00Z"), "verbs[1].anchor", "an interval counts from"),
+        (one(schedule="every 5m", anchor="2026-03-01"), "verbs[1].anchor", "is written '2026-03-01T00:00:00Z'"),
+        (one(schedule="every 5m", anchor="soon"), "verbs[1].anchor", "an instant is written like"),
+        (Module("m", types=(DataType("int"),)), "types[0].name", "a meaning of its own"),
+        (Module("m", types=(DataType("a b"),)), "types[0].name", "no name"),
+        (Module("m", types=(DataType("A"), DataType("A"))), "types[0].name", "another record"),
+        (record(DataField("a b", "int")), "types[0].fields[0].name", "no name"),
+        (record(DataField("a", "int"), DataField("a", "int")), "types[0].fields[1].name", "declared twice"),
+        (record(DataField("a", "a b")), "types[0].fields[0].type", "no type"),
+        (record(DataField("a", "int", True, '"x"')), "types[0].fields[0].default", 'is "x", not int'),
+        (record(DataField("a", "int", False, "1")), "types[0].fields[0].default", "optional"),
+        (record(DataField("a", "int", True, "1 ")), "types[0].fields[0].default", "is written '1'"),
+        (Module("m", types=tuple(DataType(f"T{n}") for n in range(1_001))), "types", "1001 records"),
+        (record(*[DataField(f"f{n}", "int") for n in range(501)]), "types[0].fields", "501 fields"),
         (one(request=""), "verbs[1].request", "no type"),
         (one(request="a b"), "verbs[1].request", "no type"),
         (one(response="A|B"), "verbs[1].response", "is written 'A | B'"),
@@ -60,8 +91,17 @@ def test_all_flaws_are_named_at_once_but_not_without_end():
 
 
 def test_a_good_module_has_none():
-    verbs = (Verb("a", schedule="0 6 1 * *"), Verb("b", "Order", "list[int]"), Verb("c", schedule="every 5m"))
-    assert validate(Module("m", verbs, "team-a", "Text.\n\tMore.")) == []
+    verbs = (
+        Verb("a", schedule="0 6 1 * *", policy=Policy(timezone="Europe/Berlin", retries=3, backoff="1m")),
+        Verb("b", "Order", "list[int]"),
+        Verb("c", schedule="every 5m", anchor="2026-01-01T00:00:00Z"),
+        Verb("d", "Order", schedule="manual"),
+        Verb("e", "Order", schedule="5m", payload='{"id":1}'),
+        Verb("f", "Order", schedule="5m", request_optional=True),
+        Verb("g", schedule="at 2026-01-01T00:00:00Z"),
+    )
+    order = DataType("Order", (DataField("id", "int"), DataField("note", "str | None", True, "null")))
+    assert validate(Module("m", verbs, "team-a", "Text.\n\tMore.", (order,))) == []
 
 
 def test_clean_docs_are_fit():
@@ -89,6 +129,16 @@ def test_clean_docs_are_fit():
         ("A..B", None),
         ("1", None),
         ("Literal['a']", None),
+        ('Literal["a",-1,true]|None', 'Literal["a", -1, true] | None'),
+        ('Literal["\\u00e9 \\" |]"]', 'Literal["é \\" |]"]'),
+        ("Literal[A]", None),
+        ("Literal[]", None),
+        ('Literal["a",]', None),
+        ('Literal["a"][B]', None),
+        ('Literal["\\ud800"]', None),
+        ("tuple[int,...]", "tuple[int, ...]"),
+        ("...", None),
+        ("A...", None),
         ("A\n", None),
         ("A" * 501, None),
         ("A|" * 200 + "A", None),  # canonical, it would be too long

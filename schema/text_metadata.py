@@ -1,0 +1,120 @@
+"""What stands below a verb in the text form: `+cron "0 6 1 * *"`, `+retries 3`, `+async`."""
+
+import difflib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Final
+
+from schema.duration import parse_duration
+from schema.instant import InstantError, format_instant, parse_instant
+from schema.module import DEFAULT_POLICY, Verb
+from schema.policy import FIELDS, Policy, PolicyError, policy_faults, read_policy
+from schema.schedule import check_interval, check_schedule, is_interval
+from schema.text_cursor import Cursor, Quoted
+from schema.text_lex import SchemaError
+from schema.validate import ON_DISCONNECT
+from schema.zone import ZoneError
+
+_SCHEDULES: Final = ("+cron", "+every", "+once", "+manual")
+_INSTANTS: Final = ("+once", "+anchor")
+_POLICIES: Final = tuple(f"+{field.name}" for field in FIELDS)
+_COUNTS: Final = frozenset(field.name for field in FIELDS if field.kind == "count")
+_ALL: Final = (*_SCHEDULES, "+anchor", *_POLICIES, "+timeout", "+on_disconnect", "+payload", "+async")
+_VERB_FIELDS: Final = {"+timeout": "timeout_ms", "+async": "is_async"} | dict.fromkeys(_SCHEDULES, "schedule")
+
+
+class Metadata:
+    """Of one verb. Policies contradict each other, and instants need the zone, so both are judged at the end."""
+
+    def __init__(self, cursor: Cursor) -> None:
+        self._cursor = cursor
+        self._seen: dict[str, str] = {}  # words by what they set
+        self._values: dict[str, Any] = {}  # of fields of Verb
+        self._raw: dict[str, str | int] = {}  # policies as written
+        self._instants: dict[str, Quoted] = {}
+        self.at: dict[str, int] = {}  # the token of each value, by what it sets
+
+    def read(self, verb: Verb) -> Verb:
+        """The verb with its metadata. Raises SchemaError."""
+        while self._cursor.next.startswith("+"):
+            self._one()
+        if not self._raw and not self._instants:
+            return replace(verb, **self._values) if self._values else verb
+        policy = self._policy()
+        for field, quoted in self._instants.items():
+            text = self._instant(quoted, policy.timezone)
+            self._values[field] = f"at {text}" if field == "schedule" else text
+        verb = replace(verb, policy=policy, **self._values)
+        if verb.anchor and not is_interval(verb.schedule):
+            raise self._cursor.error(self.at["anchor"] - 1, "+anchor is where +every counts from, and there is none")
+        for field, message in policy_faults(policy, verb.schedule):
+            raise self._cursor.fault_in(self.at[field], message)
+        return verb
+
+    def _one(self) -> None:
+        cursor = self._cursor
+        word = cursor.next
+        what = _VERB_FIELDS.get(word, word.removeprefix("+"))
+        if what in self._seen:
+            other = f" beside {self._seen[what]}" if self._seen[what] != word else " again"
+            one = "schedule" if word in _SCHEDULES else word.removeprefix("+")
+            raise cursor.error(cursor.index, f"{word}{other}: a verb has at most one {one}")
+        self._seen[what] = word
+        if word not in _ALL:
+            raise self._unknown(word)
+        cursor.advance()
+        self.at[what] = cursor.index
+        if word in _POLICIES:
+            self._raw[what] = cursor.count() if what in _COUNTS else cursor.quoted().text
+        elif word in _INSTANTS:
+            self._instants[what] = cursor.quoted()
+        else:
+            self._values[what] = _READERS[word](cursor)
+
+    def _unknown(self, word: str) -> SchemaError:
+        close = difflib.get_close_matches(word, _ALL, 1)
+        message = f"{word[:40]} is no metadata; there are {', '.join(_ALL)}"
+        return self._cursor.error(self._cursor.index, message, close[0] if close else None)
+
+    def _policy(self) -> Policy:
+        if not self._raw:
+            return DEFAULT_POLICY
+        try:
+            return read_policy(self._raw)
+        except PolicyError as error:
+            at = self.at[error.field]
+            raise self._cursor.fault_in(at, error.message, error.position, error.suggestion) from None
+
+    def _instant(self, quoted: Quoted, timezone: str) -> str:
+        try:
+            return format_instant(parse_instant(quoted.text, timezone))
+        except (InstantError, ZoneError) as error:
+            raise self._cursor.fault_in(quoted.at, error.message, error.position, error.suggestion) from None
+
+
+def _cron(cursor: Cursor) -> str:
+    at = cursor.index
+    text = cursor.read(check_schedule)
+    word, _, rest = text.partition(" ")
+    if word == "every":
+        raise cursor.error(at, "an interval is no pattern", f'+every "{rest}"')
+    if word == "at":
+        raise cursor.error(at, "an instant is no pattern", f'+once "{rest}"')
+    if text == "manual":
+        raise cursor.error(at, "`manual` is no pattern", "+manual")
+    return text
+
+
+def _on_disconnect_fault(word: str) -> str | None:
+    return None if word in ON_DISCONNECT else f"{word!r:.60} is neither `stop` nor `finish`"
+
+
+_READERS: Final[dict[str, Callable[[Cursor], object]]] = {
+    "+cron": _cron,
+    "+every": lambda cursor: cursor.read(check_interval),
+    "+manual": lambda _: "manual",
+    "+timeout": lambda cursor: cursor.read(parse_duration),
+    "+on_disconnect": lambda cursor: cursor.word(_on_disconnect_fault),
+    "+payload": Cursor.json,
+    "+async": lambda _: True,
+}
