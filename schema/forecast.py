@@ -1,0 +1,141 @@
+"""What a deployment would change: the ticks of two descriptions of a module, compared over some days.
+
+A tick counts where it would run: inside its job's window, before jitter. The cost is bounded: a job's ticks are
+compared one by one up to COMPARED of them, and beyond that, like those of a job of each second, only counted.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from schema.instant import parse_instant
+from schema.module import Module, Verb
+from schema.policy_model import Policy
+from schema.schedule import IntervalSchedule, Schedule, is_interval, parse_schedule
+from schema.walk import first_open, stretches
+from schema.window import Window, parse_window
+
+COMPARED: Final = 5_000
+_SHOWN: Final = 5
+# What moves ticks, or takes them out.
+_TIMING: Final = ("timezone", "dst_gap", "dst_overlap", "start_at", "end_at", "window")
+
+
+@dataclass(frozen=True, slots=True)
+class JobForecast:
+    """One job's ticks in the days ahead. Instants are microseconds since 1970.
+
+    `gone` and `new` are how many ticks only the old or only the new description has, with the first few of each; None
+    where they were too many to compare. `shift_us`: all of them move by so much (then `gone` equals `new`), else 0.
+    """
+
+    verb: str
+    change: str  # added | removed | changed | same
+    old_schedule: str
+    new_schedule: str
+    before: int
+    after: int
+    gone: int | None
+    new: int | None
+    first_gone: tuple[int, ...] = ()
+    first_new: tuple[int, ...] = ()
+    shift_us: int = 0
+
+
+class _Ticks:
+    """The ticks of one side in (after, until]; without a verb there are none."""
+
+    def __init__(self, verb: Verb | None, anchor: int, after: int, until: int) -> None:
+        self._after, self._until = after, until
+        self._schedule: Schedule | None = None
+        self._window: Window | None = None
+        if verb is not None and verb.schedule:
+            self._schedule = parse_schedule(verb.schedule, anchor, verb.policy)
+            self._window = parse_window(verb.policy.window, verb.policy.timezone) if verb.policy.window else None
+        self.text = self._schedule.text if self._schedule is not None else ""
+        self.count = 0 if self._schedule is None else self._counted(self._schedule)
+
+    def first(self, count: int) -> tuple[int, ...]:
+        return tuple(tick for tick, _ in zip(self, range(count), strict=False))
+
+    def __iter__(self) -> Iterator[int]:
+        if self._schedule is None:
+            return
+        tick = first_open(self._schedule, self._window, self._after, self._until)
+        while tick is not None:
+            yield tick
+            tick = first_open(self._schedule, self._window, tick, self._until)
+
+    def _counted(self, schedule: Schedule) -> int:
+        found = stretches(schedule, self._window, self._after, self._until)
+        return sum(stretch.ticks for stretch in found if stretch.is_open)
+
+
+def forecast(
+    old: Module | None, new: Module, now: int, until: int, next_ticks: Mapping[str, int] | None = None
+) -> list[JobForecast]:
+    """Every job of either, the new module's first. `old` is None when nothing is deployed.
+
+    `next_ticks`: of the deployed jobs, by verb, which tell where their intervals stand. An interval that is new or
+    changed counts from its deployment, taken to be `now`, unless it names its anchor.
+    """
+    old_verbs = {verb.name: verb for verb in (old.verbs if old is not None else ()) if verb.schedule}
+    new_verbs = {verb.name: verb for verb in new.verbs if verb.schedule}
+    known = next_ticks or {}
+    names = [*new_verbs, *(name for name in old_verbs if name not in new_verbs)]
+    return [_job(name, old_verbs.get(name), new_verbs.get(name), now, until, known.get(name)) for name in names]
+
+
+def _job(name: str, old: Verb | None, new: Verb | None, now: int, until: int, next_tick: int | None) -> JobForecast:
+    old_anchor = now if old is None else _anchor(old, now, next_tick)
+    stays = old is not None and new is not None and (old.schedule, old.anchor) == (new.schedule, new.anchor)
+    new_anchor = old_anchor if stays or new is None else _anchor(new, now, None)
+    before, after = _Ticks(old, old_anchor, now, until), _Ticks(new, new_anchor, now, until)
+    if stays and old is not None and new is not None and _timing(old.policy) == _timing(new.policy):
+        return JobForecast(name, "same", before.text, after.text, before.count, after.count, 0, 0)
+    change = "added" if old is None else "removed" if new is None else "changed"
+    if change != "changed":  # all of one side
+        gone, fresh = (0, after.count) if old is None else (before.count, 0)
+        return JobForecast(
+            name, change, before.text, after.text, before.count, after.count, gone, fresh,
+            before.first(_SHOWN), after.first(_SHOWN),
+        )  # fmt: skip
+    return _compared(name, before, after)
+
+
+def _compared(name: str, before: _Ticks, after: _Ticks) -> JobForecast:
+    if max(before.count, after.count) > COMPARED:
+        return JobForecast(
+            name, "changed", before.text, after.text, before.count, after.count, None, None,
+            before.first(_SHOWN), after.first(_SHOWN),
+        )  # fmt: skip
+    old_ticks, new_ticks = set(before), set(after)
+    gone, fresh = sorted(old_ticks - new_ticks), sorted(new_ticks - old_ticks)
+    shifts = {end - start for start, end in zip(gone, fresh, strict=False)} if len(gone) == len(fresh) else set()
+    return JobForecast(
+        verb=name,
+        change="changed" if gone or fresh else "same",
+        old_schedule=before.text,
+        new_schedule=after.text,
+        before=before.count,
+        after=after.count,
+        gone=len(gone),
+        new=len(fresh),
+        first_gone=tuple(gone[:_SHOWN]),
+        first_new=tuple(fresh[:_SHOWN]),
+        shift_us=shifts.pop() if len(shifts) == 1 else 0,
+    )
+
+
+def _anchor(verb: Verb, now: int, next_tick: int | None) -> int:
+    """Where its interval counts from; any tick of it will do."""
+    if is_interval(verb.schedule) and next_tick is not None:
+        schedule = parse_schedule(verb.schedule, next_tick)
+        assert isinstance(schedule, IntervalSchedule)
+        # Ticks begin one interval after the anchor, and the next one is to be among them.
+        return next_tick - schedule.interval
+    return parse_instant(verb.anchor) if verb.anchor else now
+
+
+def _timing(policy: Policy) -> tuple[str, ...]:
+    return tuple(getattr(policy, field) for field in _TIMING)
