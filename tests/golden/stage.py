@@ -29,12 +29,12 @@ from controller.core.settings import ClusterSettings
 from controller.core.swim.messages import Ack, Packet, Ping, Status, Sync, Update
 from controller.errors import StoreUnavailable
 from controller.ports import ControllerInfo
+from cronring.virtual.clock import MS, SECOND, VirtualClock
+from cronring.virtual.performing import run_now, store_answer, store_call
 from schema.module import Module, Verb
 from tests.golden.telling import BACKGROUND, tell
-from tests.simulation.clock import MS, SECOND, VirtualClock
 from tests.simulation.process import Process
 from tests.support.memory_store import MemoryStore
-from tests.support.performing import run_now, store_answer, store_call
 
 EPOCH_US = 1_800_000_000_000_000
 INFO = ControllerInfo("c1", "host-1", "", 1, "1")

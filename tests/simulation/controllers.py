@@ -9,10 +9,10 @@ from controller.core.node import Node
 from controller.core.settings import ClusterSettings
 from controller.errors import StoreUnavailable
 from controller.ports import ControllerInfo
-from tests.simulation.clock import MS
+from cronring.virtual.clock import MS
+from cronring.virtual.performing import store_answer, store_call
 from tests.simulation.process import Process
 from tests.simulation.streams import Stream
-from tests.support.performing import store_answer, store_call
 
 if TYPE_CHECKING:
     from tests.simulation.world import World

@@ -5,11 +5,11 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
 from controller.errors import StoreError, StoreUnavailable
-from tests.simulation.clock import MS, VirtualClock
+from cronring.virtual.clock import MS, VirtualClock
+from cronring.virtual.performing import run_now
 from tests.simulation.history import RecordingStore
 from tests.simulation.network import Network
 from tests.support.memory_store import MemoryStore
-from tests.support.performing import run_now
 
 ADDRESS: Final = "database"
 EPOCH_US: Final = 1_800_000_000_000_000  # 15 January 2027

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from tests.simulation.clock import MS, SECOND
+from cronring.virtual.clock import MS, SECOND
 from tests.simulation.database import ADDRESS as DATABASE
 from tests.simulation.network import Link
 

@@ -16,7 +16,7 @@ import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from tests.simulation.clock import MS, VirtualClock
+from cronring.virtual.clock import MS, VirtualClock
 
 Deliver = Callable[[str, Any], None]
 Refused = Callable[[str, Any], None]

@@ -3,7 +3,7 @@
 from collections import deque
 from typing import Any, Final, Protocol
 
-from tests.simulation.clock import Timer, VirtualClock
+from cronring.virtual.clock import Timer, VirtualClock
 
 STEPS_AT_ONCE_MAX: Final = 5_000
 

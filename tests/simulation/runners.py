@@ -10,7 +10,7 @@ from cronring.runner.core.machine import RunnerCore
 from cronring.runner.core.model import Outcome as RunOutcome
 from cronring.runner.core.model import Result, Run, StopReason
 from cronring.runner.core.settings import RunnerSettings
-from tests.simulation.clock import MS, Timer
+from cronring.virtual.clock import MS, Timer
 from tests.simulation.process import Process
 from tests.simulation.streams import End, Stream
 

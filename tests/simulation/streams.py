@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from tests.simulation.clock import MS, VirtualClock
+from cronring.virtual.clock import MS, VirtualClock
 from tests.simulation.network import Network
 
 DETECTION_NS = 3_000 * MS  # within this, an end notices that the other is out of reach

@@ -2,7 +2,7 @@
 
 from controller.core.swim.member import Change
 from controller.core.swim.messages import Status
-from tests.simulation.clock import SECOND
+from cronring.virtual.clock import SECOND
 from tests.simulation.swim_members import Members, Process, State
 
 

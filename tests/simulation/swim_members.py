@@ -12,7 +12,7 @@ from controller.core.swim.machine import Swim
 from controller.core.swim.member import Change
 from controller.core.swim.messages import Packet, Status, Sync
 from controller.core.swim.reaction import Reaction
-from tests.simulation.clock import SECOND, Timer, VirtualClock
+from cronring.virtual.clock import SECOND, Timer, VirtualClock
 from tests.simulation.network import Link, Network
 
 # A machine that wants to be woken again and again without time moving on is stuck.

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
-from tests.simulation.clock import MS, SECOND
+from cronring.virtual.clock import MS, SECOND
 from tests.simulation.network import Link
 from tests.simulation.swim_checkers import Safety, disagreements, settle
 from tests.simulation.swim_members import Members, Process

@@ -10,7 +10,7 @@ import pytest
 
 from controller.core.swim.member import Change
 from controller.core.swim.messages import Status
-from tests.simulation.clock import MS, SECOND
+from cronring.virtual.clock import MS, SECOND
 from tests.simulation.network import Link
 from tests.simulation.swim_checkers import Safety, disagreements, settle
 from tests.simulation.swim_members import Members, Process

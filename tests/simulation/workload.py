@@ -4,8 +4,8 @@ import hashlib
 import random
 from typing import Final
 
+from cronring.virtual.clock import MS
 from schema.module import Module, Verb
-from tests.simulation.clock import MS
 
 SCHEDULES: Final = ("* * * * * *", "*/2 * * * * *", "*/3 * * * * *", "1-59/5 * * * * *", "every 2s", "every 7s")
 # Verb names begin with one of these. Shares of durations: shorter than, in ms.

@@ -11,8 +11,8 @@ from typing import Final
 
 from controller.core.events import DrainExpired, DrainRequested, JobsCreated
 from controller.ports import Deployed
+from cronring.virtual.clock import SECOND, VirtualClock
 from tests.simulation.checkers import Journal, check_accounts, check_converged, check_lost, check_once, check_results
-from tests.simulation.clock import SECOND, VirtualClock
 from tests.simulation.controllers import Controller, settings_for_simulation
 from tests.simulation.database import Database
 from tests.simulation.faults import end_faults, schedule_faults

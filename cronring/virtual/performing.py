@@ -1,4 +1,4 @@
-"""What the performer does with a node's effects for the store, without a loop: for simulated controllers."""
+"""What the performer does with a node's effects for the store, without a loop: in virtual time, and in simulations."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -15,6 +15,8 @@ _METHODS: dict[type, str] = {
     effects.Claim: "start_cron_jobs",
     effects.End: "end_cron_jobs",
     effects.SkipTicks: "skip_ticks",
+    effects.FetchActivations: "get_activations",
+    effects.Activate: "start_activations",
     effects.Adopt: "adopt_executions",
     effects.FetchExecutions: "get_unfinished",
     effects.FetchLost: "get_lost",
@@ -27,6 +29,8 @@ _ANSWERS: dict[type, Callable[..., events.Event]] = {
     effects.Claim: lambda request_id, answer: events.Claimed(request_id, *answer),
     effects.End: events.Ended,
     effects.SkipTicks: events.Skipped,
+    effects.FetchActivations: lambda request_id, answer: events.ActivationsFetched(request_id, *answer),
+    effects.Activate: lambda request_id, answer: events.Activated(request_id, *answer),
     effects.Adopt: events.Adopted,
     effects.FetchExecutions: events.ExecutionsFetched,
     effects.FetchLost: events.ExecutionsFetched,
@@ -40,7 +44,7 @@ def store_call(effect: Any, info: ControllerInfo, settings: ClusterSettings) -> 
         arguments = (info, effect.draining, settings.lease_ms, effect.runner_ids, settings.runner_lost_after_ms)
         return lambda store: store.renew_lease(*arguments)
     name, arguments = _METHODS[type(effect)], tuple(effect)
-    if isinstance(effect, effects.Claim | effects.End | effects.SkipTicks | effects.Adopt):
+    if isinstance(effect, effects.Claim | effects.End | effects.SkipTicks | effects.Activate | effects.Adopt):
         return lambda store: getattr(store, name)(info.controller_id, *arguments[1:])
     return lambda store: getattr(store, name)(*arguments[1:])
 

@@ -1,0 +1,106 @@
+"""Runs in this very process: a verb's code runs to its end when its run begins, and the run ends when that lasted.
+
+A run lasts as long as its code slept on its event loop, or as long as its duration says; code that computes takes no
+virtual time.
+"""
+
+from collections.abc import Callable
+
+from cronring.runner.core.model import Outcome, Result, Run, StopReason
+from cronring.runner.held import Held, Stop
+from cronring.virtual.calling import Caller, Ended
+from cronring.virtual.loading import VerbsHere
+from cronring.virtual.parts import Timer
+from cronring.virtual.times import VirtualTime
+
+_FOREVER_US = 1 << 60
+
+
+class _Running:
+    __slots__ = ("ended", "run", "started_us", "timer")
+
+    def __init__(self, run: Run, started_us: int, ended: Callable[[list[Result]], None]) -> None:
+        self.run = run
+        self.started_us = started_us
+        self.ended = ended
+        self.timer: Timer | None = None
+
+
+class RunsHere:
+    """`durations_us` by verb: how long a run lasts, whatever its code does."""
+
+    def __init__(self) -> None:
+        self.durations_us: dict[str, int] = {}
+        self._caller = Caller()
+        self._verbs: dict[str, VerbsHere] = {}
+        self._time: VirtualTime | None = None
+        self._running: dict[int, _Running] = {}
+
+    def attach(self, time: VirtualTime) -> None:
+        self._time = time
+
+    def host(self, deployment: str, verbs: VerbsHere) -> None:
+        """What is called for the deployment of that key."""
+        self._verbs[deployment] = verbs
+
+    def close(self) -> None:
+        self._caller.close()
+
+    def begin(self, runs: list[Run], ended: Callable[[list[Result]], None]) -> None:
+        for run in runs:
+            self._begin(run, ended)
+
+    def _begin(self, run: Run, ended: Callable[[list[Result]], None]) -> None:
+        time = self._time
+        assert time is not None, "attach() comes first"
+        verbs, now_us = self._verbs[run.deployment], time.now_us
+        limit_us = max(0, run.deadline_us - now_us)
+        fixed_us = self.durations_us.get(run.verb)
+        end = self._caller.call(verbs.prepare(run, now_us), limit_us if fixed_us is None else _FOREVER_US)
+        took_us = end.took_us if fixed_us is None else fixed_us
+        running = self._running[run.execution_id] = _Running(run, now_us, ended)
+        result = self._result(run, end, now_us, took_us, verbs.moved.pop(run.execution_id, 0))
+        if took_us == 0:
+            self._end(run.execution_id, result)
+        else:
+            running.timer = time.call_at(result.ended_at_us, lambda: self._end(run.execution_id, result))
+
+    def _result(self, run: Run, end: Ended, started_us: int, took_us: int, next_in_ms: int) -> Result:
+        held = Held(run)
+        held.write(end.output)
+        error_type, message = end.told
+        deadline_us = max(run.deadline_us, started_us)
+        if end.timed_out or started_us + took_us > deadline_us:
+            seconds = (run.deadline_us - run.claimed_at_us) / 1e6
+            held.stop = Stop(StopReason.TIMED_OUT, f"it ran into its timeout of {seconds:g} s", 0, 0)
+            at_us = started_us + took_us if end.timed_out else deadline_us
+            return held.stopped(started_us, at_us, message, "" if end.timed_out else error_type, next_in_ms)
+        outcome = Outcome.COMPLETED if end.error is None else Outcome.FAILED
+        return held.result(outcome, started_us, started_us + took_us, error_type, message, next_in_ms)
+
+    def _end(self, execution_id: int, result: Result) -> None:
+        running = self._running.pop(execution_id, None)
+        if running is not None:
+            running.ended([result])
+
+    def stop(self, execution_ids: tuple[int, ...], reason: StopReason, message: str) -> None:
+        """At once: the code has run already."""
+        assert self._time is not None, "attach() comes first"
+        for execution_id in execution_ids:
+            running = self._running.get(execution_id)
+            if running is None:
+                continue
+            if running.timer is not None:
+                running.timer.cancel()
+            held = Held(running.run)
+            held.stop = Stop(reason, message, 0, 0)
+            self._end(execution_id, held.stopped(running.started_us, self._time.now_us))
+
+    def kill(self) -> None:
+        for running in self._running.values():
+            if running.timer is not None:
+                running.timer.cancel()
+        self._running.clear()
+
+    def horizon_us(self) -> int | None:
+        return None
