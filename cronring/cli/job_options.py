@@ -84,7 +84,7 @@ def job_options(command: Command) -> Command:
         click.option("--manual", is_flag=True, help="Only when triggered."),
         click.option("--anchor", type=Moment(), help="Where an interval counts from.  [when it is set]"),
         payload_option,
-        click.option("--label", "labels", type=Label(), multiple=True, help="For your own sorting; may be repeated."),
+        click.option("--label", type=Label(), multiple=True, help="For your own sorting; may be repeated."),
         click.option("--timeout", type=Duration(), help="Soft timeout of a run.  [the verb's]"),
         click.option("--on-disconnect", type=click.Choice(["stop", "finish"]),
                      help="What a run does when its runner has lost all controllers.  [the verb's]"),

@@ -62,8 +62,8 @@ def trigger_job(key: str, payload: str | None, wait: bool, output: str, controll
 
 @click.command("backfill")
 @click.argument("key", shell_complete=job_key)
-@click.option("--from", "start", type=Moment(), required=True, help="Ticks from this instant on.")
-@click.option("--to", "end", type=Moment(), default="now", show_default=True,
+@click.option("--from", type=Moment(), required=True, help="Ticks from this instant on.")
+@click.option("--to", type=Moment(), default="now", show_default=True,
               help="Ticks up to this instant; a date alone means its end.")  # fmt: skip
 @click.option("--overlap", type=click.Choice(["wait", "allow"]), default="wait", show_default=True,
               help="Take turns with the job's own runs, or run beside them.")  # fmt: skip
@@ -92,7 +92,7 @@ def backfill_job(key: str, again: bool, dry_run: bool, wait: bool, output: str, 
         job = await or_nearest(client.jobs.get(key), "job", key, lambda: job_keys(client))
         newest = await client.executions.list(limit=1)
         backfill = await client.jobs.backfill(
-            key, resolved(values["start"], job.timezone), resolved(values["end"], job.timezone, end_of_day=True),
+            key, resolved(values["from"], job.timezone), resolved(values["to"], job.timezone, end_of_day=True),
             beside=values["overlap"] == "allow", again=again, dry_run=dry_run, by=whoami(),
         )  # fmt: skip
         return backfill, await _finished(client, backfill, newest[0].id if newest else 0, wait)
@@ -156,10 +156,10 @@ def _print_rehearsal(backfill: "Backfill", again: bool) -> None:
 
 @click.command("activations")
 @click.argument("key", shell_complete=job_key)
-@click.option("--cancel", "cancelled", type=click.IntRange(min=1), metavar="ID", help="Cancel this one before it runs.")
+@click.option("--cancel", type=click.IntRange(min=1), metavar="ID", help="Cancel this one before it runs.")
 @output_option
 @controllers_option
-def list_activations(key: str, cancelled: int | None, output: str, controllers: tuple[str, ...]) -> None:
+def list_activations(key: str, cancel: int | None, output: str, controllers: tuple[str, ...]) -> None:
     """List what waits beside a job's schedule: retries, manual runs, backfills.
 
     \b
@@ -169,15 +169,15 @@ def list_activations(key: str, cancelled: int | None, output: str, controllers: 
     """
 
     async def question(client: "Client") -> "tuple[bool, tuple[Activation, ...]]":
-        gone = cancelled is None
-        if cancelled is not None:
-            cancelling = client.jobs.cancel_activation(key, cancelled)
+        gone = cancel is None
+        if cancel is not None:
+            cancelling = client.jobs.cancel_activation(key, cancel)
             gone = await or_nearest(cancelling, "job", key, lambda: job_keys(client))
         return gone, await or_nearest(client.jobs.activations(key), "job", key, lambda: job_keys(client))
 
     gone, rows = ask(controllers, question)
     if not gone:
-        raise Failure(f"{key} has no activation {cancelled} that waits: it has begun, or was cancelled before")
+        raise Failure(f"{key} has no activation {cancel} that waits: it has begun, or was cancelled before")
     if output == "json":
         print_json(rows)
         return

@@ -59,12 +59,12 @@ def create_job(verb: VerbName, name: str, output: str, controllers: tuple[str, .
 @click.command("update")
 @click.argument("key", shell_complete=job_key)
 @job_options
-@click.option("--remove-label", "removed_labels", metavar="KEY", multiple=True, help="May be repeated.")
+@click.option("--remove-label", metavar="KEY", multiple=True, help="May be repeated.")
 @policy_options
 @output_option
 @controllers_option
 def update_job(
-    key: str, removed_labels: tuple[str, ...], output: str, controllers: tuple[str, ...], **values: Any
+    key: str, remove_label: tuple[str, ...], output: str, controllers: tuple[str, ...], **values: Any
 ) -> None:
     """Change what is given of a job that `jobs create` made; the rest stays. An empty value unsets.
 
@@ -76,7 +76,7 @@ def update_job(
       cronring jobs update crawl.site:docs --retries 5 --overlap ""
       cronring jobs update crawl.site:docs --payload @docs.json --remove-label team
     """
-    fields = [*_given_fields(values), *(f"labels.{label}" for label in removed_labels)]
+    fields = [*_given_fields(values), *(f"labels.{label}" for label in remove_label)]
     if not fields:
         raise click.UsageError("nothing to change is given; --help shows what there is")
 
@@ -174,7 +174,7 @@ def _spec(values: dict[str, Any], zone: str | None = None) -> "JobSpec":
         policy=given_policy(values),
         anchor=resolved(values["anchor"], clocks) if values["anchor"] else None,
         payload=values["payload"] or "",
-        labels=labels_of(values["labels"]),
+        labels=labels_of(values["label"]),
         timeout_ms=timeout_ms(values["timeout"]),
         on_disconnect=values["on_disconnect"] or "",
     )
@@ -191,5 +191,5 @@ def _given_fields(values: dict[str, Any]) -> list[str]:
     ):
         if values[option] is not None:
             fields.append(field)
-    fields += [f"labels.{key}" for key, _ in values["labels"]]
+    fields += [f"labels.{key}" for key, _ in values["label"]]
     return fields + [f"policy.{name}" for name in given_policy(values)]

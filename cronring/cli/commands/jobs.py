@@ -115,6 +115,10 @@ def watch_jobs(module: str, verb: str, namespace: str, output: str, controllers:
 
     With -o json, each line is an event: {"kind": "present" | "listed" | "changed" | "removed", "job": {...}}. All jobs
     come first as "present", then "listed". When a controller dies, another goes on where it stopped.
+
+    \b
+    Example:
+      cronring jobs watch --module billing -o json | jq -c 'select(.kind == "changed") | .job.status'
     """
 
     async def question(client: "Client") -> None:

@@ -39,7 +39,8 @@ def job(verb: str, **fields: Any) -> jobs_pb2.Job:
         "next_tick": stamp(300), "next_execution": stamp(300),
         "last_outcome": "completed", "last_started_at": stamp(0.003), "last_ended_at": stamp(0.5),
         "last_lateness_ms": 3.0, "timeout_ms": 300_000, "on_disconnect": "stop", "deployment": "billing-1", "slot": 7,
-        "id": 1, "created_at": stamp(-60),
+        "id": 1, "created_at": stamp(-60), "timezone": "Europe/Berlin", "next_tick_local": "2026-11-21T09:05:00+01:00",
+        "source": "api",
     }  # fmt: skip
     return jobs_pb2.Job(**(values | fields))
 
@@ -69,6 +70,7 @@ class FakeApi(
         ]
         self.executions = [execution(number) for number in range(5, 0, -1)]
         self.members = ["controller-1", "controller-2"]
+        self.waiting: list[list[jobs_pb2.Activation]] = []
         self.failure: tuple[grpc.StatusCode, str] | None = None
         self.page_limit = 1000
         self.watch_ends = False
@@ -108,16 +110,77 @@ class FakeApi(
         if not self.watch_ends:
             await asyncio.Event().wait()
 
+    async def written(self, request: Any, context: Any, **fields: Any) -> jobs_pb2.Job:
+        """The job that a change leaves behind."""
+        await self.check(request, context)
+        found = next((each for each in self.jobs if each.key == request.key), None)
+        answer = jobs_pb2.Job()
+        answer.CopyFrom(found or await self.not_found(context, f"job {request.key}"))
+        answer.MergeFrom(jobs_pb2.Job(**fields))
+        return answer
+
+    async def CreateJob(self, request: Any, context: Any) -> jobs_pb2.Job:  # noqa: N802
+        await self.check(request, context)
+        if request.spec.policy.timezone == "Europe/Berln":
+            await abort_invalid(context, "spec.policy.timezone", "there is no zone of this name; write 'Europe/Berlin'")
+        return job(f"{request.verb}:{request.name}", schedule=request.spec.schedule)
+
+    async def UpdateJob(self, request: Any, context: Any) -> jobs_pb2.Job:  # noqa: N802
+        return await self.written(request, context)
+
+    async def DeleteJob(self, request: Any, context: Any) -> jobs_pb2.DeleteJobResponse:  # noqa: N802
+        await self.written(request, context)
+        return jobs_pb2.DeleteJobResponse()
+
+    async def PauseJob(self, request: Any, context: Any) -> jobs_pb2.Job:  # noqa: N802
+        return await self.written(request, context, status="paused")
+
+    async def ResumeJob(self, request: Any, context: Any) -> jobs_pb2.Job:  # noqa: N802
+        return await self.written(request, context, status="scheduled")
+
+    def activation(self, trigger: str, **fields: Any) -> jobs_pb2.Activation:
+        return jobs_pb2.Activation(
+            id=7, job="billing.refresh", trigger=trigger, tick=stamp(6), attempt=1, run_at=stamp(6), **fields
+        )
+
+    async def TriggerJob(self, request: Any, context: Any) -> jobs_pb2.Activation:  # noqa: N802
+        await self.written(request, context)
+        return self.activation("manual")
+
+    async def BackfillJob(self, request: Any, context: Any) -> jobs_pb2.BackfillJobResponse:  # noqa: N802
+        await self.written(request, context)
+        if request.dry_run:
+            ticks = [
+                jobs_pb2.BackfillTick(tick=stamp(0), execution_id=3, outcome="completed", completed=True),
+                jobs_pb2.BackfillTick(tick=stamp(300)),
+            ]
+            return jobs_pb2.BackfillJobResponse(ticks=2_000, first_ticks=ticks)
+        waiting = self.activation("backfill", until_tick=stamp(8), ticks_left=3)
+        return jobs_pb2.BackfillJobResponse(ticks=3, activation=waiting)
+
+    async def ListActivations(self, request: Any, context: Any) -> jobs_pb2.ListActivationsResponse:  # noqa: N802
+        """What `waiting` still holds: each call finds one fewer."""
+        await self.written(request, context)
+        waiting = self.waiting.pop(0) if self.waiting else []
+        return jobs_pb2.ListActivationsResponse(activations=waiting)
+
+    async def CancelActivation(self, request: Any, context: Any) -> jobs_pb2.CancelActivationResponse:  # noqa: N802
+        await self.written(request, context)
+        return jobs_pb2.CancelActivationResponse(cancelled=request.id == 7)
+
     async def ListExecutions(self, request: Any, context: Any) -> Any:  # noqa: N802
         await self.check(request, context)
-        rows, token = self.page([each for each in self.executions if each.id > request.after_id], request)
+        since = request.since.ToNanoseconds()
+        found = [each for each in self.executions if each.id > request.after_id and each.tick.ToNanoseconds() >= since]
+        rows, token = self.page(found, request)
         return executions_pb2.ListExecutionsResponse(executions=rows, next_page_token=token)
 
     async def GetExecution(self, request: Any, context: Any) -> executions_pb2.Execution:  # noqa: N802
         await self.check(request, context)
-        if not 1 <= request.id <= len(self.executions):
-            await self.not_found(context, f"execution {request.id}")
-        return execution(request.id, output="hello\n")
+        found = next((each for each in self.executions if each.id == request.id), None)
+        answer = executions_pb2.Execution(output="hello\n")
+        answer.MergeFrom(found or await self.not_found(context, f"execution {request.id}"))
+        return answer
 
     def deployment(self) -> deployments_pb2.Deployment:
         return deployments_pb2.Deployment(
