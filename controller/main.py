@@ -19,6 +19,7 @@ from controller.api.cluster import ClusterService
 from controller.api.deployments import DeploymentsService
 from controller.api.executions import ExecutionsService
 from controller.api.http import HttpServer
+from controller.api.job_specs import Defaults
 from controller.api.jobs import JobsService
 from controller.api.problems import ProblemInterceptor
 from controller.api.server import AddressInUseError, GrpcServer, check_free, in_use
@@ -46,6 +47,7 @@ from controller.runtime.notes import Notes
 from controller.runtime.performer import Performer
 from controller.runtime.readiness import Readiness
 from controller.runtime.service import Background, Stopping, within
+from controller.store.control import PostgresControl
 from controller.store.listen import JobNotifications
 from controller.store.pool import Database
 from controller.store.reads import PostgresReads
@@ -171,6 +173,7 @@ class _Controller:
     def __init__(self, base: _Base, database: Database, server: GrpcServer, info: ControllerInfo) -> None:
         self._base = base
         self._store = PostgresStore(database)
+        self._control = PostgresControl(database)
         self._reads = PostgresReads(database, base.settings.runner_lost_after_ms)
         self._server = server
         self._info = info
@@ -221,7 +224,9 @@ class _Controller:
             base.metrics.refused,
             self._now_us,
         )
-        executions, jobs = ExecutionsService(reads), JobsService(reads, self._hub)
+        executions = ExecutionsService(reads)
+        defaults = Defaults(base.settings.timeout_ms, base.settings.default_jitter)
+        jobs = JobsService(reads, self._hub, self._control, defaults, put)
         return [
             ("cronring.v1.Deployments", partial(deployments_pb2_grpc.add_DeploymentsServicer_to_server, deployments)),
             ("cronring.v1.Jobs", partial(jobs_pb2_grpc.add_JobsServicer_to_server, jobs)),

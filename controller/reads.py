@@ -20,7 +20,8 @@ class JobRow(NamedTuple):
     """A job as people see it. `status`: see the view cron_job_status. `next_run_at` is `next_execution` in the API.
 
     `payload`: only from get_job. `failures`: ticks in a row that ended without success. `last_success`: the latest tick
-    whose execution completed. `running`: executions of an overlap "allow" that run now.
+    whose execution completed. `running`: executions of an overlap "allow" that run now. `last_tick`: the latest one
+    claimed. `paused_tick`: the first that a pause keeps from running.
     """
 
     job_id: int
@@ -55,6 +56,8 @@ class JobRow(NamedTuple):
     failures: int = 0
     last_success: int | None = None
     running: int = 0
+    last_tick: int | None = None
+    paused_tick: int | None = None
 
 
 class ExecutionFilter(NamedTuple):

@@ -14,7 +14,7 @@ from schema.policy import parse_policy
 from schema.policy_model import Policy
 from schema.schedule import BoundedSchedule, IntervalSchedule, Schedule, parse_schedule
 from schema.spacing import earliest_start, least_distance
-from schema.walk import OUTSIDE, Ledger, Range, first_open, last_open
+from schema.walk import OUTSIDE, Ledger, Range, first_open, last_open, stretches
 from schema.window import Window, parse_window
 
 __all__ = ["MISSED_AFTER", "After", "Due", "Range", "Slot", "Timetable", "timetable"]
@@ -92,6 +92,11 @@ class Timetable:
     def next_within(self, after: int, until: int) -> int | None:
         """The first tick in (after, until] that lies in the window."""
         return first_open(self.schedule, self._window, after, until)
+
+    def count_within(self, after: int, until: int) -> int:
+        """How many ticks in (after, until] lie in the window."""
+        found = stretches(self.schedule, self._window, after, until)
+        return sum(stretch.ticks for stretch in found if stretch.is_open)
 
     def owed(self, tick: int, until: int, reason: str) -> tuple[Range, ...]:
         """`tick` and those after it up to `until`, by their own instants and not by their jitter: books are closed."""

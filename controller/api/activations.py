@@ -1,5 +1,6 @@
 """cronring.v1.Jobs, what runs beside the schedule: manual runs, backfills, and the list of what waits."""
 
+import asyncio
 from collections.abc import Iterator
 from itertools import islice
 from typing import Final
@@ -10,13 +11,14 @@ from controller.api.messages import activation_message, backfill_tick_message
 from controller.api.payloads import canonical_payload, payload_violations
 from controller.api.problems import InvalidRequest, Violations
 from controller.api.requests import Context, actor, instant
+from controller.core.control import plan_backfill
 from controller.core.events import ActivationsCreated
 from controller.core.model import Activation
+from controller.core.redeploy import Existing
 from controller.ports import Backfill, Control
 from controller.reads import JobRow, Reads
 from protos.cronring.v1 import jobs_pb2
-from schema.policy import parse_policy
-from schema.schedule import Schedule, parse_schedule
+from schema.timetable import Timetable, timetable
 
 TICKS_LISTED_MAX: Final = 1_000
 BACKFILL_TICKS_MAX: Final = 100_000
@@ -39,16 +41,22 @@ class ActivationWrites:
         payload = await self._payload(request, row)
         activation = await self._control.trigger_job(row.key, by, payload)
         self._put(ActivationsCreated([activation]))
-        return activation_message(activation, schedule_of(row))
+        return activation_message(activation, table_of(row))
 
     async def BackfillJob(self, request: jobs_pb2.BackfillJobRequest, context: Context) -> jobs_pb2.BackfillJobResponse:
         by = actor(request.requested_by, context)
         row = await find_job(self._reads, request.key)
-        schedule = schedule_of(row)
+        table = table_of(row)
         wanted = await self._wanted(request)
-        ticks = schedule.count_between(wanted.from_at - 1, wanted.until_at)
+        planned = plan_backfill(_existing(row), wanted.from_at, wanted.until_at, wanted.until_at)
+        if planned is None:
+            return jobs_pb2.BackfillJobResponse(ticks=0)
+        first, until = planned
+        # In a thread: a window that opens and closes for decades takes a while to count.
+        ticks = await asyncio.to_thread(table.count_within, first - 1, until)
         if request.dry_run:
-            return await self._rehearsed(row, schedule, wanted, ticks)
+            listed = list(islice(_ticks_of(table, first, until), TICKS_LISTED_MAX))
+            return await self._rehearsed(row, listed, ticks)
         if ticks > BACKFILL_TICKS_MAX:
             message = f"has {ticks} ticks of {row.key}; at most {BACKFILL_TICKS_MAX} run at once: backfill in parts"
             raise InvalidRequest([("until_at", message)])
@@ -56,16 +64,16 @@ class ActivationWrites:
         if activation is None:
             return jobs_pb2.BackfillJobResponse(ticks=0)
         self._put(ActivationsCreated([activation]))
-        return jobs_pb2.BackfillJobResponse(ticks=ticks, activation=activation_message(activation, schedule))
+        return jobs_pb2.BackfillJobResponse(ticks=ticks, activation=activation_message(activation, table))
 
     async def ListActivations(
         self, request: jobs_pb2.ListActivationsRequest, context: Context
     ) -> jobs_pb2.ListActivationsResponse:
         row = await find_job(self._reads, request.key)
-        schedule = schedule_of(row)
+        table = table_of(row)
         waiting = await self._control.list_activations(row.key)
         return jobs_pb2.ListActivationsResponse(
-            activations=[activation_message(activation, schedule) for activation in sorted(waiting, key=_by_run_at)]
+            activations=[activation_message(activation, table) for activation in sorted(waiting, key=_by_run_at)]
         )
 
     async def CancelActivation(
@@ -104,26 +112,29 @@ class ActivationWrites:
             raise InvalidRequest([("from_at", "is in the future, whose ticks run by themselves; begin in the past")])
         return Backfill(from_at, min(until_at, now), request.beside, request.again)
 
-    async def _rehearsed(
-        self, row: JobRow, schedule: Schedule, wanted: Backfill, ticks: int
-    ) -> jobs_pb2.BackfillJobResponse:
-        listed = list(islice(_ticks_of(schedule, wanted), TICKS_LISTED_MAX))
-        runs = await self._reads.list_tick_runs(row.job_id, listed[0], listed[-1]) if listed else []
-        by_tick = {run.tick: run for run in runs}
+    async def _rehearsed(self, row: JobRow, listed: list[int], ticks: int) -> jobs_pb2.BackfillJobResponse:
+        by_tick = {run.tick: run for run in await self._reads.list_tick_runs(row.job_id, listed[0], listed[-1])}
         return jobs_pb2.BackfillJobResponse(
             ticks=ticks, first_ticks=[backfill_tick_message(tick, by_tick.get(tick)) for tick in listed]
         )
 
 
-def schedule_of(row: JobRow) -> Schedule:
-    return parse_schedule(row.schedule, row.anchor, parse_policy(row.policy))
+def table_of(row: JobRow) -> Timetable:
+    return timetable(row.schedule, row.anchor, row.policy)
 
 
-def _ticks_of(schedule: Schedule, span: Backfill) -> Iterator[int]:
-    tick = schedule.next_after(span.from_at - 1)
-    while tick is not None and tick <= span.until_at:
+def _existing(row: JobRow) -> Existing:
+    return Existing(
+        row.job_id, row.key, row.schedule, row.anchor, row.running_execution_id is not None, row.next_tick,
+        row.last_tick, row.policy, row.verb, row.source, row.paused_at is not None, row.paused_tick,
+    )  # fmt: skip
+
+
+def _ticks_of(table: Timetable, first: int, until: int) -> Iterator[int]:
+    tick: int | None = first
+    while tick is not None:
         yield tick
-        tick = schedule.next_after(tick)
+        tick = table.next_within(tick, until)
 
 
 def _by_run_at(activation: Activation) -> tuple[int, int]:

@@ -12,7 +12,8 @@ from controller.reads import DeploymentRow, ExecutionRow, JobRow, RunnerRow, Tic
 from protos.cronring.v1 import cluster_pb2, deployments_pb2, executions_pb2, jobs_pb2
 from protos.modules import policy_message
 from schema.policy import parse_policy
-from schema.schedule import Schedule, parse_schedule
+from schema.schedule import parse_schedule
+from schema.timetable import Timetable
 from schema.zone import load_zone
 
 UTC_NAME: Final = "UTC"
@@ -90,8 +91,8 @@ def _pause_message(row: JobRow) -> jobs_pb2.Pause | None:
     return jobs_pb2.Pause(at=timestamp(row.paused_at), by=row.paused_by or "", note=row.paused_note or "")
 
 
-def activation_message(activation: Activation, schedule: Schedule) -> jobs_pb2.Activation:
-    """`schedule`: its job's, which says how many ticks a backfill has left."""
+def activation_message(activation: Activation, table: Timetable) -> jobs_pb2.Activation:
+    """`table`: its job's, which says how many ticks a backfill has left."""
     tick, until = activation.tick, activation.until_tick
     return jobs_pb2.Activation(
         id=activation.activation_id,
@@ -99,7 +100,7 @@ def activation_message(activation: Activation, schedule: Schedule) -> jobs_pb2.A
         trigger=activation.trigger,
         tick=timestamp(tick),
         until_tick=timestamp(until),
-        ticks_left=0 if until is None else schedule.count_between(tick - 1, until),
+        ticks_left=0 if until is None else table.count_within(tick - 1, until),
         attempt=activation.attempt,
         run_at=timestamp(activation.run_at),
         payload=activation.payload,

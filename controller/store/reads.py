@@ -77,7 +77,7 @@ class PostgresReads:
         else:
             name = "ListExecutions" if where.outcome in {"", "completed"} else "ListTroubledExecutions"
             records = await self._fetch(name, before, after, where.since, where.outcome, limit)
-        return [ExecutionRow(*record) for record in records]
+        return list(map(ExecutionRow._make, records))
 
     async def _of_job(self, where: ExecutionFilter, before: int, limit: int) -> list[ExecutionRow]:
         """A key that was removed and deployed anew has had several jobs; the newest one's executions come first."""
@@ -90,7 +90,7 @@ class PostgresReads:
                 records = await self._fetch(
                     "ListJobExecutions", before, where.after_id, where.since, where.outcome, limit - len(found), job_id
                 )
-                found += [ExecutionRow(*record) for record in records]
+                found += map(ExecutionRow._make, records)
         return found
 
     async def get_execution(self, execution_id: int) -> ExecutionRow:
@@ -98,7 +98,7 @@ class PostgresReads:
         records = await self._fetch("GetExecution", execution_id)
         if not records:
             raise NotFound(f"there is no execution {execution_id}; `cronring executions list` shows them")
-        return ExecutionRow(*records[0])
+        return ExecutionRow._make(records[0])
 
     async def list_tick_runs(self, job_id: int, first_tick: int, last_tick: int) -> list[TickRun]:
         """What ran of a job's ticks in [first_tick, last_tick], ascending; see controller.reads.Reads."""
@@ -172,7 +172,7 @@ class PostgresReads:
 
 
 def _job_row(record: asyncpg.Record, skipped: tuple[tuple[str, int], ...]) -> JobRow:
-    row = JobRow(*record[:_BEFORE_SKIPPED], skipped, *record[_BEFORE_SKIPPED:])
+    row = JobRow._make((*record[:_BEFORE_SKIPPED], skipped, *record[_BEFORE_SKIPPED:]))
     return row._replace(labels=json.loads(record["labels"]))
 
 

@@ -403,7 +403,8 @@ FROM unnest($1::bigint[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::
 SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor, s.status, j.slot, d.key AS deployment,
        j.timeout_ms, j.on_disconnect, j.created_at, j.removed_at, j.next_tick, j.next_execution, j.last_outcome,
        j.last_run_at, j.last_started_at, j.last_ended_at, j.execution_id, j.policy, j.source, '' AS payload,
-       j.labels, j.paused_at, j.paused_by, j.paused_note, j.failures, j.last_success, j.running
+       j.labels, j.paused_at, j.paused_by, j.paused_note, j.failures, j.last_success, j.running, j.last_tick,
+       j.paused_tick
 FROM cron_jobs j
 JOIN cron_job_status s ON s.job_id = j.id
 JOIN deployments d ON d.id = j.deployment_id
@@ -418,7 +419,8 @@ LIMIT $6;
 SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor, s.status, j.slot, d.key AS deployment,
        j.timeout_ms, j.on_disconnect, j.created_at, j.removed_at, j.next_tick, j.next_execution, j.last_outcome,
        j.last_run_at, j.last_started_at, j.last_ended_at, j.execution_id, j.policy, j.source, j.payload AS payload,
-       j.labels, j.paused_at, j.paused_by, j.paused_note, j.failures, j.last_success, j.running
+       j.labels, j.paused_at, j.paused_by, j.paused_note, j.failures, j.last_success, j.running, j.last_tick,
+       j.paused_tick
 FROM cron_jobs j
 JOIN cron_job_status s ON s.job_id = j.id
 JOIN deployments d ON d.id = j.deployment_id
@@ -429,7 +431,8 @@ WHERE j.removed_at IS NULL AND j.key > '' AND j.key = $1;
 SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor, s.status, j.slot, d.key AS deployment,
        j.timeout_ms, j.on_disconnect, j.created_at, j.removed_at, j.next_tick, j.next_execution, j.last_outcome,
        j.last_run_at, j.last_started_at, j.last_ended_at, j.execution_id, j.policy, j.source, '' AS payload,
-       j.labels, j.paused_at, j.paused_by, j.paused_note, j.failures, j.last_success, j.running
+       j.labels, j.paused_at, j.paused_by, j.paused_note, j.failures, j.last_success, j.running, j.last_tick,
+       j.paused_tick
 FROM cron_jobs j
 JOIN cron_job_status s ON s.job_id = j.id
 JOIN deployments d ON d.id = j.deployment_id

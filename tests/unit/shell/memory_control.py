@@ -9,8 +9,6 @@ from controller.ports import Backfill, JobChange, NewJob
 from controller.reads import DeploymentFilter, DeploymentRow, JobFilter, JobRow, TickRun
 from schema.keys import JobKey, slot_of
 from schema.module import Module
-from schema.policy import parse_policy
-from schema.schedule import parse_schedule
 from schema.text import print_module
 from schema.timetable import timetable
 
@@ -75,12 +73,10 @@ class MemoryControl:
     async def backfill_job(self, key: str, by: str, backfill: Backfill) -> Activation | None:
         self._asked("backfill", by, backfill)
         row = self._row(key)
-        schedule = parse_schedule(row.schedule, row.anchor, parse_policy(row.policy))
-        tick = schedule.next_after(backfill.from_at - 1)
-        last = schedule.last_at_or_before(backfill.until_at)
-        if tick is None or last is None or last < tick:
+        tick = timetable(row.schedule, row.anchor, row.policy).next_within(backfill.from_at - 1, backfill.until_at)
+        if tick is None:
             return None
-        return self._wait(key, Trigger.BACKFILL, tick, last, "", backfill.beside)
+        return self._wait(key, Trigger.BACKFILL, tick, backfill.until_at, "", backfill.beside)
 
     async def list_activations(self, key: str) -> list[Activation]:
         return [each for each in self.waiting.values() if each.job.key == self._row(key).key]

@@ -281,6 +281,13 @@ async def test_a_dry_run_of_a_long_span_is_bounded(api: Api) -> None:
     assert (answer.ticks, len(answer.first_ticks)) == (17_281, 1_000)
 
 
+async def test_ticks_outside_the_window_are_no_part_of_a_backfill(api: Api) -> None:
+    key = (await api.create(schedule="0 * * * *", policy=Policy(window="Fri 08:00-10:00"))).key
+    answer = await api.stub.BackfillJob(span(key, NOW - 48 * HOUR, NOW, dry_run=True))
+    hours = [each.tick.ToJsonString() for each in answer.first_ticks]
+    assert (answer.ticks, hours) == (2, ["2026-11-20T08:00:00Z", "2026-11-20T09:00:00Z"])
+
+
 async def test_a_backfill_is_made_up_to_now(api: Api) -> None:
     key = (await api.create(schedule="0 * * * *")).key
     answer = await api.stub.BackfillJob(span(key, NOW - 3 * HOUR, NOW + HOUR, beside=True, requested_by="ada"))
