@@ -3,12 +3,20 @@
 from typing import Final
 
 from schema.duration import parse_duration
+from schema.instant import parse_instant
 from schema.jitter import parse_jitter
 from schema.policy_model import Policy
+from schema.schedule import Schedule, parse_schedule
+from schema.walk import first_open
+from schema.window import parse_window
 
 _EVERY: Final = "every "
 _ONCE: Final = "at "
 _MANUAL: Final = "manual"
+
+# Whether a window ever holds a tick is tried from here on, as zones had other offsets once (London was an hour ahead
+# of UTC in the winter of 1970).
+_TRIED_FROM: Final = parse_instant("2026-01-01")
 
 Fault = tuple[str, str]
 
@@ -22,6 +30,8 @@ def policy_faults(policy: Policy, schedule: str) -> list[Fault]:
         faults += _with_one_tick(policy)
     elif schedule.startswith(_EVERY):
         faults += _with_interval(policy, schedule)
+    if not faults and schedule not in {"", _MANUAL} and not schedule.startswith(_EVERY):
+        faults = _without_a_chance(policy, parse_schedule(schedule, 0, policy))
     return faults
 
 
@@ -94,3 +104,19 @@ def _with_interval(policy: Policy, schedule: str) -> list[Fault]:
         message = f"{policy.jitter} of an interval of {amount} would let runs overtake each other; write at most 50%"
         faults.append(("jitter", message))
     return faults
+
+
+def _without_a_chance(policy: Policy, schedule: Schedule) -> list[Fault]:
+    """No tick within the bounds, or none within the window. Of an interval that isn't known before its deployment."""
+    first = schedule.next_after(-1)
+    if first is None:
+        bounds = " and ".join(field for field in ("start_at", "end_at") if getattr(policy, field))
+        field = "end_at" if policy.end_at else "start_at"
+        return [(field, f"{bounds} leave no tick of the schedule; write them wider apart, or leave them out")]
+    if policy.window:
+        window = parse_window(policy.window, policy.timezone)
+        is_over = schedule.next_after(_TRIED_FROM - 1) is None
+        if not is_over and first_open(schedule, window, _TRIED_FROM - 1) is None:
+            where = f"{policy.window} ({window.zone})"
+            return [("window", f"no tick of the schedule lies in {where}; widen it, or move the schedule")]
+    return []

@@ -7,6 +7,7 @@ from schema.schedule import Schedule
 from schema.window import Window
 
 OUTSIDE: Final = "outside_window"
+_OPENINGS_TRIED: Final = 1_000
 
 
 class Range(NamedTuple):
@@ -45,13 +46,17 @@ def stretches(schedule: Schedule, window: Window | None, after: int, until: int)
 
 
 def first_open(schedule: Schedule, window: Window | None, after: int, until: int | None = None) -> int | None:
-    """The first tick in (after, until] that lies in the window. Searched up to the last instant of all schedules."""
-    tick = schedule.next_after(after)
-    while tick is not None and (until is None or tick <= until):
+    """The first tick after `after` (and at or before `until`) that lies in the window.
+
+    Without `until`, None also stands for: not after a thousand openings of the window, so most likely never.
+    """
+    tick, openings = schedule.next_after(after), 0
+    while tick is not None and (openings <= _OPENINGS_TRIED if until is None else tick <= until):
         if window is None or window.contains(tick):
             return tick
         opens = window.next_open_after(tick)
-        tick = None if opens is None else schedule.next_after(opens - 1)
+        assert opens is not None, "there is no text for a window that never opens"
+        tick, openings = schedule.next_after(opens - 1), openings + 1
     return None
 
 

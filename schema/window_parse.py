@@ -12,7 +12,6 @@ _DAY_NAMES: Final = {spelling: n for n, day in enumerate(_DAYS) for spelling in 
 EVERY_DAY: Final = 0b1111111
 MINUTES_PER_DAY: Final = 1_440
 _TEXT_LIMIT: Final = 500
-_ENTRIES_LIMIT: Final = 50
 
 _TOKEN: Final = re.compile(r",|[^\s,]+")
 _DAY_ITEM: Final = re.compile(r"([A-Za-z]+)(?:-([A-Za-z]+))?", re.ASCII)
@@ -109,8 +108,6 @@ class _Reader:
             if token.text != ",":
                 return Parsed(tuple(entries), self._zone(token))
             self._index += 1
-            if len(entries) == _ENTRIES_LIMIT:
-                raise WindowError(f"a window has at most {_ENTRIES_LIMIT} parts", token.start)
 
     def _peek(self, ahead: int = 0) -> _Token | None:
         index = self._index + ahead
@@ -232,7 +229,8 @@ def _mended(text: str) -> str:
     text = _DASHES.sub("-", text[:_TEXT_LIMIT])
     text = text.replace(";", ",").replace(" and ", ", ")
     text = _LOOSE_TIMES.sub(_strict_times, text)
-    return _WORD.sub(lambda word: _spelled_day(word[0]), text)
+    days_end = max((match.end() for match in _TIMES.finditer(text)), default=len(text))  # a zone may come after
+    return _WORD.sub(lambda word: _spelled_day(word[0]), text[:days_end]) + text[days_end:]
 
 
 def _spelled_day(word: str) -> str:
@@ -242,9 +240,7 @@ def _spelled_day(word: str) -> str:
     if lower in _DAY_SETS:
         return _DAY_SETS[lower]
     matches = [day for day in _DAYS if day.startswith((lower, lower.rstrip("s")))]
-    if len(matches) == 1:
-        return matches[0][:3].capitalize()
-    close = get_close_matches(lower, _DAYS, 1, 0.7)
+    close = matches if len(matches) == 1 else get_close_matches(lower, _DAY_NAMES, 1)
     return close[0][:3].capitalize() if close else word
 
 

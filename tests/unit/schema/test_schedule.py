@@ -1,5 +1,6 @@
 """Schedules: texts, ticks of intervals, and that counting is arithmetic."""
 
+import datetime
 from time import perf_counter
 
 import pytest
@@ -7,13 +8,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from schema.duration import format_duration
+from schema.instant import parse_instant
+from schema.policy import Policy, read_policy
 from schema.schedule import (
     CronSchedule,
     IntervalSchedule,
+    ManualSchedule,
+    OnceSchedule,
     ScheduleError,
     check_interval,
     check_schedule,
     is_interval,
+    is_pattern,
     parse_schedule,
 )
 from tests.unit.schema.strategies import SCHEDULES
@@ -34,18 +40,25 @@ YEAR = 365 * 86_400 * S
         ("every 3600s", "every 1h"),
         ("every 1000ms", "every 1s"),
         ("every 36500d", "every 36500d"),
+        ("at 2026-03-01T08:00:00Z", "at 2026-03-01T08:00:00Z"),
+        (" at\t2026-03-01 08:00+02:00 ", "at 2026-03-01T06:00:00Z"),
+        ("at 2026-03-01", "at 2026-03-01T00:00:00Z"),
+        (" manual ", "manual"),
     ],
 )
 def test_canonical_texts(text: str, canonical: str):
     assert check_schedule(text) == canonical
     assert check_schedule(canonical) == canonical
     assert is_interval(canonical) == canonical.startswith("every")
+    assert is_pattern(canonical) == (canonical[0] not in "eam")
 
 
 def test_kinds():
     assert isinstance(parse_schedule("25m", ANCHOR), CronSchedule)
     assert parse_schedule("every 25m", ANCHOR) == IntervalSchedule(1500 * S, ANCHOR)
     assert parse_schedule("every 25m", ANCHOR + 999_999) == IntervalSchedule(1500 * S, ANCHOR)
+    assert parse_schedule("at 2026-03-01", ANCHOR) == OnceSchedule(parse_instant("2026-03-01"))
+    assert parse_schedule("manual", ANCHOR) == ManualSchedule()
 
 
 @pytest.mark.parametrize(
@@ -69,6 +82,13 @@ def test_kinds():
         ("every5m", 0, None),
         ("every " + "1" * 10_000 + "s", 106, None),
         ("every" + " " * 10_000 + "x ", 10_005, None),
+        ("at", 2, None),
+        ("at noon", 3, None),
+        ("at  2026-3-1 8:00", 10, "at 2026-03-01T08:00:00"),
+        ("At 2026-03-01", 0, "at 2026-03-01T00:00:00Z"),
+        ("at 2026-02-30", 3, None),
+        (" Manual", 1, "manual"),
+        ("manually", 0, None),
     ],
 )
 def test_refused(text: str, position: int, suggestion: str | None):
@@ -147,3 +167,85 @@ def test_interval_text_round_trip(seconds: int):
     text = f"every {format_duration(seconds * 1000)}"
     assert parse_schedule(text, 0) == IntervalSchedule(seconds * S, 0)
     assert parse_schedule(text, 0).text == text
+
+
+def test_once_and_manual():
+    once, manual = parse_schedule("at 2026-03-01T08:00:00Z", 0), parse_schedule("manual", 0)
+    tick = parse_instant("2026-03-01T08:00")
+    assert (once.next_after(tick - 1), once.next_after(tick)) == (tick, None)
+    assert (once.last_at_or_before(tick - 1), once.last_at_or_before(tick)) == (None, tick)
+    assert [
+        once.count_between(tick - 1, tick),
+        once.count_between(tick, tick + 1),
+        once.count_between(0, tick - 1),
+    ] == [1, 0, 0]
+    assert (manual.next_after(0), manual.last_at_or_before(tick), manual.count_between(0, tick)) == (None, None, 0)
+    assert once.words() == "once, at 2026-03-01T08:00:00Z"
+    assert manual.words() == "only when triggered"
+
+
+def test_an_instant_without_a_zone_is_read_in_that_of_the_job():
+    assert check_schedule("at 2026-07-01 08:00", "Europe/Berlin") == "at 2026-07-01T06:00:00Z"
+    assert parse_schedule("at 2026-07-01 08:00", 0, Policy(timezone="Europe/Berlin")).text == "at 2026-07-01T06:00:00Z"
+    with pytest.raises(ScheduleError) as caught:
+        check_schedule("at 2026-03-29 02:30", "Europe/Berlin")
+    assert (caught.value.position, caught.value.suggestion) == (3, "at 2026-03-29T03:00:00")
+
+
+def test_a_zone_and_its_rules():
+    nine = parse_schedule("0 9 * * *", 0, Policy(timezone="Europe/Berlin"))
+    assert nine.next_after(parse_instant("2026-03-28T12:00")) == parse_instant("2026-03-29T07:00")
+    assert nine.count_between(parse_instant("2026-03-28"), parse_instant("2026-03-31")) == 3
+    assert nine.words() == "at 09:00 every day, Europe/Berlin time"
+    assert nine.text == "0 9 * * *"
+    skipped = parse_schedule("30 2 * * *", 0, Policy(timezone="Europe/Berlin", dst_gap="skip"))
+    assert skipped.count_between(parse_instant("2026-03-28T12:00"), parse_instant("2026-03-29T12:00")) == 0
+    assert parse_schedule("0 9 * * *", 0, Policy(retries=3)) is parse_schedule("0 9 * * *", 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "raw", "first", "last", "count"),
+    [
+        ("0 * * * *", {"start_at": "2026-03-01T08:00"}, "2026-03-01T08:00", "2099-12-31T23:00", None),
+        ("0 * * * *", {"start_at": "2026-03-01T08:00:01"}, "2026-03-01T09:00", "2099-12-31T23:00", None),
+        ("0 * * * *", {"start_at": "2026-03-01", "end_at": "2026-03-01"}, "2026-03-01T00:00", "2026-03-01T23:00", 24),
+        ("0 * * * *", {"start_at": "2026-03-01", "end_at": "2026-03-02T00:00"},
+            "2026-03-01T00:00", "2026-03-02T00:00", 25),
+        ("every 1h", {"start_at": "2026-03-01T08:30", "end_at": "2026-03-01T10:29:59"},
+            "2026-03-01T09:00", "2026-03-01T10:00", 2),
+        ("at 2026-03-01T08:00:00Z", {"end_at": "2026-02-28"}, None, None, 0),
+    ],
+)  # fmt: skip
+def test_bounds(text: str, raw: dict[str, str], first: str | None, last: str | None, count: int | None):
+    schedule = parse_schedule(text, parse_instant("2026-01-01"), read_policy(raw))
+    end = parse_instant("2099-12-31T23:59:59")
+    assert schedule.next_after(0) == (None if first is None else parse_instant(first))
+    assert schedule.last_at_or_before(end) == (None if last is None else parse_instant(last))
+    assert count is None or schedule.count_between(0, end) == count
+    assert schedule.text == text
+    assert "until" in schedule.words() or "end_at" not in raw
+
+
+@given(
+    SCHEDULES,
+    st.integers(1_700_000_000, 1_900_000_000),
+    st.integers(0, 10_000_000),
+    st.integers(-10_000_000, 10_000_000),
+    st.integers(0, 10_000_000),
+)
+def test_bounded_ones_answer_as_if_other_ticks_did_not_exist(text: str, start: int, length: int, after: int, span: int):
+    inner = parse_schedule(text, ANCHOR)
+    bounds = [
+        f"{datetime.datetime.fromtimestamp(second, datetime.UTC):%Y-%m-%dT%H:%M:%SZ}"
+        for second in (start, start + length)
+    ]
+    bounded = parse_schedule(text, ANCHOR, Policy(start_at=bounds[0], end_at=bounds[1]))
+    low, high = start * S, (start + length) * S
+    instant, until = low + after * S, low + (after + span) * S
+    following = inner.next_after(max(instant, low - 1))
+    assert bounded.next_after(instant) == (None if following is None or following > high else following)
+    last = inner.last_at_or_before(min(until, high))
+    assert bounded.last_at_or_before(until) == (None if last is None or last < low else last)
+    assert bounded.count_between(instant, until) == inner.count_between(
+        max(instant, low - 1), max(min(until, high), low - 1)
+    )
