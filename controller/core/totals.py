@@ -20,6 +20,7 @@ class Span(NamedTuple):
     anchor: int
     from_at: int
     until_at: int | None
+    policy: str = ""
 
 
 class Cut(NamedTuple):

@@ -14,11 +14,12 @@ from controller.runtime.metrics import Metrics
 from controller.runtime.notes import Notes
 
 ToRunner = effects.Dispatch | effects.CancelRuns | effects.AckReports | effects.AckBeat
-Changes = effects.Claim | effects.End | effects.SkipTicks | effects.Adopt | effects.RenewLease
+Changes = effects.Claim | effects.End | effects.SkipTicks | effects.Activate | effects.Adopt | effects.RenewLease
 Reads = (
     effects.FindPeers
     | effects.FetchWindow
     | effects.FetchOverdue
+    | effects.FetchActivations
     | effects.FetchExecutions
     | effects.FetchLost
     | effects.FetchOverdueExecutions
@@ -137,6 +138,9 @@ class Performer:
                 return events.Ended(request_id, ended)
             case effects.SkipTicks(request_id, skip_requests):
                 return events.Skipped(request_id, await store.skip_ticks(own_id, skip_requests))
+            case effects.Activate(request_id, wanted, hard_grace_ms):
+                database_now, started = await store.start_activations(own_id, wanted, hard_grace_ms)
+                return events.Activated(request_id, database_now, started)
             case effects.Adopt(request_id, controller_ids):
                 return events.Adopted(request_id, await store.adopt_executions(own_id, controller_ids))
             case _:
@@ -154,6 +158,9 @@ class Performer:
             case effects.FetchOverdue(request_id, slots, delay_ms):
                 database_now, jobs = await store.get_overdue_jobs(slots, delay_ms)
                 return events.OverdueFetched(request_id, database_now, jobs)
+            case effects.FetchActivations(request_id, slots, window_ms):
+                database_now, activations = await store.get_activations(slots, window_ms)
+                return events.ActivationsFetched(request_id, database_now, activations)
             case effects.FetchExecutions(request_id, execution_ids):
                 return events.ExecutionsFetched(request_id, await store.get_unfinished(execution_ids))
             case effects.FetchLost(request_id, lost_after_ms):

@@ -3,15 +3,15 @@
 import asyncio
 from typing import NamedTuple
 
-from controller.core.model import Job, Skipped
-from controller.core.redeploy import Existing, Redeploy, Removed, deployment_key, plan_redeploy, plan_removal
+from controller.core.model import Job
+from controller.core.redeploy import Existing, Redeploy, deployment_key, plan_redeploy, plan_removal
 from controller.errors import NotFound
 from controller.ports import Deployed
+from controller.store.plans import carry_jobs_over, policy_columns, remove_jobs
 from controller.store.pool import Database, Transaction
 from controller.store.rows import job_of
 from schema.keys import JobKey
 from schema.module import Module
-from schema.policy import parse_policy
 from schema.text import print_module
 
 
@@ -98,7 +98,7 @@ class DeploymentStatements:
             await transaction.fetch("DeactivateDeployment", row.deployment_id, now)
             existing = [Existing._make(record) for record in await transaction.fetch("LockCronJobs", *name)]
             removed = plan_removal(existing, now)
-            await _remove(transaction, removed, now)
+            await remove_jobs(transaction, removed, now)
             await transaction.fetch("NotifyJobs", str(name))
             return tuple(sorted(each.key for each in removed))
 
@@ -119,25 +119,8 @@ async def _create(transaction: Transaction, module: Module, digest: str, schema_
 
 
 async def _apply(transaction: Transaction, name: _Name, deployment_id: int, plan: Redeploy, now: int) -> None:
-    await _remove(transaction, plan.removed, now)
-    if plan.carried:
-        await transaction.fetch(
-            "CarryCronJobsOver",
-            deployment_id,
-            now,
-            [job.job_id for job in plan.carried],
-            [job.timeout_ms for job in plan.carried],
-            [job.on_disconnect for job in plan.carried],
-            [job.payload for job in plan.carried],
-            [job.rescheduled for job in plan.carried],
-            [job.schedule for job in plan.carried],
-            [job.anchor for job in plan.carried],
-            [job.next_tick for job in plan.carried],
-            [job.next_run_at for job in plan.carried],
-            *_policies([job.policy for job in plan.carried]),
-            [job.paused_tick for job in plan.carried],
-        )
-        await _add_skips(transaction, [(job.job_id, job.skipped) for job in plan.carried])
+    await remove_jobs(transaction, plan.removed, now)
+    await carry_jobs_over(transaction, deployment_id, plan.carried, now)
     if plan.added:
         await transaction.fetch(
             "CreateCronJobs",
@@ -154,34 +137,8 @@ async def _apply(transaction: Transaction, name: _Name, deployment_id: int, plan
             [job.on_disconnect for job in plan.added],
             [job.next_tick for job in plan.added],
             [job.next_run_at for job in plan.added],
-            *_policies([job.policy for job in plan.added]),
+            *policy_columns([job.policy for job in plan.added]),
             [job.payload for job in plan.added],
-        )
-
-
-def _policies(policies: list[str]) -> tuple[list[str], list[int], list[int]]:
-    """Policies, and what of them statements have to know."""
-    parsed = [parse_policy(policy) for policy in policies]
-    return policies, [policy.concurrency for policy in parsed], [policy.pause_after_failures for policy in parsed]
-
-
-async def _remove(transaction: Transaction, removed: list[Removed], now: int) -> None:
-    if removed:
-        await transaction.fetch("RemoveCronJobs", [job.job_id for job in removed], now)
-        await _add_skips(transaction, [(job.job_id, job.skipped) for job in removed])
-
-
-async def _add_skips(transaction: Transaction, skips: list[tuple[int, tuple[Skipped, ...]]]) -> None:
-    found = [(job_id, skipped) for job_id, parts in skips for skipped in parts]
-    if found:
-        await transaction.fetch(
-            "AddSkips",
-            [job_id for job_id, _ in found],
-            [skipped.reason for _, skipped in found],
-            [skipped.first_tick for _, skipped in found],
-            [skipped.last_tick for _, skipped in found],
-            [skipped.ticks for _, skipped in found],
-            "",
         )
 
 

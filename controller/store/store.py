@@ -7,7 +7,5 @@ from controller.store.jobs import JobStatements
 from controller.store.leases import LeaseStatements
 
 
-class PostgresStore(
-    JobStatements, ExecutionStatements, ActivationStatements, LeaseStatements, DeploymentStatements
-):
+class PostgresStore(JobStatements, ExecutionStatements, ActivationStatements, LeaseStatements, DeploymentStatements):
     """controller.ports.Store, composed of its parts. `PostgresStore(await Database.open(url, "cronring ..."))`."""

@@ -20,6 +20,8 @@ ALTER TABLE cron_jobs
     -- JSON for the verb's parameter; "" for none.
     ADD COLUMN payload text NOT NULL DEFAULT '' CHECK (octet_length(payload) <= 65536),
     ADD COLUMN labels jsonb NOT NULL DEFAULT '{}',
+    -- Who made, changed, resumed or deleted it last through the API.
+    ADD COLUMN changed_by text NOT NULL DEFAULT '',
     -- next_execution >= next_tick no longer holds: an interval's jitter goes both ways.
     DROP CONSTRAINT cron_jobs_check1,
     ADD CONSTRAINT cron_jobs_paused CHECK (paused_at IS NULL OR next_tick IS NULL),

@@ -131,11 +131,11 @@ LEFT JOIN deployments d ON d.id = j.deployment_id
 ORDER BY r.position;
 
 -- name: CreateActivation
--- $1 job id, $2 trigger, $3 tick, $4 last tick of a backfill or null, $5 run_at, $6 payload or null for the job's own,
--- $7 beside, $8 again, $9 who asks.
-INSERT INTO cron_activations (job_id, slot, trigger, tick, until_tick, attempt, run_at, payload, beside, again,
-                              requested_by)
-SELECT id, slot, $2, $3, $4, 1, $5, $6, $7, $8, $9 FROM cron_jobs WHERE id = $1
+-- $1 job id, $2 run_at, $3 who asks, $4 trigger, $5 tick, $6 last tick of a backfill or null, $7 payload or null for the
+-- job's own, $8 beside, $9 again.
+INSERT INTO cron_activations (job_id, slot, attempt, run_at, requested_by, trigger, tick, until_tick, payload, beside,
+                              again)
+SELECT id, slot, 1, $2, $3, $4, $5, $6, $7, $8, $9 FROM cron_jobs WHERE id = $1
 RETURNING id;
 
 -- name: ListActivations

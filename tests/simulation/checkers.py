@@ -10,7 +10,8 @@ from controller.core.totals import Span
 from cronring.runner.core.model import Run
 from schema.schedule import parse_schedule
 from tests.simulation.history import RecordingStore
-from tests.support.memory_store import ExecutionRow, JobRow, MemoryStore, SkipRow
+from tests.support.memory_rows import ExecutionRow, JobRow, SkipRow
+from tests.support.memory_store import MemoryStore
 
 if TYPE_CHECKING:
     from tests.simulation.world import World

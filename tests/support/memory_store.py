@@ -4,10 +4,9 @@ Its async methods never await anything, so a simulator may run them by `coroutin
 says. The rows are public, for checkers to read.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-
+from controller.core import ticks
 from controller.core.model import (
+    OF_A_TICK,
     ClaimRequest,
     ClaimResult,
     EndRequest,
@@ -16,123 +15,25 @@ from controller.core.model import (
     Job,
     LeaseRenewal,
     Outcome,
-    Report,
     RunnerInfo,
     Skipped,
     SkipRequest,
+    Trigger,
 )
-from controller.core.redeploy import Carried, Existing, Removed, deployment_key, plan_redeploy, plan_removal
+from controller.core.redeploy import deployment_key, plan_redeploy, plan_removal
 from controller.errors import NotFound
 from controller.ports import ControllerInfo, Deployed
 from schema.module import Module
+from schema.policy import parse_policy
+from tests.support.memory_control import MemoryControl, job_row
+from tests.support.memory_rows import ControllerRow, DeploymentRow, ExecutionRow, JobRow, RunnerRow
 
 CONTROLLER_KEPT_US = 60_000_000  # after its lease ran out
 RUNNER_KEPT_US = 86_400_000_000  # after it was last seen
 
 
-@dataclass
-class DeploymentRow:
-    key: str
-    module: tuple[str, str]
-    digest: str
-    min_replicas: int
-
-
-@dataclass
-class JobRow:
-    job_id: int
-    key: str
-    slot: int
-    deployment: DeploymentRow
-    verb: str
-    schedule: str
-    anchor: int
-    timeout_ms: int
-    on_disconnect: str
-    next_tick: int | None
-    next_run_at: int | None
-    policy: str = ""
-    payload: str = ""
-    revision: int = 1
-    removed: bool = False
-    execution_id: int | None = None
-    last_tick: int | None = None
-    last_outcome: Outcome | None = None
-
-    @property
-    def executing(self) -> bool:
-        return self.execution_id is not None
-
-    def job(self) -> Job:
-        return Job(
-            self.job_id, self.key, self.slot, self.deployment.key, self.verb, self.schedule, self.anchor,
-            self.revision, self.timeout_ms, self.on_disconnect, self.executing, self.next_tick, self.next_run_at,
-            self.policy, self.payload,
-        )  # fmt: skip
-
-    def existing(self) -> Existing:
-        return Existing(
-            self.job_id, self.key, self.schedule, self.anchor, self.executing, self.next_tick, self.last_tick,
-            self.policy, self.verb,
-        )  # fmt: skip
-
-
-@dataclass
-class ExecutionRow:
-    execution_id: int
-    job: JobRow
-    deployment: DeploymentRow
-    tick: int
-    run_at: int
-    claimed_at: int
-    controller_id: str
-    runner_id: str
-    hard_deadline: int
-    outcome: Outcome | None = None
-    report: Report | None = None
-    ended_by: str = ""
-
-    def execution(self) -> Execution:
-        return Execution(
-            self.execution_id, self.job.job(), self.tick, self.run_at, self.claimed_at, 1, "schedule",
-            self.deployment.key, self.runner_id,
-        )  # fmt: skip
-
-
-@dataclass
-class SkipRow:
-    job_id: int
-    skipped: Skipped
-    controller_id: str
-    decided_at: int
-
-
-@dataclass
-class ControllerRow:
-    info: ControllerInfo
-    draining: bool
-    lease_expires_at: int
-
-
-@dataclass
-class RunnerRow:
-    info: RunnerInfo
-    last_seen_at: int
-
-
-class MemoryStore:
-    """Implements controller.ports.Store. `now_us` is PostgreSQL's clock; `on_notify` is called for each NOTIFY."""
-
-    def __init__(self, now_us: Callable[[], int], on_notify: Callable[[], None] = lambda: None) -> None:
-        self.now_us = now_us
-        self.on_notify = on_notify
-        self.deployments: list[DeploymentRow] = []
-        self.jobs: dict[int, JobRow] = {}
-        self.executions: dict[int, ExecutionRow] = {}
-        self.unfinished: dict[int, ExecutionRow] = {}
-        self.skips: list[SkipRow] = []
-        self.controllers: dict[str, ControllerRow] = {}
-        self.runners: dict[str, RunnerRow] = {}
+class MemoryStore(MemoryControl):
+    """Implements controller.ports.Store and Control."""
 
     # Deployments
 
@@ -155,7 +56,7 @@ class MemoryStore:
             return Deployed(row.key, True, False, (), (), keys, [job.job() for job in jobs])
         is_new = row is None
         if row is None:
-            row = DeploymentRow(deployment_key(module, digest), name, digest, 0)
+            row = DeploymentRow(deployment_key(module, digest), name, digest, 0, module)
             self.deployments.append(row)
         if not activate and not is_new:
             return Deployed(row.key, False, is_new, (), (), (), [])
@@ -163,10 +64,6 @@ class MemoryStore:
             active.min_replicas = 0
         row.min_replicas = min_replicas
         return self._apply(module, row, jobs, timeout_ms, default_jitter)
-
-    def _jobs_of(self, name: tuple[str, str]) -> list[JobRow]:
-        rows = [row for row in self.jobs.values() if row.deployment.module == name and not row.removed]
-        return sorted(rows, key=lambda row: row.key)
 
     def _apply(
         self, module: Module, deployment: DeploymentRow, jobs: list[JobRow], timeout_ms: int, default_jitter: str
@@ -176,38 +73,13 @@ class MemoryStore:
         for carried in plan.carried:
             self._carry(carried, deployment)
         for added in plan.added:
-            job_id = len(self.jobs) + 1
-            self.jobs[job_id] = JobRow(
-                job_id, added.key, added.slot, deployment, added.verb, added.schedule, added.anchor, added.timeout_ms,
-                added.on_disconnect, added.next_tick, added.next_run_at, added.policy, added.payload,
-            )  # fmt: skip
+            self._add_job(job_row(len(self.jobs) + 1, added, deployment))
         self.on_notify()
         return Deployed(
             deployment.key, True, True, tuple(sorted(job.key for job in plan.added)),
             tuple(job.key for job in plan.removed), tuple(sorted(job.key for job in plan.carried)),
             [job.job() for job in self._jobs_of(deployment.module)],
         )  # fmt: skip
-
-    def _carry(self, carried: Carried, deployment: DeploymentRow) -> None:
-        row = self.jobs[carried.job_id]
-        row.deployment = deployment
-        row.timeout_ms = row.timeout_ms if carried.timeout_ms is None else carried.timeout_ms
-        row.on_disconnect = row.on_disconnect if carried.on_disconnect is None else carried.on_disconnect
-        row.payload = row.payload if carried.payload is None else carried.payload
-        if carried.rescheduled:
-            row.schedule, row.anchor, row.revision = carried.schedule, carried.anchor, row.revision + 1
-            row.next_tick, row.next_run_at = carried.next_tick, carried.next_run_at
-            row.policy = carried.policy
-        self._skip(row, carried.skipped, "")
-
-    def _remove(self, removed: Iterable[Removed]) -> None:
-        for each in removed:
-            row = self.jobs[each.job_id]
-            row.removed, row.next_tick, row.next_run_at, row.revision = True, None, None, row.revision + 1
-            self._skip(row, each.skipped, "")
-
-    def _skip(self, row: JobRow, ranges: tuple[Skipped, ...], controller_id: str) -> None:
-        self.skips += [SkipRow(row.job_id, skipped, controller_id, self.now_us()) for skipped in ranges]
 
     async def kill_deployment(self, key: str) -> tuple[str, ...]:
         row = next((row for row in self.deployments if row.key == key), None)
@@ -267,10 +139,6 @@ class MemoryStore:
     async def register_runner(self, runner: RunnerInfo) -> None:
         self.runners[runner.runner_id] = RunnerRow(runner, self.now_us())
 
-    def _lease_is_valid(self, controller_id: str) -> bool:
-        row = self.controllers.get(controller_id)
-        return row is not None and row.lease_expires_at > self.now_us()
-
     # Jobs
 
     async def get_cron_jobs(self, slots: tuple[int, ...], window_ms: int) -> tuple[int, list[Job]]:
@@ -279,7 +147,11 @@ class MemoryStore:
 
     async def get_overdue_jobs(self, slots: tuple[int, ...], delay_ms: int) -> tuple[int, list[Job]]:
         now = self.now_us()
-        return now, [row.job() for row in self._due(slots, now - delay_ms * 1000) if not row.executing]
+        return now, [
+            row.job()
+            for row in self._due(slots, now - delay_ms * 1000)
+            if not row.full and row.deployment.min_replicas > 0
+        ]
 
     def _due(self, slots: tuple[int, ...], until: int) -> list[JobRow]:
         wanted = frozenset(slots)
@@ -303,18 +175,28 @@ class MemoryStore:
             return ClaimResult(request.job_id, False, False, None, now, False, None, None, 0)
         active = row.deployment.min_replicas > 0
         hosted = active and row.deployment.key == request.deployment
-        claimable = leased and hosted and not row.executing and self._is_due(row, request)
-        if claimable:
-            row.execution_id, row.last_tick = len(self.executions) + 1, request.run_tick
-            execution = ExecutionRow(
-                row.execution_id, row, row.deployment, request.run_tick, request.run_at, now, controller_id,
-                request.runner_id, now + (row.timeout_ms + hard_grace_ms) * 1000,
+        claimable = leased and hosted and not row.full and self._is_due(row, request)
+        claimable = claimable and (row.concurrency == 0 or row.revision == request.revision)
+        if not claimable:
+            return ClaimResult(
+                row.job_id, False, active, None, now, row.full, row.next_tick, row.next_run_at, row.revision
             )  # fmt: skip
-            self.executions[row.execution_id] = self.unfinished[row.execution_id] = execution
-            self._skip(row, request.skipped, controller_id)
+        previous_tick, row.last_tick = row.last_tick, request.run_tick
+        execution = ExecutionRow(
+            len(self.executions) + 1, row, row.deployment, request.run_tick, request.run_at, now, controller_id,
+            request.runner_id, now + (row.timeout_ms + hard_grace_ms) * 1000, 1, request.trigger,
+            ticks.missed(request.skipped), previous_tick, row.last_success,
+            holds_job=row.concurrency == 0, counted=row.concurrency > 0,
+        )  # fmt: skip
+        self._add_execution(execution)
+        if execution.holds_job:
+            row.execution_id = execution.execution_id
+        else:
+            row.running, row.next_tick, row.next_run_at = row.running + 1, request.next_tick, request.next_run_at
+        self._skip(row, request.skipped, controller_id)
         return ClaimResult(
-            row.job_id, claimable, active, row.execution_id if claimable else None, now, row.executing,
-            row.next_tick, row.next_run_at, row.revision,
+            row.job_id, True, True, execution.execution_id, now, row.full, row.next_tick, row.next_run_at,
+            row.revision, previous_tick, row.last_success,
         )  # fmt: skip
 
     def _is_due(self, row: JobRow, request: ClaimRequest) -> bool:
@@ -335,8 +217,24 @@ class MemoryStore:
                 continue
             if row.next_tick == request.expected_tick and row.revision == request.revision:
                 row.next_tick, row.next_run_at = request.next_tick, request.next_run_at
-                self._skip(row, request.skipped, controller_id)
+                self._skip_on(row, request.skipped, controller_id)
         return [self.jobs[request.job_id].job() for request in requests if request.job_id in self.jobs]
+
+    def _skip_on(self, row: JobRow, ranges: tuple[Skipped, ...], controller_id: str) -> None:
+        """A range that goes on where the job's latest one ended, for the same reason, takes its place."""
+        latest, first = self.latest_skip.get(row.job_id), ranges[0]
+        if (
+            latest is not None
+            and latest.skipped.reason == first.reason
+            and (row.last_tick or 0) < latest.skipped.last_tick < first.first_tick
+            and latest.skipped.first_tick > self.spans[row.job_id][-1].from_at
+        ):
+            latest.skipped = Skipped(
+                first.reason, latest.skipped.first_tick, first.last_tick, latest.skipped.ticks + first.ticks
+            )
+            latest.controller_id, latest.decided_at = controller_id, self.now_us()
+            ranges = ranges[1:]
+        self._skip(row, ranges, controller_id)
 
     # Executions
 
@@ -346,23 +244,76 @@ class MemoryStore:
     def _end(self, controller_id: str, request: EndRequest) -> EndResult:
         report = request.report
         execution = self.unfinished.get(report.execution_id)
-        ended = execution is not None and execution.claimed_at == report.claimed_at
-        if ended and execution is not None:
+        row = self.jobs.get(report.job_id)
+        ended, paused, retry_id = False, False, None
+        if execution is not None and execution.claimed_at == report.claimed_at:
+            ended = True
             del self.unfinished[report.execution_id]
             execution.outcome, execution.report, execution.ended_by = report.outcome, report, controller_id
-            if execution.job.execution_id == report.execution_id:
-                self._free(execution.job, request, controller_id)
-        row = self.jobs.get(report.job_id)
+            execution.retry_at = request.retry_at
+            retry_id = self._retry(execution, request)
+            if execution.holds_job or execution.counted:
+                paused = self._free(execution, request, controller_id, final=retry_id is None)
         if row is None:
             return EndResult(report.execution_id, report.job_id, ended, None, None, 0)
-        next_tick, next_run_at = (None, None) if row.executing else (row.next_tick, row.next_run_at)
-        return EndResult(report.execution_id, report.job_id, ended, next_tick, next_run_at, row.revision)
+        next_tick, next_run_at = (None, None) if row.full else (row.next_tick, row.next_run_at)
+        return EndResult(
+            report.execution_id, report.job_id, ended, next_tick, next_run_at, row.revision, retry_id, paused
+        )
 
-    def _free(self, row: JobRow, request: EndRequest, controller_id: str) -> None:
-        row.execution_id, row.last_outcome = None, request.report.outcome
-        if row.revision == request.revision:
-            row.next_tick, row.next_run_at = request.next_tick, request.next_run_at
-            self._skip(row, request.skipped, controller_id)
+    def _retry(self, execution: ExecutionRow, request: EndRequest) -> int | None:
+        row = execution.job
+        if request.retry_at is None or row.removed or row.paused:
+            return None
+        beside = not (execution.holds_job or execution.counted)
+        return self._add_activation(
+            row, Trigger.RETRY, execution.tick, attempt=execution.attempt + 1, run_at=request.retry_at,
+            payload=execution.payload, beside=beside,
+        ).activation_id  # fmt: skip
+
+    def _free(self, execution: ExecutionRow, request: EndRequest, controller_id: str, *, final: bool) -> bool:
+        """Whether it paused the job."""
+        row, undecided = execution.job, execution.job.next_tick
+        row.last_outcome = request.report.outcome
+        if execution.counted:
+            row.running -= 1
+        elif row.execution_id == execution.execution_id:
+            row.execution_id = None
+            if row.revision == request.revision:
+                row.next_tick, row.next_run_at = request.next_tick, request.next_run_at
+                self._skip(row, request.skipped, controller_id)
+                if request.anchor is not None:
+                    self._move_anchor(row, execution, request, undecided)
+        of_tick = execution.trigger in OF_A_TICK or (
+            execution.trigger is Trigger.RETRY and execution.tick <= (row.last_tick or 0)
+        )
+        if not of_tick or not final:
+            return False
+        if request.report.outcome is Outcome.COMPLETED:
+            row.failures, row.last_success = 0, max(execution.tick, row.last_success or 0)
+            return False
+        row.failures += 1
+        return self._pause_failing(row)
+
+    def _move_anchor(self, row: JobRow, execution: ExecutionRow, request: EndRequest, undecided: int | None) -> None:
+        """The old books end with the last tick that was decided."""
+        assert request.next_tick is not None
+        assert request.anchor is not None
+        decided = [execution.tick] if execution.trigger in OF_A_TICK else []
+        decided += [] if undecided is None else [undecided - 1]
+        closes_at = min([request.next_tick - 1, *([max(decided)] if decided else [])])
+        closes_at = max([closes_at, *(skipped.last_tick for skipped in request.skipped[-1:])])
+        row.anchor, row.revision = request.anchor, row.revision + 1
+        self._open_span(row, self._close_span(row, closes_at))
+
+    def _pause_failing(self, row: JobRow) -> bool:
+        most = parse_policy(row.policy).pause_after_failures if row.policy else 0
+        if not 0 < most <= row.failures or row.removed or row.paused or row.next_tick is None:
+            return False
+        row.paused, row.paused_tick, row.next_tick, row.next_run_at = True, row.next_tick, None, None
+        row.paused_by, row.paused_note = "cronring", f"ticks in a row without success: {row.failures}"
+        row.revision += 1
+        return True
 
     async def adopt_executions(self, controller_id: str, from_ids: tuple[str, ...]) -> list[Execution]:
         adopted = [row for row in self.unfinished.values() if row.controller_id in from_ids]

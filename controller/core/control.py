@@ -1,0 +1,106 @@
+"""What an operator's decision about one job writes: pure, as redeploy.py is for a module's.
+
+Whatever changes a job's next tick while it runs makes its revision grow, so that the end of that run can't undo it. A
+paused job keeps its books open: `paused_tick` is the first tick that its pause keeps from running, and all from there
+on are skipped as `paused` when it is resumed.
+"""
+
+from typing import NamedTuple
+
+from controller.core.model import Skipped
+from controller.core.redeploy import Added, Carried, Existing, closed, reopened
+from schema.keys import slot_of
+from schema.timetable import timetable
+
+SECOND_US = 1_000_000
+
+
+class Resumed(NamedTuple):
+    next_tick: int | None
+    next_run_at: int | None
+    skipped: tuple[Skipped, ...]
+
+
+class Spec(NamedTuple):
+    """What a new job does, and when. `anchor` None: now."""
+
+    schedule: str
+    policy: str
+    anchor: int | None
+    payload: str
+    timeout_ms: int
+    on_disconnect: str
+
+
+class Wanted(NamedTuple):
+    """A change of what a job does, and when; None: as it is."""
+
+    schedule: str | None
+    policy: str | None
+    anchor: int | None
+    payload: str | None
+    timeout_ms: int | None
+    on_disconnect: str | None
+
+
+def plan_creation(key: str, verb: str, spec: Spec, now: int) -> Added:
+    """A new job's row; its books open at `now`."""
+    anchor = now if spec.anchor is None else spec.anchor
+    tick, run_at = timetable(spec.schedule, anchor, spec.policy).following(key, now) or (None, None)
+    return Added(
+        key, verb, slot_of(key), spec.schedule, anchor, spec.timeout_ms, spec.on_disconnect, tick, run_at, spec.policy,
+        spec.payload,
+    )  # fmt: skip
+
+
+def plan_change(job: Existing, wanted: Wanted, now: int) -> Carried:
+    """Another schedule, policy or anchor closes the books at `now` and opens new ones: the old one never ticks again."""
+    schedule = job.schedule if wanted.schedule is None else wanted.schedule
+    policy = job.policy if wanted.policy is None else wanted.policy
+    anchor = wanted.anchor
+    if anchor is None:
+        anchor = job.anchor if schedule == job.schedule else now
+    kept = wanted.timeout_ms, wanted.on_disconnect, wanted.payload
+    if (schedule, policy, anchor) == (job.schedule, job.policy, job.anchor):
+        return Carried(
+            job.job_id, job.key, *kept, False, schedule, anchor, job.next_tick, None, (), policy, job.paused_tick
+        )  # fmt: skip
+    following = reopened(job, timetable(schedule, anchor, policy), now)
+    tick, run_at = (None, None) if job.paused else following or (None, None)
+    paused_tick = following.tick if job.paused and following else None
+    return Carried(
+        job.job_id, job.key, *kept, True, schedule, anchor, tick, run_at, closed(job, now), policy, paused_tick
+    )  # fmt: skip
+
+
+def plan_pause(job: Existing) -> int | None:
+    """The first tick that nobody has decided, which a pause now keeps from running; None if there is none."""
+    if job.next_tick is None or not job.executing or job.last_tick is None or job.next_tick > job.last_tick:
+        return job.next_tick
+    following = timetable(job.schedule, job.anchor, job.policy).following(job.key, job.last_tick)
+    return None if following is None else following.tick
+
+
+def plan_resume(job: Existing, now: int) -> Resumed:
+    """What passed since a paused job's `paused_tick` is skipped; it goes on with the first tick after `now`."""
+    following = reopened(job, timetable(job.schedule, job.anchor, job.policy), now)
+    tick, run_at = following or (None, None)
+    return Resumed(tick, run_at, closed(job, now))
+
+
+def manual_tick(now: int) -> int:
+    """The tick of a manual run: its instant, and never on a whole second, where its schedule's ticks are."""
+    return now + 1 if now % SECOND_US == 0 else now
+
+
+def plan_backfill(job: Existing, from_at: int, until_at: int, now: int) -> tuple[int, int] | None:
+    """The first tick of a backfill over [from_at, until_at], and an instant behind its last; None if there is no tick.
+
+    It leaves alone what the schedule itself has yet to run: its next tick, and whatever is still to come.
+    """
+    until = min(until_at, now)
+    upcoming = plan_pause(job)
+    if upcoming is not None:
+        until = min(until, upcoming - 1)
+    first = timetable(job.schedule, job.anchor, job.policy).next_within(from_at - 1, until)
+    return None if first is None else (first, until)

@@ -1,0 +1,52 @@
+"""What controller.core.redeploy and controller.core.control have planned, written: parts of a transaction."""
+
+from collections.abc import Iterable
+
+from controller.core.model import Skipped
+from controller.core.redeploy import Carried, Removed
+from controller.store.pool import Transaction
+from controller.store.rows import skip_columns
+from schema.policy import parse_policy
+
+
+def policy_columns(policies: list[str]) -> tuple[list[str], list[int], list[int]]:
+    """Policies, and what of them statements have to know."""
+    parsed = [parse_policy(policy) for policy in policies]
+    return policies, [policy.concurrency for policy in parsed], [policy.pause_after_failures for policy in parsed]
+
+
+async def carry_jobs_over(transaction: Transaction, deployment_id: int, carried: list[Carried], now: int) -> None:
+    """Jobs as a new deployment, or an operator, wants them; skips close the books of those that are rescheduled."""
+    if not carried:
+        return
+    await transaction.fetch(
+        "CarryCronJobsOver",
+        deployment_id,
+        now,
+        [job.job_id for job in carried],
+        [job.timeout_ms for job in carried],
+        [job.on_disconnect for job in carried],
+        [job.payload for job in carried],
+        [job.rescheduled for job in carried],
+        [job.schedule for job in carried],
+        [job.anchor for job in carried],
+        [job.next_tick for job in carried],
+        [job.next_run_at for job in carried],
+        *policy_columns([job.policy for job in carried]),
+        [job.paused_tick for job in carried],
+    )
+    await add_skips(transaction, ((job.job_id, job.skipped) for job in carried))
+
+
+async def remove_jobs(transaction: Transaction, removed: list[Removed], now: int) -> None:
+    if removed:
+        await transaction.fetch("RemoveCronJobs", [job.job_id for job in removed], now)
+        await add_skips(transaction, ((job.job_id, job.skipped) for job in removed))
+
+
+async def add_skips(transaction: Transaction, skips: Iterable[tuple[int, tuple[Skipped, ...]]]) -> None:
+    """Ranges that no controller decided."""
+    found = [(job_id, skipped) for job_id, ranges in skips for skipped in ranges]
+    if found:
+        columns = skip_columns([skipped for _, skipped in found])
+        await transaction.fetch("AddSkips", [job_id for job_id, _ in found], *columns, "")

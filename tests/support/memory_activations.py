@@ -1,0 +1,112 @@
+"""Runs beside the schedule, in memory; see sql/queries/cron_activations.sql."""
+
+from controller.core.model import Activation, ActivationRequest, ActivationResult, Outcome, Trigger
+from tests.support.memory_rows import ActivationRow, ExecutionRow, JobRow
+from tests.support.memory_tables import MemoryTables
+
+
+class MemoryActivations(MemoryTables):
+    """The part of MemoryStore that is about activations."""
+
+    def _add_activation(
+        self, job: JobRow, trigger: Trigger, tick: int, until_tick: int | None = None, *, attempt: int = 1,
+        run_at: int, payload: str | None = None, beside: bool = False, again: bool = False, by: str = "",
+    ) -> ActivationRow:  # fmt: skip
+        self.activations_made += 1
+        row = ActivationRow(
+            self.activations_made, job, trigger, tick, until_tick, attempt, run_at, payload, beside, again, by
+        )
+        self.activations[row.activation_id] = row
+        return row
+
+    async def get_activations(self, slots: tuple[int, ...], window_ms: int) -> tuple[int, list[Activation]]:
+        now = self.now_us()
+        if not self.activations:
+            return now, []
+        wanted = frozenset(slots)
+        return now, [
+            row.activation()
+            for row in self.activations.values()
+            if row.job.slot in wanted
+            and row.run_at <= now + window_ms * 1000
+            and (not row.job.paused or row.trigger is Trigger.MANUAL)
+        ]
+
+    async def start_activations(
+        self, controller_id: str, requests: list[ActivationRequest], hard_grace_ms: int
+    ) -> tuple[int, list[ActivationResult]]:
+        now = self.now_us()
+        leased = self._lease_is_valid(controller_id)
+        results = [self._activate(controller_id, leased, request, now, hard_grace_ms) for request in requests]
+        return now, results
+
+    def _activate(
+        self, controller_id: str, leased: bool, request: ActivationRequest, now: int, hard_grace_ms: int
+    ) -> ActivationResult:
+        row = self.activations.get(request.activation_id)
+        if row is None:
+            return ActivationResult(request.activation_id, None, gone=True, next_tick=None)
+        stands_at = row.tick if row.trigger is Trigger.BACKFILL else None
+        if not leased or row.tick != request.tick or row.run_at > now:
+            return ActivationResult(row.activation_id, None, gone=False, next_tick=stands_at)
+        if row.job.removed or (row.trigger is Trigger.RETRY and (row.job.last_tick or 0) > row.tick):
+            del self.activations[row.activation_id]
+            return ActivationResult(row.activation_id, None, gone=True, next_tick=None)
+        attempts = self.attempts.get((row.job.job_id, row.tick), [])
+        completed = any(each.outcome is Outcome.COMPLETED for each in attempts)
+        if row.trigger is Trigger.BACKFILL and completed and not row.again:
+            self._move(row, request.next_tick, now)
+            return ActivationResult(row.activation_id, None, request.next_tick is None, request.next_tick)
+        if not self._may_run(row, request, attempts):
+            return ActivationResult(row.activation_id, None, gone=False, next_tick=stands_at)
+        execution = self._start(row, request, controller_id, attempts, now, hard_grace_ms)
+        self._move(row, request.next_tick, now)
+        return ActivationResult(row.activation_id, execution.execution(), gone=False, next_tick=request.next_tick)
+
+    def _may_run(self, row: ActivationRow, request: ActivationRequest, attempts: list[ExecutionRow]) -> bool:
+        job = row.job
+        if job.paused and row.trigger is not Trigger.MANUAL:
+            return False
+        if any(each.outcome is None for each in attempts):
+            return False
+        # A tick that its schedule has yet to claim is the schedule's.
+        upcoming = job.next_tick is not None and row.tick >= job.next_tick and row.tick > (job.last_tick or 0)
+        if row.trigger is Trigger.BACKFILL and upcoming:
+            return False
+        hosted = job.deployment.min_replicas > 0 and job.deployment.key == request.deployment
+        return hosted and (row.beside or not job.full)
+
+    def _start(
+        self, row: ActivationRow, request: ActivationRequest, controller_id: str, attempts: list[ExecutionRow],
+        now: int, hard_grace_ms: int,
+    ) -> ExecutionRow:  # fmt: skip
+        job, first = row.job, attempts[0] if attempts else None
+        holds_job = not row.beside and job.concurrency == 0
+        execution = ExecutionRow(
+            len(self.executions) + 1, job, job.deployment, row.tick, row.run_at, now, controller_id,
+            request.runner_id, now + (job.timeout_ms + hard_grace_ms) * 1000,
+            attempt=max([row.attempt, *(each.attempt + 1 for each in attempts)]), trigger=row.trigger,
+            missed=first.missed if first is not None and row.trigger is Trigger.RETRY else 0,
+            previous_tick=_told(None if first is None else first.previous_tick, job.last_tick, row.tick),
+            previous_success=_told(None if first is None else first.previous_success, job.last_success, row.tick),
+            payload=row.payload, holds_job=holds_job, counted=not row.beside and not holds_job,
+        )  # fmt: skip
+        self._add_execution(execution)
+        if holds_job:
+            job.execution_id = execution.execution_id
+        job.running += execution.counted
+        return execution
+
+    def _move(self, row: ActivationRow, next_tick: int | None, now: int) -> None:
+        """On to the next tick of a backfill, or away."""
+        if next_tick is None:
+            del self.activations[row.activation_id]
+        else:
+            row.tick, row.run_at, row.attempt = next_tick, now, 1
+
+
+def _told(before: int | None, latest: int | None, tick: int) -> int | None:
+    """What an earlier attempt was told, or the job's latest before the tick."""
+    if before is not None:
+        return before
+    return latest if latest is not None and latest < tick else None

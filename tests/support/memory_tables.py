@@ -1,0 +1,91 @@
+"""What every part of the store in memory stands on: its tables, leases, and the books of schedules."""
+
+from collections.abc import Callable
+
+from controller.core.model import Skipped
+from controller.core.redeploy import Carried, Removed
+from controller.core.totals import Span
+from tests.support.memory_rows import (
+    ActivationRow,
+    ControllerRow,
+    DeploymentRow,
+    ExecutionRow,
+    JobRow,
+    RunnerRow,
+    SkipRow,
+)
+
+
+class MemoryTables:
+    """`now_us` is PostgreSQL's clock; `on_notify` is called for each NOTIFY."""
+
+    def __init__(self, now_us: Callable[[], int], on_notify: Callable[[], None] = lambda: None) -> None:
+        self.now_us = now_us
+        self.on_notify = on_notify
+        self.deployments: list[DeploymentRow] = []
+        self.jobs: dict[int, JobRow] = {}
+        self.executions: dict[int, ExecutionRow] = {}
+        self.unfinished: dict[int, ExecutionRow] = {}
+        self.attempts: dict[tuple[int, int], list[ExecutionRow]] = {}  # by job and tick: unique by attempt
+        self.activations: dict[int, ActivationRow] = {}
+        self.activations_made = 0
+        self.skips: list[SkipRow] = []
+        self.latest_skip: dict[int, SkipRow] = {}  # by job
+        self.spans: dict[int, list[Span]] = {}  # by job, in order; the last is open unless the job was removed
+        self.controllers: dict[str, ControllerRow] = {}
+        self.runners: dict[str, RunnerRow] = {}
+
+    def _lease_is_valid(self, controller_id: str) -> bool:
+        row = self.controllers.get(controller_id)
+        return row is not None and row.lease_expires_at > self.now_us()
+
+    def _jobs_of(self, name: tuple[str, str]) -> list[JobRow]:
+        rows = [row for row in self.jobs.values() if row.deployment.module == name and not row.removed]
+        return sorted(rows, key=lambda row: row.key)
+
+    def _add_job(self, row: JobRow) -> None:
+        self.jobs[row.job_id] = row
+        self.spans[row.job_id] = [Span(row.schedule, row.anchor, self.now_us(), None, row.policy)]
+
+    def _add_execution(self, row: ExecutionRow) -> None:
+        of_tick = self.attempts.setdefault((row.job.job_id, row.tick), [])
+        assert all(other.attempt != row.attempt for other in of_tick), f"cron_executions_once: {row}"
+        of_tick.append(row)
+        self.executions[row.execution_id] = self.unfinished[row.execution_id] = row
+
+    def _skip(self, row: JobRow, ranges: tuple[Skipped, ...], controller_id: str) -> None:
+        for skipped in ranges:
+            self.latest_skip[row.job_id] = SkipRow(row.job_id, skipped, controller_id, self.now_us())
+            self.skips.append(self.latest_skip[row.job_id])
+
+    def _close_span(self, row: JobRow, at: int) -> int:
+        """End the present books; where they end."""
+        spans = self.spans[row.job_id]
+        until = max(spans[-1].from_at, at)
+        spans[-1] = spans[-1]._replace(until_at=until)
+        return until
+
+    def _open_span(self, row: JobRow, from_at: int) -> None:
+        self.spans[row.job_id].append(Span(row.schedule, row.anchor, from_at, None, row.policy))
+
+    def _carry(self, carried: Carried, deployment: DeploymentRow) -> None:
+        row = self.jobs[carried.job_id]
+        row.deployment = deployment
+        row.timeout_ms = row.timeout_ms if carried.timeout_ms is None else carried.timeout_ms
+        row.on_disconnect = row.on_disconnect if carried.on_disconnect is None else carried.on_disconnect
+        row.payload = row.payload if carried.payload is None else carried.payload
+        if carried.rescheduled:
+            row.schedule, row.anchor, row.policy = carried.schedule, carried.anchor, carried.policy
+            row.next_tick, row.next_run_at = carried.next_tick, carried.next_run_at
+            row.paused_tick, row.revision = carried.paused_tick, row.revision + 1
+            self._open_span(row, self._close_span(row, max(self.now_us(), row.last_tick or 0)))
+        self._skip(row, carried.skipped, "")
+
+    def _remove(self, removed: list[Removed]) -> None:
+        for each in removed:
+            row = self.jobs[each.job_id]
+            row.removed, row.next_tick, row.next_run_at, row.revision = True, None, None, row.revision + 1
+            self._close_span(row, max(self.now_us(), row.last_tick or 0))
+            self._skip(row, each.skipped, "")
+            for waiting in [w for w in self.activations.values() if w.job is row]:
+                del self.activations[waiting.activation_id]
