@@ -15,7 +15,7 @@ from cronring.context import VerbStopped
 from cronring.runner.tail import Tail
 from cronring.virtual.loop import VirtualLoop
 
-_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+_FORMAT = "%(levelname)s %(name)s: %(message)s"
 
 
 class Ended(NamedTuple):
@@ -155,7 +155,7 @@ class _TailHandler(logging.Handler):
 
 @contextlib.contextmanager
 def _captured(tail: Tail) -> Iterator[None]:
-    """What is printed and logged (from INFO up, as in a runner's child) meanwhile is kept, and still goes its way."""
+    """What is printed and logged (from INFO up, as in a child) meanwhile is kept, and still goes its way."""
     root = logging.getLogger()
     level, handler = root.level, _TailHandler(tail)
     root.addHandler(handler)

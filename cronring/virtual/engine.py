@@ -1,7 +1,7 @@
 """The engine of virtual time: one controller, one runner, the store in memory, and what may become of each.
 
     engine = Engine(start_us, ClusterSettings(), runs)
-    engine.deploy(module, digest)
+    engine.deploy_all([(module, digest)])
     engine.run_until(until_us)
 
 Everything is decided by the node and its policies; the engine only says what time it is, and when a part is away.
@@ -41,9 +41,7 @@ Notes = Callable[[str, str, str, dict[str, Any]], None]
 class Engine:
     """`start_us`: when the cluster stands. `notes` takes (who, level, event, values) of what the parts log."""
 
-    def __init__(
-        self, start_us: int, settings: ClusterSettings, runs: Runs, notes: Notes = lambda *_: None
-    ) -> None:
+    def __init__(self, start_us: int, settings: ClusterSettings, runs: Runs, notes: Notes = lambda *_: None) -> None:
         self.settings = replace(settings, window_ms=WINDOW_MS, refetch_interval_ms=WINDOW_MS // 2)
         self.time = VirtualTime(start_us - BOOT_US)
         runs.attach(self.time)
@@ -69,20 +67,18 @@ class Engine:
 
     # What is done to the cluster
 
-    def deploy(self, module: Module, digest: str) -> str:
-        """Make this version the active one, with a runner that hosts it beside those before; the deployment's key."""
-        create = self.store.create_deployment(
-            module, digest, 1, self.settings.timeout_ms, activate=True, default_jitter=self.settings.default_jitter
-        )
-        deployed = run_now(create)
-        if deployed.key not in self._deployments:
+    def deploy_all(self, modules: list[tuple[Module, str]]) -> None:
+        """Make these versions (module, digest) the active ones, with a runner that hosts them."""
+        for module, digest in modules:
+            deployed = run_now(
+                self.store.create_deployment(
+                    module, digest, 1, self.settings.timeout_ms, True, self.settings.default_jitter
+                )
+            )
             self._deployments += (deployed.key,)
-        self.tell(events.JobsCreated(deployed.jobs))
-        if self.runner is not None:
-            self.runner.end()
+            self.tell(events.JobsCreated(deployed.jobs))
         self._start_runner()
         self._settle()
-        return str(deployed.key)
 
     def tell(self, event: events.Event) -> None:
         """What the API would tell the controller it runs in."""

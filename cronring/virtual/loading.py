@@ -1,6 +1,5 @@
 """An author's module, loaded into this very process, as what a controller registers and what is called."""
 
-import importlib
 import inspect
 import sys
 from collections.abc import Callable
@@ -78,9 +77,7 @@ class VerbsHere(Verbs):
 
     def _replace(self, verb: str, function: Callable[..., Any]) -> None:
         self._before[verb] = function
-        self._declared[verb] = self._declared[verb].__class__(
-            **{**self._declared[verb].__dict__, "function": function}
-        )
+        self._declared[verb] = self._declared[verb].__class__(**{**self._declared[verb].__dict__, "function": function})
         self._takes_context.pop(verb, None)
 
 

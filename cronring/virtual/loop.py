@@ -63,9 +63,7 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._virtual.now_s
 
-    def run_in_executor(
-        self, executor: Executor | None, func: Callable[..., Any], *args: Any
-    ) -> asyncio.Future[Any]:
+    def run_in_executor(self, executor: Executor | None, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
         """While the thread works, time is real."""
         future = super().run_in_executor(executor, func, *args)
         self._virtual.threads += 1

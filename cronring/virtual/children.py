@@ -1,0 +1,148 @@
+"""Runs in real child processes, in virtual time: through the runner's own host, pools and children.
+
+A run lasts as long in virtual time as it really does. So while one is under way virtual time goes no faster than real
+time, and one offset between the two holds for all of them. A verb with a duration of its own lasts that long instead:
+its code runs at once, and virtual time may go on up to its end, where it waits for the code if need be.
+"""
+
+import asyncio
+from collections.abc import Callable, Mapping
+
+from cronring.runner.children import monotonic_us
+from cronring.runner.core.machine import STOP_GRACE_MS
+from cronring.runner.core.model import Outcome, Result, Run, StopReason
+from cronring.runner.held import Held, Stop
+from cronring.runner.host import Host, Notes
+from cronring.runner.modules import LoadedModule
+from cronring.virtual.parts import Timer
+from cronring.virtual.times import VirtualTime
+
+_AWAY = "the virtual runner is away"
+
+
+class _Running:
+    """`end_us`: where a run with a duration ends; None for others."""
+
+    __slots__ = ("end_us", "ended", "run", "started_us", "timer")
+
+    def __init__(self, run: Run, started_us: int, ended: Callable[[list[Result]], None]) -> None:
+        self.run = run
+        self.started_us = started_us
+        self.ended = ended
+        self.end_us: int | None = None
+        self.timer: Timer | None = None
+
+
+class RunsInChildren:
+    """`durations_us` by verb. `arrived` is set whenever a result has come, for whoever drives the engine."""
+
+    def __init__(self, sync_children: int, durations_us: Mapping[str, int], notes: Notes) -> None:
+        self.arrived = asyncio.Event()
+        self._durations_us = durations_us
+        self._host = Host(sync_children, self._come, notes)
+        self._time: VirtualTime | None = None
+        self._offset_us = 0  # PostgreSQL's virtual time minus the real monotonic one, while `_free` isn't empty
+        self._running: dict[int, _Running] = {}
+        self._free: dict[int, None] = {}  # runs under way that last as long as they do
+        self._awaited: dict[int, int] = {}  # runs with a duration whose code is under way: their ends
+
+    async def open(self, modules: list[tuple[str, LoadedModule]]) -> None:
+        """Start children for these deployments, by their keys."""
+        hosted = await self._host.open([(loaded.module, loaded.program) for _, loaded in modules])
+        for (deployment, _), host in zip(modules, hosted, strict=True):
+            self._host.name_deployment(deployment, host)
+
+    async def close(self) -> None:
+        """Kill all children."""
+        await self._host.close()
+
+    @property
+    def busy(self) -> bool:
+        """Code is under way."""
+        return bool(self._free or self._awaited)
+
+    def attach(self, time: VirtualTime) -> None:
+        self._time = time
+
+    def begin(self, runs: list[Run], ended: Callable[[list[Result]], None]) -> None:
+        now_us = self._now_us()
+        if not self._free:
+            self._offset_us = now_us - monotonic_us()
+        for run in runs:
+            running = self._running[run.execution_id] = _Running(run, now_us, ended)
+            duration_us = self._durations_us.get(run.verb)
+            if duration_us is None:
+                self._free[run.execution_id] = None
+            else:
+                self._awaited[run.execution_id] = running.end_us = min(now_us + duration_us, run.deadline_us)
+        self._host.start(runs, self._offset_us)
+
+    def stop(self, execution_ids: tuple[int, ...], reason: StopReason, message: str) -> None:
+        """Code under way is stopped as on any runner. What has a duration ends now, whatever its code does."""
+        for execution_id in execution_ids:
+            running = self._running.get(execution_id)
+            if running is None:
+                continue
+            if running.end_us is not None:
+                held = Held(running.run)
+                held.stop = Stop(reason, message, 0, 0)
+                self._end(running, held.stopped(running.started_us, self._now_us()))
+            self._host.stop((execution_id,), reason, message, STOP_GRACE_MS)
+
+    def kill(self) -> None:
+        """The runner is away: its runs are stopped, and nobody hears of their ends."""
+        for execution_id, running in list(self._running.items()):
+            self._drop(running)
+            self._host.stop((execution_id,), StopReason.CANCELLED, _AWAY, STOP_GRACE_MS)
+
+    def horizon_us(self) -> int | None:
+        limits = list(self._awaited.values())
+        if self._free:
+            limits.append(monotonic_us() + self._offset_us)
+        return min(limits, default=None)
+
+    # What the host says
+
+    def _come(self, results: list[Result]) -> None:
+        for result in results:
+            running = self._running.get(result.execution_id)
+            self._free.pop(result.execution_id, None)
+            self._awaited.pop(result.execution_id, None)
+            if running is not None:
+                self._schedule_end(running, result)
+        self.arrived.set()
+
+    def _schedule_end(self, running: _Running, result: Result) -> None:
+        assert self._time is not None, "attach() comes first"
+        if running.end_us is not None:
+            result = _lasting(running.run, result, running.started_us, running.end_us)
+        running.timer = self._time.call_at(result.ended_at_us, lambda: self._end(running, result))
+
+    def _end(self, running: _Running, result: Result) -> None:
+        self._drop(running)
+        running.ended([result])
+
+    def _drop(self, running: _Running) -> None:
+        execution_id = running.run.execution_id
+        del self._running[execution_id]
+        self._free.pop(execution_id, None)
+        self._awaited.pop(execution_id, None)
+        if running.timer is not None:
+            running.timer.cancel()
+
+    def _now_us(self) -> int:
+        assert self._time is not None, "attach() comes first"
+        return self._time.now_us
+
+
+def _lasting(run: Run, result: Result, started_us: int, end_us: int) -> Result:
+    """What became of a run that lasts until `end_us`, and not as long as its code took."""
+    result = result._replace(started_at_us=started_us, ended_at_us=max(end_us, started_us))
+    if end_us < run.deadline_us or result.outcome is Outcome.TIMED_OUT:
+        return result
+    seconds = (run.deadline_us - run.claimed_at_us) / 1e6
+    return result._replace(
+        outcome=Outcome.TIMED_OUT,
+        error_type=StopReason.TIMED_OUT.error_type,
+        error_message=f"it ran into its timeout of {seconds:g} s",
+    )

@@ -1,0 +1,77 @@
+"""What a virtual cluster's books say, as values. All instants are aware datetimes in UTC."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from cronring.virtual.instants import moment
+from cronring.virtual.parts import ExecutionRow, JobRow, SkipRow
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """One attempt at one tick, or a run that was triggered. What has not come to pass yet is None."""
+
+    id: int
+    job: str
+    """The job's key: `module.verb`."""
+    tick: datetime
+    run_at: datetime
+    """The tick, moved by jitter; of a retry, when that was due."""
+    attempt: int
+    trigger: str
+    """"schedule", "catch_up", "retry", "manual" or "backfill"."""
+    missed: int
+    """Ticks that were passed over before this one."""
+    claimed: datetime
+    started: datetime | None
+    ended: datetime | None
+    outcome: str | None
+    """"completed", "failed", "timed_out", "cancelled", "lost"; None while it runs."""
+    error: str | None
+    """The exception's type, like `ConnectionError`, or why it was stopped, like `TimedOut`."""
+    error_message: str
+    output: str
+    """What it printed and logged."""
+
+    @property
+    def lateness(self) -> timedelta | None:
+        """Start minus run_at."""
+        return None if self.started is None else self.started - self.run_at
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Consecutive ticks of a job that did not run, for one reason."""
+
+    job: str
+    reason: str
+    """"overlap", "paused", "no_runner", "outside_window", "superseded" or "missed_policy"."""
+    first_tick: datetime
+    last_tick: datetime
+    ticks: int
+    decided: datetime
+
+
+def execution_of(row: ExecutionRow) -> Execution:
+    report = row.report
+    return Execution(
+        row.execution_id,
+        row.job.key,
+        moment(row.tick),
+        moment(row.run_at),
+        row.attempt,
+        str(row.trigger),
+        row.missed,
+        moment(row.claimed_at),
+        None if report is None else moment(report.started_at),
+        None if report is None else moment(report.ended_at),
+        None if row.outcome is None else str(row.outcome),
+        None if report is None or not report.error_type else report.error_type,
+        "" if report is None else report.error_message,
+        "" if report is None else report.output,
+    )
+
+
+def skip_of(row: SkipRow, job: JobRow) -> Skip:
+    reason, first_tick, last_tick, ticks = row.skipped
+    return Skip(job.key, str(reason), moment(first_tick), moment(last_tick), ticks, moment(row.decided_at))
