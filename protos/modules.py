@@ -71,6 +71,7 @@ def _verb_message(verb: Verb) -> schema_pb2.Verb:
         policy=policy_message(verb.policy),
         anchor=verb.anchor,
         payload=verb.payload,
+        request_optional=verb.request_optional,
     )
 
 
@@ -88,6 +89,7 @@ def _verb_of(message: schema_pb2.Verb) -> Verb:
         policy=policy_of(message.policy) if message.HasField("policy") else Policy(),
         anchor=message.anchor,
         payload=message.payload,
+        request_optional=message.request_optional,
     )
 
 

@@ -4,6 +4,8 @@ The child is the author's process, so nothing in the value is taken on trust: wh
 at least one Problem, and never an exception.
 """
 
+import json
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any, Final, NamedTuple
 
@@ -11,6 +13,7 @@ from schema.declaration_values import Malformed, json_text, line, listed, mappin
 from schema.declaration_verb import VerbReader
 from schema.keys import DEFAULT_NAMESPACE
 from schema.module import DataField, DataType, Module, Verb
+from schema.payload import value_faults
 from schema.types import ANY
 from schema.validate import clean_doc, name_fault, namespace_fault, validate
 
@@ -101,7 +104,8 @@ class _Reader:
         if not verbs and not self._problems:
             self._report(0, "", "the file declares no verb", "put @cron, @every or @verb above a function")
         self._find_repeated(verbs)
-        return Module(name, tuple(verbs), namespace, clean_doc(text(self._dump, "doc") or ""), tuple(types))
+        doc = clean_doc(text(self._dump, "doc") or "")
+        return Module(name, tuple(verbs), namespace, doc, _without_odd_defaults(types))
 
     def _find_repeated(self, verbs: list[Verb]) -> None:
         first: dict[str, Verb] = {}
@@ -116,6 +120,17 @@ class _Reader:
         """The verb that a flaw is about, if it is about one."""
         index = path.removeprefix("verbs[").partition("]")[0]
         return module.verbs[int(index)] if index != path and index.isdigit() else None
+
+
+def _without_odd_defaults(types: list[DataType]) -> tuple[DataType, ...]:
+    """`note: str = None` is wrong, and everywhere: only the author's code knows what becomes of such a default."""
+    known = {data.name: data for data in types}
+
+    def mended(field: DataField) -> DataField:
+        odd = field.default and value_faults(known, field.type, json.loads(field.default))
+        return field._replace(default="") if odd else field
+
+    return tuple(replace(data, fields=tuple(map(mended, data.fields))) for data in types)
 
 
 def _data_type(dump: dict[str, Any]) -> DataType:

@@ -74,7 +74,7 @@ class VerbReader:
         return Verb(
             name=self._name,
             request=UNIT if request is None else request.type,
-            response=UNIT if self._decorators else type_text(returns, absent=UNIT),
+            response=UNIT if self._decorators else type_text(text(self._dump, "returns_type") or returns, UNIT),
             schedule=schedule,
             timeout_ms=self._timeout(),
             on_disconnect=self._on_disconnect(),

@@ -59,6 +59,8 @@ def read_payload(text: str) -> Any:
         value = json.loads(text, parse_constant=_no_constant)
     except RecursionError:
         raise PayloadError(f"it is nested deeper than {DEPTH_LIMIT}") from None
+    except PayloadError:
+        raise
     except json.JSONDecodeError as error:
         raise PayloadError(f"it is no JSON: {error.msg}, line {error.lineno}, column {error.colno}") from None
     except ValueError as error:  # an integer of thousands of digits

@@ -9,8 +9,10 @@ from types import ModuleType
 from typing import Any, Callable
 
 from cronring.child import signature
+from cronring.child.describe_types import TypeDump
 from cronring.child.errors import error_text
 from cronring.child.load import load_file
+from cronring.child.shapes import own_annotations, resolve
 from cronring.context import Context
 from cronring.declare import Declaration, declarations
 
@@ -40,13 +42,15 @@ def describe_module(module: ModuleType, path: str, namespace: str) -> dict[str, 
     """The dump of a module that is loaded already."""
     dump = _dump(path, namespace)
     dump["doc"] = _doc(module)
+    types = TypeDump(module.__name__)
     for declaration in declarations(module.__name__):
         try:
-            dump["verbs"].append(_describe_verb(declaration, module))
+            dump["verbs"].append(_describe_verb(declaration, module, types))
         except Exception as error:  # a built-in function without a signature, an annotation that raises
             message = f"it can't be inspected: {type(error).__name__}: {error_text(error)}"
             dump["problems"].append(_problem(declaration, message, "decorate a function made by def or async def"))
         dump["problems"] += _verb_problems(declaration, module)
+    dump["types"] = list(types.records.values())
     dump["problems"] += _repeated(declarations(module.__name__))
     return dump
 
@@ -59,30 +63,27 @@ def _dump(path: str, namespace: str) -> dict[str, Any]:
         "file": path,
         "doc": "",
         "verbs": [],
+        "types": [],
         "problems": [],
     }
 
 
-def _describe_verb(declaration: Declaration, module: ModuleType) -> dict[str, Any]:
+def _describe_verb(declaration: Declaration, module: ModuleType, types: TypeDump) -> dict[str, Any]:
     function = declaration.function
-    annotations = _annotations(function)
+    annotations = own_annotations(inspect.unwrap(function))
     namespace = getattr(inspect.unwrap(function), "__globals__", vars(module))
     parameters = [
-        {
-            "name": parameter.name,
-            "annotation": _annotation_text(annotations.get(parameter.name, _MISSING), namespace),
-            "has_default": parameter.default is not parameter.empty,
-            "kind": _KINDS[parameter.kind],
-        }
+        _describe_parameter(parameter, annotations.get(parameter.name, _MISSING), namespace, types)
         for parameter in signature.parameters(function)
     ]
-    return {
+    returns = annotations.get("return", _MISSING)
+    told = {
         "name": declaration.name,
         "line": declaration.line,
         "is_async": _is_async(function),
         "doc": _doc(function),
         "params": parameters,
-        "returns": _annotation_text(annotations.get("return", _MISSING), namespace),
+        "returns": _annotation_text(returns, namespace),
         "cron": declaration.cron,
         "every": declaration.every,
         "once": declaration.once,
@@ -90,6 +91,24 @@ def _describe_verb(declaration: Declaration, module: ModuleType) -> dict[str, An
         **{name: value for name, value in declaration.options.items() if name in _NO_POLICIES},
         "policy": {name: value for name, value in declaration.options.items() if name not in _NO_POLICIES},
     }
+    if told["returns"] not in {None, "None"}:
+        told["returns_type"] = types.text(resolve(returns, namespace))
+    return told
+
+
+def _describe_parameter(
+    parameter: inspect.Parameter, annotation: Any, namespace: dict[str, Any], types: TypeDump
+) -> dict[str, Any]:
+    text = _annotation_text(annotation, namespace)
+    told = {
+        "name": parameter.name,
+        "annotation": text,
+        "has_default": parameter.default is not parameter.empty,
+        "kind": _KINDS[parameter.kind],
+    }
+    if text not in {None, "Context"}:
+        told["type"] = types.text(resolve(annotation, namespace))
+    return told
 
 
 def _doc(documented: object) -> str:
@@ -108,29 +127,15 @@ class _Missing:
 _MISSING = _Missing()
 
 
-def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
-    function = inspect.unwrap(function)
-    if sys.version_info >= (3, 14):  # evaluated only now, and a name under TYPE_CHECKING may not exist
-        import annotationlib  # noqa: PLC0415
-
-        return annotationlib.get_annotations(function, format=annotationlib.Format.FORWARDREF)
-    return getattr(function, "__annotations__", {})
-
-
 def _annotation_text(annotation: object, namespace: dict[str, Any]) -> str | None:
     """One spelling for one type: "Context" for our class whatever it is called there, "None", "int", "list[int]"."""
     if annotation is _MISSING:
         return None
-    annotation = getattr(annotation, "__forward_arg__", annotation)
+    written = getattr(annotation, "__forward_arg__", annotation)
+    annotation = resolve(annotation, namespace)
     if isinstance(annotation, str):
-        try:
-            annotation = eval(annotation, namespace)  # noqa: S307  # the author's own text, in the author's process
-            if isinstance(annotation, str):  # quoted, under `from __future__ import annotations`
-                annotation = eval(annotation, namespace)  # noqa: S307
-        except Exception:  # a name that only exists for type checkers
-            return str(annotation).rpartition("cronring.")[2]
-        if isinstance(annotation, str):
-            return annotation
+        # Resolved to itself: a name that only exists for type checkers.
+        return annotation.rpartition("cronring.")[2] if annotation == written else annotation
     if annotation is Context:
         return "Context"
     if annotation is None or annotation is type(None):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import inspect
 from typing import Any, Callable, NamedTuple
 
-from cronring.child.signature import parameters
+from cronring.child import signature
+from cronring.child.payloads import PayloadError, Payloads
+from cronring.child.shapes import is_context, own_annotations
 from cronring.context import Context, RunFacts
 from cronring.declare import Declaration, declarations
 
@@ -35,23 +37,40 @@ class UnknownVerb(LookupError):
     """The module has no verb of that name."""
 
 
+class _Parameters(NamedTuple):
+    """What a verb takes. `payloads` is None when that is no payload."""
+
+    context: bool
+    payloads: Payloads | None = None
+    payload_name: str = ""
+    payload_keyword: bool = False
+    payload_first: bool = False
+    payload_optional: bool = False
+
+
+_NOTHING = _Parameters(False)
+_CONTEXT = _Parameters(True)
+
+
 class Verbs:
-    """Callables by name. How many parameters one takes is looked up at its first call: a file may have thousands."""
+    """Callables by name. What one takes is looked up at its first call: a file may have thousands."""
 
     def __init__(self, module_name: str) -> None:
         self._declared: dict[str, Declaration] = {d.name: d for d in declarations(module_name)}
-        self._takes_context: dict[str, bool] = {}
+        self._parameters: dict[str, _Parameters] = {}
         self.moved: dict[int, int] = {}  # by execution: in how many ms its job is to run next
 
     def call(self, run: Run, started_us: int) -> Any:
-        """Call the verb of `run`: its result, which is a coroutine for an async verb. Raises UnknownVerb."""
+        """Call the verb of `run`: its result, which is a coroutine for an async verb. Raises UnknownVerb, and
+        PayloadError when its payload is none that the verb takes.
+        """
         declaration = self._declared.get(run.verb)
         if declaration is None:
             raise UnknownVerb(f"this file has no verb {run.verb!r}")
-        takes_context = self._takes_context.get(run.verb)
-        if takes_context is None:
-            takes_context = self._takes_context[run.verb] = _takes_context(declaration.function)
-        if not takes_context:
+        parameters = self._parameters.get(run.verb)
+        if parameters is None:
+            parameters = self._parameters[run.verb] = _parameters_of(declaration.function)
+        if parameters is _NOTHING:
             return declaration.function()
         facts = RunFacts(
             run.execution_id,
@@ -70,9 +89,43 @@ class Verbs:
             run.utc_offset_s,
             run.interval,
         )
-        return declaration.function(Context(facts, self.moved))
+        context = Context(facts, self.moved)
+        if parameters is _CONTEXT:
+            return declaration.function(context)
+        return _call_with_payload(declaration.function, parameters, context, run.payload_json)
 
 
-def _takes_context(function: Callable[..., Any]) -> bool:
+def _call_with_payload(function: Callable[..., Any], takes: _Parameters, context: Context, payload_json: str) -> Any:
+    assert takes.payloads is not None
+    positional: list[Any] = [context] if takes.context else []
+    if not payload_json:
+        if not takes.payload_optional:
+            raise PayloadError(f"it needs a payload for its parameter {takes.payload_name}, and this run has none")
+        return function(*positional)
+    value = takes.payloads.read(payload_json)
+    if takes.payload_keyword:
+        return function(*positional, **{takes.payload_name: value})
+    positional.insert(0 if takes.payload_first else len(positional), value)
+    return function(*positional)
+
+
+def _parameters_of(function: Callable[..., Any]) -> _Parameters:
+    """The Context is the parameter of that type; of the others there is one at most, as the module was checked."""
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return any(parameter.kind in positional for parameter in parameters(function))
+    taken = [p for p in signature.parameters(function) if p.kind in {*positional, inspect.Parameter.KEYWORD_ONLY}]
+    plain = inspect.unwrap(function)
+    annotations = own_annotations(plain)
+    namespace = getattr(plain, "__globals__", {})
+    others = [p for p in taken if not is_context(annotations.get(p.name), namespace)]
+    if not others:
+        return _CONTEXT if taken else _NOTHING
+    payload = others[0]
+    context = len(others) < len(taken)
+    return _Parameters(
+        context,
+        Payloads(annotations.get(payload.name, Any), namespace),
+        payload.name,
+        payload.kind is inspect.Parameter.KEYWORD_ONLY,
+        context and taken.index(payload) == 0,
+        payload.default is not payload.empty,
+    )

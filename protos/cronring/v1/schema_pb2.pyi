@@ -69,6 +69,7 @@ class Verb(_message.Message):
     POLICY_FIELD_NUMBER: _builtins.int
     ANCHOR_FIELD_NUMBER: _builtins.int
     PAYLOAD_FIELD_NUMBER: _builtins.int
+    REQUEST_OPTIONAL_FIELD_NUMBER: _builtins.int
     name: _builtins.str
     doc: _builtins.str
     request: _builtins.str
@@ -88,6 +89,8 @@ class Verb(_message.Message):
     """where an interval counts from, like "2026-01-01T00:00:00Z"; empty: its deployment"""
     payload: _builtins.str
     """JSON for its parameter when the schedule runs it; empty: none"""
+    request_optional: _builtins.bool
+    """its parameter has a default"""
     @_builtins.property
     def policy(self) -> Global___Policy: ...
     def __init__(
@@ -105,10 +108,11 @@ class Verb(_message.Message):
         policy: Global___Policy | None = ...,
         anchor: _builtins.str = ...,
         payload: _builtins.str = ...,
+        request_optional: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["policy", b"policy"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "doc", b"doc", "is_async", b"is_async", "line", b"line", "name", b"name", "on_disconnect", b"on_disconnect", "payload", b"payload", "policy", b"policy", "request", b"request", "response", b"response", "schedule", b"schedule", "timeout_ms", b"timeout_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "doc", b"doc", "is_async", b"is_async", "line", b"line", "name", b"name", "on_disconnect", b"on_disconnect", "payload", b"payload", "policy", b"policy", "request", b"request", "request_optional", b"request_optional", "response", b"response", "schedule", b"schedule", "timeout_ms", b"timeout_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -4,6 +4,7 @@ import textwrap
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,8 +31,8 @@ class Stage:
         [hosted] = await self.host.open([(loaded.module, loaded.program)])
         self.host.name_deployment("d", hosted)
 
-    def start(self, *verbs: str, timeout_s: float = 30.0, finish: bool = False) -> list[int]:
-        """Start one run of each in one batch; their ids."""
+    def start(self, *verbs: str, timeout_s: float = 30.0, finish: bool = False, **told: Any) -> list[int]:
+        """Start one run of each in one batch; their ids. `told`: further fields of Run."""
         now_us = time.time_ns() // 1000
         runs = []
         for verb in verbs:
@@ -51,6 +52,7 @@ class Stage:
                     1,
                     "schedule",
                     finish,
+                    **told,
                 )
             )
         self.host.start(runs, now_us - time.monotonic_ns() // 1000)
@@ -68,8 +70,8 @@ class Stage:
                 await self._wait()
         return next(values for name, values in self.notes if name == event)
 
-    async def run(self, verb: str, timeout_s: float = 30.0) -> Result:
-        [result] = await self.ended(*self.start(verb, timeout_s=timeout_s))
+    async def run(self, verb: str, timeout_s: float = 30.0, **told: Any) -> Result:
+        [result] = await self.ended(*self.start(verb, timeout_s=timeout_s, **told))
         return result
 
     def cancel(self, *ids: int) -> None:
