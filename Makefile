@@ -18,10 +18,16 @@ $(VENV)/.test: pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
 	@touch $@ $(VENV)/.demo
 
-.PHONY: help demo test lint protos bench soak picture clean
+$(VENV)/.bench: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing cronring and what it is measured against into $(VENV) …"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	@touch $@ $(VENV)/.test $(VENV)/.demo
+
+.PHONY: help demo test lint protos bench bench-schedules soak picture clean
 
 help:  ## this list
-	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(VENV)/.demo  ## three controllers, one runner and an example module on an embedded PostgreSQL (ARGS="--for 30s")
 	@$(BIN)/cronring dev examples/demo.py $(ARGS)
@@ -40,6 +46,9 @@ protos: $(VENV)/.test  ## regenerate protos/**/*_pb2* (committed; a test proves 
 
 bench: $(VENV)/.test  ## the figures that README quotes
 	$(BIN)/python -m bench $(ARGS)
+
+bench-schedules: $(VENV)/.bench  ## patterns and ticks beside croniter and cronsim
+	$(BIN)/python -m bench.schedules
 
 soak: $(VENV)/.test  ## the long runs
 	$(BIN)/python -m pytest -m soak --timeout=7200 $(ARGS)

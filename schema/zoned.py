@@ -10,12 +10,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from schema.pattern import CronPattern
-from schema.search import FieldSets, count_ticks, last_tick, next_tick
+from schema.search import CLOCK_END, FieldSets, count_ticks, last_tick, next_tick
 from schema.zone import Zone
 from schema.zone_timeline import Timeline, timeline
 
 DST_GAPS: Final = ("run_after", "skip")
 DST_OVERLAPS: Final = ("first", "both", "second")
+_FAR: Final = 2 * CLOCK_END  # beyond every time of every clock
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,31 +120,38 @@ def _count_shown(sets: FieldSets, line: Timeline, after: int, until: int) -> int
 
 
 def _next_missed(sets: FieldSets, line: Timeline, after: int, before: int | None) -> int | None:
-    """The first instant after `after` at which a tick is made up for; `before` when there is none earlier."""
-    ats, skipped, ends = line.gap_ats, line.gap_starts, line.gap_ends
-    searched = match = None
+    """The first instant after `after` at which a tick is made up for; `before` when there is none earlier.
+
+    Gaps follow each other on the wall clock as they do in time, so a match found is good until a gap lies beyond it.
+    """
+    ats, starts, ends = line.gap_ats, line.gap_starts, line.gap_ends
+    match = -_FAR
     for gap in range(bisect_right(ats, after), len(ats)):
         if before is not None and ats[gap] >= before:
             break
-        if searched is None or skipped[gap] < searched or (match is not None and skipped[gap] > match):
-            match = next_tick(sets, skipped[gap] - 1)
-            searched = skipped[gap]
-        if match is not None and match < ends[gap]:
+        if match < starts[gap]:
+            found = next_tick(sets, starts[gap] - 1)
+            if found is None:
+                break
+            match = found
+        if match < ends[gap]:
             return ats[gap]
     return before
 
 
 def _last_missed(sets: FieldSets, line: Timeline, until: int, after: int | None) -> int | None:
     """The last instant at or before `until` at which a tick is made up for; `after` when there is none later."""
-    ats, skipped, ends = line.gap_ats, line.gap_starts, line.gap_ends
-    searched = match = None
+    ats, starts, ends = line.gap_ats, line.gap_starts, line.gap_ends
+    match = _FAR
     for gap in range(bisect_right(ats, until) - 1, -1, -1):
         if after is not None and ats[gap] <= after:
             break
-        if searched is None or ends[gap] > searched or (match is not None and ends[gap] <= match):
-            match = last_tick(sets, ends[gap] - 1)
-            searched = ends[gap]
-        if match is not None and match >= skipped[gap]:
+        if match >= ends[gap]:
+            found = last_tick(sets, ends[gap] - 1)
+            if found is None:
+                break
+            match = found
+        if match >= starts[gap]:
             return ats[gap]
     return after
 

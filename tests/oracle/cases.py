@@ -56,10 +56,12 @@ DAY = 86_400
 def changes(zone: str) -> tuple[int, ...]:
     """The instants from 1970 to 2099 at which the clock is moved: by looking once a day, then ever closer."""
     clock = clock_of(zone)
+    days = range(-DAY, END + 1, DAY)
+    offsets = [_offset(clock, day) for day in days]
     return tuple(
         _between(clock, day, day + DAY)
-        for day in range(-DAY, END, DAY)
-        if _offset(clock, day) != _offset(clock, day + DAY)
+        for day, before, after in zip(days, offsets, offsets[1:], strict=False)
+        if before != after
     )
 
 

@@ -43,9 +43,9 @@ def test_the_oracle(vector: Vector) -> None:
     assert [shown(tick) for tick in found] == [shown(instant(tick)) for tick in vector.ticks], vector.why
 
 
-def test_a_year_by_the_oracle() -> None:
+def test_three_months_by_the_oracle() -> None:
     """As the simulator's checkers ask it."""
-    after, until = instant("2026-01-10T12:34:56"), instant("2026-11-10T12:00")
+    after, until = instant("2026-02-10T12:34:56"), instant("2026-05-10T12:00")
     for pattern in ("30 2 * * *", "0 3 */5 * 1", "*/20 1-3 * * *"):
         zoned = ZonedPattern(CronPattern.parse(pattern), load_zone("Europe/Berlin"))
         expected = ticks_between(pattern, "Europe/Berlin", after, until)
