@@ -82,7 +82,8 @@ def translate_times(words: list[str], seed: str, *, zoned: bool) -> Times:
     try:
         CronPattern.parse(pattern)
     except PatternError as error:
-        raise TimesFault(f"{error.message.partition(': ')[2]}: cron would never run it either") from None
+        what = error.message.partition(": ")[2]
+        raise TimesFault(f"{' '.join(words)}: {what}: cron would never run it either") from None
     return Times(pattern, window, tuple(remarks))
 
 

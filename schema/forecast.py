@@ -11,7 +11,7 @@ from typing import Final
 from schema.instant import parse_instant
 from schema.module import Module, Verb
 from schema.policy_model import Policy
-from schema.schedule import IntervalSchedule, Schedule, is_interval, parse_schedule
+from schema.schedule import Schedule, parse_schedule
 from schema.walk import first_open, stretches
 from schema.window import Window, parse_window
 
@@ -72,22 +72,22 @@ class _Ticks:
 
 
 def forecast(
-    old: Module | None, new: Module, now: int, until: int, next_ticks: Mapping[str, int] | None = None
+    old: Module | None, new: Module, now: int, until: int, anchors: Mapping[str, int] | None = None
 ) -> list[JobForecast]:
     """Every job of either, the new module's first. `old` is None when nothing is deployed.
 
-    `next_ticks`: of the deployed jobs, by verb, which tell where their intervals stand. An interval that is new or
-    changed counts from its deployment, taken to be `now`, unless it names its anchor.
+    `anchors`: where the intervals of deployed jobs count from, by verb. An interval that is new or changed counts from
+    its deployment, taken to be `now`, unless it names its anchor.
     """
     old_verbs = {verb.name: verb for verb in (old.verbs if old is not None else ()) if verb.schedule}
     new_verbs = {verb.name: verb for verb in new.verbs if verb.schedule}
-    known = next_ticks or {}
+    known = anchors or {}
     names = [*new_verbs, *(name for name in old_verbs if name not in new_verbs)]
     return [_job(name, old_verbs.get(name), new_verbs.get(name), now, until, known.get(name)) for name in names]
 
 
-def _job(name: str, old: Verb | None, new: Verb | None, now: int, until: int, next_tick: int | None) -> JobForecast:
-    old_anchor = now if old is None else _anchor(old, now, next_tick)
+def _job(name: str, old: Verb | None, new: Verb | None, now: int, until: int, known: int | None) -> JobForecast:
+    old_anchor = now if old is None else _anchor(old, now, known)
     stays = old is not None and new is not None and (old.schedule, old.anchor) == (new.schedule, new.anchor)
     new_anchor = old_anchor if stays or new is None else _anchor(new, now, None)
     before, after = _Ticks(old, old_anchor, now, until), _Ticks(new, new_anchor, now, until)
@@ -127,13 +127,10 @@ def _compared(name: str, before: _Ticks, after: _Ticks) -> JobForecast:
     )
 
 
-def _anchor(verb: Verb, now: int, next_tick: int | None) -> int:
-    """Where its interval counts from; any tick of it will do."""
-    if is_interval(verb.schedule) and next_tick is not None:
-        schedule = parse_schedule(verb.schedule, next_tick)
-        assert isinstance(schedule, IntervalSchedule)
-        # Ticks begin one interval after the anchor, and the next one is to be among them.
-        return next_tick - schedule.interval
+def _anchor(verb: Verb, now: int, known: int | None) -> int:
+    """Where its interval counts from."""
+    if known is not None:
+        return known
     return parse_instant(verb.anchor) if verb.anchor else now
 
 

@@ -9,12 +9,17 @@ from cronring.cli.commands.check import check, schema
 from cronring.cli.commands.cluster import cluster
 from cronring.cli.commands.completion import completion
 from cronring.cli.commands.controller import controller
+from cronring.cli.commands.convert import convert
 from cronring.cli.commands.deployments import deploy, deployments, undeploy
 from cronring.cli.commands.dev import dev
 from cronring.cli.commands.executions import executions
+from cronring.cli.commands.explain import explain
+from cronring.cli.commands.importing import import_group
 from cronring.cli.commands.jobs import jobs
+from cronring.cli.commands.lint import lint
 from cronring.cli.commands.migrate import migrate
 from cronring.cli.commands.next import next_ticks
+from cronring.cli.commands.plan import plan
 from cronring.cli.commands.runner import runner
 from cronring.cli.failures import translated
 
@@ -60,6 +65,10 @@ def cli() -> None:
     Try it:    cronring dev module.py            a whole cluster on this machine, live
     Write it:  cronring check module.py          is my module right? what does it declare?
                cronring next "0 6 1 * *"         when would this run?
+               cronring explain "0 6 1 * *"      in words, how often, and with changed clocks
+               cronring lint module.py           what did I probably not mean?
+               cronring import crontab FILE      a module of a crontab
+               cronring plan module.py           which ticks would a deployment change?
     Run it:    cronring migrate                  make or update the tables in PostgreSQL
                cronring controller               one of a few replicas beside PostgreSQL
                cronring runner module.py         hosts the module's verbs
@@ -73,8 +82,8 @@ def cli() -> None:
 
 
 for command in (
-    check, cluster, completion, controller, deploy, deployments, dev, executions, jobs, migrate, next_ticks, runner,
-    schema, undeploy,
+    check, cluster, completion, controller, convert, deploy, deployments, dev, executions, explain, import_group, jobs,
+    lint, migrate, next_ticks, plan, runner, schema, undeploy,
 ):  # fmt: skip
     cli.add_command(command)
 

@@ -1,28 +1,40 @@
-"""`cronring next`: when would a pattern fire? Needs nothing but itself."""
+"""`cronring next`: when would a schedule tick? Needs nothing but itself."""
 
-from datetime import datetime
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from cronring.cli.clock import wall_now
-from cronring.cli.commands.executions import Instant
-from cronring.cli.failures import Failure
+from cronring.cli.instants import Moment, resolved
 from cronring.cli.options import output_option
 from cronring.cli.output import instant_text, print_json
+from cronring.cli.schedules import from_us, parse_given, to_us, zone_options
 
 if TYPE_CHECKING:
-    from schema.pattern_parse import PatternError
+    from schema.explain import Tick
 
 
 @click.command("next")
-@click.argument("pattern")
+@click.argument("schedule")
 @click.option("-n", "--count", type=click.IntRange(1, 10_000), default=5, show_default=True, help="How many ticks.")
-@click.option("--from", "start", envvar="CRONRING_NEXT_FROM", type=Instant(),
-              help="Ticks after this instant (ISO 8601, UTC by default).  [now]")  # fmt: skip
+@click.option("--from", "start", envvar="CRONRING_NEXT_FROM", type=Moment(),
+              help="Ticks after this instant (in --timezone); intervals count from it.  [now]")  # fmt: skip
+@zone_options
 @output_option
-def next_ticks(pattern: str, count: int, start: datetime | None, output: str) -> None:
-    """Print the next ticks of a cron PATTERN, in UTC. Needs no controller and no database.
+def next_ticks(
+    schedule: str,
+    count: int,
+    start: str | None,
+    timezone: str | None,
+    dst_gap: str | None,
+    dst_overlap: str | None,
+    output: str,
+) -> None:
+    """Print the next ticks of a SCHEDULE. Needs no controller and no database.
+
+    A SCHEDULE is a cron pattern, `every 30m`, or `at 2027-03-01T08:00:00Z`. Each line is an instant in UTC; with
+    --timezone also as that zone's clocks show it, and what a change of these clocks did to it.
 
     \b
     Examples:
@@ -30,33 +42,45 @@ def next_ticks(pattern: str, count: int, start: datetime | None, output: str) ->
       cronring next "*/15 9-17 * * 1-5" -n 3    each quarter of an hour at work
       cronring next 25m                         short for "0 */25 * * * * *"
       cronring next Mon --from 2027-01-01       Mondays' midnights of 2027
+      cronring next "every 90m"                 counted from now
+      cronring next "30 2 * * *" --timezone Europe/Berlin --from 2027-03-27 -n 3
     """
-    from schema.pattern import CronPattern, PatternError
+    from schema.explain import next_ticks as ticks_after
+    from schema.zone import load_zone
 
-    try:
-        parsed = CronPattern.parse(pattern)
-    except PatternError as error:
-        raise Failure(pointed(pattern, error)) from error
-    moment: datetime | None = start if start is not None else wall_now()
-    ticks: list[datetime] = []
-    while len(ticks) < count and moment is not None:
-        moment = parsed.next_after(moment)
-        if moment is not None:
-            ticks.append(moment)
+    moment = resolved(start, parse_zone(timezone)) if start is not None else wall_now()
+    given = parse_given(schedule, moment, timezone, dst_gap, dst_overlap)
+    ticks = list(ticks_after(given.schedule, load_zone(given.policy.timezone or "UTC"), to_us(moment), count))
     if output == "json":
-        print_json(ticks)
+        print_json([tick_json(tick) for tick in ticks])
         return
-    for tick in ticks:
-        click.echo(f"{instant_text(tick)}  {tick:%a}")
+    for line in tick_lines(ticks, local=timezone is not None):
+        click.echo(line)
     if len(ticks) < count:
         click.echo("it never fires again" if ticks else "it never fires after that", err=True)
 
 
-def pointed(pattern: str, error: "PatternError") -> str:
-    """The pattern with a caret under the fault, what is wrong, and what to write instead."""
-    shown = pattern if len(pattern) <= 200 else pattern[:200] + "..."
-    position = min(error.position, len(shown))
-    # Control characters would move the caret.
-    printable = "".join(char if char.isprintable() else "?" for char in shown)
-    remedy = f"\n  write instead: {error.suggestion}" if error.suggestion else ""
-    return f"{error.message}\n  {printable}\n  {' ' * position}^{remedy}"
+def parse_zone(timezone: str | None) -> str:
+    """The zone, if it is one. Raises Failure."""
+    return parse_given("manual", wall_now(), timezone).policy.timezone if timezone else ""
+
+
+def tick_lines(ticks: "Sequence[Tick]", *, local: bool) -> list[str]:
+    """`2027-03-28T01:00:00Z  Sun 2027-03-28 03:00:00 +02:00  makes up for 02:30, which the clocks skip`."""
+    lines = []
+    for tick in ticks:
+        moment = from_us(tick.instant)
+        wall = f"{weekday(tick)} {tick.wall[:10]} {tick.wall[11:19]} {tick.wall[19:]}" if local else f"{moment:%a}"
+        lines.append("  ".join(part for part in (instant_text(moment), wall, tick.note) if part))
+    return lines
+
+
+def weekday(tick: "Tick") -> str:
+    """On the wall."""
+    from datetime import date
+
+    return f"{date.fromisoformat(tick.wall[:10]):%a}"
+
+
+def tick_json(tick: "Tick") -> dict[str, object]:
+    return {"tick": from_us(tick.instant), "local": tick.wall, "note": tick.note}

@@ -19,9 +19,9 @@ def verb(schedule: str, name: str = "job", anchor: str = "", **policy: Any) -> V
     return Verb(name, schedule=schedule, anchor=anchor, policy=read_policy(policy))
 
 
-def between(old: Verb | None, new: Verb | None, days: int = 7, next_tick: int | None = None) -> JobForecast:
+def between(old: Verb | None, new: Verb | None, days: int = 7, anchor: int | None = None) -> JobForecast:
     modules = [Module("m", () if each is None else (each,)) for each in (old, new)]
-    known = {} if next_tick is None else {"job": next_tick}
+    known = {} if anchor is None else {"job": anchor}
     (job,) = forecast(*modules, NOW, NOW + days * DAY, known)
     return job
 
@@ -72,14 +72,14 @@ def test_what_does_not_move_ticks():
 
 
 def test_intervals_stand_where_the_deployed_job_stands():
-    next_tick = NOW + 7 * 60_000_000
-    same = between(verb("every 1h"), verb("every 1h", retries=1), next_tick=next_tick)
+    anchor = NOW - 53 * 60_000_000
+    same = between(verb("every 1h"), verb("every 1h", retries=1), anchor=anchor)
     assert (same.change, same.before) == ("same", 168)
-    changed = between(verb("every 1h"), verb("every 30m"), days=1, next_tick=next_tick)
-    assert (changed.first_gone[0], changed.first_new[0]) == (next_tick, NOW + HOUR // 2)
-    named = between(verb("every 1h"), verb("every 1h", anchor="2026-01-01T00:07:00Z"), next_tick=next_tick)
+    changed = between(verb("every 1h"), verb("every 30m"), days=1, anchor=anchor)
+    assert (changed.first_gone[0], changed.first_new[0]) == (anchor + HOUR, NOW + HOUR // 2)
+    named = between(verb("every 1h"), verb("every 1h", anchor="2026-01-01T00:07:00Z"), anchor=anchor)
     assert (named.change, named.gone) == ("same", 0)
-    late = between(verb("every 1h"), verb("every 1h", window="Mon-Fri 08:00-18:00"), next_tick=next_tick)
+    late = between(verb("every 1h"), verb("every 1h", window="Mon-Fri 08:00-18:00"), anchor=anchor)
     assert late.new == 0
 
 

@@ -1,0 +1,105 @@
+"""`cronring explain`: what a schedule comes to, in plain English."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cronring.cli.clock import wall_now
+from cronring.cli.commands.next import parse_zone, tick_json, tick_lines
+from cronring.cli.instants import Moment, resolved
+from cronring.cli.options import output_option
+from cronring.cli.output import print_fields, print_json
+from cronring.cli.schedules import from_us, parse_given, to_us, zone_options
+
+if TYPE_CHECKING:
+    from schema.explain import Explanation, PerDay
+
+TICKS = 10
+KINDS = {
+    "fixed-time": "fixed times of the day: with changed clocks, a skipped one runs after, a repeated one once",
+    "interval-like": "a rhythm, as minute or hour has `*` or `/`: with changed clocks, it goes on as they show",
+    "interval": "an interval, counted from its anchor (here, from the start): changed clocks don't matter",
+    "once": "one tick",
+    "manual": "no tick of its own",
+}
+
+
+@click.command()
+@click.argument("schedule")
+@click.option("--from", "start", envvar="CRONRING_EXPLAIN_FROM", type=Moment(),
+              help="Look from this instant on, on the clocks of --timezone.  [now]")  # fmt: skip
+@zone_options
+@output_option
+def explain(
+    schedule: str, start: str | None, timezone: str | None, dst_gap: str | None, dst_overlap: str | None, output: str
+) -> None:
+    """Say what a SCHEDULE comes to: in words, its next ten ticks, how many a day, and what changes of the clocks do.
+
+    A SCHEDULE is a cron pattern, `every 30m`, or `at 2027-03-01T08:00:00Z`. Needs no controller and no database.
+
+    \b
+    Examples:
+      cronring explain "*/15 9-17 * * 1-5"
+      cronring explain "30 2 * * *" --timezone Europe/Berlin                   is in the hour that spring skips
+      cronring explain "30 2 * * *" --timezone Europe/Berlin --dst-gap skip
+      cronring explain "0 0 13 * 5" -o json | jq .words
+    """
+    from schema.explain import explain as explained
+
+    moment = resolved(start, parse_zone(timezone)) if start is not None else wall_now()
+    given = parse_given(schedule, moment, timezone, dst_gap, dst_overlap)
+    found = explained(given.schedule, given.policy, to_us(moment), TICKS)
+    if output == "json":
+        print_json(as_json(found))
+        return
+    print_fields(
+        [
+            ("schedule", found.schedule),
+            ("runs", found.words),
+            ("kind", kind_text(found.kind, found.timezone)),
+            ("timezone", found.timezone),
+            ("ticks a day", per_day_text(found.per_day)),
+        ]
+    )
+    click.echo("\nnext ticks:")
+    for line in tick_lines(found.ticks, local=found.timezone != "UTC") or ["none"]:
+        click.echo(f"  {line}")
+    if found.clock_changes:
+        click.echo("\nchanges of the clocks in the coming year:")
+        for change in found.clock_changes:
+            click.echo(f"  {change.happens}")
+
+
+def kind_text(kind: str, timezone: str) -> str:
+    """Of UTC nothing is said about changes of the clocks: it has none."""
+    words = KINDS[kind]
+    return words.partition(": ")[0] if timezone == "UTC" else words
+
+
+def per_day_text(per_day: "PerDay") -> str:
+    if per_day.days == 0 or per_day.most == 0:
+        return f"none in the next {per_day.days} days"
+    if per_day.least == per_day.most:
+        return f"{per_day.most:,} on each of the next {per_day.days} days"
+    average = f"{per_day.average:,.1f}" if per_day.average >= 1 else f"{per_day.average:.3f}"
+    return f"{per_day.least:,} to {per_day.most:,}, {average} on average of the next {per_day.days} days"
+
+
+def as_json(found: "Explanation") -> dict[str, object]:
+    return {
+        "schedule": found.schedule,
+        "words": found.words,
+        "timezone": found.timezone,
+        "kind": found.kind,
+        "ticks": [tick_json(tick) for tick in found.ticks],
+        "per_day": found.per_day._asdict(),
+        "clock_changes": [
+            {
+                "at": from_us(change.instant),
+                "moved_s": change.moved_s,
+                "times": change.times,
+                "happens": change.happens,
+            }
+            for change in found.clock_changes
+        ],
+    }

@@ -1,0 +1,113 @@
+"""`cronring import`: jobs from elsewhere."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from cronring.cli.failures import Failure
+from cronring.cli.options import option
+from cronring.cli.schedules import from_us, parse_given
+
+if TYPE_CHECKING:
+    from schema.crontab import Crontab
+
+_NAME: Final = "crontab"
+
+
+@click.group("import")
+def import_group() -> None:
+    """Take over jobs from elsewhere."""
+
+
+@import_group.command("crontab")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
+@click.option("--as", "form", type=click.Choice(["module", "text"]), default="module", show_default=True,
+              envvar="CRONRING_IMPORT_CRONTAB_AS",
+              help="module: Python verbs that run the commands. text: the schedules alone, as a schema.")  # fmt: skip
+@click.option("--output", "-O", "target", type=click.Path(dir_okay=False), envvar="CRONRING_IMPORT_CRONTAB_OUTPUT",
+              help="Write to this file, which must not exist.  [standard output]")  # fmt: skip
+@click.option("--system", is_flag=True, help="A user's name stands before each command, as in /etc/crontab.")
+@click.option("--timezone", metavar="ZONE", default="", help="Where the crontab has no CRON_TZ: the machine's zone.")
+@option("--namespace", default="default", show_default=True, help="Where the jobs live (of the text form).")
+def import_crontab(file: str, form: str, target: str | None, system: bool, timezone: str, namespace: str) -> None:
+    """Make a module of a crontab (FILE, or - for standard input).
+
+    Times are translated so that each job ticks when cron runs it: names, nicknames like @daily, steps, cron's rule for
+    its two day fields, CRON_TZ. The module's verbs run the commands as cron does, by the file's SHELL and with its
+    variables, and fail when a command does.
+
+    What is not translated, or is but works in another way, is said on standard error by its line. Exit code 1 if
+    anything is not translated; the rest is written all the same.
+
+    \b
+    Examples:
+      cronring import crontab mycrontab --timezone Europe/Berlin > nightly.py
+      crontab -l | cronring import crontab - -O nightly.py
+      cronring import crontab /etc/crontab --system -O system.py
+      cronring import crontab mycrontab --as text          what would tick when?
+    """
+    from schema.crontab import read_crontab
+
+    zone = parse_given("manual", from_us(0), timezone).policy.timezone if timezone not in {"", "UTC"} else timezone
+    crontab = read_crontab(crontab_text(file), system=system, timezone=zone)
+    if crontab.entries:
+        write(written(crontab, form, file, module_name(target or file), namespace), target)
+    report(crontab, file)
+    sys.exit(1 if any(remark.lost for remark in crontab.remarks) or not crontab.entries else 0)
+
+
+def crontab_text(file: str) -> str:
+    """Raises Failure. Bytes that are no UTF-8 are read as Latin-1, which has a meaning for each."""
+    try:
+        with click.open_file(file, "rb") as opened:
+            source: bytes = opened.read()
+    except OSError as error:
+        raise Failure(f"{file}: {error.strerror}") from error
+    try:
+        return source.decode()
+    except UnicodeDecodeError:
+        return source.decode("latin-1")
+
+
+def written(crontab: "Crontab", form: str, file: str, name: str, namespace: str) -> str:
+    from schema.crontab_module import crontab_schema, crontab_source
+    from schema.text import print_module
+
+    source = "from standard input" if file == "-" else Path(file).name
+    if form == "module":
+        return crontab_source(crontab, source)
+    return print_module(crontab_schema(crontab, name, source, namespace))
+
+
+def module_name(file: str) -> str:
+    """A module's name of a file's: letters, digits and _, and no digit first."""
+    stem = "".join(char if char.isascii() and char.isalnum() else "_" for char in Path(file).stem).strip("_")
+    return stem if stem and not stem[0].isdigit() else f"{_NAME}_{stem}".strip("_")
+
+
+def write(text: str, target: str | None) -> None:
+    """Raises Failure rather than write over anything."""
+    if target is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        with Path(target).open("x", encoding="utf-8") as opened:
+            opened.write(text)
+    except FileExistsError as error:
+        raise Failure(f"{target} exists already; remove it, or name another file") from error
+    except OSError as error:
+        raise Failure(f"{target}: {error.strerror}") from error
+
+
+def report(crontab: "Crontab", file: str) -> None:
+    for remark in crontab.remarks:
+        level = click.style("not translated", fg="red") if remark.lost else click.style("note", fg="cyan")
+        remedy = f"\n    {remark.remedy}" if remark.remedy else ""
+        click.echo(f"{file}:{remark.line}: {level}: {remark.message}{remedy}", err=True)
+    lost = sum(remark.lost for remark in crontab.remarks)
+    entries = len(crontab.entries)
+    click.echo(
+        f"{entries} job{'' if entries == 1 else 's'} translated, {lost} line{'' if lost == 1 else 's'} not", err=True
+    )

@@ -1,0 +1,141 @@
+"""`cronring plan`: what would a deployment change?"""
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from cronring.cli.clock import wall_now
+from cronring.cli.options import controllers_option, option, output_option
+from cronring.cli.output import print_json, short_instant
+from cronring.cli.schedules import from_us, to_us
+from cronring.cli.session import ask
+
+if TYPE_CHECKING:
+    from cronring.client import Client
+    from schema.forecast import JobForecast
+    from schema.module import Module
+
+
+class Deployed(NamedTuple):
+    """`text` is empty when the module has no active deployment."""
+
+    key: str
+    text: str
+    anchors: dict[str, int]  # microseconds, by verb
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False))
+@click.option("--days", type=click.IntRange(1, 3660), default=7, show_default=True, help="So many days ahead.")
+@option("--namespace", default="default", show_default=True, help="Where its jobs live (a .py; a text says so itself).")
+@option("--python", metavar="PATH", help="The interpreter that imports FILE.  [default: this one]")
+@output_option
+@controllers_option
+def plan(file: str, days: int, namespace: str, python: str | None, output: str, controllers: tuple[str, ...]) -> None:
+    """Compare the ticks of what is deployed with those of FILE, over the next days. Changes nothing.
+
+    + are ticks that would be new, - ones that would be gone, ~ ones that would move. Jitter is left out.
+
+    \b
+    Examples:
+      cronring plan billing.py
+      cronring plan billing.py --days 365 -o json | jq '.jobs[] | select(.change != "same")'
+    """
+    from cronring.cli.modules import described
+    from schema.diff import diff_modules
+    from schema.forecast import forecast
+    from schema.text import parse_module
+
+    module = described(file, namespace, python).module
+    deployed = ask(controllers, lambda client: active(client, module))
+    now = wall_now()
+    until = now + timedelta(days=days)
+    old = parse_module(deployed.text) if deployed.text else None
+    jobs = forecast(old, module, to_us(now), to_us(until), deployed.anchors)
+    others: dict[str, list[str]] = {}
+    if old is not None:
+        changed = diff_modules(old, module).changed
+        others = {verb.name: [field.field for field in verb.fields] for verb in changed}
+    if output == "json":
+        rows = [{**as_json(job), "changed_fields": others.get(job.verb, [])} for job in jobs]
+        print_json({"deployed": deployed.key, "from": now, "until": until, "jobs": rows})
+        return
+    before = deployed.key or f"nothing, as {module.name} has no active deployment"
+    click.echo(f"from {before}, to {file}: ticks until {short_instant(until)}")
+    lines = [line for job in jobs for line in in_words(job, others.get(job.verb, []))]
+    for line in lines:
+        click.secho(line, fg={"+": "green", "-": "red", "~": "yellow"}.get(line[:1]))
+    if not lines:
+        same = sum(job.before for job in jobs)
+        click.echo(f"nothing changes: the {len(jobs)} jobs keep their {same:,} ticks")
+
+
+async def active(client: "Client", module: "Module") -> Deployed:
+    """What is deployed of the module now."""
+    rows = await client.deployments.list(module.namespace, module.name, active_only=True)
+    if not rows:
+        return Deployed("", "", {})
+    jobs = await client.jobs.list(module.namespace, module.name)
+    anchors = {job.verb: to_us(job.anchor) for job in jobs if job.anchor is not None and job.source != "api"}
+    return Deployed(rows[0].key, rows[0].schema_text, anchors)
+
+
+def in_words(job: "JobForecast", fields: list[str]) -> list[str]:
+    """A line that counts, and lines of the first ticks; nothing for a job that stays as it is."""
+    match job.change:
+        case "added":
+            head = f"+ {job.verb}: {job.new_schedule}, {_ticks(job.after)}"
+        case "removed":
+            head = f"- {job.verb}: {job.old_schedule}, {_ticks(job.before)} gone"
+        case "same" if not fields:
+            return []
+        case "same":
+            return [f"  {job.verb}: the same {_ticks(job.after)}; changed: {', '.join(fields)}"]
+        case _:
+            schedules = job.new_schedule
+            if job.old_schedule != job.new_schedule:
+                schedules = f"{job.old_schedule} -> {job.new_schedule}"
+            head = f"~ {job.verb}: {schedules}, {_ticks(job.before)} -> {job.after:,}: {_difference(job)}"
+            if fields := [field for field in fields if field not in {"schedule", "anchor"}]:
+                head += f"; changed: {', '.join(fields)}"
+    return [head, *_first("-", job.first_gone, job.gone), *_first("+", job.first_new, job.new)]
+
+
+def _difference(job: "JobForecast") -> str:
+    if job.gone is None or job.new is None:
+        return "too many to compare one by one"
+    if job.shift_us:
+        later = "later" if job.shift_us > 0 else "earlier"
+        return f"{job.gone:,} move, each {_length(abs(job.shift_us))} {later}"
+    return f"{job.gone:,} gone, {job.new:,} new"
+
+
+def _first(sign: str, ticks: tuple[int, ...], count: int | None) -> list[str]:
+    if not ticks:
+        return []
+    shown = ", ".join(short_instant(from_us(tick)) for tick in ticks)
+    more = "" if count == len(ticks) else ", ..." if count is None else f", and {count - len(ticks):,} more"
+    return [f"    {sign} {shown}{more}"]
+
+
+def _ticks(count: int) -> str:
+    return f"{count:,} tick{'' if count == 1 else 's'}"
+
+
+def _length(duration_us: int) -> str:
+    from schema.duration import format_duration
+
+    return format_duration(duration_us // 1_000)
+
+
+def as_json(job: "JobForecast") -> dict[str, object]:
+    ticks: dict[str, list[datetime]] = {
+        "first_gone": [from_us(tick) for tick in job.first_gone],
+        "first_new": [from_us(tick) for tick in job.first_new],
+    }
+    return {
+        "verb": job.verb, "change": job.change, "old_schedule": job.old_schedule, "new_schedule": job.new_schedule,
+        "before": job.before, "after": job.after, "gone": job.gone, "new": job.new,
+        "shift_s": job.shift_us // 1_000_000, **ticks,
+    }  # fmt: skip
