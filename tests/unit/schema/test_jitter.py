@@ -110,6 +110,12 @@ def test_intervals_go_both_ways_by_less_than_half(key: str, tick: int, most: int
     assert offset % 1_000 == 0
 
 
+def test_the_instant_of_the_next_tick_is_never_reached():
+    offsets = [delay(f"job{number}", 0, 10 * S, S) for number in range(10_000)]
+    assert max(offsets) == S - 1_000
+    assert min(offsets) == 0
+
+
 def test_known_values():
     """Every controller of every version has to agree, so these never change."""
     assert delay("billing.close_month", 1_795_262_400 * S, 10 * S, HOUR) == 6_408_000

@@ -64,7 +64,7 @@ module billing {
   verb close(Closing) Unit
     +cron "0 6 1 * *"
     +timezone "Europe/Berlin"
-    +window "Mon-Fri 08:00-18:00"
+    +window "Mon-Fri 06:00-18:00"
     +overlap "allow"
     +max_concurrent 3
     +retries 5
@@ -102,7 +102,7 @@ def test_policies_kinds_and_records():
     close, refresh, migrate, repair = module.verbs
     assert close.policy == Policy(
         timezone="Europe/Berlin",
-        window="Mon-Fri 08:00-18:00",
+        window="Mon-Fri 06:00-18:00",
         overlap="allow",
         max_concurrent=3,
         retries=5,

@@ -362,6 +362,23 @@ def test_a_run_that_starts_before_its_tick_is_followed_by_the_tick_after_it():
     assert after == (early.following(key, slot.tick), ())
 
 
+def test_an_interval_is_due_before_its_tick_by_its_jitter():
+    """12:00 is owed, and 12:10 has come due at 12:08, say: before its own instant."""
+    early = timetable("every 10m", ANCHOR, '{"jitter":"50%"}')
+    for key in map(str, range(50)):
+        slot, following = early.following(key, at("11:55")), early.following(key, at("12:00"))
+        assert slot is not None
+        assert following is not None
+        if following.run_at < following.tick:
+            due = early.due(key, slot, following.run_at)
+            assert (due.run, passed_over(due.skipped)) == (following, "superseded 12:00-12:00 x1")
+            assert early.due(key, slot, following.run_at - 1).run == slot
+            assert (
+                passed_over(early.after_run(key, slot, slot.run_at, following.run_at).skipped)
+                == "overlap 12:10-12:10 x1"
+            )
+
+
 def test_no_start_is_before_start_at():
     late = timetable("every 10m", ANCHOR, '{"start_at":"2026-11-21T12:00:00Z","jitter":"50%"}')
     slots = [late.following(f"job{n}", ANCHOR) for n in range(50)]
