@@ -19,10 +19,20 @@ class Retry(NamedTuple):
 
 
 def retry_at(
-    policy: Policy, attempt: int, outcome: str, error_type: str, ended_at: int, next_run_at: int | None
+    policy: Policy,
+    attempt: int,
+    outcome: str,
+    error_type: str,
+    ended_at: int,
+    next_run_at: int | None,
+    error_bases: tuple[str, ...] = (),
 ) -> Retry:
-    """After the end of `attempt` (1 is the first). `next_run_at`: of the job's next tick, if it has one."""
-    if outcome not in RETRIED or attempt > policy.retries or not _is_listed(policy.retry_on, outcome, error_type):
+    """After the end of `attempt` (1 is the first). `next_run_at`: of the job's next tick, if it has one.
+
+    `error_bases`: the classes that the exception's is a kind of: `except` would catch it by each of them.
+    """
+    error_types = (error_type, *error_bases)
+    if outcome not in RETRIED or attempt > policy.retries or not _is_listed(policy.retry_on, outcome, error_types):
         return Retry(None)
     at = ended_at + backoff_us(policy, attempt)
     if next_run_at is not None and at >= next_run_at:
@@ -36,8 +46,10 @@ def backoff_us(policy: Policy, attempt: int) -> int:
     return min(base << attempt - 1, BACKOFF_LIMIT_US)
 
 
-def _is_listed(retry_on: tuple[str, ...], outcome: str, error_type: str) -> bool:
-    return not retry_on or outcome in retry_on or any(_names(listed, error_type) for listed in retry_on)
+def _is_listed(retry_on: tuple[str, ...], outcome: str, error_types: tuple[str, ...]) -> bool:
+    if not retry_on or outcome in retry_on:
+        return True
+    return any(_names(listed, error_type) for listed in retry_on for error_type in error_types)
 
 
 def _names(listed: str, error_type: str) -> bool:

@@ -183,6 +183,7 @@ class Report(NamedTuple):
     error_message: str
     output: str
     next_in_ms: int = 0  # the verb moved its job's next run to so long after its end; 0: it did not
+    error_bases: tuple[str, ...] = ()  # of a failed run: the classes that its exception's is a kind of, for retry_on
 
 
 class EndRequest(NamedTuple):

@@ -128,7 +128,9 @@ def retry(execution: Execution, report: Report, ended_at: int, next_run_at: int 
     policy = _table(execution.job).policy if execution.job.policy else None
     if policy is None or not policy.retries:
         return None
-    answer = retry_at(policy, execution.attempt, report.outcome.value, report.error_type, ended_at, next_run_at)
+    answer = retry_at(
+        policy, execution.attempt, report.outcome.value, report.error_type, ended_at, next_run_at, report.error_bases
+    )
     return answer.at
 
 

@@ -9,6 +9,7 @@ from schema.policy import parse_policy
 
 IDENTIFIER_LENGTH_MAX: Final = 200
 ERROR_TYPE_LENGTH_MAX: Final = 200
+ERROR_BASES_MAX: Final = 20
 ERROR_MESSAGE_LENGTH_MAX: Final = 16 * 1024
 OUTPUT_LENGTH_MAX: Final = 64 * 1024
 # What timestamptz and datetime both hold without trouble: to the end of the year 2199.
@@ -87,6 +88,7 @@ def _decode_report(report: wire.Report) -> Report:
         clean_text(report.error_message, ERROR_MESSAGE_LENGTH_MAX),
         clean_text(report.output, OUTPUT_LENGTH_MAX),
         min(max(report.next_in_ms, 0), DURATION_LIMIT_MS),
+        tuple(report.error_bases[:ERROR_BASES_MAX]),
     )
 
 

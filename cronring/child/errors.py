@@ -9,20 +9,29 @@ import traceback
 from cronring.context import VerbStopped
 
 MESSAGE_LIMIT = 16 * 1024
+BASES_LIMIT = 20
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def describe_error(error: BaseException) -> tuple[str, str]:
     """(type, message with the traceback, at most 16 KiB). The author's frames only: ours and importlib's are cut."""
-    kind = type(error)
-    module = str(kind.__module__)  # an author may have set anything
-    plain = module == "builtins" or module.startswith("cronring.")
-    name = kind.__qualname__ if plain else f"{module}.{kind.__qualname__}"
+    name = _name(type(error))
     try:
         frames = "".join(_author_frames(error).format())
     except BaseException:  # the same as in error_text, or a __repr__ in a chained error
         frames = ""
     return name, clip(f"{error_text(error)}\n\n{frames}".strip())
+
+
+def error_bases(error: BaseException) -> list[str]:
+    """What `except` would catch it by as well: its class's ancestors, nearest first, without object."""
+    return [_name(base) for base in type(error).__mro__[1:-1][:BASES_LIMIT]]
+
+
+def _name(kind: type) -> str:
+    module = str(kind.__module__)  # an author may have set anything
+    plain = module == "builtins" or module.startswith("cronring.")
+    return kind.__qualname__ if plain else f"{module}.{kind.__qualname__}"
 
 
 def error_text(error: BaseException) -> str:

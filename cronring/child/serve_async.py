@@ -10,7 +10,7 @@ from typing import Any
 
 from cronring.child.board import FINISH, LINES
 from cronring.child.channel import Channel
-from cronring.child.errors import describe_end
+from cronring.child.errors import describe_end, error_bases
 from cronring.child.fence import watch_fence
 from cronring.child.output import Printer, current_printer
 from cronring.child.steps import RunStep, step_factory
@@ -92,6 +92,8 @@ class AsyncServer:
         if step.stopped or error is not None or self._verbs.moved:
             result += describe_end(step.stopped, error)
             result.append(self._verbs.moved.pop(step.run.execution_id, 0))
+            if error is not None:
+                result.append(error_bases(error))
         self._flush_soon()
         self._results.append(result)
 

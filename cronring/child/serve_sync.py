@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 from cronring.child.board import COMPLETED, CURRENT, FINISH, LINES, RAISED, RECALL, STARTED, STATE
 from cronring.child.channel import Channel
-from cronring.child.errors import describe_end
+from cronring.child.errors import describe_end, error_bases
 from cronring.child.fence import watch_fence
 from cronring.child.fork import leave, process
 from cronring.child.stopping import Stops
@@ -60,6 +60,8 @@ def _serve(run: Run, offset_us: int, channel: Channel, board: memoryview, verbs:
     if stops.delivered or error is not None or verbs.moved:
         result += describe_end(stops.delivered, error)
         result.append(verbs.moved.pop(run.execution_id, 0))
+        if error is not None:
+            result.append(error_bases(error))
     channel.send({"done": [result]})
     channel.flush_all()
 

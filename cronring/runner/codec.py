@@ -88,4 +88,5 @@ def _report(result: Result) -> runner_pb2.Report:
         error_message=result.error_message,
         output=result.output,
         next_in_ms=result.next_in_ms,
+        error_bases=result.error_bases,
     )

@@ -15,6 +15,7 @@ from cronring.runner.core.model import Outcome, Result
 from cronring.runner.held import Held
 from cronring.runner.settle import settle
 from cronring.runner.spawn import Program
+from cronring.runner.tail import clean
 
 _RECALL_NS = 100_000_000  # see cronring.child.board
 _ISOLATED_MAX = 16  # on mere suspicion: each is a process
@@ -366,4 +367,5 @@ def _result(held: Held, row: list[Any], offset_us: int) -> Result:
         return held.result(Outcome.COMPLETED, started_us, ended_us, next_in_ms=next_in_ms)
     if outcome == "stopped" and held.stop is not None:
         return held.stopped(started_us, ended_us, message, error_type, next_in_ms)
-    return held.result(Outcome.FAILED, started_us, ended_us, error_type or "VerbStopped", message, next_in_ms)
+    failed = held.result(Outcome.FAILED, started_us, ended_us, error_type or "VerbStopped", message, next_in_ms)
+    return failed._replace(error_bases=tuple(map(clean, row[7]))) if len(row) > 7 else failed

@@ -74,3 +74,4 @@ class Result(NamedTuple):
     error_message: str = ""
     output: str = ""
     next_in_ms: int = 0  # the job's next run moves to so long after this one's end; 0: it doesn't
+    error_bases: tuple[str, ...] = ()  # of a failed run: the classes that its exception's is a kind of

@@ -505,6 +505,7 @@ class Report(_message.Message):
     ERROR_MESSAGE_FIELD_NUMBER: _builtins.int
     OUTPUT_FIELD_NUMBER: _builtins.int
     NEXT_IN_MS_FIELD_NUMBER: _builtins.int
+    ERROR_BASES_FIELD_NUMBER: _builtins.int
     execution_id: _builtins.int
     job_id: _builtins.int
     claimed_at_us: _builtins.int
@@ -518,6 +519,10 @@ class Report(_message.Message):
     """the last 64 KiB"""
     next_in_ms: _builtins.int
     """the verb moves its job's next run to so long after its end; 0: it doesn't"""
+    @_builtins.property
+    def error_bases(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """of a failed run: the classes that its exception's is a kind of, for retry_on"""
+
     def __init__(
         self,
         *,
@@ -531,10 +536,11 @@ class Report(_message.Message):
         error_message: _builtins.str = ...,
         output: _builtins.str = ...,
         next_in_ms: _builtins.int = ...,
+        error_bases: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["claimed_at_us", b"claimed_at_us", "ended_at_us", b"ended_at_us", "error_message", b"error_message", "error_type", b"error_type", "execution_id", b"execution_id", "job_id", b"job_id", "next_in_ms", b"next_in_ms", "outcome", b"outcome", "output", b"output", "started_at_us", b"started_at_us"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claimed_at_us", b"claimed_at_us", "ended_at_us", b"ended_at_us", "error_bases", b"error_bases", "error_message", b"error_message", "error_type", b"error_type", "execution_id", b"execution_id", "job_id", b"job_id", "next_in_ms", b"next_in_ms", "outcome", b"outcome", "output", b"output", "started_at_us", b"started_at_us"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -79,6 +79,29 @@ async def test_a_handler_moves_its_next_run(open_stage: OpenStage) -> None:
     assert "only jobs declared by @every may call ctx.next_in" in refused.error_message
 
 
+RAISES = """
+from cronring import every
+
+class Own(ConnectionRefusedError): ...
+
+@every("5m")
+async def fails() -> None:
+    raise Own("no")
+
+@every("5m")
+def fails_sync() -> None:
+    raise Own("no")
+"""
+
+
+async def test_a_failure_names_the_classes_that_it_is_a_kind_of(open_stage: OpenStage) -> None:
+    stage = await open_stage(RAISES)
+    for result in await stage.ended(*stage.start("fails", "fails_sync")):
+        assert result.error_type == "mod.Own"
+        bases = ("ConnectionRefusedError", "ConnectionError", "OSError", "Exception", "BaseException")
+        assert result.error_bases == bases
+
+
 PAYLOADS = """
 import dataclasses, datetime, decimal, enum
 from typing import Any, Dict, List, Literal, Optional, Tuple, TypedDict, Union

@@ -65,6 +65,23 @@ def test_retry_on(retry_on: list[str], outcome: str, error: str, retried: bool):
     assert (retry_at(policy, 1, outcome, error, NOON, None).at is not None) is retried
 
 
+@pytest.mark.parametrize(
+    ("listed", "retried"),
+    [
+        ("ConnectionError", True),
+        ("OSError", True),
+        ("Exception", True),
+        ("urllib3.HTTPError", True),
+        ("ValueError", False),
+    ],
+)
+def test_retry_on_catches_what_except_would(listed: str, retried: bool):
+    policy = read_policy({"retries": 1, "retry_on": [listed]})
+    bases = ("urllib3.exceptions.HTTPError", "ConnectionError", "OSError", "Exception", "BaseException")
+    answer = retry_at(policy, 1, "failed", "mod.Refused", NOON, None, bases)
+    assert (answer.at is not None) is retried
+
+
 @given(st.integers(1, 3_600_000), st.integers(1, 100))
 def test_backoff_doubles_up_to_an_hour(base_ms: int, attempt: int):
     policy = read_policy({"retries": 100, "backoff": f"{base_ms}ms"})
