@@ -1,0 +1,60 @@
+"""From a crontab to a cluster that runs it, and what `plan` and `lint` say of that cluster."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.acceptance.dev import ROOT, Dev, fields
+
+CRONTAB = """\
+CRON_TZ=Europe/Berlin
+# Says that it is alive, on time.
+@every_second echo "from $LOGNAME's shell"
+# Takes longer than a second.
+@every_second sleep 1.5
+0 4 * * mon-fri echo weekdays
+"""
+
+
+def cronring(*arguments: str, code: int = 0) -> str:
+    done = subprocess.run(
+        [sys.executable, "-m", "cronring.cli.main", *arguments], capture_output=True, text=True, check=False, cwd=ROOT
+    )
+    assert done.returncode == code, done.stderr + done.stdout
+    return done.stdout
+
+
+@pytest.mark.timeout(180)
+def test_a_crontab_runs_on_a_cluster(folder: Path) -> None:
+    folder.chmod(0o755)
+    tab, module = folder / "tab", folder / "night.py"
+    tab.write_text(CRONTAB)
+    cronring("import", "crontab", str(tab), "-O", str(module))
+    with Dev([str(module), "--for", "5m"], folder) as dev:
+        address = fields(dev.wait_for(lambda line: "process_started name=controller-1" in line))["grpc"]
+        for _ in range(5):  # so many runs are enough for lint to judge by
+            dev.wait_for(lambda line: "job=night.sleep " in line and "outcome=completed" in line)
+        asked = ("--controllers", address)
+        echoes = json.loads(cronring("executions", "list", "--job", "night.echo", "-n", "1", "-o", "json", *asked))
+        assert "'s shell" in cronring("executions", "get", str(echoes[0]["id"]), *asked)
+
+        assert "nothing changes: the 3 jobs keep their" in cronring("plan", str(module), *asked)
+        changed = folder / "new" / "night.py"
+        changed.parent.mkdir()
+        changed.write_text(module.read_text().replace('"0 4 * * 1-5"', '"30 4 * * 1-5"'))
+        plan = json.loads(cronring("plan", str(changed), "--days", "7", "-o", "json", *asked))
+        assert {(job["verb"], job["change"], job["shift_s"]) for job in plan["jobs"]} == {
+            ("echo", "same", 0),
+            ("sleep", "same", 0),
+            ("echo_2", "changed", 1800),
+        }
+
+        found = json.loads(cronring("lint", str(module), *asked, "-o", "json", code=1))
+        slow = [finding for finding in found if finding["level"] == "warning"]
+        assert [(finding["rule"], finding["verb"]) for finding in slow] == [("slow", "sleep")]
+        assert "took 1s5" in slow[0]["message"]
+        dev.interrupt()
+        assert dev.finish(timeout_s=30) in {0, 130}
