@@ -3,7 +3,7 @@
 import pickle
 import re
 from dataclasses import replace
-from time import perf_counter
+from time import perf_counter, process_time
 
 import pytest
 from hypothesis import given
@@ -315,9 +315,9 @@ def test_five_thousand_verbs_take_no_more_than_a_second():
         for n in range(5_000)
     ]
     module = Module("big", tuple(verbs))
-    start = perf_counter()
+    start = process_time()
     assert validate(module) == []
     text = print_module(module)
     again = parse_module(text)
-    assert perf_counter() - start < 1.5
+    assert process_time() - start < 1.5
     assert again == module
