@@ -8,7 +8,7 @@ on are skipped as `paused` when it is resumed.
 from typing import NamedTuple
 
 from controller.core.model import Skipped
-from controller.core.redeploy import Added, Carried, Existing, closed, reopened
+from controller.core.redeploy import Added, Carried, Existing, closed, closes_at, reopened
 from schema.keys import slot_of
 from schema.timetable import timetable
 
@@ -63,13 +63,14 @@ def plan_change(job: Existing, wanted: Wanted, now: int) -> Carried:
     kept = wanted.timeout_ms, wanted.on_disconnect, wanted.payload
     if (schedule, policy, anchor) == (job.schedule, job.policy, job.anchor):
         return Carried(
-            job.job_id, job.key, *kept, False, schedule, anchor, job.next_tick, None, (), policy, job.paused_tick
+            job.job_id, job.key, *kept, False, schedule, anchor, job.next_tick, None, (), policy, job.paused_tick, None
         )  # fmt: skip
     following = reopened(job, timetable(schedule, anchor, policy), now)
     tick, run_at = (None, None) if job.paused else following or (None, None)
     paused_tick = following.tick if job.paused and following else None
     return Carried(
-        job.job_id, job.key, *kept, True, schedule, anchor, tick, run_at, closed(job, now), policy, paused_tick
+        job.job_id, job.key, *kept, True, schedule, anchor, tick, run_at, closed(job, now), policy, paused_tick,
+        closes_at(job, now),
     )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ class Existing(NamedTuple):
     """A job that is not removed, as its row stands. `last_tick`: the latest one claimed.
 
     `paused_tick`: of a paused job, which has no next tick, the first that its pause keeps from running.
+    `opened_at`: when its present books began.
     """
 
     job_id: int
@@ -37,6 +38,7 @@ class Existing(NamedTuple):
     source: str = "annotation"
     paused: bool = False
     paused_tick: int | None = None
+    opened_at: int = 0
 
 
 class Added(NamedTuple):
@@ -56,7 +58,8 @@ class Added(NamedTuple):
 class Carried(NamedTuple):
     """`rescheduled`: schedule, anchor, policy and next tick are new, and the revision grows. Else the row keeps them.
 
-    A paused job has no next tick; `paused_tick` is then the new schedule's first one.
+    A paused job has no next tick; `paused_tick` is then the new schedule's first one. `closes_at`: where the old
+    schedule's books end, and the new one's begin.
     """
 
     job_id: int
@@ -72,12 +75,14 @@ class Carried(NamedTuple):
     skipped: tuple[Skipped, ...]
     policy: str
     paused_tick: int | None
+    closes_at: int | None
 
 
 class Removed(NamedTuple):
     job_id: int
     key: str
     skipped: tuple[Skipped, ...]
+    closes_at: int
 
 
 class Redeploy(NamedTuple):
@@ -113,7 +118,7 @@ def plan_redeploy(
 
 def plan_removal(existing: list[Existing], now: int) -> list[Removed]:
     """What removing these jobs writes into the books."""
-    return [Removed(job.job_id, job.key, closed(job, now)) for job in existing]
+    return [Removed(job.job_id, job.key, closed(job, now), closes_at(job, now)) for job in existing]
 
 
 def stored_policy(policy: str, default_jitter: str) -> str:
@@ -147,29 +152,31 @@ def _carried(job: Existing, verb: Verb, now: int, timeout_ms: int, default_jitte
     return Carried(
         job.job_id, job.key, timeout_ms, verb.on_disconnect, verb.payload, True, verb.schedule, anchor,
         tick, run_at, closed(job, now), policy, following.tick if job.paused and following else None,
+        closes_at(job, now),
     )  # fmt: skip
 
 
 def _kept(job: Existing) -> Carried:
     return Carried(
         job.job_id, job.key, None, None, None, False, job.schedule, job.anchor, job.next_tick, None, (), job.policy,
-        job.paused_tick,
+        job.paused_tick, None,
     )  # fmt: skip
 
 
 def reopened(job: Existing, table: Timetable, now: int) -> Slot | None:
-    """The first tick of a job's new books, which begin at `now`.
+    """The first tick of a job's new books."""
+    return table.following(job.key, closes_at(job, now))
 
-    Should PostgreSQL's clock have been set back, a tick that ran already or was skipped must not come again.
+
+def closes_at(job: Existing, now: int) -> int:
+    """Where the present books of a job end: at `now`.
+
+    Should PostgreSQL's clock have been set back, they end with the latest tick that ran or was skipped: it must not
+    come again by the next schedule.
     """
-    return table.following(job.key, max(now, _decided_until(job)))
-
-
-def _decided_until(job: Existing) -> int:
-    """The latest tick that ran or was skipped."""
-    decided = job.last_tick or 0
+    decided = max(now, job.opened_at, job.last_tick or 0)
     undecided = job.paused_tick if job.paused else job.next_tick
-    if undecided is None:
+    if undecided is None or undecided <= now:
         return decided
     old = timetable(job.schedule, job.anchor, job.policy).schedule
     return max(decided, old.last_at_or_before(undecided - 1) or 0)

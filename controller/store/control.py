@@ -84,7 +84,7 @@ class PostgresControl:
         async with self._changing(key, "updating a job") as (transaction, row):
             _check_source(row, key, "updated")
             planned = plan_change(row.job, wanted, row.now)
-            await carry_jobs_over(transaction, row.deployment_id, [planned], row.now)
+            await carry_jobs_over(transaction, row.deployment_id, [planned])
             labels = None if change.labels is None else json.dumps(change.labels)
             await transaction.fetch("LabelJob", row.job.job_id, labels, by)
             return await _job(transaction, row.job.job_id)

@@ -120,7 +120,7 @@ async def _create(transaction: Transaction, module: Module, digest: str, schema_
 
 async def _apply(transaction: Transaction, name: _Name, deployment_id: int, plan: Redeploy, now: int) -> None:
     await remove_jobs(transaction, plan.removed, now)
-    await carry_jobs_over(transaction, deployment_id, plan.carried, now)
+    await carry_jobs_over(transaction, deployment_id, plan.carried)
     if plan.added:
         await transaction.fetch(
             "CreateCronJobs",

@@ -15,14 +15,14 @@ def policy_columns(policies: list[str]) -> tuple[list[str], list[int], list[int]
     return policies, [policy.concurrency for policy in parsed], [policy.pause_after_failures for policy in parsed]
 
 
-async def carry_jobs_over(transaction: Transaction, deployment_id: int, carried: list[Carried], now: int) -> None:
+async def carry_jobs_over(transaction: Transaction, deployment_id: int, carried: list[Carried]) -> None:
     """Jobs as a new deployment, or an operator, wants them; skips close the books of those that are rescheduled."""
     if not carried:
         return
     await transaction.fetch(
         "CarryCronJobsOver",
         deployment_id,
-        now,
+        [job.closes_at for job in carried],
         [job.job_id for job in carried],
         [job.timeout_ms for job in carried],
         [job.on_disconnect for job in carried],
@@ -40,7 +40,8 @@ async def carry_jobs_over(transaction: Transaction, deployment_id: int, carried:
 
 async def remove_jobs(transaction: Transaction, removed: list[Removed], now: int) -> None:
     if removed:
-        await transaction.fetch("RemoveCronJobs", [job.job_id for job in removed], now)
+        closes_at = [job.closes_at for job in removed]
+        await transaction.fetch("RemoveCronJobs", [job.job_id for job in removed], now, closes_at)
         await add_skips(transaction, ((job.job_id, job.skipped) for job in removed))
 
 

@@ -306,7 +306,8 @@ ORDER BY a.position;
 -- The jobs of a module that are not removed, locked in order of their ids until the transaction ends.
 -- $1 namespace, $2 module, $3 and $4: every key of the module lies between them.
 SELECT id, key, schedule, anchor, state = 'executing' AS executing, next_tick, last_tick, policy, verb, source,
-       paused_at IS NOT NULL AS paused, paused_tick
+       paused_at IS NOT NULL AS paused, paused_tick,
+       (SELECT s.from_at FROM cron_schedules s WHERE s.job_id = cron_jobs.id AND s.until_at IS NULL) AS opened_at
 FROM cron_jobs
 WHERE key > '' AND key > $3 AND key < $4 AND namespace = $1 AND module = $2 AND removed_at IS NULL
 ORDER BY id
@@ -344,10 +345,10 @@ SELECT id, revision, schedule, anchor, policy, $4 FROM created;
 
 -- name: CarryCronJobsOver
 -- Moves jobs to a new deployment. Where the schedule or the policy changes, the revision grows, and new books open.
--- $1 deployment id, $2 now; parallel arrays: $3 job ids, $4 timeouts (ms), $5 on_disconnect, $6 payloads (null in these
+-- $1 deployment id; parallel arrays: $2 where old books end, $3 job ids, $4 timeouts (ms), $5 on_disconnect, $6 payloads (null in these
 -- three: as it is), $7 whether rescheduled, $8 schedules, $9 anchors, $10 next ticks or null, $11 their run_at or null,
 -- $12 policies, $13 how many may run at once, $14 failures in a row that pause it, $15 a paused job's first tick or null;
--- $8 to $15 count only where rescheduled.
+-- $2 and $8 to $15 count only where rescheduled.
 WITH carried AS (
     UPDATE cron_jobs j
     SET deployment_id = $1, timeout_ms = coalesce(c.timeout_ms, j.timeout_ms),
@@ -362,31 +363,33 @@ WITH carried AS (
         pause_after = CASE WHEN c.rescheduled THEN c.pause_after ELSE j.pause_after END,
         paused_tick = CASE WHEN c.rescheduled THEN c.paused_tick ELSE j.paused_tick END
     FROM unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::boolean[], $8::text[], $9::timestamptz[],
-                $10::timestamptz[], $11::timestamptz[], $12::text[], $13::integer[], $14::integer[], $15::timestamptz[])
+                $10::timestamptz[], $11::timestamptz[], $12::text[], $13::integer[], $14::integer[], $15::timestamptz[],
+                $2::timestamptz[])
         AS c (job_id, timeout_ms, on_disconnect, payload, rescheduled, schedule, anchor, next_tick, next_execution,
-              policy, concurrency, pause_after, paused_tick)
+              policy, concurrency, pause_after, paused_tick, closes_at)
     WHERE j.id = c.job_id
-    RETURNING j.id, j.revision, j.schedule, j.anchor, j.policy, c.rescheduled
+    RETURNING j.id, j.revision, j.schedule, j.anchor, j.policy, c.rescheduled, c.closes_at
 ), closed AS (
-    UPDATE cron_schedules s SET until_at = greatest(s.from_at, $2)
+    UPDATE cron_schedules s SET until_at = greatest(s.from_at, c.closes_at)
     FROM carried c
     WHERE c.rescheduled AND s.job_id = c.id AND s.until_at IS NULL
+    RETURNING c.id, c.revision, c.schedule, c.anchor, c.policy, s.until_at
 )
-INSERT INTO cron_schedules (job_id, revision, schedule, anchor, policy, from_at)
-SELECT id, revision, schedule, anchor, policy, $2 FROM carried WHERE rescheduled;
+INSERT INTO cron_schedules (job_id, revision, schedule, anchor, policy, from_at) SELECT * FROM closed;
 
 -- name: RemoveCronJobs
 -- Removes jobs, closes their books, and forgets what waits beside their schedules. What runs finishes.
--- $1 job ids, $2 now.
+-- $1 job ids, $2 now, $3 where each one's books end.
 WITH removed AS (
-    UPDATE cron_jobs
+    UPDATE cron_jobs j
     SET removed_at = $2, revision = revision + 1, next_tick = NULL, next_execution = NULL
-    WHERE id = ANY($1::bigint[])
-    RETURNING id
+    FROM unnest($1::bigint[], $3::timestamptz[]) AS r (job_id, closes_at)
+    WHERE j.id = r.job_id
+    RETURNING j.id, r.closes_at
 ), forgotten AS (
     DELETE FROM cron_activations a USING removed WHERE a.job_id = removed.id
 )
-UPDATE cron_schedules s SET until_at = greatest(s.from_at, $2)
+UPDATE cron_schedules s SET until_at = greatest(s.from_at, removed.closes_at)
 FROM removed
 WHERE s.job_id = removed.id AND s.until_at IS NULL;
 

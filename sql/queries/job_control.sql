@@ -5,6 +5,7 @@
 -- lock. $1 key.
 SELECT id, key, schedule, anchor, state = 'executing' AS executing, next_tick, last_tick, policy, verb, source,
        paused_at IS NOT NULL AS paused, paused_tick,
+       (SELECT s.from_at FROM cron_schedules s WHERE s.job_id = cron_jobs.id AND s.until_at IS NULL) AS opened_at,
        deployment_id, namespace, module, payload, labels, timeout_ms, on_disconnect, clock_timestamp() AS now
 FROM cron_jobs
 WHERE removed_at IS NULL AND key > '' AND key = $1

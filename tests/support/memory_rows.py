@@ -48,6 +48,7 @@ class JobRow:
     source: str = "annotation"
     labels: dict[str, str] = field(default_factory=dict)
     changed_by: str = ""
+    opened_at: int = 0  # of its present books, which are in cron_schedules
 
     @property
     def executing(self) -> bool:
@@ -73,7 +74,7 @@ class JobRow:
     def existing(self) -> Existing:
         return Existing(
             self.job_id, self.key, self.schedule, self.anchor, self.executing, self.next_tick, self.last_tick,
-            self.policy, self.verb, self.source, self.paused, self.paused_tick,
+            self.policy, self.verb, self.source, self.paused, self.paused_tick, self.opened_at,
         )  # fmt: skip
 
 

@@ -45,7 +45,8 @@ class MemoryTables:
 
     def _add_job(self, row: JobRow) -> None:
         self.jobs[row.job_id] = row
-        self.spans[row.job_id] = [Span(row.schedule, row.anchor, self.now_us(), None, row.policy)]
+        self.spans[row.job_id] = []
+        self._open_span(row, self.now_us())
 
     def _add_execution(self, row: ExecutionRow) -> None:
         of_tick = self.attempts.setdefault((row.job.job_id, row.tick), [])
@@ -66,6 +67,7 @@ class MemoryTables:
         return until
 
     def _open_span(self, row: JobRow, from_at: int) -> None:
+        row.opened_at = from_at
         self.spans[row.job_id].append(Span(row.schedule, row.anchor, from_at, None, row.policy))
 
     def _carry(self, carried: Carried, deployment: DeploymentRow) -> None:
@@ -78,14 +80,15 @@ class MemoryTables:
             row.schedule, row.anchor, row.policy = carried.schedule, carried.anchor, carried.policy
             row.next_tick, row.next_run_at = carried.next_tick, carried.next_run_at
             row.paused_tick, row.revision = carried.paused_tick, row.revision + 1
-            self._open_span(row, self._close_span(row, max(self.now_us(), row.last_tick or 0)))
+            assert carried.closes_at is not None, "rescheduled, and no end of the old books"
+            self._open_span(row, self._close_span(row, carried.closes_at))
         self._skip(row, carried.skipped, "")
 
     def _remove(self, removed: list[Removed]) -> None:
         for each in removed:
             row = self.jobs[each.job_id]
             row.removed, row.next_tick, row.next_run_at, row.revision = True, None, None, row.revision + 1
-            self._close_span(row, max(self.now_us(), row.last_tick or 0))
+            self._close_span(row, each.closes_at)
             self._skip(row, each.skipped, "")
             for waiting in [w for w in self.activations.values() if w.job is row]:
                 del self.activations[waiting.activation_id]

@@ -83,13 +83,18 @@ def test_a_changed_or_removed_schedule_closes_its_books(job: Existing, skipped: 
     [
         existing(last_tick=at(3600), next_tick=at(3610)),
         existing(last_tick=at(-10), next_tick=at(3610)),  # all after it were skipped
+        existing(last_tick=at(-10), next_tick=None, paused=True, paused_tick=at(3610)),
+        existing(schedule="every 1d", next_tick=at(86_300), opened_at=at(3600)),  # another schedule was in force before
+        existing(executing=True, last_tick=at(-10), next_tick=at(3610), opened_at=at(3600)),
     ],
 )
 def test_a_tick_that_was_decided_does_not_come_again_when_the_clock_was_set_back(job: Existing) -> None:
     (carried,) = plan_redeploy(module(Verb("a", schedule="every 60s")), [job], NOW, DEFAULT_MS).carried
-    assert carried.next_tick is not None
-    assert at(3600) < carried.next_tick <= at(3660)
-    assert not carried.skipped
+    first = carried.paused_tick if job.paused else carried.next_tick
+    assert first is not None
+    assert at(3600) < first <= at(3660)
+    assert (carried.closes_at, carried.skipped) == (at(3600), ())
+    assert [(job.closes_at, job.skipped) for job in plan_removal([job], NOW)] == [(at(3600), ())]
 
 
 def test_a_changed_policy_opens_new_books_and_keeps_the_anchor() -> None:
