@@ -22,12 +22,16 @@ ALTER TABLE cron_jobs
     ADD COLUMN labels jsonb NOT NULL DEFAULT '{}',
     -- Who made, changed, resumed or deleted it last through the API.
     ADD COLUMN changed_by text NOT NULL DEFAULT '',
+    -- When; by this, whoever watches jobs finds what no execution, skip or deployment tells of.
+    ADD COLUMN changed_at timestamptz,
     -- next_execution >= next_tick no longer holds: an interval's jitter goes both ways.
     DROP CONSTRAINT cron_jobs_check1,
     ADD CONSTRAINT cron_jobs_paused CHECK (paused_at IS NULL OR next_tick IS NULL),
     ADD CONSTRAINT cron_jobs_paused_tick CHECK (paused_at IS NOT NULL OR paused_tick IS NULL),
     -- Whatever its policy was and is: what holds a job runs alone.
     ADD CONSTRAINT cron_jobs_alone CHECK (state = 'idle' OR running = 0);
+
+CREATE INDEX cron_jobs_changed ON cron_jobs (changed_at) WHERE changed_at IS NOT NULL;
 
 ALTER TABLE cron_schedules ADD COLUMN policy text NOT NULL DEFAULT '';
 CREATE INDEX cron_schedules_open ON cron_schedules (job_id) WHERE until_at IS NULL;

@@ -179,9 +179,9 @@ CROSS JOIN LATERAL (
 ) e;
 
 -- name: GetChanges
--- What has happened to jobs: executions above $1 or among $2, skips above $3 or among $4 (20,000 of each at a time), and
--- deployments activated or deactivated at or after $5: those have no job_id, and `instant` tells one change from the
--- next.
+-- What has happened to jobs: executions above $1 or among $2, skips above $3 or among $4 (20,000 of each at a time); and,
+-- at or after $5, what somebody did to a job, and deployments activated or deactivated: those have no job_id, and
+-- `instant` tells one change from the next.
 (SELECT 'execution' AS kind, id, job_id, outcome IS NOT NULL AS settled, NULL::timestamptz AS instant,
         now() AS database_now
  FROM cron_executions WHERE id > $1 ORDER BY id LIMIT 20000)
@@ -193,4 +193,6 @@ UNION ALL
 SELECT 'skip', id, job_id, true, NULL, now() FROM cron_skips WHERE id = ANY($4::bigint[])
 UNION ALL
 SELECT 'deployment', d.id, NULL, true, greatest(d.activated_at, d.deactivated_at), now()
-FROM deployments d WHERE greatest(d.activated_at, d.deactivated_at) >= $5;
+FROM deployments d WHERE greatest(d.activated_at, d.deactivated_at) >= $5
+UNION ALL
+SELECT 'job', id, id, true, changed_at, now() FROM cron_jobs WHERE changed_at >= $5;

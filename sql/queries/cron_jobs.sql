@@ -156,7 +156,7 @@ WITH reported AS MATERIALIZED (
     ) j
     CROSS JOIN LATERAL (
         SELECT u.holds_job AND j.execution_id = u.id AS holds,
-               u.holds_job AND j.execution_id = u.id AND j.revision = u.revision AS counts,
+               u.holds_job AND j.execution_id = u.id AND j.revision = u.revision AND j.active AS counts,
                u.retry_at IS NOT NULL AND j.active AS retried,
                (u.trigger IN ('schedule', 'catch_up') OR u.trigger = 'retry' AND coalesce(u.tick <= j.last_tick, false))
                    AND NOT (u.retry_at IS NOT NULL AND j.active) AS final

@@ -37,8 +37,9 @@ WHERE namespace = $1 AND module = $2 AND min_replicas > 0;
 WITH created AS (
     INSERT INTO cron_jobs (key, namespace, module, verb, slot, deployment_id, schedule, anchor, timeout_ms,
                            on_disconnect, next_tick, next_execution, policy, concurrency, pause_after, payload, labels,
-                           source, changed_by, created_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17::text::jsonb, 'api', $18, $19)
+                           source, changed_by, created_at, changed_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17::text::jsonb, 'api', $18, $19,
+            $19)
     RETURNING id, revision, schedule, anchor, policy
 ), opened AS (
     INSERT INTO cron_schedules (job_id, revision, schedule, anchor, policy, from_at)
@@ -48,18 +49,19 @@ SELECT id FROM created;
 
 -- name: LabelJob
 -- $1 job id, $2 labels, or null to keep them, $3 who changed the job.
-UPDATE cron_jobs SET labels = coalesce($2::text::jsonb, labels), changed_by = $3 WHERE id = $1;
+UPDATE cron_jobs SET labels = coalesce($2::text::jsonb, labels), changed_by = $3, changed_at = now()
+WHERE id = $1;
 
 -- name: PauseJob
 -- Its books stay open. $1 job id, $2 the first tick that its pause keeps from running, or null, $3 who, $4 why, $5 now.
 UPDATE cron_jobs
 SET paused_at = $5, paused_tick = $2, paused_by = $3, paused_note = $4, revision = revision + 1, next_tick = NULL,
-    next_execution = NULL
+    next_execution = NULL, changed_at = $5
 WHERE id = $1;
 
 -- name: ResumeJob
 -- $1 job id, $2 next tick or null, $3 its run_at or null, $4 who.
 UPDATE cron_jobs
 SET paused_at = NULL, paused_tick = NULL, paused_by = NULL, paused_note = NULL, revision = revision + 1, failures = 0,
-    next_tick = $2, next_execution = $3, changed_by = $4
+    next_tick = $2, next_execution = $3, changed_by = $4, changed_at = now()
 WHERE id = $1;

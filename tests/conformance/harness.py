@@ -5,9 +5,13 @@ from typing import NamedTuple, Protocol
 import asyncpg
 
 from controller.core.model import (
+    Activation,
+    ActivationRequest,
+    ActivationResult,
     ClaimRequest,
     ClaimResult,
     EndRequest,
+    EndResult,
     Execution,
     Job,
     Outcome,
@@ -15,11 +19,14 @@ from controller.core.model import (
     RunnerInfo,
     Skipped,
 )
-from controller.ports import ControllerInfo, Store
+from controller.core.totals import Span
+from controller.ports import Control, ControllerInfo, Store
 from controller.store.connect import Connection
+from controller.store.control import PostgresControl
 from controller.store.pool import Database
 from controller.store.store import PostgresStore
 from schema.module import Module, Verb
+from schema.policy import Policy
 from tests.support.memory_store import MemoryStore
 
 SECOND = 1_000_000
@@ -27,6 +34,8 @@ LEASE_MS = 5_000
 LOST_AFTER_MS = 8_750
 TIMEOUT_MS = 300_000
 GRACE_MS = 30_000
+NO_POLICY = Policy()
+SLOTS = tuple(range(4096))
 
 
 class BookedExecution(NamedTuple):
@@ -36,6 +45,41 @@ class BookedExecution(NamedTuple):
     claimed_at: int
     controller_id: str
     outcome: str | None
+    attempt: int
+    trigger: str
+    missed: int
+    holds_job: bool
+    retry_at: int | None
+
+
+class BookedJob(NamedTuple):
+    """What a job's row says beside what GetCronJobs returns."""
+
+    executing: bool
+    running: int
+    next_tick: int | None
+    next_run_at: int | None
+    last_tick: int | None
+    last_success: int | None
+    failures: int
+    revision: int
+    anchor: int
+    paused: bool
+    paused_tick: int | None
+    paused_by: str
+    paused_note: str
+
+
+class BookedActivation(NamedTuple):
+    activation_id: int
+    job_id: int
+    trigger: str
+    tick: int
+    until_tick: int | None
+    attempt: int
+    run_at: int
+    payload: str | None
+    beside: bool
 
 
 class BookedSkip(NamedTuple):
@@ -52,14 +96,20 @@ class Scene(Protocol):
 
     @property
     def store(self) -> Store: ...
+    @property
+    def control(self) -> Control: ...
     async def now(self) -> int: ...
     async def set_next_tick(self, job_id: int, tick: int | None) -> None: ...
     async def set_anchor(self, job_id: int, anchor: int) -> None: ...
+    async def set_paused_tick(self, job_id: int, tick: int) -> None: ...
     async def expire_lease(self, controller_id: str, seconds_ago: float) -> None: ...
     async def last_saw_runner(self, runner_id: str, seconds_ago: float) -> None: ...
     async def pass_hard_deadline(self, execution_id: int) -> None: ...
     async def executions(self) -> list[BookedExecution]: ...
     async def skips(self) -> list[BookedSkip]: ...
+    async def job(self, job_id: int) -> BookedJob: ...
+    async def spans(self, job_id: int) -> list[Span]: ...
+    async def activations(self) -> list[BookedActivation]: ...
     async def controllers(self) -> list[str]: ...
     async def runners(self) -> list[str]: ...
 
@@ -79,6 +129,10 @@ class MemoryScene:
     def store(self) -> Store:
         return self._store
 
+    @property
+    def control(self) -> Control:
+        return self._store
+
     async def now(self) -> int:
         return self._tick()
 
@@ -88,6 +142,9 @@ class MemoryScene:
 
     async def set_anchor(self, job_id: int, anchor: int) -> None:
         self._store.jobs[job_id].anchor = anchor
+
+    async def set_paused_tick(self, job_id: int, tick: int) -> None:
+        self._store.jobs[job_id].paused_tick = tick
 
     async def expire_lease(self, controller_id: str, seconds_ago: float) -> None:
         self._store.controllers[controller_id].lease_expires_at = self._tick() - int(seconds_ago * SECOND)
@@ -100,9 +157,31 @@ class MemoryScene:
 
     async def executions(self) -> list[BookedExecution]:
         return [
-            BookedExecution(row.execution_id, row.job.job_id, row.tick, row.claimed_at, row.controller_id, row.outcome)
+            BookedExecution(
+                row.execution_id, row.job.job_id, row.tick, row.claimed_at, row.controller_id, row.outcome,
+                row.attempt, row.trigger, row.missed, row.holds_job, row.retry_at,
+            )
             for row in self._store.executions.values()
-        ]
+        ]  # fmt: skip
+
+    async def job(self, job_id: int) -> BookedJob:
+        row = self._store.jobs[job_id]
+        return BookedJob(
+            row.executing, row.running, row.next_tick, row.next_run_at, row.last_tick, row.last_success, row.failures,
+            row.revision, row.anchor, row.paused, row.paused_tick, row.paused_by, row.paused_note,
+        )  # fmt: skip
+
+    async def spans(self, job_id: int) -> list[Span]:
+        return self._store.spans[job_id]
+
+    async def activations(self) -> list[BookedActivation]:
+        return [
+            BookedActivation(
+                row.activation_id, row.job.job_id, row.trigger, row.tick, row.until_tick, row.attempt, row.run_at,
+                row.payload, row.beside,
+            )
+            for row in self._store.activations.values()
+        ]  # fmt: skip
 
     async def skips(self) -> list[BookedSkip]:
         return [BookedSkip(row.job_id, *row.skipped, row.controller_id) for row in self._store.skips]
@@ -117,11 +196,16 @@ class MemoryScene:
 class PostgresScene:
     def __init__(self, database: Database, connection: Connection) -> None:
         self._store = PostgresStore(database)
+        self._control = PostgresControl(database)
         self._connection = connection
 
     @property
     def store(self) -> Store:
         return self._store
+
+    @property
+    def control(self) -> Control:
+        return self._control
 
     async def now(self) -> int:
         now: int = await self._connection.fetchval("SELECT clock_timestamp()")
@@ -132,6 +216,9 @@ class PostgresScene:
 
     async def set_anchor(self, job_id: int, anchor: int) -> None:
         await self._run("UPDATE cron_jobs SET anchor = $2 WHERE id = $1", job_id, anchor)
+
+    async def set_paused_tick(self, job_id: int, tick: int) -> None:
+        await self._run("UPDATE cron_jobs SET paused_tick = $2 WHERE id = $1", job_id, tick)
 
     async def expire_lease(self, controller_id: str, seconds_ago: float) -> None:
         at = await self.now() - int(seconds_ago * SECOND)
@@ -146,9 +233,34 @@ class PostgresScene:
 
     async def executions(self) -> list[BookedExecution]:
         records = await self._fetch(
-            "SELECT id, job_id, tick, claimed_at, controller_id, outcome FROM cron_executions ORDER BY id"
+            "SELECT id, job_id, tick, claimed_at, controller_id, outcome, attempt, trigger, missed, holds_job, "
+            "retry_at FROM cron_executions ORDER BY id"
         )
         return list(map(BookedExecution._make, records))
+
+    async def job(self, job_id: int) -> BookedJob:
+        (record,) = await self._fetch(
+            "SELECT state = 'executing', running, next_tick, next_execution, last_tick, last_success, failures, "
+            "revision, anchor, paused_at IS NOT NULL, paused_tick, coalesce(paused_by, ''), coalesce(paused_note, '') "
+            "FROM cron_jobs WHERE id = $1",
+            job_id,
+        )
+        return BookedJob._make(record)
+
+    async def spans(self, job_id: int) -> list[Span]:
+        records = await self._fetch(
+            "SELECT schedule, anchor, from_at, until_at, policy FROM cron_schedules WHERE job_id = $1 "
+            "ORDER BY revision",
+            job_id,
+        )
+        return list(map(Span._make, records))
+
+    async def activations(self) -> list[BookedActivation]:
+        records = await self._fetch(
+            "SELECT id, job_id, trigger, tick, until_tick, attempt, run_at, payload, beside FROM cron_activations "
+            "ORDER BY id"
+        )
+        return list(map(BookedActivation._make, records))
 
     async def skips(self) -> list[BookedSkip]:
         records = await self._fetch(
@@ -166,8 +278,8 @@ class PostgresScene:
         status = await self._connection.execute(statement, *arguments)
         assert status == "UPDATE 1", f"{statement}: {status}"
 
-    async def _fetch(self, statement: str) -> list[asyncpg.Record]:
-        records: list[asyncpg.Record] = await self._connection.fetch(statement)
+    async def _fetch(self, statement: str, *arguments: object) -> list[asyncpg.Record]:
+        records: list[asyncpg.Record] = await self._connection.fetch(statement, *arguments)
         return records
 
 
@@ -177,6 +289,7 @@ class World:
     def __init__(self, scene: Scene) -> None:
         self.scene = scene
         self.store = scene.store
+        self.control = scene.control
 
     async def controller(self, controller_id: str, runner_ids: tuple[str, ...] = ()) -> str:
         """A controller with a valid lease."""
@@ -188,9 +301,11 @@ class World:
         await self.store.register_runner(RunnerInfo(runner_id, "host", 8, "0.1.0", deployments))
         return runner_id
 
-    async def jobs(self, *names: str, schedule: str = "every 1h", on_disconnect: str = "stop") -> list[Job]:
+    async def jobs(
+        self, *names: str, schedule: str = "every 1h", on_disconnect: str = "stop", policy: Policy = NO_POLICY
+    ) -> list[Job]:
         """Jobs whose next tick is far off, in order of their ids."""
-        verbs = tuple(Verb(name, schedule=schedule, on_disconnect=on_disconnect) for name in names)
+        verbs = tuple(Verb(name, schedule=schedule, on_disconnect=on_disconnect, policy=policy) for name in names)
         deployed = await self.store.create_deployment(Module("billing", verbs), "a" * 64, 1, TIMEOUT_MS, True)
         return sorted(deployed.jobs)
 
@@ -201,32 +316,62 @@ class World:
         await self.scene.set_next_tick(job.job_id, tick)
         return job._replace(next_tick=tick, next_run_at=tick)
 
-    async def due_jobs(self, *names: str) -> list[Job]:
-        return [await self.due(job) for job in await self.jobs(*names)]
+    async def due_jobs(self, *names: str, policy: Policy = NO_POLICY, seconds_ago: int = 1) -> list[Job]:
+        return [await self.due(job, seconds_ago) for job in await self.jobs(*names, policy=policy)]
 
     async def claim(self, controller_id: str, *jobs: Job, runner_id: str = "r1") -> list[ClaimResult]:
         requests = [claim_of(job, runner_id) for job in jobs]
         return (await self.store.start_cron_jobs(controller_id, requests, GRACE_MS))[1]
 
-    async def running(self, controller_id: str, *names: str, runner_id: str = "r1") -> list[Execution]:
+    async def running(
+        self, controller_id: str, *names: str, runner_id: str = "r1", policy: Policy = NO_POLICY, seconds_ago: int = 1
+    ) -> list[Execution]:
         """Executions of new jobs, claimed by a controller with a lease, for a runner that is registered."""
         await self.controller(controller_id)
         await self.runner(runner_id)
-        claimed = await self.claim(controller_id, *await self.due_jobs(*names), runner_id=runner_id)
+        jobs = await self.due_jobs(*names, policy=policy, seconds_ago=seconds_ago)
+        claimed = await self.claim(controller_id, *jobs, runner_id=runner_id)
         assert all(result.updated for result in claimed)
         ids = tuple(result.execution_id for result in claimed if result.execution_id is not None)
         return await self.store.get_unfinished(ids)
 
+    async def claim_next(self, controller_id: str, job: Job, gap: int = 60 * SECOND) -> ClaimResult:
+        """Of a job of which several may run: claimed as due, with its next tick `gap` microseconds later."""
+        assert job.next_tick is not None
+        following = job.next_tick + gap
+        request = claim_of(job)._replace(next_tick=following, next_run_at=following)
+        return (await self.store.start_cron_jobs(controller_id, [request], GRACE_MS))[1][0]
+
+    async def activate(
+        self, controller_id: str, *waiting: Activation, next_tick: int | None = None
+    ) -> list[ActivationResult]:
+        requests = [
+            ActivationRequest(each.activation_id, each.job.job_id, each.tick, "r1", each.job.deployment, next_tick)
+            for each in waiting
+        ]
+        return (await self.store.start_activations(controller_id, requests, GRACE_MS))[1]
+
+    async def waiting(self) -> list[Activation]:
+        """What GetActivations has, in order of ids."""
+        return sorted((await self.store.get_activations(SLOTS, 86_400_000))[1])
+
+    async def end(self, execution: Execution, outcome: Outcome = Outcome.COMPLETED, **changes: object) -> EndResult:
+        request = end_of(execution, outcome)._replace(**changes)  # type: ignore[arg-type]  # its fields' values
+        return (await self.store.end_cron_jobs("c1", [request]))[0]
+
     async def job(self, job_id: int) -> Job:
         """The job as GetCronJobs has it. KeyError when it has no next tick."""
-        _, jobs = await self.store.get_cron_jobs(tuple(range(4096)), 10 * 366 * 86_400_000)
+        _, jobs = await self.store.get_cron_jobs(SLOTS, 10 * 366 * 86_400_000)
         return {job.job_id: job for job in jobs}[job_id]
 
 
 def claim_of(job: Job, runner_id: str = "r1", skipped: tuple[Skipped, ...] = ()) -> ClaimRequest:
     assert job.next_tick is not None
     assert job.next_run_at is not None
-    return ClaimRequest(job.job_id, job.next_tick, job.next_tick, job.next_run_at, runner_id, job.deployment, skipped)
+    return ClaimRequest(
+        job.job_id, job.next_tick, job.next_tick, job.next_run_at, runner_id, job.deployment, skipped,
+        revision=job.revision,
+    )  # fmt: skip
 
 
 def end_of(

@@ -279,7 +279,7 @@ class MemoryStore(MemoryControl):
             row.running -= 1
         elif row.execution_id == execution.execution_id:
             row.execution_id = None
-            if row.revision == request.revision:
+            if row.revision == request.revision and not (row.paused or row.removed):
                 row.next_tick, row.next_run_at = request.next_tick, request.next_run_at
                 self._skip(row, request.skipped, controller_id)
                 if request.anchor is not None:

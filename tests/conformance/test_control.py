@@ -1,0 +1,228 @@
+"""What operators do to jobs: behaviour that every store has."""
+
+import pytest
+
+from controller.errors import Conflict, NotFound
+from controller.ports import JobChange, NewJob
+from schema.module import Module, Verb
+from schema.policy import Policy
+from tests.conformance.harness import SECOND, TIMEOUT_MS, World
+
+MINUTE = 60 * SECOND
+NIGHTLY = NewJob("default", "billing", "a", "nightly", "every 1m", "", None, '{"n": 1}', {"team": "x"}, 1_000, "stop")
+OFF = Policy(jitter="off")
+
+
+async def module(world: World, digest: str = "a", *verbs: str) -> None:
+    declared = Module("billing", tuple(Verb(name) for name in verbs or ("a", "b")))
+    await world.store.create_deployment(declared, digest * 64, 1, TIMEOUT_MS, True)
+
+
+async def test_a_job_is_made_for_a_verb_of_an_active_module(world: World) -> None:
+    await module(world)
+    before = await world.scene.now()
+    job = await world.control.create_job(NIGHTLY, "me")
+    assert (job.key, job.verb, job.schedule, job.payload) == ("billing.a:nightly", "a", "every 1m", '{"n": 1}')
+    assert (job.timeout_ms, job.on_disconnect, job.revision) == (1_000, "stop", 1)
+    assert job.next_tick is not None
+    assert before < job.next_tick <= await world.scene.now() + MINUTE
+    assert await world.job(job.job_id) == job
+    (span,) = await world.scene.spans(job.job_id)
+    assert (span.schedule, span.anchor, span.until_at) == ("every 1m", job.anchor, None)
+    await world.controller("c1")
+    (claimed,) = await world.claim("c1", await world.due(job))
+    assert claimed.updated
+
+
+async def test_making_the_same_job_again_is_nothing_and_another_is_a_conflict(world: World) -> None:
+    await module(world)
+    job = await world.control.create_job(NIGHTLY, "me")
+    assert await world.control.create_job(NIGHTLY, "you") == job
+    assert await world.control.create_job(NIGHTLY._replace(anchor=job.anchor), "you") == job
+    for other in (NIGHTLY._replace(schedule="every 2m"), NIGHTLY._replace(labels={})):
+        with pytest.raises(Conflict, match=r"billing\.a:nightly"):
+            await world.control.create_job(other, "me")
+
+
+@pytest.mark.parametrize(
+    ("job", "why"),
+    [(NIGHTLY._replace(module="other"), "isn't active"), (NIGHTLY._replace(verb="nope"), "no verb 'nope'")],
+)
+async def test_a_job_for_what_is_not_there_is_a_conflict(world: World, job: NewJob, why: str) -> None:
+    await module(world)
+    with pytest.raises(Conflict, match=why):
+        await world.control.create_job(job, "me")
+
+
+async def test_a_job_of_another_namespace_has_its_own_key(world: World) -> None:
+    declared = Module("billing", (Verb("a"),), "staging")
+    await world.store.create_deployment(declared, "a" * 64, 1, TIMEOUT_MS, True)
+    job = await world.control.create_job(NIGHTLY._replace(namespace="staging"), "me")
+    assert job.key == "staging/billing.a:nightly"
+
+
+async def test_a_new_schedule_takes_effect_at_its_next_tick_and_the_old_one_is_over(world: World) -> None:
+    await module(world)
+    job = await world.control.create_job(NIGHTLY, "me")
+    due = await world.due(job)
+    changed = await world.control.update_job(job.key, JobChange(schedule="every 2h", timeout_ms=2_000), "me")
+    assert (changed.schedule, changed.revision, changed.timeout_ms) == ("every 2h", job.revision + 1, 2_000)
+    assert changed.next_tick is not None
+    assert changed.next_tick > await world.scene.now() + 7_000 * SECOND
+    await world.controller("c1")
+    assert not (await world.claim("c1", due))[0].updated
+    old, new = await world.scene.spans(job.job_id)
+    assert (old.schedule, new.schedule, old.until_at) == ("every 1m", "every 2h", new.from_at)
+    (skip,) = await world.scene.skips()
+    assert (skip.reason, skip.first_tick, skip.ticks) == ("superseded", due.next_tick, 1)
+
+
+async def test_a_change_while_it_runs_is_not_undone_by_the_end(world: World) -> None:
+    await module(world)
+    await world.controller("c1")
+    await world.runner("r1")
+    job = await world.control.create_job(NIGHTLY, "me")
+    (claimed,) = await world.claim("c1", await world.due(job))
+    assert claimed.execution_id is not None
+    (execution,) = await world.store.get_unfinished((claimed.execution_id,))
+    changed = await world.control.update_job(job.key, JobChange(schedule="every 2h"), "me")
+    result = await world.end(execution)
+    assert (result.next_tick, result.revision) == (changed.next_tick, changed.revision)
+
+
+async def test_a_change_of_nothing_but_what_it_is_given_keeps_its_ticks(world: World) -> None:
+    await module(world)
+    job = await world.control.create_job(NIGHTLY, "me")
+    changed = await world.control.update_job(job.key, JobChange(payload="{}", labels={"a": "b"}), "me")
+    assert changed == job._replace(payload="{}")
+    same = await world.control.update_job(job.key, JobChange(schedule=job.schedule, policy=""), "me")
+    assert same == changed
+    assert len(await world.scene.spans(job.job_id)) == 1
+    assert await world.control.create_job(NIGHTLY._replace(payload="{}", labels={"a": "b"}), "me") == changed
+
+
+async def test_a_policy_takes_effect_as_a_schedule_does(world: World) -> None:
+    await module(world)
+    job = await world.control.create_job(NIGHTLY, "me")
+    policy = Policy(overlap="allow", max_concurrent=3, jitter="off")
+    changed = await world.control.update_job(job.key, JobChange(policy=policy.text), "me")
+    assert (changed.policy, changed.revision, changed.anchor) == (policy.text, job.revision + 1, job.anchor)
+    assert changed.next_tick == changed.next_run_at
+    await world.controller("c1")
+    assert (await world.claim_next("c1", await world.due(changed))).updated
+    assert (await world.scene.job(job.job_id)).running == 1
+
+
+async def test_a_deleted_job_is_gone_and_its_key_is_free(world: World) -> None:
+    await module(world)
+    job = await world.control.create_job(NIGHTLY, "me")
+    await world.control.trigger_job(job.key, "me", None)
+    await world.control.delete_job(job.key, "me")
+    assert await world.scene.activations() == []
+    with pytest.raises(NotFound, match=r"billing\.a:nightly"):
+        await world.control.delete_job(job.key, "me")
+    again = await world.control.create_job(NIGHTLY, "me")
+    assert again.job_id != job.job_id
+    (span,) = await world.scene.spans(job.job_id)
+    assert span.until_at is not None
+
+
+async def test_what_a_module_declares_is_changed_by_deploying(world: World) -> None:
+    (job,) = await world.jobs("a")
+    with pytest.raises(Conflict, match="declared in its module"):
+        await world.control.update_job(job.key, JobChange(payload="1"), "me")
+    with pytest.raises(Conflict, match="declared in its module"):
+        await world.control.delete_job(job.key, "me")
+
+
+async def test_jobs_made_through_the_api_live_as_long_as_their_verb(world: World) -> None:
+    await module(world)
+    first = await world.control.create_job(NIGHTLY, "me")
+    second = await world.control.create_job(NIGHTLY._replace(verb="b"), "me")
+    await module(world, "b", "a", "c")
+    assert (await world.job(first.job_id)).deployment == "billing@bbbbbbbbbbbb"
+    assert (await world.job(first.job_id)).next_tick == first.next_tick
+    with pytest.raises(KeyError):
+        await world.job(second.job_id)
+
+
+async def test_a_paused_job_has_no_tick_until_it_is_resumed(world: World) -> None:
+    (job,) = await world.jobs("a", policy=OFF)
+    due = await world.due(job)
+    paused = await world.control.pause_job(job.key, "me", "too noisy")
+    assert (paused.next_tick, paused.revision) == (None, job.revision + 1)
+    booked = await world.scene.job(job.job_id)
+    assert (booked.paused, booked.paused_by, booked.paused_note) == (True, "me", "too noisy")
+    assert booked.paused_tick == due.next_tick
+    assert await world.control.pause_job(job.key, "you", "") == paused
+    await world.controller("c1")
+    assert not (await world.claim("c1", due))[0].updated
+    resumed = await world.control.resume_job(job.key, "me")
+    assert resumed.revision == paused.revision + 1
+    booked = await world.scene.job(job.job_id)
+    assert (booked.paused, booked.paused_tick, booked.paused_by) == (False, None, "")
+    assert await world.control.resume_job(job.key, "me") == resumed
+    assert len(await world.scene.spans(job.job_id)) == 1, "a pause closes no books"
+
+
+async def test_ticks_since_the_pause_are_one_range(world: World) -> None:
+    (job,) = await world.jobs("a", schedule="* * * * * *", policy=OFF)
+    await world.control.pause_job(job.key, "me", "")
+    now = await world.scene.now()
+    first = now - now % SECOND - 100 * SECOND
+    await world.scene.set_paused_tick(job.job_id, first)
+    resumed = await world.control.resume_job(job.key, "me")
+    assert resumed.next_tick is not None
+    last = resumed.next_tick - SECOND
+    assert await world.scene.skips() == [
+        (job.job_id, "paused", first, last, (last - first) // SECOND + 1, "")
+    ]  # fmt: skip
+    assert last <= await world.scene.now()
+    assert resumed.next_tick > now
+
+
+async def test_a_pause_while_it_runs_is_not_undone_by_the_end(world: World) -> None:
+    (execution,) = await world.running("c1", "a", policy=OFF)
+    job = execution.job
+    await world.control.pause_job(job.key, "me", "")
+    result = await world.end(execution)
+    assert (result.ended, result.next_tick, result.revision) == (True, None, job.revision + 1)
+    booked = await world.scene.job(job.job_id)
+    assert (booked.paused, booked.executing, booked.next_tick) == (True, False, None)
+    assert booked.paused_tick is not None
+    assert booked.paused_tick > execution.tick
+    resumed = await world.control.resume_job(job.key, "me")
+    assert resumed.next_tick is not None
+
+
+async def test_paused_and_resumed_while_it_runs_it_goes_on_behind_both(world: World) -> None:
+    (execution,) = await world.running("c1", "a", policy=OFF)
+    await world.control.pause_job(execution.job.key, "me", "")
+    resumed = await world.control.resume_job(execution.job.key, "me")
+    assert (resumed.executing, resumed.revision) == (True, execution.job.revision + 2)
+    result = await world.end(execution)
+    assert (result.next_tick, result.revision) == (resumed.next_tick, resumed.revision)
+
+
+async def test_a_paused_job_stays_so_through_a_redeployment(world: World) -> None:
+    (job,) = await world.jobs("a", policy=OFF)
+    await world.control.pause_job(job.key, "me", "why")
+    declared = Module("billing", (Verb("a", schedule="every 7m", policy=OFF),))
+    (carried,) = (await world.store.create_deployment(declared, "b" * 64, 1, TIMEOUT_MS, True)).jobs
+    assert (carried.schedule, carried.next_tick) == ("every 7m", None)
+    booked = await world.scene.job(job.job_id)
+    assert (booked.paused, booked.paused_note) == (True, "why")
+    assert booked.paused_tick == carried.anchor // SECOND * SECOND + 7 * MINUTE
+
+
+async def test_what_is_not_there_is_said(world: World) -> None:
+    for attempt in (
+        world.control.pause_job("billing.x", "me", ""),
+        world.control.resume_job("billing.x", "me"),
+        world.control.trigger_job("billing.x", "me", None),
+        world.control.update_job("billing.x", JobChange(), "me"),
+        world.control.list_activations("billing.x"),
+        world.control.cancel_activation("billing.x", 1),
+    ):
+        with pytest.raises(NotFound, match=r"billing\.x"):
+            await attempt

@@ -1,0 +1,124 @@
+"""Overlap "allow": several executions of one job at once, in every store."""
+
+from controller.core.model import Execution, Job, Outcome, Skipped, SkipReason, SkipRequest
+from schema.module import Module, Verb
+from schema.policy import Policy
+from tests.conformance.harness import SECOND, TIMEOUT_MS, World, end_of
+
+TWO = Policy(overlap="allow", max_concurrent=2, jitter="off")
+
+
+async def started(world: World, job: Job) -> Execution:
+    result = await world.claim_next("c1", job)
+    assert result.updated
+    assert result.execution_id is not None
+    (execution,) = await world.store.get_unfinished((result.execution_id,))
+    return execution
+
+
+async def two_running(world: World) -> tuple[Job, list[Execution]]:
+    """A job that is full, and its executions."""
+    await world.controller("c1")
+    await world.runner("r1")
+    (job,) = await world.jobs("a", policy=TWO)
+    first = await started(world, await world.due(job, 120))
+    second = await started(world, await world.job(job.job_id))
+    return await world.job(job.job_id), [first, second]
+
+
+async def test_a_claim_goes_on_to_the_next_tick_until_the_job_is_full(world: World) -> None:
+    await world.controller("c1")
+    (job,) = await world.jobs("a", policy=TWO)
+    due = await world.due(job, 120)
+    assert due.next_tick is not None
+    first = await world.claim_next("c1", due)
+    assert (first.updated, first.executing) == (True, False)
+    assert first.next_tick == first.next_run_at == due.next_tick + 60 * SECOND
+    second = await world.claim_next("c1", await world.job(job.job_id))
+    assert (second.updated, second.executing) == (True, True)
+    full = await world.job(job.job_id)
+    assert (full.executing, full.next_tick) == (True, due.next_tick + 120 * SECOND)
+    third = await world.claim_next("c1", await world.due(full, 0))
+    assert (third.updated, third.executing) == (False, True)
+    booked = await world.scene.job(job.job_id)
+    assert (booked.executing, booked.running, booked.last_tick) == (False, 2, due.next_tick + 60 * SECOND)
+    assert [row.holds_job for row in await world.scene.executions()] == [False, False]
+    assert (await world.store.get_overdue_jobs(tuple(range(4096)), -1_000))[1] == []
+
+
+async def test_it_is_claimed_only_by_whoever_knows_its_policy(world: World) -> None:
+    """A claim by an older revision would leave it without a next tick."""
+    await world.controller("c1")
+    (job,) = await world.jobs("a", policy=TWO)
+    due = await world.due(job)
+    stale = due._replace(revision=due.revision - 1)
+    (result,) = await world.claim("c1", stale)
+    assert (result.updated, result.next_tick, result.revision) == (False, due.next_tick, due.revision)
+    assert (await world.claim_next("c1", due)).updated
+
+
+async def test_each_end_makes_room_for_one_and_leaves_the_next_tick(world: World) -> None:
+    job, executions = await two_running(world)
+    assert [execution.holds_job for execution in executions] == [False, False]
+    result = await world.end(executions[0])
+    assert (result.ended, result.next_tick, result.revision) == (True, job.next_tick, job.revision)
+    assert not (await world.end(executions[0], Outcome.FAILED)).ended
+    assert (await world.scene.job(job.job_id)).running == 1
+    assert (await world.job(job.job_id)).executing is False
+    await world.end(executions[1])
+    booked = await world.scene.job(job.job_id)
+    assert (booked.running, booked.next_tick, booked.last_success) == (0, job.next_tick, executions[1].tick)
+
+
+async def test_several_ends_of_one_job_in_one_batch_all_count(world: World) -> None:
+    job, executions = await two_running(world)
+    results = await world.store.end_cron_jobs(
+        "c1", [end_of(executions[0], Outcome.COMPLETED), end_of(executions[1], Outcome.FAILED)]
+    )
+    assert [result.ended for result in results] == [True, True]
+    assert {result.next_tick for result in results} == {job.next_tick}
+    booked = await world.scene.job(job.job_id)
+    assert (booked.running, booked.failures, booked.last_success) == (0, 1, executions[0].tick)
+
+
+async def test_while_it_is_full_its_ticks_are_skipped(world: World) -> None:
+    job, _ = await two_running(world)
+    assert job.next_tick is not None
+    passed = Skipped(SkipReason.OVERLAP, job.next_tick, job.next_tick, 1)
+    moved = job.next_tick + 60 * SECOND
+    (after,) = await world.store.skip_ticks(
+        "c1", [SkipRequest(job.job_id, job.next_tick, job.revision, (passed,), moved, moved)]
+    )
+    assert after == job._replace(next_tick=moved, next_run_at=moved)
+    assert [skip.reason for skip in await world.scene.skips()] == ["overlap"]
+
+
+async def test_after_a_change_to_one_at_a_time_nothing_starts_until_all_have_ended(world: World) -> None:
+    job, executions = await two_running(world)
+    module = Module("billing", (Verb("a", schedule=job.schedule),))
+    deployed = await world.store.create_deployment(module, "b" * 64, 1, TIMEOUT_MS, True)
+    assert deployed.carried_over == (job.key,)
+    assert (await world.scene.job(job.job_id)).running == 2
+    due = await world.due(deployed.jobs[0])
+    for execution in executions:
+        (refused,) = await world.claim("c1", due)
+        assert (refused.updated, refused.executing) == (False, True)
+        result = await world.end(execution)
+        assert result.next_tick == (due.next_tick if execution is executions[1] else None)
+    (claimed,) = await world.claim("c1", due)
+    assert claimed.updated
+    booked = await world.scene.job(job.job_id)
+    assert (booked.executing, booked.running, booked.next_tick) == (True, 0, due.next_tick)
+
+
+async def test_after_a_change_to_several_nothing_starts_until_the_one_has_ended(world: World) -> None:
+    (execution,) = await world.running("c1", "a")
+    module = Module("billing", (Verb("a", schedule="every 1h", policy=TWO),))
+    (job,) = (await world.store.create_deployment(module, "b" * 64, 1, TIMEOUT_MS, True)).jobs
+    assert job.executing
+    due = await world.due(job, 0)
+    assert not (await world.claim_next("c1", due)).updated
+    result = await world.end(execution)
+    assert (result.ended, result.next_tick) == (True, due.next_tick)
+    assert (await world.claim_next("c1", due)).updated
+    assert (await world.scene.job(job.job_id)).running == 1
