@@ -45,12 +45,13 @@ class Stream(NamedTuple):
 
 
 class Position(NamedTuple):
-    """Where somebody who follows the jobs has come to. `deployments`: changes told, as (id, instant)."""
+    """Where somebody who follows the jobs has come to. `deployments`, `jobs`: changes told, as (id, instant)."""
 
     database_now: int
     executions: Stream
     skips: Stream
     deployments: frozenset[tuple[int, int]]
+    jobs: frozenset[tuple[int, int]]
 
 
 def beginning(highest: int, unsettled: Iterable[int]) -> Stream:

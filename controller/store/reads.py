@@ -134,7 +134,7 @@ class PostgresReads:
         """Where job_changes begins."""
         execution_id, skip_id, now = (await self._fetch("GetLastIds"))[0]
         unfinished = [record[0] for record in await self._fetch("GetUnfinishedIds")]
-        return Position(now, beginning(execution_id, unfinished), beginning(skip_id, []), frozenset())
+        return Position(now, beginning(execution_id, unfinished), beginning(skip_id, []), frozenset(), frozenset())
 
     async def job_changes(self, position: object) -> tuple[Position, Sequence[JobRow]]:
         """The position after this one, and jobs that may have changed in between; removed ones have `removed_at`."""
@@ -150,10 +150,11 @@ class PostgresReads:
         now = max([position.database_now, *(record["database_now"] for record in records[:1])])
         executions, job_ids = _followed(executions, by_kind["execution"], now)
         skips, skipped_ids = _followed(skips, by_kind["skip"], now)
-        deployments = frozenset((record["id"], record["instant"]) for record in by_kind["deployment"])
+        deployments, jobs = _dated(by_kind["deployment"]), _dated(by_kind["job"])
+        job_ids += [job_id for job_id, _ in jobs - position.jobs]
         job_ids += skipped_ids + await self._deployed(deployments - position.deployments)
         rows = await self._fetch("GetJobsById", sorted(set(job_ids))) if job_ids else []
-        return Position(now, executions, skips, deployments), [_job_row(record, ()) for record in rows]
+        return Position(now, executions, skips, deployments, jobs), [_job_row(record, ()) for record in rows]
 
     async def _deployed(self, changes: frozenset[tuple[int, int]]) -> list[int]:
         if not changes:
@@ -174,6 +175,10 @@ class PostgresReads:
 def _job_row(record: asyncpg.Record, skipped: tuple[tuple[str, int], ...]) -> JobRow:
     row = JobRow._make((*record[:_BEFORE_SKIPPED], skipped, *record[_BEFORE_SKIPPED:]))
     return row._replace(labels=json.loads(record["labels"]))
+
+
+def _dated(records: list[asyncpg.Record]) -> frozenset[tuple[int, int]]:
+    return frozenset((record["id"], record["instant"]) for record in records)
 
 
 def _followed(stream: Stream, records: list[asyncpg.Record], now: int) -> tuple[Stream, list[int]]:

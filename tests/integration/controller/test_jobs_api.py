@@ -179,6 +179,37 @@ def test_a_backfill_runs_past_ticks_one_after_the_other(cluster: Cluster) -> Non
     assert [row["attempt"] for row in runs_of(cluster, key, "backfill")].count(2) == 6
 
 
+def test_whoever_watches_through_another_controller_hears_of_every_change(cluster: Cluster) -> None:
+    _, other = cluster.controllers  # what is changed goes through the first
+    watch = [sys.executable, "-m", "cronring.cli.main", "jobs", "watch", "--verb", "sweep", "-o", "json"]
+    with subprocess.Popen([*watch, "--controllers", other.grpc], stdout=subprocess.PIPE, text=True) as watching:
+        assert watching.stdout is not None
+        events = map(json.loads, watching.stdout)
+        assert any(event["kind"] == "listed" for event in events)
+
+        def heard(kind: str) -> Row:
+            """The next event of this kind about the job."""
+            return next(
+                event["job"] for event in events if event["kind"] == kind and event["job"]["key"].endswith(":watched")
+            )
+
+        def jobs(command: str, *arguments: str) -> None:
+            done = cronring(cluster, "jobs", command, *arguments)
+            assert done.returncode == 0, done.stderr
+
+        jobs("create", "crawl.sweep", "--name", "watched", "--cron", "0 0 1 1 *")
+        assert heard("changed")["schedule"] == "0 0 1 1 *"
+        jobs("update", "crawl.sweep:watched", "--label", "a=1")
+        assert heard("changed")["labels"] == {"a": "1"}
+        jobs("pause", "crawl.sweep:watched", "--note", "why")
+        assert heard("changed")["paused"]["note"] == "why"
+        jobs("resume", "crawl.sweep:watched")
+        assert heard("changed")["paused"] is None
+        jobs("delete", "crawl.sweep:watched")
+        assert heard("removed")
+        watching.terminate()
+
+
 def test_what_waits_is_listed_and_cancelled(cluster: Cluster) -> None:
     slow = '{"url": "down", "takes_s": 1.0}'
     key = cluster.cli(
