@@ -22,6 +22,7 @@ _OUTCOMES: Final = {
     int(wire.OUTCOME_TIMED_OUT): Outcome.TIMED_OUT,
     int(wire.OUTCOME_CANCELLED): Outcome.CANCELLED,
 }
+_CRON: Final = wire.SCHEDULE_KIND_CRON
 _SCHEDULE_KINDS: Final = {
     "every": wire.SCHEDULE_KIND_INTERVAL,
     "at": wire.SCHEDULE_KIND_ONCE,
@@ -36,7 +37,7 @@ class MalformedError(ValueError):
 
 def encode_run(execution: Execution) -> wire.Run:
     job = execution.job
-    return wire.Run(
+    run = wire.Run(
         execution_id=execution.execution_id,
         job_id=job.job_id,
         job=job.key,
@@ -49,13 +50,19 @@ def encode_run(execution: Execution) -> wire.Run:
         attempt=execution.attempt,
         trigger=execution.trigger,
         on_disconnect=_ON_DISCONNECT[job.on_disconnect],
-        missed=execution.missed,
         previous_tick_us=execution.previous_tick or 0,
         previous_success_us=execution.previous_success or 0,
-        payload_json=execution.payload or job.payload,
-        timezone=parse_policy(job.policy).timezone if job.policy else "",
-        schedule_kind=_SCHEDULE_KINDS.get(job.schedule.partition(" ")[0], wire.SCHEDULE_KIND_CRON),
+        schedule_kind=_SCHEDULE_KINDS.get(job.schedule.partition(" ")[0], _CRON),
     )
+    # What few runs have costs the others nothing.
+    if execution.missed:
+        run.missed = execution.missed
+    payload = execution.payload or job.payload
+    if payload:
+        run.payload_json = payload
+    if job.policy:
+        run.timezone = parse_policy(job.policy).timezone
+    return run
 
 
 def encode_peers(peers: tuple[tuple[str, str], ...]) -> list[wire.Peer]:
@@ -77,6 +84,7 @@ def _decode_report(report: wire.Report) -> Report:
     ended_at = max(report.ended_at_us, started_at)
     if claimed_at < 0 or ended_at > INSTANT_US_MAX:
         raise MalformedError(f"instants of execution {report.execution_id} are outside of 1970 to 2199")
+    next_in_ms = report.next_in_ms
     return Report(
         report.execution_id,
         report.job_id,
@@ -87,8 +95,8 @@ def _decode_report(report: wire.Report) -> Report:
         clean_text(report.error_type, ERROR_TYPE_LENGTH_MAX),
         clean_text(report.error_message, ERROR_MESSAGE_LENGTH_MAX),
         clean_text(report.output, OUTPUT_LENGTH_MAX),
-        min(max(report.next_in_ms, 0), DURATION_LIMIT_MS),
-        tuple(report.error_bases[:ERROR_BASES_MAX]),
+        min(max(next_in_ms, 0), DURATION_LIMIT_MS) if next_in_ms else 0,
+        tuple(report.error_bases[:ERROR_BASES_MAX]) if outcome is Outcome.FAILED else (),
     )
 
 
