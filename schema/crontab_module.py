@@ -1,4 +1,5 @@
-"""A crontab as a module: a Python file whose verbs run the commands as cron would, or the schema alone."""
+"""A crontab as a module: a Python file whose verbs run the commands as cron would, or the schema alone; or as what a
+single verb is given for each entry."""
 
 import json
 import keyword
@@ -13,7 +14,7 @@ from schema.validate import NAME_LIMIT, clean_doc
 
 # cron sets no limit, and five minutes, the default here, would end many a backup.
 TIMEOUT: Final = "1d"
-_TIMEOUT_MS: Final = 86_400_000
+TIMEOUT_MS: Final = 86_400_000
 
 _WORD: Final = re.compile(r"[^\s;|&<>()\"'`]+")
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
@@ -35,7 +36,7 @@ import os
 import pwd
 import subprocess
 
-from cronring import cron
+from cronring import {decorator}
 
 
 def run(command: str, stdin: str = "", user: str = "", environment: "dict[str, str] | None" = None) -> None:
@@ -58,12 +59,47 @@ def run(command: str, stdin: str = "", user: str = "", environment: "dict[str, s
     )
 '''
 
+_COMMAND_VERB: Final = '''
+
+class Command(TypedDict):
+    command: str
+    stdin: str
+    user: str
+    environment: Dict[str, str]
+
+
+@verb
+def execute(request: Command) -> None:
+    """Run the command of a crontab's entry."""
+    run(request["command"], request["stdin"], request["user"], request["environment"])
+'''
+
+
+def command_source() -> str:
+    """A Python file with one verb, `execute`, which runs whatever command it is given as cron would."""
+    doc = "Commands, run as cron runs them: for the jobs that `cronring import crontab --as jobs` makes."
+    head = _HEAD.replace("{decorator}", "verb").replace(
+        "import subprocess\n", "import subprocess\nfrom typing import Dict, TypedDict\n"
+    )
+    return f'"""{doc}"""\n{head}{_COMMAND_VERB}'
+
+
+def command_payload(entry: Entry) -> str:
+    """What `execute` is given for an entry, as JSON."""
+    request = {
+        "command": entry.command,
+        "stdin": entry.stdin,
+        "user": entry.user,
+        "environment": dict(entry.environment),
+    }
+    return json.dumps(request, ensure_ascii=False)
+
 
 def crontab_source(crontab: Crontab, source: str) -> str:
     """A Python file with a verb for each entry. `source` is the crontab's name, for its documentation."""
     names = verb_names(crontab.entries)
     environments = _environments(crontab.entries)
-    lines = [_docstring(_module_doc(crontab, source), ""), _HEAD.rstrip("\n")]
+    lines = [_docstring(_module_doc(crontab, source), ""), _HEAD.replace("{decorator}", "cron").rstrip("\n")]
     for environment, constant in environments.items():
         settings = [f"    {_quoted(name)}: {_quoted(value)}," for name, value in environment]
         lines += ["", "", f"{constant} = {{", *settings, "}"]
@@ -87,7 +123,7 @@ def crontab_schema(crontab: Crontab, name: str, source: str, namespace: str) -> 
         Verb(
             name=names[entry.line],
             schedule=entry.pattern,
-            timeout_ms=_TIMEOUT_MS,
+            timeout_ms=TIMEOUT_MS,
             doc=clean_doc(_verb_doc(entry)),
             policy=read_policy(entry.policy()),
         )

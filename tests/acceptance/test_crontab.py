@@ -58,3 +58,30 @@ def test_a_crontab_runs_on_a_cluster(folder: Path) -> None:
         assert "took 1s5" in slow[0]["message"]
         dev.interrupt()
         assert dev.finish(timeout_s=30) in {0, 130}
+
+
+@pytest.mark.timeout(180)
+def test_a_crontab_as_jobs_of_one_verb(folder: Path) -> None:
+    folder.chmod(0o755)
+    tab, module = folder / "tab", folder / "commands.py"
+    tab.write_text('GREETING=hi\n@every_second cat; echo "$GREETING"%from stdin\n0 4 * * mon-fri TZ=UTC nightly.sh\n')
+    cronring("import", "verb", "-O", str(module))
+    with Dev([str(module), "--for", "5m"], folder) as dev:
+        address = fields(dev.wait_for(lambda line: "process_started name=controller-1" in line))["grpc"]
+        dev.wait_for(lambda line: "a runner hosts" in line)
+        command = ("import", "crontab", str(tab), "--as", "jobs", "--verb", "commands.execute")
+        asked = ("--timezone", "Europe/Berlin", "--controllers", address)
+        made = cronring(*command, *asked)
+        assert [line.split()[0] for line in made.splitlines()] == [
+            "commands.execute:cat",
+            "commands.execute:nightly",
+        ]
+        assert cronring(*command, *asked).splitlines()[1] == made.splitlines()[1]  # as often as you like
+        run = fields(dev.wait_for(lambda line: " execution " in line and "outcome=completed" in line))
+        assert run["job"] == "commands.execute:cat"
+        shown = cronring("executions", "get", run["id"], "--controllers", address)
+        assert shown.endswith("from stdin\nhi\n")
+        job = json.loads(cronring("jobs", "get", "commands.execute:nightly", "-o", "json", "--controllers", address))
+        assert (job["schedule"], job["timezone"], job["source"]) == ("0 4 * * 1-5", "Europe/Berlin", "api")
+        dev.interrupt()
+        assert dev.finish(timeout_s=30) in {0, 130}

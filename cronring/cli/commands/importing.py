@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from cronring.cli.failures import Failure
-from cronring.cli.options import option
+from cronring.cli.job_options import Verb, VerbName, whoami
+from cronring.cli.options import controllers_option, option
+from cronring.cli.output import short_instant
 from cronring.cli.schedules import from_us, parse_given
+from cronring.cli.session import ask
 
 if TYPE_CHECKING:
+    from cronring.client import Client
     from schema.crontab import Crontab
 
 _NAME: Final = "crontab"
@@ -23,15 +27,26 @@ def import_group() -> None:
 
 @import_group.command("crontab")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True))
-@click.option("--as", "form", type=click.Choice(["module", "text"]), default="module", show_default=True,
+@click.option("--as", "form", type=click.Choice(["module", "text", "jobs"]), default="module", show_default=True,
               envvar="CRONRING_IMPORT_CRONTAB_AS",
-              help="module: Python verbs that run the commands. text: the schedules alone, as a schema.")  # fmt: skip
+              help="module: Python that runs the commands. text: the schedules. jobs: made in a cluster.")  # fmt: skip
 @click.option("--output", "-O", "target", type=click.Path(dir_okay=False), envvar="CRONRING_IMPORT_CRONTAB_OUTPUT",
               help="Write to this file, which must not exist.  [standard output]")  # fmt: skip
+@click.option("--verb", type=Verb(), help="With --as jobs, the verb that is given the commands (see import verb).")
 @click.option("--system", is_flag=True, help="A user's name stands before each command, as in /etc/crontab.")
 @click.option("--timezone", metavar="ZONE", default="", help="Where the crontab has no CRON_TZ: the machine's zone.")
 @option("--namespace", default="default", show_default=True, help="Where the jobs live (of the text form).")
-def import_crontab(file: str, form: str, target: str | None, system: bool, timezone: str, namespace: str) -> None:
+@controllers_option
+def import_crontab(
+    file: str,
+    form: str,
+    target: str | None,
+    verb: VerbName | None,
+    system: bool,
+    timezone: str,
+    namespace: str,
+    controllers: tuple[str, ...],
+) -> None:
     """Make a module of a crontab (FILE, or - for standard input).
 
     Times are translated so that each job ticks when cron runs it: names, nicknames like @daily, steps, cron's rule for
@@ -47,15 +62,59 @@ def import_crontab(file: str, form: str, target: str | None, system: bool, timez
       crontab -l | cronring import crontab - -O nightly.py
       cronring import crontab /etc/crontab --system -O system.py
       cronring import crontab mycrontab --as text          what would tick when?
+      cronring import crontab mycrontab --as jobs --verb commands.execute
     """
+    if (form == "jobs") != (verb is not None):
+        raise click.UsageError("--as jobs and --verb go together: --as jobs --verb commands.execute")
     from schema.crontab import read_crontab
 
     zone = parse_given("manual", from_us(0), timezone).policy.timezone if timezone not in {"", "UTC"} else timezone
     crontab = read_crontab(crontab_text(file), system=system, timezone=zone)
-    if crontab.entries:
+    if verb is not None:
+        make_jobs(crontab, verb, controllers)
+    elif crontab.entries:
         write(written(crontab, form, file, module_name(target or file), namespace), target)
     report(crontab, file)
     sys.exit(1 if any(remark.lost for remark in crontab.remarks) or not crontab.entries else 0)
+
+
+@import_group.command("verb")
+@click.option("--output", "-O", "target", type=click.Path(dir_okay=False), envvar="CRONRING_IMPORT_VERB_OUTPUT",
+              help="Write to this file, which must not exist.  [standard output]")  # fmt: skip
+def import_verb(target: str | None) -> None:
+    """Write a module with one verb, `execute`, that runs the command it is given as cron would.
+
+    It is for `cronring import crontab --as jobs`: jobs then come and go without a deployment.
+
+    \b
+    Example:
+      cronring import verb -O commands.py
+      cronring runner commands.py &
+      cronring import crontab mycrontab --as jobs --verb commands.execute
+    """
+    from schema.crontab_module import command_source
+
+    write(command_source(), target)
+
+
+def make_jobs(crontab: "Crontab", verb: VerbName, controllers: tuple[str, ...]) -> None:
+    """A job of the verb for each entry, named by its command. Those that are there already stay as they are."""
+    from cronring.client.model import JobSpec
+    from schema.crontab_module import TIMEOUT_MS, command_payload, verb_names
+
+    names = verb_names(crontab.entries)
+
+    async def question(client: "Client") -> list[str]:
+        keys = []
+        for entry in crontab.entries:
+            payload = command_payload(entry)
+            spec = JobSpec(entry.pattern, entry.policy(), None, payload, {"made-by": "import-crontab"}, TIMEOUT_MS)
+            job = await client.jobs.create(verb.module, verb.verb, names[entry.line], spec, verb.namespace, whoami())
+            keys.append(f"{job.key}  {job.schedule}  next {short_instant(job.next_execution)}")
+        return keys
+
+    for line in ask(controllers, question):
+        click.echo(line)
 
 
 def crontab_text(file: str) -> str:

@@ -161,3 +161,19 @@ def test_lint_of_an_import(cronring: Cronring, crontab: Path, tmp_path: Path) ->
     cronring("import", "crontab", str(crontab), "-O", str(target))
     rows = json.loads(cronring("lint", str(target), "-o", "json").stdout)
     assert {row["level"] for row in rows} <= {"note"}
+
+
+def test_jobs_need_a_verb(cronring: Cronring, crontab: Path) -> None:
+    for arguments in (["--as", "jobs"], ["--verb", "commands.execute"]):
+        done = cronring("import", "crontab", str(crontab), *arguments)
+        assert (done.exit_code, "--as jobs --verb" in done.stderr) == (2, True)
+
+
+def test_the_verb_of_jobs_checks_and_runs(cronring: Cronring, tmp_path: Path) -> None:
+    target = tmp_path / "commands.py"
+    assert cronring("import", "verb", "-O", str(target)).exit_code == 0
+    assert "verb execute(Command) Unit" in cronring("check", str(target)).stdout
+    request = {"command": 'cat; echo "$A"', "stdin": "in\n", "user": "", "environment": {"A": "b"}}
+    script = f"import runpy; runpy.run_path({str(target)!r})['execute']({request!r})"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "in\nb\n"
