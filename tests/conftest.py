@@ -42,6 +42,15 @@ def database_url(postgres: PostgresServer) -> Iterator[str]:
     postgres.drop_database(name)
 
 
+@pytest.fixture(scope="module")
+def module_database_url(postgres_servers: Callable[[str], PostgresServer]) -> Iterator[str]:
+    """The same on PostgreSQL 18, for the tests of one file together: those that look at one long story."""
+    postgres = postgres_servers("postgres18")
+    name = postgres.create_database()
+    yield postgres.url(name)
+    postgres.drop_database(name)
+
+
 @pytest.fixture
 def empty_database_url(postgres: PostgresServer) -> Iterator[str]:
     """A fresh database without any table."""

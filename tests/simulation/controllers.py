@@ -85,9 +85,9 @@ class Controller(Process):
                 self.clock.call_after(REGISTRATION_RETRY_NS, lambda: self._register(info, runner))
             elif self.alive and self._streams.get(info.runner_id) is runner:
                 runner.registered = True
-                self.put(events.RunnerJoined(info))
                 peers = tuple(address for _, address in self.node.peers)
-                runner.stream.send(self.address, ("welcome", self.name, peers))
+                runner.stream.send(self.address, ("welcome", self.name, peers))  # before whatever the node sends it
+                self.put(events.RunnerJoined(info))
 
         self.world.database.ask(self.address, lambda store: store.register_runner(info), answered)
 

@@ -7,6 +7,8 @@ The controllers declare a runner's executions lost when its lease in PostgreSQL 
 - All known controllers saying that they can't reach PostgreSQL is contact too, counted from the oldest of those beats:
   nobody can declare anything. One that is silent might still reach it, so it must be all, and those that the others
   take for dead while they held a lease when that was last known: they may be cut off from the others only.
+- A welcome is contact, counted from the opening of its stream: it is sent when the runner has been registered, and
+  that sets `last_seen_at`. So a runner that comes back after an outage takes what was waiting for it at once.
 - A controller that merely answers is no contact. It has not renewed anything.
 """
 
@@ -16,11 +18,23 @@ from cronring.runner.core.settings import RunnerSettings
 class Link:
     """What is known of one controller."""
 
-    __slots__ = ("blind_since_ns", "failure", "named_ns", "open", "peers", "pending", "sequence", "told", "up")
+    __slots__ = (
+        "blind_since_ns",
+        "failure",
+        "named_ns",
+        "open",
+        "opened_ns",
+        "peers",
+        "pending",
+        "sequence",
+        "told",
+        "up",
+    )
 
     def __init__(self, now_ns: int) -> None:
         self.failure = ""  # why it was last down
         self.open = False  # the stream stands
+        self.opened_ns = now_ns  # since when
         self.up = False  # it has welcomed this runner
         self.told = False  # it has acknowledged a beat that said `draining`, so it sends no more runs
         self.sequence = 0
@@ -101,9 +115,14 @@ class Contact:
     def opened(self, address: str, now_ns: int) -> None:
         link = self.links[address]
         link.open = True
-        link.named_ns = now_ns
+        link.opened_ns = link.named_ns = now_ns
         link.blind_since_ns = None
         link.pending.clear()
+
+    def welcomed(self, address: str) -> None:
+        link = self.links[address]
+        link.up = True
+        self.contact_ns = max(self.contact_ns, link.opened_ns)
 
     def went_down(self, address: str, now_ns: int) -> None:
         link = self.links[address]

@@ -133,9 +133,10 @@ class RunnerCore:
     def _link_up(self, event: LinkUp, now_ns: int) -> None:
         if event.address not in self._contact.links:
             return
-        self._contact.links[event.address].up = True
+        self._contact.welcomed(event.address)
         self._agree(event)
         self._note(Level.INFO, "controller_connected", address=event.address, controller=event.controller_id)
+        self._end_fence(now_ns)
         self._peers_named(event.address, event.peers, now_ns)
         self._beat(event.address, now_ns)
         self._offer(self._ledger.offered_to(""), now_ns)
@@ -168,9 +169,7 @@ class RunnerCore:
         self._peers_named(event.address, event.peers, now_ns)
         renewer = self._contact.renewer
         self._contact.acked(event.address, event.sequence, event.renewed, event.database_ok, now_ns)
-        if self._fenced and now_ns < self._contact.fence_ns():
-            self._fenced = False
-            self._note(Level.INFO, "contact_regained")
+        self._end_fence(now_ns)
         if renewer is not None and self._contact.renewer is None and self._contact.sighted_addresses():
             self._beat_all(now_ns)  # the one that was asked can't: ask the next at once, if there is hope
 
@@ -251,6 +250,11 @@ class RunnerCore:
         self._note(Level.WARNING, "contact_lost", **values)
         message = "no controller could renew this runner's lease for 8 s, so they may take it for lost"
         self._stop(stopped, StopReason.DISCONNECTED, message, FENCE_GRACE_MS)
+
+    def _end_fence(self, now_ns: int) -> None:
+        if self._fenced and now_ns < self._contact.fence_ns():
+            self._fenced = False
+            self._note(Level.INFO, "contact_regained")
 
     def _review(self, now_ns: int) -> None:
         """Once a second: offer again what nobody acknowledged, and drop controllers that are long gone."""

@@ -319,3 +319,18 @@ def test_a_drain_waits_until_controllers_know_and_never_for_ever() -> None:
     assert world.of(Finished) == []
     world.pass_s(2)
     assert world.of(Finished) == [Finished(0)]
+
+
+def test_a_runner_that_comes_back_takes_what_waited_for_it_at_once() -> None:
+    """Its registration renewed its lease. It refused these runs until its first beat was answered, a second later."""
+    world = World("a")
+    world.up("a")
+    world.step(LinkDown("a", "gone"))
+    world.pass_s(20)
+    world.silent.add("a")
+    world.step(LinkOpened("a"))
+    world.dispatch("a", make_run(1))  # by a controller that has not registered it
+    assert world.of(StartRuns) == []
+    world.step(LinkUp("a", "a", (), 0, 0))
+    world.dispatch("a", make_run(2))
+    assert [run.execution_id for start in world.of(StartRuns) for run in start.runs] == [2]
