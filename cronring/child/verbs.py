@@ -98,11 +98,15 @@ class Verbs:
 def _call_with_payload(function: Callable[..., Any], takes: _Parameters, context: Context, payload_json: str) -> Any:
     assert takes.payloads is not None
     positional: list[Any] = [context] if takes.context else []
-    if not payload_json:
-        if not takes.payload_optional:
-            raise PayloadError(f"it needs a payload for its parameter {takes.payload_name}, and this run has none")
+    if not payload_json and takes.payload_optional:
         return function(*positional)
-    value = takes.payloads.read(payload_json)
+    try:
+        value = takes.payloads.read(payload_json or "null")
+    except PayloadError as error:
+        if payload_json:
+            raise
+        message = f"it needs a payload for its parameter {takes.payload_name}, and this run has none"
+        raise PayloadError(message) from error
     if takes.payload_keyword:
         return function(*positional, **{takes.payload_name: value})
     positional.insert(0 if takes.payload_first else len(positional), value)

@@ -179,6 +179,7 @@ PLAIN = "address=None, state='open', kind=None, at=None, price=None, pair=(0, ''
         ("either", '{"sku":"a"}', "Line(sku='a', count=1, parent=None)"),
         ("either", '[{"sku":"a"}]', "[Line(sku='a', count=1, parent=None)]"),
         ("either", "null", "None"),
+        ("either", "", "None"),
     ],
 )
 async def test_a_payload_becomes_what_the_verb_asks_for(
