@@ -74,7 +74,8 @@ def test_an_interval_is_equal_exactly_when_ticks_are_even(text: str):
         assert (ticks[0] - anchor) % every == 0
         assert pattern.next_second(anchor - 1) == anchor
     elif len(gaps) == 1 and len(ticks) > 20 and ticks[-1] - ticks[0] > 32 * DAY:
-        assert pattern.next_second(4_000_000_000) is None  # bound to years
+        assert "bound to years" in found.sense
+        assert len(pattern.fields[6]) > 1
 
 
 def test_patterns_of_every_interval_of_a_day():
