@@ -54,7 +54,7 @@ def test_why_there_is_no_equal_interval(pattern: str, why: str, nearest: tuple[s
     assert why in found.sense
 
 
-@settings(max_examples=400)
+@settings(max_examples=300, deadline=None)
 @given(PATTERNS)
 def test_an_interval_is_equal_exactly_when_ticks_are_even(text: str):
     pattern = CronPattern.parse(text)
@@ -73,9 +73,8 @@ def test_an_interval_is_equal_exactly_when_ticks_are_even(text: str):
         assert gaps == {every}
         assert (ticks[0] - anchor) % every == 0
         assert pattern.next_second(anchor - 1) == anchor
-    elif len(gaps) == 1 and len(ticks) > 20 and ticks[-1] - ticks[0] > 32 * DAY:
+    elif len(gaps) == 1 and ticks[-1] - ticks[0] > 2 * 365 * DAY:  # long enough for what is left out to show
         assert "bound to years" in found.sense
-        assert len(pattern.fields[6]) > 1
 
 
 def test_patterns_of_every_interval_of_a_day():
