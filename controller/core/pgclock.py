@@ -67,11 +67,11 @@ class DatabaseClock:
 
     def leap(self, by_us: int) -> None:
         """PostgreSQL's clock is known to go on by so much at this very moment, as it does in virtual time: no step."""
-        by_ns = by_us * 1_000
-        self._offset_ns += by_ns
-        self._samples = deque(
-            (sample._replace(offset_ns=sample.offset_ns + by_ns) for sample in self._samples), maxlen=SAMPLES_KEPT
-        )
+        self._offset_ns += by_us * 1_000
+        if self._samples:
+            newest = self._samples[-1]
+            self._samples.clear()
+            self._samples.append(newest._replace(offset_ns=self._offset_ns))
 
     def now_us(self, now_ns: int) -> int:
         """PostgreSQL's time at the monotonic `now_ns`. Only meaningful once `known`."""

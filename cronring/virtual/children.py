@@ -2,13 +2,15 @@
 
 A run lasts as long in virtual time as it really does. So while one is under way virtual time goes no faster than real
 time, and one offset between the two holds for all of them. A verb with a duration of its own lasts that long instead:
-its code runs at once, and virtual time may go on up to its end, where it waits for the code if need be.
+its code runs at once, and virtual time may go on up to its end, where it waits for the code, but only for some real
+seconds: then the code is stopped, and the run ends as completed all the same.
 """
 
 import asyncio
 from collections.abc import Callable, Mapping
 
 from cronring.runner.children import monotonic_us
+from cronring.runner.core.effects import Level
 from cronring.runner.core.machine import STOP_GRACE_MS
 from cronring.runner.core.model import Outcome, Result, Run, StopReason
 from cronring.runner.held import Held, Stop
@@ -17,19 +19,22 @@ from cronring.runner.modules import LoadedModule
 from cronring.virtual.parts import Timer
 from cronring.virtual.times import VirtualTime
 
+PATIENCE_S = 5.0  # real seconds for the code of a run that has a duration
 _AWAY = "the virtual runner is away"
+_STOPPED = "the code of a run with a duration took too long"
 
 
 class _Running:
-    """`end_us`: where a run with a duration ends; None for others."""
+    """`end_us`: where a run with a duration ends; None for others. `given_up`: its code is stopped before its end."""
 
-    __slots__ = ("end_us", "ended", "run", "started_us", "timer")
+    __slots__ = ("end_us", "ended", "given_up", "run", "started_us", "timer")
 
     def __init__(self, run: Run, started_us: int, ended: Callable[[list[Result]], None]) -> None:
         self.run = run
         self.started_us = started_us
         self.ended = ended
         self.end_us: int | None = None
+        self.given_up = False
         self.timer: Timer | None = None
 
 
@@ -40,6 +45,7 @@ class RunsInChildren:
         self.arrived = asyncio.Event()
         self._durations_us = durations_us
         self._host = Host(sync_children, self._come, notes)
+        self._notes = notes
         self._time: VirtualTime | None = None
         self._offset_us = 0  # PostgreSQL's virtual time minus the real monotonic one, while `_free` isn't empty
         self._running: dict[int, _Running] = {}
@@ -75,6 +81,7 @@ class RunsInChildren:
                 self._free[run.execution_id] = None
             else:
                 self._awaited[run.execution_id] = running.end_us = min(now_us + duration_us, run.deadline_us)
+                asyncio.get_running_loop().call_later(PATIENCE_S, self._give_up, running)
         self._host.start(runs, self._offset_us)
 
     def stop(self, execution_ids: tuple[int, ...], reason: StopReason, message: str) -> None:
@@ -101,6 +108,13 @@ class RunsInChildren:
             limits.append(monotonic_us() + self._offset_us)
         return min(limits, default=None)
 
+    def _give_up(self, running: _Running) -> None:
+        execution_id = running.run.execution_id
+        if self._running.get(execution_id) is running and execution_id in self._awaited:
+            running.given_up = True
+            self._notes(Level.WARNING, "code_stopped", {"job": running.run.job, "after_s": int(PATIENCE_S)})
+            self._host.stop((execution_id,), StopReason.CANCELLED, _STOPPED, STOP_GRACE_MS)
+
     # What the host says
 
     def _come(self, results: list[Result]) -> None:
@@ -115,6 +129,8 @@ class RunsInChildren:
     def _schedule_end(self, running: _Running, result: Result) -> None:
         assert self._time is not None, "attach() comes first"
         if running.end_us is not None:
+            if running.given_up:
+                result = result._replace(outcome=Outcome.COMPLETED, error_type="", error_message="")
             result = _lasting(running.run, result, running.started_us, running.end_us)
         running.timer = self._time.call_at(result.ended_at_us, lambda: self._end(running, result))
 

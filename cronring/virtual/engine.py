@@ -101,11 +101,11 @@ class Engine:
             return
         self.note(part, "warning", "outage_began", {})
         if part == "controllers" and self.controller is not None:
-            self.controller, gone = None, self.controller
-            gone.end()
+            self.controller.end()
+            self.controller = None
         elif part == "runners" and self.runner is not None:
-            self.runner, killed = None, self.runner
-            killed.end()
+            self.runner.end()
+            self.runner = None
         self._live_on(SETTLING_NS)
 
     def _end_outage(self, part: str) -> None:
@@ -167,7 +167,7 @@ class Engine:
         self._full_until_ns = max(self._full_until_ns, self.time.now_ns + for_ns)
 
     def run_until(self, until_us: int) -> bool:
-        """Let everything happen that is due up to and at `until_us`. False: runs are in the way (see Runs.horizon_us)."""
+        """Let everything happen that is due up to and at `until_us`. False: runs are in the way (Runs.horizon_us)."""
         while True:
             self._settle()
             horizon_us = self._runs.horizon_us()
@@ -178,8 +178,7 @@ class Engine:
     def _settle(self) -> None:
         """Let everybody do what is due at this instant."""
         for _ in range(SPINS_MAX):
-            worked = [process.work() for process in self._processes()]
-            if not any(worked):
+            if not sum(process.work() for process in self._processes()):  # each, not only the first that had work
                 return
         raise AssertionError("the virtual cluster does not come to rest")
 
@@ -189,7 +188,7 @@ class Engine:
     def _advance(self, limit_us: int) -> bool:
         """Go on to what is due next, at most to the limit. False if nothing is due by then."""
         time = self.time
-        deadlines = [at_ns for process in self._processes() if (at_ns := process.next_deadline()) is not None]
+        deadlines = [at_ns for process in self._processes() if (at_ns := process.deadline_ns) is not None]
         soon = bool(deadlines) and min(deadlines) <= time.now_ns + SOON_NS
         called_us = time.next_us()
         if soon or time.now_ns < self._full_until_ns:

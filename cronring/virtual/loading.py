@@ -1,5 +1,7 @@
 """An author's module, loaded into this very process, as what a controller registers and what is called."""
 
+import dataclasses
+import functools
 import inspect
 import sys
 from collections.abc import Callable
@@ -75,10 +77,17 @@ class VerbsHere(Verbs):
             self._replace(run.verb, now)
         return lambda: self.call(_child_run(run), started_us)
 
-    def _replace(self, verb: str, function: Callable[..., Any]) -> None:
-        self._before[verb] = function
-        self._declared[verb] = self._declared[verb].__class__(**{**self._declared[verb].__dict__, "function": function})
-        self._takes_context.pop(verb, None)
+    def _replace(self, verb: str, replacement: Callable[..., Any]) -> None:
+        """It is called as the author's own function would be, whatever it declares itself (a Mock, a lambda)."""
+        self._before[verb] = replacement
+        declaration = self._declared[verb]
+
+        @functools.wraps(declaration.function)
+        def stand_in(*arguments: Any, **named: Any) -> Any:
+            return replacement(*arguments, **named)
+
+        self._declared[verb] = dataclasses.replace(declaration, function=stand_in)
+        self._parameters.pop(verb, None)
 
 
 def _child_run(run: Run) -> ChildRun:

@@ -9,7 +9,10 @@ import selectors
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from typing import Any
+from typing import Any, TypeVar, TypeVarTuple, Unpack
+
+Arguments = TypeVarTuple("Arguments")
+Result = TypeVar("Result")
 
 _OWN_SOCKETS = 1  # by which other threads wake the loop
 
@@ -63,7 +66,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         return self._virtual.now_s
 
-    def run_in_executor(self, executor: Executor | None, func: Callable[..., Any], *args: Any) -> asyncio.Future[Any]:
+    def run_in_executor(
+        self, executor: Executor | None, func: Callable[[Unpack[Arguments]], Result], *args: *Arguments
+    ) -> asyncio.Future[Result]:
         """While the thread works, time is real."""
         future = super().run_in_executor(executor, func, *args)
         self._virtual.threads += 1

@@ -3,10 +3,11 @@
 import asyncio
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from cronring.cli.dev.replay_options import replay_options
 from cronring.cli.options import Duration, option
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 @option("--python", metavar="PATH", help="The interpreter that runs the verbs.  [default: this one]")
 @click.option("--database-url", metavar="URL", help="Use this PostgreSQL instead of the embedded one.")
 @click.option("--plain", is_flag=True, help="Lines instead of the live picture (as without a terminal).")
+@replay_options
 def dev(
     files: tuple[Path, ...],
     for_s: float | None,
@@ -35,6 +37,7 @@ def dev(
     python: str | None,
     database_url: str | None,
     plain: bool,
+    **replaying: Any,
 ) -> None:
     """Run FILES on a whole cluster on this machine: PostgreSQL, controllers, and a runner, shown live.
 
@@ -48,12 +51,24 @@ def dev(
       cronring dev billing.py reports.py --for 30s      ends with the books; exit code 0 only if all ticks are in them
       cronring dev billing.py --data ./devdata          keeps the database for the next time
       cronring dev billing.py | grep execution          without a terminal: one line for each happening
+      cronring dev billing.py --speed 3600x --start 2026-03-28T00:00Z --for 3d --outage database@2026-03-29T01:00+2h
 
     With --for, the last line counts the ticks, as: ticks due 87 | executed 81 | skipped 6 (overlap 6) | unaccounted: 0
 
     --controllers and --database-url are read from CRONRING_DEV_CONTROLLERS and CRONRING_DEV_DATABASE_URL here, so that
     settings for a real cluster don't leak into this one.
+
+    With --speed the cluster is a virtual one: the same engine in one process, on a clock that goes so many times as
+    fast, or by leaps (--speed max). Your verbs still run in real child processes, and last as long as they really do,
+    unless --duration says otherwise. At the end: what became of each job's ticks, and what changes of clocks did to
+    them. --for counts virtual time then.
     """
+    from cronring.cli.dev.replay_command import check_options, replay
+
+    check_options(click.get_current_context(), replays=replaying["speed"] is not None)
+    if replaying["speed"] is not None:
+        replay(files, for_s, namespace, python, plain, replaying)
+        return
     from cronring.cli.dev.cluster import Plan
     from cronring.cli.dev.database import require_embedded
     from cronring.cli.dev.session import Options, Session

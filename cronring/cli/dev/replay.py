@@ -1,0 +1,158 @@
+"""`cronring dev --speed`: days in seconds, through the same engine, with the verbs in real child processes."""
+
+import asyncio
+import contextlib
+import signal
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Protocol
+
+from controller.core.redeploy import deployment_key
+from controller.core.settings import ClusterSettings
+from cronring.cli.dev.pace import Pace
+from cronring.cli.dev.replay_news import Books, News, Noted
+from cronring.cli.dev.replay_summary import summary_json, summary_text
+from cronring.runner.config import default_sync_children
+from cronring.runner.core.effects import Level
+from cronring.runner.modules import LoadedModule
+from cronring.virtual.children import RunsInChildren
+from cronring.virtual.engine import Engine
+from cronring.virtual.instants import moment
+from cronring.virtual.outages import Outage
+from cronring.virtual.report import job_reports
+
+DRAW_S: Final = 0.1
+PACED_S: Final = 0.02  # how often time is moved on
+HELD_S: Final = 0.01  # the same while runs hold it to real time
+CHUNK_US: Final = 6 * 3600 * 1_000_000  # of virtual time at once, so that Ctrl-C is heard
+LAST_RUNS_S: Final = 5.0  # how long the last runs may still take
+FOREVER_US: Final = 4_102_444_800_000_000  # the end of 2099, where schedules end
+TOLD: Final = ("warning", "error")
+
+
+class View(Protocol):
+    """Who shows it: replay_picture.py or replay_lines.py."""
+
+    def tell(self, at: datetime, news: News) -> None: ...
+    def draw(self) -> None: ...
+    def close(self) -> None: ...
+
+
+class ViewMaker(Protocol):
+    def __call__(self, engine: Engine) -> View: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`until_us` None: until Ctrl-C. `speed` None: as fast as it goes. `durations_us`: by verb."""
+
+    modules: tuple[LoadedModule, ...]
+    start_us: int
+    until_us: int | None
+    speed: float | None
+    durations_us: Mapping[str, int]
+    outages: tuple[Outage, ...]
+
+
+class Replay:
+    """`run` plays; `summary` and `summary_json` tell what came of it."""
+
+    def __init__(self, plan: Plan, make_view: ViewMaker) -> None:
+        self._plan = plan
+        self._make_view = make_view
+        self._stop = asyncio.Event()
+        self._noted: list[tuple[int, News]] = []
+        self._engine: Engine | None = None
+        self._real_s = 0.0
+
+    async def run(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self._stop.set)
+        plan = self._plan
+        runs = RunsInChildren(default_sync_children(), plan.durations_us, self._note_host)
+        self._engine = engine = Engine(plan.start_us, ClusterSettings(), runs, self._note)
+        view = self._make_view(engine)
+        try:
+            keyed = [(deployment_key(each.module, each.digest), each) for each in plan.modules]
+            await runs.open(keyed)
+            self._noted.clear()  # that the cluster stands is no news
+            engine.deploy_all([(each.module, each.digest) for each in plan.modules])
+            for outage in plan.outages:
+                engine.schedule_outage(outage)
+            began = time.monotonic()
+            await self._play(engine, runs, view)
+            self._real_s = time.monotonic() - began
+        finally:
+            view.close()
+            await runs.close()
+
+    async def _play(self, engine: Engine, runs: RunsInChildren, view: View) -> None:
+        until_us = self._plan.until_us or FOREVER_US
+        pace, books, drawn = Pace(self._plan.speed, engine.now_us), Books(engine.store), 0.0
+        with contextlib.suppress(BrokenPipeError):  # whoever read it has had enough
+            while engine.now_us < until_us and not self._stop.is_set():
+                runs.arrived.clear()
+                reached = engine.run_until(min(pace.allowed_us(), until_us, engine.now_us + CHUNK_US))
+                self._tell(view, books)
+                if time.monotonic() - drawn >= DRAW_S:
+                    view.draw()
+                    drawn = time.monotonic()
+                if reached:
+                    await asyncio.sleep(0 if self._plan.speed is None else PACED_S)
+                else:
+                    pace.hold(engine.now_us)
+                    await self._wait(runs, HELD_S)
+            await self._finish(engine, runs)
+            self._tell(view, books)
+            view.draw()
+
+    async def _finish(self, engine: Engine, runs: RunsInChildren) -> None:
+        """The last runs end; nothing else is let happen for them."""
+        deadline = time.monotonic() + LAST_RUNS_S
+        while runs.busy and time.monotonic() < deadline and not self._stop.is_set():
+            await self._wait(runs, HELD_S)
+            runs.arrived.clear()
+            engine.run_until(max(engine.now_us, runs.horizon_us() or engine.now_us))
+        engine.run_until(engine.now_us)
+
+    async def _wait(self, runs: RunsInChildren, timeout_s: float) -> None:
+        """For a result, or until virtual time may have gone on."""
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(runs.arrived.wait(), timeout_s)
+
+    # What is told
+
+    def _note(self, who: str, level: str, event: str, values: dict[str, Any]) -> None:
+        if self._engine is not None and (level in TOLD or event.startswith(("outage_", "store_", "lease_"))):
+            self._noted.append((self._engine.now_us, Noted(who, level, event, values)))
+
+    def _note_host(self, level: Level, event: str, values: dict[str, str | int]) -> None:
+        self._note("children", str(level), event, dict(values))
+
+    def _tell(self, view: View, books: Books) -> None:
+        noted, self._noted = self._noted, []
+        for at_us, news in sorted([*noted, *books.news()], key=lambda each: each[0]):
+            view.tell(moment(at_us), news)
+
+    # Afterwards
+
+    def summary(self) -> list[str]:
+        """Lines for people."""
+        assert self._engine is not None, "run() comes first"
+        reports = job_reports(self._engine.store, self._plan.start_us, self._end_us())
+        return summary_text(reports, self._virtual_s(), self._real_s)
+
+    def summary_json(self) -> str:
+        assert self._engine is not None, "run() comes first"
+        reports = job_reports(self._engine.store, self._plan.start_us, self._end_us())
+        return summary_json(reports, self._virtual_s(), self._real_s)
+
+    def _end_us(self) -> int:
+        assert self._engine is not None, "run() comes first"
+        return min(self._engine.now_us, self._plan.until_us or FOREVER_US)
+
+    def _virtual_s(self) -> float:
+        return (self._end_us() - self._plan.start_us) / 1e6

@@ -1,0 +1,110 @@
+"""From the options of `cronring dev --speed` to a replay."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from cronring.cli.dev.replay_options import MAX
+from cronring.cli.failures import Failure, nearest
+
+if TYPE_CHECKING:
+    from cronring.cli.dev.replay import Plan, View
+    from cronring.runner.modules import LoadedModule
+    from cronring.virtual.engine import Engine
+
+_REPLAY_ONLY: Final = {"start": "--start", "outages": "--outage", "durations": "--duration", "output": "--output"}
+_REAL_ONLY: Final = {"data": "--data", "controllers": "--controllers", "database_url": "--database-url"}
+
+
+def check_options(context: click.Context, replays: bool) -> None:
+    """Raises click.UsageError for an option that would be ignored."""
+    given = {
+        name for name in context.params if context.get_parameter_source(name) is click.core.ParameterSource.COMMANDLINE
+    }
+    wrong = [flag for name, flag in (_REAL_ONLY if replays else _REPLAY_ONLY).items() if name in given]
+    if wrong and replays:
+        raise click.UsageError(f"{wrong[0]} doesn't go with --speed, which replays in memory, without processes")
+    if wrong:
+        raise click.UsageError(f"{wrong[0]} needs --speed: only a replay in virtual time has it (--speed 3600x)")
+
+
+def replay(
+    files: tuple[Path, ...],
+    for_s: float | None,
+    namespace: str,
+    python: str | None,
+    plain: bool,
+    options: dict[str, Any],
+) -> None:
+    """Play, and print the books."""
+    import uvloop
+
+    from cronring.cli.dev.replay import Replay
+
+    if options["speed"] == MAX and for_s is None:
+        raise click.UsageError("--speed max needs --for: it would come to the end of 2099 before you can stop it")
+    plan = _plan(files, for_s, namespace, python, options)
+    output: str | None = options["output"] or ("text" if plain or not sys.stdout.isatty() else None)
+    pace = "as fast as it goes" if plan.speed is None else f"{plan.speed:,.6g}x"
+
+    def make_view(engine: "Engine") -> "View":
+        return _view(engine, output, ", ".join(file.name for file in files), pace)
+
+    played = Replay(plan, make_view)
+    uvloop.run(played.run())
+    if output == "json":
+        click.echo(played.summary_json())
+        return
+    for line in played.summary():
+        click.echo(line)
+
+
+def _plan(
+    files: tuple[Path, ...], for_s: float | None, namespace: str, python: str | None, options: dict[str, Any]
+) -> "Plan":
+    from cronring.cli.clock import wall_now
+    from cronring.cli.dev.replay import Plan
+    from cronring.cli.instants import resolved
+    from cronring.virtual.instants import instant_us
+
+    start = resolved(options["start"]) if options["start"] else wall_now().replace(microsecond=0)
+    start_us = instant_us(start)
+    modules = tuple(_load(file, namespace, python) for file in files)
+    durations: dict[str, int] = dict(options["durations"])
+    verbs = [verb.name for each in modules for verb in each.module.verbs]
+    for verb in durations:
+        if verb not in verbs:
+            raise Failure(f"--duration {verb}=...: there is no verb {verb!r}.{nearest(verb, verbs)}")
+    for outage in options["outages"]:
+        if outage.start_us < start_us:
+            raise Failure(f"--outage {outage}: it begins before the replay, which starts {start:%Y-%m-%dT%H:%M:%SZ}")
+    until_us = None if for_s is None else start_us + round(for_s * 1_000_000)
+    speed = None if options["speed"] == MAX else options["speed"]
+    return Plan(modules, start_us, until_us, speed, durations, tuple(options["outages"]))
+
+
+def _load(file: Path, namespace: str, python: str | None) -> "LoadedModule":
+    from cronring.runner.describe import DescribeFailed, read_program
+    from cronring.runner.modules import InvalidFile, load_module
+
+    try:
+        return load_module(read_program(file, python or sys.executable, namespace))
+    except DescribeFailed as error:
+        raise Failure(str(error)) from error
+    except InvalidFile as error:
+        # Lines of their own, as editors read FILE:LINE at the beginning of one.
+        raise Failure(str(error), prefix="") from error
+
+
+def _view(engine: "Engine", output: str | None, title: str, pace: str) -> "View":
+    if output is not None:
+        from cronring.cli.dev.replay_lines import Lines
+
+        return Lines(sys.stdout, output == "json")
+    from rich.console import Console
+
+    from cronring.cli.dev.replay_picture import Picture
+
+    return Picture(engine, Console(), title, pace)
