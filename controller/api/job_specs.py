@@ -8,7 +8,6 @@ from controller.api.lookup import nearest
 from controller.api.payloads import canonical_payload, payload_violations
 from controller.api.problems import InvalidRequest, Violations
 from controller.api.requests import instant
-from controller.core.redeploy import stored_policy
 from controller.ports import JobChange, NewJob
 from controller.reads import JobRow
 from protos.cronring.v1 import jobs_pb2
@@ -17,6 +16,7 @@ from schema.labels import label_faults
 from schema.module import Module, Verb
 from schema.policy import FIELDS, Policy, PolicyError, RawValue, parse_policy, policy_faults, read_policy
 from schema.schedule import ScheduleError, check_schedule, is_interval
+from schema.spread import stored_policy
 from schema.validate import ON_DISCONNECT, timeout_fault
 
 _SCHEDULE: Final = 'a pattern like "0 6 1 * *", "every 30m", "at 2026-03-01T08:00:00Z", or "manual"'
@@ -50,7 +50,7 @@ def new_job(request: jobs_pb2.CreateJobRequest, module: Module, verb: Verb, defa
         verb=verb.name,
         name=request.name,
         schedule=schedule,
-        policy=stored_policy(policy.text, defaults.jitter),
+        policy=stored_policy(schedule, policy.text, defaults.jitter),
         anchor=anchor,
         payload=canonical_payload(spec.payload),
         labels=labels,
@@ -82,7 +82,7 @@ def job_change(
         raise InvalidRequest(problems)
     return JobChange(
         schedule=schedule if "schedule" in fields else None,
-        policy=stored_policy(policy.text, defaults.jitter) if "policy" in fields else None,
+        policy=stored_policy(schedule, policy.text, defaults.jitter) if fields & {"schedule", "policy"} else None,
         anchor=anchor,
         payload=canonical_payload(spec.payload) if "payload" in fields else None,
         labels=labels if "labels" in fields else None,
@@ -136,8 +136,9 @@ def _changed_policy(
     if "policy" in paths:
         return _read_policy(asked, problems)
     policy = parse_policy(row.policy)
-    if defaults.jitter and policy.jitter == defaults.jitter:  # the cluster's, which nobody asked for
-        policy = replace(policy, jitter="")
+    without = replace(policy, jitter="")
+    if stored_policy(row.schedule, without.text, defaults.jitter) == row.policy:  # nobody asked for the cluster's
+        policy = without
     names = [path.partition(".")[2] for path in paths if path in _POLICY_PATHS]
     if not names:
         return policy

@@ -5,14 +5,13 @@ the books of the old ones are closed at that instant: whatever was due by them a
 skipped. A paused job stays paused, and a job made through the API stays as it is while its verb is there.
 """
 
-from dataclasses import replace
 from typing import NamedTuple
 
 from controller.core.model import Skipped, SkipReason
 from schema.instant import parse_instant
 from schema.keys import JobKey, slot_of
 from schema.module import Module, Verb
-from schema.policy import parse_policy
+from schema.spread import stored_policy
 from schema.timetable import Slot, Timetable, timetable
 
 # Enough of the digest to name a version among all those a module will ever have.
@@ -121,18 +120,12 @@ def plan_removal(existing: list[Existing], now: int) -> list[Removed]:
     return [Removed(job.job_id, job.key, closed(job, now), closes_at(job, now)) for job in existing]
 
 
-def stored_policy(policy: str, default_jitter: str) -> str:
-    """A job's policy as its row has it: with the cluster's jitter, if it states none of its own."""
-    parsed = parse_policy(policy)
-    return replace(parsed, jitter=default_jitter).text if default_jitter and not parsed.jitter else policy
-
-
 def _anchor(verb: Verb, otherwise: int) -> int:
     return parse_instant(verb.anchor) if verb.anchor else otherwise
 
 
 def _added(key: str, verb: Verb, now: int, timeout_ms: int, default_jitter: str) -> Added:
-    policy = stored_policy(verb.policy.text, default_jitter)
+    policy = stored_policy(verb.schedule, verb.policy.text, default_jitter)
     anchor = _anchor(verb, now)
     tick, run_at = timetable(verb.schedule, anchor, policy).following(key, now) or (None, None)
     return Added(
@@ -143,7 +136,7 @@ def _added(key: str, verb: Verb, now: int, timeout_ms: int, default_jitter: str)
 
 def _carried(job: Existing, verb: Verb, now: int, timeout_ms: int, default_jitter: str) -> Carried:
     timeout_ms = verb.timeout_ms or timeout_ms
-    policy = stored_policy(verb.policy.text, default_jitter)
+    policy = stored_policy(verb.schedule, verb.policy.text, default_jitter)
     anchor = _anchor(verb, job.anchor if verb.schedule == job.schedule else now)
     if (verb.schedule, policy, anchor) == (job.schedule, job.policy, job.anchor):
         return _kept(job)._replace(timeout_ms=timeout_ms, on_disconnect=verb.on_disconnect, payload=verb.payload)

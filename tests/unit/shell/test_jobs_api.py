@@ -92,7 +92,7 @@ async def test_a_job_is_created_with_everything_that_was_asked_for(api: Api) -> 
         '{"url":"https://example.com"}',
         {"team": "search", "example.com/tier": "2"},
     )
-    assert (job.policy.retries, job.policy.backoff, job.policy.jitter) == (3, "5s", "5m:3s")
+    assert (job.policy.retries, job.policy.backoff, job.policy.jitter) == (3, "5s", "3s")
     assert (job.timezone, job.next_tick_local) == ("Europe/Berlin", "2026-11-21T01:30:00+01:00")
     assert job.next_tick.ToMicroseconds() == NOW + HOUR // 2
     assert (job.timeout_ms, job.on_disconnect) == (300_000, "stop")
@@ -207,7 +207,7 @@ async def test_only_what_the_mask_names_changes(api: Api) -> None:
     job = await api.update(key, "schedule", "timeout_ms", schedule="every 1h", timeout_ms=9_000)
     assert (job.schedule, job.timeout_ms, job.policy.retries) == ("every 1h", 9_000, 7)
     job = await api.update(key, "policy", "labels")
-    assert (job.policy, dict(job.labels)) == (Policy(jitter="5m:3s"), {})
+    assert (job.policy, dict(job.labels)) == (Policy(jitter="3s"), {})
     assert isinstance(api.told[-1], JobsCreated)
 
 
