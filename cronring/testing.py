@@ -25,8 +25,9 @@ from cronring.virtual.engine import Engine
 from cronring.virtual.inprocess import RunsHere
 from cronring.virtual.instants import Instant, Length, instant_us, length_us, moment
 from cronring.virtual.loading import ModuleError, load_here
+from cronring.virtual.memory_rows import JobRow
+from cronring.virtual.memory_store import MemoryStore
 from cronring.virtual.outages import Outage, check_part
-from cronring.virtual.parts import JobRow, MemoryStore
 from cronring.virtual.records import Execution, Skip, execution_of, skip_of
 from schema.keys import DEFAULT_NAMESPACE
 

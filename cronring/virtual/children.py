@@ -16,7 +16,7 @@ from cronring.runner.core.model import Outcome, Result, Run, StopReason
 from cronring.runner.held import Held, Stop
 from cronring.runner.host import Host, Notes
 from cronring.runner.modules import LoadedModule
-from cronring.virtual.parts import Timer
+from cronring.virtual.clock import Timer
 from cronring.virtual.times import VirtualTime
 
 PATIENCE_S = 5.0  # real seconds for the code of a run that has a duration
@@ -66,6 +66,12 @@ class RunsInChildren:
     def busy(self) -> bool:
         """Code is under way."""
         return bool(self._free or self._awaited)
+
+    @property
+    def last_end_us(self) -> int | None:
+        """When the last of the runs ends whose code is done, durations aside; None: all such have ended."""
+        timers = [running.timer for running in self._running.values() if running.end_us is None]
+        return max((timer.at_ns // 1_000 for timer in timers if timer is not None), default=None)
 
     def attach(self, time: VirtualTime) -> None:
         self._time = time

@@ -10,7 +10,7 @@ from controller.errors import StoreUnavailable
 from controller.ports import ControllerInfo
 from cronring.runner.core import events as runner_events
 from cronring.virtual.codec import run_of
-from cronring.virtual.parts import store_answer, store_call
+from cronring.virtual.performing import store_answer, store_call
 from cronring.virtual.process import Process
 
 if TYPE_CHECKING:

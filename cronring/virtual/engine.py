@@ -14,9 +14,11 @@ from typing import Any, Final
 from controller.core import events
 from controller.core.settings import ClusterSettings
 from controller.errors import StoreError, StoreUnavailable
+from cronring.virtual.clock import Timer
 from cronring.virtual.controller import VirtualController
+from cronring.virtual.memory_store import MemoryStore
 from cronring.virtual.outages import PARTS, Outage
-from cronring.virtual.parts import MemoryStore, Timer, run_now
+from cronring.virtual.performing import run_now
 from cronring.virtual.process import Process
 from cronring.virtual.runner import Runs, VirtualRunner
 from cronring.virtual.times import VirtualTime

@@ -9,8 +9,8 @@ from collections.abc import Callable
 from cronring.runner.core.model import Outcome, Result, Run, StopReason
 from cronring.runner.held import Held, Stop
 from cronring.virtual.calling import Caller, Ended
+from cronring.virtual.clock import Timer
 from cronring.virtual.loading import VerbsHere
-from cronring.virtual.parts import Timer
 from cronring.virtual.times import VirtualTime
 
 _FOREVER_US = 1 << 60

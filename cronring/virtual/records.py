@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from cronring.virtual.instants import moment
-from cronring.virtual.parts import ExecutionRow, JobRow, SkipRow
+from cronring.virtual.memory_rows import ExecutionRow, JobRow, SkipRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,8 @@ from typing import Final
 
 from controller.core.model import OF_A_TICK, Trigger
 from cronring.virtual.instants import moment
-from cronring.virtual.parts import ExecutionRow, JobRow, MemoryStore, SkipRow
+from cronring.virtual.memory_rows import ExecutionRow, JobRow, SkipRow
+from cronring.virtual.memory_store import MemoryStore
 from schema.explain import clock_change, clock_note, wall_text, zoned_pattern
 from schema.policy import parse_policy
 from schema.schedule import Schedule, parse_schedule

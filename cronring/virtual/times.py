@@ -5,7 +5,7 @@ PostgreSQL's clock *leaps* to whatever is due next and the monotonic one stands 
 and resumed. So leases, beats and probes, which count monotonic time, cost nothing between ticks.
 """
 
-from cronring.virtual.parts import Action, Timer, VirtualClock
+from cronring.virtual.clock import Action, Timer, VirtualClock
 
 BORN_NS = 1_000_000_000  # of the monotonic clock, when everything begins
 

@@ -25,9 +25,9 @@ from controller.store.connect import Connection
 from controller.store.control import PostgresControl
 from controller.store.pool import Database
 from controller.store.store import PostgresStore
+from cronring.virtual.memory_store import MemoryStore
 from schema.module import Module, Verb
 from schema.policy import Policy
-from tests.support.memory_store import MemoryStore
 
 SECOND = 1_000_000
 LEASE_MS = 5_000

@@ -30,11 +30,11 @@ from controller.core.swim.messages import Ack, Packet, Ping, Status, Sync, Updat
 from controller.errors import StoreUnavailable
 from controller.ports import ControllerInfo
 from cronring.virtual.clock import MS, SECOND, VirtualClock
+from cronring.virtual.memory_store import MemoryStore
 from cronring.virtual.performing import run_now, store_answer, store_call
 from schema.module import Module, Verb
 from tests.golden.telling import BACKGROUND, tell
 from tests.simulation.process import Process
-from tests.support.memory_store import MemoryStore
 
 EPOCH_US = 1_800_000_000_000_000
 INFO = ControllerInfo("c1", "host-1", "", 1, "1")

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from controller.core.model import Outcome, SkipReason
 from controller.core.totals import Span
 from cronring.runner.core.model import Run
+from cronring.virtual.memory_rows import ExecutionRow, JobRow, SkipRow
+from cronring.virtual.memory_store import MemoryStore
 from schema.schedule import parse_schedule
 from tests.simulation.history import RecordingStore
-from tests.support.memory_rows import ExecutionRow, JobRow, SkipRow
-from tests.support.memory_store import MemoryStore
 
 if TYPE_CHECKING:
     from tests.simulation.world import World

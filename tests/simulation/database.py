@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from controller.errors import StoreError, StoreUnavailable
 from cronring.virtual.clock import MS, VirtualClock
+from cronring.virtual.memory_store import MemoryStore
 from cronring.virtual.performing import run_now
 from tests.simulation.history import RecordingStore
 from tests.simulation.network import Network
-from tests.support.memory_store import MemoryStore
 
 ADDRESS: Final = "database"
 EPOCH_US: Final = 1_800_000_000_000_000  # 15 January 2027

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 
 from controller.core.model import ClaimRequest, ClaimResult, EndRequest, EndResult, Job, Outcome, SkipRequest
 from controller.errors import StoreError
-from tests.support.memory_rows import ExecutionRow
-from tests.support.memory_store import MemoryStore
+from cronring.virtual.memory_rows import ExecutionRow
+from cronring.virtual.memory_store import MemoryStore
 
 
 class RecordingStore(MemoryStore):

@@ -110,13 +110,12 @@ class Replay:
             view.draw()
 
     async def _finish(self, engine: Engine, runs: RunsInChildren) -> None:
-        """The last runs end; nothing else is let happen for them."""
+        """Those that run as long as they do may end; nothing else is let happen for them."""
         deadline = time.monotonic() + LAST_RUNS_S
         while runs.busy and time.monotonic() < deadline and not self._stop.is_set():
             await self._wait(runs, HELD_S)
             runs.arrived.clear()
-            engine.run_until(max(engine.now_us, runs.horizon_us() or engine.now_us))
-        engine.run_until(engine.now_us)
+        engine.run_until(max(engine.now_us, runs.last_end_us or 0))
 
     async def _wait(self, runs: RunsInChildren, timeout_s: float) -> None:
         """For a result, or until virtual time may have gone on."""

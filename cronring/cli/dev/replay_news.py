@@ -2,7 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from cronring.virtual.parts import MemoryStore
+from cronring.virtual.memory_store import MemoryStore
 from cronring.virtual.records import Execution, Skip, execution_of, skip_of
 
 

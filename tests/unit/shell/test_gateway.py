@@ -18,11 +18,11 @@ from controller.errors import StoreUnavailable
 from controller.runners import sessions as sessions_module
 from controller.runners.gateway import Gateway
 from controller.runners.sessions import Sessions
+from cronring.virtual.memory_store import MemoryStore
 from protos.cronring.v1 import schema_pb2
 from protos.runner.v1 import runner_pb2 as wire
 from protos.runner.v1 import runner_pb2_grpc
 from tests.support.fake_runner import FakeRunner, hello
-from tests.support.memory_store import MemoryStore
 from tests.support.waiting import wait_until
 
 OTHER_DIGEST = "b" * 64

@@ -18,8 +18,8 @@ from controller.runtime.clock import SystemClock
 from controller.runtime.metrics import Metrics
 from controller.runtime.notes import LINES_PER_PERIOD, Notes
 from controller.runtime.performer import Performer
+from cronring.virtual.memory_store import MemoryStore
 from tests.support.fake_runner import hello
-from tests.support.memory_store import MemoryStore
 from tests.support.waiting import wait_until
 
 NOW_US = 1_700_000_000_000_000

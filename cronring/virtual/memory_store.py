@@ -23,10 +23,10 @@ from controller.core.model import (
 from controller.core.redeploy import deployment_key, plan_redeploy, plan_removal
 from controller.errors import NotFound
 from controller.ports import ControllerInfo, Deployed
+from cronring.virtual.memory_control import MemoryControl, job_row
+from cronring.virtual.memory_rows import ControllerRow, DeploymentRow, ExecutionRow, JobRow, RunnerRow
 from schema.module import Module
 from schema.policy import parse_policy
-from tests.support.memory_control import MemoryControl, job_row
-from tests.support.memory_rows import ControllerRow, DeploymentRow, ExecutionRow, JobRow, RunnerRow
 
 CONTROLLER_KEPT_US = 60_000_000  # after its lease ran out
 RUNNER_KEPT_US = 86_400_000_000  # after it was last seen

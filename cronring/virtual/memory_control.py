@@ -14,9 +14,9 @@ from controller.core.model import Activation, Job, Trigger
 from controller.core.redeploy import Added, plan_removal
 from controller.errors import Conflict, NotFound
 from controller.ports import Backfill, JobChange, NewJob
+from cronring.virtual.memory_activations import MemoryActivations
+from cronring.virtual.memory_rows import DeploymentRow, JobRow
 from schema.keys import JobKey
-from tests.support.memory_activations import MemoryActivations
-from tests.support.memory_rows import DeploymentRow, JobRow
 
 
 def job_row(job_id: int, added: Added, deployment: DeploymentRow) -> JobRow:

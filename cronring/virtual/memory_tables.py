@@ -5,7 +5,7 @@ from collections.abc import Callable
 from controller.core.model import Skipped
 from controller.core.redeploy import Carried, Removed
 from controller.core.totals import Span
-from tests.support.memory_rows import (
+from cronring.virtual.memory_rows import (
     ActivationRow,
     ControllerRow,
     DeploymentRow,

@@ -1,8 +1,8 @@
 """Runs beside the schedule, in memory; see sql/queries/cron_activations.sql."""
 
 from controller.core.model import Activation, ActivationRequest, ActivationResult, Outcome, Trigger
-from tests.support.memory_rows import ActivationRow, ExecutionRow, JobRow
-from tests.support.memory_tables import MemoryTables
+from cronring.virtual.memory_rows import ActivationRow, ExecutionRow, JobRow
+from cronring.virtual.memory_tables import MemoryTables
 
 
 class MemoryActivations(MemoryTables):
