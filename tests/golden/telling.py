@@ -35,7 +35,9 @@ def tell(effect: effects.Effect, epoch_us: int) -> str:
         case effects.Dispatch(runner_id, _, executions):
             runs = ", ".join(f"{each.execution_id} (job {each.job.job_id} tick {at(each.tick)})" for each in executions)
             return f"dispatch to {runner_id}: {runs}"
-        case effects.FetchWindow(_, slots, _) | effects.FetchOverdue(_, slots, _):
+        case (
+            effects.FetchWindow(_, slots, _) | effects.FetchOverdue(_, slots, _) | effects.FetchActivations(_, slots, _)
+        ):
             return f"{_words(effect)} of {len(slots)} slots"
         case effects.Note(level, event, values):
             return f"note {level} {event}" + "".join(f" {name}={value}" for name, value in values.items())
