@@ -15,28 +15,31 @@ class ExecutionStatements:
         """End what is unfinished under the reported claim; every request is answered, in order. Safe to repeat."""
         if not requests:
             return []
-        reports = [request.report for request in requests]
+        # Transposed at once: attribute by attribute costs three times as much.
+        reports, revisions, next_ticks, next_run_ats, skips, retries, anchors = zip(*requests, strict=True)
+        ids, job_ids, claims, outcomes, starts, ends, types, messages, outputs, *_ = zip(*reports, strict=True)
+        skipped = [(request.report, part) for request in requests for part in request.skipped] if any(skips) else []
         records = await self._database.fetch(
             "EndCronJob",
             controller_id,
-            [report.execution_id for report in reports],
-            [report.job_id for report in reports],
-            [report.claimed_at for report in reports],
-            [report.outcome for report in reports],
-            [report.started_at for report in reports],
-            [report.ended_at for report in reports],
-            [storable(report.error_type) or None for report in reports],
-            [storable(report.error_message) or None for report in reports],
-            [storable(report.output) or None for report in reports],
-            [request.revision for request in requests],
-            [request.next_tick for request in requests],
-            [request.next_run_at for request in requests],
-            [request.retry_at for request in requests],
-            [request.anchor for request in requests],
-            [request.skipped[-1].last_tick if request.skipped else None for request in requests],
-            [request.report.execution_id for request in requests for _ in request.skipped],
-            [request.report.job_id for request in requests for _ in request.skipped],
-            *skip_columns([skipped for request in requests for skipped in request.skipped]),
+            ids,
+            job_ids,
+            claims,
+            outcomes,
+            starts,
+            ends,
+            [storable(text) or None for text in types],
+            [storable(text) or None for text in messages],
+            [storable(text) or None for text in outputs],
+            revisions,
+            next_ticks,
+            next_run_ats,
+            retries,
+            anchors,
+            [ranges[-1].last_tick if ranges else None for ranges in skips],
+            [report.execution_id for report, _ in skipped],
+            [report.job_id for report, _ in skipped],
+            *skip_columns([part for _, part in skipped]),
         )
         return list(map(EndResult._make, records))
 

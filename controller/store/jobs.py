@@ -33,22 +33,27 @@ class JobStatements:
         """Claim what is idle and due, under a valid lease; every request is answered, in order."""
         if not requests:
             return (await self._database.fetch("GetNow"))[0][0], []
+        # Transposed at once: attribute by attribute costs three times as much.
+        job_ids, expected, ticks, run_ats, runners, keys, skips, triggers, next_ticks, next_run_ats, revisions = zip(
+            *requests, strict=True
+        )
+        skipped = [(request.job_id, part) for request in requests for part in request.skipped] if any(skips) else []
         records = await self._database.fetch(
             "StartCronJobs",
             controller_id,
-            [request.job_id for request in requests],
-            [request.expected_tick for request in requests],
-            [request.run_tick for request in requests],
-            [request.run_at for request in requests],
-            [request.runner_id for request in requests],
-            [request.deployment for request in requests],
-            [request.trigger for request in requests],
-            [missed(request.skipped) if request.skipped else 0 for request in requests],
-            [request.next_tick for request in requests],
-            [request.next_run_at for request in requests],
-            [request.revision for request in requests],
-            [request.job_id for request in requests for _ in request.skipped],
-            *skip_columns([skipped for request in requests for skipped in request.skipped]),
+            job_ids,
+            expected,
+            ticks,
+            run_ats,
+            runners,
+            keys,
+            triggers,
+            [missed(ranges) if ranges else 0 for ranges in skips],
+            next_ticks,
+            next_run_ats,
+            revisions,
+            [job_id for job_id, _ in skipped],
+            *skip_columns([part for _, part in skipped]),
             hard_grace_ms,
         )
         results = list(map(ClaimResult._make, records))

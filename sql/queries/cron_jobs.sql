@@ -81,7 +81,7 @@ WITH wanted AS MATERIALIZED (
 )
 SELECT a.job_id,
        a.execution_id IS NOT NULL AS updated,
-       coalesce(d.min_replicas > 0, false) AS has_min_replicas,
+       a.execution_id IS NOT NULL OR coalesce(d.min_replicas > 0, false) AS has_min_replicas,
        a.execution_id,
        now() AS claimed_at,
        coalesce(a.executing, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1), false) AS executing,
@@ -95,7 +95,8 @@ FROM (
            c.previous_tick, c.previous_success
     FROM wanted w FULL JOIN claimed c ON c.id = w.job_id
 ) a
-LEFT JOIN cron_jobs j ON j.id = a.job_id
+-- Looked up only where the claim itself doesn't tell: a probe for null is none.
+LEFT JOIN cron_jobs j ON j.id = CASE WHEN a.execution_id IS NULL THEN a.job_id END
 LEFT JOIN deployments d ON d.id = j.deployment_id
 ORDER BY a.position;
 
@@ -117,15 +118,14 @@ WITH reported AS MATERIALIZED (
         AS r (execution_id, job_id, claimed_at, outcome, started_at, ended_at, error_type, error_message, output,
               revision, next_tick, next_execution, retry_at, anchor, last_passed, position)
 ), unfinished AS MATERIALIZED (
-    SELECT e.id, e.job_id, e.tick, e.run_at, e.attempt, e.trigger, e.payload, e.holds_job, e.counted, r.outcome,
-           r.error_type, r.error_message, r.output, r.revision, r.next_tick, r.next_execution, r.retry_at, r.anchor,
-           r.last_passed, r.position,
+    SELECT e.id, e.job_id, e.tick, e.run_at, e.trigger, e.holds_job, e.counted, r.outcome, r.error_type,
+           r.error_message, r.output, r.revision, r.next_tick, r.next_execution, r.retry_at, r.anchor, r.last_passed,
+           r.position,
            greatest(e.claimed_at, least(r.started_at, now())) AS started_at,
            greatest(e.claimed_at, least(r.started_at, now()), least(r.ended_at, now())) AS ended_at
     FROM (SELECT * FROM reported ORDER BY execution_id) r
     CROSS JOIN LATERAL (
-        SELECT id, job_id, tick, run_at, attempt, trigger, payload, holds_job, counted, claimed_at
-        FROM cron_executions
+        SELECT id, job_id, tick, run_at, trigger, holds_job, counted, claimed_at FROM cron_executions
         WHERE id = r.execution_id AND claimed_at = r.claimed_at AND ended_at IS NULL
         FOR NO KEY UPDATE
     ) e
@@ -136,31 +136,29 @@ WITH reported AS MATERIALIZED (
     FROM unfinished u
     WHERE e.id = u.id
 ), held AS MATERIALIZED ( -- each with its job; only a tick's last attempt tells whether the tick was a success
-    SELECT u.id, u.job_id, u.position, u.tick, u.run_at, u.attempt, u.payload, u.outcome, u.started_at, u.ended_at,
-           u.counted, u.retry_at, v.holds, v.counts, v.final, j.slot, j.failures, j.pause_after, j.active,
-           CASE WHEN v.retried THEN nextval('cron_activation_ids') END AS retry_id,
-           CASE WHEN v.counts THEN u.next_tick ELSE j.next_tick END AS next_tick,
-           CASE WHEN v.counts THEN u.next_execution ELSE j.next_execution END AS next_execution,
-           CASE WHEN v.counts THEN u.anchor END AS anchor,
+    SELECT u.id, u.job_id, u.position, u.tick, u.run_at, u.outcome, u.started_at, u.ended_at, u.counted, u.retry_at,
+           j.holds, j.counts, j.final, j.failures, j.pause_after, j.active,
+           CASE WHEN j.retried THEN nextval('cron_activation_ids') END AS retry_id,
+           CASE WHEN j.counts THEN u.next_tick ELSE j.next_tick END AS next_tick,
+           CASE WHEN j.counts THEN u.next_execution ELSE j.next_execution END AS next_execution,
+           CASE WHEN j.counts THEN u.anchor END AS anchor,
            -- Where the old books end, if the schedule counts from elsewhere now: with the last tick that was decided.
-           CASE WHEN v.counts AND u.anchor IS NOT NULL THEN greatest(u.last_passed, least(
+           CASE WHEN j.counts AND u.anchor IS NOT NULL THEN greatest(u.last_passed, least(
                u.next_tick - interval '1 microsecond',
                greatest(CASE WHEN u.trigger IN ('schedule', 'catch_up') THEN u.tick END,
                         j.next_tick - interval '1 microsecond'))) END AS closes_at
     FROM (SELECT * FROM unfinished ORDER BY job_id) u
     CROSS JOIN LATERAL (
-        SELECT slot, revision, execution_id, last_tick, next_tick, next_execution, failures, pause_after,
-               removed_at IS NULL AND paused_at IS NULL AS active
+        SELECT next_tick, next_execution, failures, pause_after, removed_at IS NULL AND paused_at IS NULL AS active,
+               u.holds_job AND execution_id = u.id AS holds,
+               u.holds_job AND execution_id = u.id AND revision = u.revision
+                   AND removed_at IS NULL AND paused_at IS NULL AS counts,
+               u.retry_at IS NOT NULL AND removed_at IS NULL AND paused_at IS NULL AS retried,
+               (u.trigger IN ('schedule', 'catch_up') OR u.trigger = 'retry' AND coalesce(u.tick <= last_tick, false))
+                   AND NOT (u.retry_at IS NOT NULL AND removed_at IS NULL AND paused_at IS NULL) AS final
         FROM cron_jobs WHERE id = u.job_id
         FOR NO KEY UPDATE
     ) j
-    CROSS JOIN LATERAL (
-        SELECT u.holds_job AND j.execution_id = u.id AS holds,
-               u.holds_job AND j.execution_id = u.id AND j.revision = u.revision AND j.active AS counts,
-               u.retry_at IS NOT NULL AND j.active AS retried,
-               (u.trigger IN ('schedule', 'catch_up') OR u.trigger = 'retry' AND coalesce(u.tick <= j.last_tick, false))
-                   AND NOT (u.retry_at IS NOT NULL AND j.active) AS final
-    ) v
 ), settled AS ( -- one row for each job: of several that ended, the latest says how it stands
     SELECT job_id, run_at, started_at, ended_at, outcome, next_tick, next_execution, anchor, closes_at, active,
            pause_after, failures, 0 AS leaving, CASE WHEN final AND outcome = 'completed' THEN tick END AS succeeded,
@@ -205,8 +203,13 @@ WITH reported AS MATERIALIZED (
               j.running < greatest(j.concurrency, 1) AS free
 ), retries AS (
     INSERT INTO cron_activations (id, job_id, slot, trigger, tick, attempt, run_at, payload, beside)
-    SELECT retry_id, job_id, slot, 'retry', tick, attempt + 1, retry_at, payload, NOT (holds OR counted)
-    FROM held WHERE retry_id IS NOT NULL
+    SELECT h.retry_id, h.job_id, w.slot, 'retry', h.tick, w.attempt + 1, h.retry_at, w.payload, NOT (holds OR counted)
+    FROM held h
+    CROSS JOIN LATERAL (
+        SELECT j.slot, e.attempt, e.payload FROM cron_executions e JOIN cron_jobs j ON j.id = e.job_id WHERE e.id = h.id
+        OFFSET 0
+    ) w
+    WHERE h.retry_id IS NOT NULL
 ), closed AS (
     UPDATE cron_schedules c SET until_at = greatest(c.from_at, f.closes_at)
     FROM freed f
@@ -240,7 +243,7 @@ FROM (
 ) a
 LEFT JOIN LATERAL (
     SELECT next_tick, next_execution, revision, state = 'idle' AND running < greatest(concurrency, 1) AS free
-    FROM cron_jobs WHERE id = a.job_id
+    FROM cron_jobs WHERE id = CASE WHEN a.freed_id IS NULL THEN a.job_id END
 ) j ON true
 ORDER BY a.position;
 

@@ -14,13 +14,14 @@ from tests.support.databases import PostgresServer, run_coroutine
 
 JOBS = 100_000
 EXECUTIONS = 50_000
-GROWING = {"cron_jobs", "cron_executions", "cron_skips", "cron_schedules"}
+GROWING = {"cron_jobs", "cron_executions", "cron_skips", "cron_schedules", "cron_activations"}
 HOT = [
     "GetCronJobs", "StartCronJobs", "EndCronJob", "SkipTicks", "RenewLease", "AdoptExecutions", "GetUnfinished",
     "GetLost", "GetOverdueExecutions", "LockCronJobs", "GetModuleJobs", "CarryCronJobsOver", "RemoveCronJobs",
     "ListJobs", "GetJob", "GetJobsById", "GetSkippedTicks", "GetExecution", "ListExecutions",
     "ListTroubledExecutions", "ListRunningExecutions", "ListJobExecutions", "FindExecutionBefore", "GetLastIds",
-    "GetUnfinishedIds", "GetChanges", "ListDeployments", "GetDeployment",
+    "GetUnfinishedIds", "GetChanges", "ListDeployments", "GetDeployment", "GetActivations", "StartActivations",
+    "ListActivations", "DeleteActivation", "LockJob", "GetJobId", "GetCronJob", "PauseJob", "ResumeJob", "LabelJob",
 ]  # fmt: skip
 # In order of an index, until the page is full: bounded by LIMIT, not by a condition.
 IN_ORDER = {"cron_jobs_key", "cron_executions_pkey", "cron_skips_pkey"}
@@ -42,6 +43,9 @@ FROM generate_series(1, {EXECUTIONS}) i,
      LATERAL (SELECT date_trunc('second', now()) - ({EXECUTIONS} - i) * interval '1 second' AS tick) t;
 INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)
 SELECT i, 'overlap', now(), now(), 1, 'c1' FROM generate_series(1, 10000) i;
+INSERT INTO cron_activations (job_id, slot, trigger, tick, attempt, run_at)
+SELECT i, i * 2654435761 % 4096, 'retry', now(), 2, now() + (i % 3600 - 10) * interval '1 second'
+FROM generate_series(1, 10000) i;
 INSERT INTO controllers (id, grpc_address, http_address, pid, version, lease_expires_at)
 SELECT 'c' || i, '', '', 1, '', now() + interval '1 hour' FROM generate_series(1, 3) i;
 INSERT INTO runners (id, hostname, pid, version, deployments, last_seen_at)
@@ -139,9 +143,11 @@ async def due(connection: Connection, jobs: int) -> tuple[list[int], list[int]]:
 
 def claim_arguments(ids: list[int], ticks: list[int]) -> list[str]:
     """Each claim passes one tick over."""
-    keys, at = array([f"m{job_id % 100 + 1}@1" for job_id in ids]), timestamps(ticks)
-    skips = [array(ids), array(["superseded"] * len(ids)), at, at, array([1] * len(ids))]
-    return ["'c1'", array(ids), at, at, at, array(["r1"] * len(ids)), keys, *skips, "30000"]
+    keys, at, ones = array([f"m{job_id % 100 + 1}@1" for job_id in ids]), timestamps(ticks), array([1] * len(ids))
+    nulls, triggers = array(["NULL"] * len(ids)), array(["schedule"] * len(ids))
+    skips = [array(ids), array(["superseded"] * len(ids)), at, at, ones]
+    runners = array(["r1"] * len(ids))
+    return ["'c1'", array(ids), at, at, at, runners, keys, triggers, ones, nulls, nulls, ones, *skips, "30000"]
 
 
 def rows_passed(found: list[dict[str, Any]]) -> int:
@@ -178,7 +184,7 @@ async def test_an_ends_work_grows_with_its_batch_alone(filled_url: str, jobs: in
         texts, nulls = array(["x"] * jobs), array(["NULL"] * jobs)
         arguments = [
             "'c1'", array([record["execution_id"] for record in claimed]), array(ids), at, array(["completed"] * jobs),
-            at, at, texts, texts, texts, array([1] * jobs), nulls, nulls,
+            at, at, texts, texts, texts, array([1] * jobs), nulls, nulls, nulls, nulls, at,
             array([record["execution_id"] for record in claimed]), array(ids), array(["overlap"] * jobs), at, at,
             array([1] * jobs),
         ]  # fmt: skip
