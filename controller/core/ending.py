@@ -159,6 +159,8 @@ class Ending:
         for pending in parcel:
             execution = found.get(pending.report.execution_id)
             if execution is None:
+                if pending.report.execution_id in self._holding.executions:
+                    self._window.runner_away(pending.report.job_id)
                 decided.append(pending)
             elif not any(_belongs(pending.report, execution, runner_id) for runner_id in pending.runners):
                 self._desk.note(Level.WARNING, "report_refused", execution=execution.execution_id)
@@ -213,6 +215,8 @@ class Ending:
             self._window.forget(result.job_id)
         elif result.ended or result.next_tick is not None:
             self._window.follow_end(entry, result.next_tick, result.next_run_at)
+        else:  # it had been ended elsewhere, and the next one runs there already
+            self._window.runner_away(result.job_id)
 
     def _settle(self, decided: Iterable[Pending]) -> None:
         by_runner: dict[str, list[int]] = {}

@@ -196,7 +196,7 @@ class Window:
             self.reset(entry, executing=False, tick=tick, run_at=run_at)
 
     def runner_away(self, job_id: int) -> None:
-        """The runner of an execution held here left: another controller may end it, so look at the next tick again."""
+        """An execution held here may be ended by another controller, or has been: look at the next tick again."""
         entry = self.entries.get(job_id)
         if entry is not None and entry.stage is Stage.RUNNING:
             self.reset(entry, executing=True, tick=entry.tick, run_at=entry.run_at)

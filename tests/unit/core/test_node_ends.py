@@ -41,6 +41,30 @@ def test_the_same_report_twice_is_ended_once() -> None:
     assert not told.take(effects.End)
 
 
+def test_an_end_that_came_too_late_leaves_the_job_to_be_watched() -> None:
+    """Another controller ended it, and has claimed the next tick: nobody will report that run here."""
+    told = Told()
+    (execution,) = told.running(job())
+    told.tell(_reports(execution))
+    too_late = EndResult(execution.execution_id, 1, False, None, None, 1)
+    told.tell(events.Ended(told.one(effects.End).request_id, [too_late]))
+    told.wait_renewing(10_000)
+    assert told.one(effects.Claim).requests[0].expected_tick == NEXT
+
+
+def test_so_does_one_that_is_found_to_be_decided() -> None:
+    told = Told()
+    told.ready(job())
+    told.wait_renewing(10_000)
+    told.claimed(ClaimResult(1, True, True, 101, told.database_us, True, T + 10 * S_US, None, revision=2))
+    (execution,) = told.one(effects.Dispatch).executions
+    told.tell(_reports(execution))
+    told.tell(events.ExecutionsFetched(told.one(effects.FetchExecutions).request_id, []))
+    assert told.one(effects.AckReports).execution_ids == (101,)
+    told.wait_renewing(10_000)
+    assert told.one(effects.Claim).requests[0].expected_tick == NEXT
+
+
 def test_an_end_that_failed_is_repeated() -> None:
     told = Told()
     (execution,) = told.running(job())
