@@ -167,7 +167,7 @@ def _brief(effect: Any) -> str:
                 (request.report.execution_id, str(request.report.outcome), request.next_tick) for request in requests
             ]
             return f"{name} {ends}"
-        case effects.FetchWindow() | effects.FetchOverdue():
+        case effects.FetchWindow() | effects.FetchOverdue() | effects.FetchActivations():
             return f"{name} of {len(effect.slots)} slots"
         case _:
             return f"{name} {tuple(effect)[1:]}"
