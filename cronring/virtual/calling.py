@@ -8,13 +8,16 @@ import logging
 import sys
 import threading
 from collections.abc import Coroutine, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
+from cronring.child import errors as child_errors
 from cronring.child.errors import describe_error
 from cronring.context import VerbStopped
 from cronring.runner.tail import Tail
 from cronring.virtual.loop import VirtualLoop
 
+_OURS = (str(Path(__file__).parent), str(Path(child_errors.__file__).parent))
 _FORMAT = "%(levelname)s %(name)s: %(message)s"
 
 
@@ -29,7 +32,15 @@ class Ended(NamedTuple):
     @property
     def told(self) -> tuple[str, str]:
         """(type, message with the traceback) of the error, as an execution keeps them."""
-        return ("", "") if self.error is None else describe_error(self.error)
+        return ("", "") if self.error is None else describe_error(_from_author(self.error))
+
+
+def _from_author(error: BaseException) -> BaseException:
+    """Its traceback begins where the author's code does."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename.startswith(_OURS):
+        trace = trace.tb_next
+    return error.with_traceback(trace)
 
 
 class Caller:

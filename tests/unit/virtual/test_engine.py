@@ -1,0 +1,100 @@
+"""The engine's own rules: leaps change nothing that anybody could see, and only skip what nobody does."""
+
+from typing import Any
+
+import pytest
+
+from controller.core.redeploy import deployment_key
+from controller.core.settings import ClusterSettings
+from cronring.virtual import engine as engines
+from cronring.virtual.engine import Engine
+from cronring.virtual.inprocess import RunsHere
+from cronring.virtual.loading import load_here
+from cronring.virtual.outages import parse_outage
+from schema.instant import parse_instant
+from tests.unit.virtual import author
+
+START_US = parse_instant("2026-03-28")
+HOUR_US = 3_600_000_000
+
+
+class Played:
+    def __init__(self, hours: int, *outages: str) -> None:
+        self.notes: list[tuple[str, str]] = []
+        runs, loaded = RunsHere(), load_here(author)
+        self.engine = Engine(START_US, ClusterSettings(default_jitter="off"), runs, self._note)
+        runs.host(deployment_key(loaded.module, loaded.digest), loaded.verbs)
+        self.engine.deploy_all([(loaded.module, loaded.digest)])
+        for outage in outages:
+            self.engine.schedule_outage(parse_outage(outage))
+        self.engine.run_until(START_US + hours * HOUR_US)
+        runs.close()
+
+    def _note(self, who: str, _level: str, event: str, _values: dict[str, Any]) -> None:
+        self.notes.append((who, event))
+
+    @property
+    def story(self) -> list[tuple[Any, ...]]:
+        """Who ran what when, to the second: statements fall on other milliseconds without leaps."""
+        rows = self.engine.store.executions.values()
+        return sorted(
+            (
+                row.job.key,
+                row.tick,
+                row.attempt,
+                str(row.trigger),
+                str(row.outcome),
+                row.missed,
+                row.run_at // 1_000_000,
+            )
+            for row in rows
+        )
+
+    @property
+    def skips(self) -> list[tuple[Any, ...]]:
+        return sorted((row.job_id, *row.skipped) for row in self.engine.store.skips)
+
+
+@pytest.mark.parametrize(
+    "outages",
+    [
+        (),
+        ("database@2026-03-28T01:20+75m",),
+        ("runners@2026-03-28T01:31+50m", "database@2026-03-28T03:00+5m"),
+        ("controllers@2026-03-28T00:59:58+3s",),
+    ],
+)
+def test_with_leaps_or_without_it_is_the_same_story(outages: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    leaping = Played(4, *outages)
+    monkeypatch.setattr(engines, "BOOT_US", 6 * HOUR_US)  # and so long every second passes
+    stepping = Played(4, *outages)
+    assert leaping.story == stepping.story
+    assert leaping.skips == stepping.skips
+
+
+def test_nothing_is_early_and_nothing_is_late_without_a_reason() -> None:
+    played = Played(48)
+    for row in played.engine.store.executions.values():
+        assert row.claimed_at == row.run_at, row
+
+
+def test_calm_days_cost_no_renewals() -> None:
+    played = Played(48)
+    renewed = played.engine.store.controllers["controller-1"].lease_expires_at
+    assert renewed > played.engine.now_us, "the lease is held at the end"
+    assert ("controller-1", "lease_lost") not in played.notes
+    assert ("controller-1", "database_clock_stepped") not in played.notes
+    assert played.engine.time.now_ns < 60 * engines.SECOND_NS, "of monotonic time, hardly any passed"
+
+
+def test_parts_tell_of_an_outage() -> None:
+    notes = Played(3, "database@2026-03-28T01:20+75m").notes
+    told = [event for _, event in notes]
+    assert told.index("outage_began") < told.index("lease_lost") < told.index("outage_ended") < told.index("store_up")
+
+
+def test_outages_of_one_part_may_overlap() -> None:
+    played = Played(4, "runners@2026-03-28T00:30+1h", "runners@2026-03-28T01:00+2h")
+    assert not played.engine.is_away("runners")
+    assert played.engine.runner is not None
+    assert played.engine.runner.name == "runner-2", "it came back once, after both"
