@@ -108,11 +108,8 @@ def _with_interval(policy: Policy, schedule: str) -> list[Fault]:
 
 def _without_a_chance(policy: Policy, schedule: Schedule) -> list[Fault]:
     """No tick within the bounds, or none within the window. Of an interval that isn't known before its deployment."""
-    first = schedule.next_after(-1)
-    if first is None:
-        bounds = " and ".join(field for field in ("start_at", "end_at") if getattr(policy, field))
-        field = "end_at" if policy.end_at else "start_at"
-        return [(field, f"{bounds} leave no tick of the schedule; write them wider apart, or leave them out")]
+    if schedule.next_after(-1) is None:
+        return [_no_tick(policy)]
     if policy.window:
         window = parse_window(policy.window, policy.timezone)
         is_over = schedule.next_after(_TRIED_FROM - 1) is None
@@ -120,3 +117,14 @@ def _without_a_chance(policy: Policy, schedule: Schedule) -> list[Fault]:
             where = f"{policy.window} ({window.zone})"
             return [("window", f"no tick of the schedule lies in {where}; widen it, or move the schedule")]
     return []
+
+
+def _no_tick(policy: Policy) -> Fault:
+    """Nobody writes a pattern without ticks, so it is what the policy makes of it."""
+    bounds = [field for field in ("start_at", "end_at") if getattr(policy, field)]
+    if bounds:
+        message = f"{' and '.join(bounds)} leave no tick of the schedule; write them wider apart, or leave them out"
+        return bounds[-1], message
+    if policy.dst_gap == "skip":
+        return "dst_gap", f"the clocks of {policy.timezone} skip the only ticks; write run_after, or leave it out"
+    return "timezone", f"the clocks of {policy.timezone} never show what the schedule says; write another year, or zone"

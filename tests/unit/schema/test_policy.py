@@ -187,6 +187,9 @@ PATTERN = "0 9 * * 1-5"
         ({"end_at": "2026-02-01"}, "at 2026-03-01T20:00:00Z", ["end_at"]),
         ({"start_at": "2026-02-01", "end_at": "2026-03-01"}, "0 9 29 2 *", ["end_at"]),
         ({"start_at": "2028-02-01"}, "0 9 29 2 * 2024", ["start_at"]),
+        ({**BERLIN, "dst_gap": "skip"}, "30 2 29 3 * 2026", ["dst_gap"]),
+        (BERLIN, "30 2 29 3 * 2026", []),
+        (BERLIN, "*/30 2 29 3 * 2026", ["timezone"]),  # a rhythm isn't caught up
     ],
 )  # fmt: skip
 def test_contradictions(raw: dict[str, Any], schedule: str, fields: list[str]):
