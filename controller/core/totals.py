@@ -1,14 +1,16 @@
 """What was due, by the schedules alone, held against what the books say became of it.
 
 A tick is accounted for when it ran, runs, or was skipped with a reason. Ticks that nobody could have decided yet count
-as nothing: those that pass while their job still runs, and those that came due less than `grace_us` ago.
+as nothing: those that pass while their job still runs or is paused, and those that came due less than `grace_us` ago.
+Further attempts at a tick, manual runs and backfills are no ticks of their own.
 """
 
 from collections import Counter
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from schema.schedule import Schedule, parse_schedule
+from schema.schedule import Schedule
+from schema.timetable import timetable
 
 GRACE_US: Final = 2_000_000
 
@@ -32,16 +34,20 @@ class Cut(NamedTuple):
 
 
 class Books(NamedTuple):
-    """One job's books over the span of time asked for. `skipped`: ticks by reason, of ranges wholly inside it."""
+    """One job's books over the span of time asked for. `skipped`: ticks by reason, of ranges wholly inside it.
+
+    `undecided_tick`: the next one, with its run_at; or, of a paused job, the first that its pause keeps from running.
+    """
 
     spans: list[Span]
     executing: bool
     last_tick: int | None
-    next_tick: int | None
+    undecided_tick: int | None
     executed: int
     running: int
     skipped: dict[str, int]
     cuts: list[Cut]
+    next_run_at: int | None  # None while paused
 
 
 class Totals(NamedTuple):
@@ -86,17 +92,20 @@ def _clipped(span: Span, books: Books, since: int | None, until: int, settled: i
     end = span.until_at
     if end is None:
         end = _decided_until(books, settled, until)
-    return _Clipped(parse_schedule(span.schedule, span.anchor), after, max(after, min(end, until)))
+    schedule = timetable(span.schedule, span.anchor, span.policy).schedule
+    return _Clipped(schedule, after, max(after, min(end, until)))
 
 
 def _decided_until(books: Books, settled: int, until: int) -> int:
     """The instant up to which every tick of the present schedule ought to be in the books."""
     if books.executing:
-        # Its end decides what passed meanwhile.
-        return books.last_tick if books.last_tick is not None else settled
-    if books.next_tick is None:
+        # Its end decides what passed meanwhile. A tick beyond the one that ran last is the first that is undecided.
+        return max(books.last_tick or 0, (books.undecided_tick or 0) - 1)
+    if books.undecided_tick is None:
         return until
-    return max(books.next_tick - 1, settled)
+    if books.next_run_at is None or books.next_run_at > settled:
+        return books.undecided_tick - 1
+    return max(books.undecided_tick - 1, settled)
 
 
 def _ticks(span: _Clipped) -> int:

@@ -43,9 +43,11 @@ def _books(
     cuts_of: dict[int, list[Cut]] = defaultdict(list)
     for job_id, *cut in cuts:
         cuts_of[job_id].append(Cut(*cut))
-    for job_id, schedule, anchor, from_at, until_at, executing, last_tick, next_tick in spans:
+    for job_id, schedule, anchor, from_at, until_at, policy, executing, last_tick, undecided, next_run_at in spans:
         if job_id not in jobs:
             ended, running = counts.get(job_id, (0, 0))
-            jobs[job_id] = Books([], executing, last_tick, next_tick, ended, running, skips[job_id], cuts_of[job_id])
-        jobs[job_id].spans.append(Span(schedule, anchor, from_at, until_at))
+            jobs[job_id] = Books(
+                [], executing, last_tick, undecided, ended, running, skips[job_id], cuts_of[job_id], next_run_at
+            )  # fmt: skip
+        jobs[job_id].spans.append(Span(schedule, anchor, from_at, until_at, policy))
     return list(jobs.values())

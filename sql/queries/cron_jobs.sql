@@ -301,8 +301,9 @@ FROM (
     SELECT w.job_id, w.position, m.id AS moved_id, m.next_tick, m.next_execution
     FROM wanted w FULL JOIN moved m ON m.id = w.job_id
 ) a
-JOIN cron_jobs j ON j.id = a.job_id
-JOIN deployments d ON d.id = j.deployment_id
+LEFT JOIN cron_jobs j ON j.id = a.job_id
+LEFT JOIN deployments d ON d.id = j.deployment_id
+WHERE CASE WHEN j.id IS NOT NULL THEN true END -- and not an inner join, by which the FULL JOIN would be a loop
 ORDER BY a.position;
 
 -- name: LockCronJobs

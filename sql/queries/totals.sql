@@ -1,17 +1,18 @@
 -- name: GetScheduleSpans
 -- Of every job that ever was, the schedules it had and when, and how it stands.
-SELECT s.job_id, s.schedule, s.anchor, s.from_at, s.until_at, j.state = 'executing' AS executing, j.last_tick,
-       j.next_tick
+SELECT s.job_id, s.schedule, s.anchor, s.from_at, s.until_at, s.policy, j.state = 'executing' AS executing, j.last_tick,
+       coalesce(j.next_tick, j.paused_tick) AS undecided_tick, j.next_execution
 FROM cron_schedules s
 JOIN cron_jobs j ON j.id = s.job_id
 ORDER BY s.job_id, s.revision;
 
 -- name: CountExecutedTicks
--- Distinct scheduled ticks in [$1, $2] by job: run, and still running. $1 may be null.
+-- Distinct scheduled ticks in [$1, $2] by job: run, and still running. $1 may be null. A retry's tick is that of the
+-- attempt before; manual runs and backfills are no ticks that were due.
 SELECT job_id, count(DISTINCT tick) FILTER (WHERE outcome IS NOT NULL) AS executed,
        count(DISTINCT tick) FILTER (WHERE outcome IS NULL) AS running
 FROM cron_executions
-WHERE trigger = 'schedule' AND tick >= coalesce($1::timestamptz, '-infinity') AND tick <= $2
+WHERE trigger IN ('schedule', 'catch_up') AND tick >= coalesce($1::timestamptz, '-infinity') AND tick <= $2
 GROUP BY job_id;
 
 -- name: CountOutcomes

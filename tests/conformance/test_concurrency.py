@@ -6,13 +6,22 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from controller.core.model import ClaimRequest, Execution, RunnerInfo
-from controller.ports import ControllerInfo
-from controller.store.connect import connect
+from controller.core.model import (
+    Activation,
+    ActivationRequest,
+    ClaimRequest,
+    Execution,
+    Job,
+    Outcome,
+    RunnerInfo,
+)
+from controller.ports import Backfill, ControllerInfo
+from controller.store.connect import Connection, connect
+from controller.store.control import PostgresControl
 from controller.store.pool import Database
 from controller.store.store import PostgresStore
 from schema.module import Module, Verb
-from tests.conformance.harness import GRACE_MS, LEASE_MS, LOST_AFTER_MS, TIMEOUT_MS, end_of
+from tests.conformance.harness import GRACE_MS, LEASE_MS, LOST_AFTER_MS, TIMEOUT_MS, claim_of, end_of
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
 
@@ -132,3 +141,131 @@ async def test_a_claim_does_not_wait_for_a_locked_row(database_url: str, stores:
         assert again.updated
     finally:
         await other.close()
+
+
+class Race:
+    """One job that is due, with a retry of its tick before, and everybody after it."""
+
+    def __init__(self, stores: list[PostgresStore], job: Job, retry: Activation) -> None:
+        self.stores = stores
+        self.job = job
+        self.retry = retry
+
+    async def start(self, number: int) -> bool:
+        request = ActivationRequest(
+            self.retry.activation_id, self.job.job_id, self.retry.tick, "r1", self.job.deployment, None
+        )
+        name = CONTROLLERS[number]
+        _, (result,) = await self.stores[number].start_activations(name, [request], GRACE_MS)
+        return result.execution is not None
+
+    async def claim(self, number: int) -> bool:
+        _, (result,) = await self.stores[number].start_cron_jobs(CONTROLLERS[number], [claim_of(self.job)], GRACE_MS)
+        return result.updated
+
+
+async def a_failed_run(scene: Connection, store: PostgresStore, digest: str) -> Execution:
+    """Of a job of its own, claimed a while after its tick."""
+    module = Module(f"m{digest}", (Verb("a", schedule="every 1h"),))
+    (job,) = (await store.create_deployment(module, digest * 64, 1, TIMEOUT_MS, True)).jobs
+    tick = await scene.fetchval(
+        "UPDATE cron_jobs SET next_tick = date_trunc('second', now()) - interval '1 minute', "
+        "next_execution = date_trunc('second', now()) - interval '1 minute' WHERE id = $1 RETURNING next_tick",
+        job.job_id,
+    )
+    _, (result,) = await store.start_cron_jobs(
+        "c1", [claim_of(job._replace(next_tick=tick, next_run_at=tick))], GRACE_MS
+    )
+    assert result.execution_id is not None
+    (execution,) = await store.get_unfinished((result.execution_id,))
+    return execution
+
+
+async def race(scene: Connection, stores: list[PostgresStore], digest: str) -> Race:
+    execution = await a_failed_run(scene, stores[0], digest)
+    tick = execution.tick + 1_000_000
+    end = end_of(execution, Outcome.FAILED)._replace(next_tick=tick, next_run_at=tick, retry_at=execution.claimed_at)
+    await stores[0].end_cron_jobs("c1", [end])
+    _, waiting = await stores[0].get_activations((execution.job.slot,), 0)
+    (retry,) = [each for each in waiting if each.job.job_id == execution.job.job_id]
+    return Race(stores, retry.job, retry)
+
+
+@pytest.fixture
+async def scene(database_url: str) -> AsyncIterator[Connection]:
+    connection = await connect(database_url, "scene")
+    yield connection
+    await connection.close()
+
+
+async def test_of_many_that_claim_one_activation_one_wins(scene: Connection, stores: list[PostgresStore]) -> None:
+    for digest in "abcdef":
+        that = await race(scene, stores, digest)
+        won = await asyncio.gather(*(that.start(number % 3) for number in range(9)))
+        assert sum(won) == 1
+
+
+async def test_of_the_tick_and_the_retry_at_once_one_runs(scene: Connection, stores: list[PostgresStore]) -> None:
+    for digest in "abcdef":
+        that = await race(scene, stores, digest)
+        won = await asyncio.gather(that.start(0), that.claim(1), that.start(1), that.claim(2), that.start(2))
+        assert sum(won) == 1
+        running = await scene.fetchval(
+            "SELECT count(*) FROM cron_executions WHERE job_id = $1 AND outcome IS NULL", that.job.job_id
+        )
+        assert running == 1
+
+
+async def test_a_pause_holds_whether_it_comes_before_or_after_the_end(
+    scene: Connection, stores: list[PostgresStore], database_url: str
+) -> None:
+    database = await Database.open(database_url, "cronring control")
+    control = PostgresControl(database)
+    try:
+        for digest in "abcdef":
+            execution = await a_failed_run(scene, stores[0], digest)
+            first = stores[0].end_cron_jobs("c1", [end_of(execution)])
+            second = control.pause_job(execution.job.key, "me", "")
+            pair = (second, first) if digest in "ace" else (first, second)
+            await asyncio.gather(*pair)
+            row = await scene.fetchrow(
+                "SELECT state, next_tick, paused_tick FROM cron_jobs WHERE id = $1", execution.job.job_id
+            )
+            assert row is not None
+            assert (row["state"], row["next_tick"]) == ("idle", None)
+            assert row["paused_tick"] > execution.tick
+    finally:
+        await database.close()
+
+
+async def test_two_backfills_of_one_tick_are_two_attempts(
+    scene: Connection, stores: list[PostgresStore], database_url: str
+) -> None:
+    database = await Database.open(database_url, "cronring control")
+    control = PostgresControl(database)
+    try:
+        module = Module("m", (Verb("a", schedule="* * * * *"),))
+        (job,) = (await stores[0].create_deployment(module, "a" * 64, 1, TIMEOUT_MS, True)).jobs
+        now = await scene.fetchval("SELECT now()")
+        last = now - now % 60_000_000
+        wanted = Backfill(last - 600_000_000, last - 540_000_000, beside=True, again=True)
+        both = [await control.backfill_job(job.key, "me", wanted) for _ in range(2)]
+        requests = [
+            ActivationRequest(each.activation_id, job.job_id, each.tick, "r1", job.deployment, None)
+            for each in both
+            if each is not None
+        ]
+        started = await asyncio.gather(
+            *(
+                store.start_activations(name, [request], GRACE_MS)
+                for store, name, request in zip(stores, CONTROLLERS, requests, strict=False)
+            )
+        )
+        first = [result.execution for _, (result,) in started if result.execution is not None]
+        assert len(first) == 1, "the other waits for the tick's run to end"
+        await stores[0].end_cron_jobs("c1", [end_of(first[0])])
+        _, results = await stores[0].start_activations("c1", requests, GRACE_MS)
+        (second,) = [result.execution for result in results if result.execution is not None]
+        assert (first[0].attempt, second.attempt, second.tick) == (1, 2, first[0].tick)
+    finally:
+        await database.close()

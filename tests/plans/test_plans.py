@@ -170,8 +170,9 @@ async def test_a_claims_work_grows_with_its_batch_alone(filled_url: str, jobs: i
         await connection.close()
 
 
+@pytest.mark.parametrize("wants", ["nothing", "retries", "moved anchors"])
 @pytest.mark.parametrize("jobs", [1, 500, 2_000])
-async def test_an_ends_work_grows_with_its_batch_alone(filled_url: str, jobs: int) -> None:
+async def test_an_ends_work_grows_with_its_batch_alone(filled_url: str, jobs: int, wants: str) -> None:
     connection = await session(filled_url)
     transaction = connection.transaction()
     await transaction.start()
@@ -182,9 +183,12 @@ async def test_an_ends_work_grows_with_its_batch_alone(filled_url: str, jobs: in
         await connection.execute("DEALLOCATE claimed")
         at = timestamps([record["claimed_at"] for record in claimed])
         texts, nulls = array(["x"] * jobs), array(["NULL"] * jobs)
+        later = timestamps([record["claimed_at"] + 60_000_000 for record in claimed])
         arguments = [
             "'c1'", array([record["execution_id"] for record in claimed]), array(ids), at, array(["completed"] * jobs),
-            at, at, texts, texts, texts, array([1] * jobs), nulls, nulls, nulls, nulls, at,
+            at, at, texts, texts, texts, array([1] * jobs),
+            *([later, later] if wants == "moved anchors" else [nulls, nulls]), at if wants == "retries" else nulls,
+            at if wants == "moved anchors" else nulls, at,
             array([record["execution_id"] for record in claimed]), array(ids), array(["overlap"] * jobs), at, at,
             array([1] * jobs),
         ]  # fmt: skip
@@ -192,6 +196,63 @@ async def test_an_ends_work_grows_with_its_batch_alone(filled_url: str, jobs: in
         assert astray("EndCronJob", found) == []
         assert max(node["Actual Rows"] for node in found) == jobs
         assert rows_passed(found) <= 60 * jobs
+    finally:
+        await transaction.rollback()
+        await connection.close()
+
+
+@pytest.mark.parametrize("jobs", [1, 500, 2_000])
+async def test_a_skips_work_grows_with_its_batch_alone(filled_url: str, jobs: int) -> None:
+    connection = await session(filled_url)
+    transaction = connection.transaction()
+    await transaction.start()
+    try:
+        ids, ticks = await due(connection, jobs)
+        at, later, ones = timestamps(ticks), timestamps([tick + 60_000_000 for tick in ticks]), array([1] * jobs)
+        reasons = array(["overlap"] * jobs)
+        arguments = [
+            "'c1'",
+            array(ids),
+            at,
+            ones,
+            later,
+            later,
+            reasons,
+            at,
+            at,
+            ones,
+            array(ids),
+            reasons,
+            at,
+            at,
+            ones,
+        ]
+        found = await plan(connection, "SkipTicks", arguments)
+        assert astray("SkipTicks", found) == []
+        assert max(node["Actual Rows"] for node in found) == 2 * jobs
+        assert rows_passed(found) <= 50 * jobs
+    finally:
+        await transaction.rollback()
+        await connection.close()
+
+
+@pytest.mark.parametrize("waiting", [1, 500, 2_000])
+async def test_the_work_of_starting_what_waits_grows_with_its_batch_alone(filled_url: str, waiting: int) -> None:
+    connection = await session(filled_url)
+    transaction = connection.transaction()
+    await transaction.start()
+    try:
+        records = await connection.fetch(
+            "UPDATE cron_activations SET run_at = now() WHERE id <= $1 RETURNING id, job_id, tick", waiting
+        )
+        keys = array([f"m{record['job_id'] % 100 + 1}@1" for record in records])
+        ids, at = array([record["id"] for record in records]), timestamps([record["tick"] for record in records])
+        nulls = array(["NULL"] * waiting)
+        arguments = ["'c1'", ids, at, array(["r1"] * waiting), keys, nulls, "30000"]
+        found = await plan(connection, "StartActivations", arguments)
+        assert astray("StartActivations", found) == []
+        assert max(node["Actual Rows"] for node in found) == waiting
+        assert rows_passed(found) <= 80 * waiting
     finally:
         await transaction.rollback()
         await connection.close()
