@@ -5,11 +5,12 @@ Each checker is named for its invariant. `Journal` judges while the cluster runs
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from controller.core.model import Outcome, SkipReason
+from controller.core.model import OF_A_TICK, Outcome, SkipReason
 from controller.core.totals import Span
 from cronring.runner.core.model import Run
 from cronring.virtual.memory_rows import ExecutionRow, JobRow, SkipRow
 from cronring.virtual.memory_store import MemoryStore
+from schema.policy import parse_policy
 from schema.schedule import parse_schedule
 from tests.simulation.history import RecordingStore
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Running(NamedTuple):
-    execution_id: int
+    execution: ExecutionRow
     runner_id: str
     since_us: int
 
@@ -28,7 +29,7 @@ class Journal:
 
     def __init__(self, world: "World") -> None:
         self._world = world
-        self._running: dict[int, Running] = {}  # by job
+        self._running: dict[int, dict[int, Running]] = {}  # by job, and execution
         self.started_us: dict[int, int] = {}  # by execution
         self.finished: dict[int, tuple[str, int, str]] = {}  # execution -> runner, when (us), outcome
 
@@ -40,30 +41,52 @@ class Journal:
         # Once claimed in time, a run starts, even if PostgreSQL's clock is set back meanwhile.
         early_us = run.run_at_us - now_us - self._world.database.stepped_back_us
         assert early_us <= 0, f"never early: execution {run.execution_id}, by {early_us} us"
-        other = self._running.get(run.job_id)
-        assert other is None, f"no overlap: {run.execution_id} on {runner_id} started beside {other}"
+        row = self._world.database.store.executions[run.execution_id]
+        running = self._running.setdefault(run.job_id, {})
+        self._no_overlap(row, [each for each in running.values() if _takes_a_place(each.execution)], runner_id)
         self.started_us[run.execution_id] = now_us
-        self._running[run.job_id] = Running(run.execution_id, runner_id, now_us)
+        running[run.execution_id] = Running(row, runner_id, now_us)
+
+    def _no_overlap(self, row: ExecutionRow, others: list[Running], runner_id: str) -> None:
+        """One at a time, or as many as the policy allows. Backfills beside the job take nobody's place."""
+        if not others or not _takes_a_place(row):
+            return
+        most = max(concurrency_at(self._world.database.store, row), 1)
+        assert len(others) < most, f"no overlap: {row.execution_id} on {runner_id} started beside {others}"
 
     def is_running(self, execution_id: int) -> bool:
-        return any(running.execution_id == execution_id for running in self._running.values())
+        return any(execution_id in running for running in self._running.values())
 
     def ended(self, run: Run, outcome: str | None) -> None:
         """With what outcome; None: killed."""
-        running = self._running.pop(run.job_id)
+        running = self._running[run.job_id].pop(run.execution_id)
         self._world.log(f"{running.runner_id} ended {run.execution_id}: {outcome or 'killed'}")
-        assert running.execution_id == run.execution_id
         if outcome is not None:
             self.finished[run.execution_id] = running.runner_id, self._world.database.now_us(), outcome
 
 
+def _takes_a_place(row: ExecutionRow) -> bool:
+    return row.holds_job or row.counted
+
+
+def concurrency_at(store: RecordingStore, row: ExecutionRow) -> int:
+    """How many runs of its job were allowed when it was claimed; 0: one at a time."""
+    spans = [span for span in store.spans[row.job.job_id] if span.from_at <= row.claimed_at]
+    near = [span for span in spans[:-1] if span.until_at is not None and span.until_at > row.claimed_at - 5_000_000]
+    return max(parse_policy(span.policy).concurrency for span in [*near, *spans[-1:]])
+
+
 def check_once(store: MemoryStore) -> None:
-    """Invariant 1: for a (job, tick) one execution, and none before its run_at."""
-    seen: dict[tuple[int, int], int] = {}
+    """Invariant 1: for a (job, tick, attempt) one execution, one of them by the schedule, and none before its run_at."""
+    seen: dict[tuple[int, int, int], int] = {}
+    by_schedule: dict[tuple[int, int], int] = {}
     for row in store.executions.values():
-        key = row.job.job_id, row.tick
-        assert key not in seen, f"once: executions {seen[key]} and {row.execution_id} have the same job and tick"
+        key = row.job.job_id, row.tick, row.attempt
+        assert key not in seen, f"once: executions {seen[key]} and {row.execution_id} are the same attempt"
         seen[key] = row.execution_id
+        if row.trigger in OF_A_TICK:
+            other = by_schedule.setdefault(key[:2], row.execution_id)
+            assert other == row.execution_id, f"once: {other} and {row.execution_id} have the same job and tick"
         assert row.claimed_at >= row.run_at, f"never early: execution {row.execution_id} was claimed before its run_at"
 
 

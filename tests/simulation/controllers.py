@@ -9,15 +9,12 @@ from controller.core.node import Node
 from controller.core.settings import ClusterSettings
 from controller.errors import StoreUnavailable
 from controller.ports import ControllerInfo
-from cronring.virtual.clock import MS
 from cronring.virtual.performing import store_answer, store_call
 from tests.simulation.process import Process
 from tests.simulation.streams import Stream
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
-
-REGISTRATION_RETRY_NS = 500 * MS
 
 
 class RunnerStream:
@@ -82,7 +79,7 @@ class Controller(Process):
 
         def answered(result: Any) -> None:
             if isinstance(result, StoreUnavailable):
-                self.clock.call_after(REGISTRATION_RETRY_NS, lambda: self._register(info, runner))
+                self.clock.call_after(self.world.pace.register_again_ns, lambda: self._register(info, runner))
             elif self.alive and self._streams.get(info.runner_id) is runner:
                 runner.registered = True
                 peers = tuple(address for _, address in self.node.peers)

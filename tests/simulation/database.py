@@ -22,10 +22,11 @@ Answer = Callable[[Any], None]
 class Database:
     """`away`: nothing answers. `breaking`: how likely a statement's connection breaks around it."""
 
-    def __init__(self, clock: VirtualClock, network: Network, rng: random.Random) -> None:
+    def __init__(self, clock: VirtualClock, network: Network, rng: random.Random, epoch_us: int = EPOCH_US) -> None:
         self._clock = clock
         self._network = network
         self._rng = rng
+        self._epoch_us = epoch_us
         self._stepped_us = 0
         self.stepped_back_us = 0  # all steps back together
         self.away = False
@@ -35,7 +36,7 @@ class Database:
         self.store = RecordingStore(self.now_us, self._notify)
 
     def now_us(self) -> int:
-        return EPOCH_US + self._clock.now_ns // 1_000 + self._stepped_us
+        return self._epoch_us + self._clock.now_ns // 1_000 + self._stepped_us
 
     def step_clock(self, by_us: int) -> None:
         self._stepped_us += by_us

@@ -7,17 +7,17 @@ from controller.core.events import ReportsReceived, RunnerBeat
 from controller.core.model import Execution, Outcome, Report, RunnerInfo
 from cronring.runner.core import effects, events
 from cronring.runner.core.machine import RunnerCore
-from cronring.runner.core.model import Outcome as RunOutcome
 from cronring.runner.core.model import Result, Run, StopReason
-from cronring.runner.core.settings import RunnerSettings
 from cronring.virtual.clock import MS, Timer
+from tests.simulation.courses import Course
 from tests.simulation.process import Process
 from tests.simulation.streams import End, Stream
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
 
-REDIAL_NS = 500 * MS
+CUT_OFF = Course(0, StopReason.DISCONNECTED.outcome, StopReason.DISCONNECTED.error_type)
+TIMED_OUT = Course(0, StopReason.TIMED_OUT.outcome, StopReason.TIMED_OUT.error_type)
 CHILDREN_FENCE_NS = 350 * MS  # after the fence: by then children have stopped by themselves what may not go on unseen
 
 
@@ -54,7 +54,7 @@ class Runner(Process):
         self._children_fence: Timer | None = None
         self._children_fence_ns = 0
         self.fenced_us = 0  # when it was last seen to be, in PostgreSQL's time
-        self.core = RunnerCore(RunnerSettings(), world.addresses[:1], rng.randrange(10), self.local_ns())
+        self.core = RunnerCore(world.pace.runner, world.addresses[:1], rng.randrange(10), self.local_ns())
         self.machine = self.core
 
     def start(self) -> None:
@@ -113,7 +113,7 @@ class Runner(Process):
         controller = self.world.controller_at(address)
         reachable = network.reaches(self.name, address) and network.reaches(address, self.name)
         if self.stopped or controller is None or controller.stopped or not reachable:
-            self.clock.call_after(REDIAL_NS + int(self.rng.random() * REDIAL_NS), lambda: self._dial(address))
+            self.clock.call_after(int((1 + self.rng.random()) * self.world.pace.redial_ns), lambda: self._dial(address))
             return
         here = End(self.name, lambda message: self._received(address, message), lambda: self._broken(address))
         # These two are called only after `accepted` is bound: everything takes its time.
@@ -128,7 +128,7 @@ class Runner(Process):
     def _broken(self, address: str) -> None:
         self._links.pop(address, None)
         self.put(events.LinkDown(address, "broken"))
-        self.clock.call_after(int(self.rng.random() * REDIAL_NS), lambda: self._dial(address))
+        self.clock.call_after(int(self.rng.random() * self.world.pace.redial_ns), lambda: self._dial(address))
 
     def _send(self, address: str, message: Any) -> None:
         stream = self._links.get(address)
@@ -155,12 +155,11 @@ class Runner(Process):
     def _start_run(self, run: Run) -> None:
         """The verb's code begins now, and takes its time in a child, whatever becomes of the runner meanwhile."""
         self.world.journal.started(run, self.name)
-        duration_ns = self.world.workload.duration_ns(run.verb, self.rng)
+        course = self.world.workload.course(run, self.rng)
         left_ns = max(0, (run.deadline_us - self.world.database.now_us()) * 1_000)
-        outcome = RunOutcome.COMPLETED if self.rng.random() < 0.9 else RunOutcome.FAILED
         running = Running(run, self.world.database.now_us())
-        running.timers.append(self.clock.call_after(duration_ns, lambda: self._end_run(running, outcome)))
-        if left_ns < duration_ns:
+        running.timers.append(self.clock.call_after(course.duration_ns, lambda: self._end_run(running, course)))
+        if left_ns < course.duration_ns:
             running.timers.append(self.clock.call_after(left_ns, lambda: self._time_out(running)))
         self._runs[run.execution_id] = running
 
@@ -184,20 +183,20 @@ class Runner(Process):
     def _fence_children(self) -> None:
         if self.alive:
             for running in [running for running in self._runs.values() if not running.run.finish]:
-                self._end_run(running, RunOutcome.CANCELLED)
+                self._end_run(running, CUT_OFF)
 
     def _time_out(self, running: Running) -> None:
         """The soft timeout is the runner's business: a stopped one gets to it when it goes on."""
         if self.stopped:
             self._timed_out.append(running)
         else:
-            self._end_run(running, RunOutcome.TIMED_OUT)
+            self._end_run(running, TIMED_OUT)
 
     def resume(self) -> None:
         timed_out, self._timed_out = self._timed_out, []
         for running in timed_out:
             if running.run.execution_id in self._runs:
-                self._end_run(running, RunOutcome.TIMED_OUT)
+                self._end_run(running, TIMED_OUT)
         super().resume()
 
     def _stop_run(self, execution_id: int, reason: StopReason, grace_ms: int) -> None:
@@ -205,16 +204,19 @@ class Runner(Process):
         if running is not None:
             running.cancel_timers()
             delay_ns = int(self.rng.random() * grace_ms * MS)
-            running.timers.append(self.clock.call_after(delay_ns, lambda: self._end_run(running, reason.outcome)))
+            stopped = Course(0, reason.outcome, reason.error_type)
+            running.timers.append(self.clock.call_after(delay_ns, lambda: self._end_run(running, stopped)))
 
-    def _end_run(self, running: Running, outcome: RunOutcome) -> None:
+    def _end_run(self, running: Running, course: Course) -> None:
         running.cancel_timers()
         run = running.run
         del self._runs[run.execution_id]
-        self.world.journal.ended(run, str(outcome))
+        self.world.journal.ended(run, str(course.outcome))
+        ended_us = self.world.database.now_us()
         result = Result(
-            run.execution_id, run.job_id, run.claimed_at_us, outcome, running.started_us, self.world.database.now_us()
-        )
+            run.execution_id, run.job_id, run.claimed_at_us, course.outcome, running.started_us, ended_us,
+            course.error_type, next_in_ms=course.next_in_ms,
+        )  # fmt: skip
         self.put(events.RunsEnded([result]))
 
 
@@ -247,4 +249,6 @@ def _report(result: Result) -> Report:
         result.error_type,
         result.error_message,
         result.output,
+        result.next_in_ms,
+        result.error_bases,
     )

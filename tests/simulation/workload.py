@@ -4,8 +4,10 @@ import hashlib
 import random
 from typing import Final
 
+from cronring.runner.core.model import Outcome, Run
 from cronring.virtual.clock import MS
 from schema.module import Module, Verb
+from tests.simulation.courses import Course
 
 SCHEDULES: Final = ("* * * * * *", "*/2 * * * * *", "*/3 * * * * *", "1-59/5 * * * * *", "every 2s", "every 7s")
 # Verb names begin with one of these. Shares of durations: shorter than, in ms.
@@ -42,9 +44,13 @@ class Workload:
             verb.name, schedule=rng.choice(SCHEDULES), timeout_ms=verb.timeout_ms, on_disconnect=verb.on_disconnect
         )
 
-    def duration_ns(self, verb: str, rng: random.Random) -> int:
-        low, high = DURATIONS_MS[verb.split("_", maxsplit=1)[0]]
-        return int(rng.uniform(low, high) * MS)
+    def course(self, run: Run, rng: random.Random) -> Course:
+        """What a run is going to do."""
+        low, high = DURATIONS_MS[run.verb.split("_", maxsplit=1)[0]]
+        duration_ns = int(rng.uniform(low, high) * MS)
+        if rng.random() < 0.9:
+            return Course(duration_ns, Outcome.COMPLETED)
+        return Course(duration_ns, Outcome.FAILED, "ValueError")
 
     @staticmethod
     def _verb(number: int, rng: random.Random) -> Verb:

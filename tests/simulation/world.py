@@ -10,6 +10,7 @@ from functools import partial
 from typing import Final
 
 from controller.core.events import DrainExpired, DrainRequested, JobsCreated
+from controller.core.settings import ClusterSettings
 from controller.ports import Deployed
 from cronring.virtual.clock import SECOND, VirtualClock
 from tests.simulation.checkers import Journal, check_accounts, check_converged, check_lost, check_once, check_results
@@ -17,6 +18,7 @@ from tests.simulation.controllers import Controller, settings_for_simulation
 from tests.simulation.database import Database
 from tests.simulation.faults import end_faults, schedule_faults
 from tests.simulation.network import Network
+from tests.simulation.pace import Pace
 from tests.simulation.runners import Runner
 from tests.simulation.workload import Workload
 
@@ -32,17 +34,20 @@ class World:
     `faults`: names of those of `faults.py` that happen; by default the seed draws them.
     """
 
+    pace = Pace()
+    default_jitter = ""
+
     def __init__(self, seed: int, show: Callable[[str], None] | None = None, faults: tuple[str, ...] = ()) -> None:
+        self.seed = seed
         self._faults = faults
         self.rng = random.Random(seed)
         self._show = show
         self._digest = hashlib.blake2b(digest_size=16)
         self.clock = VirtualClock()
-        self.network = Network(self.clock, self._fork())
-        self.database = Database(self.clock, self.network, self._fork())
-        # Mostly so long that a hard timeout can't hide that something was forgotten.
-        self.settings = settings_for_simulation(self.rng.choice((18_000, 100_000, 100_000, 100_000)))
-        self.workload = Workload(self._fork())
+        self.network = Network(self.clock, self.fork())
+        self.database = self._database()
+        self.settings = self._settings()
+        self.workload = self._workload()
         self.journal = Journal(self)
         self.calm_us = CALM_NS // 1_000
         self.notify_loss = self.rng.choice((0.0, 0.0, 0.3, 1.0))
@@ -53,14 +58,27 @@ class World:
         self._deployments: tuple[str, ...] = ()
         self._deploying = False
 
-    def _fork(self) -> random.Random:
+    def _database(self) -> Database:
+        return Database(self.clock, self.network, self.fork())
+
+    def _settings(self) -> ClusterSettings:
+        # Mostly so long that a hard timeout can't hide that something was forgotten.
+        return settings_for_simulation(self.rng.choice((18_000, 100_000, 100_000, 100_000)))
+
+    def _workload(self) -> Workload:
+        return Workload(self.fork())
+
+    def fork(self) -> random.Random:
         return random.Random(self.rng.getrandbits(64))
 
     def log(self, line: str) -> None:
-        text = f"{self.clock.now_ns / SECOND:10.6f} {line}"
+        text = f"{self._time_shown()} {line}"
         self._digest.update(text.encode())
         if self._show is not None:
             self._show(text)
+
+    def _time_shown(self) -> str:
+        return f"{self.clock.now_ns / SECOND:10.6f}"
 
     @property
     def digest(self) -> str:
@@ -71,9 +89,9 @@ class World:
         """First faults, and safety; then none, and liveness."""
         for address in self.addresses:
             self.later(0, 2, partial(self.start_controller, address))
-        self.later(0.1, 1, self._deploy)
+        self.later(0.1, 1, self.deploy)
         for _ in range(self.rng.choice((0, 0, 0, 1, 2, 4))):
-            self.later(4, 20, self._roll_out)
+            self.later(4, 20, self.roll_out)
         for _ in range(self.rng.randint(1, 3)):
             self.later(1, 3, self.start_runner)
         if len(self.addresses) > 1 or self.rng.random() < 0.8:
@@ -106,9 +124,9 @@ class World:
         if self.controller_at(address) is not None:
             return
         name = f"c{len(self.controllers) + 1}"
-        drift_ppm = self.rng.randint(-200, 200)
+        drift_ppm = self.rng.randint(-self.pace.drift_ppm, self.pace.drift_ppm)
         self.log(f"start {name} at {address}, drifting by {drift_ppm} ppm")
-        controller = Controller(self, name, address, self._fork(), drift_ppm)
+        controller = Controller(self, name, address, self.fork(), drift_ppm)
         self.controllers.append(controller)
         controller.start()
 
@@ -128,18 +146,19 @@ class World:
             self.later(0.1, 0.5, self.start_runner)
             return
         name = f"r{len(self.runners) + 1}"
+        drift_ppm = self.rng.randint(-self.pace.drift_ppm, self.pace.drift_ppm)
         self.log(f"start {name}")
-        runner = Runner(self, name, self._deployments, self._fork(), self.rng.randint(-200, 200))
+        runner = Runner(self, name, self._deployments, self.fork(), drift_ppm)
         self.runners.append(runner)
         runner.start()
 
-    def _roll_out(self) -> None:
+    def roll_out(self) -> None:
         """The next version, and runners that have both, one after the other instead of those that have only the old.
 
         Not while the version before is still on its way: it would arrive as the latest one, and have no runners.
         """
         if self._deploying:
-            self.later(0.1, 0.5, self._roll_out)
+            self.later(0.1, 0.5, self.roll_out)
             return
         self.log("FAULT roll out the next version")
         self.workload.change(self.rng)
@@ -150,9 +169,9 @@ class World:
             for runner in old:
                 self.later(1, 4, runner.drain)
 
-        self._deploy(replace_runners)
+        self.deploy(replace_runners)
 
-    def _deploy(self, then: Callable[[], None] = lambda: None) -> None:
+    def deploy(self, then: Callable[[], None] = lambda: None) -> None:
         """By one of the controllers, which hears of the jobs from itself; others by NOTIFY, if that isn't lost."""
         self._deploying = True
         module, digest = self.workload.module()
@@ -170,7 +189,7 @@ class World:
             then()
 
         def ask() -> None:
-            create = lambda store: store.create_deployment(module, digest, 1, 4_000, True)  # noqa: E731
+            create = lambda store: store.create_deployment(module, digest, 1, 4_000, True, self.default_jitter)  # noqa: E731
             self.database.ask("operator", create, deployed)
 
         ask()

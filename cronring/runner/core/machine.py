@@ -31,7 +31,7 @@ from cronring.runner.core.events import (
 )
 from cronring.runner.core.ledger import Ledger, Offer
 from cronring.runner.core.model import Result, Run, StopReason
-from cronring.runner.core.settings import SECOND_NS, RunnerSettings
+from cronring.runner.core.settings import RunnerSettings
 
 STOP_GRACE_MS = 2_000
 FENCE_GRACE_MS = 300  # 8 s and this lie below the 8.75 s after which controllers declare a run lost
@@ -54,7 +54,7 @@ class RunnerCore:
         self._clock = DatabaseClock()
         self._fenced = False
         self._next_beat_ns = now_ns
-        self._next_review_ns = now_ns + SECOND_NS
+        self._next_review_ns = now_ns + self._settings.review_ns
         self._drain_ends_ns: int | None = None
         self._farewell_ends_ns: int | None = None
         self._draining = False
@@ -238,7 +238,7 @@ class RunnerCore:
         if not self._fenced and self._ledger.held and now_ns >= self._contact.fence_ns():
             self._fence()
         if now_ns >= self._next_review_ns:
-            self._next_review_ns = now_ns + SECOND_NS
+            self._next_review_ns = now_ns + self._settings.review_ns
             self._review(now_ns)
         if self._draining:
             self._end_drain(now_ns)
@@ -257,7 +257,7 @@ class RunnerCore:
             self._note(Level.INFO, "contact_regained")
 
     def _review(self, now_ns: int) -> None:
-        """Once a second: offer again what nobody acknowledged, and drop controllers that are long gone."""
+        """Now and then: offer again what nobody acknowledged, and drop controllers that are long gone."""
         stale = self._ledger.stale(now_ns - self._settings.ack_patience_ns)
         up = self._contact.up_addresses()
         for offer in stale:

@@ -18,6 +18,7 @@ class RunnerSettings:
     renewal_patience_ns: int = 2_500_000_000  # without a renewal for this long, another controller is asked
     ack_patience_ns: int = 10 * SECOND_NS  # a result that isn't acknowledged is offered again
     drain_ns: int = 30 * SECOND_NS
+    review_ns: int = SECOND_NS  # how often it is looked for such results, and for controllers that are gone
     farewell_ns: int = 5 * SECOND_NS  # after the last run has ended: how long to wait for acknowledgements
     forget_peer_ns: int = 60 * SECOND_NS  # a controller that no list names and no stream reaches is dropped
 
