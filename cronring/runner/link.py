@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import time
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
@@ -99,10 +100,11 @@ class Link:
         async with grpc.aio.insecure_channel(self.address, options=_OPTIONS) as channel:
             connect: Callable[[], Stream] = runner_pb2_grpc.RunnerGatewayStub(channel).Connect  # type: ignore[assignment]  # the stub's types know only the form with an iterator
             stream = connect()
+            hello_ns = time.monotonic_ns()  # before it: this process may stand still until it knows that it was sent
             try:
                 async with asyncio.timeout(CONNECT_S):
                     await stream.write(self._hello)
-                self._listener.post(LinkOpened(self.address))
+                self._listener.post(LinkOpened(self.address, hello_ns))
                 writer = asyncio.create_task(self._write(stream))
                 try:
                     return await self._read(stream)

@@ -50,7 +50,7 @@ class VirtualController(Process):
     def accept(self, runner: "VirtualRunner") -> None:
         """A runner has connected: register it, welcome it, tell the node."""
         self._runners[runner.info.runner_id] = runner
-        runner.put(runner_events.LinkOpened(ADDRESS))
+        runner.put(runner_events.LinkOpened(ADDRESS, self._engine.time.now_ns))
         self._register(runner)
 
     def _register(self, runner: "VirtualRunner") -> None:

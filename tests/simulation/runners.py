@@ -123,7 +123,7 @@ class Runner(Process):
         stream = Stream(self.clock, network, self.rng, here, there)
         self._links[address] = stream
         accepted = controller.accept(self.info, stream)
-        self.put(events.LinkOpened(address))
+        self.put(events.LinkOpened(address, self.local_ns()))
 
     def _broken(self, address: str) -> None:
         self._links.pop(address, None)

@@ -7,7 +7,7 @@ The controllers declare a runner's executions lost when its lease in PostgreSQL 
 - All known controllers saying that they can't reach PostgreSQL is contact too, counted from the oldest of those beats:
   nobody can declare anything. One that is silent might still reach it, so it must be all, and those that the others
   take for dead while they held a lease when that was last known: they may be cut off from the others only.
-- A welcome is contact, counted from the opening of its stream: it is sent when the runner has been registered, and
+- A welcome is contact, counted from the sending of Hello: it comes when the runner has been registered, and
   that sets `last_seen_at`. So a runner that comes back after an outage takes what was waiting for it at once.
 - A controller that merely answers is no contact. It has not renewed anything.
 """
@@ -21,9 +21,9 @@ class Link:
     __slots__ = (
         "blind_since_ns",
         "failure",
+        "hello_ns",
         "named_ns",
         "open",
-        "opened_ns",
         "peers",
         "pending",
         "sequence",
@@ -34,7 +34,7 @@ class Link:
     def __init__(self, now_ns: int) -> None:
         self.failure = ""  # why it was last down
         self.open = False  # the stream stands
-        self.opened_ns = now_ns  # since when
+        self.hello_ns = now_ns  # its Hello was sent then, or later
         self.up = False  # it has welcomed this runner
         self.told = False  # it has acknowledged a beat that said `draining`, so it sends no more runs
         self.sequence = 0
@@ -112,17 +112,18 @@ class Contact:
             oldest = min(oldest, link.blind_since_ns)
         self.contact_ns = max(self.contact_ns, oldest)
 
-    def opened(self, address: str, now_ns: int) -> None:
+    def opened(self, address: str, hello_ns: int, now_ns: int) -> None:
         link = self.links[address]
         link.open = True
-        link.opened_ns = link.named_ns = now_ns
+        link.hello_ns = hello_ns
+        link.named_ns = now_ns
         link.blind_since_ns = None
         link.pending.clear()
 
     def welcomed(self, address: str) -> None:
         link = self.links[address]
         link.up = True
-        self.contact_ns = max(self.contact_ns, link.opened_ns)
+        self.contact_ns = max(self.contact_ns, link.hello_ns)
 
     def went_down(self, address: str, now_ns: int) -> None:
         link = self.links[address]

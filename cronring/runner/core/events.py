@@ -10,9 +10,13 @@ class Woke(NamedTuple):
 
 
 class LinkOpened(NamedTuple):
-    """The stream stands and Hello is on its way: beats may go. Without PostgreSQL, a Welcome may be long in coming."""
+    """The stream stands and Hello is on its way: beats may go. Without PostgreSQL, a Welcome may be long in coming.
+
+    `hello_ns`: Hello was sent then (monotonic), or later.
+    """
 
     address: str
+    hello_ns: int
 
 
 class LinkUp(NamedTuple):

@@ -83,9 +83,9 @@ class RunnerCore:
                 self._ledger.ack(execution_ids)
             case BeatAcked():
                 self._beat_acked(event, now_ns)
-            case LinkOpened(address):
+            case LinkOpened(address, hello_ns):
                 if address in self._contact.links:  # else dropped while it was connecting
-                    self._contact.opened(address, now_ns)
+                    self._contact.opened(address, hello_ns, now_ns)
                     self._beat(address, now_ns)
             case LinkUp():
                 self._link_up(event, now_ns)

@@ -66,7 +66,7 @@ class World:
 
     def up(self, *addresses: str) -> None:
         for address in addresses:
-            self.step(LinkOpened(address))
+            self.step(LinkOpened(address, self.now_ns))
             self.step(LinkUp(address, address, (), 0, 0))
 
     def dispatch(self, address: str, *runs: Run) -> None:
@@ -171,7 +171,7 @@ def test_without_contact_for_8_s_runs_are_stopped_but_not_those_that_may_finish(
 def test_the_clusters_durations_replace_the_defaults() -> None:
     """A fence that is longer than what the controllers wait for would let two runs of a job overlap."""
     world = World("a")
-    world.step(LinkOpened("a"))
+    world.step(LinkOpened("a", world.now_ns))
     world.step(LinkUp("a", "a", (), 400, 3_000))
     world.dispatch("a", make_run(1))
     world.pass_s(2)
@@ -185,7 +185,7 @@ def test_the_clusters_durations_replace_the_defaults() -> None:
 
 def test_durations_that_contradict_each_other_are_refused_aloud() -> None:
     world = World("a")
-    world.step(LinkOpened("a"))
+    world.step(LinkOpened("a", world.now_ns))
     effects = world.step(LinkUp("a", "a", (), 1_000, 1_000))
     assert "settings_refused" in [effect.event for effect in effects if isinstance(effect, Note)]
 
@@ -235,7 +235,7 @@ def test_a_fenced_runner_begins_nothing_until_contact_is_back() -> None:
     world.blind.add("a")
     world.step(LinkDown("a", "gone"))
     world.pass_s(9)
-    world.step(LinkOpened("a"))
+    world.step(LinkOpened("a", world.now_ns))
     world.silent.add("a")
     world.step(LinkUp("a", "a", ("b",), 0, 0))  # b might reach the database
     world.pass_s(9)
@@ -328,9 +328,26 @@ def test_a_runner_that_comes_back_takes_what_waited_for_it_at_once() -> None:
     world.step(LinkDown("a", "gone"))
     world.pass_s(20)
     world.silent.add("a")
-    world.step(LinkOpened("a"))
+    world.step(LinkOpened("a", world.now_ns))
     world.dispatch("a", make_run(1))  # by a controller that has not registered it
     assert world.of(StartRuns) == []
     world.step(LinkUp("a", "a", (), 0, 0))
     world.dispatch("a", make_run(2))
     assert [run.execution_id for start in world.of(StartRuns) for run in start.runs] == [2]
+
+
+def test_a_welcome_is_contact_from_the_sending_of_hello() -> None:
+    """The runner stood still as soon as it had sent it: its lease was renewed then, not when it went on."""
+    world = World("a")
+    world.up("a")
+    world.dispatch("a", make_run(1))
+    world.step(LinkDown("a", "gone"))
+    hello_ns = world.now_ns
+    world.now_ns += 6 * SECOND_NS
+    world.silent.add("a")
+    world.step(LinkOpened("a", hello_ns))
+    world.step(LinkUp("a", "a", (), 0, 0))
+    world.pass_s(1.9)
+    assert world.of(StopRuns) == []
+    world.pass_s(0.2)
+    assert [stop.execution_ids for stop in world.of(StopRuns)] == [(1,)]
