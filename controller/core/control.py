@@ -54,7 +54,7 @@ def plan_creation(key: str, verb: str, spec: Spec, now: int) -> Added:
 
 
 def plan_change(job: Existing, wanted: Wanted, now: int) -> Carried:
-    """Another schedule, policy or anchor closes the books at `now` and opens new ones: the old one never ticks again."""
+    """Another schedule, policy or anchor closes the books at `now` and opens new ones; the old never ticks again."""
     schedule = job.schedule if wanted.schedule is None else wanted.schedule
     policy = job.policy if wanted.policy is None else wanted.policy
     anchor = wanted.anchor

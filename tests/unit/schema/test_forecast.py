@@ -20,9 +20,9 @@ def verb(schedule: str, name: str = "job", anchor: str = "", **policy: Any) -> V
 
 
 def between(old: Verb | None, new: Verb | None, days: int = 7, anchor: int | None = None) -> JobForecast:
-    modules = [Module("m", () if each is None else (each,)) for each in (old, new)]
+    before, after = (Module("m", () if each is None else (each,)) for each in (old, new))
     known = {} if anchor is None else {"job": anchor}
-    (job,) = forecast(*modules, NOW, NOW + days * DAY, known)
+    (job,) = forecast(before, after, NOW, NOW + days * DAY, known)
     return job
 
 

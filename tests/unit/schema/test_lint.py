@@ -138,7 +138,8 @@ def test_a_herd_of_seldom_jobs_among_busy_ones():
 def test_the_shortest_gap_is_that_of_the_closest_ticks(text: str):
     pattern = CronPattern.parse(text)
     least = shortest_gap(pattern.sets)
-    tick, seen = pattern.next_second(-1), []
+    seen: list[int] = []
+    tick = pattern.next_second(-1)
     while tick is not None and len(seen) < 1_000:
         seen.append(tick)
         tick = pattern.next_second(tick)
