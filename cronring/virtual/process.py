@@ -1,5 +1,6 @@
 """The loop around a pure machine, over virtual time: take what has come, or wake it at its deadline; step; perform."""
 
+from abc import ABC, abstractmethod
 from collections import deque
 from typing import Any, Final, Protocol
 
@@ -15,7 +16,7 @@ class Machine(Protocol):
     def next_deadline(self) -> int | None: ...
 
 
-class Process:
+class Process(ABC):
     """One virtual process. `woke` is the event that tells its machine of nothing but the time."""
 
     def __init__(self, time: VirtualTime, name: str, machine: Machine, woke: Any) -> None:
@@ -59,5 +60,5 @@ class Process:
         self.alive = False
         self._inbox.clear()
 
-    def perform(self, effect: Any) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def perform(self, effect: Any) -> None: ...
