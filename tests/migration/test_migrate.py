@@ -2,12 +2,17 @@
 
 import asyncio
 
+import asyncpg
 import pytest
 
 import sql
 from controller.errors import SchemaVersionError
+from controller.ports import ControllerInfo
 from controller.store.connect import Connection, connect
 from controller.store.migrate import check_version, migrate
+from controller.store.pool import Database
+from controller.store.store import PostgresStore
+from tests.conformance.harness import claim_of, end_of
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
 
@@ -88,3 +93,107 @@ async def test_a_migration_that_fails_leaves_no_trace(empty_database_url: str, m
         await migrate(empty_database_url)
     monkeypatch.undo()
     assert await migrate(empty_database_url) == len(sql.migrations())
+
+
+ROWS_OF_THE_FIRST_SCHEMA = """
+INSERT INTO deployments (key, namespace, module, digest, schema_text, min_replicas)
+VALUES ('m@1', 'default', 'm', '1', '', 1);
+INSERT INTO cron_jobs (key, namespace, module, verb, slot, deployment_id, schedule, anchor, timeout_ms, on_disconnect,
+                       state, next_tick, next_execution, start_time, execution_id, last_tick)
+VALUES ('m.idle', 'default', 'm', 'idle', 1, 1, 'every 1h', now(), 1000, 'stop', 'idle', now() - interval '1 minute',
+        now() - interval '1 minute', NULL, NULL, NULL),
+       ('m.runs', 'default', 'm', 'runs', 2, 1, 'every 1h', now(), 1000, 'stop', 'executing', now(), now(), now(),
+        nextval('cron_execution_ids'), now());
+INSERT INTO cron_schedules (job_id, revision, schedule, anchor, from_at)
+SELECT id, revision, schedule, anchor, anchor FROM cron_jobs;
+INSERT INTO cron_executions (id, job_id, deployment_id, tick, run_at, claimed_at, controller_id, runner_id,
+                             hard_deadline)
+SELECT execution_id, id, 1, last_tick, last_tick, start_time, 'c1', 'r1', now() + interval '1 hour'
+FROM cron_jobs WHERE state = 'executing';
+INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)
+VALUES (1, 'no_runner', now(), now(), 1, 'c1');
+"""
+
+
+async def test_what_the_first_schema_holds_goes_on_in_the_next(
+    empty_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = sql.migrations()[0]
+    monkeypatch.setattr(sql, "migrations", lambda: (first,))
+    assert await migrate(empty_database_url) == 1
+    monkeypatch.undo()
+    await run(empty_database_url, ROWS_OF_THE_FIRST_SCHEMA)
+    assert await migrate(empty_database_url) == len(sql.migrations()) - 1
+    database = await Database.open(empty_database_url, "test")
+    try:
+        store = PostgresStore(database)
+        await store.renew_lease(ControllerInfo("c1", "a", "b", 1, "0.1.0"), False, 5_000, (), 8_750)
+        _, jobs = await store.get_cron_jobs((1, 2), 0)
+        idle, running = sorted(jobs)
+        assert (idle.executing, running.executing, idle.policy, idle.payload) == (False, True, "", "")
+        _, (claimed,) = await store.start_cron_jobs("c1", [claim_of(idle)], 30_000)
+        assert claimed.updated
+        (execution,) = await store.get_unfinished((1,))
+        assert (execution.holds_job, execution.missed, execution.trigger) == (True, 0, "schedule")
+        (ended,) = await store.end_cron_jobs("c1", [end_of(execution)])
+        assert (ended.ended, ended.next_tick) == (True, execution.tick + 3_600_000_000)
+    finally:
+        await database.close()
+
+
+@pytest.mark.parametrize(
+    ("change", "refused"),
+    [
+        ("state = 'executing'", True),  # with nothing that runs
+        ("state = 'resting'", True),
+        ("next_tick = NULL", True),  # but not its run_at
+        ("next_execution = next_tick - interval '1 second'", False),  # an interval's jitter
+        ("removed_at = now()", True),  # with a next tick
+        ("paused_at = now()", True),
+        ("paused_at = now(), next_tick = NULL, next_execution = NULL, paused_tick = next_tick", False),
+        ("paused_tick = now()", True),
+        ("running = -1", True),
+        ("running = 2", False),
+        ("running = 1, state = 'executing', start_time = now(), execution_id = 1", True),
+        ("state = 'executing', start_time = now(), execution_id = 1", False),
+        ("slot = 4096", True),
+        ("timeout_ms = 0", True),
+        ("on_disconnect = 'x'", True),
+        ("key = ''", True),
+    ],
+)
+async def test_a_job_that_contradicts_itself_is_refused(database_url: str, change: str, refused: bool) -> None:
+    await run(database_url, ROWS_OF_THE_FIRST_SCHEMA)
+    outcome = None
+    try:
+        await run(database_url, f"UPDATE cron_jobs SET {change} WHERE key = 'm.idle'")
+    except asyncpg.CheckViolationError as error:
+        outcome = error.constraint_name
+    assert outcome == ("cron_jobs_sound" if refused else None)
+
+
+@pytest.mark.parametrize(
+    ("change", "refused"),
+    [
+        ("outcome = 'completed', ended_at = now(), started_at = claimed_at", False),
+        ("outcome = 'completed'", True),
+        ("ended_at = now()", True),
+        ("outcome = 'lost', ended_at = claimed_at - interval '1 second', started_at = claimed_at", True),
+        ("outcome = 'odd', ended_at = now(), started_at = claimed_at", True),
+        ("started_at = claimed_at - interval '1 second', outcome = 'lost', ended_at = now()", True),
+        ("run_at = claimed_at + interval '1 second'", True),
+        ("attempt = 0", True),
+        ("controller_id = ''", True),
+        ("runner_id = ''", True),
+        ("counted = true", True),
+        ("counted = true, holds_job = false", False),
+    ],
+)
+async def test_an_execution_that_contradicts_itself_is_refused(database_url: str, change: str, refused: bool) -> None:
+    await run(database_url, ROWS_OF_THE_FIRST_SCHEMA)
+    outcome = None
+    try:
+        await run(database_url, f"UPDATE cron_executions SET {change}")
+    except asyncpg.CheckViolationError as error:
+        outcome = error.constraint_name
+    assert outcome == ("cron_executions_sound" if refused else None)
