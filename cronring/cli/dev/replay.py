@@ -126,7 +126,9 @@ class Replay:
 
     def _note(self, who: str, level: str, event: str, values: dict[str, Any]) -> None:
         if self._engine is not None and (level in TOLD or event.startswith(("outage_", "store_", "lease_"))):
-            self._noted.append((self._engine.now_us, Noted(who, level, event, values)))
+            # Lengths of time are of the monotonic clock, which stands still when the other leaps.
+            plain = {name: value for name, value in values.items() if not name.endswith("_ms")}
+            self._noted.append((self._engine.now_us, Noted(who, level, event, plain)))
 
     def _note_host(self, level: Level, event: str, values: dict[str, str | int]) -> None:
         self._note("children", str(level), event, dict(values))

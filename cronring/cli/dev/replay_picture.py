@@ -99,8 +99,7 @@ class Picture:
     def _schedule(self, schedule: str, anchor: int, policy: str) -> str:
         key = f"{schedule} {policy}"
         if key not in self._words:
-            parsed = parse_policy(policy)
-            self._words[key] = f"{parse_schedule(schedule, anchor, parsed).words()} {parsed.timezone}".rstrip()
+            self._words[key] = parse_schedule(schedule, anchor, parse_policy(policy)).words()
         return self._words[key]
 
     def _executions(self, shown: int) -> Table:
