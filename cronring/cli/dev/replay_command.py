@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cronring.runner.modules import LoadedModule
     from cronring.virtual.engine import Engine
 
-_REPLAY_ONLY: Final = {"start": "--start", "outages": "--outage", "durations": "--duration", "output": "--output"}
+_REPLAY_ONLY: Final = {"start": "--start", "outage": "--outage", "duration": "--duration", "output": "--output"}
 _REAL_ONLY: Final = {"data": "--data", "controllers": "--controllers", "database_url": "--database-url"}
 
 
@@ -72,17 +72,17 @@ def _plan(
     start = resolved(options["start"]) if options["start"] else wall_now().replace(microsecond=0)
     start_us = instant_us(start)
     modules = tuple(_load(file, namespace, python) for file in files)
-    durations: dict[str, int] = dict(options["durations"])
+    durations: dict[str, int] = dict(options["duration"])
     verbs = [verb.name for each in modules for verb in each.module.verbs]
     for verb in durations:
         if verb not in verbs:
             raise Failure(f"--duration {verb}=...: there is no verb {verb!r}.{nearest(verb, verbs)}")
-    for outage in options["outages"]:
+    for outage in options["outage"]:
         if outage.start_us < start_us:
             raise Failure(f"--outage {outage}: it begins before the replay, which starts {start:%Y-%m-%dT%H:%M:%SZ}")
     until_us = None if for_s is None else start_us + round(for_s * 1_000_000)
     speed = None if options["speed"] == MAX else options["speed"]
-    return Plan(modules, start_us, until_us, speed, durations, tuple(options["outages"]))
+    return Plan(modules, start_us, until_us, speed, durations, tuple(options["outage"]))
 
 
 def _load(file: Path, namespace: str, python: str | None) -> "LoadedModule":

@@ -68,11 +68,11 @@ def replay_options(command: Command) -> Command:
                          help="Replay in virtual time, so many times as fast as real time: 3600x, max."),
             click.option("--start", metavar="INSTANT",
                          help="With --speed: when the virtual time begins, like 2026-03-29T00:00Z.  [default: now]"),
-            click.option("--outage", "outages", multiple=True, type=OutageText(),
+            click.option("--outage", multiple=True, type=OutageText(),
                          help="With --speed: database, controllers or runners are away then. Repeatable."),
-            click.option("--duration", "durations", multiple=True, type=VerbDuration(),
+            click.option("--duration", multiple=True, type=VerbDuration(),
                          help="With --speed: runs of this verb last so long in virtual time. Repeatable."),
-            click.option("-o", "--output", "output", type=click.Choice(["text", "json"]),
+            click.option("-o", "--output", type=click.Choice(["text", "json"]),
                          help="With --speed: lines in this form, instead of the live picture."),
         )
     ):  # fmt: skip
