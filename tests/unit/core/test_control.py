@@ -1,0 +1,129 @@
+"""What an operator's decision about one job writes."""
+
+import pytest
+
+from controller.core.control import (
+    Spec,
+    Wanted,
+    manual_tick,
+    plan_backfill,
+    plan_change,
+    plan_creation,
+    plan_pause,
+    plan_resume,
+)
+from controller.core.model import Skipped, SkipReason
+from controller.core.redeploy import Existing
+from schema.keys import slot_of
+
+SECOND = 1_000_000
+T0 = 1_790_000_000 * SECOND
+NOW = T0 + 400_000
+AS_IT_IS = Wanted(None, None, None, None, None, None)
+
+
+def at(seconds: int) -> int:
+    return T0 + seconds * SECOND
+
+
+def existing(**changes: object) -> Existing:
+    """A job every 10 s, idle, whose next tick is still to come."""
+    job = Existing(7, "billing.a:x", "every 10s", at(-100), False, at(10), at(0), source="api", verb="a")
+    return job._replace(**changes)  # type: ignore[arg-type]  # fields by name, as each test says
+
+
+def test_a_new_job_begins_with_the_first_tick_after_now() -> None:
+    added = plan_creation("billing.a:x", "a", Spec("every 10s", "", None, "1", 5, "stop"), NOW)
+    assert (added.anchor, added.next_tick, added.next_run_at) == (NOW, at(10), at(10))
+    assert (added.slot, added.payload, added.timeout_ms) == (slot_of("billing.a:x"), "1", 5)
+    given = plan_creation("billing.a:x", "a", Spec("every 10s", "", at(-3), "", 5, "stop"), NOW)
+    assert (given.anchor, given.next_tick) == (at(-3), at(7))
+
+
+@pytest.mark.parametrize(
+    ("job", "first"),
+    [
+        (existing(), at(10)),
+        (existing(next_tick=at(-50)), at(-50)),  # due, and not claimed yet
+        (existing(next_tick=None), None),
+        (existing(executing=True, next_tick=at(0)), at(10)),
+        (existing(executing=True, next_tick=at(-50)), at(10)),  # a catch-up: what came before it is decided
+        (existing(executing=True, next_tick=at(20)), at(20)),  # rescheduled, or a manual run
+        (existing(executing=True, next_tick=at(10), last_tick=None), at(10)),  # a manual run of a job that never ran
+    ],
+)
+def test_a_pause_keeps_the_first_undecided_tick_from_running(job: Existing, first: int | None) -> None:
+    assert plan_pause(job) == first
+
+
+@pytest.mark.parametrize(
+    ("paused_tick", "skipped"),
+    [
+        (at(10), ()),
+        (at(0), (Skipped(SkipReason.PAUSED, at(0), at(0), 1),)),
+        (at(-50), (Skipped(SkipReason.PAUSED, at(-50), at(0), 6),)),
+        (None, ()),
+    ],
+)
+def test_a_resumed_job_skips_what_passed_and_goes_on_behind_it(
+    paused_tick: int | None, skipped: tuple[Skipped, ...]
+) -> None:
+    job = existing(next_tick=None, last_tick=at(-60), paused=True, paused_tick=paused_tick)
+    resumed = plan_resume(job, NOW)
+    assert (resumed.next_tick, resumed.next_run_at, resumed.skipped) == (at(10), at(10), skipped)
+
+
+def test_toggled_at_the_tick_itself_the_tick_does_not_run() -> None:
+    job = existing(next_tick=None, last_tick=at(-10), paused=True, paused_tick=at(0))
+    resumed = plan_resume(job, at(0))
+    assert (resumed.next_tick, resumed.skipped) == (at(10), (Skipped(SkipReason.PAUSED, at(0), at(0), 1),))
+
+
+def test_a_change_of_nothing_keeps_the_books() -> None:
+    job = existing(next_tick=at(-50))
+    for wanted in (AS_IT_IS, AS_IT_IS._replace(schedule=job.schedule, policy="", anchor=job.anchor, payload="2")):
+        planned = plan_change(job, wanted, NOW)
+        assert (planned.rescheduled, planned.next_tick, planned.skipped) == (False, at(-50), ())
+        assert planned.payload == wanted.payload
+
+
+def test_a_new_schedule_closes_the_old_ones_books_and_counts_from_now() -> None:
+    planned = plan_change(existing(next_tick=at(-50)), AS_IT_IS._replace(schedule="every 7s"), NOW)
+    assert (planned.rescheduled, planned.anchor, planned.next_tick) == (True, NOW, at(7))
+    assert planned.skipped == (Skipped(SkipReason.SUPERSEDED, at(-50), at(0), 6),)
+
+
+def test_a_new_policy_keeps_the_anchor() -> None:
+    planned = plan_change(existing(), AS_IT_IS._replace(policy='{"retries":3}'), NOW)
+    assert (planned.rescheduled, planned.anchor, planned.next_tick) == (True, at(-100), at(10))
+
+
+def test_a_paused_job_that_is_changed_stays_paused() -> None:
+    job = existing(next_tick=None, paused=True, paused_tick=at(-50), last_tick=at(-60))
+    planned = plan_change(job, AS_IT_IS._replace(schedule="every 7s"), NOW)
+    assert (planned.next_tick, planned.next_run_at, planned.paused_tick) == (None, None, at(7))
+    assert planned.skipped == (Skipped(SkipReason.PAUSED, at(-50), at(0), 6),)
+
+
+def test_a_manual_run_never_has_the_instant_of_a_tick() -> None:
+    assert manual_tick(NOW) == NOW
+    assert manual_tick(at(0)) == at(0) + 1
+
+
+@pytest.mark.parametrize(
+    ("job", "from_at", "until_at", "planned"),
+    [
+        (existing(), at(-30), at(-10), (at(-30), at(-10))),
+        (existing(), at(-35), at(-11), (at(-30), at(-11))),
+        (existing(), at(-29), at(-21), None),
+        (existing(), at(-30), at(500), (at(-30), NOW)),
+        (existing(), at(20), at(500), None),  # still to come
+        (existing(next_tick=at(-10)), at(-30), at(0), (at(-30), at(-10) - 1)),  # the schedule's own, though overdue
+        (existing(executing=True, next_tick=at(0)), at(-30), at(0), (at(-30), at(0))),
+        (existing(), at(-500), at(0), (at(-90), at(0))),  # an interval has no tick before its anchor
+    ],
+)
+def test_a_backfill_stays_behind_the_schedule(
+    job: Existing, from_at: int, until_at: int, planned: tuple[int, int] | None
+) -> None:
+    assert plan_backfill(job, from_at, until_at, NOW) == planned
