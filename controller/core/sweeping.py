@@ -90,21 +90,27 @@ class Sweeping:
         if renewal.lost_runners and self._losing is None and not suspects and self._may_declare_lost():
             self._losing = desk.request(self)
             desk.effects.append(FetchLost(self._losing, desk.settings.runner_lost_after_ms))
-        if renewal.overdue_executions and self._overdue is None:
+        if renewal.overdue_executions and self._overdue is None and self._had_time_to_return():
             self._overdue = desk.request(self)
             desk.effects.append(FetchOverdueExecutions(self._overdue))
 
-    def _may_declare_lost(self) -> bool:
+    def _had_time_to_return(self) -> bool:
         """Runners that lived through an outage get as long as they are given anyway to be seen again.
+
+        They may hold the result of a run whose hard deadline passed meanwhile.
+        """
+        return self._lease.unbroken_ns() >= self._desk.settings.runner_lost_after_ms * MS
+
+    def _may_declare_lost(self) -> bool:
+        """They did return, or had the time to.
 
         And a runner's age is PostgreSQL's time, while runners fence themselves by monotonic clocks: both pass equally
         only if PostgreSQL's clock was not set for as long.
         """
         desk = self._desk
-        unbroken_ns = self._lease.unbroken_ns()
-        if desk.clock.stepped_ns is not None:
-            unbroken_ns = min(unbroken_ns, desk.now_ns - desk.clock.stepped_ns)
-        return unbroken_ns >= desk.settings.runner_lost_after_ms * MS
+        stepped_ns = desk.clock.stepped_ns
+        steady = stepped_ns is None or desk.now_ns - stepped_ns >= desk.settings.runner_lost_after_ms * MS
+        return steady and self._had_time_to_return()
 
     def turn(self) -> None:
         desk = self._desk

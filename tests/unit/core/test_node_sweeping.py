@@ -72,6 +72,9 @@ def test_a_hard_timeout_is_ended_and_cancelled() -> None:
     told.ready()
     told.tell(events.RunnerJoined(runner("r9")))
     _renew(told, overdue_executions=True)
+    assert not told.take(effects.FetchOverdueExecutions)  # its runner may be on its way back, with the result
+    told.wait_renewing(9_000)
+    _renew(told, overdue_executions=True)
     told.tell(events.ExecutionsFetched(told.one(effects.FetchOverdueExecutions).request_id, [EXECUTION]))
     assert told.one(effects.CancelRuns).execution_ids == (7,)
     report = told.one(effects.End).requests[0].report
