@@ -13,7 +13,7 @@ def payload_violations(field: str, module: Module, verb: Verb, payload: str, req
     if payload:
         faults = payload_faults(module, verb.request, payload) or _size_faults(canonical_payload(payload))
         return [(field, fault) for fault in faults]
-    if required and payload_faults(module, verb.request, "null"):
+    if required and not verb.request_optional and payload_faults(module, verb.request, "null"):
         return [(field, f"is empty, and {verb.name} takes a {verb.request}; give one as JSON")]
     return []
 
