@@ -148,16 +148,17 @@ class VerbReader:
 
     def _policy(self) -> tuple[Policy, str]:
         """The policies, and the time zone, which is known even if one of the others is wrong."""
-        raw = mapping(self._dump.get("policy") or {}, "the policy")
-        try:
-            if not raw:
-                return DEFAULT_POLICY, ""
-            policy = read_policy(raw)
-        except PolicyError as error:
-            self._report_policy(error, raw.get(error.field))
-            timezone = raw.get("timezone")
-            return DEFAULT_POLICY, timezone if error.field != "timezone" and isinstance(timezone, str) else ""
-        return policy, policy.timezone
+        raw = dict(mapping(self._dump.get("policy") or {}, "the policy"))
+        is_right = True
+        while raw:
+            try:
+                policy = read_policy(raw)
+            except PolicyError as error:  # each of them is told
+                self._report_policy(error, raw.pop(error.field))
+                is_right = False
+            else:
+                return policy if is_right else DEFAULT_POLICY, policy.timezone
+        return DEFAULT_POLICY, ""
 
     def _report_policy(self, error: PolicyError, value: object) -> None:
         quotes = '"' if isinstance(value, str) else ""

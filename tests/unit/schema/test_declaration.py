@@ -328,3 +328,10 @@ def test_five_thousand_verbs():
     found = read_declaration(declared)
     assert isinstance(found, Module)
     assert len(found.verbs) == 5_000
+
+
+def test_every_wrong_policy_of_a_verb_is_told_at_once():
+    wrong = {"timezone": "Europe/Belrin", "overlap": "alow", "retries": -1, "window": "Mon-Fri 08:00-18:00"}
+    problems = read_declaration(dump(verb(cron="0 9 * * *", policy=wrong)))
+    assert isinstance(problems, list)
+    assert [problem.message.partition("=")[0] for problem in problems] == ["timezone", "overlap", "retries"]
