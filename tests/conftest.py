@@ -1,11 +1,15 @@
 """Fixtures that every test may use. Those of databases are explained in tests/support/databases.py."""
 
 import contextlib
+import signal
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.support.databases import PostgresServer, running_server
+
+# A shell starts what it runs in the background with SIGINT ignored, and so would be every process of a test.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -77,7 +77,7 @@ def concurrency_at(store: RecordingStore, row: ExecutionRow) -> int:
 
 
 def check_once(store: MemoryStore) -> None:
-    """Invariant 1: for a (job, tick, attempt) one execution, one of them by the schedule, and none before its run_at."""
+    """Invariant 1: for a (job, tick, attempt) one execution, one by the schedule, and none before its run_at."""
     seen: dict[tuple[int, int, int], int] = {}
     by_schedule: dict[tuple[int, int], int] = {}
     for row in store.executions.values():

@@ -22,7 +22,14 @@ Answer = Callable[[Any], None]
 class Database:
     """`away`: nothing answers. `breaking`: how likely a statement's connection breaks around it."""
 
-    def __init__(self, clock: VirtualClock, network: Network, rng: random.Random, epoch_us: int = EPOCH_US) -> None:
+    def __init__(
+        self,
+        clock: VirtualClock,
+        network: Network,
+        rng: random.Random,
+        epoch_us: int = EPOCH_US,
+        store: type[RecordingStore] = RecordingStore,
+    ) -> None:
         self._clock = clock
         self._network = network
         self._rng = rng
@@ -33,7 +40,7 @@ class Database:
         self.breaking = 0.0
         self.statements = 0
         self.notified: list[Callable[[], None]] = []
-        self.store = RecordingStore(self.now_us, self._notify)
+        self.store = store(self.now_us, self._notify)
 
     def now_us(self) -> int:
         return self._epoch_us + self._clock.now_ns // 1_000 + self._stepped_us

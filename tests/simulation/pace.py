@@ -1,4 +1,4 @@
-"""How fast a simulated cluster lives beside its schedules: seconds, or stretched to hours, so that a year costs little."""
+"""How fast a simulated cluster lives: by the second, or stretched to hours, so that a year costs little."""
 
 from dataclasses import dataclass, field
 

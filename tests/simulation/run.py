@@ -9,33 +9,37 @@ import time
 import traceback
 
 from tests.simulation.world import World
+from tests.simulation.year_world import YearWorld
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int)
     parser.add_argument("--seeds", help="a range, such as 1-500")
+    parser.add_argument("--year", action="store_true", help="a year of schedules, instead of half a minute of faults")
     parser.add_argument("--quiet", action="store_true", help="only the digest")
     parser.add_argument("--faults", default="", help="names of tests/simulation/faults.py, with commas")
     arguments = parser.parse_args()
     faults = tuple(name for name in arguments.faults.split(",") if name)
     if arguments.seeds:
         first, last = arguments.seeds.split("-")
-        return _hunt(range(int(first), int(last) + 1), faults)
-    world = World(arguments.seed or 0, None if arguments.quiet else print, faults)
+        return _hunt(range(int(first), int(last) + 1), faults, year=arguments.year)
+    show = None if arguments.quiet else print
+    seed = arguments.seed or 0
+    world = YearWorld(seed, show) if arguments.year else World(seed, show, faults)
     try:
         world.run()
     finally:
-        sys.stdout.write(f"seed {arguments.seed or 0} digest {world.digest}\n")
+        sys.stdout.write(f"seed {seed} digest {world.digest}\n")
     return 0
 
 
-def _hunt(seeds: range, faults: tuple[str, ...]) -> int:
+def _hunt(seeds: range, faults: tuple[str, ...], *, year: bool) -> int:
     began = time.perf_counter()
     failed = 0
     for seed in seeds:
         try:
-            World(seed, faults=faults).run()
+            (YearWorld(seed) if year else World(seed, faults=faults)).run()
         except Exception as error:
             failed += 1
             frame = traceback.extract_tb(error.__traceback__)[-1]

@@ -47,6 +47,7 @@ class Runner(Process):
         self.world = world
         self.rng = rng
         self.info = RunnerInfo(runner_id, "host", 1, "simulated", deployments)
+        self.draining = False
         self._wanted: dict[str, None] = {}
         self._links: dict[str, Stream] = {}
         self._runs: dict[int, Running] = {}
@@ -62,6 +63,7 @@ class Runner(Process):
 
     def drain(self) -> None:
         """SIGTERM."""
+        self.draining = True
         self.put(events.DrainAsked())
 
     def kill(self) -> None:

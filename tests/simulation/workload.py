@@ -34,7 +34,7 @@ class Workload:
         self.versions += 1
         return Module("sim", tuple(self._verbs)), hashlib.sha256(b"%d" % self.versions).hexdigest()
 
-    def change(self, rng: random.Random) -> None:
+    def change(self, rng: random.Random, now_us: int = 0) -> None:  # noqa: ARG002  a world of a year draws by it
         """The next version has one verb less, one more, and one with another schedule."""
         del self._verbs[rng.randrange(len(self._verbs))]
         self._verbs.append(self._verb(100 + self.versions, rng))

@@ -1,0 +1,126 @@
+"""Retries, manual runs and backfills of a year."""
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from controller.core.model import OF_A_TICK, Outcome, Trigger
+from cronring.virtual.memory_rows import ExecutionRow
+from tests.simulation.year_books import Book, brief
+from tests.simulation.year_history import Wish, YearStore
+from tests.simulation.year_oracle import length_us, policy_of, slice_of, window_of
+
+if TYPE_CHECKING:
+    from tests.simulation.year_world import YearWorld
+
+BACKOFF_US: Final = 10_000_000
+BACKOFF_MOST_US: Final = 3_600_000_000
+STUCK_US: Final = 60_000_000
+CLOCK_ERROR_US: Final = 100_000  # of controllers: which instant it is, they estimate
+
+
+def check_retries(book: Book) -> None:
+    """Attempts follow each other, after the backoff, and never after a later tick's claim."""
+    of_tick: dict[int, list[ExecutionRow]] = {}
+    for row in book.executions:
+        of_tick.setdefault(row.tick, []).append(row)
+    for rows in of_tick.values():
+        rows.sort(key=lambda row: row.attempt)
+        attempts = [row.attempt for row in rows]
+        assert attempts == list(range(1, len(rows) + 1)), book.says(f"attempts {attempts} of tick {rows[0].tick}")
+        for row in rows:
+            if row.trigger is Trigger.RETRY:
+                _check_retry(book, row, rows)
+
+
+def _check_retry(book: Book, row: ExecutionRow, rows: list[ExecutionRow]) -> None:
+    failed = [other for other in rows if other.attempt < row.attempt and other.retry_at == row.run_at]
+    assert len(failed) == 1, book.says(f"nobody wanted {brief(row)}")
+    before = failed[0]
+    assert before.report is not None, book.says(f"{brief(row)} is a retry of what has not ended")
+    assert before.outcome in (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.LOST), book.says(
+        f"{brief(before)} was retried"
+    )
+    policies = [
+        policy_of(span.policy) for span in book.spans if span.from_at <= before.claimed_at or len(book.spans) == 1
+    ]
+    assert any(_asks(policy, before, row.run_at) for policy in policies), book.says(
+        f"{brief(row)} after {brief(before)}"
+    )
+    late = [later for later in book.of_ticks if later.tick > row.tick and later.claimed_at < row.claimed_at]
+    assert not late, book.says(f"{brief(row)} ran after the next tick, {brief(late[0])}")
+
+
+def _asks(policy: dict[str, object], before: ExecutionRow, at: int) -> bool:
+    """Whether this policy wanted that retry, then."""
+    report = before.report
+    assert report is not None
+    base_us = length_us(str(policy["backoff"])) if "backoff" in policy else BACKOFF_US
+    wait_us = min(base_us * 2 ** (before.attempt - 1), BACKOFF_MOST_US)
+    listed = policy.get("retry_on", [])
+    named = not listed or str(before.outcome) in str(listed) or report.error_type in str(listed)
+    return (
+        named
+        and before.attempt <= int(str(policy.get("retries", 0)))
+        and at >= report.ended_at + wait_us - CLOCK_ERROR_US
+    )
+
+
+def check_wishes(world: "YearWorld", books: dict[int, Book]) -> None:
+    """Manual runs run, once; backfills run each tick of theirs once, in order; what is left waits for its job."""
+    store = world.store
+    for wish in store.wishes:
+        started = store.started_by.get(wish.activation_id, [])
+        book = books[wish.job.job_id]
+        waits = wish.activation_id in store.activations
+        assert wish.trigger is Trigger.BACKFILL or len(started) <= 1, book.says(f"{wish[2:]} ran {len(started)} times")
+        if wish.trigger is Trigger.MANUAL:
+            done = bool(started) or wish.job.removed or (waits and _is_busy(wish))
+            assert done, book.says(f"{wish[2:]} was never run")
+        elif wish.trigger is Trigger.BACKFILL:
+            _check_backfill(store, book, wish, started, waits=waits)
+        elif not started and not waits:
+            _check_retry_dropped(book, wish)
+    for row in store.activations.values():
+        stuck = row.run_at < store.now_us() - STUCK_US and not row.job.paused and not row.job.full
+        assert not stuck, books[row.job.job_id].says(f"{row.activation_id} {row.trigger} of {row.tick} still waits")
+
+
+def _is_busy(wish: Wish) -> bool:
+    return wish.job.full
+
+
+def _check_retry_dropped(book: Book, wish: Wish) -> None:
+    """It gave way to a later tick."""
+    later = any(row.tick > wish.tick for row in book.of_ticks)
+    assert later or wish.job.removed, book.says(f"the retry {wish[2:]} was dropped, and nothing came after it")
+
+
+def _check_backfill(store: YearStore, book: Book, wish: Wish, started: list[ExecutionRow], *, waits: bool) -> None:
+    assert wish.until_tick is not None
+    ran = [row.tick for row in started]
+    assert all(before < after for before, after in pairwise(ran)), book.says(f"{wish[2:]} ran {ran}")
+    span = book.spans[wish.span]
+    last = started[-1].claimed_at if started else wish.at
+    if wish.job.removed or (span.until_at is not None and span.until_at <= max(last, store.now_us() - 1)):
+        return  # its ticks became others meanwhile
+    contains = window_of(span.policy)
+    wanted = [
+        tick
+        for tick in slice_of(book.oracle.ticks(span._replace(from_at=0), wish.until_tick), wish.tick, wish.until_tick)
+        if contains is None or contains(tick)
+    ]
+    if waits:
+        wanted = [tick for tick in wanted if tick < store.activations[wish.activation_id].tick]
+    for tick in wanted:
+        rows = [row for row in book.executions if row.tick == tick and row.outcome is Outcome.COMPLETED]
+        done = tick in ran or (not wish.again and bool(rows))
+        assert done, book.says(f"{wish[2:]} left {tick} out; it ran {ran}")
+    strange = [tick for tick in ran if tick not in wanted]
+    assert not strange, book.says(f"{wish[2:]} ran {strange}, which are none of its ticks")
+
+
+def check_order(book: Book) -> None:
+    """Ticks of the schedule are claimed in their order."""
+    by_claim = sorted(book.of_ticks, key=lambda row: (row.claimed_at, row.tick))
+    assert [row.tick for row in by_claim] == [row.tick for row in book.of_ticks], book.says("ticks out of order")
+    assert all(row.trigger in OF_A_TICK for row in by_claim)

@@ -1,0 +1,97 @@
+"""One job's year: what was due by the oracle, and what the rows say became of it."""
+
+from bisect import bisect_left, bisect_right
+from itertools import pairwise
+
+from controller.core.model import OF_A_TICK
+from controller.core.totals import Span
+from cronring.virtual.memory_rows import ExecutionRow, JobRow, SkipRow
+from tests.simulation.year_history import Pause, YearStore
+from tests.simulation.year_oracle import Oracle, policy_of, slice_of
+
+
+class Book:
+    """`due`: every tick that has been decided, or ought to be. `skips`: by tick."""
+
+    def __init__(self, store: YearStore, job: JobRow, oracle: Oracle, now_us: int) -> None:
+        self.job = job
+        self.now_us = now_us
+        self.oracle = oracle
+        self.spans = store.spans[job.job_id]
+        for before, after in pairwise(self.spans):
+            assert before.until_at == after.from_at, f"{job.key}: its books have a hole, {self.spans}"
+        self.due_of = [oracle.ticks(span, _decided_until(span, job, now_us)) for span in self.spans]
+        self.due = [tick for due in self.due_of for tick in due]
+        self.executions = [row for row in store.executions.values() if row.job is job]
+        self.of_tick = {row.tick: row for row in self.executions if row.trigger in OF_A_TICK}
+        self.of_ticks = sorted(self.of_tick.values(), key=lambda row: row.tick)
+        self.ranges = [row for row in store.skips if row.job_id == job.job_id]
+        self.pauses: list[Pause] = [pause for pause in store.pauses if pause.job_id == job.job_id]
+        self.skips: dict[int, SkipRow] = {}
+
+    def check_accounts(self) -> None:
+        """Nothing unaccounted, nothing twice, nothing that was not due; and counts are right."""
+        for row in self.ranges:
+            ticks = slice_of(self.due, row.skipped.first_tick, row.skipped.last_tick)
+            assert len(ticks) == row.skipped.ticks, self.says(f"{row.skipped} counts wrong, its ticks are {ticks[:20]}")
+            assert row.skipped.first_tick == ticks[0], self.says(f"{row.skipped} begins at no tick")
+            assert row.skipped.last_tick == ticks[-1], self.says(f"{row.skipped} ends at no tick")
+            for tick in ticks:
+                assert tick not in self.skips, self.says(f"{tick} is skipped twice: {self.skips.get(tick)}, {row}")
+                self.skips[tick] = row
+        missing = [tick for tick in self.due if tick not in self.of_tick and tick not in self.skips]
+        assert not missing, self.says(f"unaccounted: {missing[:10]} of {len(missing)}, next is {self.job.next_tick}")
+        twice = [tick for tick in self.skips if tick in self.of_tick]
+        assert not twice, self.says(f"executed and skipped: {twice[:10]}, {self.skips[twice[0]] if twice else ''}")
+        strange = self.of_tick.keys() - set(self.due)
+        assert not strange, self.says(f"not due by the oracle: {sorted(strange)[:10]}")
+
+    def says(self, what: str) -> str:
+        return f"{self.job.key}: {what}; {[tuple(span) for span in self.spans]}"
+
+    def span_of(self, tick: int) -> Span:
+        """The one in whose books a decided tick is."""
+        return self.spans[self.index_of(tick)]
+
+    def index_of(self, tick: int) -> int:
+        return next(at for at, due in enumerate(self.due_of) if due and due[0] <= tick <= due[-1])
+
+    def policy_at(self, tick: int) -> dict[str, object]:
+        return policy_of(self.span_of(tick).policy)
+
+    def running_at(self, from_us: int, until_us: int) -> list[ExecutionRow]:
+        """Executions that take a place, of which some part lies in [from, until]."""
+        return [
+            row
+            for row in self.executions
+            if (row.holds_job or row.counted) and row.claimed_at <= until_us and ended_at(row, self.now_us) >= from_us
+        ]
+
+    def next_due(self, tick: int) -> int | None:
+        at = bisect_right(self.due, tick)
+        return self.due[at] if at < len(self.due) else None
+
+    def due_before(self, tick: int) -> int | None:
+        at = bisect_left(self.due, tick)
+        return self.due[at - 1] if at else None
+
+
+def brief(row: ExecutionRow) -> str:
+    return (
+        f"execution {row.execution_id} of {row.tick}.{row.attempt} ({row.trigger}, run_at {row.run_at}, "
+        f"claimed {row.claimed_at}, {row.outcome}, ended {row.report and row.report.ended_at}, retry {row.retry_at})"
+    )
+
+
+def ended_at(row: ExecutionRow, now_us: int) -> int:
+    """By its report; that a run was lost is known from when it was declared on."""
+    return now_us if row.report is None else row.report.ended_at
+
+
+def _decided_until(span: Span, job: JobRow, now_us: int) -> int:
+    if span.until_at is not None:
+        return span.until_at
+    undecided = job.paused_tick if job.paused else job.next_tick
+    if job.executing and not job.paused and undecided is not None and (job.last_tick or 0) >= undecided:
+        return job.last_tick or 0
+    return now_us if undecided is None else undecided - 1

@@ -1,0 +1,37 @@
+"""What must hold of a year, when it is over; see the modules of the single rules."""
+
+from typing import TYPE_CHECKING
+
+from tests.simulation.year_activations import check_order, check_retries, check_wishes
+from tests.simulation.year_books import Book, brief
+from tests.simulation.year_oracle import Oracle, is_cron
+from tests.simulation.year_reasons import check_buffers, check_cuts, check_distances, check_reasons, check_windows
+
+if TYPE_CHECKING:
+    from tests.simulation.year_world import YearWorld
+
+
+def check_year(world: "YearWorld") -> None:
+    store = world.store
+    spans = [span for job_id in store.jobs for span in store.spans[job_id]]
+    oracle = Oracle(spans, world.start_us, world.end_us)
+    now_us = store.now_us()
+    books = {job.job_id: Book(store, job, oracle, now_us) for job in store.jobs.values()}
+    for book in books.values():
+        book.check_accounts()
+        _check_never_early(book)
+        check_order(book)
+        check_windows(book)
+        check_distances(book)
+        check_reasons(world, book)
+        check_buffers(book)
+        check_cuts(world, book)
+        check_retries(book)
+    check_wishes(world, books)
+
+
+def _check_never_early(book: Book) -> None:
+    """Cron ticks are delayed only; those of intervals may start less than half an interval before."""
+    for tick, row in book.of_tick.items():
+        if is_cron(book.span_of(tick).schedule):
+            assert row.run_at >= tick, book.says(f"never early: {brief(row)}")
