@@ -1,0 +1,38 @@
+"""Who did what, and why: a row of cron_actions in the transaction of what was done."""
+
+import json
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from controller.store.pool import Transaction
+
+
+class Action(NamedTuple):
+    """On a job, a deployment, or an execution (of a job). Instants in `details` are ISO 8601 texts in UTC."""
+
+    action: str  # such as "pause"
+    actor: str
+    note: str = ""
+    job_id: int | None = None
+    deployment_id: int | None = None
+    execution_id: int | None = None
+    details: Mapping[str, object] = MappingProxyType({})
+
+
+async def add_actions(transaction: Transaction, actions: Iterable[Action], at: int | None = None) -> None:
+    """Keep what was done. `at`: PostgreSQL's time past any wait for locks; None: when the transaction began."""
+    found = list(actions)
+    if not found:
+        return
+    await transaction.fetch(
+        "AddActions",
+        at,
+        [each.job_id for each in found],
+        [each.deployment_id for each in found],
+        [each.execution_id for each in found],
+        [each.action for each in found],
+        [each.actor for each in found],
+        [each.note for each in found],
+        [json.dumps(dict(each.details)) for each in found],
+    )
