@@ -81,6 +81,11 @@ class Timetable:
 
     # What the schedule and the jitter say
 
+    @property
+    def early_us(self) -> int:
+        """How long before its tick a run may begin: an interval's jitter goes both ways, a pattern's never."""
+        return self._early
+
     def following(self, key: str, after: int) -> Slot | None:
         """The first tick after `after`, in the window or not, with its jitter (an interval's run_at may be earlier)."""
         return self._slot(key, self._next_after(after))

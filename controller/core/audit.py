@@ -1,0 +1,194 @@
+"""The audit: what was due by the schedules alone, held against what the books say became of it.
+
+Each tick ends as exactly one of executed (on time, late, caught up, backfilled), or skipped with a reason. Further
+attempts and manual runs are no ticks of their own. Three things must be 0: ticks due that are nowhere, ticks that are
+in the books twice, executions that began before they might; and a fourth, ticks in the books that were never due.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from controller.core.books import Closed, Standing, Timeline, decided_until
+
+LATE_AFTER_US: Final = 10_000_000
+"""Started more than this after its run_at, a tick is late: what schema.timetable takes for missed."""
+GRACE_US: Final = 2_000_000
+"""How long a due tick may stay undecided before its controllers are asked why: claims and a failover fit into it."""
+FINDINGS_MAX: Final = 20  # of each kind
+KINDS: Final = ("unaccounted", "duplicates", "early", "undue")
+
+
+class Scope(NamedTuple):
+    """Ticks in [since, until] are audited; `since` None: all. `now`: when the books were read. Microseconds."""
+
+    since: int | None
+    until: int
+    now: int
+    late_after: int = LATE_AFTER_US
+
+
+class Finding(NamedTuple):
+    """Something that must not be. `tick`: the first of `ticks`; `execution_ids`: those it is about."""
+
+    kind: str
+    job: str
+    tick: int
+    ticks: int
+    execution_ids: tuple[int, ...]
+    text: str
+
+
+class Runs(NamedTuple):
+    """How many scheduled ticks of a job ran how; counted by the database, not yet proved.
+
+    `again`: scheduled runs of a tick that already had one. `ahead_of_run`, `ahead_of_tick`: the most that any began
+    before its run_at (of all runs) or its tick (of scheduled ones), negative where none did. `backfills`: runs.
+    """
+
+    on_time: int = 0
+    late: int = 0
+    caught_up: int = 0
+    running: int = 0
+    again: int = 0
+    backfills: int = 0
+    ahead_of_run: int = -1
+    ahead_of_tick: int = -(2**62)
+    outcomes: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(slots=True)
+class Audit:
+    """Counts of ticks; `outcomes` are of executions. `summarised_until`: before this, rows may have been removed."""
+
+    ticks: int = 0
+    on_time: int = 0
+    late: int = 0
+    caught_up: int = 0
+    backfilled: int = 0
+    running: int = 0
+    pending: int = 0
+    unaccounted: int = 0
+    duplicates: int = 0
+    early: int = 0
+    undue: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    findings: list[Finding] = field(default_factory=list)
+    jobs: int = 0
+    walked: int = 0
+    summarised_until: int | None = None
+
+    @property
+    def executed(self) -> int:
+        return self.on_time + self.late + self.caught_up + self.backfilled
+
+    @property
+    def clean(self) -> bool:
+        return not (self.unaccounted or self.duplicates or self.early or self.undue)
+
+    def add(self, other: "Audit") -> None:
+        """Of one more job. At most FINDINGS_MAX of each kind are kept."""
+        for name in _COUNTS:
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.skipped.update(other.skipped)
+        self.outcomes.update(other.outcomes)
+        for finding in other.findings:
+            self.note(finding)
+        if other.summarised_until is not None:
+            self.summarised_until = max(self.summarised_until or 0, other.summarised_until)
+
+    def note(self, finding: Finding) -> None:
+        if sum(each.kind == finding.kind for each in self.findings) < FINDINGS_MAX:
+            self.findings.append(finding)
+
+
+_COUNTS: Final = (
+    "ticks", "on_time", "late", "caught_up", "backfilled", "running", "pending", "unaccounted", "duplicates", "early",
+    "undue", "jobs", "walked",
+)  # fmt: skip
+
+
+def begins_after(scope: Scope, timeline: Timeline, closed: Closed | None) -> int:
+    """Where the rows of a job's books begin: its ticks after this instant are audited one by one."""
+    after = (timeline.opens_at or 0) if scope.since is None else scope.since - 1
+    return after if closed is None else max(after, closed.until_at)
+
+
+def counted(
+    scope: Scope, job: Standing, timeline: Timeline, runs: Runs, skipped: dict[str, int], closed: Closed | None
+) -> Audit | None:
+    """The audit of a job whose counts agree; None: they don't, or counting can't tell, and its ticks must be walked."""
+    after = begins_after(scope, timeline, closed)
+    until = max(after, decided_until(job, scope.until))
+    due = timeline.count(after, until)
+    booked = runs.on_time + runs.late + runs.caught_up + runs.running + sum(skipped.values())
+    if due != booked or runs.again or runs.backfills or runs.ahead_of_run > 0:
+        return None
+    if runs.ahead_of_tick > timeline.early_us:
+        return None
+    found = Audit(due, runs.on_time, runs.late, runs.caught_up, running=runs.running)
+    found.skipped.update(skipped)
+    found.outcomes.update(dict(runs.outcomes))
+    add_undecided(found, scope, job, timeline, until)
+    add_closed(found, scope, closed)
+    found.jobs = 1
+    return found
+
+
+def add_undecided(found: Audit, scope: Scope, job: Standing, timeline: Timeline, after: int) -> None:
+    """Ticks that are due and that nobody has decided yet: kept by a pause, waiting, or overdue.
+
+    A tick that waits for a runner, or for what runs, is pending. One that an idle job with a runner has had for longer
+    than the grace ought to have been claimed or skipped: nobody looks after it.
+    """
+    until = min(scope.until, scope.now)
+    waiting = timeline.count(after, until) if until > after else 0
+    if not waiting:
+        return
+    found.ticks += waiting
+    if job.paused:
+        first = max(after, (job.undecided_tick or until + 1) - 1)
+        kept = timeline.count(first, until) if until > first else 0
+        found.skipped["paused"] += kept
+        found.pending += waiting - kept
+        return
+    settled = scope.now - GRACE_US
+    overdue = 0
+    due_at = max(job.next_run_at or scope.now, job.freed_at or 0)
+    if not job.executing and job.hosted and due_at <= settled and until > after:
+        overdue = timeline.count(after, max(after, min(until, settled)))
+    found.pending += waiting - overdue
+    if overdue:
+        found.unaccounted += overdue
+        tick = timeline.next_after(after) or after
+        text = "due, and no controller has decided about it; is one up? cronring cluster members"
+        found.note(Finding("unaccounted", job.key, tick, overdue, (), text))
+
+
+def add_closed(found: Audit, scope: Scope, closed: Closed | None) -> None:
+    """What retention has summarised counts as it was. Of a part of it (`since`) nothing more can be said."""
+    if closed is None or (scope.since is not None and scope.since > closed.until_at):
+        return
+    found.summarised_until = closed.until_at
+    if scope.since is not None or closed.until_at > scope.until:
+        return
+    skipped = sum(closed.skipped.values())
+    found.ticks += closed.due
+    found.on_time += closed.executed - closed.caught_up - closed.late
+    found.late += closed.late
+    found.caught_up += closed.caught_up
+    found.skipped.update(closed.skipped)
+    found.outcomes.update(closed.outcomes)
+    missing = closed.due - closed.executed - skipped
+    found.unaccounted += max(missing, 0)
+    found.duplicates += max(-missing, 0)
+
+
+def add_twins(found: Audit, twins: Iterable[tuple[str, int, int, int]]) -> None:
+    """Ticks that a job ran, and another one of the same key (removed since) as well: (key, tick, both executions)."""
+    for key, tick, first, second in twins:
+        found.duplicates += 1
+        text = f"ran by schedule as execution {first}, and of a job of the same key as execution {second}"
+        found.note(Finding("duplicates", key, tick, 1, (first, second), text))

@@ -1,0 +1,205 @@
+"""The audit of the whole cluster: job by job in pages, counting where the books agree, walking where they don't."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Protocol
+
+from controller.core.audit import Audit, Runs, Scope, add_closed, add_twins, begins_after, counted
+from controller.core.audit_walk import Run, SkipRange, Walk
+from controller.core.books import Closed, Span, Standing, Timeline
+
+PAGE_JOBS: Final = 100
+CHUNK_ROWS: Final = 5_000
+SPANS_AT_ONCE: Final = 10_000
+_BEFORE_ALL: Final = -1  # no tick is before 1970
+_GONE: Final = 0  # the closed books of jobs that are gone altogether
+
+
+class AuditRequest(NamedTuple):
+    """Ticks in [since, until] (None: all; up to now) of one key, or of all jobs. `thorough`: walk every job."""
+
+    since: int | None
+    until: int | None
+    key: str
+    late_after: int
+    thorough: bool
+
+
+class CountedSkips(NamedTuple):
+    """Of one job and reason. `first_tick` and `last_tick` only of a range that reaches beyond what is audited."""
+
+    job_id: int
+    reason: str
+    ticks: int
+    first_tick: int | None
+    last_tick: int | None
+
+
+class NumberedSpan(NamedTuple):
+    job_id: int
+    revision: int
+    span: Span
+
+
+class Twin(NamedTuple):
+    """A tick that ran by schedule of two jobs of one key."""
+
+    key: str
+    tick: int
+    first_id: int
+    second_id: int
+
+
+class Books(Protocol):
+    """The books as of one instant, `now`. Every method raises StoreUnavailable or StoreError."""
+
+    @property
+    def now(self) -> int: ...
+    async def standings(self, after_id: int, key: str, limit: int) -> list[Standing]:
+        """How jobs stand, removed ones too, in order of ids; `key` "": of all."""
+        ...
+
+    async def spans(self, job_ids: list[int], since: int, after: tuple[int, int], limit: int) -> list[NumberedSpan]:
+        """In order of job and revision, from after (job, revision) on; those that ended before `since` left out."""
+        ...
+
+    async def closed(self, job_ids: list[int]) -> list[Closed]: ...
+    async def count_runs(self, job_ids: list[int], afters: list[int], until: int, late_after: int) -> dict[int, Runs]:
+        """Of runs with ticks in (after, until] of each job; a job without any is absent."""
+        ...
+
+    async def count_skips(self, job_ids: list[int], afters: list[int], until: int) -> list[CountedSkips]: ...
+    async def runs(self, job_id: int, after: tuple[int, int], until: int, limit: int) -> list[Run]:
+        """From after (tick, attempt) on, in that order."""
+        ...
+
+    async def skips(self, job_id: int, after: tuple[int, int], until: int, limit: int) -> list[SkipRange]:
+        """Ranges from after (first tick, id) on that begin at or before `until`, in that order."""
+        ...
+
+    async def skip_reaching(self, job_id: int, beyond: int) -> SkipRange | None:
+        """The range that begins at or before an instant and reaches beyond it."""
+        ...
+
+    async def twins(self, after: int, until: int, limit: int) -> list[Twin]: ...
+
+
+class _Page(NamedTuple):
+    """What is known of the jobs of a page before their runs are."""
+
+    jobs: Sequence[Standing]
+    timelines: dict[int, Timeline]
+    closed: dict[int, Closed]
+
+
+async def audit(books: Books, request: AuditRequest) -> Audit:
+    """Everything in `request`, from one snapshot. What takes long is done in a thread: claims don't wait for it."""
+    until = books.now if request.until is None else min(request.until, books.now)
+    scope = Scope(request.since, until, books.now, request.late_after)
+    total, after_id = Audit(), 0
+    while jobs := await books.standings(after_id, request.key, PAGE_JOBS):
+        after_id = jobs[-1].job_id
+        page = await _page(books, scope, jobs)
+        for found in await _audit_page(books, scope, page, thorough=request.thorough):
+            total.add(found)
+    if not request.key:
+        for closed in await books.closed([_GONE]):
+            add_closed(total, scope, closed)
+    since = _BEFORE_ALL if scope.since is None else scope.since - 1
+    twins = await books.twins(since, until, CHUNK_ROWS)
+    add_twins(total, (twin for twin in twins if request.key in {"", twin.key}))
+    return total
+
+
+async def _page(books: Books, scope: Scope, jobs: Sequence[Standing]) -> _Page:
+    job_ids = [job.job_id for job in jobs]
+    closed = {each.job_id: each for each in await books.closed(job_ids)}
+    spans: dict[int, list[Span]] = {job_id: [] for job_id in job_ids}
+    after = (0, 0)
+    while found := await books.spans(job_ids, scope.since or _BEFORE_ALL, after, SPANS_AT_ONCE):
+        after = found[-1][:2]
+        for job_id, _, span in found:
+            spans[job_id].append(span)
+    return _Page(jobs, {job_id: Timeline(of_job) for job_id, of_job in spans.items()}, closed)
+
+
+async def _audit_page(books: Books, scope: Scope, page: _Page, *, thorough: bool) -> list[Audit]:
+    to_walk: Sequence[Standing] = page.jobs
+    found: list[Audit] = []
+    if not thorough:
+        afters = [begins_after(scope, page.timelines[job.job_id], page.closed.get(job.job_id)) for job in page.jobs]
+        job_ids = [job.job_id for job in page.jobs]
+        runs = await books.count_runs(job_ids, afters, scope.until, scope.late_after)
+        skips = await books.count_skips(job_ids, afters, scope.until)
+        found, to_walk = await asyncio.to_thread(_count, scope, page, runs, skips)
+    for job in to_walk:
+        walk = Walk(scope, job, page.timelines[job.job_id], page.closed.get(job.job_id))
+        await _walk(books, scope, job.job_id, walk)
+        found.append(await asyncio.to_thread(walk.finish))
+    return found
+
+
+def _count(
+    scope: Scope, page: _Page, runs: dict[int, Runs], skips: list[CountedSkips]
+) -> tuple[list[Audit], list[Standing]]:
+    """The audits of jobs whose counts agree, and the jobs that must be walked."""
+    skipped: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for part in skips:
+        ticks = part.ticks
+        if part.first_tick is not None and part.last_tick is not None:
+            timeline = page.timelines[part.job_id]
+            after = begins_after(scope, timeline, page.closed.get(part.job_id))
+            ticks = timeline.count(max(part.first_tick - 1, after), min(part.last_tick, scope.until))
+        skipped[part.job_id][part.reason] += ticks
+    agreeing, to_walk = [], []
+    for job in page.jobs:
+        found = counted(
+            scope, job, page.timelines[job.job_id], runs.get(job.job_id, Runs()), skipped[job.job_id],
+            page.closed.get(job.job_id),
+        )  # fmt: skip
+        if found is None:
+            to_walk.append(job)
+        else:
+            agreeing.append(found)
+    return agreeing, to_walk
+
+
+async def _walk(books: Books, scope: Scope, job_id: int, walk: Walk) -> None:
+    """Feed a walk with runs and ranges in order; at most a chunk of each is in memory."""
+    reaching = await books.skip_reaching(job_id, walk.start)
+    ranges = [] if reaching is None else [reaching]
+    after_range = (walk.start, 2**62)  # behind every range that begins there
+    after_run = (walk.start, 2**30)
+    runs = await books.runs(job_id, after_run, scope.until, CHUNK_ROWS)
+    ranges += await books.skips(job_id, after_range, scope.until, CHUNK_ROWS)
+    while runs or ranges:
+        runs, ranges, last_run, last_range = await asyncio.to_thread(_feed, walk, runs, ranges)
+        if not runs and last_run is not None:
+            after_run = (last_run.tick, last_run.attempt)
+            runs = await books.runs(job_id, after_run, scope.until, CHUNK_ROWS)
+        if not ranges and last_range is not None:
+            after_range = (last_range.first_tick, last_range.skip_id)
+            ranges = await books.skips(job_id, after_range, scope.until, CHUNK_ROWS)
+
+
+def _feed(
+    walk: Walk, runs: list[Run], ranges: list[SkipRange]
+) -> tuple[list[Run], list[SkipRange], Run | None, SkipRange | None]:
+    """Until either is used up: what is left of both, and the last one of whichever was used up (more may follow)."""
+    run, part = 0, 0
+    while run < len(runs) or part < len(ranges):
+        # A range before a run of the same tick: the run, or the backfill, is then found to lie in it.
+        if part < len(ranges) and (run == len(runs) or ranges[part].first_tick <= runs[run].tick):
+            walk.skip(ranges[part])
+            part += 1
+            if part == len(ranges) and run < len(runs):
+                break
+        else:
+            walk.run(runs[run])
+            run += 1
+            if run == len(runs) and part < len(ranges):
+                break
+    last_run = runs[-1] if run == len(runs) and runs else None
+    last_range = ranges[-1] if part == len(ranges) and ranges else None
+    return runs[run:], ranges[part:], last_run, last_range

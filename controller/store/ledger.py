@@ -1,0 +1,107 @@
+"""The books as of one instant, from PostgreSQL: what controller.ledger audits, and what "why" is answered from."""
+
+import json
+from collections import Counter
+from datetime import timedelta
+from typing import Final
+
+import asyncpg
+
+from controller.core.audit import Runs
+from controller.core.audit_walk import Run, SkipRange
+from controller.core.books import Closed, Span, Standing
+from controller.ledger import CountedSkips, NumberedSpan, Twin
+from controller.store.pool import Transaction
+
+RUNS_COUNTED_AT_ONCE: Final = 10_000  # of each job of a page
+_OUTCOMES: Final = ("completed", "failed", "timed_out", "cancelled", "lost")
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+class PostgresBooks:
+    """controller.ledger.Books, within one transaction."""
+
+    def __init__(self, transaction: Transaction, now: int, lost_after_ms: int) -> None:
+        self._transaction = transaction
+        self._now = now
+        self._lost_after_ms = lost_after_ms
+
+    @property
+    def now(self) -> int:
+        return self._now
+
+    async def standings(self, after_id: int, key: str, limit: int) -> list[Standing]:
+        """How jobs stand, removed ones too, in order of ids."""
+        records = await self._transaction.fetch("GetStandings", after_id, key, limit, self._lost_after_ms)
+        return list(map(Standing._make, records))
+
+    async def spans(self, job_ids: list[int], since: int, after: tuple[int, int], limit: int) -> list[NumberedSpan]:
+        """In order of job and revision."""
+        records = await self._transaction.fetch("GetSpans", job_ids, since, *after, limit)
+        return [NumberedSpan(job_id, revision, Span(*span)) for job_id, revision, *span in records]
+
+    async def closed(self, job_ids: list[int]) -> list[Closed]:
+        """What retention has summarised."""
+        records = await self._transaction.fetch("GetClosedBooks", job_ids)
+        return [_closed(record) for record in records]
+
+    async def count_runs(self, job_ids: list[int], afters: list[int], until: int, late_after: int) -> dict[int, Runs]:
+        """In as many statements as it takes: none reads more than so many rows of a job."""
+        found: dict[int, Runs] = {}
+        while job_ids:
+            records = await self._transaction.fetch(
+                "CountRuns", job_ids, afters, until, RUNS_COUNTED_AT_ONCE, late_after
+            )
+            for record in records:
+                found[record["job_id"]] = _added(found.get(record["job_id"], Runs()), record)
+            more = [record for record in records if record["executions"] >= RUNS_COUNTED_AT_ONCE]
+            job_ids = [record["job_id"] for record in more]
+            afters = [record["last_tick"] for record in more]
+        return found
+
+    async def count_skips(self, job_ids: list[int], afters: list[int], until: int) -> list[CountedSkips]:
+        """By job and reason; ranges that reach beyond what is audited by themselves."""
+        return list(map(CountedSkips._make, await self._transaction.fetch("CountSkips", job_ids, afters, until)))
+
+    async def runs(self, job_id: int, after: tuple[int, int], until: int, limit: int) -> list[Run]:
+        """By tick and attempt."""
+        return list(map(Run._make, await self._transaction.fetch("GetRunsInOrder", job_id, *after, until, limit)))
+
+    async def skips(self, job_id: int, after: tuple[int, int], until: int, limit: int) -> list[SkipRange]:
+        """By first tick."""
+        records = await self._transaction.fetch("GetSkipsInOrder", job_id, *after, until, limit)
+        return list(map(SkipRange._make, records))
+
+    async def skip_reaching(self, job_id: int, beyond: int) -> SkipRange | None:
+        """The range that begins at or before an instant and reaches beyond it."""
+        records = await self._transaction.fetch("GetSkipBefore", job_id, beyond)
+        return SkipRange._make(records[0]) if records else None
+
+    async def twins(self, after: int, until: int, limit: int) -> list[Twin]:
+        """Ticks that ran of two jobs of one key."""
+        return list(map(Twin._make, await self._transaction.fetch("GetTwins", after, until, limit)))
+
+
+def _closed(record: asyncpg.Record) -> Closed:
+    row = Closed._make(record)
+    return row._replace(skipped=json.loads(record["skipped"]), outcomes=json.loads(record["outcomes"]))
+
+
+def _added(before: Runs, record: asyncpg.Record) -> Runs:
+    """With what one more statement counted of the job."""
+    outcomes = Counter(dict(before.outcomes))
+    outcomes.update({name: record[name] for name in _OUTCOMES if record[name]})
+    outcomes["running"] += record["executions"] - sum(record[name] for name in _OUTCOMES)
+    ahead_of_run = record["ahead_of_run"] // _MICROSECOND
+    ahead_of_tick = record["ahead_of_tick"]
+    return Runs(
+        before.on_time + record["on_time"],
+        before.late + record["late"],
+        before.caught_up + record["caught_up"],
+        before.running + record["running"],
+        before.again + record["again"],
+        before.backfills + record["backfills"],
+        max(before.ahead_of_run, ahead_of_run),
+        before.ahead_of_tick if ahead_of_tick is None else max(before.ahead_of_tick, ahead_of_tick // _MICROSECOND),
+        tuple(sorted((name, executions) for name, executions in outcomes.items() if executions)),
+    )

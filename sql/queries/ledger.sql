@@ -1,0 +1,139 @@
+-- What the audit and "why" read. LATERAL over the jobs of a page, as in cron_jobs.sql: one range of an index for each.
+
+-- name: GetStandings
+-- How jobs stand, removed ones among them, in order of ids. $1 above this id, $2 only of this key, or "", $3 at most,
+-- $4 a runner seen in the last so many ms lives.
+SELECT j.id, j.key, j.removed_at IS NOT NULL AS removed, j.paused_at IS NOT NULL AS paused,
+       j.state = 'executing' AS executing, j.last_tick, coalesce(j.next_tick, j.paused_tick) AS undecided_tick,
+       j.next_execution, j.last_ended_at,
+       EXISTS (SELECT FROM runners r WHERE r.last_seen_at > now() - $4::bigint * interval '1 millisecond'
+                                       AND d.key = ANY(r.deployments)) AS hosted
+FROM cron_jobs j
+JOIN deployments d ON d.id = j.deployment_id
+WHERE j.id > $1 AND ($2 = '' OR j.key = $2)
+ORDER BY j.id
+LIMIT $3;
+
+-- name: GetSpans
+-- The schedules that jobs had, in order of job and time, those that ended before $2 left out. $1 job ids (ascending),
+-- $3 $4 after this job and revision, $5 at most.
+SELECT s.job_id, s.revision, s.schedule, s.anchor, s.from_at, s.until_at, s.policy
+FROM cron_schedules s
+WHERE s.job_id = ANY($1::bigint[]) AND (s.until_at IS NULL OR s.until_at >= $2)
+  AND (s.job_id, s.revision) > ($3::bigint, $4::integer)
+ORDER BY s.job_id, s.revision
+LIMIT $5;
+
+-- name: GetClosedBooks
+-- What is left of ticks whose rows retention has removed. $1 job ids; 0: of jobs that are gone altogether.
+SELECT job_id, until_at, due, executed, caught_up, late, skipped, outcomes
+FROM cron_closed_books
+WHERE job_id = ANY($1::bigint[]);
+
+-- name: CountRuns
+-- How the runs of jobs went: at most $4 of each (and all of a tick), from behind a tick on, so that no statement takes
+-- long; with that many `executions` there may be more behind `last_tick`. Parallel arrays: $1 job ids, $2 after these
+-- ticks; $3 up to this tick, $5 later than so many microseconds is late.
+SELECT w.job_id, c.*
+FROM unnest($1::bigint[], $2::timestamptz[]) AS w (job_id, after_tick)
+CROSS JOIN LATERAL (
+    SELECT count(*) AS executions,
+           max(r.tick) AS last_tick,
+           count(*) FILTER (WHERE r.trigger = 'schedule' AND NOT r.late AND r.outcome IS NOT NULL) AS on_time,
+           count(*) FILTER (WHERE r.trigger = 'schedule' AND r.late AND r.outcome IS NOT NULL) AS late,
+           count(*) FILTER (WHERE r.trigger = 'catch_up' AND r.outcome IS NOT NULL) AS caught_up,
+           count(*) FILTER (WHERE r.scheduled AND r.outcome IS NULL) AS running,
+           -- A claim by schedule is a tick's first attempt; the key makes that at most one.
+           count(*) FILTER (WHERE r.scheduled AND r.attempt > 1) AS again,
+           count(*) FILTER (WHERE r.trigger = 'backfill') AS backfills,
+           max(r.run_at - r.began_at) AS ahead_of_run,
+           max(r.tick - r.began_at) FILTER (WHERE r.scheduled) AS ahead_of_tick,
+           count(*) FILTER (WHERE r.outcome = 'completed') AS completed,
+           count(*) FILTER (WHERE r.outcome = 'failed') AS failed,
+           count(*) FILTER (WHERE r.outcome = 'timed_out') AS timed_out,
+           count(*) FILTER (WHERE r.outcome = 'cancelled') AS cancelled,
+           count(*) FILTER (WHERE r.outcome = 'lost') AS lost
+    FROM (
+        SELECT e.tick, e.attempt, e.trigger, e.run_at, e.outcome, e.trigger IN ('schedule', 'catch_up') AS scheduled,
+               least(e.claimed_at, e.started_at) AS began_at,
+               coalesce(e.started_at, e.claimed_at) > e.run_at + $5::bigint * interval '1 microsecond' AS late
+        FROM cron_executions e
+        WHERE e.job_id = w.job_id AND e.tick > w.after_tick AND e.tick <= $3
+        ORDER BY e.tick
+        FETCH FIRST $4 ROWS WITH TIES
+    ) r
+) c
+WHERE c.executions > 0;
+
+-- name: CountSkips
+-- Skipped ticks of jobs by reason, of ranges that lie wholly in what is audited; and, with their ticks, each range that
+-- reaches beyond it. Parallel arrays: $1 job ids, $2 after these instants; $3 up to this tick.
+SELECT w.job_id, s.*
+FROM unnest($1::bigint[], $2::timestamptz[]) AS w (job_id, after)
+CROSS JOIN LATERAL (
+    SELECT k.reason, sum(k.ticks)::bigint AS ticks, NULL::timestamptz AS first_tick, NULL::timestamptz AS last_tick
+    FROM cron_skips k
+    WHERE k.job_id = w.job_id AND k.first_tick > w.after AND k.first_tick <= $3 AND k.last_tick <= $3
+    GROUP BY k.reason
+    UNION ALL
+    SELECT k.reason, k.ticks, k.first_tick, k.last_tick
+    FROM cron_skips k
+    WHERE k.job_id = w.job_id AND k.first_tick > w.after AND k.first_tick <= $3 AND k.last_tick > $3
+    UNION ALL
+    -- Ranges don't overlap (a walk finds it where they do), so none but the latest before it can reach into it.
+    SELECT b.reason, b.ticks, b.first_tick, b.last_tick
+    FROM (
+        SELECT * FROM cron_skips k WHERE k.job_id = w.job_id AND k.first_tick <= w.after
+        ORDER BY k.first_tick DESC LIMIT 1
+    ) b
+    WHERE b.last_tick > w.after
+) s;
+
+-- name: GetRunsInOrder
+-- Runs of a job, by tick and attempt. $1 job id, $2 $3 after this tick and attempt, $4 up to this tick, $5 at most.
+SELECT id, tick, attempt, trigger, run_at, claimed_at, started_at, outcome
+FROM cron_executions
+WHERE job_id = $1 AND (tick, attempt) > ($2::timestamptz, $3::integer) AND tick <= $4
+ORDER BY tick, attempt
+LIMIT $5;
+
+-- name: GetSkipsInOrder
+-- Ranges of a job that don't run, by their first ticks. $1 job id, $2 $3 after this first tick and id, $4 beginning at or
+-- before, $5 at most.
+SELECT id, reason, first_tick, last_tick, ticks
+FROM cron_skips
+WHERE job_id = $1 AND (first_tick, id) > ($2::timestamptz, $3::bigint) AND first_tick <= $4
+ORDER BY first_tick, id
+LIMIT $5;
+
+-- name: GetSkipBefore
+-- The range of a job that begins at or before $2, if it reaches beyond. $1 job id.
+SELECT b.* FROM (
+    SELECT id, reason, first_tick, last_tick, ticks FROM cron_skips
+    WHERE job_id = $1 AND first_tick <= $2 ORDER BY first_tick DESC LIMIT 1
+) b
+WHERE b.last_tick > $2;
+
+-- name: GetTwins
+-- Ticks that ran by schedule of two jobs of one key: the later one began, by PostgreSQL's clock, before the latest tick
+-- that the earlier one had run (that clock was set back in between). $1 after this tick, $2 up to this one, $3 at most.
+SELECT t.key, one.tick, one.id AS first_id, other.id AS second_id
+FROM (
+    SELECT key, id, created_at, max(last_tick) OVER (PARTITION BY key ORDER BY id
+                                                     ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS last_before
+    FROM cron_jobs
+) t
+CROSS JOIN LATERAL (
+    SELECT e.id, e.tick FROM cron_executions e
+    WHERE e.job_id = t.id AND e.tick > $1 AND e.tick <= least($2, t.last_before)
+      AND e.trigger IN ('schedule', 'catch_up')
+    OFFSET 0
+) other
+JOIN cron_jobs j ON j.key = t.key AND j.id < t.id
+CROSS JOIN LATERAL (
+    SELECT e.id, e.tick FROM cron_executions e
+    WHERE e.job_id = j.id AND e.tick = other.tick AND e.trigger IN ('schedule', 'catch_up')
+    OFFSET 0
+) one
+WHERE t.created_at <= t.last_before
+LIMIT $3;
