@@ -73,8 +73,16 @@ class Store(Protocol):
         ...
 
     async def renew_lease(
-        self, controller: ControllerInfo, draining: bool, lease_ms: int, runner_ids: tuple[str, ...], lost_after_ms: int
-    ) -> LeaseRenewal: ...
+        self,
+        controller: ControllerInfo,
+        draining: bool,
+        lease_ms: int,
+        runner_ids: tuple[str, ...],
+        lost_after_ms: int,
+        cancelling: tuple[int, ...] = (),
+    ) -> LeaseRenewal:
+        """Renew the lease and those of the runners; what there is to sweep, and to cancel but for `cancelling`."""
+        ...
 
     async def remove_controller(self, controller_id: str) -> None:
         """A graceful leave: the row goes. What still runs is for others to adopt."""
@@ -194,3 +202,22 @@ class Control(Protocol):
         ...
 
     async def cancel_activation(self, key: str, activation_id: int) -> bool: ...
+
+
+class ExecutionControl(Protocol):
+    """What operators do to single executions. Raises as Control does."""
+
+    async def cancel_execution(self, execution_id: int, by: str, note: str) -> bool:
+        """Mark it, and NOTIFY. False: there is none, it has ended, or it was marked before. Its runner isn't told here.
+
+        What is marked is not retried by its job's policy, however it ends.
+        """
+        ...
+
+    async def retry_execution(self, execution_id: int, by: str) -> Activation:
+        """A further attempt at its tick, as soon as the job is free: neither a later tick nor a pause keeps it.
+
+        One that waits already is the answer, and waits no longer for its backoff. NotFound; Conflict if an attempt at
+        this tick runs or has completed, or the job was removed.
+        """
+        ...

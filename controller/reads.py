@@ -61,18 +61,23 @@ class JobRow(NamedTuple):
 
 
 class ExecutionFilter(NamedTuple):
-    """`outcome`: one, or "running", or "" for any. `since`: tick at or after. `after_id`: only ids above."""
+    """`outcome`: one, or "running", or "" for any. `since`: tick at or after. `after_id`: only ids above.
+
+    `until`: tick at or before; with `job` only.
+    """
 
     job: str = ""
     outcome: str = ""
     since: int | None = None
     after_id: int = 0
+    until: int | None = None
 
 
 class ExecutionRow(NamedTuple):
     """An execution. `started_at` is known once its runner has reported; `output` and `payload` only from get_execution.
 
-    `payload`: in place of the job's own. `holds_job` False: it ran beside others.
+    `payload`: in place of the job's own. `holds_job` False: it ran beside others. `cancel_requested_at`: when somebody
+    wanted it cancelled.
     """
 
     execution_id: int
@@ -97,6 +102,9 @@ class ExecutionRow(NamedTuple):
     payload: str | None = None
     holds_job: bool = True
     retry_at: int | None = None
+    cancel_requested_at: int | None = None
+    cancel_requested_by: str | None = None
+    cancel_note: str | None = None
 
     @property
     def lateness_us(self) -> int:

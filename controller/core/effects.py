@@ -15,11 +15,15 @@ class SendPacket(NamedTuple):
 
 
 class RenewLease(NamedTuple):
-    """-> LeaseRenewed. Also renews the runners named, and asks what there is to sweep."""
+    """-> LeaseRenewed. Also renews the runners named, and asks what there is to sweep, and what to cancel.
+
+    `cancelling`: executions that this controller knows somebody wants cancelled.
+    """
 
     request_id: int
     draining: bool
     runner_ids: tuple[str, ...]
+    cancelling: tuple[int, ...] = ()
 
 
 class FindPeers(NamedTuple):
@@ -119,9 +123,12 @@ class Dispatch(NamedTuple):
 
 
 class CancelRuns(NamedTuple):
+    """Ask them to stop; what still runs after `grace_ms` (0: the runner's own) is killed. Harmless to repeat."""
+
     runner_id: str
     execution_ids: tuple[int, ...]
     reason: str
+    grace_ms: int = 0
 
 
 class AckReports(NamedTuple):

@@ -5,6 +5,7 @@ from typing import NamedTuple
 from controller.core.model import (
     Activation,
     ActivationResult,
+    CancelRequest,
     ClaimResult,
     EndResult,
     Execution,
@@ -71,6 +72,16 @@ class JobsCreated(NamedTuple):
     """Jobs that this controller itself has just created: its own until the next refetch, whatever the ring says."""
 
     jobs: list[Job]
+
+
+class CancelsNotified(NamedTuple):
+    """PostgreSQL's NOTIFY said that somebody wants an execution cancelled."""
+
+
+class CancelsAsked(NamedTuple):
+    """This controller has been asked to cancel these, and has marked them; others may answer for them."""
+
+    cancels: list[CancelRequest]
 
 
 class Claimed(NamedTuple):
@@ -189,6 +200,8 @@ Event = (
     | OverdueFetched
     | JobsNotified
     | JobsCreated
+    | CancelsNotified
+    | CancelsAsked
     | Claimed
     | Ended
     | Skipped

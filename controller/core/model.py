@@ -237,6 +237,20 @@ class RunnerInfo(NamedTuple):
     deployments: tuple[str, ...]  # keys of the deployments it hosts
 
 
+class CancelRequest(NamedTuple):
+    """Somebody wants an unfinished execution cancelled."""
+
+    execution_id: int
+    runner_id: str
+    by: str
+    note: str
+
+    @property
+    def reason(self) -> str:
+        """What the execution's error message will say."""
+        return f"cancelled by {self.by}: {self.note}" if self.note else f"cancelled by {self.by}"
+
+
 class LeaseRenewal(NamedTuple):
     """The answer to a renewal: PostgreSQL's time, and what there is to sweep."""
 
@@ -245,3 +259,4 @@ class LeaseRenewal(NamedTuple):
     dead_controllers: tuple[str, ...]  # ids whose lease ran out (or that are gone) while executions still carry them
     lost_runners: tuple[str, ...]  # ids not seen for `runner_lost_after` while executions still carry them
     overdue_executions: bool  # at least one execution is past its hard deadline
+    cancels: tuple[CancelRequest, ...] = ()  # of executions that carry this controller's id, but for those it knows of

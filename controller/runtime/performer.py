@@ -119,13 +119,14 @@ class Performer:
     async def _change(self, effect: Changes) -> Event:
         store, own_id = self._store, self._controller.controller_id
         match effect:
-            case effects.RenewLease(request_id, draining, runner_ids):
+            case effects.RenewLease(request_id, draining, runner_ids, cancelling):
                 renewal = await store.renew_lease(
                     self._controller,
                     draining,
                     self._settings.lease_ms,
                     runner_ids,
                     self._settings.runner_lost_after_ms,
+                    cancelling,
                 )
                 return events.LeaseRenewed(request_id, renewal)
             case effects.Claim(request_id, requests, hard_grace_ms):

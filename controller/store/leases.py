@@ -1,6 +1,6 @@
 """Who is there: leases of controllers, and when runners were last seen."""
 
-from controller.core.model import LeaseRenewal, RunnerInfo
+from controller.core.model import CancelRequest, LeaseRenewal, RunnerInfo
 from controller.ports import ControllerInfo
 from controller.store.pool import Database
 
@@ -12,13 +12,26 @@ class LeaseStatements:
         self._database = database
 
     async def renew_lease(
-        self, controller: ControllerInfo, draining: bool, lease_ms: int, runner_ids: tuple[str, ...], lost_after_ms: int
+        self,
+        controller: ControllerInfo,
+        draining: bool,
+        lease_ms: int,
+        runner_ids: tuple[str, ...],
+        lost_after_ms: int,
+        cancelling: tuple[int, ...] = (),
     ) -> LeaseRenewal:
-        """Renew the lease and the runners' last_seen_at; what there is to sweep."""
-        records = await self._database.fetch("RenewLease", *controller, draining, lease_ms, runner_ids, lost_after_ms)
-        database_now, renewed_runners, dead_controllers, lost_runners, overdue_executions = records[0]
+        """Renew the lease and the runners' last_seen_at; what there is to sweep, and to cancel but for `cancelling`."""
+        records = await self._database.fetch(
+            "RenewLease", *controller, draining, lease_ms, runner_ids, lost_after_ms, cancelling
+        )
+        database_now, renewed_runners, dead_controllers, lost_runners, overdue_executions, *cancels = records[0]
         return LeaseRenewal(
-            database_now, tuple(renewed_runners), tuple(dead_controllers), tuple(lost_runners), overdue_executions
+            database_now,
+            tuple(renewed_runners),
+            tuple(dead_controllers),
+            tuple(lost_runners),
+            overdue_executions,
+            tuple(map(CancelRequest, *cancels)),
         )
 
     async def remove_controller(self, controller_id: str) -> None:

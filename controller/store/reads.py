@@ -88,7 +88,14 @@ class PostgresReads:
         for job_id in reversed(job_ids):
             if len(found) < limit:
                 records = await self._fetch(
-                    "ListJobExecutions", before, where.after_id, where.since, where.outcome, limit - len(found), job_id
+                    "ListJobExecutions",
+                    before,
+                    where.after_id,
+                    where.since,
+                    where.outcome,
+                    limit - len(found),
+                    job_id,
+                    where.until,
                 )
                 found += map(ExecutionRow._make, records)
         return found

@@ -27,9 +27,7 @@ class MemoryActivations(MemoryTables):
         return now, [
             row.activation()
             for row in self.activations.values()
-            if row.job.slot in wanted
-            and row.run_at <= now + window_ms * 1000
-            and (not row.job.paused or row.trigger is Trigger.MANUAL)
+            if row.job.slot in wanted and row.run_at <= now + window_ms * 1000 and (not row.job.paused or row.by_hand)
         ]
 
     async def start_activations(
@@ -49,7 +47,8 @@ class MemoryActivations(MemoryTables):
         stands_at = row.tick if row.trigger is Trigger.BACKFILL else None
         if not leased or row.tick != request.tick or row.run_at > now:
             return ActivationResult(row.activation_id, None, gone=False, next_tick=stands_at)
-        if row.job.removed or (row.trigger is Trigger.RETRY and (row.job.last_tick or 0) > row.tick):
+        superseded = row.trigger is Trigger.RETRY and not row.by_hand and (row.job.last_tick or 0) > row.tick
+        if row.job.removed or superseded:
             del self.activations[row.activation_id]
             return ActivationResult(row.activation_id, None, gone=True, next_tick=None)
         attempts = self.attempts.get((row.job.job_id, row.tick), [])
@@ -65,7 +64,7 @@ class MemoryActivations(MemoryTables):
 
     def _may_run(self, row: ActivationRow, request: ActivationRequest, attempts: list[ExecutionRow]) -> bool:
         job = row.job
-        if job.paused and row.trigger is not Trigger.MANUAL:
+        if job.paused and not row.by_hand:
             return False
         if any(each.outcome is None for each in attempts):
             return False

@@ -2,7 +2,17 @@
 
 from dataclasses import dataclass, field
 
-from controller.core.model import Activation, Execution, Job, Outcome, Report, RunnerInfo, Skipped, Trigger
+from controller.core.model import (
+    Activation,
+    CancelRequest,
+    Execution,
+    Job,
+    Outcome,
+    Report,
+    RunnerInfo,
+    Skipped,
+    Trigger,
+)
 from controller.core.redeploy import Existing
 from controller.ports import ControllerInfo
 from schema.module import Module
@@ -101,6 +111,7 @@ class ExecutionRow:
     outcome: Outcome | None = None
     report: Report | None = None
     ended_by: str = ""
+    cancel: CancelRequest | None = None  # somebody wants it cancelled
 
     def execution(self) -> Execution:
         payload = self.job.payload if self.payload is None else self.payload
@@ -124,6 +135,14 @@ class ActivationRow:
     beside: bool
     again: bool
     requested_by: str
+
+    @property
+    def by_hand(self) -> bool:
+        """Somebody asked for it: neither a later tick nor a pause keeps it from running. Backfills do wait."""
+        return self.trigger is Trigger.MANUAL or (self.trigger is Trigger.RETRY and bool(self.requested_by))
+
+    def is_retry_of(self, job: JobRow, tick: int) -> bool:
+        return self.trigger is Trigger.RETRY and self.job is job and self.tick == tick
 
     def activation(self) -> Activation:
         return Activation(

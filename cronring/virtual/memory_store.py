@@ -24,6 +24,7 @@ from controller.core.redeploy import deployment_key, plan_redeploy, plan_removal
 from controller.errors import NotFound
 from controller.ports import ControllerInfo, Deployed
 from cronring.virtual.memory_control import MemoryControl, job_row
+from cronring.virtual.memory_execution_control import MemoryExecutionControl
 from cronring.virtual.memory_rows import ControllerRow, DeploymentRow, ExecutionRow, JobRow, RunnerRow
 from schema.module import Module
 from schema.policy import parse_policy
@@ -32,8 +33,8 @@ CONTROLLER_KEPT_US = 60_000_000  # after its lease ran out
 RUNNER_KEPT_US = 86_400_000_000  # after it was last seen
 
 
-class MemoryStore(MemoryControl):
-    """Implements controller.ports.Store and Control."""
+class MemoryStore(MemoryControl, MemoryExecutionControl):
+    """Implements controller.ports.Store, Control and ExecutionControl."""
 
     # Deployments
 
@@ -97,7 +98,13 @@ class MemoryStore(MemoryControl):
     # Leases
 
     async def renew_lease(
-        self, controller: ControllerInfo, draining: bool, lease_ms: int, runner_ids: tuple[str, ...], lost_after_ms: int
+        self,
+        controller: ControllerInfo,
+        draining: bool,
+        lease_ms: int,
+        runner_ids: tuple[str, ...],
+        lost_after_ms: int,
+        cancelling: tuple[int, ...] = (),
     ) -> LeaseRenewal:
         now = self.now_us()
         self.controllers[controller.controller_id] = ControllerRow(controller, draining, now + lease_ms * 1000)
@@ -115,6 +122,7 @@ class MemoryStore(MemoryControl):
             tuple(sorted(row.info.controller_id for row in dead if row.info.controller_id in held_by)),
             tuple(sorted(lost)),
             any(row.hard_deadline <= now for row in unfinished),
+            self._to_cancel(controller.controller_id, frozenset(cancelling)),
         )
 
     def _forget(self, now: int) -> None:
@@ -250,8 +258,9 @@ class MemoryStore(MemoryControl):
             ended = True
             del self.unfinished[report.execution_id]
             execution.outcome, execution.report, execution.ended_by = report.outcome, report, controller_id
-            execution.retry_at = request.retry_at
-            retry_id = self._retry(execution, request)
+            # What somebody wanted cancelled is not tried again, however it ended.
+            execution.retry_at = request.retry_at if execution.cancel is None else None
+            retry_id = self._retry(execution)
             if execution.holds_job or execution.counted:
                 paused = self._free(execution, request, controller_id, final=retry_id is None)
         if row is None:
@@ -261,13 +270,13 @@ class MemoryStore(MemoryControl):
             report.execution_id, report.job_id, ended, next_tick, next_run_at, row.revision, retry_id, paused
         )
 
-    def _retry(self, execution: ExecutionRow, request: EndRequest) -> int | None:
+    def _retry(self, execution: ExecutionRow) -> int | None:
         row = execution.job
-        if request.retry_at is None or row.removed or row.paused:
+        if execution.retry_at is None or row.removed or row.paused:
             return None
         beside = not (execution.holds_job or execution.counted)
         return self._add_activation(
-            row, Trigger.RETRY, execution.tick, attempt=execution.attempt + 1, run_at=request.retry_at,
+            row, Trigger.RETRY, execution.tick, attempt=execution.attempt + 1, run_at=execution.retry_at,
             payload=execution.payload, beside=beside,
         ).activation_id  # fmt: skip
 

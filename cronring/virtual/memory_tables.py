@@ -22,6 +22,7 @@ class MemoryTables:
     def __init__(self, now_us: Callable[[], int], on_notify: Callable[[], None] = lambda: None) -> None:
         self.now_us = now_us
         self.on_notify = on_notify
+        self.on_cancels: Callable[[], None] = lambda: None  # for each NOTIFY about executions to be cancelled
         self.deployments: list[DeploymentRow] = []
         self.jobs: dict[int, JobRow] = {}
         self.executions: dict[int, ExecutionRow] = {}

@@ -41,7 +41,8 @@ _ANSWERS: dict[type, Callable[..., events.Event]] = {
 def store_call(effect: Any, info: ControllerInfo, settings: ClusterSettings) -> Callable[[Store], Any]:
     """The call that an effect asks for. Raises KeyError for one that isn't for the store."""
     if isinstance(effect, effects.RenewLease):
-        arguments = (info, effect.draining, settings.lease_ms, effect.runner_ids, settings.runner_lost_after_ms)
+        lost_after_ms, cancelling = settings.runner_lost_after_ms, effect.cancelling
+        arguments = (info, effect.draining, settings.lease_ms, effect.runner_ids, lost_after_ms, cancelling)
         return lambda store: store.renew_lease(*arguments)
     name, arguments = _METHODS[type(effect)], tuple(effect)
     if isinstance(effect, effects.Claim | effects.End | effects.SkipTicks | effects.Activate | effects.Adopt):

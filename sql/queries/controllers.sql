@@ -2,8 +2,9 @@
 -- Renews a controller's lease and those of its runners, and says what there is to sweep. HOT updates, and a few index
 -- probes: what runs well is never looked at. Forgets rows that nothing needs any more: controllers whose lease ran out a
 -- minute ago (no claim takes so long to commit), runners not seen for a day, neither with anything unfinished.
+-- Names, too, what this controller answers for and somebody wants cancelled, at most 1,000 at a time.
 -- $1 id, $2 gRPC address, $3 HTTP address, $4 pid, $5 version, $6 draining, $7 lease (ms), $8 runner ids, $9 a runner
--- is lost when not seen for so many ms.
+-- is lost when not seen for so many ms, $10 executions that it knows somebody wants cancelled.
 -- EXISTS with OFFSET 0 is a probe for each row; without, it may become a join that reads all that runs.
 WITH renewed AS (
     INSERT INTO controllers (id, grpc_address, http_address, pid, version, draining, lease_expires_at)
@@ -33,6 +34,10 @@ WITH renewed AS (
                           WHERE e.outcome IS NULL AND e.runner_id > '' AND e.runner_id = r.id OFFSET 0)
         FOR UPDATE SKIP LOCKED
     )
+), cancels AS MATERIALIZED ( -- named by nothing but the condition of their own index
+    SELECT id, runner_id, cancel_requested_by, cancel_note FROM cron_executions
+    WHERE outcome IS NULL AND cancel_requested_at IS NOT NULL AND controller_id = $1 AND id <> ALL($10::bigint[])
+    ORDER BY id LIMIT 1000
 )
 SELECT now() AS database_now,
        ARRAY(SELECT id FROM renewed_runners ORDER BY id) AS renewed_runners,
@@ -50,7 +55,11 @@ SELECT now() AS database_now,
        EXISTS (SELECT FROM controllers c
                WHERE EXISTS (SELECT FROM cron_executions e
                              WHERE e.outcome IS NULL AND e.controller_id > '' AND e.controller_id = c.id
-                               AND e.hard_deadline <= now() OFFSET 0)) AS overdue_executions;
+                               AND e.hard_deadline <= now() OFFSET 0)) AS overdue_executions,
+       ARRAY(SELECT id FROM cancels) AS cancel_ids,
+       ARRAY(SELECT runner_id FROM cancels) AS cancel_runners,
+       ARRAY(SELECT cancel_requested_by FROM cancels) AS cancel_actors,
+       ARRAY(SELECT cancel_note FROM cancels) AS cancel_notes;
 
 -- name: RemoveController
 -- A graceful leave. The row stays until nothing unfinished carries its id; its lease is over. $1 id.

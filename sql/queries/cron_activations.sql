@@ -2,7 +2,8 @@
 
 -- name: GetActivations
 -- PostgreSQL's now, and what waits in the slots with run_at before it plus the window, and may run: a pause keeps all but
--- manual runs waiting. One row of nulls when there is nothing. $1 slots, $2 window (ms).
+-- manual runs, and retries that somebody asked for, waiting. One row of nulls when there is nothing. $1 slots, $2 window
+-- (ms).
 SELECT n.database_now, waiting.*
 FROM (SELECT now() AS database_now) n
 LEFT JOIN (
@@ -16,7 +17,8 @@ LEFT JOIN (
     JOIN deployments d ON d.id = j.deployment_id
     WHERE a.slot = ANY($1::integer[])
       AND a.run_at <= now() + $2::bigint * interval '1 millisecond'
-      AND j.removed_at IS NULL AND (j.paused_at IS NULL OR a.trigger = 'manual')
+      AND j.removed_at IS NULL
+      AND (j.paused_at IS NULL OR a.trigger = 'manual' OR a.trigger = 'retry' AND a.requested_by > '')
 ) waiting ON true;
 
 -- name: StartActivations
@@ -38,9 +40,12 @@ WITH wanted AS MATERIALIZED (
            CASE a.trigger WHEN 'retry' THEN t.missed ELSE 0 END AS missed,
            coalesce(t.previous_tick, CASE WHEN j.last_tick < a.tick THEN j.last_tick END) AS previous_tick,
            coalesce(t.previous_success, CASE WHEN j.last_success < a.tick THEN j.last_success END) AS previous_success,
-           j.removed_at IS NOT NULL OR a.trigger = 'retry' AND coalesce(j.last_tick > a.tick, false) AS over,
+           -- A retry that somebody asked for is superseded by nothing.
+           j.removed_at IS NOT NULL
+               OR a.trigger = 'retry' AND a.requested_by = '' AND coalesce(j.last_tick > a.tick, false) AS over,
            a.trigger = 'backfill' AND NOT a.again AND t.completed AS passed,
-           (j.paused_at IS NULL OR a.trigger = 'manual') AND NOT t.running
+           (j.paused_at IS NULL OR a.trigger = 'manual' OR a.trigger = 'retry' AND a.requested_by > '')
+               AND NOT t.running
                -- A tick that its schedule has yet to claim is the schedule's.
                AND (a.trigger <> 'backfill' OR j.next_tick IS NULL OR a.tick < j.next_tick
                     OR coalesce(a.tick <= j.last_tick, false))

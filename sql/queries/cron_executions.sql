@@ -77,7 +77,8 @@ ORDER BY e.id;
 -- $1 execution id.
 SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
        e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, e.output,
-       e.missed, e.previous_tick, e.previous_success, e.payload, e.holds_job, e.retry_at
+       e.missed, e.previous_tick, e.previous_success, e.payload, e.holds_job, e.retry_at,
+       e.cancel_requested_at, e.cancel_requested_by, e.cancel_note
 FROM cron_executions e
 JOIN cron_jobs j ON j.id = e.job_id
 JOIN deployments d ON d.id = e.deployment_id
@@ -87,7 +88,8 @@ WHERE e.id = $1;
 -- The newest first. $1 below this id, $2 above this id, $3 tick at or after, or null, $4 outcome or "" for any, $5 limit.
 SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
        e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output,
-       e.missed, e.previous_tick, e.previous_success, NULL AS payload, e.holds_job, e.retry_at
+       e.missed, e.previous_tick, e.previous_success, NULL AS payload, e.holds_job, e.retry_at,
+       e.cancel_requested_at, e.cancel_requested_by, e.cancel_note
 FROM cron_executions e
 JOIN cron_jobs j ON j.id = e.job_id
 JOIN deployments d ON d.id = e.deployment_id
@@ -99,7 +101,8 @@ LIMIT $5;
 -- As ListExecutions, of one outcome ($4) that is not "completed": those have an index of their own.
 SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
        e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output,
-       e.missed, e.previous_tick, e.previous_success, NULL AS payload, e.holds_job, e.retry_at
+       e.missed, e.previous_tick, e.previous_success, NULL AS payload, e.holds_job, e.retry_at,
+       e.cancel_requested_at, e.cancel_requested_by, e.cancel_note
 FROM cron_executions e
 JOIN cron_jobs j ON j.id = e.job_id
 JOIN deployments d ON d.id = e.deployment_id
@@ -112,7 +115,8 @@ LIMIT $5;
 -- As ListExecutions, of unfinished ones.
 SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
        e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output,
-       e.missed, e.previous_tick, e.previous_success, NULL AS payload, e.holds_job, e.retry_at
+       e.missed, e.previous_tick, e.previous_success, NULL AS payload, e.holds_job, e.retry_at,
+       e.cancel_requested_at, e.cancel_requested_by, e.cancel_note
 FROM controllers c
 CROSS JOIN LATERAL (
     SELECT * FROM cron_executions WHERE outcome IS NULL AND controller_id > '' AND controller_id = c.id OFFSET 0
@@ -128,14 +132,17 @@ LIMIT $4;
 SELECT id FROM cron_jobs WHERE key = $1 ORDER BY id;
 
 -- name: ListJobExecutions
--- As ListExecutions, of one job ($6), entered by its ticks: they grow as ids do. $4 may be "running".
+-- As ListExecutions, of one job ($6), entered by its ticks: they grow as ids do. $4 may be "running"; $7 tick at or
+-- before, or null.
 SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
        e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output,
-       e.missed, e.previous_tick, e.previous_success, NULL AS payload, e.holds_job, e.retry_at
+       e.missed, e.previous_tick, e.previous_success, NULL AS payload, e.holds_job, e.retry_at,
+       e.cancel_requested_at, e.cancel_requested_by, e.cancel_note
 FROM cron_executions e
 JOIN cron_jobs j ON j.id = e.job_id
 JOIN deployments d ON d.id = e.deployment_id
 WHERE e.job_id = $6 AND e.id < $1 AND e.id > $2 AND e.tick >= coalesce($3::timestamptz, '-infinity')
+  AND e.tick <= coalesce($7::timestamptz, 'infinity')
   AND ($4 = '' OR e.outcome = $4 OR $4 = 'running' AND e.outcome IS NULL)
 ORDER BY e.tick DESC, e.attempt DESC
 LIMIT $5;

@@ -119,13 +119,14 @@ WITH reported AS MATERIALIZED (
               revision, next_tick, next_execution, retry_at, anchor, last_passed, position)
 ), unfinished AS MATERIALIZED (
     SELECT e.id, e.job_id, e.tick, e.run_at, e.trigger, e.holds_job, e.counted, r.outcome, r.error_type,
-           r.error_message, r.output, r.revision, r.next_tick, r.next_execution, r.retry_at, r.anchor, r.last_passed,
-           r.position,
+           r.error_message, r.output, r.revision, r.next_tick, r.next_execution, r.anchor, r.last_passed, r.position,
+           -- What somebody wanted cancelled is not tried again, however it ended.
+           CASE WHEN e.cancel_requested_at IS NULL THEN r.retry_at END AS retry_at,
            greatest(e.claimed_at, least(r.started_at, now())) AS started_at,
            greatest(e.claimed_at, least(r.started_at, now()), least(r.ended_at, now())) AS ended_at
     FROM (SELECT * FROM reported ORDER BY execution_id) r
     CROSS JOIN LATERAL (
-        SELECT id, job_id, tick, run_at, trigger, holds_job, counted, claimed_at FROM cron_executions
+        SELECT id, job_id, tick, run_at, trigger, holds_job, counted, claimed_at, cancel_requested_at FROM cron_executions
         WHERE id = r.execution_id AND claimed_at = r.claimed_at AND ended_at IS NULL
         FOR NO KEY UPDATE
     ) e

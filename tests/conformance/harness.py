@@ -20,9 +20,10 @@ from controller.core.model import (
     Skipped,
 )
 from controller.core.totals import Span
-from controller.ports import Control, ControllerInfo, Store
+from controller.ports import Control, ControllerInfo, ExecutionControl, Store
 from controller.store.connect import Connection
 from controller.store.control import PostgresControl
+from controller.store.execution_control import PostgresExecutionControl
 from controller.store.pool import Database
 from controller.store.store import PostgresStore
 from cronring.virtual.memory_store import MemoryStore
@@ -98,6 +99,8 @@ class Scene(Protocol):
     def store(self) -> Store: ...
     @property
     def control(self) -> Control: ...
+    @property
+    def execution_control(self) -> ExecutionControl: ...
     async def now(self) -> int: ...
     async def set_next_tick(self, job_id: int, tick: int | None) -> None: ...
     async def set_anchor(self, job_id: int, anchor: int) -> None: ...
@@ -131,6 +134,10 @@ class MemoryScene:
 
     @property
     def control(self) -> Control:
+        return self._store
+
+    @property
+    def execution_control(self) -> ExecutionControl:
         return self._store
 
     async def now(self) -> int:
@@ -197,6 +204,7 @@ class PostgresScene:
     def __init__(self, database: Database, connection: Connection) -> None:
         self._store = PostgresStore(database)
         self._control = PostgresControl(database)
+        self._execution_control = PostgresExecutionControl(database)
         self._connection = connection
 
     @property
@@ -206,6 +214,10 @@ class PostgresScene:
     @property
     def control(self) -> Control:
         return self._control
+
+    @property
+    def execution_control(self) -> ExecutionControl:
+        return self._execution_control
 
     async def now(self) -> int:
         now: int = await self._connection.fetchval("SELECT clock_timestamp()")
@@ -290,6 +302,7 @@ class World:
         self.scene = scene
         self.store = scene.store
         self.control = scene.control
+        self.execution_control = scene.execution_control
 
     async def controller(self, controller_id: str, runner_ids: tuple[str, ...] = ()) -> str:
         """A controller with a valid lease."""

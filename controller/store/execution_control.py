@@ -1,0 +1,80 @@
+"""What operators do to single executions: one statement or transaction each, told by NOTIFY."""
+
+from typing import NamedTuple
+
+from controller.core.model import Activation
+from controller.errors import Conflict, NotFound
+from controller.store.pool import Database, Transaction
+from controller.store.rows import activation_of
+
+
+class _Retried(NamedTuple):
+    """An execution, whose job's row is locked while its transaction lasts."""
+
+    job_id: int
+    key: str
+    removed: bool
+    tick: int
+    payload: str | None
+    beside: bool
+
+
+class _Attempt(NamedTuple):
+    execution_id: int
+    attempt: int
+    outcome: str | None
+
+
+class PostgresExecutionControl:
+    """controller.ports.ExecutionControl."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def cancel_execution(self, execution_id: int, by: str, note: str) -> bool:
+        """Whether this marked it."""
+        return bool(await self._database.fetch("MarkCancelled", execution_id, by, note))
+
+    async def retry_execution(self, execution_id: int, by: str) -> Activation:
+        """A further attempt at its tick. Raises NotFound, Conflict."""
+        async with self._database.transaction("retrying an execution") as transaction:
+            found = await transaction.fetch("LockJobOfExecution", execution_id)
+            if not found:
+                raise NotFound(f"there is no execution {execution_id}; `cronring executions list` shows them")
+            retried = _Retried._make(found[0])
+            attempts = await transaction.fetch("GetAttempts", retried.job_id, retried.tick, execution_id)
+            latest = _check(execution_id, retried, list(map(_Attempt._make, attempts)))
+            activation_id = await _waiting(transaction, retried, latest, by)
+            await transaction.fetch("LogExecutionAction", retried.job_id, execution_id, "retry", by, "")
+            await transaction.fetch("NotifyJobs", retried.key)
+            return activation_of((await transaction.fetch("ListActivations", retried.job_id, activation_id))[0])
+
+
+def _check(execution_id: int, retried: _Retried, attempts: list[_Attempt]) -> int:
+    """The latest attempt at the tick. Raises Conflict unless there may be a further one."""
+    what = f"execution {execution_id} of {retried.key}"
+    if retried.removed:
+        raise Conflict(f"{what} can't be retried: its job has been removed; deploy or create it anew")
+    for each in attempts:
+        if each.outcome not in {None, "completed"}:
+            continue
+        state = each.outcome or "running"
+        if each.execution_id == execution_id:
+            raise Conflict(f"{what} is {state}: only one that failed, timed_out, cancelled or lost can be retried")
+        (own,) = (other.outcome for other in attempts if other.execution_id == execution_id)
+        raise Conflict(
+            f"{what} is {own}, but execution {each.execution_id}, attempt {each.attempt} at the same tick, is {state}: "
+            "there is nothing to retry"
+        )
+    return attempts[0].attempt
+
+
+async def _waiting(transaction: Transaction, retried: _Retried, latest: int, by: str) -> int:
+    """The id of the retry that waits: one that the job's policy had made before, or a new one."""
+    records = await transaction.fetch("HastenRetry", retried.job_id, retried.tick, by)
+    if not records:
+        records = await transaction.fetch(
+            "CreateRetry", retried.job_id, retried.tick, latest + 1, retried.payload, retried.beside, by
+        )
+    activation_id: int = records[0][0]
+    return activation_id

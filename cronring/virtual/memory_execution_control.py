@@ -1,0 +1,53 @@
+"""What operators do to single executions, in memory; see controller/store/execution_control.py."""
+
+from controller.core.model import Activation, CancelRequest, Outcome, Trigger
+from controller.errors import Conflict, NotFound
+from cronring.virtual.memory_activations import MemoryActivations
+from cronring.virtual.memory_rows import ExecutionRow
+
+CANCELS_MAX = 1_000  # named in one renewal
+
+
+class MemoryExecutionControl(MemoryActivations):
+    """Implements controller.ports.ExecutionControl."""
+
+    async def cancel_execution(self, execution_id: int, by: str, note: str) -> bool:
+        row = self.unfinished.get(execution_id)
+        if row is None or row.cancel is not None:
+            return False
+        row.cancel = CancelRequest(execution_id, row.runner_id, by, note)
+        self.on_cancels()
+        return True
+
+    async def retry_execution(self, execution_id: int, by: str) -> Activation:
+        row = self.executions.get(execution_id)
+        if row is None:
+            raise NotFound(f"there is no execution {execution_id}")
+        self._check_retryable(row)
+        job, now = row.job, self.now_us()
+        waiting = next((each for each in self.activations.values() if each.is_retry_of(job, row.tick)), None)
+        if waiting is None:
+            attempts = [each.attempt for each in self.attempts[job.job_id, row.tick]]
+            waiting = self._add_activation(
+                job, Trigger.RETRY, row.tick, attempt=max(attempts) + 1, run_at=now, payload=row.payload,
+                beside=not (row.holds_job or row.counted), by=by,
+            )  # fmt: skip
+        else:
+            waiting.requested_by, waiting.run_at = by, min(waiting.run_at, now)
+        self.on_notify()
+        return waiting.activation()
+
+    def _check_retryable(self, row: ExecutionRow) -> None:
+        if row.job.removed:
+            raise Conflict(f"the job {row.job.key!r} of execution {row.execution_id} has been removed")
+        for other in self.attempts[row.job.job_id, row.tick]:
+            if other.outcome in {None, Outcome.COMPLETED}:
+                raise Conflict(f"execution {other.execution_id} is {other.outcome or 'running'}")
+
+    def _to_cancel(self, controller_id: str, known: frozenset[int]) -> tuple[CancelRequest, ...]:
+        found = [
+            row.cancel
+            for row in self.unfinished.values()
+            if row.cancel is not None and row.controller_id == controller_id and row.execution_id not in known
+        ]
+        return tuple(sorted(found)[:CANCELS_MAX])

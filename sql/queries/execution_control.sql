@@ -1,0 +1,47 @@
+-- What operators do to single executions.
+
+-- name: MarkCancelled
+-- Marks an unfinished execution that isn't marked yet, and tells whoever listens. No row: there is none, it has ended, or
+-- it was marked before. $1 execution id, $2 who, $3 why.
+WITH marked AS (
+    UPDATE cron_executions SET cancel_requested_at = now(), cancel_requested_by = $2, cancel_note = $3
+    WHERE id = $1 AND ended_at IS NULL AND cancel_requested_at IS NULL
+    RETURNING id, job_id
+), logged AS (
+    INSERT INTO cron_actions (job_id, execution_id, action, actor, note) SELECT job_id, id, 'cancel', $2, $3 FROM marked
+)
+SELECT id, pg_notify('cronring_cancels', id::text) FROM marked;
+
+-- name: LockJobOfExecution
+-- The job of an execution, locked until the transaction ends, and what a retry of the execution takes over from it.
+-- $1 execution id.
+SELECT j.id, j.key, j.removed_at IS NOT NULL AS removed, e.tick, e.payload,
+       NOT (e.holds_job OR e.counted) AS beside
+FROM cron_executions e
+JOIN cron_jobs j ON j.id = e.job_id
+WHERE e.id = $1
+FOR NO KEY UPDATE OF j;
+
+-- name: GetAttempts
+-- An execution, and other attempts at its tick that run, or have completed, or came later: the latest first.
+-- $1 job id, $2 tick, $3 execution id.
+SELECT id, attempt, outcome
+FROM cron_executions
+WHERE job_id = $1 AND tick = $2 AND (ended_at IS NULL OR outcome = 'completed' OR id >= $3)
+ORDER BY attempt DESC;
+
+-- name: HastenRetry
+-- A retry of the tick that waits already: it runs now, by hand. $1 job id, $2 tick, $3 who.
+UPDATE cron_activations SET requested_by = $3, run_at = least(run_at, now())
+WHERE job_id = $1 AND tick = $2 AND trigger = 'retry'
+RETURNING id;
+
+-- name: CreateRetry
+-- $1 job id, $2 tick, $3 attempt, $4 payload or null for the job's own, $5 beside, $6 who.
+INSERT INTO cron_activations (job_id, slot, trigger, tick, attempt, run_at, payload, beside, requested_by)
+SELECT id, slot, 'retry', $2, $3, now(), $4, $5, $6 FROM cron_jobs WHERE id = $1
+RETURNING id;
+
+-- name: LogExecutionAction
+-- $1 job id, $2 execution id, $3 what, $4 who, $5 why.
+INSERT INTO cron_actions (job_id, execution_id, action, actor, note) VALUES ($1, $2, $3, $4, $5);
