@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
-from controller.core.totals import Totals
-
 
 class JobFilter(NamedTuple):
     """Empty: any."""
@@ -14,6 +12,29 @@ class JobFilter(NamedTuple):
     module: str = ""
     verb: str = ""
     status: str = ""
+    labels: Mapping[str, str] = MappingProxyType({})
+
+
+class ActionRow(NamedTuple):
+    """What an operator did to a job, a deployment or an execution; keys "" and id None: to none. `details`: JSON."""
+
+    action_id: int
+    at: int
+    job: str
+    deployment: str
+    execution_id: int | None
+    action: str
+    actor: str
+    note: str
+    details: str
+
+
+class ActionFilter(NamedTuple):
+    """Of the jobs that have had this key, or of the deployments of this one; "": of any. `since`: at or after."""
+
+    job: str = ""
+    deployment: str = ""
+    since: int | None = None
 
 
 class JobRow(NamedTuple):
@@ -58,6 +79,10 @@ class JobRow(NamedTuple):
     running: int = 0
     last_tick: int | None = None
     paused_tick: int | None = None
+    paused_until: int | None = None
+    cancelled_at: int | None = None
+    cancelled_by: str | None = None
+    cancelled_note: str | None = None
 
 
 class ExecutionFilter(NamedTuple):
@@ -77,7 +102,9 @@ class ExecutionRow(NamedTuple):
     """An execution. `started_at` is known once its runner has reported; `output` and `payload` only from get_execution.
 
     `payload`: in place of the job's own. `holds_job` False: it ran beside others. `cancel_requested_at`: when somebody
-    wanted it cancelled.
+    wanted it cancelled. `number`: of its job, 1, 2, 3... `cpu_us` and `memory_peak_bytes`: what its code used; the peak
+    is of its child process, which ran others meanwhile if `memory_shared`. `metrics`: JSON, what the verb reported;
+    only from get_execution, as is `stack`.
     """
 
     execution_id: int
@@ -105,6 +132,12 @@ class ExecutionRow(NamedTuple):
     cancel_requested_at: int | None = None
     cancel_requested_by: str | None = None
     cancel_note: str | None = None
+    number: int = 0
+    cpu_us: int | None = None
+    memory_peak_bytes: int | None = None
+    memory_shared: bool | None = None
+    stack: str | None = None
+    metrics: str | None = None
 
     @property
     def lateness_us(self) -> int:
@@ -171,14 +204,6 @@ class RunnerRow(NamedTuple):
     alive: bool
 
 
-class TotalsRow(NamedTuple):
-    """`outcomes`: executions by outcome, ("running", n) among them. `database_now`: when this was counted."""
-
-    database_now: int
-    totals: Totals
-    outcomes: tuple[tuple[str, int], ...]
-
-
 class Reads(Protocol):
     """Every method raises controller.errors.StoreUnavailable or StoreError, as Store's do."""
 
@@ -186,6 +211,18 @@ class Reads(Protocol):
 
     async def list_jobs(self, where: JobFilter, after_key: str, limit: int) -> list[JobRow]:
         """Jobs that are not removed, in order of their keys, from after `after_key` on ("": from the first)."""
+        ...
+
+    async def list_actions(self, where: ActionFilter, before_id: int, limit: int) -> list[ActionRow]:
+        """The newest first, from before `before_id` on (0: from the newest). NotFound for what never was."""
+        ...
+
+    async def find_jobs(self, where: JobFilter, after_id: int, limit: int) -> list[tuple[int, str]]:
+        """Ids and keys of jobs that are not removed, in order of their ids."""
+        ...
+
+    async def count_jobs(self, where: JobFilter) -> int:
+        """How many find_jobs finds, a page after the other."""
         ...
 
     async def get_job(self, key: str) -> JobRow:
@@ -217,10 +254,6 @@ class Reads(Protocol):
 
     async def list_controllers(self) -> list[ControllerRow]: ...
     async def list_runners(self) -> list[RunnerRow]: ...
-    async def get_totals(self, since: int | None, until: int | None) -> TotalsRow:
-        """Ticks in [since, until]; None: all, and up to now. In one snapshot."""
-        ...
-
     async def job_position(self) -> object:
         """Where job_changes begins: nothing that changes from now on is left out. What it is, only Reads knows."""
         ...

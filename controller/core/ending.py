@@ -258,7 +258,7 @@ def _request(execution: Execution, report: Report, now_us: int) -> EndRequest:
         anchor, slot = moved
     tick, run_at = slot or (None, None)
     retry_at = ticks.retry(execution, report, ticks.ended(execution, report, now_us), run_at)
-    return EndRequest(report, execution.job.revision, tick, run_at, following.skipped, retry_at, anchor)
+    return EndRequest(report, execution.tick, execution.job.revision, tick, run_at, following.skipped, retry_at, anchor)
 
 
 def _take(waiting: dict[int, Pending], count: int) -> list[Pending]:

@@ -44,6 +44,8 @@ class SkipReason(StrEnum):
     OUTSIDE_WINDOW = "outside_window"
     SUPERSEDED = "superseded"
     MISSED_POLICY = "missed_policy"
+    DEPLOYMENT_REMOVED = "deployment_removed"
+    CANCELLED = "cancelled"
 
 
 class Skipped(NamedTuple):
@@ -184,6 +186,11 @@ class Report(NamedTuple):
     output: str
     next_in_ms: int = 0  # the verb moved its job's next run to so long after its end; 0: it did not
     error_bases: tuple[str, ...] = ()  # of a failed run: the classes that its exception's is a kind of, for retry_on
+    stack: str = ""
+    cpu_us: int | None = None  # what its code used; None: not known
+    memory_peak_bytes: int | None = None  # of its child process
+    memory_shared: bool | None = None  # the child ran others meanwhile
+    metrics: str = ""  # JSON, what the verb reported of itself; "" for nothing
 
 
 class EndRequest(NamedTuple):
@@ -194,6 +201,7 @@ class EndRequest(NamedTuple):
     """
 
     report: Report
+    tick: int  # that of the execution: its row is found by it
     revision: int
     next_tick: int | None
     next_run_at: int | None

@@ -18,7 +18,7 @@ LEFT JOIN (
     WHERE a.slot = ANY($1::integer[])
       AND a.run_at <= now() + $2::bigint * interval '1 millisecond'
       AND j.removed_at IS NULL
-      AND (j.paused_at IS NULL OR a.trigger = 'manual' OR a.trigger = 'retry' AND a.requested_by > '')
+      AND (NOT cron_paused(j.paused_at, j.paused_until) OR a.trigger = 'manual' OR a.trigger = 'retry' AND a.requested_by > '')
 ) waiting ON true;
 
 -- name: StartActivations
@@ -35,7 +35,7 @@ WITH wanted AS MATERIALIZED (
         AS w (activation_id, tick, runner_id, deployment, next_tick, position)
 ), judged AS (
     SELECT w.position, w.activation_id, w.runner_id, w.next_tick, a.job_id, a.trigger, a.tick, a.run_at, a.payload,
-           a.beside, j.deployment_id, j.timeout_ms, j.state, j.running, j.concurrency,
+           a.beside, j.executions, j.deployment_id, j.timeout_ms, j.state, j.running, j.concurrency,
            greatest(a.attempt, t.attempts + 1) AS attempt,
            CASE a.trigger WHEN 'retry' THEN t.missed ELSE 0 END AS missed,
            coalesce(t.previous_tick, CASE WHEN j.last_tick < a.tick THEN j.last_tick END) AS previous_tick,
@@ -44,7 +44,7 @@ WITH wanted AS MATERIALIZED (
            j.removed_at IS NOT NULL
                OR a.trigger = 'retry' AND a.requested_by = '' AND coalesce(j.last_tick > a.tick, false) AS over,
            a.trigger = 'backfill' AND NOT a.again AND t.completed AS passed,
-           (j.paused_at IS NULL OR a.trigger = 'manual' OR a.trigger = 'retry' AND a.requested_by > '')
+           (NOT cron_paused(j.paused_at, j.paused_until) OR a.trigger = 'manual' OR a.trigger = 'retry' AND a.requested_by > '')
                AND NOT t.running
                -- A tick that its schedule has yet to claim is the schedule's.
                AND (a.trigger <> 'backfill' OR j.next_tick IS NULL OR a.tick < j.next_tick
@@ -68,21 +68,25 @@ WITH wanted AS MATERIALIZED (
         FROM cron_executions WHERE job_id = a.job_id AND tick = a.tick
     ) t
 ), chosen AS MATERIALIZED ( -- as many of each job as it has room for, in the order asked
-    SELECT p.*, CASE WHEN p.may AND (p.beside OR p.state = 'idle'
-                                     AND p.place <= greatest(p.concurrency, 1) - p.running)
-                THEN nextval('cron_execution_ids') END AS execution_id
+    SELECT n.*, n.executions + count(n.execution_id) FILTER (WHERE NOT n.over AND NOT n.passed)
+                                   OVER (PARTITION BY n.job_id ORDER BY n.position) AS number
     FROM (
-        SELECT g.*, count(*) FILTER (WHERE may AND NOT beside AND NOT over AND NOT passed)
-                   OVER (PARTITION BY job_id ORDER BY position) AS place
-        FROM judged g
-    ) p
+        SELECT p.*, CASE WHEN p.may AND (p.beside OR p.state = 'idle'
+                                         AND p.place <= greatest(p.concurrency, 1) - p.running)
+                    THEN nextval('cron_execution_ids') END AS execution_id
+        FROM (
+            SELECT g.*, count(*) FILTER (WHERE may AND NOT beside AND NOT over AND NOT passed)
+                       OVER (PARTITION BY job_id ORDER BY position) AS place
+            FROM judged g
+        ) p
+    ) n
 ), inserted AS (
     INSERT INTO cron_executions (id, job_id, deployment_id, tick, run_at, claimed_at, controller_id, runner_id,
                                  hard_deadline, attempt, trigger, missed, previous_tick, previous_success, payload,
-                                 holds_job, counted)
+                                 holds_job, counted, number)
     SELECT execution_id, job_id, deployment_id, tick, run_at, now(), $1, runner_id,
            now() + (timeout_ms + $7::bigint) * interval '1 millisecond', attempt, trigger, missed, previous_tick,
-           previous_success, payload, NOT beside AND concurrency = 0, NOT beside AND concurrency > 0
+           previous_success, payload, NOT beside AND concurrency = 0, NOT beside AND concurrency > 0, number
     FROM chosen WHERE execution_id IS NOT NULL AND NOT over AND NOT passed
     ON CONFLICT (job_id, tick, attempt) DO NOTHING
     RETURNING id
@@ -94,16 +98,18 @@ WITH wanted AS MATERIALIZED (
     ) s
 ), held AS (
     UPDATE cron_jobs j
-    SET state = CASE WHEN j.concurrency = 0 THEN 'executing' ELSE j.state END,
-        start_time = CASE WHEN j.concurrency = 0 THEN now() END,
-        execution_id = CASE WHEN j.concurrency = 0 THEN s.execution_id END,
-        running = j.running + CASE WHEN j.concurrency = 0 THEN 0 ELSE s.executions END
+    SET state = CASE WHEN s.holds THEN 'executing' ELSE j.state END,
+        start_time = CASE WHEN s.holds THEN now() ELSE j.start_time END,
+        execution_id = CASE WHEN s.holds THEN s.execution_id ELSE j.execution_id END,
+        running = j.running + CASE WHEN j.concurrency = 0 THEN 0 ELSE s.counted END,
+        executions = s.number
     FROM (
-        SELECT job_id, count(*) AS executions, max(execution_id) AS execution_id
-        FROM decided WHERE started AND NOT beside GROUP BY job_id
+        SELECT job_id, count(*) FILTER (WHERE NOT beside) AS counted, bool_or(NOT beside AND concurrency = 0) AS holds,
+               max(execution_id) FILTER (WHERE NOT beside) AS execution_id, max(number) AS number
+        FROM decided WHERE started GROUP BY job_id
     ) s
     WHERE j.id = s.job_id
-    RETURNING j.id, j.concurrency = 0 OR j.running >= j.concurrency AS executing
+    RETURNING j.id, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing
 ), moved AS (
     UPDATE cron_activations a SET tick = d.goes_on, run_at = now(), attempt = 1
     FROM (SELECT activation_id, goes_on FROM decided WHERE moves AND goes_on IS NOT NULL) d

@@ -3,14 +3,14 @@
 -- name: AdoptExecutions
 -- $1 the new controller's id, $2 ids of those that left them unfinished. Locked in order of ids, as EndCronJob does.
 WITH left_behind AS MATERIALIZED (
-    SELECT id FROM cron_executions
+    SELECT id, tick FROM cron_executions
     WHERE outcome IS NULL AND controller_id > '' AND controller_id = ANY($2::text[])
     ORDER BY id
     FOR NO KEY UPDATE
 ), adopted AS (
     UPDATE cron_executions e SET controller_id = $1
     FROM left_behind l
-    WHERE e.id = l.id
+    WHERE e.id = l.id AND e.tick = l.tick
     RETURNING e.*
 )
 SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS deployment, e.runner_id, e.missed,
@@ -78,7 +78,8 @@ ORDER BY e.id;
 SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
        e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, e.output,
        e.missed, e.previous_tick, e.previous_success, e.payload, e.holds_job, e.retry_at,
-       e.cancel_requested_at, e.cancel_requested_by, e.cancel_note
+       e.cancel_requested_at, e.cancel_requested_by, e.cancel_note, e.number, e.cpu_us, e.memory_peak_bytes,
+       e.memory_shared, e.stack, e.metrics
 FROM cron_executions e
 JOIN cron_jobs j ON j.id = e.job_id
 JOIN deployments d ON d.id = e.deployment_id
@@ -89,11 +90,12 @@ WHERE e.id = $1;
 SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
        e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output,
        e.missed, e.previous_tick, e.previous_success, NULL AS payload, e.holds_job, e.retry_at,
-       e.cancel_requested_at, e.cancel_requested_by, e.cancel_note
+       e.cancel_requested_at, e.cancel_requested_by, e.cancel_note, e.number, e.cpu_us, e.memory_peak_bytes,
+       e.memory_shared, NULL AS stack, NULL AS metrics
 FROM cron_executions e
 JOIN cron_jobs j ON j.id = e.job_id
 JOIN deployments d ON d.id = e.deployment_id
-WHERE e.id < $1 AND e.id > $2 AND ($3::timestamptz IS NULL OR e.tick >= $3) AND ($4 = '' OR e.outcome = $4)
+WHERE e.id < $1 AND e.id > $2 AND e.tick >= coalesce($3::timestamptz, '-infinity') AND ($4 = '' OR e.outcome = $4)
 ORDER BY e.id DESC
 LIMIT $5;
 
@@ -102,12 +104,13 @@ LIMIT $5;
 SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
        e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output,
        e.missed, e.previous_tick, e.previous_success, NULL AS payload, e.holds_job, e.retry_at,
-       e.cancel_requested_at, e.cancel_requested_by, e.cancel_note
+       e.cancel_requested_at, e.cancel_requested_by, e.cancel_note, e.number, e.cpu_us, e.memory_peak_bytes,
+       e.memory_shared, NULL AS stack, NULL AS metrics
 FROM cron_executions e
 JOIN cron_jobs j ON j.id = e.job_id
 JOIN deployments d ON d.id = e.deployment_id
 WHERE e.outcome <> 'completed' AND e.outcome = $4
-  AND e.id < $1 AND e.id > $2 AND ($3::timestamptz IS NULL OR e.tick >= $3)
+  AND e.id < $1 AND e.id > $2 AND e.tick >= coalesce($3::timestamptz, '-infinity')
 ORDER BY e.id DESC
 LIMIT $5;
 
@@ -116,14 +119,15 @@ LIMIT $5;
 SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
        e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output,
        e.missed, e.previous_tick, e.previous_success, NULL AS payload, e.holds_job, e.retry_at,
-       e.cancel_requested_at, e.cancel_requested_by, e.cancel_note
+       e.cancel_requested_at, e.cancel_requested_by, e.cancel_note, e.number, e.cpu_us, e.memory_peak_bytes,
+       e.memory_shared, NULL AS stack, NULL AS metrics
 FROM controllers c
 CROSS JOIN LATERAL (
     SELECT * FROM cron_executions WHERE outcome IS NULL AND controller_id > '' AND controller_id = c.id OFFSET 0
 ) e
 JOIN cron_jobs j ON j.id = e.job_id
 JOIN deployments d ON d.id = e.deployment_id
-WHERE e.id < $1 AND e.id > $2 AND ($3::timestamptz IS NULL OR e.tick >= $3)
+WHERE e.id < $1 AND e.id > $2 AND e.tick >= coalesce($3::timestamptz, '-infinity')
 ORDER BY e.id DESC
 LIMIT $4;
 
@@ -137,7 +141,8 @@ SELECT id FROM cron_jobs WHERE key = $1 ORDER BY id;
 SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
        e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output,
        e.missed, e.previous_tick, e.previous_success, NULL AS payload, e.holds_job, e.retry_at,
-       e.cancel_requested_at, e.cancel_requested_by, e.cancel_note
+       e.cancel_requested_at, e.cancel_requested_by, e.cancel_note, e.number, e.cpu_us, e.memory_peak_bytes,
+       e.memory_shared, NULL AS stack, NULL AS metrics
 FROM cron_executions e
 JOIN cron_jobs j ON j.id = e.job_id
 JOIN deployments d ON d.id = e.deployment_id

@@ -55,6 +55,7 @@ WITH wanted AS MATERIALIZED (
 ), claimed AS (
     UPDATE cron_jobs j
     SET last_tick = due.run_tick,
+        executions = j.executions + 1,
         state = CASE WHEN j.concurrency = 0 THEN 'executing' ELSE 'idle' END,
         start_time = CASE WHEN j.concurrency = 0 THEN now() END,
         execution_id = CASE WHEN j.concurrency = 0 THEN due.execution_id END,
@@ -65,13 +66,14 @@ WITH wanted AS MATERIALIZED (
     WHERE j.id = due.id
     RETURNING j.id, due.execution_id, j.deployment_id, j.timeout_ms, due.run_tick, due.run_at, due.runner_id,
               due.trigger, due.missed, due.previous_tick, due.previous_success, j.next_tick, j.next_execution,
-              j.revision, j.concurrency = 0 AS holds_job, j.concurrency = 0 OR j.running >= j.concurrency AS executing
+              j.executions AS number, j.revision, j.concurrency = 0 AS holds_job, j.concurrency = 0 OR j.running >= j.concurrency AS executing
 ), inserted AS (
     INSERT INTO cron_executions (id, job_id, deployment_id, tick, run_at, claimed_at, controller_id, runner_id,
-                                 hard_deadline, trigger, missed, previous_tick, previous_success, holds_job, counted)
+                                 hard_deadline, trigger, missed, previous_tick, previous_success, holds_job, counted,
+                                 number)
     SELECT execution_id, id, deployment_id, run_tick, run_at, now(), $1, runner_id,
            now() + (timeout_ms + $18::bigint) * interval '1 millisecond', trigger, missed, previous_tick,
-           previous_success, holds_job, NOT holds_job
+           previous_success, holds_job, NOT holds_job, number
     FROM claimed
 ), skips AS (
     INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)
@@ -109,36 +111,36 @@ ORDER BY a.position;
 -- $6 started_at, $7 ended_at, $8 error types, $9 error messages, $10 outputs, $11 revisions, $12 next ticks or null,
 -- $13 their run_at or null, $14 when to retry or null, $15 anchors that the schedule counts from now on or null,
 -- $16 the last tick that passed meanwhile or null; of these ticks, $17 execution ids, $18 job ids, $19 reasons,
--- $20 first ticks, $21 last ticks, $22 ticks.
+-- $20 first ticks, $21 last ticks, $22 ticks; of the executions again, $23 ticks (where their rows are: only that partition
+-- is looked into), $24 stacks, $25 CPU (us), $26 peak memory (bytes), $27 whether that is shared, $28 metrics, each or null.
+-- The job's row counts its end, too: the one that frees it, or the latest of several; the others go into cron_uncounted.
 -- Locks executions, then jobs, each in order of their ids; so does everything else that waits for either.
 WITH reported AS MATERIALIZED (
     SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::timestamptz[], $5::text[], $6::timestamptz[],
                          $7::timestamptz[], $8::text[], $9::text[], $10::text[], $11::integer[], $12::timestamptz[],
-                         $13::timestamptz[], $14::timestamptz[], $15::timestamptz[], $16::timestamptz[]) WITH ORDINALITY
+                         $13::timestamptz[], $14::timestamptz[], $15::timestamptz[], $16::timestamptz[],
+                         $23::timestamptz[], $24::text[], $25::bigint[], $26::bigint[], $27::boolean[], $28::text[])
+        WITH ORDINALITY
         AS r (execution_id, job_id, claimed_at, outcome, started_at, ended_at, error_type, error_message, output,
-              revision, next_tick, next_execution, retry_at, anchor, last_passed, position)
-), unfinished AS MATERIALIZED (
-    SELECT e.id, e.job_id, e.tick, e.run_at, e.trigger, e.holds_job, e.counted, r.outcome, r.error_type,
-           r.error_message, r.output, r.revision, r.next_tick, r.next_execution, r.anchor, r.last_passed, r.position,
-           -- What somebody wanted cancelled is not tried again, however it ended.
-           CASE WHEN e.cancel_requested_at IS NULL THEN r.retry_at END AS retry_at,
-           greatest(e.claimed_at, least(r.started_at, now())) AS started_at,
-           greatest(e.claimed_at, least(r.started_at, now()), least(r.ended_at, now())) AS ended_at
-    FROM (SELECT * FROM reported ORDER BY execution_id) r
-    CROSS JOIN LATERAL (
-        SELECT id, job_id, tick, run_at, trigger, holds_job, counted, claimed_at, cancel_requested_at FROM cron_executions
-        WHERE id = r.execution_id AND claimed_at = r.claimed_at AND ended_at IS NULL
-        FOR NO KEY UPDATE
-    ) e
-), ended AS (
+              revision, next_tick, next_execution, retry_at, anchor, last_passed, tick, stack, cpu_us,
+              memory_peak_bytes, memory_shared, metrics, position)
+), ended AS ( -- locks as it goes, in order of the subquery: the only join that there can be here is a loop over that
     UPDATE cron_executions e
-    SET outcome = u.outcome, started_at = u.started_at, ended_at = u.ended_at, error_type = u.error_type,
-        error_message = u.error_message, output = u.output, retry_at = u.retry_at
-    FROM unfinished u
-    WHERE e.id = u.id
+    SET outcome = r.outcome, started_at = greatest(e.claimed_at, least(r.started_at, now())),
+        ended_at = greatest(e.claimed_at, least(r.started_at, now()), least(r.ended_at, now())),
+        error_type = r.error_type, error_message = r.error_message, output = r.output,
+        -- What somebody wanted cancelled is not tried again, however it ended.
+        retry_at = CASE WHEN e.cancel_requested_at IS NULL THEN r.retry_at END,
+        stack = r.stack, cpu_us = r.cpu_us, memory_peak_bytes = r.memory_peak_bytes, memory_shared = r.memory_shared,
+        metrics = r.metrics
+    FROM (SELECT * FROM reported ORDER BY execution_id) r
+    WHERE e.id = r.execution_id AND e.tick = r.tick AND e.claimed_at = r.claimed_at AND e.ended_at IS NULL
+    RETURNING e.id, e.job_id, e.tick, e.run_at, e.trigger, e.holds_job, e.counted, e.outcome, e.started_at, e.ended_at,
+              e.retry_at, e.attempt, e.payload, r.revision, r.next_tick, r.next_execution, r.anchor, r.last_passed,
+              r.position
 ), held AS MATERIALIZED ( -- each with its job; only a tick's last attempt tells whether the tick was a success
     SELECT u.id, u.job_id, u.position, u.tick, u.run_at, u.outcome, u.started_at, u.ended_at, u.counted, u.retry_at,
-           j.holds, j.counts, j.final, j.failures, j.pause_after, j.active,
+           u.attempt, u.payload, j.slot, j.holds, j.counts, j.final, j.failures, j.pause_after, j.active,
            CASE WHEN j.retried THEN nextval('cron_activation_ids') END AS retry_id,
            CASE WHEN j.counts THEN u.next_tick ELSE j.next_tick END AS next_tick,
            CASE WHEN j.counts THEN u.next_execution ELSE j.next_execution END AS next_execution,
@@ -148,25 +150,27 @@ WITH reported AS MATERIALIZED (
                u.next_tick - interval '1 microsecond',
                greatest(CASE WHEN u.trigger IN ('schedule', 'catch_up') THEN u.tick END,
                         j.next_tick - interval '1 microsecond'))) END AS closes_at
-    FROM (SELECT * FROM unfinished ORDER BY job_id) u
+    FROM (SELECT * FROM ended ORDER BY job_id) u
     CROSS JOIN LATERAL (
-        SELECT next_tick, next_execution, failures, pause_after, removed_at IS NULL AND paused_at IS NULL AS active,
+        SELECT slot, next_tick, next_execution, failures, pause_after,
+               cron_active(removed_at, cancelled_at, paused_at, paused_until) AS active,
                u.holds_job AND execution_id = u.id AS holds,
                u.holds_job AND execution_id = u.id AND revision = u.revision
-                   AND removed_at IS NULL AND paused_at IS NULL AS counts,
-               u.retry_at IS NOT NULL AND removed_at IS NULL AND paused_at IS NULL AS retried,
+                   AND cron_active(removed_at, cancelled_at, paused_at, paused_until) AS counts,
+               u.retry_at IS NOT NULL AND cron_active(removed_at, cancelled_at, paused_at, paused_until) AS retried,
                (u.trigger IN ('schedule', 'catch_up') OR u.trigger = 'retry' AND coalesce(u.tick <= last_tick, false))
-                   AND NOT (u.retry_at IS NOT NULL AND removed_at IS NULL AND paused_at IS NULL) AS final
+                   AND NOT (u.retry_at IS NOT NULL
+                            AND cron_active(removed_at, cancelled_at, paused_at, paused_until)) AS final
         FROM cron_jobs WHERE id = u.job_id
         FOR NO KEY UPDATE
     ) j
 ), settled AS ( -- one row for each job: of several that ended, the latest says how it stands
-    SELECT job_id, run_at, started_at, ended_at, outcome, next_tick, next_execution, anchor, closes_at, active,
+    SELECT id, job_id, run_at, started_at, ended_at, outcome, next_tick, next_execution, anchor, closes_at, active,
            pause_after, failures, 0 AS leaving, CASE WHEN final AND outcome = 'completed' THEN tick END AS succeeded,
            (final AND outcome <> 'completed')::integer AS failed
     FROM held WHERE holds
     UNION ALL
-    (SELECT DISTINCT ON (job_id) job_id, run_at, started_at, ended_at, outcome, next_tick, next_execution, NULL, NULL,
+    (SELECT DISTINCT ON (job_id) id, job_id, run_at, started_at, ended_at, outcome, next_tick, next_execution, NULL, NULL,
            active, pause_after, failures, count(*) OVER of_job, succeeded,
            count(*) FILTER (WHERE final AND outcome <> 'completed' AND (succeeded IS NULL OR tick > succeeded))
                OVER of_job
@@ -181,36 +185,44 @@ WITH reported AS MATERIALIZED (
     SET state = 'idle', start_time = NULL, execution_id = NULL, running = greatest(j.running - s.leaving, 0),
         last_run_at = s.run_at, last_started_at = s.started_at, last_ended_at = s.ended_at, last_outcome = s.outcome,
         last_success = greatest(j.last_success, s.succeeded), failures = s.failures_now,
+        outcomes[s.place] = j.outcomes[s.place] + 1,
+        duration_us = j.duration_us + s.lasted_us::bigint, lateness_us = j.lateness_us + s.late_us::bigint,
+        durations[s.duration_bucket] = coalesce(j.durations[s.duration_bucket], 0) + 1,
+        latenesses[s.lateness_bucket] = coalesce(j.latenesses[s.lateness_bucket], 0) + 1,
         anchor = coalesce(s.anchor, j.anchor),
         revision = j.revision + (s.pauses OR s.anchor IS NOT NULL)::integer,
         next_tick = CASE WHEN s.pauses THEN NULL ELSE s.next_tick END,
         next_execution = CASE WHEN s.pauses THEN NULL ELSE s.next_execution END,
         paused_at = CASE WHEN s.pauses THEN now() ELSE j.paused_at END,
         paused_tick = CASE WHEN s.pauses THEN s.next_tick ELSE j.paused_tick END,
+        paused_until = CASE WHEN s.pauses THEN NULL ELSE j.paused_until END,
         paused_by = CASE WHEN s.pauses THEN 'cronring' ELSE j.paused_by END,
         paused_note = CASE WHEN s.pauses THEN 'ticks in a row without success: ' || s.failures_now
                            ELSE j.paused_note END
     FROM (
-        SELECT t.*, n.failures_now,
+        SELECT t.*, n.*, cron_bucket(n.lasted_us) AS duration_bucket, cron_bucket(n.late_us) AS lateness_bucket,
                t.active AND t.failed > 0 AND t.pause_after BETWEEN 1 AND n.failures_now AND t.next_tick IS NOT NULL
                    AS pauses
         FROM settled t
         CROSS JOIN LATERAL (
-            SELECT CASE WHEN t.succeeded IS NULL THEN t.failures ELSE 0 END + t.failed AS failures_now
+            SELECT CASE WHEN t.succeeded IS NULL THEN t.failures ELSE 0 END + t.failed AS failures_now,
+                   array_position('{completed,failed,timed_out,cancelled,lost}', t.outcome) AS place,
+                   date_part('epoch', t.ended_at - t.started_at) * 1e6 AS lasted_us,
+                   date_part('epoch', t.started_at - t.run_at) * 1e6 AS late_us
         ) n
     ) s
     WHERE j.id = s.job_id
-    RETURNING j.id, j.next_tick, j.next_execution, j.revision, j.anchor, s.pauses, s.closes_at,
+    RETURNING j.id, s.id AS counted_id, j.next_tick, j.next_execution, j.revision, j.anchor, s.pauses, s.closes_at,
               j.running < greatest(j.concurrency, 1) AS free
+), uncounted AS (
+    INSERT INTO cron_uncounted (job_id, outcome, duration_us, lateness_us)
+    SELECT job_id, outcome, (date_part('epoch', ended_at - started_at) * 1e6)::bigint,
+           (date_part('epoch', started_at - run_at) * 1e6)::bigint
+    FROM held WHERE CASE WHEN id IN (SELECT counted_id FROM freed) THEN false ELSE true END
 ), retries AS (
     INSERT INTO cron_activations (id, job_id, slot, trigger, tick, attempt, run_at, payload, beside)
-    SELECT h.retry_id, h.job_id, w.slot, 'retry', h.tick, w.attempt + 1, h.retry_at, w.payload, NOT (holds OR counted)
-    FROM held h
-    CROSS JOIN LATERAL (
-        SELECT j.slot, e.attempt, e.payload FROM cron_executions e JOIN cron_jobs j ON j.id = e.job_id WHERE e.id = h.id
-        OFFSET 0
-    ) w
-    WHERE h.retry_id IS NOT NULL
+    SELECT retry_id, job_id, slot, 'retry', tick, attempt + 1, retry_at, payload, NOT (holds OR counted)
+    FROM held WHERE retry_id IS NOT NULL
 ), closed AS (
     UPDATE cron_schedules c SET until_at = greatest(c.from_at, f.closes_at)
     FROM freed f
@@ -311,8 +323,10 @@ ORDER BY a.position;
 -- The jobs of a module that are not removed, locked in order of their ids until the transaction ends.
 -- $1 namespace, $2 module, $3 and $4: every key of the module lies between them.
 SELECT id, key, schedule, anchor, state = 'executing' AS executing, next_tick, last_tick, policy, verb, source,
-       paused_at IS NOT NULL AS paused, paused_tick,
-       (SELECT s.from_at FROM cron_schedules s WHERE s.job_id = cron_jobs.id AND s.until_at IS NULL) AS opened_at
+       paused_at IS NOT NULL AND coalesce(paused_until > clock_timestamp(), true) AS paused, paused_tick,
+       (SELECT coalesce(s.until_at, s.from_at) FROM cron_schedules s WHERE s.job_id = cron_jobs.id
+        ORDER BY s.revision DESC LIMIT 1) AS opened_at,
+       cancelled_at IS NOT NULL AS cancelled, paused_until, ahead_from, ahead_until
 FROM cron_jobs
 WHERE key > '' AND key > $3 AND key < $4 AND namespace = $1 AND module = $2 AND removed_at IS NULL
 ORDER BY id
@@ -352,8 +366,8 @@ SELECT id, revision, schedule, anchor, policy, $4 FROM created;
 -- Moves jobs to a new deployment. Where the schedule or the policy changes, the revision grows, and new books open.
 -- $1 deployment id; parallel arrays: $2 where old books end, $3 job ids, $4 timeouts (ms), $5 on_disconnect, $6 payloads (null in these
 -- three: as it is), $7 whether rescheduled, $8 schedules, $9 anchors, $10 next ticks or null, $11 their run_at or null,
--- $12 policies, $13 how many may run at once, $14 failures in a row that pause it, $15 a paused job's first tick or null;
--- $2 and $8 to $15 count only where rescheduled.
+-- $12 policies, $13 how many may run at once, $14 failures in a row that pause it, $15 a paused job's first tick or null,
+-- $16 and $17 the first and the last tick decided ahead, or null; $2 and $8 to $17 count only where rescheduled.
 WITH carried AS (
     UPDATE cron_jobs j
     SET deployment_id = $1, timeout_ms = coalesce(c.timeout_ms, j.timeout_ms),
@@ -366,12 +380,14 @@ WITH carried AS (
         policy = CASE WHEN c.rescheduled THEN c.policy ELSE j.policy END,
         concurrency = CASE WHEN c.rescheduled THEN c.concurrency ELSE j.concurrency END,
         pause_after = CASE WHEN c.rescheduled THEN c.pause_after ELSE j.pause_after END,
-        paused_tick = CASE WHEN c.rescheduled THEN c.paused_tick ELSE j.paused_tick END
+        paused_tick = CASE WHEN c.rescheduled THEN c.paused_tick ELSE j.paused_tick END,
+        ahead_from = CASE WHEN c.rescheduled THEN c.ahead_from ELSE j.ahead_from END,
+        ahead_until = CASE WHEN c.rescheduled THEN c.ahead_until ELSE j.ahead_until END
     FROM unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::boolean[], $8::text[], $9::timestamptz[],
                 $10::timestamptz[], $11::timestamptz[], $12::text[], $13::integer[], $14::integer[], $15::timestamptz[],
-                $2::timestamptz[])
+                $16::timestamptz[], $17::timestamptz[], $2::timestamptz[])
         AS c (job_id, timeout_ms, on_disconnect, payload, rescheduled, schedule, anchor, next_tick, next_execution,
-              policy, concurrency, pause_after, paused_tick, closes_at)
+              policy, concurrency, pause_after, paused_tick, ahead_from, ahead_until, closes_at)
     WHERE j.id = c.job_id
     RETURNING j.id, j.revision, j.schedule, j.anchor, j.policy, c.rescheduled, c.closes_at
 ), closed AS (
@@ -407,28 +423,30 @@ FROM unnest($1::bigint[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::
 
 -- name: ListJobs
 -- Without payloads: a thousand of them would not fit into a message.
--- $1 after this key; $2 namespace, $3 module, $4 verb, $5 status, "" for any; $6 limit.
+-- $1 after this key; $2 namespace, $3 module, $4 verb, $5 status, "" for any; $6 labels that they have (JSON); $7 limit.
 SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor, s.status, j.slot, d.key AS deployment,
        j.timeout_ms, j.on_disconnect, j.created_at, j.removed_at, j.next_tick, j.next_execution, j.last_outcome,
        j.last_run_at, j.last_started_at, j.last_ended_at, j.execution_id, j.policy, j.source, '' AS payload,
-       j.labels, j.paused_at, j.paused_by, j.paused_note, j.failures, j.last_success, j.running, j.last_tick,
-       j.paused_tick
+       j.labels, CASE WHEN cron_paused(j.paused_at, j.paused_until) THEN j.paused_at END AS paused_at, j.paused_by,
+       j.paused_note, j.failures, j.last_success, j.running, j.last_tick, j.paused_tick, j.paused_until, j.cancelled_at,
+       j.cancelled_by, j.cancelled_note
 FROM cron_jobs j
 JOIN cron_job_status s ON s.job_id = j.id
 JOIN deployments d ON d.id = j.deployment_id
 WHERE j.removed_at IS NULL AND j.key > '' AND j.key > $1
   AND ($2 = '' OR j.namespace = $2) AND ($3 = '' OR j.module = $3) AND ($4 = '' OR j.verb = $4)
-  AND ($5 = '' OR s.status = $5)
+  AND ($5 = '' OR s.status = $5) AND ($6::text = '{}' OR j.labels @> $6::text::jsonb)
 ORDER BY j.key
-LIMIT $6;
+LIMIT $7;
 
 -- name: GetJob
 -- The job of that key that is not removed. $1 key.
 SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor, s.status, j.slot, d.key AS deployment,
        j.timeout_ms, j.on_disconnect, j.created_at, j.removed_at, j.next_tick, j.next_execution, j.last_outcome,
        j.last_run_at, j.last_started_at, j.last_ended_at, j.execution_id, j.policy, j.source, j.payload AS payload,
-       j.labels, j.paused_at, j.paused_by, j.paused_note, j.failures, j.last_success, j.running, j.last_tick,
-       j.paused_tick
+       j.labels, CASE WHEN cron_paused(j.paused_at, j.paused_until) THEN j.paused_at END AS paused_at, j.paused_by,
+       j.paused_note, j.failures, j.last_success, j.running, j.last_tick, j.paused_tick, j.paused_until, j.cancelled_at,
+       j.cancelled_by, j.cancelled_note
 FROM cron_jobs j
 JOIN cron_job_status s ON s.job_id = j.id
 JOIN deployments d ON d.id = j.deployment_id
@@ -439,8 +457,9 @@ WHERE j.removed_at IS NULL AND j.key > '' AND j.key = $1;
 SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor, s.status, j.slot, d.key AS deployment,
        j.timeout_ms, j.on_disconnect, j.created_at, j.removed_at, j.next_tick, j.next_execution, j.last_outcome,
        j.last_run_at, j.last_started_at, j.last_ended_at, j.execution_id, j.policy, j.source, '' AS payload,
-       j.labels, j.paused_at, j.paused_by, j.paused_note, j.failures, j.last_success, j.running, j.last_tick,
-       j.paused_tick
+       j.labels, CASE WHEN cron_paused(j.paused_at, j.paused_until) THEN j.paused_at END AS paused_at, j.paused_by,
+       j.paused_note, j.failures, j.last_success, j.running, j.last_tick, j.paused_tick, j.paused_until, j.cancelled_at,
+       j.cancelled_by, j.cancelled_note
 FROM cron_jobs j
 JOIN cron_job_status s ON s.job_id = j.id
 JOIN deployments d ON d.id = j.deployment_id

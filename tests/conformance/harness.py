@@ -19,7 +19,7 @@ from controller.core.model import (
     RunnerInfo,
     Skipped,
 )
-from controller.core.totals import Span
+from controller.core.books import Span
 from controller.ports import Control, ControllerInfo, ExecutionControl, Store
 from controller.store.connect import Connection
 from controller.store.control import PostgresControl
@@ -175,7 +175,7 @@ class MemoryScene:
         row = self._store.jobs[job_id]
         return BookedJob(
             row.executing, row.running, row.next_tick, row.next_run_at, row.last_tick, row.last_success, row.failures,
-            row.revision, row.anchor, row.paused, row.paused_tick, row.paused_by, row.paused_note,
+            row.revision, row.anchor, row.paused, row.paused_tick, row.paused_by or "", row.paused_note or "",
         )  # fmt: skip
 
     async def spans(self, job_id: int) -> list[Span]:
@@ -400,4 +400,6 @@ def end_of(
         execution.claimed_at, execution.claimed_at + 10, "", "", output,
     )  # fmt: skip
     next_tick = execution.tick + next_after
-    return EndRequest(report, execution.job.revision, next_tick, next_tick, () if skipped is None else (skipped,))
+    return EndRequest(
+        report, execution.tick, execution.job.revision, next_tick, next_tick, () if skipped is None else (skipped,)
+    )

@@ -148,7 +148,7 @@ class Stage(Process):
             row.execution_id, row.job.job_id, row.claimed_at, Outcome.COMPLETED, row.claimed_at, now_us, "", "", ""
         )
         next_tick = now_us // 1_000_000 * 1_000_000 + 1_000_000
-        run_now(self.store.end_cron_jobs(controller_id, [EndRequest(report, 1, next_tick, next_tick, ())]))
+        run_now(self.store.end_cron_jobs(controller_id, [EndRequest(report, row.tick, 1, next_tick, next_tick, ())]))
 
     def _set_store(self, state: str) -> None:
         self._store_state = state

@@ -26,6 +26,7 @@ HOT = [
 # In order of an index, until the page is full: bounded by LIMIT, not by a condition.
 IN_ORDER = {"cron_jobs_key", "cron_executions_pkey", "cron_skips_pkey"}
 FILL = f"""
+SELECT cron_add_partition('infinity') FROM generate_series(5, 34);
 INSERT INTO deployments (key, namespace, module, digest, schema_text, min_replicas)
 SELECT 'm' || i || '@1', 'default', 'm' || i, '1', '', 1 FROM generate_series(1, 100) i;
 INSERT INTO cron_jobs (key, namespace, module, verb, slot, deployment_id, schedule, anchor, timeout_ms, on_disconnect,
@@ -190,7 +191,7 @@ async def test_an_ends_work_grows_with_its_batch_alone(filled_url: str, jobs: in
             *([later, later] if wants == "moved anchors" else [nulls, nulls]), at if wants == "retries" else nulls,
             at if wants == "moved anchors" else nulls, at,
             array([record["execution_id"] for record in claimed]), array(ids), array(["overlap"] * jobs), at, at,
-            array([1] * jobs),
+            array([1] * jobs), timestamps(ticks), texts, *[nulls] * 3, texts,
         ]  # fmt: skip
         found = await plan(connection, "EndCronJob", arguments)
         assert astray("EndCronJob", found) == []
@@ -269,7 +270,7 @@ async def test_a_renewal_looks_at_nothing_that_runs_well(filled_url: str, runnin
             "hard_deadline) SELECT 50000 + i, 1, now(), now(), now(), 'c' || i % 3 + 1, 'r' || i % 10 + 1, "
             f"now() + interval '1 hour' FROM generate_series(1, {running}) i"
         )
-        arguments = ["'c1'", "'a'", "'b'", "1", "'v'", "false", "5000", "'{r1,r2,r3}'", "8750"]
+        arguments = ["'c1'", "'a'", "'b'", "1", "'v'", "false", "5000", "'{r1,r2,r3}'", "8750", "'{}'"]
         found = await plan(connection, "RenewLease", arguments)
         assert astray("RenewLease", found) == []
         touched = [node for node in found if node.get("Relation Name") in GROWING]

@@ -102,7 +102,7 @@ async def test_a_tick_from_lease_to_end_is_answered_and_counted() -> None:
     report = Report(
         result.execution_id, job.job_id, claimed_at, Outcome.FAILED, claimed_at, claimed_at + 5, "E", "m", ""
     )
-    ended = await world.answer(effects.End(5, [EndRequest(report, result.revision, None, None, ())]))
+    ended = await world.answer(effects.End(5, [EndRequest(report, found.executions[0].tick, result.revision, None, None, ())]))
     assert isinstance(ended, events.Ended)
     assert ended.results[0].ended
     text = world.metrics.text().decode()
