@@ -21,6 +21,17 @@ class Conflict(CronringError):
     """What is asked for doesn't go with how things stand. The message says what is so, and what would have to be."""
 
 
+class IllegalTransition(Conflict):
+    """A job's state doesn't allow what is asked for; see controller.core.states. `target`: the state asked for."""
+
+    def __init__(self, message: str, *, job: str, state: str, target: str, action: str) -> None:
+        super().__init__(message)
+        self.job = job
+        self.state = state
+        self.target = target
+        self.action = action
+
+
 class SchemaVersionError(CronringError):
     """The database's schema is older or newer than this program; the message says which command mends it."""
 

@@ -1,6 +1,6 @@
 """What the shell must offer a node. `Store` is held by tests/conformance against memory and PostgreSQL alike."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from controller.core.model import (
@@ -17,6 +17,8 @@ from controller.core.model import (
     RunnerInfo,
     SkipRequest,
 )
+from controller.core.orders import Wish
+from controller.errors import Conflict
 from schema.module import Module
 
 
@@ -168,6 +170,28 @@ class Backfill(NamedTuple):
     again: bool
 
 
+class RunByHand(NamedTuple):
+    """As an order to many jobs: run once. `payload` None: each one's own."""
+
+    payload: str | None = None
+    note: str = ""
+
+
+class Controlled(NamedTuple):
+    """What an order made of a job. `changed` False: it was so already. `details`: as they are kept with the action.
+
+    `running_execution_id`: what held it when the order came. `cancelling`: how many of its executions are told to stop.
+    `activation`: of a run by hand.
+    """
+
+    job: Job
+    changed: bool
+    details: Mapping[str, object]
+    running_execution_id: int | None = None
+    cancelling: int = 0
+    activation: Activation | None = None
+
+
 class Control(Protocol):
     """What operators do to jobs: each method is one transaction, idempotent where a repetition means the same.
 
@@ -192,7 +216,17 @@ class Control(Protocol):
         """Ticks since the pause are skipped with that reason."""
         ...
 
-    async def trigger_job(self, key: str, by: str, payload: str | None) -> Activation: ...
+    async def order_job(self, key: str, wish: Wish, by: str, *, dry_run: bool = False) -> Controlled:
+        """See controller.core.orders. `dry_run`: only say what it would do. Raises IllegalTransition, too."""
+        ...
+
+    async def order_jobs(
+        self, job_ids: Sequence[int], wish: Wish | RunByHand, by: str, *, dry_run: bool = False
+    ) -> list[Controlled | Conflict | None]:
+        """The same for many at once: what became of each, or why nothing did; None: there is no such job any more."""
+        ...
+
+    async def trigger_job(self, key: str, by: str, payload: str | None, note: str = "") -> Activation: ...
     async def backfill_job(self, key: str, by: str, backfill: Backfill) -> Activation | None:
         """None: no tick in the range."""
         ...
@@ -201,7 +235,7 @@ class Control(Protocol):
         """What waits: retries, manual runs, backfills."""
         ...
 
-    async def cancel_activation(self, key: str, activation_id: int) -> bool: ...
+    async def cancel_activation(self, key: str, activation_id: int, by: str = "", note: str = "") -> bool: ...
 
 
 class ExecutionControl(Protocol):

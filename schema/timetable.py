@@ -86,6 +86,11 @@ class Timetable:
         """How long before its tick a run may begin: an interval's jitter goes both ways, a pattern's never."""
         return self._early
 
+    @property
+    def loses_overlapped(self) -> bool:
+        """Whether ticks that come due while a run goes on can no longer run after it."""
+        return self.policy.overlap in {"", "skip"} and not self._runs_all
+
     def following(self, key: str, after: int) -> Slot | None:
         """The first tick after `after`, in the window or not, with its jitter (an interval's run_at may be earlier)."""
         return self._slot(key, self._next_after(after))

@@ -8,7 +8,7 @@ on are skipped as `paused` when it is resumed.
 from typing import NamedTuple
 
 from controller.core.model import Skipped
-from controller.core.redeploy import Added, Carried, Existing, closed, closes_at, reopened
+from controller.core.redeploy import Added, Carried, Existing, closed, reopened, rescheduled
 from schema.keys import slot_of
 from schema.timetable import timetable
 
@@ -65,13 +65,8 @@ def plan_change(job: Existing, wanted: Wanted, now: int) -> Carried:
         return Carried(
             job.job_id, job.key, *kept, False, schedule, anchor, job.next_tick, None, (), policy, job.paused_tick, None
         )  # fmt: skip
-    following = reopened(job, timetable(schedule, anchor, policy), now)
-    tick, run_at = (None, None) if job.paused else following or (None, None)
-    paused_tick = following.tick if job.paused and following else None
-    return Carried(
-        job.job_id, job.key, *kept, True, schedule, anchor, tick, run_at, closed(job, now), policy, paused_tick,
-        closes_at(job, now),
-    )  # fmt: skip
+    carried = Carried(job.job_id, job.key, *kept, True, schedule, anchor, None, None, (), policy, None, None)
+    return rescheduled(job, carried, now)
 
 
 def plan_pause(job: Existing) -> int | None:

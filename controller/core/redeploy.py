@@ -21,8 +21,11 @@ _DIGEST_SHOWN = 12
 class Existing(NamedTuple):
     """A job that is not removed, as its row stands. `last_tick`: the latest one claimed.
 
-    `paused_tick`: of a paused job, which has no next tick, the first that its pause keeps from running.
-    `opened_at`: when its present books began.
+    `paused`: its pause is in force. `paused_tick`: the first tick that the pause keeps from running. A paused job has
+    no next tick, unless the pause ends by itself, at `paused_until`: then that is the first one from then on.
+    `opened_at`: when its present books began; or, of a cancelled job, which has none, when they ended.
+    `ahead_from`, `ahead_until`: the first and the last tick of which it was decided ahead of their time that they don't
+    run. While the last is still to come, they are taken back where the job's books are closed.
     """
 
     job_id: int
@@ -38,6 +41,10 @@ class Existing(NamedTuple):
     paused: bool = False
     paused_tick: int | None = None
     opened_at: int = 0
+    cancelled: bool = False
+    paused_until: int | None = None
+    ahead_from: int | None = None
+    ahead_until: int | None = None
 
 
 class Added(NamedTuple):
@@ -58,7 +65,7 @@ class Carried(NamedTuple):
     """`rescheduled`: schedule, anchor, policy and next tick are new, and the revision grows. Else the row keeps them.
 
     A paused job has no next tick; `paused_tick` is then the new schedule's first one. `closes_at`: where the old
-    schedule's books end, and the new one's begin.
+    schedule's books end, and the new one's begin. A cancelled job has neither ticks nor books.
     """
 
     job_id: int
@@ -75,6 +82,8 @@ class Carried(NamedTuple):
     policy: str
     paused_tick: int | None
     closes_at: int | None
+    ahead_from: int | None = None
+    ahead_until: int | None = None
 
 
 class Removed(NamedTuple):
@@ -115,9 +124,11 @@ def plan_redeploy(
     return Redeploy(added, carried, plan_removal([job for job in existing if job.job_id not in staying], now))
 
 
-def plan_removal(existing: list[Existing], now: int) -> list[Removed]:
-    """What removing these jobs writes into the books."""
-    return [Removed(job.job_id, job.key, closed(job, now), closes_at(job, now)) for job in existing]
+def plan_removal(
+    existing: list[Existing], now: int, reason: SkipReason = SkipReason.DEPLOYMENT_REMOVED
+) -> list[Removed]:
+    """What removing these jobs writes into the books; `reason`: of ticks that were due."""
+    return [Removed(job.job_id, job.key, closed(job, now, reason), closes_at(job, now)) for job in existing]
 
 
 def _anchor(verb: Verb, otherwise: int) -> int:
@@ -140,13 +151,48 @@ def _carried(job: Existing, verb: Verb, now: int, timeout_ms: int, default_jitte
     anchor = _anchor(verb, job.anchor if verb.schedule == job.schedule else now)
     if (verb.schedule, policy, anchor) == (job.schedule, job.policy, job.anchor):
         return _kept(job)._replace(timeout_ms=timeout_ms, on_disconnect=verb.on_disconnect, payload=verb.payload)
-    following = reopened(job, timetable(verb.schedule, anchor, policy), now)
-    tick, run_at = (None, None) if job.paused else following or (None, None)
-    return Carried(
+    return rescheduled(job, Carried(
         job.job_id, job.key, timeout_ms, verb.on_disconnect, verb.payload, True, verb.schedule, anchor,
-        tick, run_at, closed(job, now), policy, following.tick if job.paused and following else None,
-        closes_at(job, now),
+        None, None, (), policy, None, None,
+    ), now)  # fmt: skip
+
+
+def rescheduled(job: Existing, carried: Carried, now: int) -> Carried:
+    """With its ticks by the schedule, anchor and policy that `carried` has; the old books are closed."""
+    if job.cancelled:
+        return carried._replace(closes_at=job.opened_at)
+    table = timetable(carried.schedule, carried.anchor, carried.policy)
+    following = reopened(job, table, now)
+    owed, ends_at = closed(job, now), closes_at(job, now)
+    if not job.paused or following is None:
+        tick, run_at = following or (None, None)
+        return carried._replace(next_tick=tick, next_run_at=run_at, skipped=owed, closes_at=ends_at)
+    if job.paused_until is None:
+        return carried._replace(paused_tick=following.tick, skipped=owed, closes_at=ends_at)
+    held = hold(table, job.key, following, job.paused_until)
+    return carried._replace(
+        next_tick=held.next_tick, next_run_at=held.next_run_at, skipped=owed + held.skipped, closes_at=ends_at,
+        paused_tick=held.paused_tick, ahead_from=held.paused_tick, ahead_until=held.ahead_until,
     )  # fmt: skip
+
+
+class Held(NamedTuple):
+    """What a pause until an instant decides: ticks before it are `skipped`, and it goes on with `next_tick`."""
+
+    next_tick: int | None
+    next_run_at: int | None
+    skipped: tuple[Skipped, ...]
+    paused_tick: int | None  # the first that is skipped; None: none is
+    ahead_until: int | None  # the last
+
+
+def hold(table: Timetable, key: str, first: Slot, until: int) -> Held:
+    """`first` is the first tick that nobody has decided. No run begins before `until`, jitter or not."""
+    if first.tick >= until:
+        return Held(first.tick, max(first.run_at, until), (), None, None)
+    skipped = _owed(table, first.tick, until - 1, SkipReason.PAUSED)
+    tick, run_at = table.following(key, until - 1) or (None, None)
+    return Held(tick, None if run_at is None else max(run_at, until), skipped, first.tick, skipped[-1].last_tick)
 
 
 def _kept(job: Existing) -> Carried:
@@ -168,20 +214,43 @@ def closes_at(job: Existing, now: int) -> int:
     come again by the next schedule.
     """
     decided = max(now, job.opened_at, job.last_tick or 0)
-    undecided = job.paused_tick if job.paused else job.next_tick
-    if undecided is None or undecided <= now:
+    tick = undecided(job, now)
+    if tick is None or tick <= now:
         return decided
     old = timetable(job.schedule, job.anchor, job.policy).schedule
-    return max(decided, old.last_at_or_before(undecided - 1) or 0)
+    return max(decided, old.last_at_or_before(tick - 1) or 0)
 
 
-def closed(job: Existing, now: int) -> tuple[Skipped, ...]:
-    """The ticks that the books of a job still owe at `now`, as the skips that close them."""
+def undecided(job: Existing, now: int) -> int | None:
+    """The first tick that nobody has decided, once what was decided ahead of its time is taken back."""
+    if not decided_ahead(job, now):
+        return job.paused_tick if job.paused and job.paused_until is None else job.next_tick
+    assert job.ahead_from is not None, "decided ahead without a first tick"
+    return timetable(job.schedule, job.anchor, job.policy).schedule.next_after(max(now, job.ahead_from - 1))
+
+
+def decided_ahead(job: Existing, now: int) -> bool:
+    """Whether ticks that are still to come are in the books already."""
+    return job.ahead_until is not None and job.ahead_until > now
+
+
+def taken_back(job: Existing, first_tick: int, reason: SkipReason, now: int) -> tuple[Skipped, ...]:
+    """What is left of a range that began at `first_tick` once its ticks after `now` are taken back."""
+    return _owed(timetable(job.schedule, job.anchor, job.policy), first_tick, now, reason)
+
+
+def closed(job: Existing, now: int, reason: SkipReason = SkipReason.SUPERSEDED) -> tuple[Skipped, ...]:
+    """The ticks that the books of a job still owe at `now`, as the skips that close them.
+
+    `reason`: of those that were due. What was decided ahead is in the books as far as it has come (`taken_back`).
+    """
     table = timetable(job.schedule, job.anchor, job.policy)
+    if job.cancelled:
+        return ()
     if job.paused:
-        return _owed(table, job.paused_tick, now, SkipReason.PAUSED)
+        return _owed(table, job.paused_tick, now, SkipReason.PAUSED) if job.paused_until is None else ()
     if not job.executing:
-        return _owed(table, job.next_tick, now, SkipReason.SUPERSEDED)
+        return _owed(table, job.next_tick, now, reason)
     if job.next_tick is None:
         return ()
     # A next tick beyond the one that runs is the first that nobody has decided (see ticks.after_run).

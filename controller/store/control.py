@@ -12,34 +12,23 @@ from controller.core.control import (
     plan_backfill,
     plan_change,
     plan_creation,
-    plan_pause,
-    plan_resume,
 )
-from controller.core.model import Activation, Job, Trigger
-from controller.core.redeploy import Existing, plan_removal
-from controller.errors import Conflict, NotFound
+from controller.core.model import Activation, Job, SkipReason, Trigger
+from controller.core.orders import Pause, Resume, refused
+from controller.core.redeploy import plan_removal
+from controller.core.states import Order
+from controller.errors import Conflict
 from controller.ports import Backfill, JobChange, NewJob
-from controller.store.plans import add_skips, carry_jobs_over, policy_columns, remove_jobs
-from controller.store.pool import Database, Transaction
+from controller.refusals import error_of
+from controller.store.actions import Action, add_actions
+from controller.store.locked import Locked, find_job, lock_job, no_such_job
+from controller.store.ordering import Ordering, take_back
+from controller.store.plans import carry_jobs_over, policy_columns, remove_jobs
+from controller.store.pool import Transaction
 from controller.store.rows import activation_of, job_of
+from schema.instant import format_instant
 from schema.keys import JobKey
 from schema.text import parse_module
-
-_EXISTING_COLUMNS = len(Existing._fields)
-
-
-class _Locked(NamedTuple):
-    """A job's row, while its transaction lasts. `now`: PostgreSQL's clock once it was locked."""
-
-    job: Existing
-    deployment_id: int
-    namespace: str
-    module: str
-    payload: str
-    labels: str
-    timeout_ms: int
-    on_disconnect: str
-    now: int
 
 
 class _Activation(NamedTuple):
@@ -53,11 +42,8 @@ class _Activation(NamedTuple):
     again: bool = False
 
 
-class PostgresControl:
+class PostgresControl(Ordering):
     """controller.ports.Control."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def create_job(self, job: NewJob, by: str) -> Job:
         """Idempotent: one that is there already, and the same, is the answer."""
@@ -66,9 +52,11 @@ class PostgresControl:
         async with self._database.transaction("creating a job") as transaction:
             await transaction.fetch("LockModule", module)
             deployment_id, now = await _active_deployment(transaction, job)
-            found = await _find(transaction, key)
+            found = await find_job(transaction, key)
             if found is None:
                 job_id = await _insert(transaction, key, job, deployment_id, now, by)
+                created = Action("create", by, job_id=job_id, details={"schedule": job.schedule})
+                await add_actions(transaction, [created], now)
                 await transaction.fetch("NotifyJobs", module)
             elif _is_same(found, job):
                 job_id = found.job.job_id
@@ -81,93 +69,107 @@ class PostgresControl:
         wanted = Wanted(
             change.schedule, change.policy, change.anchor, change.payload, change.timeout_ms, change.on_disconnect
         )
-        async with self._changing(key, "updating a job") as (transaction, row):
+        async with self._changing(key, "updating a job", Order.UPDATE) as (transaction, row):
             _check_source(row, key, "updated")
             planned = plan_change(row.job, wanted, row.now)
+            if planned.rescheduled:
+                await take_back(transaction, [row.job], row.now)
             await carry_jobs_over(transaction, row.deployment_id, [planned])
             labels = None if change.labels is None else json.dumps(change.labels)
             await transaction.fetch("LabelJob", row.job.job_id, labels, by)
+            fields = {name: value for name, value in change._asdict().items() if value is not None}
+            await _keep(transaction, row, Order.UPDATE, by, "", _shown(fields))
             return await _job(transaction, row.job.job_id)
 
     async def delete_job(self, key: str, by: str) -> None:
         """What runs finishes; what waits beside the schedule goes."""
         async with self._changing(key, "deleting a job") as (transaction, row):
             _check_source(row, key, "deleted")
-            await remove_jobs(transaction, plan_removal([row.job], row.now), row.now)
+            await take_back(transaction, [row.job], row.now)
+            await remove_jobs(transaction, plan_removal([row.job], row.now, SkipReason.CANCELLED), row.now)
             await transaction.fetch("LabelJob", row.job.job_id, None, by)
+            await _keep(transaction, row, Order.DELETE, by, "", {})
 
     async def pause_job(self, key: str, by: str, note: str) -> Job:
-        """One that is paused stays as it is."""
-        async with self._changing(key, "pausing a job") as (transaction, row):
-            if not row.job.paused:
-                await transaction.fetch("PauseJob", row.job.job_id, plan_pause(row.job), by, note, row.now)
-            return await _job(transaction, row.job.job_id)
+        """One that is paused stays so."""
+        return (await self.order_job(key, Pause(note), by)).job
 
     async def resume_job(self, key: str, by: str) -> Job:
         """One that isn't paused stays as it is."""
-        async with self._changing(key, "resuming a job") as (transaction, row):
-            if row.job.paused:
-                planned = plan_resume(row.job, row.now)
-                await transaction.fetch("ResumeJob", row.job.job_id, planned.next_tick, planned.next_run_at, by)
-                await add_skips(transaction, [(row.job.job_id, planned.skipped)])
-            return await _job(transaction, row.job.job_id)
+        return (await self.order_job(key, Resume(), by)).job
 
-    async def trigger_job(self, key: str, by: str, payload: str | None) -> Activation:
+    async def trigger_job(self, key: str, by: str, payload: str | None, note: str = "") -> Activation:
         """A run as soon as the job is free, paused or not."""
-        async with self._changing(key, "triggering a job") as (transaction, row):
+        async with self._changing(key, "triggering a job", Order.TRIGGER) as (transaction, row):
             wanted = _Activation(Trigger.MANUAL, manual_tick(row.now), payload=payload)
-            return await _activate(transaction, row, wanted, by)
+            activation = await _activate(transaction, row, wanted, by)
+            await _keep(transaction, row, Order.TRIGGER, by, note, {"activation": activation.activation_id})
+            return activation
 
     async def backfill_job(self, key: str, by: str, backfill: Backfill) -> Activation | None:
         """None: no tick in the range that the schedule has done with."""
-        async with self._changing(key, "backfilling a job") as (transaction, row):
+        async with self._changing(key, "backfilling a job", Order.BACKFILL) as (transaction, row):
             planned = plan_backfill(row.job, backfill.from_at, backfill.until_at, row.now)
             if planned is None:
                 return None
             wanted = _Activation(Trigger.BACKFILL, *planned, beside=backfill.beside, again=backfill.again)
-            return await _activate(transaction, row, wanted, by)
+            activation = await _activate(transaction, row, wanted, by)
+            span: dict[str, object] = {"from": format_instant(planned[0]), "until": format_instant(planned[1])}
+            await _keep(transaction, row, Order.BACKFILL, by, "", span | {"activation": activation.activation_id})
+            return activation
 
     async def list_activations(self, key: str) -> list[Activation]:
         """What waits beside the schedule, the next one first."""
         async with self._database.transaction("listing activations", snapshot=True) as transaction:
             found = await transaction.fetch("GetJobId", key)
             if not found:
-                raise _not_found(key)
+                raise no_such_job(key)
             return [activation_of(record) for record in await transaction.fetch("ListActivations", found[0][0], None)]
 
-    async def cancel_activation(self, key: str, activation_id: int) -> bool:
+    async def cancel_activation(self, key: str, activation_id: int, by: str = "", note: str = "") -> bool:
         """False: it isn't there, or has been claimed."""
         async with self._changing(key, "cancelling an activation") as (transaction, row):
-            return bool(await transaction.fetch("DeleteActivation", activation_id, row.job.job_id))
+            gone = bool(await transaction.fetch("DeleteActivation", activation_id, row.job.job_id))
+            if gone:
+                await _keep(transaction, row, "cancel_activation", by, note, {"activation": activation_id})
+            return gone
 
     @contextlib.asynccontextmanager
-    async def _changing(self, key: str, what: str) -> AsyncIterator[tuple[Transaction, _Locked]]:
+    async def _changing(
+        self, key: str, what: str, order: Order | None = None
+    ) -> AsyncIterator[tuple[Transaction, Locked]]:
+        """Raises NotFound, and IllegalTransition for an order that the job's state doesn't allow."""
         async with self._database.transaction(what) as transaction:
-            row = await _find(transaction, key)
-            if row is None:
-                raise _not_found(key)
+            row = await lock_job(transaction, key)
+            refusing = None if order is None else refused(row.standing, order)
+            if refusing is not None:
+                raise error_of(refusing)
             yield transaction, row
             await transaction.fetch("NotifyJobs", f"{row.namespace}/{row.module}")
 
 
-def _not_found(key: str) -> NotFound:
-    return NotFound(f"there is no job {key!r}; `cronring jobs list` shows them")
+async def _keep(
+    transaction: Transaction, row: Locked, action: str, by: str, note: str, details: dict[str, object]
+) -> None:
+    await add_actions(transaction, [Action(action, by, note, job_id=row.job.job_id, details=details)], row.now)
 
 
-def _check_source(row: _Locked, key: str, done: str) -> None:
+def _shown(fields: dict[str, object]) -> dict[str, object]:
+    """What was set, as it is kept: payloads may hold what is nobody else's business."""
+    anchor = fields.get("anchor")
+    shown = {name: value for name, value in fields.items() if name not in {"payload", "anchor"}}
+    if isinstance(anchor, int):
+        shown["anchor"] = format_instant(anchor)
+    return shown | ({"payload": True} if "payload" in fields else {})
+
+
+def _check_source(row: Locked, key: str, done: str) -> None:
     if row.job.source != "api":
         raise Conflict(f"{key!r} is declared in its module: it can't be {done} but by deploying another version of it")
 
 
-async def _find(transaction: Transaction, key: str) -> _Locked | None:
-    records = await transaction.fetch("LockJob", key)
-    if not records:
-        return None
-    return _Locked(Existing._make(records[0][:_EXISTING_COLUMNS]), *records[0][_EXISTING_COLUMNS:])
-
-
 async def _job(transaction: Transaction, job_id: int) -> Job:
-    return job_of((await transaction.fetch("GetCronJob", job_id))[0])
+    return job_of((await transaction.fetch("GetCronJobsById", [job_id]))[0])
 
 
 async def _active_deployment(transaction: Transaction, job: NewJob) -> tuple[int, int]:
@@ -181,7 +183,7 @@ async def _active_deployment(transaction: Transaction, job: NewJob) -> tuple[int
     return deployment_id, now
 
 
-def _is_same(row: _Locked, job: NewJob) -> bool:
+def _is_same(row: Locked, job: NewJob) -> bool:
     there = row.job
     return (
         (there.schedule, there.policy, row.payload, row.timeout_ms, row.on_disconnect)
@@ -221,7 +223,7 @@ async def _insert(transaction: Transaction, key: str, job: NewJob, deployment_id
     return job_id
 
 
-async def _activate(transaction: Transaction, row: _Locked, wanted: _Activation, by: str) -> Activation:
+async def _activate(transaction: Transaction, row: Locked, wanted: _Activation, by: str) -> Activation:
     job_id = row.job.job_id
     records = await transaction.fetch("CreateActivation", job_id, row.now, by, *wanted)
     return activation_of((await transaction.fetch("ListActivations", job_id, records[0][0]))[0])

@@ -7,6 +7,7 @@ from controller.core.model import Job
 from controller.core.redeploy import Existing, Redeploy, deployment_key, plan_redeploy, plan_removal
 from controller.errors import NotFound
 from controller.ports import Deployed
+from controller.store.ordering import take_back
 from controller.store.plans import carry_jobs_over, policy_columns, remove_jobs
 from controller.store.pool import Database, Transaction
 from controller.store.rows import job_of
@@ -78,6 +79,10 @@ class DeploymentStatements:
             existing = [Existing._make(record) for record in await transaction.fetch("LockCronJobs", *name)]
             # In a thread: thousands of schedules take a while to parse, and claims must not wait for them.
             plan = await asyncio.to_thread(plan_redeploy, module, existing, now, timeout_ms, default_jitter)
+            changed = {each.job_id for each in plan.removed} | {
+                each.job_id for each in plan.carried if each.rescheduled
+            }
+            await take_back(transaction, [job for job in existing if job.job_id in changed], now)
             await _apply(transaction, name, row.deployment_id, plan, now)
             await transaction.fetch("NotifyJobs", str(name))
             return _deployed(row.key, plan, await _jobs(transaction, name))
@@ -98,6 +103,7 @@ class DeploymentStatements:
             await transaction.fetch("DeactivateDeployment", row.deployment_id, now)
             existing = [Existing._make(record) for record in await transaction.fetch("LockCronJobs", *name)]
             removed = plan_removal(existing, now)
+            await take_back(transaction, existing, now)
             await remove_jobs(transaction, removed, now)
             await transaction.fetch("NotifyJobs", str(name))
             return tuple(sorted(each.key for each in removed))

@@ -34,6 +34,8 @@ async def carry_jobs_over(transaction: Transaction, deployment_id: int, carried:
         [job.next_run_at for job in carried],
         *policy_columns([job.policy for job in carried]),
         [job.paused_tick for job in carried],
+        [job.ahead_from for job in carried],
+        [job.ahead_until for job in carried],
     )
     await add_skips(transaction, ((job.job_id, job.skipped) for job in carried))
 

@@ -3,19 +3,19 @@
 from controller.core.control import (
     Spec,
     Wanted,
-    manual_tick,
     plan_backfill,
     plan_change,
     plan_creation,
-    plan_pause,
-    plan_resume,
 )
-from controller.core.model import Activation, Job, Trigger
+from controller.core.model import Activation, Job, SkipReason, Trigger
+from controller.core.orders import Pause, Resume
 from controller.core.redeploy import Added, plan_removal
-from controller.errors import Conflict, NotFound
-from controller.ports import Backfill, JobChange, NewJob
-from cronring.virtual.memory_activations import MemoryActivations
+from controller.core.states import Order
+from controller.errors import Conflict
+from controller.ports import Backfill, JobChange, NewJob, RunByHand
+from cronring.virtual.memory_orders import MemoryOrders
 from cronring.virtual.memory_rows import DeploymentRow, JobRow
+from schema.instant import format_instant
 from schema.keys import JobKey
 
 
@@ -26,7 +26,7 @@ def job_row(job_id: int, added: Added, deployment: DeploymentRow) -> JobRow:
     )  # fmt: skip
 
 
-class MemoryControl(MemoryActivations):
+class MemoryControl(MemoryOrders):
     """Implements controller.ports.Control."""
 
     async def create_job(self, job: NewJob, by: str) -> Job:
@@ -49,6 +49,7 @@ class MemoryControl(MemoryActivations):
         row = job_row(len(self.jobs) + 1, plan_creation(key, job.verb, spec, self.now_us()), deployment)
         row.source, row.labels, row.changed_by = "api", dict(job.labels), by
         self._add_job(row)
+        self._act("create", by, "", row, schedule=row.schedule)
         self.on_notify()
         return row.job()
 
@@ -57,7 +58,12 @@ class MemoryControl(MemoryActivations):
         wanted = Wanted(
             change.schedule, change.policy, change.anchor, change.payload, change.timeout_ms, change.on_disconnect
         )
-        self._carry(plan_change(row.existing(), wanted, self.now_us()), row.deployment)
+        self._check(row, Order.UPDATE)
+        planned = plan_change(row.existing(), wanted, self.now_us())
+        if planned.rescheduled:
+            self._take_back_all([row])
+        self._carry(planned, row.deployment)
+        self._act(Order.UPDATE, by, "", row)
         row.labels = row.labels if change.labels is None else dict(change.labels)
         row.changed_by = by
         self.on_notify()
@@ -65,47 +71,35 @@ class MemoryControl(MemoryActivations):
 
     async def delete_job(self, key: str, by: str) -> None:
         row = self._of_api(key, "deleted")
-        self._remove(plan_removal([row.existing()], self.now_us()))
+        removed = plan_removal([row.existing()], self.now_us(), SkipReason.CANCELLED)
+        self._take_back_all([row])
+        self._remove(removed)
         row.changed_by = by
+        self._act(Order.DELETE, by, "", row)
         self.on_notify()
 
     async def pause_job(self, key: str, by: str, note: str) -> Job:
-        row = self._job(key)
-        if not row.paused:
-            row.paused_tick = plan_pause(row.existing())
-            row.paused, row.paused_by, row.paused_note = True, by, note
-            row.next_tick = row.next_run_at = None
-            row.revision += 1
-        self.on_notify()
-        return row.job()
+        return (await self.order_job(key, Pause(note), by)).job
 
     async def resume_job(self, key: str, by: str) -> Job:
-        row = self._job(key)
-        if row.paused:
-            planned = plan_resume(row.existing(), self.now_us())
-            row.paused, row.paused_tick, row.paused_by, row.paused_note = False, None, "", ""
-            row.next_tick, row.next_run_at = planned.next_tick, planned.next_run_at
-            row.revision, row.failures, row.changed_by = row.revision + 1, 0, by
-            self._skip(row, planned.skipped, "")
-        self.on_notify()
-        return row.job()
+        return (await self.order_job(key, Resume(), by)).job
 
-    async def trigger_job(self, key: str, by: str, payload: str | None) -> Activation:
-        now = self.now_us()
-        row = self._add_activation(
-            self._job(key), Trigger.MANUAL, manual_tick(now), run_at=now, payload=payload, by=by
-        )  # fmt: skip
-        self.on_notify()
-        return row.activation()
+    async def trigger_job(self, key: str, by: str, payload: str | None, note: str = "") -> Activation:
+        done = self._run_by_hand(self._job(key), RunByHand(payload, note), by, dry_run=False)
+        assert done.activation is not None, "no dry run, and no run"
+        return done.activation
 
     async def backfill_job(self, key: str, by: str, backfill: Backfill) -> Activation | None:
         row, now = self._job(key), self.now_us()
+        self._check(row, Order.BACKFILL)
         planned = plan_backfill(row.existing(), backfill.from_at, backfill.until_at, now)
         if planned is None:
             return None
         added = self._add_activation(
             row, Trigger.BACKFILL, *planned, run_at=now, beside=backfill.beside, again=backfill.again, by=by
         )  # fmt: skip
+        span = {"from": format_instant(planned[0]), "until": format_instant(planned[1])}
+        self._act(Order.BACKFILL, by, "", row, activation=added.activation_id, **span)
         self.on_notify()
         return added.activation()
 
@@ -114,20 +108,15 @@ class MemoryControl(MemoryActivations):
         waiting = [each for each in self.activations.values() if each.job is row]
         return [each.activation() for each in sorted(waiting, key=lambda each: (each.run_at, each.activation_id))]
 
-    async def cancel_activation(self, key: str, activation_id: int) -> bool:
+    async def cancel_activation(self, key: str, activation_id: int, by: str = "", note: str = "") -> bool:
         row = self._job(key)
         found = self.activations.get(activation_id)
         if found is None or found.job is not row:
             return False
         del self.activations[activation_id]
+        self._act("cancel_activation", by, note, row, activation=activation_id)
         self.on_notify()
         return True
-
-    def _job(self, key: str) -> JobRow:
-        row = next((row for row in self.jobs.values() if row.key == key and not row.removed), None)
-        if row is None:
-            raise NotFound(f"there is no job {key!r}")
-        return row
 
     def _of_api(self, key: str, done: str) -> JobRow:
         row = self._job(key)

@@ -1,5 +1,6 @@
 """The rows of the store in memory, by the columns of sql/migrations. They are public, for checkers to read."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from controller.core.model import (
@@ -51,14 +52,31 @@ class JobRow:
     last_outcome: Outcome | None = None
     last_success: int | None = None
     failures: int = 0
-    paused: bool = False
+    paused_at: int | None = None
     paused_tick: int | None = None
-    paused_by: str = ""
-    paused_note: str = ""
+    paused_until: int | None = None
+    paused_by: str | None = None
+    paused_note: str | None = None
+    cancelled_at: int | None = None
+    cancelled_by: str | None = None
+    cancelled_note: str | None = None
+    ahead_from: int | None = None
+    ahead_until: int | None = None
     source: str = "annotation"
     labels: dict[str, str] = field(default_factory=dict)
     changed_by: str = ""
-    opened_at: int = 0  # of its present books, which are in cron_schedules
+    opened_at: int = 0  # of its present books, which are in cron_schedules; or where they ended, of a cancelled job
+    now_us: Callable[[], int] = lambda: 0  # the store's clock, from when the job is in it
+
+    @property
+    def paused(self) -> bool:
+        """Its pause is in force."""
+        return self.paused_at is not None and (self.paused_until is None or self.paused_until > self.now_us())
+
+    @property
+    def active(self) -> bool:
+        """Its ticks run, and its retries."""
+        return not (self.removed or self.cancelled_at is not None or self.paused)
 
     @property
     def executing(self) -> bool:
@@ -85,6 +103,7 @@ class JobRow:
         return Existing(
             self.job_id, self.key, self.schedule, self.anchor, self.executing, self.next_tick, self.last_tick,
             self.policy, self.verb, self.source, self.paused, self.paused_tick, self.opened_at,
+            self.cancelled_at is not None, self.paused_until, self.ahead_from, self.ahead_until,
         )  # fmt: skip
 
 
@@ -149,6 +168,15 @@ class ActivationRow:
             self.activation_id, self.job.job(), self.tick, self.until_tick, self.attempt, self.trigger, self.run_at,
             self.payload or "", self.beside,
         )  # fmt: skip
+
+
+@dataclass
+class ActionRow:
+    action: str
+    actor: str
+    note: str
+    job_id: int
+    details: dict[str, object]
 
 
 @dataclass

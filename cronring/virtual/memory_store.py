@@ -70,6 +70,8 @@ class MemoryStore(MemoryControl, MemoryExecutionControl):
         self, module: Module, deployment: DeploymentRow, jobs: list[JobRow], timeout_ms: int, default_jitter: str
     ) -> Deployed:
         plan = plan_redeploy(module, [job.existing() for job in jobs], self.now_us(), timeout_ms, default_jitter)
+        changed = {each.job_id for each in plan.removed} | {each.job_id for each in plan.carried if each.rescheduled}
+        self._take_back_all(job for job in jobs if job.job_id in changed)
         self._remove(plan.removed)
         for carried in plan.carried:
             self._carry(carried, deployment)
@@ -90,7 +92,9 @@ class MemoryStore(MemoryControl, MemoryExecutionControl):
         row.min_replicas = 0
         if not was_active:
             return ()
-        removed = plan_removal([job.existing() for job in self._jobs_of(row.module)], self.now_us())
+        jobs = self._jobs_of(row.module)
+        removed = plan_removal([job.existing() for job in jobs], self.now_us())
+        self._take_back_all(jobs)
         self._remove(removed)
         self.on_notify()
         return tuple(each.key for each in removed)
@@ -272,7 +276,7 @@ class MemoryStore(MemoryControl, MemoryExecutionControl):
 
     def _retry(self, execution: ExecutionRow) -> int | None:
         row = execution.job
-        if execution.retry_at is None or row.removed or row.paused:
+        if execution.retry_at is None or not row.active:
             return None
         beside = not (execution.holds_job or execution.counted)
         return self._add_activation(
@@ -288,7 +292,7 @@ class MemoryStore(MemoryControl, MemoryExecutionControl):
             row.running -= 1
         elif row.execution_id == execution.execution_id:
             row.execution_id = None
-            if row.revision == request.revision and not (row.paused or row.removed):
+            if row.revision == request.revision and row.active:
                 row.next_tick, row.next_run_at = request.next_tick, request.next_run_at
                 self._skip(row, request.skipped, controller_id)
                 if request.anchor is not None:
@@ -317,9 +321,10 @@ class MemoryStore(MemoryControl, MemoryExecutionControl):
 
     def _pause_failing(self, row: JobRow) -> bool:
         most = parse_policy(row.policy).pause_after_failures if row.policy else 0
-        if not 0 < most <= row.failures or row.removed or row.paused or row.next_tick is None:
+        if not 0 < most <= row.failures or not row.active or row.next_tick is None:
             return False
-        row.paused, row.paused_tick, row.next_tick, row.next_run_at = True, row.next_tick, None, None
+        row.paused_at, row.paused_until = self.now_us(), None
+        row.paused_tick, row.next_tick, row.next_run_at = row.next_tick, None, None
         row.paused_by, row.paused_note = "cronring", f"ticks in a row without success: {row.failures}"
         row.revision += 1
         return True

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 
+from controller.core.books import Span
 from controller.core.model import Skipped
 from controller.core.redeploy import Carried, Removed
-from controller.core.totals import Span
 from cronring.virtual.memory_rows import (
+    ActionRow,
     ActivationRow,
     ControllerRow,
     DeploymentRow,
@@ -31,6 +32,7 @@ class MemoryTables:
         self.activations: dict[int, ActivationRow] = {}
         self.activations_made = 0
         self.skips: list[SkipRow] = []
+        self.actions: list[ActionRow] = []
         self.latest_skip: dict[int, SkipRow] = {}  # by job
         self.spans: dict[int, list[Span]] = {}  # by job, in order; the last is open unless the job was removed
         self.controllers: dict[str, ControllerRow] = {}
@@ -46,6 +48,7 @@ class MemoryTables:
 
     def _add_job(self, row: JobRow) -> None:
         self.jobs[row.job_id] = row
+        row.now_us = self.now_us
         self.spans[row.job_id] = []
         self._open_span(row, self.now_us())
 
@@ -81,15 +84,18 @@ class MemoryTables:
             row.schedule, row.anchor, row.policy = carried.schedule, carried.anchor, carried.policy
             row.next_tick, row.next_run_at = carried.next_tick, carried.next_run_at
             row.paused_tick, row.revision = carried.paused_tick, row.revision + 1
+            row.ahead_from, row.ahead_until = carried.ahead_from, carried.ahead_until
             assert carried.closes_at is not None, "rescheduled, and no end of the old books"
-            self._open_span(row, self._close_span(row, carried.closes_at))
+            if row.cancelled_at is None:
+                self._open_span(row, self._close_span(row, carried.closes_at))
         self._skip(row, carried.skipped, "")
 
     def _remove(self, removed: list[Removed]) -> None:
         for each in removed:
             row = self.jobs[each.job_id]
             row.removed, row.next_tick, row.next_run_at, row.revision = True, None, None, row.revision + 1
-            self._close_span(row, each.closes_at)
+            if row.cancelled_at is None:
+                self._close_span(row, each.closes_at)
             self._skip(row, each.skipped, "")
             for waiting in [w for w in self.activations.values() if w.job is row]:
                 del self.activations[waiting.activation_id]

@@ -18,8 +18,7 @@ ALTER TABLE cron_jobs
         AND (next_tick IS NULL) = (next_execution IS NULL)
         AND (removed_at IS NULL AND cancelled_at IS NULL OR next_tick IS NULL)
         AND CASE WHEN paused_at IS NULL THEN paused_tick IS NULL AND paused_until IS NULL
-                 WHEN paused_until IS NULL THEN next_tick IS NULL
-                 ELSE paused_tick IS NULL END
+                 ELSE paused_until IS NOT NULL OR next_tick IS NULL END
         -- What holds a job runs alone, whatever the job's policy was before.
         AND CASE state WHEN 'idle' THEN start_time IS NULL AND execution_id IS NULL AND running >= 0
                        WHEN 'executing' THEN start_time IS NOT NULL AND execution_id IS NOT NULL AND running = 0
@@ -30,7 +29,15 @@ CREATE INDEX cron_jobs_labels ON cron_jobs USING gin (labels jsonb_path_ops) WHE
 -- Whether a pause is in force.
 CREATE FUNCTION cron_paused(paused_at timestamptz, paused_until timestamptz) RETURNS boolean
 LANGUAGE sql STABLE PARALLEL SAFE
-RETURN paused_at IS NOT NULL AND coalesce(paused_until > now(), true);
+RETURN paused_at IS NOT NULL AND (paused_until IS NULL OR paused_until > now());
+
+-- Whether a job's ticks run, and its retries.
+CREATE FUNCTION cron_active(
+    removed_at timestamptz, cancelled_at timestamptz, paused_at timestamptz, paused_until timestamptz
+) RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN removed_at IS NULL AND cancelled_at IS NULL
+       AND (paused_at IS NULL OR coalesce(paused_until <= now(), false));
 
 ALTER TABLE cron_skips
     DROP CONSTRAINT cron_skips_reason_check,
@@ -60,12 +67,12 @@ CREATE INDEX cron_actions_execution ON cron_actions (execution_id) WHERE executi
 -- See controller/core/states.py, which says the same of one row.
 CREATE OR REPLACE VIEW cron_job_status AS
 SELECT id AS job_id,
-       CASE WHEN removed_at IS NOT NULL AND state = 'idle' AND running = 0 OR cancelled_at IS NOT NULL THEN 'cancelled'
+       CASE WHEN cancelled_at IS NOT NULL OR removed_at IS NOT NULL THEN 'cancelled'
             WHEN cron_paused(paused_at, paused_until) THEN 'paused'
             WHEN state = 'executing' OR running > 0 THEN 'running'
             WHEN next_tick IS NOT NULL THEN 'scheduled'
             WHEN last_outcome IS NULL THEN 'pending'
-            WHEN last_outcome IN ('completed', 'cancelled') THEN last_outcome
+            WHEN last_outcome = 'completed' THEN 'completed'
             ELSE 'failed'
        END AS status
 FROM cron_jobs;

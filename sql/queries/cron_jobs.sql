@@ -257,6 +257,7 @@ FROM (
 LEFT JOIN LATERAL (
     SELECT next_tick, next_execution, revision, state = 'idle' AND running < greatest(concurrency, 1) AS free
     FROM cron_jobs WHERE id = CASE WHEN a.freed_id IS NULL THEN a.job_id END
+    OFFSET 0
 ) j ON true
 ORDER BY a.position;
 

@@ -4,25 +4,48 @@
 -- The job of that key that is not removed, locked until the transaction ends; and PostgreSQL's now, past any wait for the
 -- lock. $1 key.
 SELECT id, key, schedule, anchor, state = 'executing' AS executing, next_tick, last_tick, policy, verb, source,
-       paused_at IS NOT NULL AS paused, paused_tick,
-       (SELECT s.from_at FROM cron_schedules s WHERE s.job_id = cron_jobs.id AND s.until_at IS NULL) AS opened_at,
-       deployment_id, namespace, module, payload, labels, timeout_ms, on_disconnect, clock_timestamp() AS now
+       paused_at IS NOT NULL AND coalesce(paused_until > clock_timestamp(), true) AS paused, paused_tick,
+       (SELECT coalesce(s.until_at, s.from_at) FROM cron_schedules s WHERE s.job_id = cron_jobs.id
+        ORDER BY s.revision DESC LIMIT 1) AS opened_at,
+       cancelled_at IS NOT NULL AS cancelled, paused_until, ahead_from, ahead_until,
+       next_tick, next_execution, paused_at, paused_tick, paused_until, paused_by, paused_note, cancelled_at,
+       cancelled_by, cancelled_note, ahead_from, ahead_until,
+       state = 'executing' OR running > 0 AS running, last_outcome,
+       deployment_id, namespace, module, payload, labels, timeout_ms, on_disconnect, execution_id,
+       clock_timestamp() AS now
 FROM cron_jobs
 WHERE removed_at IS NULL AND key > '' AND key = $1
+FOR NO KEY UPDATE;
+
+-- name: LockJobsById
+-- As LockJob, those of the ids that are not removed, locked in their order. $1 job ids.
+SELECT id, key, schedule, anchor, state = 'executing' AS executing, next_tick, last_tick, policy, verb, source,
+       paused_at IS NOT NULL AND coalesce(paused_until > clock_timestamp(), true) AS paused, paused_tick,
+       (SELECT coalesce(s.until_at, s.from_at) FROM cron_schedules s WHERE s.job_id = cron_jobs.id
+        ORDER BY s.revision DESC LIMIT 1) AS opened_at,
+       cancelled_at IS NOT NULL AS cancelled, paused_until, ahead_from, ahead_until,
+       next_tick, next_execution, paused_at, paused_tick, paused_until, paused_by, paused_note, cancelled_at,
+       cancelled_by, cancelled_note, ahead_from, ahead_until,
+       state = 'executing' OR running > 0 AS running, last_outcome,
+       deployment_id, namespace, module, payload, labels, timeout_ms, on_disconnect, execution_id,
+       clock_timestamp() AS now
+FROM cron_jobs
+WHERE id = ANY($1::bigint[]) AND (removed_at IS NULL) IS TRUE
+ORDER BY id
 FOR NO KEY UPDATE;
 
 -- name: GetJobId
 -- Of the job of that key that is not removed. $1 key.
 SELECT id FROM cron_jobs WHERE removed_at IS NULL AND key > '' AND key = $1;
 
--- name: GetCronJob
--- $1 job id.
+-- name: GetCronJobsById
+-- $1 job ids.
 SELECT j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
        j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
        j.next_execution, j.policy, j.payload
 FROM cron_jobs j
 JOIN deployments d ON d.id = j.deployment_id
-WHERE j.id = $1;
+WHERE j.id = ANY($1::bigint[]);
 
 -- name: GetActiveModule
 -- The active deployment of a module, and PostgreSQL's now, past any wait for its lock. $1 namespace, $2 module.
@@ -52,16 +75,109 @@ SELECT id FROM created;
 UPDATE cron_jobs SET labels = coalesce($2::text::jsonb, labels), changed_by = $3, changed_at = now()
 WHERE id = $1;
 
--- name: PauseJob
--- Its books stay open. $1 job id, $2 the first tick that its pause keeps from running, or null, $3 who, $4 why, $5 now.
-UPDATE cron_jobs
-SET paused_at = $5, paused_tick = $2, paused_by = $3, paused_note = $4, revision = revision + 1, next_tick = NULL,
-    next_execution = NULL, changed_at = $5
-WHERE id = $1;
+-- name: OrderJobs
+-- Writes what orders make of jobs; the revision grows, so that no end computed before can undo it.
+-- $1 now, $2 who; parallel arrays: $3 job ids, $4 whether its failures are forgotten, $5 next ticks or null, $6 their
+-- run_at or null, $7 paused since, $8 first ticks that the pause keeps from running, $9 until, $10 by, $11 note,
+-- $12 cancelled since, $13 by, $14 note, $15 and $16 first and last tick decided ahead; $7 to $16 may be null.
+UPDATE cron_jobs j
+SET next_tick = o.next_tick, next_execution = o.next_execution, paused_at = o.paused_at, paused_tick = o.paused_tick,
+    paused_until = o.paused_until, paused_by = o.paused_by, paused_note = o.paused_note, cancelled_at = o.cancelled_at,
+    cancelled_by = o.cancelled_by, cancelled_note = o.cancelled_note, ahead_from = o.ahead_from,
+    ahead_until = o.ahead_until, failures = CASE WHEN o.forgets THEN 0 ELSE j.failures END,
+    revision = j.revision + 1, changed_by = $2, changed_at = $1
+FROM unnest($3::bigint[], $4::boolean[], $5::timestamptz[], $6::timestamptz[], $7::timestamptz[], $8::timestamptz[],
+            $9::timestamptz[], $10::text[], $11::text[], $12::timestamptz[], $13::text[], $14::text[],
+            $15::timestamptz[], $16::timestamptz[])
+    AS o (job_id, forgets, next_tick, next_execution, paused_at, paused_tick, paused_until, paused_by, paused_note,
+          cancelled_at, cancelled_by, cancelled_note, ahead_from, ahead_until)
+WHERE j.id = o.job_id;
 
--- name: ResumeJob
--- $1 job id, $2 next tick or null, $3 its run_at or null, $4 who.
-UPDATE cron_jobs
-SET paused_at = NULL, paused_tick = NULL, paused_by = NULL, paused_note = NULL, revision = revision + 1, failures = 0,
-    next_tick = $2, next_execution = $3, changed_by = $4, changed_at = now()
-WHERE id = $1;
+-- name: TakeBackSkips
+-- Removes ranges that were decided ahead and reach beyond now. Answers with what they were, for what is left of them.
+-- Parallel arrays: $1 job ids, $2 from these ticks on; $3 now, $4 reasons.
+DELETE FROM cron_skips s
+USING unnest($1::bigint[], $2::timestamptz[]) AS t (job_id, from_tick)
+WHERE s.job_id = t.job_id AND s.first_tick >= t.from_tick AND s.last_tick > $3 AND s.reason = ANY($4::text[])
+RETURNING s.job_id, s.reason, s.first_tick;
+
+-- name: CloseBooks
+-- $1 job ids, $2 where each one's books end.
+UPDATE cron_schedules s SET until_at = greatest(s.from_at, c.closes_at)
+FROM unnest($1::bigint[], $2::timestamptz[]) AS c (job_id, closes_at)
+WHERE s.job_id = c.job_id AND s.until_at IS NULL;
+
+-- name: OpenBooks
+-- Of jobs without open books, by their schedule and revision as they are. $1 job ids, $2 where each one's books begin.
+INSERT INTO cron_schedules (job_id, revision, schedule, anchor, policy, from_at)
+SELECT j.id, j.revision, j.schedule, j.anchor, j.policy, o.opens_at
+FROM unnest($1::bigint[], $2::timestamptz[]) AS o (job_id, opens_at)
+CROSS JOIN LATERAL (SELECT id, revision, schedule, anchor, policy FROM cron_jobs WHERE id = o.job_id OFFSET 0) j;
+
+-- name: ForgetActivations
+-- What waits beside these jobs' schedules goes. $1 job ids.
+DELETE FROM cron_activations WHERE job_id = ANY($1::bigint[]) RETURNING job_id;
+
+-- name: CancelExecutionsOfJobs
+-- Marks what runs of these jobs and isn't marked yet, and tells whoever listens. Answers with the job of each one that
+-- runs, marked now or before. $1 job ids, $2 who, $3 why, $4 leave those alone whose rows somebody else has locked.
+-- Executions come before jobs wherever both are locked (see EndCronJob).
+WITH running AS MATERIALIZED (
+    SELECT e.id, e.tick, e.job_id, e.cancel_requested_at IS NULL AS fresh
+    FROM controllers c
+    CROSS JOIN LATERAL (
+        SELECT id, tick, job_id, cancel_requested_at FROM cron_executions
+        WHERE outcome IS NULL AND controller_id > '' AND controller_id = c.id AND job_id = ANY($1::bigint[]) OFFSET 0
+    ) e
+), locked AS MATERIALIZED (
+    SELECT r.id, r.tick FROM (SELECT * FROM running WHERE fresh ORDER BY id) r
+    CROSS JOIN LATERAL (
+        SELECT id FROM cron_executions WHERE id = r.id AND tick = r.tick AND ended_at IS NULL
+        FOR NO KEY UPDATE
+    ) e
+    WHERE NOT $4::boolean
+    UNION ALL
+    SELECT r.id, r.tick FROM (SELECT * FROM running WHERE fresh ORDER BY id) r
+    CROSS JOIN LATERAL (
+        SELECT id FROM cron_executions WHERE id = r.id AND tick = r.tick AND ended_at IS NULL
+        FOR NO KEY UPDATE SKIP LOCKED
+    ) e
+    WHERE $4::boolean
+), marked AS (
+    UPDATE cron_executions e SET cancel_requested_at = now(), cancel_requested_by = $2, cancel_note = $3
+    FROM locked l
+    WHERE e.id = l.id AND e.tick = l.tick
+    RETURNING e.id
+), told AS MATERIALIZED (
+    SELECT pg_notify('cronring_cancels', id::text) FROM marked
+)
+SELECT job_id, id FROM running WHERE (SELECT count(*) FROM told) >= 0 ORDER BY id;
+
+-- name: GetFateOfTick
+-- What became of a tick of a job: its latest execution, and the reason for which it was skipped; null where there is none.
+-- $1 job id, $2 tick.
+SELECT (SELECT e.id FROM cron_executions e WHERE e.job_id = $1 AND e.tick = $2 ORDER BY e.attempt DESC LIMIT 1)
+           AS execution_id,
+       (SELECT s.reason FROM cron_skips s WHERE s.job_id = $1 AND s.first_tick <= $2 AND s.last_tick >= $2
+        ORDER BY s.first_tick DESC LIMIT 1) AS reason;
+
+-- name: FindJobs
+-- Ids and keys of jobs that are not removed, in order of their ids. $1 after this id; $2 namespace, $3 module, $4 verb,
+-- $5 status, "" for any; $6 labels that they have (JSON); $7 limit.
+SELECT j.id, j.key
+FROM cron_jobs j
+JOIN cron_job_status s ON s.job_id = j.id
+WHERE j.removed_at IS NULL AND j.id > $1
+  AND ($2 = '' OR j.namespace = $2) AND ($3 = '' OR j.module = $3) AND ($4 = '' OR j.verb = $4)
+  AND ($5 = '' OR s.status = $5) AND ($6::text = '{}' OR j.labels @> $6::text::jsonb)
+ORDER BY j.id
+LIMIT $7;
+
+-- name: CountJobs
+-- How many FindJobs would find. $1 to $5 its $2 to $6.
+SELECT count(*)
+FROM cron_jobs j
+JOIN cron_job_status s ON s.job_id = j.id
+WHERE j.removed_at IS NULL AND j.key > ''
+  AND ($1 = '' OR j.namespace = $1) AND ($2 = '' OR j.module = $2) AND ($3 = '' OR j.verb = $3)
+  AND ($4 = '' OR s.status = $4) AND ($5::text = '{}' OR j.labels @> $5::text::jsonb);

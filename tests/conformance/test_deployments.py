@@ -101,7 +101,7 @@ async def test_what_a_changed_or_removed_schedule_still_owed_is_recorded(world: 
     await deploy(world, module(changed="7s", running="7s"), "b")
     skips = {skip.job_id: skip for skip in await world.scene.skips()}
     assert sorted(skips) == sorted([gone.job_id, changed.job_id, running.job_id])
-    assert skips[gone.job_id].reason == skips[changed.job_id].reason == "superseded"
+    assert (skips[gone.job_id].reason, skips[changed.job_id].reason) == ("deployment_removed", "superseded")
     assert skips[running.job_id].reason == "overlap"
     assert skips[gone.job_id].first_tick == tick
     assert skips[running.job_id].first_tick == tick + 5 * SECOND

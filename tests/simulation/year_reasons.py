@@ -47,6 +47,8 @@ def check_reasons(world: "YearWorld", book: Book) -> None:
                 plausible = all(_had_no_runner(world, tick, row.decided_at) for tick in ticks)
             case SkipReason.OUTSIDE_WINDOW:
                 plausible = True  # see check_windows
+            case SkipReason.DEPLOYMENT_REMOVED | SkipReason.CANCELLED:
+                plausible = _closes(book, row)
         assert plausible, book.says(f"no reason for {row}, ticks {ticks[:5]}, policy {book.policy_at(ticks[0])}")
 
 

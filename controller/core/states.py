@@ -1,0 +1,147 @@
+"""The states of a job, and what leads from one to another: the one table of it.
+
+`ORDERS` says what operators may do to a job in each state, and which states that may leave it in; what is absent is
+refused. `HAPPENINGS` says the same of what the cluster does by itself. docs/control.md draws both; the view
+cron_job_status derives the state of every row as `state_of` does for one.
+"""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+
+class State(StrEnum):
+    """What people see of a job."""
+
+    PENDING = "pending"  # it has no tick to come, and has never run: by hand only, or its ticks are over
+    SCHEDULED = "scheduled"  # it has a tick to come
+    RUNNING = "running"
+    PAUSED = "paused"  # it may still run what had begun
+    COMPLETED = "completed"  # it has no tick to come, and its last run completed
+    FAILED = "failed"  # it has no tick to come, and its last run ended otherwise
+    CANCELLED = "cancelled"  # by an operator, until it is restored; or removed for good
+
+
+class Order(StrEnum):
+    """What operators do."""
+
+    PAUSE = "pause"
+    RESUME = "resume"
+    SKIP_NEXT = "skip_next"
+    TRIGGER = "trigger"
+    BACKFILL = "backfill"
+    UPDATE = "update"
+    CANCEL = "cancel"
+    RESTORE = "restore"
+    DELETE = "delete"
+
+
+class Happening(StrEnum):
+    """What the cluster does by itself, and what runs by hand."""
+
+    CLAIM = "tick is claimed"
+    RUN_BY_HAND = "run beside the schedule begins"
+    END = "run ends"
+    FAILURES = "pause_after_failures"
+    PAUSE_OVER = "pause's end comes"
+    TICK_SKIPPED = "tick is skipped"
+    REDEPLOYED = "module is deployed anew"
+    REMOVED = "module no longer has it"
+
+
+Table = Mapping[State, tuple[State, ...]]
+
+_ALL: Final = tuple(State)
+_AT_REST: Final = (State.SCHEDULED, State.PENDING, State.COMPLETED, State.FAILED)
+_ALIVE: Final = (*_AT_REST, State.RUNNING)
+
+
+def _staying(*states: State) -> dict[State, tuple[State, ...]]:
+    return {state: (state,) for state in states}
+
+
+def _to(target: State, *states: State) -> dict[State, tuple[State, ...]]:
+    return dict.fromkeys(states, (target,))
+
+
+ORDERS: Final[Mapping[Order, Table]] = MappingProxyType({
+    # A completed job has nothing to come that a pause could keep from running; of a failed one, a retry may wait.
+    Order.PAUSE: _to(State.PAUSED, State.PENDING, State.SCHEDULED, State.RUNNING, State.FAILED, State.PAUSED),
+    Order.RESUME: {State.PAUSED: _ALIVE} | _staying(*_ALIVE),
+    Order.SKIP_NEXT: {State.SCHEDULED: _AT_REST, State.RUNNING: (State.RUNNING,)},
+    Order.TRIGGER: _staying(*_ALIVE, State.PAUSED),
+    Order.BACKFILL: _staying(*_ALIVE, State.PAUSED),
+    Order.UPDATE: dict.fromkeys(_AT_REST, _AT_REST) | _staying(State.RUNNING, State.PAUSED),
+    Order.CANCEL: _to(State.CANCELLED, *_ALL),
+    Order.RESTORE: {State.CANCELLED: _ALIVE} | _staying(*_ALIVE, State.PAUSED),
+    Order.DELETE: _to(State.CANCELLED, *_ALL),
+})  # fmt: skip
+
+HAPPENINGS: Final[Mapping[Happening, Table]] = MappingProxyType({
+    Happening.CLAIM: {State.SCHEDULED: (State.RUNNING,)},
+    Happening.RUN_BY_HAND: dict.fromkeys(_AT_REST, (State.RUNNING,)) | _staying(State.RUNNING, State.PAUSED),
+    Happening.END: {State.RUNNING: _ALIVE, State.PAUSED: (State.PAUSED,), State.CANCELLED: (State.CANCELLED,)},
+    Happening.FAILURES: {State.RUNNING: (State.PAUSED,)},
+    Happening.PAUSE_OVER: {State.PAUSED: _ALIVE},
+    Happening.TICK_SKIPPED: {State.SCHEDULED: _AT_REST},
+    Happening.REDEPLOYED: dict.fromkeys(_AT_REST, _AT_REST) | _staying(State.RUNNING, State.PAUSED, State.CANCELLED),
+    Happening.REMOVED: _to(State.CANCELLED, *_ALL),
+})  # fmt: skip
+
+# What an order makes of a job in the end, for the words of a refusal.
+TARGETS: Final[Mapping[Order, State]] = MappingProxyType({
+    Order.PAUSE: State.PAUSED,
+    Order.RESUME: State.SCHEDULED,
+    Order.SKIP_NEXT: State.SCHEDULED,
+    Order.TRIGGER: State.RUNNING,
+    Order.BACKFILL: State.RUNNING,
+    Order.UPDATE: State.SCHEDULED,
+    Order.CANCEL: State.CANCELLED,
+    Order.RESTORE: State.SCHEDULED,
+    Order.DELETE: State.CANCELLED,
+})  # fmt: skip
+
+
+def state_of(
+    *,
+    cancelled: bool,
+    paused: bool,
+    running: bool,
+    has_next_tick: bool,
+    last_outcome: str | None,
+    removed: bool = False,
+) -> State:
+    """`paused`: its pause is in force. `running`: any execution that holds the job, or is counted by it."""
+    if cancelled or removed:
+        return State.CANCELLED
+    if paused:
+        return State.PAUSED
+    if running:
+        return State.RUNNING
+    if has_next_tick:
+        return State.SCHEDULED
+    if last_outcome is None:
+        return State.PENDING
+    return State.COMPLETED if last_outcome == "completed" else State.FAILED
+
+
+def allowed(state: State, order: Order) -> bool:
+    return state in ORDERS[order]
+
+
+def refusal(key: str, state: State, order: Order) -> str:
+    """Why a job in this state takes no such order, and what to do instead; both states are named."""
+    target = TARGETS[order]
+    verb = order.value.replace("_", "-")
+    return f"can't {verb} {key!r}: it is {state.value}, from which {verb} leads to no {target.value}; {_remedy(state)}"
+
+
+def _remedy(state: State) -> str:
+    match state:
+        case State.CANCELLED:
+            return "`cronring jobs restore` brings it back"
+        case State.PAUSED:
+            return "`cronring jobs resume` first, or move the end of its pause: `cronring jobs pause --until`"
+        case _:
+            return "it has no tick to come; `cronring jobs trigger` runs it by hand"

@@ -1,0 +1,18 @@
+"""What the core refuses, as the errors that its callers get."""
+
+from controller.core.orders import Refusal
+from controller.core.states import TARGETS
+from controller.errors import Conflict, IllegalTransition
+
+
+def error_of(refusal: Refusal) -> Conflict:
+    """IllegalTransition, where the job's state is why."""
+    if refusal.state is None:
+        return Conflict(refusal.message)
+    return IllegalTransition(
+        refusal.message,
+        job=refusal.key,
+        state=refusal.state.value,
+        target=TARGETS[refusal.order].value,
+        action=refusal.order.value,
+    )

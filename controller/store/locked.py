@@ -1,0 +1,65 @@
+"""Jobs as operators find them: rows that are locked while a transaction lasts."""
+
+from typing import NamedTuple
+
+import asyncpg
+
+from controller.core.orders import Row, Standing
+from controller.core.redeploy import Existing
+from controller.errors import NotFound
+from controller.store.pool import Transaction
+
+_ROW_FIRST = len(Existing._fields)
+_STANDING_NEXT = _ROW_FIRST + len(Row._fields)
+_REST_FIRST = _STANDING_NEXT + 2
+
+
+class Locked(NamedTuple):
+    """A job's row. `now`: PostgreSQL's clock once it was locked."""
+
+    standing: Standing
+    deployment_id: int
+    namespace: str
+    module: str
+    payload: str
+    labels: str
+    timeout_ms: int
+    on_disconnect: str
+    execution_id: int | None
+    now: int
+
+    @property
+    def job(self) -> Existing:
+        return self.standing.job
+
+
+def no_such_job(key: str) -> NotFound:
+    return NotFound(f"there is no job {key!r}; `cronring jobs list` shows them")
+
+
+async def find_job(transaction: Transaction, key: str) -> Locked | None:
+    """The job of that key that is not removed, locked."""
+    records = await transaction.fetch("LockJob", key)
+    return _locked(records[0]) if records else None
+
+
+async def lock_job(transaction: Transaction, key: str) -> Locked:
+    """Raises NotFound."""
+    row = await find_job(transaction, key)
+    if row is None:
+        raise no_such_job(key)
+    return row
+
+
+async def lock_jobs(transaction: Transaction, job_ids: list[int]) -> list[Locked]:
+    """Those that are not removed, in order of their ids."""
+    return [_locked(record) for record in await transaction.fetch("LockJobsById", job_ids)]
+
+
+def _locked(record: asyncpg.Record) -> Locked:
+    values = tuple(record)
+    job: Existing = Existing._make(values[:_ROW_FIRST])
+    row: Row = Row._make(values[_ROW_FIRST:_STANDING_NEXT])
+    running, last_outcome = values[_STANDING_NEXT:_REST_FIRST]
+    standing = Standing(job, row, bool(running), None if last_outcome is None else str(last_outcome))
+    return Locked._make((standing, *values[_REST_FIRST:]))

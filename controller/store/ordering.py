@@ -1,0 +1,217 @@
+"""Orders to jobs, single ones or many at a time: a transaction each, planned by controller.core.orders.
+
+Whatever the order, the same few statements write what it makes of all its jobs. Rows are locked in order of their ids,
+and executions before jobs, as everywhere.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from controller.core.control import manual_tick
+from controller.core.model import Job, Skipped, SkipReason, Trigger
+from controller.core.orders import Cancel, NotNext, Ordered, Refusal, Restore, Resume, Wish, carry_out, refused
+from controller.core.orders import order_of as order_name
+from controller.core.redeploy import Existing, decided_ahead, taken_back
+from controller.core.states import Order
+from controller.errors import Conflict
+from controller.ports import Controlled, RunByHand
+from controller.refusals import error_of
+from controller.store.actions import Action, add_actions
+from controller.store.locked import Locked, lock_job, lock_jobs
+from controller.store.plans import add_skips
+from controller.store.pool import Database, Transaction
+from controller.store.rows import activation_of, job_of
+from schema.instant import format_instant
+
+_AHEAD = (SkipReason.PAUSED, SkipReason.CANCELLED, SkipReason.OUTSIDE_WINDOW)
+
+
+class Ordering:
+    """The part of PostgresControl that carries out orders."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def order_job(self, key: str, wish: Wish, by: str, *, dry_run: bool = False) -> Controlled:
+        """Raises NotFound, IllegalTransition, Conflict."""
+        async with self._database.transaction(f"{order_name(wish)}: a job") as transaction:
+            if isinstance(wish, Cancel) and not dry_run:
+                found = await transaction.fetch("GetJobId", key)
+                await _cancel_executions(transaction, [record[0] for record in found], by, wish, wait=True)
+            row = await lock_job(transaction, key)
+            (done,) = await _order(transaction, [row], wish, by, dry_run=dry_run)
+            if isinstance(done, Conflict):
+                raise done
+            return done
+
+    async def order_jobs(
+        self, job_ids: Sequence[int], wish: Wish | RunByHand, by: str, *, dry_run: bool = False
+    ) -> list[Controlled | Conflict | None]:
+        """What became of each, in this order; None: it is gone. One transaction."""
+        ids = sorted(job_ids)
+        async with self._database.transaction("ordering jobs") as transaction:
+            if isinstance(wish, Cancel) and not dry_run:
+                await _cancel_executions(transaction, ids, by, wish, wait=True)
+            rows = await lock_jobs(transaction, ids)
+            if isinstance(wish, RunByHand):
+                done = await _run_by_hand(transaction, rows, wish, by, dry_run=dry_run)
+            else:
+                done = await _order(transaction, rows, wish, by, dry_run=dry_run)
+            by_id = {row.job.job_id: each for row, each in zip(rows, done, strict=True)}
+            return [by_id.get(job_id) for job_id in job_ids]
+
+
+async def take_back(transaction: Transaction, jobs: Iterable[Existing], now: int) -> None:
+    """Before the books of these jobs are closed: what was decided ahead, and has not come, leaves them."""
+    await _take_back(
+        transaction,
+        [(job, job.ahead_from, _AHEAD) for job in jobs if job.ahead_from is not None and decided_ahead(job, now)],
+        now,
+    )
+
+
+async def _order(
+    transaction: Transaction, rows: list[Locked], wish: Wish, by: str, *, dry_run: bool
+) -> list[Controlled | Conflict]:
+    planned: list[tuple[Locked, Ordered | Conflict]] = []
+    for row in rows:
+        plan = carry_out(row.standing, wish, by, row.now)
+        if isinstance(plan, Refusal):
+            planned.append((row, error_of(plan)))
+        elif isinstance(plan, NotNext):
+            planned.append((row, await _fate(transaction, row, plan)))
+        else:
+            planned.append((row, plan))
+    changes = [(row, plan, plan.row) for row, plan in planned if isinstance(plan, Ordered) and plan.row is not None]
+    cancelled: Counter[int] = Counter()
+    if changes and not dry_run:
+        cancelled = await _write(transaction, [(row, plan) for row, plan, _ in changes], wish, by)
+    jobs = await _jobs(transaction, [row.job.job_id for row, _ in planned])
+    return [
+        plan if isinstance(plan, Conflict)
+        else Controlled(
+            jobs[row.job.job_id], plan.row is not None, plan.details, row.execution_id, cancelled[row.job.job_id]
+        )
+        for row, plan in planned
+    ]  # fmt: skip
+
+
+async def _write(
+    transaction: Transaction, changes: list[tuple[Locked, Ordered]], wish: Wish, by: str
+) -> "Counter[int]":
+    """How many executions of each job are being cancelled."""
+    now = max(row.now for row, _ in changes)
+    ids = [row.job.job_id for row, _ in changes]
+    forgets = isinstance(wish, Resume | Restore)
+    columns = zip(*(plan.row for _, plan in changes if plan.row is not None), strict=True)
+    await _take_back(
+        transaction, [(row.job, *plan.taken_back) for row, plan in changes if plan.taken_back is not None], now
+    )
+    await transaction.fetch("OrderJobs", now, by, ids, [forgets] * len(ids), *map(list, columns))
+    await add_skips(transaction, [(row.job.job_id, plan.skipped) for row, plan in changes])
+    for statement, instants in (
+        ("CloseBooks", [(row.job.job_id, plan.closes_at) for row, plan in changes if plan.closes_at is not None]),
+        ("OpenBooks", [(row.job.job_id, plan.opens_at) for row, plan in changes if plan.opens_at is not None]),
+    ):
+        if instants:
+            await transaction.fetch(statement, *map(list, zip(*instants, strict=True)))
+    cancelled: Counter[int] = Counter()
+    forgotten: Counter[int] = Counter()
+    if isinstance(wish, Cancel):
+        # What was claimed since the first look: nothing is from here on, as the jobs' rows are locked.
+        cancelled = await _cancel_executions(transaction, ids, by, wish, wait=False)
+        forgotten = Counter(record[0] for record in await transaction.fetch("ForgetActivations", ids))
+    await add_actions(
+        transaction,
+        [
+            Action(
+                order_name(wish), by, wish.note, job_id=row.job.job_id,
+                details=plan.details | _counts(running=cancelled[row.job.job_id], waiting=forgotten[row.job.job_id]),
+            )
+            for row, plan in changes
+        ],
+        now,
+    )  # fmt: skip
+    await _notify(transaction, [row for row, _ in changes])
+    return cancelled
+
+
+async def _run_by_hand(
+    transaction: Transaction, rows: list[Locked], wish: RunByHand, by: str, *, dry_run: bool
+) -> list[Controlled | Conflict]:
+    done: list[Controlled | Conflict] = []
+    actions: list[Action] = []
+    for row in rows:
+        job_id, tick = row.job.job_id, manual_tick(row.now)
+        refusing = refused(row.standing, Order.TRIGGER)
+        if refusing is not None:
+            done.append(error_of(refusing))
+            continue
+        activation = None
+        if not dry_run:
+            made = await transaction.fetch(
+                "CreateActivation", job_id, row.now, by, Trigger.MANUAL, tick, None, wish.payload, False, False
+            )
+            found = await transaction.fetch("ListActivations", job_id, made[0][0])
+            activation = activation_of(found[0])
+            details = {"activation": activation.activation_id}
+            actions.append(Action(Order.TRIGGER, by, wish.note, job_id=job_id, details=details))
+        (job,) = (await _jobs(transaction, [job_id])).values()
+        done.append(Controlled(job, True, {}, row.execution_id, activation=activation))
+    await add_actions(transaction, actions)
+    if actions:
+        await _notify(transaction, rows)
+    return done
+
+
+async def _fate(transaction: Transaction, row: Locked, other: NotNext) -> Ordered | Conflict:
+    """Of a tick that isn't next: skipped before, so that there is nothing to do; or what became of it."""
+    key, tick = row.job.key, format_instant(other.tick)
+    ((execution_id, reason),) = await transaction.fetch("GetFateOfTick", row.job.job_id, other.tick)
+    if execution_id is not None:
+        return Conflict(
+            f"tick {tick} of {key!r} has begun as execution {execution_id}; "
+            f"`cronring executions cancel {execution_id}` stops that"
+        )
+    if reason == SkipReason.CANCELLED:
+        return Ordered(None, {"tick": tick})
+    if reason is not None:
+        return Conflict(f"tick {tick} of {key!r} was skipped already: {reason}")
+    return Conflict(f"{other.message}; give that one, or none")
+
+
+async def _cancel_executions(
+    transaction: Transaction, job_ids: list[int], by: str, wish: Cancel, *, wait: bool
+) -> "Counter[int]":
+    """How many of each job run, and are marked now."""
+    records = await transaction.fetch("CancelExecutionsOfJobs", job_ids, by, wish.note, not wait) if job_ids else []
+    return Counter(record[0] for record in records)
+
+
+async def _take_back(
+    transaction: Transaction, jobs: list[tuple[Existing, int, tuple[SkipReason, ...]]], now: int
+) -> None:
+    if not jobs:
+        return
+    by_id = {job.job_id: job for job, _, _ in jobs}
+    reasons = [reason.value for reason in jobs[0][2]]
+    records = await transaction.fetch("TakeBackSkips", list(by_id), [tick for _, tick, _ in jobs], now, reasons)
+    left: list[tuple[int, tuple[Skipped, ...]]] = [
+        (job_id, taken_back(by_id[job_id], first_tick, SkipReason(reason), now))
+        for job_id, reason, first_tick in records
+    ]
+    await add_skips(transaction, left)
+
+
+async def _jobs(transaction: Transaction, job_ids: list[int]) -> dict[int, Job]:
+    records = await transaction.fetch("GetCronJobsById", job_ids)
+    return {record[0]: job_of(record) for record in records}
+
+
+async def _notify(transaction: Transaction, rows: list[Locked]) -> None:
+    for name in dict.fromkeys(f"{row.namespace}/{row.module}" for row in rows):
+        await transaction.fetch("NotifyJobs", name)
+
+
+def _counts(**counts: int) -> dict[str, object]:
+    return {name: count for name, count in counts.items() if count}
