@@ -8,6 +8,8 @@ from typing import Final, NamedTuple, Protocol
 from controller.core.audit import Audit, Runs, Scope, add_closed, add_twins, begins_after, counted
 from controller.core.audit_walk import Run, SkipRange, Walk
 from controller.core.books import Closed, Span, Standing, Timeline
+from controller.core.why_facts import Facts
+from controller.errors import NotFound
 
 PAGE_JOBS: Final = 100
 CHUNK_ROWS: Final = 5_000
@@ -85,6 +87,26 @@ class Books(Protocol):
     async def twins(self, after: int, until: int, limit: int) -> list[Twin]: ...
 
 
+class Report(NamedTuple):
+    """What was audited: up to `until`, as of `now`."""
+
+    now: int
+    until: int
+    audit: Audit
+
+
+class Ledger(Protocol):
+    """What the API asks of the books. Both raise StoreUnavailable or StoreError."""
+
+    async def audit(self, request: AuditRequest) -> Report:
+        """Raises NotFound where no job ever had the key that is asked for."""
+        ...
+
+    async def facts(self, key: str, at: int | None) -> Facts:
+        """Around the tick due at an instant (None: the latest that was due). Raises NotFound."""
+        ...
+
+
 class _Page(NamedTuple):
     """What is known of the jobs of a page before their runs are."""
 
@@ -93,7 +115,7 @@ class _Page(NamedTuple):
     closed: dict[int, Closed]
 
 
-async def audit(books: Books, request: AuditRequest) -> Audit:
+async def audit(books: Books, request: AuditRequest) -> Report:
     """Everything in `request`, from one snapshot. What takes long is done in a thread: claims don't wait for it."""
     until = books.now if request.until is None else min(request.until, books.now)
     scope = Scope(request.since, until, books.now, request.late_after)
@@ -109,7 +131,9 @@ async def audit(books: Books, request: AuditRequest) -> Audit:
     since = _BEFORE_ALL if scope.since is None else scope.since - 1
     twins = await books.twins(since, until, CHUNK_ROWS)
     add_twins(total, (twin for twin in twins if request.key in {"", twin.key}))
-    return total
+    if request.key and not total.jobs:
+        raise NotFound(f"there is no job {request.key!r}, and never was")
+    return Report(books.now, until, total)
 
 
 async def _page(books: Books, scope: Scope, jobs: Sequence[Standing]) -> _Page:

@@ -21,6 +21,7 @@ from controller.api.executions import ExecutionsService
 from controller.api.http import HttpServer
 from controller.api.job_specs import Defaults
 from controller.api.jobs import JobsService
+from controller.api.ledger import LedgerService
 from controller.api.problems import ProblemInterceptor
 from controller.api.server import AddressInUseError, GrpcServer, check_free, in_use
 from controller.api.watch import JobHub
@@ -48,11 +49,18 @@ from controller.runtime.performer import Performer
 from controller.runtime.readiness import Readiness
 from controller.runtime.service import Background, Stopping, within
 from controller.store.control import PostgresControl
+from controller.store.ledger import PostgresLedger
 from controller.store.listen import JobNotifications
 from controller.store.pool import Database
 from controller.store.reads import PostgresReads
 from controller.store.store import PostgresStore
-from protos.cronring.v1 import cluster_pb2_grpc, deployments_pb2_grpc, executions_pb2_grpc, jobs_pb2_grpc
+from protos.cronring.v1 import (
+    cluster_pb2_grpc,
+    deployments_pb2_grpc,
+    executions_pb2_grpc,
+    jobs_pb2_grpc,
+    ledger_pb2_grpc,
+)
 from protos.gossip.v1 import gossip_pb2_grpc
 from protos.runner.v1 import runner_pb2, runner_pb2_grpc
 
@@ -175,6 +183,7 @@ class _Controller:
         self._store = PostgresStore(database)
         self._control = PostgresControl(database)
         self._reads = PostgresReads(database, base.settings.runner_lost_after_ms)
+        self._ledger = PostgresLedger(database, base.settings.runner_lost_after_ms)
         self._server = server
         self._info = info
         self._node = Node(info.controller_id, info.grpc_address, base.settings, seeded_chance(), base.clock.now_ns())
@@ -209,6 +218,7 @@ class _Controller:
         deployer = Deployer(store, base.settings, put)
         deployments = DeploymentsService(store, reads, deployer, put)
         cluster = ClusterService(base.controller_id, self._node, reads, base.clock)
+        ledger = LedgerService(self._ledger, reads)
         gossip = GossipService(put, base.metrics.refused)
         gateway = Gateway(
             runner_pb2.Welcome(
@@ -231,6 +241,7 @@ class _Controller:
             ("cronring.v1.Deployments", partial(deployments_pb2_grpc.add_DeploymentsServicer_to_server, deployments)),
             ("cronring.v1.Jobs", partial(jobs_pb2_grpc.add_JobsServicer_to_server, jobs)),
             ("cronring.v1.Executions", partial(executions_pb2_grpc.add_ExecutionsServicer_to_server, executions)),
+            ("cronring.v1.Ledger", partial(ledger_pb2_grpc.add_LedgerServicer_to_server, ledger)),
             ("cronring.v1.Cluster", partial(cluster_pb2_grpc.add_ClusterServicer_to_server, cluster)),
             ("cronring.runner.v1.RunnerGateway", partial(runner_pb2_grpc.add_RunnerGatewayServicer_to_server, gateway)),
             ("cronring.gossip.v1.Gossip", partial(gossip_pb2_grpc.add_GossipServicer_to_server, gossip)),

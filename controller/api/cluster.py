@@ -1,10 +1,9 @@
-"""cronring.v1.Cluster: who is there, who owns what, and whether every tick is accounted for."""
+"""cronring.v1.Cluster: who is there, and who owns what."""
 
 from typing import Final, Protocol
 
-from controller.api.messages import outcome_counts, runner_message, skipped_by_reason, timestamp
-from controller.api.problems import InvalidRequest
-from controller.api.requests import Context, instant, required
+from controller.api.messages import runner_message, timestamp
+from controller.api.requests import Context, required
 from controller.core.ring import Ring
 from controller.core.swim.member import Member
 from controller.core.swim.messages import Status
@@ -72,22 +71,6 @@ class ClusterService(cluster_pb2_grpc.ClusterServicer):
         job = await self._reads.get_job(required("job", request.job, "a job's key, like module.verb"))
         primary, backup = self._node.ring.owners(job.slot)
         return cluster_pb2.GetOwnersResponse(slot=job.slot, primary=primary or "", backup=backup or "")
-
-    async def GetTotals(self, request: cluster_pb2.GetTotalsRequest, context: Context) -> cluster_pb2.GetTotalsResponse:
-        since = instant("since", request.since) if request.HasField("since") else None
-        until = instant("until", request.until) if request.HasField("until") else None
-        if since is not None and until is not None and since > until:
-            raise InvalidRequest([("until", "is before since")])
-        row = await self._reads.get_totals(since, until)
-        totals = row.totals
-        return cluster_pb2.GetTotalsResponse(
-            ticks_due=totals.due,
-            executed=totals.executed,
-            running=totals.running,
-            skipped=skipped_by_reason(totals.skipped),
-            unaccounted=totals.unaccounted,
-            outcomes=outcome_counts(row.outcomes),
-        )
 
 
 def _member_message(member: Member, ring: Ring, row: ControllerRow | None) -> cluster_pb2.Member:

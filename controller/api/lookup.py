@@ -24,12 +24,17 @@ async def find_job(reads: Reads, key: str) -> JobRow:
     try:
         return await reads.get_job(key)
     except NotFound:
-        namespace, module = _module_of(key)
-        rows = await reads.list_jobs(JobFilter(namespace=namespace, module=module), "", _LOOKED_THROUGH)
-        rows = rows or await reads.list_jobs(JobFilter(namespace=namespace), "", _LOOKED_THROUGH)
-        raise NotFound(
-            f"there is no job {key!r}{nearest(key, (row.key for row in rows))}; `cronring jobs list` shows them"
-        ) from None
+        raise await unknown_job(reads, key) from None
+
+
+async def unknown_job(reads: Reads, key: str) -> NotFound:
+    """What to raise for a key that no job has: it names the nearest one of the same module."""
+    namespace, module = _module_of(key)
+    rows = await reads.list_jobs(JobFilter(namespace=namespace, module=module), "", _LOOKED_THROUGH)
+    rows = rows or await reads.list_jobs(JobFilter(namespace=namespace), "", _LOOKED_THROUGH)
+    return NotFound(
+        f"there is no job {key!r}{nearest(key, (row.key for row in rows))}; `cronring jobs list` shows them"
+    )
 
 
 async def find_module(reads: Reads, namespace: str, name: str) -> Module:

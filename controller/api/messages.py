@@ -1,6 +1,5 @@
 """Rows of the store as messages of the API."""
 
-from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 from typing import Final
@@ -142,6 +141,13 @@ def execution_message(row: ExecutionRow) -> executions_pb2.Execution:
         payload=row.payload or "",
         retry_at=timestamp(row.retry_at),
         beside=not row.holds_job,
+        number=row.number,
+        duration_ms=0 if row.started_at is None or row.ended_at is None else (row.ended_at - row.started_at) / 1e3,
+        cpu_ms=None if row.cpu_us is None else row.cpu_us / 1e3,
+        memory_peak_bytes=row.memory_peak_bytes,
+        memory_shared=row.memory_shared,
+        stack=row.stack,
+        metrics_json=row.metrics,
     )
 
 
@@ -170,11 +176,3 @@ def runner_message(row: RunnerRow) -> cluster_pb2.Runner:
         deployments=row.deployments,
         alive=row.alive,
     )
-
-
-def skipped_by_reason(skipped: Mapping[str, int]) -> list[cluster_pb2.SkippedByReason]:
-    return [cluster_pb2.SkippedByReason(reason=reason, ticks=ticks) for reason, ticks in skipped.items()]
-
-
-def outcome_counts(outcomes: Iterable[tuple[str, int]]) -> list[cluster_pb2.OutcomeCount]:
-    return [cluster_pb2.OutcomeCount(outcome=outcome, executions=count) for outcome, count in outcomes]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from controller.core.books import Closed, Standing, Timeline, decided_until
+from schema.instant import format_instant
 
 LATE_AFTER_US: Final = 10_000_000
 """Started more than this after its run_at, a tick is late: what schema.timetable takes for missed."""
@@ -38,6 +39,13 @@ class Finding(NamedTuple):
     ticks: int
     execution_ids: tuple[int, ...]
     text: str
+
+    @property
+    def look(self) -> str:
+        """What to look at next."""
+        if len(self.execution_ids) == 1 or self.kind == "early":
+            return f"cronring executions get {self.execution_ids[0]}"
+        return f"cronring why {self.job} --at {format_instant(self.tick)}"
 
 
 class Runs(NamedTuple):

@@ -1,7 +1,10 @@
 """The books as of one instant, from PostgreSQL: what controller.ledger audits, and what "why" is answered from."""
 
+import asyncio
+import contextlib
 import json
 from collections import Counter
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Final
 
@@ -10,16 +13,44 @@ import asyncpg
 from controller.core.audit import Runs
 from controller.core.audit_walk import Run, SkipRange
 from controller.core.books import Closed, Span, Standing
-from controller.ledger import CountedSkips, NumberedSpan, Twin
-from controller.store.pool import Transaction
+from controller.core.why_facts import Action, Attempt, Facts, Skip, Subject, Waiting
+from controller.explaining import gather
+from controller.ledger import AuditRequest, CountedSkips, NumberedSpan, Report, Twin, audit
+from controller.store.pool import Database, Transaction
 
 RUNS_COUNTED_AT_ONCE: Final = 10_000  # of each job of a page
 _OUTCOMES: Final = ("completed", "failed", "timed_out", "cancelled", "lost")
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
+class PostgresLedger:
+    """controller.ledger.Ledger. A runner is alive if it was seen in the last `lost_after_ms`."""
+
+    def __init__(self, database: Database, lost_after_ms: int) -> None:
+        self._database = database
+        self._lost_after_ms = lost_after_ms
+        # An audit takes a connection for seconds; claims and ends need the others.
+        self._auditing = asyncio.Semaphore(1)
+
+    async def audit(self, request: AuditRequest) -> Report:
+        """In one snapshot; one audit at a time."""
+        async with self._auditing, self._books("auditing") as books:
+            return await audit(books, request)
+
+    async def facts(self, key: str, at: int | None) -> Facts:
+        """In one snapshot."""
+        async with self._books("reading the books") as books:
+            return await gather(books, key, at)
+
+    @contextlib.asynccontextmanager
+    async def _books(self, what: str) -> AsyncIterator["PostgresBooks"]:
+        async with self._database.transaction(what, snapshot=True) as transaction:
+            now: int = (await transaction.fetch("GetNow"))[0][0]
+            yield PostgresBooks(transaction, now, self._lost_after_ms)
+
+
 class PostgresBooks:
-    """controller.ledger.Books, within one transaction."""
+    """controller.ledger.Books and controller.explaining.Archive, within one transaction."""
 
     def __init__(self, transaction: Transaction, now: int, lost_after_ms: int) -> None:
         self._transaction = transaction
@@ -80,6 +111,41 @@ class PostgresBooks:
     async def twins(self, after: int, until: int, limit: int) -> list[Twin]:
         """Ticks that ran of two jobs of one key."""
         return list(map(Twin._make, await self._transaction.fetch("GetTwins", after, until, limit)))
+
+    async def subjects(self, key: str) -> list[Subject]:
+        """The jobs of a key, the newest first."""
+        return list(map(Subject._make, await self._transaction.fetch("GetSubjects", key, self._lost_after_ms)))
+
+    async def spans_around(self, job_id: int, at: int, limit: int) -> list[Span]:
+        """In order."""
+        return list(map(Span._make, await self._transaction.fetch("GetSpansAround", job_id, at, limit)))
+
+    async def attempts(self, job_id: int, tick: int, limit: int) -> list[Attempt]:
+        """At one tick; the latest first."""
+        return list(map(Attempt._make, await self._transaction.fetch("GetAttemptsOfTick", job_id, tick, limit)))
+
+    async def run_before(self, job_id: int, instant: int) -> Attempt | None:
+        """The latest run of a tick before `instant`."""
+        records = await self._transaction.fetch("GetRunBefore", job_id, instant)
+        return Attempt._make(records[0]) if records else None
+
+    async def run_after(self, job_id: int, instant: int) -> Attempt | None:
+        """The first run by schedule of a tick after `instant`."""
+        records = await self._transaction.fetch("GetRunAfter", job_id, instant)
+        return Attempt._make(records[0]) if records else None
+
+    async def skip_at(self, job_id: int, tick: int) -> Skip | None:
+        """The range that a tick is in."""
+        records = await self._transaction.fetch("GetSkipAt", job_id, tick)
+        return Skip._make(records[0]) if records else None
+
+    async def waiting(self, job_id: int, limit: int) -> list[Waiting]:
+        """What waits beside the schedule, the next one first."""
+        return list(map(Waiting._make, await self._transaction.fetch("GetWaiting", job_id, limit)))
+
+    async def actions_before(self, job_id: int, instant: int, limit: int) -> list[Action]:
+        """By operators; the latest first."""
+        return list(map(Action._make, await self._transaction.fetch("GetActionsBefore", job_id, instant, limit)))
 
 
 def _closed(record: asyncpg.Record) -> Closed:

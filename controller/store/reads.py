@@ -11,6 +11,8 @@ import asyncpg
 
 from controller.errors import NotFound
 from controller.reads import (
+    ActionFilter,
+    ActionRow,
     ControllerRow,
     DeploymentFilter,
     DeploymentRow,
@@ -20,9 +22,7 @@ from controller.reads import (
     JobRow,
     RunnerRow,
     TickRun,
-    TotalsRow,
 )
-from controller.store.books import read_totals
 from controller.store.changes import OPEN_FOR_US, Position, Row, Stream, beginning
 from controller.store.pool import Database
 
@@ -48,7 +48,31 @@ class PostgresReads:
 
     async def list_jobs(self, where: JobFilter, after_key: str, limit: int) -> list[JobRow]:
         """Jobs that are not removed, in order of their keys, from after `after_key` on ("": from the first)."""
-        return await self._with_skips(await self._fetch("ListJobs", after_key, *where, limit))
+        return await self._with_skips(await self._fetch("ListJobs", after_key, *_columns(where), limit))
+
+    async def find_jobs(self, where: JobFilter, after_id: int, limit: int) -> list[tuple[int, str]]:
+        """Ids and keys of jobs that are not removed, in order of their ids."""
+        return [(job_id, key) for job_id, key in await self._fetch("FindJobs", after_id, *_columns(where), limit)]
+
+    async def count_jobs(self, where: JobFilter) -> int:
+        """How many find_jobs finds, a page after the other."""
+        count: int = (await self._fetch("CountJobs", *_columns(where)))[0][0]
+        return count
+
+    async def list_actions(self, where: ActionFilter, before_id: int, limit: int) -> list[ActionRow]:
+        """The newest first, from before `before_id` on (0: from the newest). NotFound for what never was."""
+        before = before_id or _HIGHEST
+        if where.job:
+            ids = [record[0] for record in await self._fetch("GetJobIds", where.job)]
+            if not ids:
+                raise NotFound(f"there is no job {where.job!r}; `cronring jobs list` shows them")
+            records = await self._fetch("ListJobActions", before, ids, where.since, limit)
+        elif where.deployment:
+            deployment = await self.get_deployment(where.deployment)
+            records = await self._fetch("ListDeploymentActions", before, [deployment.deployment_id], where.since, limit)
+        else:
+            records = await self._fetch("ListActions", before, where.since, limit)
+        return list(map(ActionRow._make, records))
 
     async def get_job(self, key: str) -> JobRow:
         """Raises controller.errors.NotFound."""
@@ -132,11 +156,6 @@ class PostgresReads:
         rows = map(RunnerRow._make, await self._fetch("ListRunners", self._lost_after_ms))
         return [row._replace(deployments=tuple(row.deployments)) for row in rows]
 
-    async def get_totals(self, since: int | None, until: int | None) -> TotalsRow:
-        """Ticks in [since, until]; None: all, and up to now. In one snapshot."""
-        async with self._limited():
-            return await read_totals(self._database, since, until)
-
     async def job_position(self) -> Position:
         """Where job_changes begins."""
         execution_id, skip_id, now = (await self._fetch("GetLastIds"))[0]
@@ -177,6 +196,10 @@ class PostgresReads:
     async def _limited(self) -> AsyncIterator[None]:
         async with self._free:
             yield
+
+
+def _columns(where: JobFilter) -> tuple[str, str, str, str, str]:
+    return where.namespace, where.module, where.verb, where.status, json.dumps(dict(where.labels))
 
 
 def _job_row(record: asyncpg.Record, skipped: tuple[tuple[str, int], ...]) -> JobRow:

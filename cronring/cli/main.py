@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from cronring.cli.commands.audit import audit
 from cronring.cli.commands.check import check, schema
 from cronring.cli.commands.cluster import cluster
 from cronring.cli.commands.completion import completion
@@ -21,6 +22,7 @@ from cronring.cli.commands.migrate import migrate
 from cronring.cli.commands.next import next_ticks
 from cronring.cli.commands.plan import plan
 from cronring.cli.commands.runner import runner
+from cronring.cli.commands.why import why
 from cronring.cli.failures import translated
 
 
@@ -75,6 +77,8 @@ def cli() -> None:
     Ask it:    cronring jobs list                what runs when
                cronring executions list          what ran, and how it ended
                cronring cluster members          who is there
+               cronring why billing.close_month  why a tick ran, or not
+               cronring audit --since -1d        did every tick end as it must?
 
     Every option can be given as an environment variable, which --help of its command names, such as
     CRONRING_DATABASE_URL and CRONRING_CONTROLLERS.
@@ -82,8 +86,8 @@ def cli() -> None:
 
 
 for command in (
-    check, cluster, completion, controller, convert, deploy, deployments, dev, executions, explain, import_group, jobs,
-    lint, migrate, next_ticks, plan, runner, schema, undeploy,
+    audit, check, cluster, completion, controller, convert, deploy, deployments, dev, executions, explain, import_group,
+    jobs, lint, migrate, next_ticks, plan, runner, schema, undeploy, why,
 ):  # fmt: skip
     cli.add_command(command)
 

@@ -1,4 +1,4 @@
-"""The client's face: `client.jobs`, `client.executions`, `client.deployments`, `client.cluster`."""
+"""The client's face: `client.jobs`, `.executions`, `.deployments`, `.cluster`, `.ledger`."""
 
 from collections.abc import Sequence
 from types import TracebackType
@@ -9,6 +9,7 @@ from cronring.client.cluster import ClusterCalls
 from cronring.client.deployments import DeploymentCalls
 from cronring.client.executions import ExecutionCalls
 from cronring.client.jobs import JobCalls
+from cronring.client.ledger import LedgerCalls
 
 
 class Client:
@@ -24,6 +25,7 @@ class Client:
         self.deployments = DeploymentCalls(self._failover)
         self.executions = ExecutionCalls(self._failover)
         self.jobs = JobCalls(self._failover)
+        self.ledger = LedgerCalls(self._failover)
 
     @property
     def current_address(self) -> str:

@@ -1,7 +1,5 @@
 """Calls about the controllers themselves."""
 
-from datetime import datetime
-
 from cronring.client import convert, model
 from cronring.client.channel import Failover
 from protos.cronring.v1 import cluster_pb2
@@ -9,7 +7,7 @@ from protos.cronring.v1.cluster_pb2_grpc import ClusterStub
 
 
 class ClusterCalls:
-    """Who is there, who owns what, and what the books say."""
+    """Who is there, and who owns what."""
 
     def __init__(self, failover: Failover) -> None:
         self._failover = failover
@@ -34,11 +32,3 @@ class ClusterCalls:
         request = cluster_pb2.GetOwnersRequest(job=job)
         answer = await self._failover.unary(lambda channel: ClusterStub(channel).GetOwners(request, timeout=timeout))
         return convert.owners(job, answer)
-
-    async def totals(self, since: datetime | None = None, until: datetime | None = None) -> model.Totals:
-        """Ticks from `since` up to and including `until` (None: the beginning, and PostgreSQL's now)."""
-        timeout = self._failover.timeout_s
-        request = cluster_pb2.GetTotalsRequest(since=convert.timestamp(since), until=convert.timestamp(until))
-        return convert.totals(
-            await self._failover.unary(lambda channel: ClusterStub(channel).GetTotals(request, timeout=timeout))
-        )

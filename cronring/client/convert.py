@@ -1,5 +1,6 @@
 """Protobuf messages to the client's values."""
 
+import json
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Final
@@ -154,6 +155,13 @@ def execution(message: executions_pb2.Execution) -> model.Execution:
         payload=message.payload,
         retry_at=instant(message.retry_at),
         beside=message.beside,
+        number=message.number,
+        duration_ms=message.duration_ms if message.outcome else None,
+        cpu_ms=message.cpu_ms if message.HasField("cpu_ms") else None,
+        memory_peak_bytes=message.memory_peak_bytes or None,
+        memory_shared=message.memory_shared,
+        stack=message.stack,
+        metrics=json.loads(message.metrics_json) if message.metrics_json else {},
     )
 
 
@@ -228,14 +236,3 @@ def ring(message: cluster_pb2.GetRingResponse) -> model.Ring:
 
 def owners(key: str, message: cluster_pb2.GetOwnersResponse) -> model.Owners:
     return model.Owners(key, message.slot, message.primary or None, message.backup or None)
-
-
-def totals(message: cluster_pb2.GetTotalsResponse) -> model.Totals:
-    return model.Totals(
-        ticks_due=message.ticks_due,
-        executed=message.executed,
-        running=message.running,
-        skipped={each.reason: each.ticks for each in message.skipped},
-        unaccounted=message.unaccounted,
-        outcomes={each.outcome: each.executions for each in message.outcomes},
-    )

@@ -149,6 +149,13 @@ class Execution:
     payload: str  # in place of its job's own; comes with `get` only
     retry_at: datetime | None
     beside: bool  # it neither held the job nor set its next tick
+    number: int  # of its job: 1, 2, 3...
+    duration_ms: float | None  # None while it runs
+    cpu_ms: float | None  # what its code used; None: not known
+    memory_peak_bytes: int | None  # of its child process; None: not known
+    memory_shared: bool  # that process ran others meanwhile
+    stack: str  # the author's frames of its traceback; comes with `get` only, as does the next
+    metrics: dict[str, float | str | bool]  # what the verb reported
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,12 +249,105 @@ class Owners:
 
 
 @dataclass(frozen=True, slots=True)
-class Totals:
-    """Every tick of a span. `unaccounted`: due, neither executed nor skipped; anything but 0 is a defect."""
+class Finding:
+    """Something that must not be. `tick`: the first of `ticks`. `look`: the command to look with next."""
 
-    ticks_due: int
+    kind: str
+    job: str
+    tick: datetime
+    ticks: int
+    execution_ids: tuple[int, ...]
+    text: str
+    look: str
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What became of every tick that was due. `unaccounted`, `duplicates`, `early` and `undue` must be 0.
+
+    `executed` is the sum of `on_time`, `late`, `caught_up` and `backfilled`. `pending`: due, and not decided yet.
+    `undue`: executed or skipped by schedule, and never due. `outcomes`: of executions, unfinished ones as "running".
+    `findings`: at most 20 of each kind. `walked`: jobs whose ticks were looked at one by one. `summarised_until`: of
+    some jobs only counts are kept of ticks up to this.
+    """
+
+    ticks: int
     executed: int
-    running: int
     skipped: Mapping[str, int]
+    late: int
     unaccounted: int
+    duplicates: int
+    early: int
+    undue: int
+    on_time: int
+    caught_up: int
+    backfilled: int
+    running: int
+    pending: int
     outcomes: Mapping[str, int]
+    findings: tuple[Finding, ...]
+    jobs: int
+    walked: int
+    until: datetime | None
+    summarised_until: datetime | None
+
+    @property
+    def clean(self) -> bool:
+        return not (self.unaccounted or self.duplicates or self.early or self.undue)
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Consecutive ticks that didn't run, for one reason. `controller` None: an operator, or a deployment."""
+
+    reason: str
+    first_tick: datetime | None
+    last_tick: datetime | None
+    ticks: int
+    controller: str | None
+    decided_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingRun:
+    """A retry, a manual run or a backfill (`until_tick`) that waits beside the schedule."""
+
+    id: int
+    trigger: str
+    tick: datetime | None
+    until_tick: datetime | None
+    attempt: int
+    run_at: datetime | None
+    requested_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """What the books say around an instant, in sentences and as facts.
+
+    `verdict`: executed, running, skipped, paused, waiting, overdue, future, not_due, summarised or unaccounted.
+    `tick` None: none was due at `at`. From `next_tick` on: how the job stands now.
+    """
+
+    sentences: tuple[str, ...]
+    verdict: str
+    job: str
+    now: datetime | None
+    at: datetime | None
+    tick: datetime | None
+    previous_tick: datetime | None
+    following_tick: datetime | None
+    attempts: tuple[Execution, ...]
+    skip: Skip | None
+    next_tick: datetime | None
+    next_run_at: datetime | None
+    next_tick_local: str
+    paused_at: datetime | None
+    paused_until: datetime | None
+    paused_by: str
+    paused_note: str
+    removed_at: datetime | None
+    waiting: tuple[WaitingRun, ...]
+    hosted: bool
+    deployment: str
+    timezone: str

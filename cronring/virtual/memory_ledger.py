@@ -31,10 +31,13 @@ class MemoryBooks:
         ends = [
             each.report.ended_at for each in self._runs_of(row.job_id) if each.holds_job and each.report is not None
         ]
-        undecided = row.paused_tick if row.next_tick is None else row.next_tick
+        undecided = row.next_tick
+        if undecided is None and row.paused_until is None:
+            undecided = row.paused_tick
         return Standing(
-            row.job_id, row.key, row.removed, row.paused, row.executing, row.last_tick, undecided, row.next_run_at,
-            max(ends, default=None), row.deployment.key in self._hosted,
+            row.job_id, row.key, row.removed, row.paused and row.paused_until is None, row.executing,
+            row.last_tick,
+            undecided, row.next_run_at, max(ends, default=None), row.deployment.key in self._hosted,
         )  # fmt: skip
 
     async def spans(self, job_ids: list[int], since: int, after: tuple[int, int], limit: int) -> list[NumberedSpan]:

@@ -3,8 +3,11 @@
 -- name: GetStandings
 -- How jobs stand, removed ones among them, in order of ids. $1 above this id, $2 only of this key, or "", $3 at most,
 -- $4 a runner seen in the last so many ms lives.
-SELECT j.id, j.key, j.removed_at IS NOT NULL AS removed, j.paused_at IS NOT NULL AS paused,
-       j.state = 'executing' AS executing, j.last_tick, coalesce(j.next_tick, j.paused_tick) AS undecided_tick,
+SELECT j.id, j.key, j.removed_at IS NOT NULL AS removed,
+       -- Of a pause with an end, the books have the ticks already.
+       j.paused_at IS NOT NULL AND j.paused_until IS NULL AS paused,
+       j.state = 'executing' AS executing, j.last_tick,
+       coalesce(j.next_tick, CASE WHEN j.paused_until IS NULL THEN j.paused_tick END) AS undecided_tick,
        j.next_execution, j.last_ended_at,
        EXISTS (SELECT FROM runners r WHERE r.last_seen_at > now() - $4::bigint * interval '1 millisecond'
                                        AND d.key = ANY(r.deployments)) AS hosted
@@ -136,4 +139,80 @@ CROSS JOIN LATERAL (
     OFFSET 0
 ) one
 WHERE t.created_at <= t.last_before
+LIMIT $3;
+
+-- name: GetSubjects
+-- The jobs of a key, removed ones among them, the newest first, and PostgreSQL's now. $1 key, $2 a runner seen in the last
+-- so many ms lives.
+SELECT j.id, j.key, j.schedule, j.policy, d.key AS deployment, j.source, j.created_at, j.removed_at, j.state = 'executing',
+       j.execution_id, j.running, j.next_tick, j.next_execution, j.last_tick, j.paused_at, j.paused_tick, j.paused_until,
+       j.paused_by, j.paused_note, j.cancelled_at, j.cancelled_by, j.cancelled_note,
+       EXISTS (SELECT FROM runners r WHERE r.last_seen_at > now() - $2::bigint * interval '1 millisecond'
+                                       AND d.key = ANY(r.deployments)) AS hosted,
+       (SELECT max(r.last_seen_at) FROM runners r WHERE d.key = ANY(r.deployments)) AS runner_seen_at
+FROM cron_jobs j
+JOIN deployments d ON d.id = j.deployment_id
+WHERE j.key = $1
+ORDER BY j.id DESC
+LIMIT 20;
+
+-- name: GetSpansAround
+-- Of a job's schedules, in order: those that began before an instant, the latest $3 of them, and the first few after it.
+-- $1 job id, $2 the instant.
+SELECT schedule, anchor, from_at, until_at, policy FROM (
+    (SELECT * FROM cron_schedules WHERE job_id = $1 AND from_at < $2 ORDER BY revision DESC LIMIT $3)
+    UNION ALL
+    (SELECT * FROM cron_schedules WHERE job_id = $1 AND from_at >= $2 ORDER BY revision LIMIT $3)
+) s
+ORDER BY revision;
+
+-- name: GetAttemptsOfTick
+-- The latest attempts at a tick. $1 job id, $2 tick, $3 at most.
+SELECT id, tick, attempt, trigger, run_at, claimed_at, started_at, ended_at, outcome, coalesce(error_type, ''),
+       coalesce(error_message, ''), controller_id, runner_id, retry_at
+FROM cron_executions
+WHERE job_id = $1 AND tick = $2
+ORDER BY attempt DESC
+LIMIT $3;
+
+-- name: GetRunBefore
+-- The latest run of a tick before an instant. $1 job id, $2 the instant.
+SELECT id, tick, attempt, trigger, run_at, claimed_at, started_at, ended_at, outcome, coalesce(error_type, ''),
+       coalesce(error_message, ''), controller_id, runner_id, retry_at
+FROM cron_executions
+WHERE job_id = $1 AND tick < $2
+ORDER BY tick DESC, attempt DESC
+LIMIT 1;
+
+-- name: GetRunAfter
+-- The first run by schedule of a tick after an instant. $1 job id, $2 the instant.
+SELECT id, tick, attempt, trigger, run_at, claimed_at, started_at, ended_at, outcome, coalesce(error_type, ''),
+       coalesce(error_message, ''), controller_id, runner_id, retry_at
+FROM cron_executions
+WHERE job_id = $1 AND tick > $2 AND trigger IN ('schedule', 'catch_up')
+ORDER BY tick, attempt
+LIMIT 1;
+
+-- name: GetSkipAt
+-- The range that a tick is in. $1 job id, $2 tick.
+SELECT b.* FROM (
+    SELECT reason, first_tick, last_tick, ticks, controller_id, decided_at FROM cron_skips
+    WHERE job_id = $1 AND first_tick <= $2 ORDER BY first_tick DESC LIMIT 1
+) b
+WHERE b.last_tick >= $2;
+
+-- name: GetWaiting
+-- What waits beside a job's schedule, the next one first. $1 job id, $2 at most.
+SELECT id, trigger, tick, until_tick, attempt, run_at, requested_by
+FROM cron_activations
+WHERE job_id = $1
+ORDER BY run_at, id
+LIMIT $2;
+
+-- name: GetActionsBefore
+-- What operators did to a job up to an instant, the latest first. $1 job id, $2 the instant, $3 at most.
+SELECT at, action, actor, note
+FROM cron_actions
+WHERE job_id = $1 AND at <= $2
+ORDER BY id DESC
 LIMIT $3;

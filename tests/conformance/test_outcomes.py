@@ -3,7 +3,7 @@
 import pytest
 
 from controller.core.model import Execution, Outcome, Skipped, SkipReason, SkipRequest, Trigger
-from controller.core.totals import Span
+from controller.core.books import Span
 from schema.module import Module, Verb
 from schema.policy import Policy
 from tests.conformance.harness import GRACE_MS, SECOND, TIMEOUT_MS, World, claim_of

@@ -6,7 +6,7 @@ Each checker is named for its invariant. `Journal` judges while the cluster runs
 from typing import TYPE_CHECKING, NamedTuple
 
 from controller.core.model import OF_A_TICK, Outcome, SkipReason
-from controller.core.totals import Span
+from controller.core.books import Span
 from cronring.runner.core.model import Run
 from cronring.virtual.memory_rows import ExecutionRow, JobRow, SkipRow
 from cronring.virtual.memory_store import MemoryStore

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from controller.core.totals import Span
+from controller.core.books import Span
 from tests.oracle.walk import CHUNK, Walk, clock_of
 
 SECOND_US: Final = 1_000_000

@@ -25,7 +25,7 @@ from schema.keys import SLOTS
 CLUSTER_S: Final = 0.25
 EXECUTIONS_S: Final = 0.25
 JOBS_S: Final = 0.5
-TOTALS_S: Final = 2.0
+BOOKS_S: Final = 2.0
 # A question that takes long (thousands of jobs) is asked less often: at most this share of the time goes to it.
 BUSY_SHARE: Final = 0.2
 # Ids are given before they are committed, so a listing may lack one that is below others; it is looked for this long.
@@ -69,7 +69,7 @@ class Feed:
             tasks.create_task(self._repeat(self.ask_cluster, CLUSTER_S))
             tasks.create_task(self._repeat(self.ask_jobs, JOBS_S))
             tasks.create_task(self._repeat(self.ask_executions, EXECUTIONS_S))
-            tasks.create_task(self._repeat(self.ask_totals, TOTALS_S))
+            tasks.create_task(self._repeat(self.ask_books, BOOKS_S))
 
     async def _repeat(self, ask: Callable[[], Awaitable[None]], period_s: float) -> None:
         while True:
@@ -150,9 +150,9 @@ class Feed:
         known = self._state.executions.get(execution.id)
         return known is None or known.outcome is None
 
-    async def ask_totals(self) -> None:
+    async def ask_books(self) -> None:
         if self._since is None:
             return
-        self._state.totals = await self._client.cluster.totals(since=self._since)
+        self._state.books = await self._client.ledger.audit(since=self._since)
         alive = sum(1 for child in self._state.controllers if child.alive)
-        self._tell(Heartbeat(self._state.totals, self._state.worst_lateness_ms, alive))
+        self._tell(Heartbeat(self._state.books, self._state.worst_lateness_ms, alive))

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from cronring.client.model import Execution, Totals
+from cronring.client.model import Audit, Execution
 
 
 class Progress(NamedTuple):
@@ -69,7 +69,7 @@ class RunEnded(NamedTuple):
 class Heartbeat(NamedTuple):
     """The books so far."""
 
-    totals: Totals
+    books: Audit
     worst_lateness_ms: float
     controllers_alive: int
 

@@ -24,6 +24,7 @@ from cronring.cli.dev.happenings import (
 )
 from cronring.cli.dev.processes import Child
 from cronring.cli.dev.state import State
+from cronring.cli.dev.summary import not_booked
 from cronring.cli.dev.words import bar, countdown, duration, lateness, time_of_day
 from cronring.client.model import Execution, Job
 
@@ -49,7 +50,7 @@ def picture(state: State, title: str, width: int, height: int) -> RenderableType
         executions(state, executions_shown),
         Text(),
         *events(state, width),
-        totals(state),
+        counts(state),
         *hints(state),
     )
 
@@ -168,15 +169,15 @@ def _event(happening: Happening) -> Text | None:
             assert_never(happening)
 
 
-def totals(state: State) -> Text:
-    if state.totals is None:
+def counts(state: State) -> Text:
+    if state.books is None:
         return Text("counting ...", "dim")
-    books = state.totals
+    books = state.books
     skipped = ", ".join(f"{reason} {ticks}" for reason, ticks in sorted(books.skipped.items()))
     return Text.assemble(
-        ("ticks due ", "dim"), str(books.ticks_due), ("  executed ", "dim"), str(books.executed),
+        ("ticks due ", "dim"), str(books.ticks), ("  executed ", "dim"), str(books.executed),
         ("  running ", "dim"), str(books.running), ("  skipped ", "dim"), skipped or "0",
-        ("  not booked yet ", "dim"), str(books.unaccounted),
+        ("  not booked yet ", "dim"), str(not_booked(books)),
         ("  worst lateness ", "dim"), lateness(state.worst_lateness_ms),
     )  # fmt: skip
 

@@ -20,6 +20,7 @@ from cronring.cli.dev.happenings import (
     ViewLost,
 )
 from cronring.cli.dev.state import State
+from cronring.cli.dev.summary import not_booked
 from cronring.cli.output import instant_text
 
 
@@ -74,13 +75,13 @@ def fields(happening: Happening) -> tuple[str, dict[str, object]]:
             return _membership(happening)
         case RunStarted() | RunEnded():
             return _run(happening)
-        case Heartbeat(totals, worst_lateness_ms, alive):
+        case Heartbeat(books, worst_lateness_ms, alive):
             return "heartbeat", {
-                "due": totals.ticks_due,
-                "executed": totals.executed,
-                "running": totals.running,
-                "skipped": sum(totals.skipped.values()),
-                "not_booked_yet": totals.unaccounted,
+                "due": books.ticks,
+                "executed": books.executed,
+                "running": books.running,
+                "skipped": sum(books.skipped.values()),
+                "not_booked_yet": not_booked(books),
                 "worst_lateness_ms": worst_lateness_ms,
                 "controllers": alive,
             }

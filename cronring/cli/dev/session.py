@@ -18,10 +18,10 @@ from cronring.cli.dev.database import EmbeddedDatabase, data_folder
 from cronring.cli.dev.feed import Feed
 from cronring.cli.dev.happenings import Happening, Progress
 from cronring.cli.dev.state import State
-from cronring.cli.dev.summary import last_line, outcomes_line, settled
+from cronring.cli.dev.summary import last_line, not_booked, outcomes_line, settled
 from cronring.cli.failures import EXIT_FAILED, Failure
 from cronring.client import Client, ClientError
-from cronring.client.model import Totals
+from cronring.client.model import Audit
 
 READY_TIMEOUT_S: Final = 60.0
 READY_POLL_S: Final = 0.1
@@ -98,13 +98,13 @@ class Session:
             ended = await self._show(cluster, feeding)
             if not ended:
                 return 0
-            totals = await self._settle(cluster, client, feed)
+            books = await self._settle(cluster, client, feed)
         finally:
             feeding.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await feeding
             self._view.close()
-        return self._conclude(totals)
+        return self._conclude(books)
 
     @contextlib.asynccontextmanager
     async def _database(self) -> AsyncIterator[tuple[str, Path]]:
@@ -197,37 +197,37 @@ class Session:
                 return False
         return True
 
-    async def _settle(self, cluster: LocalCluster, client: Client, feed: Feed) -> Totals:
+    async def _settle(self, cluster: LocalCluster, client: Client, feed: Feed) -> Audit:
         """The books of all ticks up to now, once they are settled; what runs too long for that is cancelled."""
         until = self._state.now()
-        totals = await self._poll_totals(client, feed, until, SETTLE_S)
-        if totals is None or not settled(totals):
+        books = await self._poll_books(client, feed, until, SETTLE_S)
+        if books is None or not settled(books):
             await cluster.stop_runners(STOP_RUNNER_S)
-            totals = await self._poll_totals(client, feed, until, SETTLE_CANCELLED_S) or totals
-        if totals is None:
+            books = await self._poll_books(client, feed, until, SETTLE_CANCELLED_S) or books
+        if books is None:
             raise Failure("no controller answers, so the ticks could not be counted")
         with contextlib.suppress(ClientError):
             await feed.ask_executions()  # the last ones, which ended since it asked by itself
-        return totals
+        return books
 
-    async def _poll_totals(self, client: Client, feed: Feed, until: datetime, timeout_s: float) -> Totals | None:
+    async def _poll_books(self, client: Client, feed: Feed, until: datetime, timeout_s: float) -> Audit | None:
         """The last answer within `timeout_s`, earlier if it is settled, or the user has had enough."""
-        totals: Totals | None = None
+        books: Audit | None = None
         deadline = time.monotonic() + timeout_s
         while time.monotonic() < deadline:
             with contextlib.suppress(ClientError):
-                totals = await client.cluster.totals(feed.since, until)
-                if settled(totals):
+                books = await client.ledger.audit(feed.since, until, timeout_s=timeout_s)
+                if settled(books):
                     break
             self._view.draw()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stop.wait(), DRAW_S)
                 break
-        return totals
+        return books
 
-    def _conclude(self, totals: Totals) -> int:
-        self.summary = [outcomes_line(totals, self._state.worst_lateness_ms), last_line(totals)]
-        if totals.unaccounted == 0:
+    def _conclude(self, books: Audit) -> int:
+        self.summary = [outcomes_line(books, self._state.worst_lateness_ms), last_line(books)]
+        if books.clean and not not_booked(books):
             return 0
         self._keep_folder = True
         return EXIT_FAILED

@@ -9,7 +9,7 @@ from typing import Final
 from cronring.cli.clock import wall_now
 from cronring.cli.dev.happenings import Happening
 from cronring.cli.dev.processes import Child
-from cronring.client.model import Cluster, Execution, Job, Member, Totals
+from cronring.client.model import Audit, Cluster, Execution, Job, Member
 
 RECENT_EXECUTIONS: Final = 60
 RECENT_HAPPENINGS: Final = 30
@@ -24,7 +24,7 @@ class State:
     cluster: Cluster | None = None
     jobs: list[Job] = field(default_factory=list)
     executions: dict[int, Execution] = field(default_factory=dict)  # the newest ones, by id
-    totals: Totals | None = None
+    books: Audit | None = None
     worst_lateness_ms: float = 0.0
     happenings: deque[tuple[datetime, Happening]] = field(default_factory=lambda: deque(maxlen=RECENT_HAPPENINGS))
     # Members are forgotten once they are dead for long; the names of what they ran are not.

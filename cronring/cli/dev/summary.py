@@ -2,26 +2,31 @@
 
 from collections.abc import Mapping
 
-from cronring.client.model import Totals
+from cronring.client.model import Audit
 
 
-def last_line(totals: Totals) -> str:
+def last_line(books: Audit) -> str:
     """`ticks due 87 | executed 81 | skipped 6 (overlap 6) | unaccounted: 0`."""
-    skipped = sum(totals.skipped.values())
-    reasons = f" ({_counts(totals.skipped)})" if skipped else ""
+    skipped = sum(books.skipped.values())
+    reasons = f" ({_counts(books.skipped)})" if skipped else ""
     return (
-        f"ticks due {totals.ticks_due} | executed {totals.executed} | skipped {skipped}{reasons} | "
-        f"unaccounted: {totals.unaccounted}"
+        f"ticks due {books.ticks} | executed {books.executed} | skipped {skipped}{reasons} | "
+        f"unaccounted: {not_booked(books)}"
     )
 
 
-def settled(totals: Totals) -> bool:
+def settled(books: Audit) -> bool:
     """Every tick of the span has ended in the books."""
-    return totals.unaccounted == 0 and totals.running == 0
+    return not_booked(books) == 0 and books.running == 0
 
 
-def outcomes_line(totals: Totals, worst_lateness_ms: float) -> str:
-    return f"outcomes: {_counts(totals.outcomes) or 'none'} | worst lateness {worst_lateness_ms:.1f} ms"
+def not_booked(books: Audit) -> int:
+    """Ticks that have not ended in the books; a session that is over leaves none."""
+    return books.unaccounted + books.pending
+
+
+def outcomes_line(books: Audit, worst_lateness_ms: float) -> str:
+    return f"outcomes: {_counts(books.outcomes) or 'none'} | worst lateness {worst_lateness_ms:.1f} ms"
 
 
 def _counts(counts: Mapping[str, int]) -> str:

@@ -49,11 +49,6 @@ class ClusterStub:
                 request_serializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.GetOwnersRequest.SerializeToString,
                 response_deserializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.GetOwnersResponse.FromString,
                 _registered_method=True)
-        self.GetTotals = channel.unary_unary(
-                '/cronring.v1.Cluster/GetTotals',
-                request_serializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.GetTotalsRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.GetTotalsResponse.FromString,
-                _registered_method=True)
 
 
 class ClusterServicer:
@@ -78,13 +73,6 @@ class ClusterServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
-    def GetTotals(self, request, context):
-        """GetTotals counts every tick since the database was made, or since an instant.
-        """
-        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
-        context.set_details('Method not implemented!')
-        raise NotImplementedError('Method not implemented!')
-
 
 def add_ClusterServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -102,11 +90,6 @@ def add_ClusterServicer_to_server(servicer, server):
                     servicer.GetOwners,
                     request_deserializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.GetOwnersRequest.FromString,
                     response_serializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.GetOwnersResponse.SerializeToString,
-            ),
-            'GetTotals': grpc.unary_unary_rpc_method_handler(
-                    servicer.GetTotals,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.GetTotalsRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.GetTotalsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -190,33 +173,6 @@ class Cluster:
             '/cronring.v1.Cluster/GetOwners',
             protos_dot_cronring_dot_v1_dot_cluster__pb2.GetOwnersRequest.SerializeToString,
             protos_dot_cronring_dot_v1_dot_cluster__pb2.GetOwnersResponse.FromString,
-            options,
-            channel_credentials,
-            insecure,
-            call_credentials,
-            compression,
-            wait_for_ready,
-            timeout,
-            metadata,
-            _registered_method=True)
-
-    @staticmethod
-    def GetTotals(request,
-            target,
-            options=(),
-            channel_credentials=None,
-            call_credentials=None,
-            insecure=False,
-            compression=None,
-            wait_for_ready=None,
-            timeout=None,
-            metadata=None):
-        return grpc.experimental.unary_unary(
-            request,
-            target,
-            '/cronring.v1.Cluster/GetTotals',
-            protos_dot_cronring_dot_v1_dot_cluster__pb2.GetTotalsRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_cluster__pb2.GetTotalsResponse.FromString,
             options,
             channel_credentials,
             insecure,

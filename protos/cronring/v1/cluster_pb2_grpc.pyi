@@ -35,8 +35,6 @@ class ClusterStub:
     GetRing: _grpc.UnaryUnaryMultiCallable[_cluster_pb2.GetRingRequest, _cluster_pb2.GetRingResponse]
     GetOwners: _grpc.UnaryUnaryMultiCallable[_cluster_pb2.GetOwnersRequest, _cluster_pb2.GetOwnersResponse]
     """GetOwners says who runs a job, and who is next."""
-    GetTotals: _grpc.UnaryUnaryMultiCallable[_cluster_pb2.GetTotalsRequest, _cluster_pb2.GetTotalsResponse]
-    """GetTotals counts every tick since the database was made, or since an instant."""
 
 @_typing.type_check_only
 class ClusterAsyncStub(ClusterStub):
@@ -45,8 +43,6 @@ class ClusterAsyncStub(ClusterStub):
     GetRing: _aio.UnaryUnaryMultiCallable[_cluster_pb2.GetRingRequest, _cluster_pb2.GetRingResponse]  # type: ignore[assignment]
     GetOwners: _aio.UnaryUnaryMultiCallable[_cluster_pb2.GetOwnersRequest, _cluster_pb2.GetOwnersResponse]  # type: ignore[assignment]
     """GetOwners says who runs a job, and who is next."""
-    GetTotals: _aio.UnaryUnaryMultiCallable[_cluster_pb2.GetTotalsRequest, _cluster_pb2.GetTotalsResponse]  # type: ignore[assignment]
-    """GetTotals counts every tick since the database was made, or since an instant."""
 
 class ClusterServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
@@ -70,13 +66,5 @@ class ClusterServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_cluster_pb2.GetOwnersResponse, _abc.Awaitable[_cluster_pb2.GetOwnersResponse]]:
         """GetOwners says who runs a job, and who is next."""
-
-    @_abc_1.abstractmethod
-    def GetTotals(
-        self,
-        request: _cluster_pb2.GetTotalsRequest,
-        context: _ServicerContext,
-    ) -> _typing.Union[_cluster_pb2.GetTotalsResponse, _abc.Awaitable[_cluster_pb2.GetTotalsResponse]]:
-        """GetTotals counts every tick since the database was made, or since an instant."""
 
 def add_ClusterServicer_to_server(servicer: ClusterServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

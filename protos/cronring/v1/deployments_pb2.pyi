@@ -34,6 +34,8 @@ class Deployment(_message.Message):
     SCHEMA_TEXT_FIELD_NUMBER: _builtins.int
     RUNNERS_FIELD_NUMBER: _builtins.int
     JOBS_FIELD_NUMBER: _builtins.int
+    ACTIVATED_AT_FIELD_NUMBER: _builtins.int
+    DEACTIVATED_AT_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     namespace: _builtins.str
     module: _builtins.str
@@ -46,6 +48,14 @@ class Deployment(_message.Message):
     jobs: _builtins.int
     @_builtins.property
     def created_at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def activated_at(self) -> _timestamp_pb2.Timestamp:
+        """the latest time"""
+
+    @_builtins.property
+    def deactivated_at(self) -> _timestamp_pb2.Timestamp:
+        """absent: it is active, or never was"""
+
     def __init__(
         self,
         *,
@@ -59,10 +69,12 @@ class Deployment(_message.Message):
         schema_text: _builtins.str = ...,
         runners: _builtins.int = ...,
         jobs: _builtins.int = ...,
+        activated_at: _timestamp_pb2.Timestamp | None = ...,
+        deactivated_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["created_at", b"created_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["activated_at", b"activated_at", "created_at", b"created_at", "deactivated_at", b"deactivated_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["active", b"active", "created_at", b"created_at", "digest", b"digest", "jobs", b"jobs", "key", b"key", "min_replicas", b"min_replicas", "module", b"module", "namespace", b"namespace", "runners", b"runners", "schema_text", b"schema_text"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["activated_at", b"activated_at", "active", b"active", "created_at", b"created_at", "deactivated_at", b"deactivated_at", "digest", b"digest", "jobs", b"jobs", "key", b"key", "min_replicas", b"min_replicas", "module", b"module", "namespace", b"namespace", "runners", b"runners", "schema_text", b"schema_text"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -75,10 +87,15 @@ class CreateDeploymentRequest(_message.Message):
     SCHEMA_FIELD_NUMBER: _builtins.int
     DIGEST_FIELD_NUMBER: _builtins.int
     MIN_REPLICAS_FIELD_NUMBER: _builtins.int
+    REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
     digest: _builtins.str
     """hex SHA-256"""
     min_replicas: _builtins.int
     """0: 1"""
+    requested_by: _builtins.str
+    """who asks; empty: the caller's address"""
+    note: _builtins.str
     @_builtins.property
     def schema(self) -> _schema_pb2.Module: ...
     def __init__(
@@ -87,10 +104,12 @@ class CreateDeploymentRequest(_message.Message):
         schema: _schema_pb2.Module | None = ...,
         digest: _builtins.str = ...,
         min_replicas: _builtins.int = ...,
+        requested_by: _builtins.str = ...,
+        note: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["schema", b"schema"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["digest", b"digest", "min_replicas", b"min_replicas", "schema", b"schema"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["digest", b"digest", "min_replicas", b"min_replicas", "note", b"note", "requested_by", b"requested_by", "schema", b"schema"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -207,19 +226,100 @@ class GetDeploymentRequest(_message.Message):
 Global___GetDeploymentRequest: _TypeAlias = GetDeploymentRequest  # noqa: Y015
 
 @_typing.final
-class KillDeploymentRequest(_message.Message):
+class ActivateDeploymentRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     KEY_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
+    REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    MIN_REPLICAS_FIELD_NUMBER: _builtins.int
     key: _builtins.str
+    note: _builtins.str
+    requested_by: _builtins.str
+    min_replicas: _builtins.int
+    """0: 1"""
     def __init__(
         self,
         *,
         key: _builtins.str = ...,
+        note: _builtins.str = ...,
+        requested_by: _builtins.str = ...,
+        min_replicas: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "min_replicas", b"min_replicas", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ActivateDeploymentRequest: _TypeAlias = ActivateDeploymentRequest  # noqa: Y015
+
+@_typing.final
+class ActivateDeploymentResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEPLOYMENT_FIELD_NUMBER: _builtins.int
+    ACTIVATED_FIELD_NUMBER: _builtins.int
+    PREVIOUS_FIELD_NUMBER: _builtins.int
+    PREVIOUS_RUNNING_FIELD_NUMBER: _builtins.int
+    JOBS_ADDED_FIELD_NUMBER: _builtins.int
+    JOBS_REMOVED_FIELD_NUMBER: _builtins.int
+    JOBS_CARRIED_OVER_FIELD_NUMBER: _builtins.int
+    activated: _builtins.bool
+    """false: it was the active one already"""
+    previous_running: _builtins.int
+    """executions of other versions of the module that go on to their end, on those' runners"""
+    @_builtins.property
+    def deployment(self) -> Global___Deployment: ...
+    @_builtins.property
+    def previous(self) -> Global___Deployment:
+        """that it takes the place of; absent: none was active"""
+
+    @_builtins.property
+    def jobs_added(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def jobs_removed(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def jobs_carried_over(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        deployment: Global___Deployment | None = ...,
+        activated: _builtins.bool = ...,
+        previous: Global___Deployment | None = ...,
+        previous_running: _builtins.int = ...,
+        jobs_added: _abc.Iterable[_builtins.str] | None = ...,
+        jobs_removed: _abc.Iterable[_builtins.str] | None = ...,
+        jobs_carried_over: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["deployment", b"deployment", "previous", b"previous"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["activated", b"activated", "deployment", b"deployment", "jobs_added", b"jobs_added", "jobs_carried_over", b"jobs_carried_over", "jobs_removed", b"jobs_removed", "previous", b"previous", "previous_running", b"previous_running"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ActivateDeploymentResponse: _TypeAlias = ActivateDeploymentResponse  # noqa: Y015
+
+@_typing.final
+class KillDeploymentRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    requested_by: _builtins.str
+    note: _builtins.str
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        requested_by: _builtins.str = ...,
+        note: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -49,6 +49,11 @@ class DeploymentsStub:
                 request_serializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.GetDeploymentRequest.SerializeToString,
                 response_deserializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.Deployment.FromString,
                 _registered_method=True)
+        self.ActivateDeployment = channel.unary_unary(
+                '/cronring.v1.Deployments/ActivateDeployment',
+                request_serializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.ActivateDeploymentRequest.SerializeToString,
+                response_deserializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.ActivateDeploymentResponse.FromString,
+                _registered_method=True)
         self.KillDeployment = channel.unary_unary(
                 '/cronring.v1.Deployments/KillDeployment',
                 request_serializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.KillDeploymentRequest.SerializeToString,
@@ -78,6 +83,13 @@ class DeploymentsServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ActivateDeployment(self, request, context):
+        """Activate makes a version that was active before the active one again. Idempotent.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def KillDeployment(self, request, context):
         """Kill sets min_replicas to 0 and removes the deployment's jobs. What runs finishes.
         """
@@ -102,6 +114,11 @@ def add_DeploymentsServicer_to_server(servicer, server):
                     servicer.GetDeployment,
                     request_deserializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.GetDeploymentRequest.FromString,
                     response_serializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.Deployment.SerializeToString,
+            ),
+            'ActivateDeployment': grpc.unary_unary_rpc_method_handler(
+                    servicer.ActivateDeployment,
+                    request_deserializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.ActivateDeploymentRequest.FromString,
+                    response_serializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.ActivateDeploymentResponse.SerializeToString,
             ),
             'KillDeployment': grpc.unary_unary_rpc_method_handler(
                     servicer.KillDeployment,
@@ -190,6 +207,33 @@ class Deployments:
             '/cronring.v1.Deployments/GetDeployment',
             protos_dot_cronring_dot_v1_dot_deployments__pb2.GetDeploymentRequest.SerializeToString,
             protos_dot_cronring_dot_v1_dot_deployments__pb2.Deployment.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ActivateDeployment(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Deployments/ActivateDeployment',
+            protos_dot_cronring_dot_v1_dot_deployments__pb2.ActivateDeploymentRequest.SerializeToString,
+            protos_dot_cronring_dot_v1_dot_deployments__pb2.ActivateDeploymentResponse.FromString,
             options,
             channel_credentials,
             insecure,

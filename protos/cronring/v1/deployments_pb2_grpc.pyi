@@ -35,6 +35,8 @@ class DeploymentsStub:
     """Create makes this version of the module the active one. Idempotent by digest."""
     ListDeployments: _grpc.UnaryUnaryMultiCallable[_deployments_pb2.ListDeploymentsRequest, _deployments_pb2.ListDeploymentsResponse]
     GetDeployment: _grpc.UnaryUnaryMultiCallable[_deployments_pb2.GetDeploymentRequest, _deployments_pb2.Deployment]
+    ActivateDeployment: _grpc.UnaryUnaryMultiCallable[_deployments_pb2.ActivateDeploymentRequest, _deployments_pb2.ActivateDeploymentResponse]
+    """Activate makes a version that was active before the active one again. Idempotent."""
     KillDeployment: _grpc.UnaryUnaryMultiCallable[_deployments_pb2.KillDeploymentRequest, _deployments_pb2.KillDeploymentResponse]
     """Kill sets min_replicas to 0 and removes the deployment's jobs. What runs finishes."""
 
@@ -45,6 +47,8 @@ class DeploymentsAsyncStub(DeploymentsStub):
     """Create makes this version of the module the active one. Idempotent by digest."""
     ListDeployments: _aio.UnaryUnaryMultiCallable[_deployments_pb2.ListDeploymentsRequest, _deployments_pb2.ListDeploymentsResponse]  # type: ignore[assignment]
     GetDeployment: _aio.UnaryUnaryMultiCallable[_deployments_pb2.GetDeploymentRequest, _deployments_pb2.Deployment]  # type: ignore[assignment]
+    ActivateDeployment: _aio.UnaryUnaryMultiCallable[_deployments_pb2.ActivateDeploymentRequest, _deployments_pb2.ActivateDeploymentResponse]  # type: ignore[assignment]
+    """Activate makes a version that was active before the active one again. Idempotent."""
     KillDeployment: _aio.UnaryUnaryMultiCallable[_deployments_pb2.KillDeploymentRequest, _deployments_pb2.KillDeploymentResponse]  # type: ignore[assignment]
     """Kill sets min_replicas to 0 and removes the deployment's jobs. What runs finishes."""
 
@@ -70,6 +74,14 @@ class DeploymentsServicer(metaclass=_abc_1.ABCMeta):
         request: _deployments_pb2.GetDeploymentRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_deployments_pb2.Deployment, _abc.Awaitable[_deployments_pb2.Deployment]]: ...
+
+    @_abc_1.abstractmethod
+    def ActivateDeployment(
+        self,
+        request: _deployments_pb2.ActivateDeploymentRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_deployments_pb2.ActivateDeploymentResponse, _abc.Awaitable[_deployments_pb2.ActivateDeploymentResponse]]:
+        """Activate makes a version that was active before the active one again. Idempotent."""
 
     @_abc_1.abstractmethod
     def KillDeployment(

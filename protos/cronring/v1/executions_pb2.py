@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import timestamp_pb2 as google_dot_protobuf_dot_timestamp__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#protos/cronring/v1/executions.proto\x12\x0b\x63ronring.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\x8b\x05\n\tExecution\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0b\n\x03job\x18\x02 \x01(\t\x12(\n\x04tick\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12*\n\x06run_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nclaimed_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstarted_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nded_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07outcome\x18\x08 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\t \x01(\x05\x12\x0f\n\x07trigger\x18\n \x01(\t\x12\x12\n\ncontroller\x18\x0b \x01(\t\x12\x0e\n\x06runner\x18\x0c \x01(\t\x12\x13\n\x0blateness_ms\x18\r \x01(\x01\x12\x12\n\nerror_type\x18\x0e \x01(\t\x12\x15\n\rerror_message\x18\x0f \x01(\t\x12\x0e\n\x06output\x18\x10 \x01(\t\x12\x12\n\ndeployment\x18\x11 \x01(\t\x12\x0e\n\x06missed\x18\x12 \x01(\x03\x12\x31\n\rprevious_tick\x18\x13 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x34\n\x10previous_success\x18\x14 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07payload\x18\x15 \x01(\t\x12,\n\x08retry_at\x18\x16 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06\x62\x65side\x18\x17 \x01(\x08\"\x99\x01\n\x15ListExecutionsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x0b\n\x03job\x18\x03 \x01(\t\x12\x0f\n\x07outcome\x18\x04 \x01(\t\x12)\n\x05since\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x61\x66ter_id\x18\x06 \x01(\x03\"]\n\x16ListExecutionsResponse\x12*\n\nexecutions\x18\x01 \x03(\x0b\x32\x16.cronring.v1.Execution\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"!\n\x13GetExecutionRequest\x12\n\n\x02id\x18\x01 \x01(\x03\x32\xb1\x01\n\nExecutions\x12Y\n\x0eListExecutions\x12\".cronring.v1.ListExecutionsRequest\x1a#.cronring.v1.ListExecutionsResponse\x12H\n\x0cGetExecution\x12 .cronring.v1.GetExecutionRequest\x1a\x16.cronring.v1.Executionb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n#protos/cronring/v1/executions.proto\x12\x0b\x63ronring.v1\x1a\x1fgoogle/protobuf/timestamp.proto\"\xa7\x06\n\tExecution\x12\n\n\x02id\x18\x01 \x01(\x03\x12\x0b\n\x03job\x18\x02 \x01(\t\x12(\n\x04tick\x18\x03 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12*\n\x06run_at\x18\x04 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nclaimed_at\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12.\n\nstarted_at\x18\x06 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12,\n\x08\x65nded_at\x18\x07 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07outcome\x18\x08 \x01(\t\x12\x0f\n\x07\x61ttempt\x18\t \x01(\x05\x12\x0f\n\x07trigger\x18\n \x01(\t\x12\x12\n\ncontroller\x18\x0b \x01(\t\x12\x0e\n\x06runner\x18\x0c \x01(\t\x12\x13\n\x0blateness_ms\x18\r \x01(\x01\x12\x12\n\nerror_type\x18\x0e \x01(\t\x12\x15\n\rerror_message\x18\x0f \x01(\t\x12\x0e\n\x06output\x18\x10 \x01(\t\x12\x12\n\ndeployment\x18\x11 \x01(\t\x12\x0e\n\x06missed\x18\x12 \x01(\x03\x12\x31\n\rprevious_tick\x18\x13 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x34\n\x10previous_success\x18\x14 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0f\n\x07payload\x18\x15 \x01(\t\x12,\n\x08retry_at\x18\x16 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x0e\n\x06\x62\x65side\x18\x17 \x01(\x08\x12\x0e\n\x06number\x18\x1e \x01(\x03\x12\x13\n\x0b\x64uration_ms\x18\x1f \x01(\x01\x12\x13\n\x06\x63pu_ms\x18  \x01(\x01H\x00\x88\x01\x01\x12\x19\n\x11memory_peak_bytes\x18! \x01(\x03\x12\x15\n\rmemory_shared\x18\" \x01(\x08\x12\r\n\x05stack\x18# \x01(\t\x12\x14\n\x0cmetrics_json\x18$ \x01(\tB\t\n\x07_cpu_ms\"\x99\x01\n\x15ListExecutionsRequest\x12\x11\n\tpage_size\x18\x01 \x01(\x05\x12\x12\n\npage_token\x18\x02 \x01(\t\x12\x0b\n\x03job\x18\x03 \x01(\t\x12\x0f\n\x07outcome\x18\x04 \x01(\t\x12)\n\x05since\x18\x05 \x01(\x0b\x32\x1a.google.protobuf.Timestamp\x12\x10\n\x08\x61\x66ter_id\x18\x06 \x01(\x03\"]\n\x16ListExecutionsResponse\x12*\n\nexecutions\x18\x01 \x03(\x0b\x32\x16.cronring.v1.Execution\x12\x17\n\x0fnext_page_token\x18\x02 \x01(\t\"!\n\x13GetExecutionRequest\x12\n\n\x02id\x18\x01 \x01(\x03\x32\xb1\x01\n\nExecutions\x12Y\n\x0eListExecutions\x12\".cronring.v1.ListExecutionsRequest\x1a#.cronring.v1.ListExecutionsResponse\x12H\n\x0cGetExecution\x12 .cronring.v1.GetExecutionRequest\x1a\x16.cronring.v1.Executionb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,13 +33,13 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'protos.cronring.v1.executio
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_EXECUTION']._serialized_start=86
-  _globals['_EXECUTION']._serialized_end=737
-  _globals['_LISTEXECUTIONSREQUEST']._serialized_start=740
-  _globals['_LISTEXECUTIONSREQUEST']._serialized_end=893
-  _globals['_LISTEXECUTIONSRESPONSE']._serialized_start=895
-  _globals['_LISTEXECUTIONSRESPONSE']._serialized_end=988
-  _globals['_GETEXECUTIONREQUEST']._serialized_start=990
-  _globals['_GETEXECUTIONREQUEST']._serialized_end=1023
-  _globals['_EXECUTIONS']._serialized_start=1026
-  _globals['_EXECUTIONS']._serialized_end=1203
+  _globals['_EXECUTION']._serialized_end=893
+  _globals['_LISTEXECUTIONSREQUEST']._serialized_start=896
+  _globals['_LISTEXECUTIONSREQUEST']._serialized_end=1049
+  _globals['_LISTEXECUTIONSRESPONSE']._serialized_start=1051
+  _globals['_LISTEXECUTIONSRESPONSE']._serialized_end=1144
+  _globals['_GETEXECUTIONREQUEST']._serialized_start=1146
+  _globals['_GETEXECUTIONREQUEST']._serialized_end=1179
+  _globals['_EXECUTIONS']._serialized_start=1182
+  _globals['_EXECUTIONS']._serialized_end=1359
 # @@protoc_insertion_point(module_scope)

@@ -46,6 +46,13 @@ class Execution(_message.Message):
     PAYLOAD_FIELD_NUMBER: _builtins.int
     RETRY_AT_FIELD_NUMBER: _builtins.int
     BESIDE_FIELD_NUMBER: _builtins.int
+    NUMBER_FIELD_NUMBER: _builtins.int
+    DURATION_MS_FIELD_NUMBER: _builtins.int
+    CPU_MS_FIELD_NUMBER: _builtins.int
+    MEMORY_PEAK_BYTES_FIELD_NUMBER: _builtins.int
+    MEMORY_SHARED_FIELD_NUMBER: _builtins.int
+    STACK_FIELD_NUMBER: _builtins.int
+    METRICS_JSON_FIELD_NUMBER: _builtins.int
     id: _builtins.int
     job: _builtins.str
     outcome: _builtins.str
@@ -67,6 +74,20 @@ class Execution(_message.Message):
     """in place of its job's own; only from GetExecution"""
     beside: _builtins.bool
     """it neither held the job nor set its next tick"""
+    number: _builtins.int
+    """of its job: 1, 2, 3..."""
+    duration_ms: _builtins.float
+    """from the start of the verb's code to its end"""
+    cpu_ms: _builtins.float
+    """of a sync run: of its process; of an async one: of its steps on the event loop"""
+    memory_peak_bytes: _builtins.int
+    """of its child process; 0: not known"""
+    memory_shared: _builtins.bool
+    """that process ran others meanwhile"""
+    stack: _builtins.str
+    """the traceback of the author's frames; only from GetExecution"""
+    metrics_json: _builtins.str
+    """what the verb reported; only from GetExecution"""
     @_builtins.property
     def tick(self) -> _timestamp_pb2.Timestamp:
         """nominal, exactly on the schedule"""
@@ -119,12 +140,21 @@ class Execution(_message.Message):
         payload: _builtins.str = ...,
         retry_at: _timestamp_pb2.Timestamp | None = ...,
         beside: _builtins.bool = ...,
+        number: _builtins.int = ...,
+        duration_ms: _builtins.float = ...,
+        cpu_ms: _builtins.float | None = ...,
+        memory_peak_bytes: _builtins.int = ...,
+        memory_shared: _builtins.bool = ...,
+        stack: _builtins.str = ...,
+        metrics_json: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["claimed_at", b"claimed_at", "ended_at", b"ended_at", "previous_success", b"previous_success", "previous_tick", b"previous_tick", "retry_at", b"retry_at", "run_at", b"run_at", "started_at", b"started_at", "tick", b"tick"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cpu_ms", b"_cpu_ms", "claimed_at", b"claimed_at", "cpu_ms", b"cpu_ms", "ended_at", b"ended_at", "previous_success", b"previous_success", "previous_tick", b"previous_tick", "retry_at", b"retry_at", "run_at", b"run_at", "started_at", b"started_at", "tick", b"tick"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "beside", b"beside", "claimed_at", b"claimed_at", "controller", b"controller", "deployment", b"deployment", "ended_at", b"ended_at", "error_message", b"error_message", "error_type", b"error_type", "id", b"id", "job", b"job", "lateness_ms", b"lateness_ms", "missed", b"missed", "outcome", b"outcome", "output", b"output", "payload", b"payload", "previous_success", b"previous_success", "previous_tick", b"previous_tick", "retry_at", b"retry_at", "run_at", b"run_at", "runner", b"runner", "started_at", b"started_at", "tick", b"tick", "trigger", b"trigger"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cpu_ms", b"_cpu_ms", "attempt", b"attempt", "beside", b"beside", "claimed_at", b"claimed_at", "controller", b"controller", "cpu_ms", b"cpu_ms", "deployment", b"deployment", "duration_ms", b"duration_ms", "ended_at", b"ended_at", "error_message", b"error_message", "error_type", b"error_type", "id", b"id", "job", b"job", "lateness_ms", b"lateness_ms", "memory_peak_bytes", b"memory_peak_bytes", "memory_shared", b"memory_shared", "metrics_json", b"metrics_json", "missed", b"missed", "number", b"number", "outcome", b"outcome", "output", b"output", "payload", b"payload", "previous_success", b"previous_success", "previous_tick", b"previous_tick", "retry_at", b"retry_at", "run_at", b"run_at", "runner", b"runner", "stack", b"stack", "started_at", b"started_at", "tick", b"tick", "trigger", b"trigger"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__cpu_ms: _TypeAlias = _typing.Literal["cpu_ms"]  # noqa: Y015
+    _WhichOneofArgType__cpu_ms: _TypeAlias = _typing.Literal["_cpu_ms", b"_cpu_ms"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__cpu_ms) -> _WhichOneofReturnType__cpu_ms | None: ...
 
 Global___Execution: _TypeAlias = Execution  # noqa: Y015
 

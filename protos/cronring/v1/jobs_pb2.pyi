@@ -78,6 +78,8 @@ class Job(_message.Message):
     FAILURES_FIELD_NUMBER: _builtins.int
     LAST_SUCCESS_FIELD_NUMBER: _builtins.int
     RUNNING_FIELD_NUMBER: _builtins.int
+    CANCELLED_FIELD_NUMBER: _builtins.int
+    UNCHANGED_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     namespace: _builtins.str
     module: _builtins.str
@@ -108,6 +110,8 @@ class Job(_message.Message):
     """ticks in a row that ended without success"""
     running: _builtins.int
     """executions with overlap "allow" that run now"""
+    unchanged: _builtins.bool
+    """in the answer to what was to change it: it was so already"""
     @_builtins.property
     def next_tick(self) -> _timestamp_pb2.Timestamp:
         """nominal, exactly on the schedule"""
@@ -141,6 +145,10 @@ class Job(_message.Message):
     @_builtins.property
     def last_success(self) -> _timestamp_pb2.Timestamp:
         """the latest tick whose execution completed"""
+
+    @_builtins.property
+    def cancelled(self) -> Global___Cancellation:
+        """absent: it isn't"""
 
     def __init__(
         self,
@@ -177,10 +185,12 @@ class Job(_message.Message):
         failures: _builtins.int = ...,
         last_success: _timestamp_pb2.Timestamp | None = ...,
         running: _builtins.int = ...,
+        cancelled: Global___Cancellation | None = ...,
+        unchanged: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "created_at", b"created_at", "last_ended_at", b"last_ended_at", "last_started_at", b"last_started_at", "last_success", b"last_success", "next_execution", b"next_execution", "next_tick", b"next_tick", "paused", b"paused", "policy", b"policy"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "cancelled", b"cancelled", "created_at", b"created_at", "last_ended_at", b"last_ended_at", "last_started_at", b"last_started_at", "last_success", b"last_success", "next_execution", b"next_execution", "next_tick", b"next_tick", "paused", b"paused", "policy", b"policy"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "created_at", b"created_at", "deployment", b"deployment", "failures", b"failures", "id", b"id", "key", b"key", "labels", b"labels", "last_ended_at", b"last_ended_at", "last_lateness_ms", b"last_lateness_ms", "last_outcome", b"last_outcome", "last_started_at", b"last_started_at", "last_success", b"last_success", "module", b"module", "namespace", b"namespace", "next_execution", b"next_execution", "next_tick", b"next_tick", "next_tick_local", b"next_tick_local", "on_disconnect", b"on_disconnect", "paused", b"paused", "payload", b"payload", "policy", b"policy", "running", b"running", "running_execution_id", b"running_execution_id", "schedule", b"schedule", "schedule_words", b"schedule_words", "skipped", b"skipped", "slot", b"slot", "source", b"source", "status", b"status", "timeout_ms", b"timeout_ms", "timezone", b"timezone", "verb", b"verb"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "cancelled", b"cancelled", "created_at", b"created_at", "deployment", b"deployment", "failures", b"failures", "id", b"id", "key", b"key", "labels", b"labels", "last_ended_at", b"last_ended_at", "last_lateness_ms", b"last_lateness_ms", "last_outcome", b"last_outcome", "last_started_at", b"last_started_at", "last_success", b"last_success", "module", b"module", "namespace", b"namespace", "next_execution", b"next_execution", "next_tick", b"next_tick", "next_tick_local", b"next_tick_local", "on_disconnect", b"on_disconnect", "paused", b"paused", "payload", b"payload", "policy", b"policy", "running", b"running", "running_execution_id", b"running_execution_id", "schedule", b"schedule", "schedule_words", b"schedule_words", "skipped", b"skipped", "slot", b"slot", "source", b"source", "status", b"status", "timeout_ms", b"timeout_ms", "timezone", b"timezone", "unchanged", b"unchanged", "verb", b"verb"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -215,6 +225,38 @@ class Pause(_message.Message):
     AT_FIELD_NUMBER: _builtins.int
     BY_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
+    UNTIL_FIELD_NUMBER: _builtins.int
+    by: _builtins.str
+    note: _builtins.str
+    @_builtins.property
+    def at(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def until(self) -> _timestamp_pb2.Timestamp:
+        """it ends by itself then; absent: when somebody resumes it"""
+
+    def __init__(
+        self,
+        *,
+        at: _timestamp_pb2.Timestamp | None = ...,
+        by: _builtins.str = ...,
+        note: _builtins.str = ...,
+        until: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "until", b"until"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at", "by", b"by", "note", b"note", "until", b"until"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Pause: _TypeAlias = Pause  # noqa: Y015
+
+@_typing.final
+class Cancellation(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AT_FIELD_NUMBER: _builtins.int
+    BY_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
     by: _builtins.str
     note: _builtins.str
     @_builtins.property
@@ -232,7 +274,7 @@ class Pause(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___Pause: _TypeAlias = Pause  # noqa: Y015
+Global___Cancellation: _TypeAlias = Cancellation  # noqa: Y015
 
 @_typing.final
 class ListJobsRequest(_message.Message):
@@ -265,14 +307,39 @@ Global___ListJobsRequest: _TypeAlias = ListJobsRequest  # noqa: Y015
 class JobFilter(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
+    @_typing.final
+    class LabelsEntry(_message.Message):
+        DESCRIPTOR: _descriptor.Descriptor
+
+        KEY_FIELD_NUMBER: _builtins.int
+        VALUE_FIELD_NUMBER: _builtins.int
+        key: _builtins.str
+        value: _builtins.str
+        def __init__(
+            self,
+            *,
+            key: _builtins.str = ...,
+            value: _builtins.str = ...,
+        ) -> None: ...
+        _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+        def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+        _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "value", b"value"]  # noqa: Y015
+        def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+        def WhichOneof(self, oneof_group: _Never) -> None: ...
+
     NAMESPACE_FIELD_NUMBER: _builtins.int
     MODULE_FIELD_NUMBER: _builtins.int
     VERB_FIELD_NUMBER: _builtins.int
     STATUS_FIELD_NUMBER: _builtins.int
+    LABELS_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     module: _builtins.str
     verb: _builtins.str
     status: _builtins.str
+    @_builtins.property
+    def labels(self) -> _containers.ScalarMap[_builtins.str, _builtins.str]:
+        """that they have, all of them"""
+
     def __init__(
         self,
         *,
@@ -280,10 +347,11 @@ class JobFilter(_message.Message):
         module: _builtins.str = ...,
         verb: _builtins.str = ...,
         status: _builtins.str = ...,
+        labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["module", b"module", "namespace", b"namespace", "status", b"status", "verb", b"verb"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["labels", b"labels", "module", b"module", "namespace", b"namespace", "status", b"status", "verb", b"verb"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -583,9 +651,128 @@ class PauseJobRequest(_message.Message):
     KEY_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    UNTIL_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     note: _builtins.str
-    """why; kept and shown"""
+    """why; kept and shown; empty for a paused job: as it was"""
+    requested_by: _builtins.str
+    @_builtins.property
+    def until(self) -> _timestamp_pb2.Timestamp:
+        """in PostgreSQL's time, and to come; absent: until somebody resumes it"""
+
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        note: _builtins.str = ...,
+        requested_by: _builtins.str = ...,
+        until: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["until", b"until"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "note", b"note", "requested_by", b"requested_by", "until", b"until"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___PauseJobRequest: _TypeAlias = PauseJobRequest  # noqa: Y015
+
+@_typing.final
+class ResumeJobRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    requested_by: _builtins.str
+    note: _builtins.str
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        requested_by: _builtins.str = ...,
+        note: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ResumeJobRequest: _TypeAlias = ResumeJobRequest  # noqa: Y015
+
+@_typing.final
+class SkipNextTickRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    TICK_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
+    REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    note: _builtins.str
+    requested_by: _builtins.str
+    dry_run: _builtins.bool
+    """only say which"""
+    @_builtins.property
+    def tick(self) -> _timestamp_pb2.Timestamp:
+        """the one that is meant: repeating the call skips no other; absent: whichever is next"""
+
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        tick: _timestamp_pb2.Timestamp | None = ...,
+        note: _builtins.str = ...,
+        requested_by: _builtins.str = ...,
+        dry_run: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["tick", b"tick"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run", "key", b"key", "note", b"note", "requested_by", b"requested_by", "tick", b"tick"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SkipNextTickRequest: _TypeAlias = SkipNextTickRequest  # noqa: Y015
+
+@_typing.final
+class SkipNextTickResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    TICK_FIELD_NUMBER: _builtins.int
+    SKIPPED_FIELD_NUMBER: _builtins.int
+    skipped: _builtins.bool
+    """false: a dry run, or it was skipped so before"""
+    @_builtins.property
+    def job(self) -> Global___Job: ...
+    @_builtins.property
+    def tick(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        job: Global___Job | None = ...,
+        tick: _timestamp_pb2.Timestamp | None = ...,
+        skipped: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["job", b"job", "tick", b"tick"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job", "skipped", b"skipped", "tick", b"tick"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___SkipNextTickResponse: _TypeAlias = SkipNextTickResponse  # noqa: Y015
+
+@_typing.final
+class CancelJobRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
+    REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    note: _builtins.str
     requested_by: _builtins.str
     def __init__(
         self,
@@ -600,29 +787,269 @@ class PauseJobRequest(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___PauseJobRequest: _TypeAlias = PauseJobRequest  # noqa: Y015
+Global___CancelJobRequest: _TypeAlias = CancelJobRequest  # noqa: Y015
 
 @_typing.final
-class ResumeJobRequest(_message.Message):
+class CancelJobResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    CANCELLING_FIELD_NUMBER: _builtins.int
+    cancelling: _builtins.int
+    """executions that are told to stop"""
+    @_builtins.property
+    def job(self) -> Global___Job: ...
+    def __init__(
+        self,
+        *,
+        job: Global___Job | None = ...,
+        cancelling: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cancelling", b"cancelling", "job", b"job"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CancelJobResponse: _TypeAlias = CancelJobResponse  # noqa: Y015
+
+@_typing.final
+class RestoreJobRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     KEY_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
     key: _builtins.str
+    note: _builtins.str
     requested_by: _builtins.str
     def __init__(
         self,
         *,
         key: _builtins.str = ...,
+        note: _builtins.str = ...,
         requested_by: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "requested_by", b"requested_by"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___ResumeJobRequest: _TypeAlias = ResumeJobRequest  # noqa: Y015
+Global___RestoreJobRequest: _TypeAlias = RestoreJobRequest  # noqa: Y015
+
+@_typing.final
+class ControlJobsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    class _Action:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _ActionEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[ControlJobsRequest._Action.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        ACTION_UNSPECIFIED: ControlJobsRequest._Action.ValueType  # 0
+        ACTION_PAUSE: ControlJobsRequest._Action.ValueType  # 1
+        ACTION_RESUME: ControlJobsRequest._Action.ValueType  # 2
+        ACTION_SKIP_NEXT: ControlJobsRequest._Action.ValueType  # 3
+        ACTION_TRIGGER: ControlJobsRequest._Action.ValueType  # 4
+        ACTION_CANCEL: ControlJobsRequest._Action.ValueType  # 5
+        ACTION_RESTORE: ControlJobsRequest._Action.ValueType  # 6
+
+    class Action(_Action, metaclass=_ActionEnumTypeWrapper): ...
+    ACTION_UNSPECIFIED: ControlJobsRequest.Action.ValueType  # 0
+    ACTION_PAUSE: ControlJobsRequest.Action.ValueType  # 1
+    ACTION_RESUME: ControlJobsRequest.Action.ValueType  # 2
+    ACTION_SKIP_NEXT: ControlJobsRequest.Action.ValueType  # 3
+    ACTION_TRIGGER: ControlJobsRequest.Action.ValueType  # 4
+    ACTION_CANCEL: ControlJobsRequest.Action.ValueType  # 5
+    ACTION_RESTORE: ControlJobsRequest.Action.ValueType  # 6
+
+    FILTER_FIELD_NUMBER: _builtins.int
+    ACTION_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
+    REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    UNTIL_FIELD_NUMBER: _builtins.int
+    action: Global___ControlJobsRequest.Action.ValueType
+    dry_run: _builtins.bool
+    """only say what it would do"""
+    note: _builtins.str
+    requested_by: _builtins.str
+    @_builtins.property
+    def filter(self) -> Global___JobFilter:
+        """at least one field"""
+
+    @_builtins.property
+    def until(self) -> _timestamp_pb2.Timestamp:
+        """of a pause"""
+
+    def __init__(
+        self,
+        *,
+        filter: Global___JobFilter | None = ...,
+        action: Global___ControlJobsRequest.Action.ValueType = ...,
+        dry_run: _builtins.bool = ...,
+        note: _builtins.str = ...,
+        requested_by: _builtins.str = ...,
+        until: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter", "until", b"until"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "dry_run", b"dry_run", "filter", b"filter", "note", b"note", "requested_by", b"requested_by", "until", b"until"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ControlJobsRequest: _TypeAlias = ControlJobsRequest  # noqa: Y015
+
+@_typing.final
+class ControlJobsProgress(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    KEY_FIELD_NUMBER: _builtins.int
+    DONE_FIELD_NUMBER: _builtins.int
+    PROBLEM_FIELD_NUMBER: _builtins.int
+    POSITION_FIELD_NUMBER: _builtins.int
+    TOTAL_FIELD_NUMBER: _builtins.int
+    UNCHANGED_FIELD_NUMBER: _builtins.int
+    DETAILS_FIELD_NUMBER: _builtins.int
+    key: _builtins.str
+    """empty: the first message, which only has the total"""
+    done: _builtins.bool
+    problem: _builtins.str
+    """why it isn't done; empty: nothing was wrong"""
+    position: _builtins.int
+    """1 for the first job"""
+    total: _builtins.int
+    """jobs that matched at the beginning"""
+    unchanged: _builtins.bool
+    """it was so already"""
+    details: _builtins.str
+    """JSON: "tick" that is skipped, "ticks" a pause decides, "activation" of a run by hand"""
+    def __init__(
+        self,
+        *,
+        key: _builtins.str = ...,
+        done: _builtins.bool = ...,
+        problem: _builtins.str = ...,
+        position: _builtins.int = ...,
+        total: _builtins.int = ...,
+        unchanged: _builtins.bool = ...,
+        details: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["details", b"details", "done", b"done", "key", b"key", "position", b"position", "problem", b"problem", "total", b"total", "unchanged", b"unchanged"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ControlJobsProgress: _TypeAlias = ControlJobsProgress  # noqa: Y015
+
+@_typing.final
+class ListActionsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    PAGE_SIZE_FIELD_NUMBER: _builtins.int
+    PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    JOB_FIELD_NUMBER: _builtins.int
+    DEPLOYMENT_FIELD_NUMBER: _builtins.int
+    SINCE_FIELD_NUMBER: _builtins.int
+    page_size: _builtins.int
+    """0: 100; at most 1000"""
+    page_token: _builtins.str
+    job: _builtins.str
+    """of the jobs that have had this key"""
+    deployment: _builtins.str
+    """or of this deployment"""
+    @_builtins.property
+    def since(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        page_size: _builtins.int = ...,
+        page_token: _builtins.str = ...,
+        job: _builtins.str = ...,
+        deployment: _builtins.str = ...,
+        since: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deployment", b"deployment", "job", b"job", "page_size", b"page_size", "page_token", b"page_token", "since", b"since"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListActionsRequest: _TypeAlias = ListActionsRequest  # noqa: Y015
+
+@_typing.final
+class ListActionsResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ACTIONS_FIELD_NUMBER: _builtins.int
+    NEXT_PAGE_TOKEN_FIELD_NUMBER: _builtins.int
+    next_page_token: _builtins.str
+    @_builtins.property
+    def actions(self) -> _containers.RepeatedCompositeFieldContainer[Global___Action]: ...
+    def __init__(
+        self,
+        *,
+        actions: _abc.Iterable[Global___Action] | None = ...,
+        next_page_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["actions", b"actions", "next_page_token", b"next_page_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListActionsResponse: _TypeAlias = ListActionsResponse  # noqa: Y015
+
+@_typing.final
+class Action(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    AT_FIELD_NUMBER: _builtins.int
+    JOB_FIELD_NUMBER: _builtins.int
+    DEPLOYMENT_FIELD_NUMBER: _builtins.int
+    EXECUTION_ID_FIELD_NUMBER: _builtins.int
+    ACTION_FIELD_NUMBER: _builtins.int
+    ACTOR_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
+    DETAILS_FIELD_NUMBER: _builtins.int
+    id: _builtins.int
+    job: _builtins.str
+    """empty: it was none's"""
+    deployment: _builtins.str
+    execution_id: _builtins.int
+    action: _builtins.str
+    """create update pause resume skip_next trigger backfill cancel_activation cancel restore delete,"""
+    actor: _builtins.str
+    """deploy activate undeploy"""
+    note: _builtins.str
+    details: _builtins.str
+    """JSON"""
+    @_builtins.property
+    def at(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        id: _builtins.int = ...,
+        at: _timestamp_pb2.Timestamp | None = ...,
+        job: _builtins.str = ...,
+        deployment: _builtins.str = ...,
+        execution_id: _builtins.int = ...,
+        action: _builtins.str = ...,
+        actor: _builtins.str = ...,
+        note: _builtins.str = ...,
+        details: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "actor", b"actor", "at", b"at", "deployment", b"deployment", "details", b"details", "execution_id", b"execution_id", "id", b"id", "job", b"job", "note", b"note"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Action: _TypeAlias = Action  # noqa: Y015
 
 @_typing.final
 class TriggerJobRequest(_message.Message):
@@ -631,20 +1058,23 @@ class TriggerJobRequest(_message.Message):
     KEY_FIELD_NUMBER: _builtins.int
     PAYLOAD_FIELD_NUMBER: _builtins.int
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     payload: _builtins.str
     """JSON in place of the job's own"""
     requested_by: _builtins.str
+    note: _builtins.str
     def __init__(
         self,
         *,
         key: _builtins.str = ...,
         payload: _builtins.str | None = ...,
         requested_by: _builtins.str = ...,
+        note: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["_payload", b"_payload", "payload", b"payload"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_payload", b"_payload", "key", b"key", "payload", b"payload", "requested_by", b"requested_by"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_payload", b"_payload", "key", b"key", "note", b"note", "payload", b"payload", "requested_by", b"requested_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__payload: _TypeAlias = _typing.Literal["payload"]  # noqa: Y015
     _WhichOneofArgType__payload: _TypeAlias = _typing.Literal["_payload", b"_payload"]  # noqa: Y015
@@ -866,17 +1296,23 @@ class CancelActivationRequest(_message.Message):
 
     KEY_FIELD_NUMBER: _builtins.int
     ID_FIELD_NUMBER: _builtins.int
+    REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     id: _builtins.int
+    requested_by: _builtins.str
+    note: _builtins.str
     def __init__(
         self,
         *,
         key: _builtins.str = ...,
         id: _builtins.int = ...,
+        requested_by: _builtins.str = ...,
+        note: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "key", b"key"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "key", b"key", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

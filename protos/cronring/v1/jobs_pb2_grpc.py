@@ -26,7 +26,9 @@ if _version_not_supported:
 
 
 class JobsStub:
-    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob.
+    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob; SkipNextTick
+    needs its tick for that. What a job's state doesn't allow is FAILED_PRECONDITION, with google.rpc.ErrorInfo: reason
+    "ILLEGAL_TRANSITION", and "job", "action", "state" and "target" in its metadata.
     """
 
     def __init__(self, channel):
@@ -75,6 +77,31 @@ class JobsStub:
                 request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ResumeJobRequest.SerializeToString,
                 response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
                 _registered_method=True)
+        self.SkipNextTick = channel.unary_unary(
+                '/cronring.v1.Jobs/SkipNextTick',
+                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.SkipNextTickRequest.SerializeToString,
+                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.SkipNextTickResponse.FromString,
+                _registered_method=True)
+        self.CancelJob = channel.unary_unary(
+                '/cronring.v1.Jobs/CancelJob',
+                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelJobRequest.SerializeToString,
+                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelJobResponse.FromString,
+                _registered_method=True)
+        self.RestoreJob = channel.unary_unary(
+                '/cronring.v1.Jobs/RestoreJob',
+                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.RestoreJobRequest.SerializeToString,
+                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
+                _registered_method=True)
+        self.ControlJobs = channel.unary_stream(
+                '/cronring.v1.Jobs/ControlJobs',
+                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ControlJobsRequest.SerializeToString,
+                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ControlJobsProgress.FromString,
+                _registered_method=True)
+        self.ListActions = channel.unary_unary(
+                '/cronring.v1.Jobs/ListActions',
+                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActionsRequest.SerializeToString,
+                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActionsResponse.FromString,
+                _registered_method=True)
         self.TriggerJob = channel.unary_unary(
                 '/cronring.v1.Jobs/TriggerJob',
                 request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.TriggerJobRequest.SerializeToString,
@@ -98,7 +125,9 @@ class JobsStub:
 
 
 class JobsServicer:
-    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob.
+    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob; SkipNextTick
+    needs its tick for that. What a job's state doesn't allow is FAILED_PRECONDITION, with google.rpc.ErrorInfo: reason
+    "ILLEGAL_TRANSITION", and "job", "action", "state" and "target" in its metadata.
     """
 
     def ListJobs(self, request, context):
@@ -150,6 +179,42 @@ class JobsServicer:
 
     def ResumeJob(self, request, context):
         """Resume records the ticks since the pause as skipped, for that reason.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def SkipNextTick(self, request, context):
+        """SkipNextTick decides ahead that the next tick which would run doesn't: it is skipped as "cancelled".
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CancelJob(self, request, context):
+        """Cancel ends a job until RestoreJob: no tick and no run by hand any more; what waits is forgotten, what runs is told
+        to stop. It stays so over deployments.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RestoreJob(self, request, context):
+        """Restore begins the schedule of a cancelled job anew: nothing of what passed meanwhile was due.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ControlJobs(self, request, context):
+        """Control does one thing to many jobs, in order of their ids: first how many there are, then how it went with each.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListActions(self, request, context):
+        """ListActions gives what operators did, the newest first.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -225,6 +290,31 @@ def add_JobsServicer_to_server(servicer, server):
                     request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ResumeJobRequest.FromString,
                     response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.SerializeToString,
             ),
+            'SkipNextTick': grpc.unary_unary_rpc_method_handler(
+                    servicer.SkipNextTick,
+                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.SkipNextTickRequest.FromString,
+                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.SkipNextTickResponse.SerializeToString,
+            ),
+            'CancelJob': grpc.unary_unary_rpc_method_handler(
+                    servicer.CancelJob,
+                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelJobRequest.FromString,
+                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelJobResponse.SerializeToString,
+            ),
+            'RestoreJob': grpc.unary_unary_rpc_method_handler(
+                    servicer.RestoreJob,
+                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.RestoreJobRequest.FromString,
+                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.SerializeToString,
+            ),
+            'ControlJobs': grpc.unary_stream_rpc_method_handler(
+                    servicer.ControlJobs,
+                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ControlJobsRequest.FromString,
+                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ControlJobsProgress.SerializeToString,
+            ),
+            'ListActions': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListActions,
+                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActionsRequest.FromString,
+                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActionsResponse.SerializeToString,
+            ),
             'TriggerJob': grpc.unary_unary_rpc_method_handler(
                     servicer.TriggerJob,
                     request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.TriggerJobRequest.FromString,
@@ -254,7 +344,9 @@ def add_JobsServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class Jobs:
-    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob.
+    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob; SkipNextTick
+    needs its tick for that. What a job's state doesn't allow is FAILED_PRECONDITION, with google.rpc.ErrorInfo: reason
+    "ILLEGAL_TRANSITION", and "job", "action", "state" and "target" in its metadata.
     """
 
     @staticmethod
@@ -463,6 +555,141 @@ class Jobs:
             '/cronring.v1.Jobs/ResumeJob',
             protos_dot_cronring_dot_v1_dot_jobs__pb2.ResumeJobRequest.SerializeToString,
             protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def SkipNextTick(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Jobs/SkipNextTick',
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.SkipNextTickRequest.SerializeToString,
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.SkipNextTickResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CancelJob(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Jobs/CancelJob',
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelJobRequest.SerializeToString,
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelJobResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RestoreJob(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Jobs/RestoreJob',
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.RestoreJobRequest.SerializeToString,
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ControlJobs(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/cronring.v1.Jobs/ControlJobs',
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.ControlJobsRequest.SerializeToString,
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.ControlJobsProgress.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListActions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Jobs/ListActions',
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActionsRequest.SerializeToString,
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActionsResponse.FromString,
             options,
             channel_credentials,
             insecure,

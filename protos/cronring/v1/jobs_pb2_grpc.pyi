@@ -27,7 +27,10 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class JobsStub:
-    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob."""
+    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob; SkipNextTick
+    needs its tick for that. What a job's state doesn't allow is FAILED_PRECONDITION, with google.rpc.ErrorInfo: reason
+    "ILLEGAL_TRANSITION", and "job", "action", "state" and "target" in its metadata.
+    """
 
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
@@ -48,6 +51,18 @@ class JobsStub:
     PauseJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.PauseJobRequest, _jobs_pb2.Job]
     ResumeJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.ResumeJobRequest, _jobs_pb2.Job]
     """Resume records the ticks since the pause as skipped, for that reason."""
+    SkipNextTick: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.SkipNextTickRequest, _jobs_pb2.SkipNextTickResponse]
+    """SkipNextTick decides ahead that the next tick which would run doesn't: it is skipped as "cancelled"."""
+    CancelJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.CancelJobRequest, _jobs_pb2.CancelJobResponse]
+    """Cancel ends a job until RestoreJob: no tick and no run by hand any more; what waits is forgotten, what runs is told
+    to stop. It stays so over deployments.
+    """
+    RestoreJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.RestoreJobRequest, _jobs_pb2.Job]
+    """Restore begins the schedule of a cancelled job anew: nothing of what passed meanwhile was due."""
+    ControlJobs: _grpc.UnaryStreamMultiCallable[_jobs_pb2.ControlJobsRequest, _jobs_pb2.ControlJobsProgress]
+    """Control does one thing to many jobs, in order of their ids: first how many there are, then how it went with each."""
+    ListActions: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.ListActionsRequest, _jobs_pb2.ListActionsResponse]
+    """ListActions gives what operators did, the newest first."""
     TriggerJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.TriggerJobRequest, _jobs_pb2.Activation]
     """Trigger runs the job once, as soon as it may run."""
     BackfillJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.BackfillJobRequest, _jobs_pb2.BackfillJobResponse]
@@ -58,7 +73,10 @@ class JobsStub:
 
 @_typing.type_check_only
 class JobsAsyncStub(JobsStub):
-    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob."""
+    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob; SkipNextTick
+    needs its tick for that. What a job's state doesn't allow is FAILED_PRECONDITION, with google.rpc.ErrorInfo: reason
+    "ILLEGAL_TRANSITION", and "job", "action", "state" and "target" in its metadata.
+    """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListJobs: _aio.UnaryUnaryMultiCallable[_jobs_pb2.ListJobsRequest, _jobs_pb2.ListJobsResponse]  # type: ignore[assignment]
@@ -76,6 +94,18 @@ class JobsAsyncStub(JobsStub):
     PauseJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.PauseJobRequest, _jobs_pb2.Job]  # type: ignore[assignment]
     ResumeJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.ResumeJobRequest, _jobs_pb2.Job]  # type: ignore[assignment]
     """Resume records the ticks since the pause as skipped, for that reason."""
+    SkipNextTick: _aio.UnaryUnaryMultiCallable[_jobs_pb2.SkipNextTickRequest, _jobs_pb2.SkipNextTickResponse]  # type: ignore[assignment]
+    """SkipNextTick decides ahead that the next tick which would run doesn't: it is skipped as "cancelled"."""
+    CancelJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.CancelJobRequest, _jobs_pb2.CancelJobResponse]  # type: ignore[assignment]
+    """Cancel ends a job until RestoreJob: no tick and no run by hand any more; what waits is forgotten, what runs is told
+    to stop. It stays so over deployments.
+    """
+    RestoreJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.RestoreJobRequest, _jobs_pb2.Job]  # type: ignore[assignment]
+    """Restore begins the schedule of a cancelled job anew: nothing of what passed meanwhile was due."""
+    ControlJobs: _aio.UnaryStreamMultiCallable[_jobs_pb2.ControlJobsRequest, _jobs_pb2.ControlJobsProgress]  # type: ignore[assignment]
+    """Control does one thing to many jobs, in order of their ids: first how many there are, then how it went with each."""
+    ListActions: _aio.UnaryUnaryMultiCallable[_jobs_pb2.ListActionsRequest, _jobs_pb2.ListActionsResponse]  # type: ignore[assignment]
+    """ListActions gives what operators did, the newest first."""
     TriggerJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.TriggerJobRequest, _jobs_pb2.Activation]  # type: ignore[assignment]
     """Trigger runs the job once, as soon as it may run."""
     BackfillJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.BackfillJobRequest, _jobs_pb2.BackfillJobResponse]  # type: ignore[assignment]
@@ -85,7 +115,10 @@ class JobsAsyncStub(JobsStub):
     CancelActivation: _aio.UnaryUnaryMultiCallable[_jobs_pb2.CancelActivationRequest, _jobs_pb2.CancelActivationResponse]  # type: ignore[assignment]
 
 class JobsServicer(metaclass=_abc_1.ABCMeta):
-    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob."""
+    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob; SkipNextTick
+    needs its tick for that. What a job's state doesn't allow is FAILED_PRECONDITION, with google.rpc.ErrorInfo: reason
+    "ILLEGAL_TRANSITION", and "job", "action", "state" and "target" in its metadata.
+    """
 
     @_abc_1.abstractmethod
     def ListJobs(
@@ -149,6 +182,48 @@ class JobsServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_jobs_pb2.Job, _abc.Awaitable[_jobs_pb2.Job]]:
         """Resume records the ticks since the pause as skipped, for that reason."""
+
+    @_abc_1.abstractmethod
+    def SkipNextTick(
+        self,
+        request: _jobs_pb2.SkipNextTickRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_jobs_pb2.SkipNextTickResponse, _abc.Awaitable[_jobs_pb2.SkipNextTickResponse]]:
+        """SkipNextTick decides ahead that the next tick which would run doesn't: it is skipped as "cancelled"."""
+
+    @_abc_1.abstractmethod
+    def CancelJob(
+        self,
+        request: _jobs_pb2.CancelJobRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_jobs_pb2.CancelJobResponse, _abc.Awaitable[_jobs_pb2.CancelJobResponse]]:
+        """Cancel ends a job until RestoreJob: no tick and no run by hand any more; what waits is forgotten, what runs is told
+        to stop. It stays so over deployments.
+        """
+
+    @_abc_1.abstractmethod
+    def RestoreJob(
+        self,
+        request: _jobs_pb2.RestoreJobRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_jobs_pb2.Job, _abc.Awaitable[_jobs_pb2.Job]]:
+        """Restore begins the schedule of a cancelled job anew: nothing of what passed meanwhile was due."""
+
+    @_abc_1.abstractmethod
+    def ControlJobs(
+        self,
+        request: _jobs_pb2.ControlJobsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_jobs_pb2.ControlJobsProgress], _abc.AsyncIterator[_jobs_pb2.ControlJobsProgress]]:
+        """Control does one thing to many jobs, in order of their ids: first how many there are, then how it went with each."""
+
+    @_abc_1.abstractmethod
+    def ListActions(
+        self,
+        request: _jobs_pb2.ListActionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_jobs_pb2.ListActionsResponse, _abc.Awaitable[_jobs_pb2.ListActionsResponse]]:
+        """ListActions gives what operators did, the newest first."""
 
     @_abc_1.abstractmethod
     def TriggerJob(

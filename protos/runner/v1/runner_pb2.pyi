@@ -506,6 +506,9 @@ class Report(_message.Message):
     OUTPUT_FIELD_NUMBER: _builtins.int
     NEXT_IN_MS_FIELD_NUMBER: _builtins.int
     ERROR_BASES_FIELD_NUMBER: _builtins.int
+    STACK_FIELD_NUMBER: _builtins.int
+    USAGE_FIELD_NUMBER: _builtins.int
+    METRICS_JSON_FIELD_NUMBER: _builtins.int
     execution_id: _builtins.int
     job_id: _builtins.int
     claimed_at_us: _builtins.int
@@ -514,14 +517,22 @@ class Report(_message.Message):
     ended_at_us: _builtins.int
     error_type: _builtins.str
     error_message: _builtins.str
-    """with the traceback, at most 16 KiB"""
+    """at most 16 KiB"""
     output: _builtins.str
     """the last 64 KiB"""
     next_in_ms: _builtins.int
     """the verb moves its job's next run to so long after its end; 0: it doesn't"""
+    stack: _builtins.str
+    """the traceback of the author's frames, at most 16 KiB"""
+    metrics_json: _builtins.str
+    """what the verb reported, at most 4 KiB; empty: nothing"""
     @_builtins.property
     def error_bases(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
         """of a failed run: the classes that its exception's is a kind of, for retry_on"""
+
+    @_builtins.property
+    def usage(self) -> Global___Usage:
+        """absent: not known"""
 
     def __init__(
         self,
@@ -537,14 +548,45 @@ class Report(_message.Message):
         output: _builtins.str = ...,
         next_in_ms: _builtins.int = ...,
         error_bases: _abc.Iterable[_builtins.str] | None = ...,
+        stack: _builtins.str = ...,
+        usage: Global___Usage | None = ...,
+        metrics_json: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["usage", b"usage"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["claimed_at_us", b"claimed_at_us", "ended_at_us", b"ended_at_us", "error_bases", b"error_bases", "error_message", b"error_message", "error_type", b"error_type", "execution_id", b"execution_id", "job_id", b"job_id", "next_in_ms", b"next_in_ms", "outcome", b"outcome", "output", b"output", "started_at_us", b"started_at_us"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claimed_at_us", b"claimed_at_us", "ended_at_us", b"ended_at_us", "error_bases", b"error_bases", "error_message", b"error_message", "error_type", b"error_type", "execution_id", b"execution_id", "job_id", b"job_id", "metrics_json", b"metrics_json", "next_in_ms", b"next_in_ms", "outcome", b"outcome", "output", b"output", "stack", b"stack", "started_at_us", b"started_at_us", "usage", b"usage"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Report: _TypeAlias = Report  # noqa: Y015
+
+@_typing.final
+class Usage(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CPU_US_FIELD_NUMBER: _builtins.int
+    MEMORY_PEAK_BYTES_FIELD_NUMBER: _builtins.int
+    MEMORY_SHARED_FIELD_NUMBER: _builtins.int
+    cpu_us: _builtins.int
+    """of a sync run: of its process; of an async one: of its steps on the event loop"""
+    memory_peak_bytes: _builtins.int
+    """of its child process; 0: not known"""
+    memory_shared: _builtins.bool
+    """that process ran others meanwhile"""
+    def __init__(
+        self,
+        *,
+        cpu_us: _builtins.int = ...,
+        memory_peak_bytes: _builtins.int = ...,
+        memory_shared: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["cpu_us", b"cpu_us", "memory_peak_bytes", b"memory_peak_bytes", "memory_shared", b"memory_shared"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Usage: _TypeAlias = Usage  # noqa: Y015
 
 @_typing.final
 class ReportsAck(_message.Message):

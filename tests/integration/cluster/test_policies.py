@@ -223,10 +223,10 @@ def test_an_outage_is_made_up_for_as_each_job_says(story: Story) -> None:
     assert all(later - tick == 1.0 for tick, later in itertools.pairwise(ticks))
 
 
-def test_nothing_is_unaccounted_for(story: Story) -> None:
-    async def totals() -> int:
+def test_the_audit_is_clean(story: Story) -> None:
+    async def is_clean() -> bool:
         addresses = [controller.grpc for controller in story.cluster.controllers]
         async with Client(addresses) as client:
-            return (await client.cluster.totals()).unaccounted
+            return (await client.ledger.audit(thorough=True)).clean
 
-    story.until("the books close", lambda: asyncio.run(totals()) == 0)
+    story.until("the books close", lambda: asyncio.run(is_clean()))

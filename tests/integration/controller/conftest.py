@@ -18,6 +18,7 @@ from protos.cronring.v1 import (
     deployments_pb2_grpc,
     executions_pb2_grpc,
     jobs_pb2_grpc,
+    ledger_pb2_grpc,
     schema_pb2,
 )
 from tests.support.cluster import Cluster, Process
@@ -34,6 +35,7 @@ class Client:
         self.deployments = deployments_pb2_grpc.DeploymentsStub(channel)
         self.jobs = jobs_pb2_grpc.JobsStub(channel)
         self.executions = executions_pb2_grpc.ExecutionsStub(channel)
+        self.ledger = ledger_pb2_grpc.LedgerStub(channel)
         self.cluster = cluster_pb2_grpc.ClusterStub(channel)
 
     async def view(self) -> cluster_pb2.GetClusterResponse:

@@ -8,7 +8,7 @@ import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 from google.rpc import error_details_pb2, status_pb2
 
-from protos.cronring.v1 import cluster_pb2, schema_pb2
+from protos.cronring.v1 import cluster_pb2, ledger_pb2, schema_pb2
 from protos.cronring.v1.deployments_pb2 import (
     CreateDeploymentRequest,
     GetDeploymentRequest,
@@ -60,10 +60,13 @@ async def test_wrong_requests_are_refused_field_by_field(cluster: Cluster, clien
             ["schema.name", "schema.verbs[1].schedule", "schema.verbs[1].timeout_ms", "digest", "min_replicas"],
         ),
         (
-            client.cluster.GetTotals(
-                cluster_pb2.GetTotalsRequest(since=Timestamp(seconds=2), until=Timestamp(seconds=1))
-            ),
+            client.ledger.Audit(ledger_pb2.AuditRequest(since=Timestamp(seconds=2), until=Timestamp(seconds=1))),
             ["until"],
+        ),
+        (client.ledger.Audit(ledger_pb2.AuditRequest(late_after_ms=-1)), ["late_after_ms"]),
+        (
+            client.ledger.Why(ledger_pb2.WhyRequest(at=Timestamp(seconds=1))),
+            ["job"],
         ),
     ]
     for call, fields in cases:

@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from protos.cronring.v1.cluster_pb2 import GetTotalsRequest
 from protos.cronring.v1.executions_pb2 import GetExecutionRequest, ListExecutionsRequest
+from protos.cronring.v1.ledger_pb2 import AuditRequest, WhyRequest
 from protos.runner.v1 import runner_pb2 as wire
 from tests.integration.controller.conftest import Client, Clients, exit_code, get, start, wait_agreed
 from tests.support.cluster import Cluster, Process
@@ -43,9 +43,11 @@ async def test_a_tick_runs_once_and_is_recorded(cluster: Cluster, clients: Clien
         assert (execution.outcome, execution.output, execution.runner) == ("completed", "done\n", "r-1")
         listed = (await client.executions.ListExecutions(ListExecutionsRequest(outcome="completed"))).executions
         assert [each.id for each in listed] == [run.execution_id]
-        totals = await client.cluster.GetTotals(GetTotalsRequest())
-        assert totals.executed >= 1
-        assert totals.unaccounted == 0
+        audit = await client.ledger.Audit(AuditRequest(thorough=True))
+        assert audit.executed >= 1
+        assert (audit.unaccounted, audit.duplicates, audit.early, audit.undue) == (0, 0, 0, 0)
+        why = await client.ledger.Why(WhyRequest(job="billing.close_month", at=execution.tick))
+        assert (why.verdict, [each.id for each in why.attempts]) == ("executed", [run.execution_id])
 
 
 async def test_a_runs_end_may_be_told_to_another_controller_when_its_own_is_killed(

@@ -21,6 +21,8 @@ from protos.cronring.v1 import (
     executions_pb2_grpc,
     jobs_pb2,
     jobs_pb2_grpc,
+    ledger_pb2,
+    ledger_pb2_grpc,
 )
 
 EPOCH = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -60,6 +62,7 @@ class FakeApi(
     executions_pb2_grpc.ExecutionsServicer,
     deployments_pb2_grpc.DeploymentsServicer,
     cluster_pb2_grpc.ClusterServicer,
+    ledger_pb2_grpc.LedgerServicer,
 ):
     """Attributes are what it answers; `failure` makes every call fail."""
 
@@ -69,6 +72,10 @@ class FakeApi(
             job("refresh", last_outcome="failed"),
         ]
         self.executions = [execution(number) for number in range(5, 0, -1)]
+        self.audit = ledger_pb2.AuditResponse(
+            ticks=87, executed=81, on_time=80, late=1, skipped={"overlap": 6}, outcomes={"completed": 81}, jobs=2,
+            until=stamp(60),
+        )  # fmt: skip
         self.members = ["controller-1", "controller-2"]
         self.waiting: list[list[jobs_pb2.Activation]] = []
         self.failure: tuple[grpc.StatusCode, str] | None = None
@@ -241,11 +248,21 @@ class FakeApi(
             await self.not_found(context, f"job {request.job}")
         return cluster_pb2.GetOwnersResponse(slot=7, primary="controller-1", backup="")
 
-    async def GetTotals(self, request: Any, context: Any) -> cluster_pb2.GetTotalsResponse:  # noqa: N802
+    async def Audit(self, request: Any, context: Any) -> ledger_pb2.AuditResponse:  # noqa: N802
         await self.check(request, context)
-        return cluster_pb2.GetTotalsResponse(
-            ticks_due=87, executed=81, skipped=[cluster_pb2.SkippedByReason(reason="overlap", ticks=6)],
-            outcomes=[cluster_pb2.OutcomeCount(outcome="completed", executions=81)],
+        if request.job not in {"", *(each.key for each in self.jobs)}:
+            await self.not_found(context, f"job {request.job}")
+        return self.audit
+
+    async def Why(self, request: Any, context: Any) -> ledger_pb2.WhyResponse:  # noqa: N802
+        await self.check(request, context)
+        if request.job not in {each.key for each in self.jobs}:
+            await self.not_found(context, f"job {request.job}")
+        return ledger_pb2.WhyResponse(
+            sentences=["A tick of billing.refresh was due at 8.", "Execution 3 completed."], verdict="executed",
+            job=request.job, tick=stamp(0), attempts=[self.executions[0]], timezone="Europe/Berlin", hosted=True,
+            skip=ledger_pb2.Skip(reason="overlap", first_tick=stamp(0), last_tick=stamp(0), ticks=1),
+            waiting=[ledger_pb2.WaitingRun(id=1, trigger="retry", tick=stamp(0), attempt=2, run_at=stamp(9))],
         )  # fmt: skip
 
 
@@ -273,6 +290,7 @@ def serving(api: FakeApi) -> Iterator[FakeApi]:
         jobs_pb2_grpc.add_JobsServicer_to_server(api, server)
         executions_pb2_grpc.add_ExecutionsServicer_to_server(api, server)
         deployments_pb2_grpc.add_DeploymentsServicer_to_server(api, server)
+        ledger_pb2_grpc.add_LedgerServicer_to_server(api, server)
         cluster_pb2_grpc.add_ClusterServicer_to_server(api, server)
         await server.start()
         started.set()

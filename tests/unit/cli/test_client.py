@@ -23,8 +23,8 @@ async def test_values(api: FakeApi) -> None:
         assert second.last_started_at == EPOCH.replace(microsecond=3000)
         assert (await client.executions.get(3)).output == "hello\n"
         assert (await client.cluster.owners("billing.refresh")).backup is None
-        totals = await client.cluster.totals(since=EPOCH, until=EPOCH)
-        assert (totals.ticks_due, totals.skipped, totals.unaccounted) == (87, {"overlap": 6}, 0)
+        audit = await client.ledger.audit(since=EPOCH, until=EPOCH)
+        assert (audit.ticks, audit.skipped, audit.unaccounted, audit.clean) == (87, {"overlap": 6}, 0, True)
         assert api.requests[-1].until == api.requests[-1].since
 
 

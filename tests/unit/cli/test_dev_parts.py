@@ -1,11 +1,13 @@
 """The parts of `cronring dev` that draw and print, from states made by hand."""
 
 import asyncio
+import dataclasses
 import io
 import signal
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -19,10 +21,17 @@ from cronring.cli.dev.state import RECENT_EXECUTIONS, State
 from cronring.cli.dev.summary import last_line, outcomes_line, settled
 from cronring.cli.dev.words import bar, countdown, duration, lateness
 from cronring.client import Client, convert
-from cronring.client.model import Totals
+from cronring.client.model import Audit
 from tests.unit.cli.fake_api import EPOCH, FakeApi, execution, job
 
-TOTALS = Totals(87, 81, 0, {"overlap": 6}, 0, {"completed": 79, "failed": 2})
+
+def books(**counts: Any) -> Audit:
+    nothing: dict[str, Any] = dict.fromkeys((field.name for field in dataclasses.fields(Audit)), 0)
+    nothing |= {"skipped": {}, "outcomes": {}, "findings": (), "until": None, "summarised_until": None}
+    return Audit(**(nothing | counts))
+
+
+BOOKS = books(ticks=87, executed=81, skipped={"overlap": 6}, outcomes={"completed": 79, "failed": 2})
 
 
 @pytest.mark.parametrize(
@@ -51,16 +60,17 @@ def test_bar_is_as_long_as_the_share_and_never_longer(share: float, cells: str) 
 
 
 def test_last_line() -> None:
-    assert last_line(TOTALS) == "ticks due 87 | executed 81 | skipped 6 (overlap 6) | unaccounted: 0"
-    none = Totals(3, 2, 0, {}, 1, {})
-    assert last_line(none) == "ticks due 3 | executed 2 | skipped 0 | unaccounted: 1"
-    assert outcomes_line(TOTALS, 12.34) == "outcomes: completed 79, failed 2 | worst lateness 12.3 ms"
+    assert last_line(BOOKS) == "ticks due 87 | executed 81 | skipped 6 (overlap 6) | unaccounted: 0"
+    none = books(ticks=4, executed=2, unaccounted=1, pending=1)
+    assert last_line(none) == "ticks due 4 | executed 2 | skipped 0 | unaccounted: 2"
+    assert outcomes_line(BOOKS, 12.34) == "outcomes: completed 79, failed 2 | worst lateness 12.3 ms"
 
 
 def test_settled_means_nothing_runs_and_nothing_misses() -> None:
-    assert settled(TOTALS)
-    assert not settled(Totals(3, 3, 1, {}, 0, {}))
-    assert not settled(Totals(3, 2, 0, {}, 1, {}))
+    assert settled(BOOKS)
+    assert not settled(books(ticks=3, executed=2, running=1))
+    assert not settled(books(ticks=3, executed=2, pending=1))
+    assert not settled(books(ticks=3, executed=2, unaccounted=1))
 
 
 MOMENT = datetime(2026, 11, 21, 8, 0, 1, 234567, UTC)
@@ -85,7 +95,7 @@ MOMENT = datetime(2026, 11, 21, 8, 0, 1, 234567, UTC)
         (say.RunEnded(convert.execution(execution(3, outcome="lost", started_at=None, error_type="Lost")), "c", "r"),
          "execution id=3 job=billing.refresh tick=2026-11-21T08:00:03Z outcome=lost lateness_ms=- duration_ms=-"
          " controller=c runner=r error=Lost"),
-        (say.Heartbeat(TOTALS, 12.34, 3),
+        (say.Heartbeat(BOOKS, 12.34, 3),
          "heartbeat due=87 executed=81 running=0 skipped=6 not_booked_yet=0 worst_lateness_ms=12.3 controllers=3"),
     ],
 )  # fmt: skip
@@ -115,7 +125,7 @@ def state() -> State:
     made.jobs = [convert.job(job("refresh")), convert.job(job("close_month", last_outcome="", status="running"))]
     for number in (1, 2):
         made.keep(convert.execution(execution(number)))
-    made.totals = TOTALS
+    made.books = BOOKS
     made.happenings.append((EPOCH, say.RingHealed(1.84, 2)))
     return made
 
@@ -228,12 +238,15 @@ async def test_feed_counts_from_its_beginning(api: FakeApi) -> None:
     async with Client([api.address]) as client:
         feed = Feed(client, shown, told.append)
         await feed.begin()
-        await feed.ask_totals()
+        await feed.ask_books()
     assert api.requests[-1].since.ToDatetime(UTC) == feed.since
-    assert told[-1] == say.Heartbeat(TOTALS_OF_API, 0.0, 2)
+    assert told[-1] == say.Heartbeat(BOOKS_OF_API, 0.0, 2)
 
 
-TOTALS_OF_API = Totals(87, 81, 0, {"overlap": 6}, 0, {"completed": 81})
+BOOKS_OF_API = books(
+    ticks=87, executed=81, on_time=80, late=1, skipped={"overlap": 6}, outcomes={"completed": 81}, jobs=2,
+    until=EPOCH + timedelta(seconds=60),
+)  # fmt: skip
 
 
 def test_plain_flushes_each_line() -> None:

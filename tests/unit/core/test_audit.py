@@ -119,7 +119,8 @@ AGREEING = {
         Case(
             runs=(
                 *runs(1, 97), run(98, started_at=at(98 + 11)), run(99, trigger="catch_up"),
-                run(100, outcome="failed"), run(100, trigger="retry", attempt=2, run_at=at(100.5), claimed_at=at(101), started_at=at(101)),
+                run(100, outcome="failed"),
+                run(100, trigger="retry", attempt=2, run_at=at(100.5), claimed_at=at(101), started_at=at(101)),
             )
         ),
         {"ticks": 100, "on_time": 98, "late": 1, "caught_up": 1},

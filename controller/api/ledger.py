@@ -1,0 +1,157 @@
+"""cronring.v1.Ledger: whether every tick ended as it must, and why one ran, or not."""
+
+from typing import Final
+
+from controller.api.lookup import unknown_job
+from controller.api.messages import UTC_NAME, local_text, timestamp
+from controller.api.problems import InvalidRequest
+from controller.api.requests import Context, instant, name, required
+from controller.core.audit import LATE_AFTER_US, Finding
+from controller.core.why import explain, verdict
+from controller.core.why_facts import Attempt, Facts, Skip, Waiting
+from controller.errors import NotFound
+from controller.ledger import AuditRequest, Ledger, Report
+from controller.reads import Reads
+from protos.cronring.v1 import executions_pb2, ledger_pb2, ledger_pb2_grpc
+
+_LATE_AFTER_MS_MAX: Final = 366 * 86_400_000
+
+
+class LedgerService(ledger_pb2_grpc.LedgerServicer):
+    """Reading only."""
+
+    def __init__(self, ledger: Ledger, reads: Reads) -> None:
+        self._ledger = ledger
+        self._reads = reads
+
+    async def Audit(self, request: ledger_pb2.AuditRequest, context: Context) -> ledger_pb2.AuditResponse:
+        since = instant("since", request.since) if request.HasField("since") else None
+        until = instant("until", request.until) if request.HasField("until") else None
+        if since is not None and until is not None and since > until:
+            raise InvalidRequest([("until", "is before since")])
+        if not 0 <= request.late_after_ms <= _LATE_AFTER_MS_MAX:
+            raise InvalidRequest([("late_after_ms", "must be from 0 (10 s) to a year")])
+        wanted = AuditRequest(
+            since, until, name("job", request.job), request.late_after_ms * 1_000 or LATE_AFTER_US, request.thorough
+        )
+        try:
+            return _audit_message(await self._ledger.audit(wanted))
+        except NotFound:
+            raise await unknown_job(self._reads, request.job) from None
+
+    async def Why(self, request: ledger_pb2.WhyRequest, context: Context) -> ledger_pb2.WhyResponse:
+        key = required("job", request.job, "a job's key, like module.verb or module.verb:name")
+        at = instant("at", request.at) if request.HasField("at") else None
+        try:
+            return _why_message(await self._ledger.facts(key, at))
+        except NotFound:
+            raise await unknown_job(self._reads, key) from None
+
+
+def _audit_message(report: Report) -> ledger_pb2.AuditResponse:
+    audit = report.audit
+    return ledger_pb2.AuditResponse(
+        ticks=audit.ticks,
+        executed=audit.executed,
+        on_time=audit.on_time,
+        late=audit.late,
+        caught_up=audit.caught_up,
+        backfilled=audit.backfilled,
+        skipped={reason: ticks for reason, ticks in audit.skipped.items() if ticks},
+        running=audit.running,
+        pending=audit.pending,
+        unaccounted=audit.unaccounted,
+        duplicates=audit.duplicates,
+        early=audit.early,
+        undue=audit.undue,
+        outcomes={outcome: executions for outcome, executions in audit.outcomes.items() if executions},
+        findings=[_finding_message(finding) for finding in audit.findings],
+        jobs=audit.jobs,
+        walked=audit.walked,
+        until=timestamp(report.until),
+        summarised_until=timestamp(audit.summarised_until),
+    )
+
+
+def _finding_message(finding: Finding) -> ledger_pb2.Finding:
+    return ledger_pb2.Finding(
+        kind=finding.kind,
+        job=finding.job,
+        tick=timestamp(finding.tick),
+        ticks=finding.ticks,
+        execution_ids=finding.execution_ids,
+        text=finding.text,
+        look=finding.look,
+    )
+
+
+def _why_message(facts: Facts) -> ledger_pb2.WhyResponse:
+    subject = facts.subject
+    return ledger_pb2.WhyResponse(
+        sentences=explain(facts),
+        verdict=verdict(facts),
+        job=subject.key,
+        now=timestamp(facts.now),
+        at=timestamp(facts.at),
+        tick=timestamp(facts.tick),
+        previous_tick=timestamp(facts.previous_tick),
+        following_tick=timestamp(facts.following_tick),
+        attempts=[_attempt_message(subject.key, run) for run in facts.attempts],
+        skip=None if facts.skip is None else _skip_message(facts.skip),
+        next_tick=timestamp(subject.next_tick),
+        next_run_at=timestamp(subject.next_run_at),
+        next_tick_local="" if subject.next_tick is None else local_text(subject.next_tick, subject.zone or UTC_NAME),
+        paused_at=timestamp(subject.paused_at) if subject.paused(facts.now) else None,
+        paused_until=timestamp(subject.paused_until) if subject.paused(facts.now) else None,
+        paused_by=(subject.paused_by or "") if subject.paused(facts.now) else "",
+        paused_note=(subject.paused_note or "") if subject.paused(facts.now) else "",
+        removed_at=timestamp(subject.removed_at),
+        waiting=[_waiting_message(each) for each in facts.waiting],
+        hosted=subject.hosted,
+        deployment=subject.deployment,
+        timezone=subject.zone or UTC_NAME,
+    )
+
+
+def _attempt_message(key: str, run: Attempt) -> executions_pb2.Execution:
+    return executions_pb2.Execution(
+        id=run.execution_id,
+        job=key,
+        tick=timestamp(run.tick),
+        run_at=timestamp(run.run_at),
+        claimed_at=timestamp(run.claimed_at),
+        started_at=timestamp(run.started_at),
+        ended_at=timestamp(run.ended_at),
+        outcome=run.outcome or "",
+        attempt=run.attempt,
+        trigger=run.trigger,
+        controller=run.controller_id,
+        runner=run.runner_id,
+        lateness_ms=((run.claimed_at if run.started_at is None else run.started_at) - run.run_at) / 1_000,
+        error_type=run.error_type,
+        error_message=run.error_message,
+        retry_at=timestamp(run.retry_at),
+    )
+
+
+def _skip_message(skip: Skip) -> ledger_pb2.Skip:
+    return ledger_pb2.Skip(
+        reason=skip.reason,
+        first_tick=timestamp(skip.first_tick),
+        last_tick=timestamp(skip.last_tick),
+        ticks=skip.ticks,
+        controller=skip.controller_id,
+        decided_at=timestamp(skip.decided_at),
+    )
+
+
+def _waiting_message(each: Waiting) -> ledger_pb2.WaitingRun:
+    return ledger_pb2.WaitingRun(
+        id=each.activation_id,
+        trigger=each.trigger,
+        tick=timestamp(each.tick),
+        until_tick=timestamp(each.until_tick),
+        attempt=each.attempt,
+        run_at=timestamp(each.run_at),
+        requested_by=each.requested_by,
+    )

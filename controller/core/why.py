@@ -1,0 +1,351 @@
+"""Why did it run, or not? The answer in sentences, from the books alone: what was due, what happened, who decided, and
+what comes next.
+"""
+
+from controller.core.why_facts import Action, Attempt, Facts, Skip, Subject, Waiting
+from controller.core.why_words import decided, instant, length, ticks, told
+from schema.policy import parse_policy
+
+_OVERDUE_US = 2_000_000
+_PAUSES = frozenset({"pause", "resume"})
+_BY_SOMEBODY = {
+    "deployment_removed": "its deployment was removed before it could run",
+    "cancelled": "somebody decided that it doesn't run",
+}
+
+
+def explain(facts: Facts) -> list[str]:
+    """Sentences to be read one after the other."""
+    return [*_due(facts), *_happened(facts), *_to_come(facts)]
+
+
+def verdict(facts: Facts) -> str:
+    """In a word: executed, running, skipped, paused, waiting, overdue, future, not_due, summarised or unaccounted."""
+    tick = facts.tick
+    if tick is None:
+        return "not_due"
+    if facts.attempts:
+        return "executed" if any(run.outcome is not None for run in facts.attempts) else "running"
+    if facts.skip is not None:
+        return "skipped"
+    return "future" if tick > facts.now else _verdict_open(facts, tick)
+
+
+def _verdict_open(facts: Facts, tick: int) -> str:
+    """Of a tick that was due, and of which the books have neither a run nor a skip."""
+    subject = facts.subject
+    if facts.closed is not None and tick <= facts.closed.until_at:
+        return "summarised"
+    if _is_kept_by_pause(facts, tick):
+        return "paused"
+    if not _is_undecided(subject, tick):
+        return "unaccounted"
+    due_at = subject.next_run_at if subject.next_run_at is not None else tick
+    late = due_at < facts.now - _OVERDUE_US and not subject.executing
+    return "overdue" if late and subject.hosted else "waiting"
+
+
+# What was due
+
+
+def _due(facts: Facts) -> list[str]:
+    subject, zone = facts.subject, facts.subject.zone
+    if facts.at < subject.created_at and facts.tick is None:
+        return [f"{subject.key} did not exist at {instant(facts.at, zone)}: it was created at "
+                f"{instant(subject.created_at, zone)}."]  # fmt: skip
+    if facts.tick is not None:
+        is_was = "is" if facts.tick > facts.now else "was"
+        return [f"A tick of {subject.key} {is_was} due at {instant(facts.tick, zone)}."]
+    if subject.removed_at is not None and facts.at > subject.removed_at:
+        return [f"Nothing was due at {instant(facts.at, zone)}: {subject.key} was removed at "
+                f"{instant(subject.removed_at, zone)}."]  # fmt: skip
+    if subject.schedule == "manual":
+        return [f"{subject.key} has no schedule: it runs when somebody triggers it."]
+    if subject.cancelled_at is not None and facts.at > subject.cancelled_at:
+        return [f"No tick of {subject.key} was due at {instant(facts.at, zone)}: it is cancelled."]
+    is_was = "is" if facts.at > facts.now else "was"
+    return [f"No tick of {subject.key} {is_was} due at {instant(facts.at, zone)}, by its schedule "
+            f"`{subject.schedule}`.", *_neighbours(facts)]  # fmt: skip
+
+
+def _neighbours(facts: Facts) -> list[str]:
+    zone = facts.subject.zone
+    found = []
+    if facts.previous_tick is not None:
+        found.append(f"the tick before it is {instant(facts.previous_tick, zone)}")
+    if facts.following_tick is not None:
+        found.append(f"the next one {instant(facts.following_tick, zone)}")
+    if not found:
+        return []
+    text = ", ".join(found)
+    return [f"{text[0].upper()}{text[1:]}."]
+
+
+# What happened, and who decided
+
+
+def _happened(facts: Facts) -> list[str]:
+    if facts.tick is None:
+        return _meanwhile(facts)
+    skipped = [] if facts.skip is None else _skipped(facts, facts.skip, facts.tick)
+    if facts.attempts:
+        return [*skipped, *_ran(facts)]
+    return skipped or _open(facts, facts.tick)
+
+
+def _meanwhile(facts: Facts) -> list[str]:
+    """What ran at an instant at which nothing was due."""
+    run = facts.before
+    if run is None:
+        never = facts.subject.last_tick is None and facts.at >= facts.subject.created_at
+        return ["It had not run before that."] if never else []
+    if run.claimed_at > facts.at:
+        return []
+    if run.ended_at is None or run.ended_at >= facts.at:
+        of = "" if run.trigger == "manual" else f" of the tick {instant(run.tick)}"
+        return [f"Execution {run.execution_id}{of} was running at that time.", told(run, facts.now)]
+    return [f"The run before that: {told(run, facts.now)}"]
+
+
+def _ran(facts: Facts) -> list[str]:
+    sentences = [told(run, facts.now) for run in facts.attempts]
+    first, last = facts.attempts[0], facts.attempts[-1]
+    sentences.insert(1, decided(first))
+    if last.retry_at is not None:
+        sentences.append(_retried(facts, last, last.retry_at))
+    return sentences
+
+
+def _retried(facts: Facts, last: Attempt, retry_at: int) -> str:
+    if any(each.trigger == "retry" and each.tick == last.tick for each in facts.waiting):
+        return f"Attempt {last.attempt + 1} is to follow at {instant(retry_at)}."
+    if facts.after is not None:
+        return (f"Attempt {last.attempt + 1} was to follow at {instant(retry_at)}; the tick "
+                f"{instant(facts.after.tick)} came first, and superseded it.")  # fmt: skip
+    return f"Attempt {last.attempt + 1} was to follow at {instant(retry_at)}, and somebody took it back."
+
+
+def _skipped(facts: Facts, skip: Skip, tick: int) -> list[str]:
+    others = ""
+    if skip.ticks > 1:
+        others = f", with {ticks(skip.ticks)} in all from {instant(skip.first_tick)} to {instant(skip.last_tick)}"
+    kept = "It is not to run" if tick > facts.now else "It was skipped"
+    return [f"{kept} ({skip.reason}): {_reason(facts, skip, tick)}{others}.", _skipped_by(facts, skip)]
+
+
+def _reason(facts: Facts, skip: Skip, tick: int) -> str:
+    subject = facts.subject
+    match skip.reason:
+        case "overlap":
+            return _overlap(facts, tick)
+        case "paused":
+            return f"the job was paused{_pause_then(facts)}"
+        case "no_runner":
+            return f"no runner that has {subject.deployment} was connected"
+        case "outside_window":
+            return f"it lies outside the job's window `{parse_policy(subject.policy).window}`"
+        case "superseded":
+            return _superseded(facts, skip)
+        case "missed_policy":
+            return f"by the time it could run, it was too late for that{_missed_policy(subject)}"
+        case _:
+            return _BY_SOMEBODY[skip.reason]
+
+
+def _superseded(facts: Facts, skip: Skip) -> str:
+    if not skip.controller_id:
+        return "the job was given another schedule before it could run"
+    if facts.after is None:
+        return "by the time it could run, a later one was due as well, and was to run in its place"
+    later = f"{instant(facts.after.tick)} was due as well, and ran in its place (execution {facts.after.execution_id})"
+    return f"by the time it could run, {later}"
+
+
+def _overlap(facts: Facts, tick: int) -> str:
+    run = facts.before
+    if run is None or (run.ended_at is not None and run.ended_at < tick):
+        return "a run of the job was still going on"
+    of = "triggered by hand" if run.trigger == "manual" else f"of the tick {instant(run.tick)}"
+    until = "is still running" if run.ended_at is None else f"was running until {instant(run.ended_at)}"
+    return f"execution {run.execution_id}, {of}, {until}"
+
+
+def _pause_then(facts: Facts) -> str:
+    """Since when, by whom and why it was paused at the tick."""
+    subject, tick = facts.subject, facts.tick
+    latest = next((each for each in facts.actions if each.action in _PAUSES and each.at <= (tick or facts.at)), None)
+    if latest is not None and latest.action == "pause":
+        return f" since {instant(latest.at)}{_by(latest.actor, latest.note)}"
+    if subject.paused_at is not None and tick is not None and subject.paused_at <= max(tick, facts.now):
+        return f" since {instant(subject.paused_at)}{_by(subject.paused_by, subject.paused_note)}"
+    return ""
+
+
+def _missed_policy(subject: Subject) -> str:
+    policy = parse_policy(subject.policy)
+    stated = [
+        f"{name}={value}"
+        for name, value in (("on_missed", policy.on_missed), ("catch_up_window", policy.catch_up_window))
+        if value
+    ]
+    return f" ({', '.join(stated)})" if stated else ""
+
+
+def _skipped_by(facts: Facts, skip: Skip) -> str:
+    at = instant(skip.decided_at)
+    if skip.controller_id:
+        return f"Controller {skip.controller_id} decided that at {at}."
+    latest = _nearest_action(facts.actions, skip.decided_at)
+    if latest is not None:
+        return f"That was decided at {at}{_by(latest.actor, latest.note)} ({latest.action})."
+    if skip.reason in {"deployment_removed", "superseded"}:
+        return f"That was decided at {at} by a deployment."
+    return f"That was decided at {at} by an operator."
+
+
+def _nearest_action(actions: tuple[Action, ...], at: int) -> Action | None:
+    """The action by which something was decided: within its transaction, whose instants differ a little."""
+    near = [action for action in actions if abs(action.at - at) <= _OVERDUE_US]
+    return min(near, key=lambda action: abs(action.at - at), default=None)
+
+
+# A tick without a run or a skip
+
+
+def _open(facts: Facts, tick: int) -> list[str]:
+    subject = facts.subject
+    match verdict(facts):
+        case "future":
+            return []
+        case "summarised":
+            assert facts.closed is not None, "its books are closed"
+            return [f"Retention has removed what was known of it: of ticks up to {instant(facts.closed.until_at)} "
+                    "only counts are kept."]  # fmt: skip
+        case "paused":
+            since = "" if subject.paused_at is None else f" since {instant(subject.paused_at)}"
+            return [f"It does not run (paused): the job is paused{since}"
+                    f"{_by(subject.paused_by, subject.paused_note)}."]  # fmt: skip
+        case "unaccounted":
+            return ["The books don't say what became of it: it was neither executed nor skipped. That must not be; "
+                    f"see what else is missing: cronring audit --job {subject.key}"]  # fmt: skip
+        case _:
+            return _waits(facts, tick)
+
+
+def _waits(facts: Facts, tick: int) -> list[str]:
+    subject, now = facts.subject, facts.now
+    if subject.executing or (subject.running and facts.before is not None and facts.before.outcome is None):
+        run = "another run" if subject.execution_id is None else f"execution {subject.execution_id}"
+        return [f"It waits for {run} to end, and is {_after_overlap(subject)} then."]
+    run_at = subject.next_run_at
+    if run_at is not None and tick == subject.next_tick and run_at > now:
+        return [
+            f"It has not begun yet: its run_at is {instant(run_at, subject.zone)}, {length(run_at - now)} from now."
+        ]
+    if not subject.hosted:
+        seen = "" if subject.runner_seen_at is None else f" since {instant(subject.runner_seen_at)}"
+        return [f"It waits for a runner: none that has {subject.deployment} is connected{seen}. "
+                "Start one: cronring runner FILE"]  # fmt: skip
+    return [f"It has been due for {length(now - tick)}, and no controller has taken it up yet. "
+            "Is one up? cronring cluster members"]  # fmt: skip
+
+
+def _after_overlap(subject: Subject) -> str:
+    match parse_policy(subject.policy).overlap:
+        case "buffer_one":
+            return "run if it is the latest (overlap=buffer_one)"
+        case "buffer_all":
+            return "run in its turn (overlap=buffer_all)"
+        case "cancel_running":
+            return "run (overlap=cancel_running, which is cutting that short)"
+        case "allow":
+            return "run as soon as fewer run at once than may (overlap=allow)"
+        case _:
+            return "skipped (overlap)"
+
+
+def _is_kept_by_pause(facts: Facts, tick: int) -> bool:
+    subject = facts.subject
+    return (
+        subject.paused(facts.now) and subject.next_tick is None
+        and subject.paused_tick is not None and tick >= subject.paused_tick
+    )  # fmt: skip
+
+
+def _is_undecided(subject: Subject, tick: int) -> bool:
+    """Whether it is still to be decided about: it is next, or after that; or comes after what runs."""
+    if subject.next_tick is not None and tick >= subject.next_tick:
+        return subject.last_tick is None or tick > subject.last_tick
+    return subject.executing and subject.last_tick is not None and tick > subject.last_tick
+
+
+# What comes next
+
+
+def _to_come(facts: Facts) -> list[str]:
+    subject, zone = facts.subject, facts.subject.zone
+    if subject.removed_at is not None:
+        ending = _running(facts)
+        return [*ending, f"It was removed at {instant(subject.removed_at, zone)}: nothing of it will run any more."]
+    sentences = _running(facts)
+    if subject.cancelled_at is not None:
+        who = _by(subject.cancelled_by, subject.cancelled_note)
+        sentences.append(f"It has been cancelled since {instant(subject.cancelled_at, zone)}{who}: nothing runs "
+                         f"until somebody restores it: cronring jobs restore {subject.key}")  # fmt: skip
+        return sentences
+    if subject.paused(facts.now):
+        sentences.append(_paused(subject))
+    sentences += [_waiting(each, facts.now) for each in facts.waiting]
+    return [*sentences, *_next(facts)]
+
+
+def _running(facts: Facts) -> list[str]:
+    subject = facts.subject
+    if subject.execution_id is not None and all(run.execution_id != subject.execution_id for run in facts.attempts):
+        return [f"Execution {subject.execution_id} is running now."]
+    return []
+
+
+def _paused(subject: Subject) -> str:
+    assert subject.paused_at is not None, "it is paused"
+    who = _by(subject.paused_by, subject.paused_note)
+    until = f"somebody resumes it: cronring jobs resume {subject.key}"
+    if subject.paused_until is not None:
+        until = f"{instant(subject.paused_until, subject.zone)}."
+    return f"It has been paused since {instant(subject.paused_at, subject.zone)}{who}, until {until}"
+
+
+def _waiting(each: Waiting, now: int) -> str:
+    by = _by(each.requested_by, "")
+    when = f"not before {instant(each.run_at)}" if each.run_at > now else "as soon as it may run"
+    if each.trigger == "retry":
+        return f"Attempt {each.attempt} at the tick {instant(each.tick)} waits{by}: {when}."
+    if each.trigger == "manual":
+        return f"A run triggered{by} at {instant(each.tick)} waits: {when}."
+    until = "" if each.until_tick is None else f" to {instant(each.until_tick)}"
+    return f"A backfill asked for{by} waits with the ticks from {instant(each.tick)}{until}."
+
+
+def _next(facts: Facts) -> list[str]:
+    subject, zone, now = facts.subject, facts.subject.zone, facts.now
+    tick, run_at = subject.next_tick, subject.next_run_at
+    if tick is None or run_at is None:
+        if subject.paused(now) or subject.executing or subject.schedule == "manual":
+            return []
+        return ["Its schedule has no further tick."]
+    if subject.executing and subject.last_tick is not None and tick <= subject.last_tick:
+        return []  # its end will say
+    if tick == facts.tick and run_at <= now:
+        return []
+    if run_at <= now:
+        return [f"Its next tick, {instant(tick, zone)}, has been due for {length(now - run_at)}."]
+    jitter = "" if run_at == tick else f", to run at {instant(run_at)}"
+    sentences = [f"Its next tick is {instant(tick, zone)}, in {length(tick - now)}{jitter}."]
+    if not subject.hosted:
+        sentences.append(f"No runner that has {subject.deployment} is connected now: start one, or it can't run then.")
+    return sentences
+
+
+def _by(actor: str | None, note: str | None) -> str:
+    by = f" by {actor}" if actor else ""
+    return f"{by} (“{note}”)" if note else by

@@ -1,0 +1,144 @@
+"""What the books say around one tick of one job: what "why" is answered from."""
+
+from typing import NamedTuple
+
+from controller.core.books import Closed, Timeline
+from schema.policy import parse_policy
+
+
+class Subject(NamedTuple):
+    """A job's row. `hosted`: a living runner has its deployment; `runner_seen_at`: when one that has was last seen."""
+
+    job_id: int
+    key: str
+    schedule: str
+    policy: str
+    deployment: str
+    source: str
+    created_at: int
+    removed_at: int | None
+    executing: bool
+    execution_id: int | None
+    running: int
+    next_tick: int | None
+    next_run_at: int | None
+    last_tick: int | None
+    paused_at: int | None
+    paused_tick: int | None
+    paused_until: int | None
+    paused_by: str | None
+    paused_note: str | None
+    cancelled_at: int | None
+    cancelled_by: str | None
+    cancelled_note: str | None
+    hosted: bool
+    runner_seen_at: int | None
+
+    @property
+    def zone(self) -> str:
+        return parse_policy(self.policy).timezone
+
+    def paused(self, now: int) -> bool:
+        """Whether its pause is in force."""
+        return self.paused_at is not None and (self.paused_until is None or self.paused_until > now)
+
+
+class Attempt(NamedTuple):
+    """An execution. `started_at` None: its runner hasn't said; `outcome` None: it runs."""
+
+    execution_id: int
+    tick: int
+    attempt: int
+    trigger: str
+    run_at: int
+    claimed_at: int
+    started_at: int | None
+    ended_at: int | None
+    outcome: str | None
+    error_type: str
+    error_message: str
+    controller_id: str
+    runner_id: str
+    retry_at: int | None
+
+
+class Skip(NamedTuple):
+    """Ticks skipped for one reason, of which one was asked about. `controller_id` "": an operator, or a deployment."""
+
+    reason: str
+    first_tick: int
+    last_tick: int
+    ticks: int
+    controller_id: str
+    decided_at: int
+
+
+class Waiting(NamedTuple):
+    """A run that waits beside the schedule: a retry, a manual run, or a backfill (`until_tick`)."""
+
+    activation_id: int
+    trigger: str
+    tick: int
+    until_tick: int | None
+    attempt: int
+    run_at: int
+    requested_by: str
+
+
+class Action(NamedTuple):
+    """What an operator did."""
+
+    at: int
+    action: str
+    actor: str
+    note: str
+
+
+class Facts(NamedTuple):
+    """`at`: the instant asked about. `tick`: the one that was (or will be) due then, if there is one.
+
+    `attempts`: at that tick, in order. `before` and `after`: the runs of ticks next to it (`after`: by schedule).
+    `actions`: by operators, those before the tick and those before it was skipped, the latest first.
+    """
+
+    subject: Subject
+    now: int
+    at: int
+    tick: int | None
+    previous_tick: int | None
+    following_tick: int | None
+    attempts: tuple[Attempt, ...] = ()
+    skip: Skip | None = None
+    before: Attempt | None = None
+    after: Attempt | None = None
+    waiting: tuple[Waiting, ...] = ()
+    actions: tuple[Action, ...] = ()
+    closed: Closed | None = None
+
+
+class Focus(NamedTuple):
+    """The tick asked about, and its neighbours. Of an instant without a tick, `tick` is None."""
+
+    tick: int | None
+    previous: int | None
+    following: int | None
+
+
+def focus(timeline: Timeline, at: int | None, now: int) -> Focus:
+    """`at` None: the latest tick that was due. A fraction of a second doesn't matter, as ticks have none."""
+    if at is None:
+        latest = timeline.last_at_or_before(now)
+        if latest is None:
+            return Focus(None, None, timeline.next_after(now))
+        return Focus(latest, timeline.last_at_or_before(latest - 1), timeline.next_after(latest))
+    second = at - at % 1_000_000
+    tick = second if timeline.is_due(second) else None
+    return Focus(tick, timeline.last_at_or_before(second - 1), timeline.next_after(second))
+
+
+def subject_at(subjects: list[Subject], at: int) -> Subject:
+    """Of the jobs that had one key, the newest first, the one that was there at an instant; else the newest one."""
+    for subject in subjects:
+        if subject.created_at <= at and (subject.removed_at is None or at <= subject.removed_at):
+            return subject
+    return subjects[0]

@@ -1,0 +1,86 @@
+"""Gathers what "why" is answered from: the tick that is asked about, what ran and waits around it, who did what."""
+
+from typing import Final, Protocol
+
+from controller.core.books import Closed, Span, Timeline
+from controller.core.why_facts import Action, Attempt, Facts, Skip, Subject, Waiting, focus, subject_at
+from controller.errors import NotFound
+
+_SPANS_AROUND: Final = 50  # before an instant, and after it
+_ATTEMPTS: Final = 20
+_WAITING: Final = 20
+_ACTIONS: Final = 20
+
+
+class Archive(Protocol):
+    """The books as of one instant, `now`, around one tick. Every method raises StoreUnavailable or StoreError."""
+
+    @property
+    def now(self) -> int: ...
+    async def subjects(self, key: str) -> list[Subject]:
+        """The jobs of a key, removed ones among them, the newest first."""
+        ...
+
+    async def spans_around(self, job_id: int, at: int, limit: int) -> list[Span]:
+        """In order: the latest that began before `at`, and the first that began then or later."""
+        ...
+
+    async def attempts(self, job_id: int, tick: int, limit: int) -> list[Attempt]:
+        """At one tick; the latest first."""
+        ...
+
+    async def run_before(self, job_id: int, instant: int) -> Attempt | None:
+        """The latest run of a tick before `instant`."""
+        ...
+
+    async def run_after(self, job_id: int, instant: int) -> Attempt | None:
+        """The first run by schedule of a tick after `instant`."""
+        ...
+
+    async def skip_at(self, job_id: int, tick: int) -> Skip | None: ...
+    async def waiting(self, job_id: int, limit: int) -> list[Waiting]: ...
+    async def actions_before(self, job_id: int, instant: int, limit: int) -> list[Action]:
+        """By operators, up to `instant`; the latest first."""
+        ...
+
+    async def closed(self, job_ids: list[int]) -> list[Closed]: ...
+
+
+async def gather(archive: Archive, key: str, at: int | None) -> Facts:
+    """`at` None: about the latest tick that was due. Raises NotFound where no job ever had the key."""
+    subjects = await archive.subjects(key)
+    if not subjects:
+        raise NotFound(f"there is no job {key!r}, and never was")
+    now = archive.now
+    asked_at = now if at is None else at
+    subject = subject_at(subjects, asked_at)
+    timeline = Timeline(await archive.spans_around(subject.job_id, asked_at, _SPANS_AROUND))
+    found = focus(timeline, at, now)
+    instant = asked_at + 1 if found.tick is None else found.tick
+    skip = None if found.tick is None else await archive.skip_at(subject.job_id, found.tick)
+    closed = await archive.closed([subject.job_id])
+    attempts = [] if found.tick is None else await archive.attempts(subject.job_id, found.tick, _ATTEMPTS)
+    return Facts(
+        subject=subject,
+        now=now,
+        at=asked_at if found.tick is None else found.tick,
+        tick=found.tick,
+        previous_tick=found.previous,
+        following_tick=found.following,
+        attempts=tuple(reversed(attempts)),
+        skip=skip,
+        before=await archive.run_before(subject.job_id, instant),
+        after=await archive.run_after(subject.job_id, instant),
+        waiting=tuple(await archive.waiting(subject.job_id, _WAITING)),
+        actions=tuple(await _actions(archive, subject.job_id, instant, skip)),
+        closed=closed[0] if closed else None,
+    )
+
+
+async def _actions(archive: Archive, job_id: int, instant: int, skip: Skip | None) -> list[Action]:
+    """What was done before the tick, and what was done before it was skipped: it may have been much later."""
+    found = await archive.actions_before(job_id, instant, _ACTIONS)
+    if skip is None or skip.controller_id:
+        return found
+    later = await archive.actions_before(job_id, skip.decided_at, _ACTIONS)
+    return [*(action for action in later if action.at > instant), *found]

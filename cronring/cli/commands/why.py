@@ -1,0 +1,49 @@
+"""`cronring why`: why a tick ran, or not."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cronring.cli.completion import job_key
+from cronring.cli.instants import Moment, resolved
+from cronring.cli.options import controllers_option, output_option
+from cronring.cli.output import print_json
+from cronring.cli.session import ask, job_keys, or_nearest
+
+if TYPE_CHECKING:
+    from cronring.client import Client
+    from cronring.client.model import Why
+
+
+@click.command("why")
+@click.argument("job", shell_complete=job_key)
+@click.option("--at", type=Moment(),
+              help="The tick due at this instant, on the clocks of the job's time zone where it names no offset; "
+                   "else the latest that was due.")  # fmt: skip
+@output_option
+@controllers_option
+def why(job: str, at: str | None, output: str, controllers: tuple[str, ...]) -> None:
+    """Say why a tick of JOB (its key) ran, or not: what was due, what happened, who decided, and what comes next.
+
+    Any instant will do: where no tick was due, the answer says what was going on then, and names the ticks next to it.
+    It comes from the books alone, so it is the same from every controller, and for jobs that have been removed.
+
+    \b
+    Examples:
+      cronring why billing.close_month
+      cronring why billing.close_month --at 2026-11-01T06:00
+      cronring why crawl.site:docs --at -2h -o json
+    """
+
+    async def question(client: "Client") -> "Why":
+        found = await or_nearest(client.ledger.why(job), "job", job, lambda: job_keys(client))
+        if at is None:
+            return found
+        return await client.ledger.why(job, resolved(at, found.timezone))
+
+    answer = ask(controllers, question)
+    if output == "json":
+        print_json(answer)
+        return
+    for sentence in answer.sentences:
+        click.echo(sentence)
