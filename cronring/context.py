@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import re
 from datetime import datetime, timedelta, timezone, tzinfo
 from typing import Any, NamedTuple
@@ -11,6 +12,8 @@ from typing import Any, NamedTuple
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _DURATION = re.compile(r"(?:(\d{1,6})d)?(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?(?:(\d{1,9})ms)?", re.ASCII)
 _NEXT_IN_MAX = timedelta(days=36_500)
+METRICS_BYTES_MAX = 4096
+_METRIC_TEXT_MAX = 200
 
 
 class VerbStopped(BaseException):
@@ -45,12 +48,15 @@ class RunFacts(NamedTuple):
 class Context:
     """One execution. Instants are aware datetimes in UTC, by PostgreSQL's clock."""
 
-    __slots__ = ("_facts", "_moved")
+    __slots__ = ("_facts", "_moved", "_reported")
 
-    def __init__(self, facts: RunFacts, moved: dict[int, int] | None = None) -> None:
-        """`moved` takes what `next_in` says: milliseconds by execution id."""
+    def __init__(
+        self, facts: RunFacts, moved: dict[int, int] | None = None, reported: dict[int, dict[str, Any]] | None = None
+    ) -> None:
+        """By execution id, `moved` takes what `next_in` says in milliseconds, and `reported` what `report` says."""
         self._facts = facts
         self._moved = {} if moved is None else moved
+        self._reported = {} if reported is None else reported
 
     @property
     def job(self) -> str:
@@ -136,6 +142,20 @@ class Context:
             )
         self._moved[self._facts.execution_id] = _delay_ms(delay)
 
+    def report(self, **metrics: float | str | bool) -> None:
+        """Keep figures of this run with its execution: `ctx.report(items_crawled=25)`. The last value of a name counts.
+
+        Raises TypeError for a value that is no number and no text, and ValueError for a number that is not finite, a
+        text of more than 200 characters, or more than 4 KiB of JSON altogether; what was reported before stays.
+        """
+        for name, value in metrics.items():
+            _check_metric(name, value)
+        together = {**self._reported.get(self._facts.execution_id, {}), **metrics}
+        size = len(json.dumps(together, separators=(",", ":")))
+        if size > METRICS_BYTES_MAX:
+            raise ValueError(f"ctx.report: that makes {size} bytes of JSON; a run keeps {METRICS_BYTES_MAX} at most")
+        self._reported[self._facts.execution_id] = together
+
     @property
     def log(self) -> logging.Logger:
         """A logger under the job's name. Its lines are kept with the execution, like anything printed."""
@@ -165,6 +185,18 @@ def _zone(facts: RunFacts) -> tzinfo:
         if offset is None or _instant(facts.tick_us).astimezone(zone).utcoffset() == offset:
             return zone
     return timezone(offset, facts.timezone)
+
+
+def _check_metric(name: str, value: object) -> None:
+    if isinstance(value, str):
+        if len(value) > _METRIC_TEXT_MAX:
+            raise ValueError(
+                f"ctx.report: {name} has {len(value)} characters; print it, or cut it to {_METRIC_TEXT_MAX}"
+            )
+    elif not isinstance(value, (int, float)):
+        raise TypeError(f"ctx.report: {name} is {value!r}; it must be a number or a text")
+    elif not math.isfinite(value):
+        raise ValueError(f"ctx.report: {name} is {value!r}; it must be finite")
 
 
 def _delay_ms(delay: str | timedelta) -> int:

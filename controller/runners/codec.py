@@ -1,5 +1,6 @@
 """Runner streams between the wire (protos/runner/v1) and the core. Hot: every execution passes here twice."""
 
+import json
 from typing import Final
 
 from controller.core.model import Execution, Outcome, Report, RunnerInfo
@@ -12,6 +13,7 @@ ERROR_TYPE_LENGTH_MAX: Final = 200
 ERROR_BASES_MAX: Final = 20
 ERROR_MESSAGE_LENGTH_MAX: Final = 16 * 1024
 OUTPUT_LENGTH_MAX: Final = 64 * 1024
+METRICS_LENGTH_MAX: Final = 4 * 1024
 # What timestamptz and datetime both hold without trouble: to the end of the year 2199.
 INSTANT_US_MAX: Final = 7_258_118_400_000_000 - 1
 
@@ -97,7 +99,28 @@ def _decode_report(report: wire.Report) -> Report:
         clean_text(report.output, OUTPUT_LENGTH_MAX),
         min(max(next_in_ms, 0), DURATION_LIMIT_MS) if next_in_ms else 0,
         tuple(report.error_bases[:ERROR_BASES_MAX]) if outcome is Outcome.FAILED else (),
+        clean_text(report.stack, ERROR_MESSAGE_LENGTH_MAX),
+        *_usage(report),
+        _metrics(report.metrics_json),
     )
+
+
+def _usage(report: wire.Report) -> tuple[int | None, int | None, bool | None]:
+    if not report.HasField("usage"):
+        return None, None, None
+    usage = report.usage
+    return max(usage.cpu_us, 0), max(usage.memory_peak_bytes, 0) or None, usage.memory_shared
+
+
+def _metrics(text: str) -> str:
+    """A runner of ours has checked it; whatever else comes is no reason to refuse a result."""
+    if not text:
+        return ""
+    try:
+        known = len(text) <= METRICS_LENGTH_MAX and isinstance(json.loads(text), dict)
+    except ValueError:
+        known = False
+    return text if known and "\\u0000" not in text and "\x00" not in text else ""
 
 
 def clean_text(text: str, length_max: int) -> str:

@@ -13,14 +13,14 @@ BASES_LIMIT = 20
 _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-def describe_error(error: BaseException) -> tuple[str, str]:
-    """(type, message with the traceback, at most 16 KiB). The author's frames only: ours and importlib's are cut."""
+def describe_error(error: BaseException) -> tuple[str, str, str]:
+    """(type, message, traceback), the last two at most 16 KiB. Only the author's frames, none of ours or importlib's."""
     name = _name(type(error))
     try:
         frames = "".join(_author_frames(error).format())
     except BaseException:  # the same as in error_text, or a __repr__ in a chained error
         frames = ""
-    return name, clip(f"{error_text(error)}\n\n{frames}".strip())
+    return name, clip(error_text(error).strip()), clip(frames.strip())
 
 
 def error_bases(error: BaseException) -> list[str]:
@@ -42,19 +42,20 @@ def error_text(error: BaseException) -> str:
         return f"<unprintable: {type(broken).__name__}>"
 
 
-def describe_end(stopped: bool, error: BaseException | None) -> tuple[str, str, str]:
-    """(outcome, error_type, error_message) of a run about which there is more to tell than that it completed.
+def describe_end(stopped: bool, error: BaseException | None) -> tuple[str, str, str, str]:
+    """(outcome, error_type, error_message, stack) of a run about which there is more to tell than that it completed.
 
     The outcome is "failed", "stopped" or "completed"; which end the second makes (timed out, cancelled) is known to
     who asked.
     """
     if error is None:
-        return ("stopped", "", "it returned after it had been asked to stop") if stopped else ("completed", "", "")
-    error_type, message = describe_error(error)
+        late = "it returned after it had been asked to stop"
+        return ("stopped", "", late, "") if stopped else ("completed", "", "", "")
+    error_type, message, stack = describe_error(error)
     if stopped or isinstance(error, VerbStopped):
         plain = isinstance(error, (asyncio.CancelledError, VerbStopped))
-        return "stopped", "" if plain else error_type, message
-    return "failed", error_type, message
+        return "stopped", "" if plain else error_type, message, stack
+    return "failed", error_type, message, stack
 
 
 def clip(text: str) -> str:

@@ -15,6 +15,7 @@ from cronring.child.fence import watch_fence
 from cronring.child.output import Printer, current_printer
 from cronring.child.steps import RunStep, step_factory
 from cronring.child.stopping import Stops
+from cronring.child.usage import peak_bytes, spent_ns
 from cronring.child.verbs import Run, Verbs
 
 RESULTS_PER_LINE = 1000
@@ -53,6 +54,7 @@ class AsyncServer:
 
     def _begin(self, run: Run, offset_us: int) -> None:
         printer = Printer(run.execution_id, run.slot, self._channel)
+        spent_ns[run.slot] = 0
         step = RunStep(run, self._verbs, self._board, self, printer, offset_us)
         token = current_printer.set(printer)  # the task copies the context
         try:
@@ -88,10 +90,11 @@ class AsyncServer:
     def ended(self, step: RunStep, error: BaseException | None) -> None:
         del self._running[step.run.execution_id]
         step.printer.flush()
-        result: list[Any] = [step.run.execution_id, step.started_us, time.monotonic_ns() // 1000]
-        if step.stopped or error is not None or self._verbs.moved:
+        cpu_us = spent_ns[step.run.slot] // 1000
+        result: list[Any] = [step.run.execution_id, step.started_us, time.monotonic_ns() // 1000, cpu_us]
+        if step.stopped or error is not None or self._verbs.moved or self._verbs.reported:
             result += describe_end(step.stopped, error)
-            result.append(self._verbs.moved.pop(step.run.execution_id, 0))
+            result += self._verbs.told(step.run.execution_id)
             if error is not None:
                 result.append(error_bases(error))
         self._flush_soon()
@@ -105,7 +108,7 @@ class AsyncServer:
         results, self._results = self._results, []
         back, self._back = self._back, []
         for start in range(0, len(results), RESULTS_PER_LINE):
-            self._channel.send({"done": results[start : start + RESULTS_PER_LINE]})
+            self._channel.send({"done": results[start : start + RESULTS_PER_LINE], "peak": peak_bytes()})
         if back:
             self._channel.send({"back": back})
 

@@ -15,6 +15,7 @@ from cronring.child.errors import describe_end, error_bases
 from cronring.child.fence import watch_fence
 from cronring.child.fork import leave, process
 from cronring.child.stopping import Stops
+from cronring.child.usage import peak_bytes, reset_peak
 from cronring.child.verbs import Run, Verbs
 
 
@@ -47,7 +48,8 @@ def _serve(run: Run, offset_us: int, channel: Channel, board: memoryview, verbs:
         channel.send({"back": [run.execution_id]})
         return
     stops.delivered = False
-    started_us = time.monotonic_ns() // 1000
+    reset_peak()
+    started_us, cpu_ns = time.monotonic_ns() // 1000, time.process_time_ns()
     error = _call(run, started_us + offset_us, board, verbs)
     if process.forked:
         leave(error)
@@ -56,13 +58,14 @@ def _serve(run: Run, offset_us: int, channel: Channel, board: memoryview, verbs:
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):  # the verb closed it, or put anything in its place
             stream.flush()
-    result: list[Any] = [run.execution_id, started_us, time.monotonic_ns() // 1000]
-    if stops.delivered or error is not None or verbs.moved:
+    cpu_us = (time.process_time_ns() - cpu_ns) // 1000
+    result: list[Any] = [run.execution_id, started_us, time.monotonic_ns() // 1000, cpu_us]
+    if stops.delivered or error is not None or verbs.moved or verbs.reported:
         result += describe_end(stops.delivered, error)
-        result.append(verbs.moved.pop(run.execution_id, 0))
+        result += verbs.told(run.execution_id)
         if error is not None:
             result.append(error_bases(error))
-    channel.send({"done": [result]})
+    channel.send({"done": [result], "peak": peak_bytes()})
     channel.flush_all()
 
 

@@ -76,7 +76,7 @@ def _load(channel: Channel, path: str, source: bytes) -> ModuleType:
     try:
         return load_file(path, source)
     except BaseException as error:  # SystemExit at import is a failure too
-        error_type, message = describe_error(error)
-        channel.send({"failed": [error_type, message]})
+        error_type, message, stack = describe_error(error)
+        channel.send({"failed": [error_type, f"{message}\n\n{stack}".strip()]})
         channel.flush_all()
         sys.exit(1)

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from cronring.child.board import COMPLETED, CURRENT, RAISED, RECALL, STARTED, STATE, STEPS
 from cronring.child.fork import AwaitInFork, leave, process
 from cronring.child.output import Printer, current_printer
+from cronring.child.usage import spent_ns
 from cronring.child.verbs import Run, Verbs
 
 
@@ -40,9 +41,11 @@ class SubStep(Coroutine[Any, Any, Any]):
         board = self._board
         board[CURRENT] = self._slot
         board[STEPS] += 1
+        began_ns = time.thread_time_ns()
         try:
             return self._coroutine.send(value)
         finally:
+            spent_ns[self._slot] += time.thread_time_ns() - began_ns
             if process.forked:
                 leave(sys.exc_info()[1] or AwaitInFork())
             board[CURRENT] = 0
@@ -51,9 +54,11 @@ class SubStep(Coroutine[Any, Any, Any]):
         board = self._board
         board[CURRENT] = self._slot
         board[STEPS] += 1
+        began_ns = time.thread_time_ns()
         try:
             return self._coroutine.throw(*error)
         finally:
+            spent_ns[self._slot] += time.thread_time_ns() - began_ns
             if process.forked:
                 leave(sys.exc_info()[1] or AwaitInFork())
             board[CURRENT] = 0
@@ -72,7 +77,9 @@ class SubStep(Coroutine[Any, Any, Any]):
 class RunStep(Coroutine[Any, Any, None]):
     """One run as a coroutine that never raises: how it ended is told to `ends`."""
 
-    __slots__ = ("_board", "_coroutine", "_ends", "_offset_us", "_verbs", "printer", "run", "started_us", "stopped")
+    __slots__ = (
+        "_began_ns", "_board", "_coroutine", "_ends", "_offset_us", "_verbs", "printer", "run", "started_us", "stopped",
+    )  # fmt: skip
 
     def __init__(self, run: Run, verbs: Verbs, board: memoryview, ends: Ends, printer: Printer, offset_us: int) -> None:
         self.run = run
@@ -83,11 +90,13 @@ class RunStep(Coroutine[Any, Any, None]):
         self._board = board
         self._ends = ends
         self._offset_us = offset_us
+        self._began_ns = 0  # of the present step, in CPU time of this thread
         self._coroutine: Coroutine[Any, Any, Any] | None = None
 
     def send(self, value: Any) -> Any:
         board = self._board
         slot = self.run.slot
+        self._began_ns = time.thread_time_ns()
         try:
             coroutine = self._coroutine
             if coroutine is None:
@@ -107,7 +116,9 @@ class RunStep(Coroutine[Any, Any, None]):
             else:
                 board[CURRENT] = slot
                 board[STEPS] += 1
-            return coroutine.send(value)
+            awaited = coroutine.send(value)
+            spent_ns[slot] += time.thread_time_ns() - self._began_ns
+            return awaited  # noqa: TRY300  # what follows may not raise here
         except BaseException as error:
             self._end(error)
             raise StopIteration from None
@@ -118,13 +129,16 @@ class RunStep(Coroutine[Any, Any, None]):
 
     def throw(self, *error: Any) -> Any:
         board = self._board
+        self._began_ns = time.thread_time_ns()
         try:
             if self._coroutine is None:  # cancelled before its first step
                 self.started_us = time.monotonic_ns() // 1000
                 raise asyncio.CancelledError  # noqa: TRY301
             board[CURRENT] = self.run.slot
             board[STEPS] += 1
-            return self._coroutine.throw(*error)
+            awaited = self._coroutine.throw(*error)
+            spent_ns[self.run.slot] += time.thread_time_ns() - self._began_ns
+            return awaited  # noqa: TRY300  # as above
         except BaseException as raised:
             self._end(raised)
             raise StopIteration from None
@@ -134,6 +148,7 @@ class RunStep(Coroutine[Any, Any, None]):
             board[CURRENT] = 0
 
     def _end(self, error: BaseException) -> None:
+        spent_ns[self.run.slot] += time.thread_time_ns() - self._began_ns
         if process.forked:
             leave(None if isinstance(error, _Returned) else error)
         if isinstance(error, (StopIteration, _Returned)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 from typing import Any, Callable, NamedTuple
 
 from cronring.child import signature
@@ -59,6 +60,12 @@ class Verbs:
         self._declared: dict[str, Declaration] = {d.name: d for d in declarations(module_name)}
         self._parameters: dict[str, _Parameters] = {}
         self.moved: dict[int, int] = {}  # by execution: in how many ms its job is to run next
+        self.reported: dict[int, dict[str, Any]] = {}  # by execution: what it says of itself
+
+    def told(self, execution_id: int) -> tuple[int, str]:
+        """What an ended run has asked for and said: in how many ms its job is to run next, and metrics as JSON."""
+        metrics = self.reported.pop(execution_id, None)
+        return self.moved.pop(execution_id, 0), json.dumps(metrics, separators=(",", ":")) if metrics else ""
 
     def call(self, run: Run, started_us: int) -> Any:
         """Call the verb of `run`: its result, which is a coroutine for an async verb. Raises UnknownVerb, and
@@ -89,7 +96,7 @@ class Verbs:
             run.utc_offset_s,
             run.interval,
         )
-        context = Context(facts, self.moved)
+        context = Context(facts, self.moved, self.reported)
         if parameters is _CONTEXT:
             return declaration.function(context)
         return _call_with_payload(declaration.function, parameters, context, run.payload_json)

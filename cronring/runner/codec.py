@@ -58,7 +58,7 @@ def report_messages(results: list[Result]) -> Iterator[runner_pb2.RunnerMessage]
     size = 0
     for result in results:
         reports.append(_report(result))
-        size += 4 * (len(result.output) + len(result.error_message)) + 128
+        size += 4 * (len(result.output) + len(result.error_message) + len(result.stack)) + len(result.metrics) + 128
         if size >= _MESSAGE_BYTES or len(reports) >= _MESSAGE_REPORTS:
             yield runner_pb2.RunnerMessage(reports=runner_pb2.Reports(reports=reports))
             reports, size = [], 0
@@ -67,6 +67,13 @@ def report_messages(results: list[Result]) -> Iterator[runner_pb2.RunnerMessage]
 
 
 def _report(result: Result) -> runner_pb2.Report:
+    usage = None
+    if result.cpu_us is not None:
+        usage = runner_pb2.Usage(
+            cpu_us=result.cpu_us,
+            memory_peak_bytes=result.memory_peak_bytes or 0,
+            memory_shared=bool(result.memory_shared),
+        )
     if result.outcome is Outcome.COMPLETED and not result.output:
         return runner_pb2.Report(
             execution_id=result.execution_id,
@@ -76,6 +83,8 @@ def _report(result: Result) -> runner_pb2.Report:
             started_at_us=result.started_at_us,
             ended_at_us=result.ended_at_us,
             next_in_ms=result.next_in_ms,
+            usage=usage,
+            metrics_json=result.metrics,
         )
     return runner_pb2.Report(
         execution_id=result.execution_id,
@@ -89,4 +98,7 @@ def _report(result: Result) -> runner_pb2.Report:
         output=result.output,
         next_in_ms=result.next_in_ms,
         error_bases=result.error_bases,
+        usage=usage,
+        metrics_json=result.metrics,
+        stack=result.stack,
     )

@@ -1,12 +1,16 @@
 """A run on its way through the runner's children."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from cronring.runner.core.model import Outcome, Result, Run, StopReason
 from cronring.runner.tail import Tail, clean
 
 if TYPE_CHECKING:
     from cronring.runner.children import Child
+
+
+Usage = tuple[int | None, int | None, bool | None]  # CPU (us), peak memory (bytes), whether others shared that
+NOT_KNOWN: Final[Usage] = (None, None, None)
 
 
 class Stop:
@@ -49,6 +53,7 @@ class Held:
         error_type: str = "",
         error_message: str = "",
         next_in_ms: int = 0,
+        usage: Usage = NOT_KNOWN,
     ) -> Result:
         """Times are PostgreSQL's, as far as this runner knows it: never before the claim."""
         run = self.run
@@ -64,6 +69,9 @@ class Held:
             clean(error_message),
             self.tail.text() if self.tail is not None else "",
             next_in_ms,
+            (),
+            "",
+            *usage,
         )
 
     def fence(self) -> None:

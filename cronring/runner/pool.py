@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from cronring.runner.children import Child, monotonic_us
 from cronring.runner.core.effects import Level
 from cronring.runner.core.model import Outcome, Result
-from cronring.runner.held import Held
+from cronring.runner.held import Held, Usage
 from cronring.runner.settle import settle
 from cronring.runner.spawn import Program
 from cronring.runner.tail import clean
@@ -20,6 +20,7 @@ from cronring.runner.tail import clean
 _RECALL_NS = 100_000_000  # see cronring.child.board
 _ISOLATED_MAX = 16  # on mere suspicion: each is a process
 _BACKOFF_S = 0.2
+_PLAIN = 4  # columns of a result about which there is nothing more to tell
 _BACKOFF_MAX_S = 5.0
 
 
@@ -294,15 +295,16 @@ class Pool:
     def child_failed(self, child: Child, error_type: str, message: str) -> None:
         child.kill_reason = f"{error_type}: {message}"
 
-    def child_done(self, child: Child, rows: list[list[Any]]) -> None:
+    def child_done(self, child: Child, rows: list[list[Any]], peak_bytes: int) -> None:
         offset_us = self._owner.offset_us
+        shared = self._mode == "async"
         results = []
         for row in rows:
             held = child.release(row[0])
             if held is not None:
-                if child.fenced and held.stop is None and row[3:4] == ["stopped"]:
+                if child.fenced and held.stop is None and row[4:5] == ["stopped"]:
                     held.fence()
-                results.append(_result(held, row, offset_us))
+                results.append(_result(held, row, offset_us, (row[3], peak_bytes or None, shared)))
         self._owner.runs_ended(results)
         lane = self._lane_of.get(child)
         if lane is not None and lane.waiting:
@@ -358,14 +360,21 @@ class Pool:
             self._pump(lane)
 
 
-def _result(held: Held, row: list[Any], offset_us: int) -> Result:
+def _result(held: Held, row: list[Any], offset_us: int, usage: Usage) -> Result:
     started_us, ended_us = row[1] + offset_us, row[2] + offset_us
-    if len(row) == 3:
-        return held.result(Outcome.COMPLETED, started_us, ended_us)
-    outcome, error_type, message, next_in_ms = row[3:7]
+    if len(row) == _PLAIN:
+        return held.result(Outcome.COMPLETED, started_us, ended_us, usage=usage)
+    outcome, error_type, message, stack, next_in_ms, metrics = row[_PLAIN : _PLAIN + 6]
     if outcome == "completed":
-        return held.result(Outcome.COMPLETED, started_us, ended_us, next_in_ms=next_in_ms)
+        result = held.result(Outcome.COMPLETED, started_us, ended_us, next_in_ms=next_in_ms, usage=usage)
+        return result._replace(metrics=metrics)
     if outcome == "stopped" and held.stop is not None:
-        return held.stopped(started_us, ended_us, message, error_type, next_in_ms)
-    failed = held.result(Outcome.FAILED, started_us, ended_us, error_type or "VerbStopped", message, next_in_ms)
-    return failed._replace(error_bases=tuple(map(clean, row[7]))) if len(row) > 7 else failed
+        result = held.stopped(started_us, ended_us, message, error_type, next_in_ms)
+    else:
+        error_type = error_type or "VerbStopped"
+        result = held.result(Outcome.FAILED, started_us, ended_us, error_type, message, next_in_ms)
+        result = result._replace(error_bases=tuple(map(clean, row[_PLAIN + 6])) if len(row) > _PLAIN + 6 else ())
+    cpu_us, peak, shared = usage
+    return result._replace(
+        stack=clean(stack), metrics=metrics, cpu_us=cpu_us, memory_peak_bytes=peak, memory_shared=shared
+    )

@@ -30,9 +30,9 @@ class Ended(NamedTuple):
     output: str
 
     @property
-    def told(self) -> tuple[str, str]:
-        """(type, message with the traceback) of the error, as an execution keeps them."""
-        return ("", "") if self.error is None else describe_error(_from_author(self.error))
+    def told(self) -> tuple[str, str, str]:
+        """(type, message, traceback) of the error, as an execution keeps them."""
+        return ("", "", "") if self.error is None else describe_error(_from_author(self.error))
 
 
 def _from_author(error: BaseException) -> BaseException:

@@ -46,6 +46,12 @@ def report_of(result: Result) -> Report:
         result.error_message,
         result.output,
         result.next_in_ms,
+        result.error_bases,
+        result.stack,
+        result.cpu_us,
+        result.memory_peak_bytes,
+        result.memory_shared,
+        result.metrics,
     )
 
 

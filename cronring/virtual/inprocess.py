@@ -59,7 +59,8 @@ class RunsHere:
         end = self._caller.call(verbs.prepare(run, now_us), limit_us if fixed_us is None else _FOREVER_US)
         took_us = end.took_us if fixed_us is None else fixed_us
         running = self._running[run.execution_id] = _Running(run, now_us, ended)
-        result = self._result(run, end, now_us, took_us, verbs.moved.pop(run.execution_id, 0))
+        next_in_ms, metrics = verbs.told(run.execution_id)
+        result = self._result(run, end, now_us, took_us, next_in_ms)._replace(stack=end.told[2], metrics=metrics)
         if took_us == 0:
             self._end(run.execution_id, result)
         else:
@@ -68,7 +69,7 @@ class RunsHere:
     def _result(self, run: Run, end: Ended, started_us: int, took_us: int, next_in_ms: int) -> Result:
         held = Held(run)
         held.write(end.output)
-        error_type, message = end.told
+        error_type, message, _ = end.told
         deadline_us = max(run.deadline_us, started_us)
         if end.timed_out or started_us + took_us > deadline_us:
             seconds = (run.deadline_us - run.claimed_at_us) / 1e6

@@ -1,5 +1,6 @@
 """What a virtual cluster's books say, as values. All instants are aware datetimes in UTC."""
 
+import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -32,6 +33,10 @@ class Execution:
     error_message: str
     output: str
     """What it printed and logged."""
+    stack: str
+    """The frames of its traceback that are the author's."""
+    metrics: dict[str, float | str | bool]
+    """What it said by `ctx.report`."""
 
     @property
     def lateness(self) -> timedelta | None:
@@ -69,6 +74,8 @@ def execution_of(row: ExecutionRow) -> Execution:
         None if report is None or not report.error_type else report.error_type,
         "" if report is None else report.error_message,
         "" if report is None else report.output,
+        "" if report is None else report.stack,
+        json.loads(report.metrics) if report is not None and report.metrics else {},
     )
 
 

@@ -20,7 +20,7 @@ SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS dep
        j.next_execution, j.policy, j.payload AS job_payload
 FROM adopted e
 JOIN deployments ed ON ed.id = e.deployment_id
-JOIN cron_jobs j ON j.id = e.job_id
+CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = e.job_id OFFSET 0) j
 JOIN deployments d ON d.id = j.deployment_id
 ORDER BY e.id;
 
@@ -33,7 +33,7 @@ SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS dep
        j.next_execution, j.policy, j.payload AS job_payload
 FROM cron_executions e
 JOIN deployments ed ON ed.id = e.deployment_id
-JOIN cron_jobs j ON j.id = e.job_id
+CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = e.job_id OFFSET 0) j
 JOIN deployments d ON d.id = j.deployment_id
 WHERE e.id = ANY($1::bigint[]) AND e.outcome IS NULL
 ORDER BY e.id;
@@ -50,7 +50,7 @@ CROSS JOIN LATERAL (
     SELECT * FROM cron_executions WHERE outcome IS NULL AND runner_id > '' AND runner_id = r.id OFFSET 0
 ) e
 JOIN deployments ed ON ed.id = e.deployment_id
-JOIN cron_jobs j ON j.id = e.job_id
+CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = e.job_id OFFSET 0) j
 JOIN deployments d ON d.id = j.deployment_id
 WHERE r.last_seen_at < now() - $1::bigint * interval '1 millisecond' AND j.on_disconnect = 'stop'
 ORDER BY e.id;
@@ -69,7 +69,7 @@ CROSS JOIN LATERAL (
     OFFSET 0
 ) e
 JOIN deployments ed ON ed.id = e.deployment_id
-JOIN cron_jobs j ON j.id = e.job_id
+CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = e.job_id OFFSET 0) j
 JOIN deployments d ON d.id = j.deployment_id
 ORDER BY e.id;
 

@@ -38,9 +38,9 @@ class Instant(click.ParamType[datetime]):
 
 
 def listed(execution: "Execution") -> dict[str, Any]:
-    """A row of the listing, which carries neither output nor payload."""
+    """A row of the listing, which carries none of what may be long."""
     row: dict[str, Any] = jsonable(execution)
-    del row["output"], row["payload"]
+    del row["output"], row["payload"], row["stack"], row["metrics"]
     return row
 
 
@@ -110,14 +110,25 @@ def print_execution(row: "Execution", output: str) -> None:
         print_json(row)
         return
     print_fields(_fields(row))
+    if row.stack:
+        click.echo("\nstack:")
+        click.echo(row.stack)
     if row.output:
         click.echo("\noutput:")
         click.echo(row.output, nl=not row.output.endswith("\n"))
 
 
+def _memory(row: "Execution") -> str:
+    if row.memory_peak_bytes is None:
+        return "-"
+    shared = " (of a process that it shared)" if row.memory_shared else ""
+    return f"{row.memory_peak_bytes / 2**20:.1f} MiB{shared}"
+
+
 def _fields(row: "Execution") -> list[tuple[str, str]]:
     fields = [
         ("execution", str(row.id)),
+        ("number", str(row.number)),
         ("job", row.job),
         ("tick", short_instant(row.tick)),
         ("run at", short_instant(row.run_at)),
@@ -126,6 +137,8 @@ def _fields(row: "Execution") -> list[tuple[str, str]]:
         ("outcome", row.outcome or "running"),
         ("lateness", milliseconds(row.lateness_ms)),
         ("took", milliseconds(duration_ms(row))),
+        ("CPU time", milliseconds(row.cpu_ms)),
+        ("peak memory", _memory(row)),
         ("attempt", str(row.attempt)),
         ("trigger", row.trigger + (" (beside its job's own runs)" if row.beside else "")),
         ("missed before", f"{row.missed} ticks" if row.missed else "-"),
@@ -135,6 +148,7 @@ def _fields(row: "Execution") -> list[tuple[str, str]]:
         ("runner", row.runner),
         ("deployment", row.deployment),
     ]
+    fields += [(name, str(value)) for name, value in row.metrics.items()]
     if row.payload:
         fields.append(("payload", row.payload))
     if row.retry_at is not None:

@@ -75,3 +75,8 @@ class Result(NamedTuple):
     output: str = ""
     next_in_ms: int = 0  # the job's next run moves to so long after this one's end; 0: it doesn't
     error_bases: tuple[str, ...] = ()  # of a failed run: the classes that its exception's is a kind of
+    stack: str = ""
+    cpu_us: int | None = None  # None: not known, as below
+    memory_peak_bytes: int | None = None  # of its child
+    memory_shared: bool | None = None  # that child runs several at once
+    metrics: str = ""  # JSON; "" for none

@@ -35,7 +35,7 @@ async def beside_a_neighbour(stage: Stage, verb: str, outcome: Outcome) -> str:
     [beside] = await stage.ended(neighbour)
     assert (beside.outcome, beside.output) == (Outcome.COMPLETED, "undisturbed\n"), beside
     assert result.outcome is outcome, result
-    return result.error_message or result.output
+    return f"{result.error_message}\n{result.stack}".strip() or result.output
 
 
 async def test_output_that_never_ends_does_not_hold_the_runner(open_stage: OpenStage) -> None:
@@ -255,8 +255,8 @@ async def bad():
     )
     result = await stage.run("groups")
     assert result.error_type == "ExceptionGroup"
-    assert "in bad" in result.error_message
-    assert "cronring/child" not in result.error_message
+    assert "in bad" in result.stack
+    assert "cronring/child" not in result.stack
 
 
 async def test_a_sync_verb_leaves_nothing_broken_behind(open_stage: OpenStage) -> None:
