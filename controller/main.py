@@ -24,6 +24,7 @@ from controller.api.jobs import JobsService
 from controller.api.ledger import LedgerService
 from controller.api.problems import ProblemInterceptor
 from controller.api.server import AddressInUseError, GrpcServer, check_free, in_use
+from controller.api.statistics import StatisticsService
 from controller.api.watch import JobHub
 from controller.config import WILDCARD_HOSTS, Address, ProcessConfig
 from controller.core.events import JobsNotified, PeerRefused
@@ -53,6 +54,7 @@ from controller.store.ledger import PostgresLedger
 from controller.store.listen import JobNotifications
 from controller.store.pool import Database
 from controller.store.reads import PostgresReads
+from controller.store.statistics import PostgresStatistics
 from controller.store.store import PostgresStore
 from protos.cronring.v1 import (
     cluster_pb2_grpc,
@@ -60,6 +62,7 @@ from protos.cronring.v1 import (
     executions_pb2_grpc,
     jobs_pb2_grpc,
     ledger_pb2_grpc,
+    statistics_pb2_grpc,
 )
 from protos.gossip.v1 import gossip_pb2_grpc
 from protos.runner.v1 import runner_pb2, runner_pb2_grpc
@@ -184,6 +187,7 @@ class _Controller:
         self._control = PostgresControl(database)
         self._reads = PostgresReads(database, base.settings.runner_lost_after_ms)
         self._ledger = PostgresLedger(database, base.settings.runner_lost_after_ms)
+        self._statistics = PostgresStatistics(database, base.settings.lease_ms)
         self._server = server
         self._info = info
         self._node = Node(info.controller_id, info.grpc_address, base.settings, seeded_chance(), base.clock.now_ns())
@@ -219,6 +223,7 @@ class _Controller:
         deployments = DeploymentsService(store, reads, deployer, put)
         cluster = ClusterService(base.controller_id, self._node, reads, base.clock)
         ledger = LedgerService(self._ledger, reads)
+        statistics = StatisticsService(self._statistics, reads)
         gossip = GossipService(put, base.metrics.refused)
         gateway = Gateway(
             runner_pb2.Welcome(
@@ -242,6 +247,7 @@ class _Controller:
             ("cronring.v1.Jobs", partial(jobs_pb2_grpc.add_JobsServicer_to_server, jobs)),
             ("cronring.v1.Executions", partial(executions_pb2_grpc.add_ExecutionsServicer_to_server, executions)),
             ("cronring.v1.Ledger", partial(ledger_pb2_grpc.add_LedgerServicer_to_server, ledger)),
+            ("cronring.v1.Statistics", partial(statistics_pb2_grpc.add_StatisticsServicer_to_server, statistics)),
             ("cronring.v1.Cluster", partial(cluster_pb2_grpc.add_ClusterServicer_to_server, cluster)),
             ("cronring.runner.v1.RunnerGateway", partial(runner_pb2_grpc.add_RunnerGatewayServicer_to_server, gateway)),
             ("cronring.gossip.v1.Gossip", partial(gossip_pb2_grpc.add_GossipServicer_to_server, gossip)),

@@ -22,6 +22,7 @@ from cronring.cli.commands.migrate import migrate
 from cronring.cli.commands.next import next_ticks
 from cronring.cli.commands.plan import plan
 from cronring.cli.commands.runner import runner
+from cronring.cli.commands.stats import stats
 from cronring.cli.commands.why import why
 from cronring.cli.failures import translated
 
@@ -79,6 +80,7 @@ def cli() -> None:
                cronring cluster members          who is there
                cronring why billing.close_month  why a tick ran, or not
                cronring audit --since -1d        did every tick end as it must?
+               cronring stats                    how do all jobs do?
 
     Every option can be given as an environment variable, which --help of its command names, such as
     CRONRING_DATABASE_URL and CRONRING_CONTROLLERS.
@@ -87,7 +89,7 @@ def cli() -> None:
 
 for command in (
     audit, check, cluster, completion, controller, convert, deploy, deployments, dev, executions, explain, import_group,
-    jobs, lint, migrate, next_ticks, plan, runner, schema, undeploy, why,
+    jobs, lint, migrate, next_ticks, plan, runner, schema, stats, undeploy, why,
 ):  # fmt: skip
     cli.add_command(command)
 

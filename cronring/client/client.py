@@ -1,4 +1,4 @@
-"""The client's face: `client.jobs`, `.executions`, `.deployments`, `.cluster`, `.ledger`."""
+"""The client's face: `client.jobs`, `.executions`, `.deployments`, `.cluster`, `.ledger`, `.statistics`."""
 
 from collections.abc import Sequence
 from types import TracebackType
@@ -10,6 +10,7 @@ from cronring.client.deployments import DeploymentCalls
 from cronring.client.executions import ExecutionCalls
 from cronring.client.jobs import JobCalls
 from cronring.client.ledger import LedgerCalls
+from cronring.client.statistics import StatisticsCalls
 
 
 class Client:
@@ -26,6 +27,7 @@ class Client:
         self.executions = ExecutionCalls(self._failover)
         self.jobs = JobCalls(self._failover)
         self.ledger = LedgerCalls(self._failover)
+        self.statistics = StatisticsCalls(self._failover)
 
     @property
     def current_address(self) -> str:

@@ -26,6 +26,11 @@ WITH renewed AS (
                           WHERE e.outcome IS NULL AND e.controller_id > '' AND e.controller_id = c.id OFFSET 0)
         FOR UPDATE SKIP LOCKED
     )
+    RETURNING draining
+), cleared AS ( -- of those that are gone without leaving
+    UPDATE cron_maintenance m SET leases_cleared = m.leases_cleared + f.cleared
+    FROM (SELECT count(*) AS cleared FROM forgotten_controllers WHERE NOT draining) f
+    WHERE f.cleared > 0
 ), forgotten_runners AS (
     DELETE FROM runners WHERE id IN (
         SELECT r.id FROM runners r

@@ -203,7 +203,7 @@ WITH reported AS MATERIALIZED (
         SELECT t.*, n.*, cron_bucket(n.lasted_us) AS duration_bucket, cron_bucket(n.late_us) AS lateness_bucket,
                t.active AND t.failed > 0 AND t.pause_after BETWEEN 1 AND n.failures_now AND t.next_tick IS NOT NULL
                    AS pauses
-        FROM settled t
+        FROM (SELECT * FROM settled ORDER BY job_id) t -- sorted: nobody's job changes before all of `held` has been read
         CROSS JOIN LATERAL (
             SELECT CASE WHEN t.succeeded IS NULL THEN t.failures ELSE 0 END + t.failed AS failures_now,
                    array_position('{completed,failed,timed_out,cancelled,lost}', t.outcome) AS place,

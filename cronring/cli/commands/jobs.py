@@ -9,6 +9,7 @@ import click
 from cronring.cli.commands.job_runs import backfill_job, list_activations, trigger_job
 from cronring.cli.commands.job_show import print_job
 from cronring.cli.commands.job_writes import create_job, delete_job, pause_job, resume_job, update_job
+from cronring.cli.commands.stats import job_stats
 from cronring.cli.completion import job_key
 from cronring.cli.options import controllers_option, limit_option, output_option
 from cronring.cli.output import (
@@ -98,6 +99,7 @@ def get_job(key: str, output: str, controllers: tuple[str, ...]) -> None:
 
 
 jobs.add_command(get_job, "show")
+jobs.add_command(job_stats)
 for command in (
     backfill_job, create_job, delete_job, list_activations, pause_job, resume_job, trigger_job, update_job,
 ):  # fmt: skip

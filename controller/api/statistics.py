@@ -1,0 +1,77 @@
+"""cronring.v1.Statistics: figures of all time, the same whoever answers."""
+
+from controller.api.lookup import unknown_job
+from controller.api.messages import timestamp
+from controller.api.requests import Context, required
+from controller.core.figures import Figures, Spread
+from controller.errors import NotFound
+from controller.reads import Reads
+from controller.statistics import Statistics
+from protos.cronring.v1 import statistics_pb2, statistics_pb2_grpc
+
+
+class StatisticsService(statistics_pb2_grpc.StatisticsServicer):
+    """Reading only."""
+
+    def __init__(self, statistics: Statistics, reads: Reads) -> None:
+        self._statistics = statistics
+        self._reads = reads
+
+    async def GetJobStats(
+        self, request: statistics_pb2.GetJobStatsRequest, context: Context
+    ) -> statistics_pb2.JobStats:
+        key = required("job", request.job, "a job's key, like module.verb")
+        try:
+            row = await self._statistics.job(key)
+        except NotFound:
+            raise await unknown_job(self._reads, key) from None
+        figures = row.figures
+        return statistics_pb2.JobStats(
+            job=key,
+            status=row.status,
+            executions=figures.executions,
+            running=figures.running,
+            successes=figures.successes,
+            failures=figures.ended - figures.successes,
+            outcomes=figures.outcomes,
+            success_rate=figures.success_rate,
+            duration=_spread(row.duration),
+            lateness=_spread(row.lateness),
+            last_started_at=timestamp(row.last_started_at),
+            last_ended_at=timestamp(row.last_ended_at),
+            last_outcome=row.last_outcome,
+            next_tick=timestamp(row.next_tick),
+            next_run_at=timestamp(row.next_run_at),
+        )
+
+    async def GetSchedulerStats(
+        self, request: statistics_pb2.GetSchedulerStatsRequest, context: Context
+    ) -> statistics_pb2.SchedulerStats:
+        row = await self._statistics.scheduler()
+        figures = row.figures
+        return statistics_pb2.SchedulerStats(
+            counted_at=timestamp(row.counted_at),
+            jobs=row.jobs,
+            executions=figures.executions,
+            running=figures.running,
+            successes=figures.successes,
+            failures=figures.ended - figures.successes,
+            outcomes=figures.outcomes,
+            success_rate=figures.success_rate,
+            average_duration_ms=_average_ms(figures.duration_us, figures),
+            average_lateness_ms=_average_ms(figures.lateness_us, figures),
+            leases_cleared=row.leases_cleared,
+            last_check=timestamp(row.last_check),
+            last_maintenance=timestamp(row.last_maintenance),
+        )
+
+
+def _average_ms(total_us: int, figures: Figures) -> float | None:
+    return total_us / figures.ended / 1e3 if figures.ended else None
+
+
+def _spread(spread: Spread | None) -> statistics_pb2.Spread | None:
+    if spread is None:
+        return None
+    average, p50, p95, p99 = (us / 1e3 for us in spread)
+    return statistics_pb2.Spread(average_ms=average, p50_ms=p50, p95_ms=p95, p99_ms=p99)

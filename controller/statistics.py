@@ -1,0 +1,40 @@
+"""What the API asks about figures. Instants are int microseconds since 1970."""
+
+from typing import NamedTuple, Protocol
+
+from controller.core.figures import Figures, Spread
+
+
+class JobFigures(NamedTuple):
+    """`last_...` of the latest execution that ended."""
+
+    status: str
+    figures: Figures
+    duration: Spread | None
+    lateness: Spread | None
+    last_started_at: int | None
+    last_ended_at: int | None
+    last_outcome: str
+    next_tick: int | None
+    next_run_at: int | None
+
+
+class SchedulerFigures(NamedTuple):
+    """`jobs` by status. `last_check`: when a controller last renewed its lease; `last_maintenance`: None, never."""
+
+    counted_at: int
+    jobs: dict[str, int]
+    figures: Figures
+    leases_cleared: int
+    last_check: int | None
+    last_maintenance: int | None
+
+
+class Statistics(Protocol):
+    """Every method raises controller.errors.StoreUnavailable or StoreError."""
+
+    async def job(self, key: str) -> JobFigures:
+        """Raises controller.errors.NotFound."""
+        ...
+
+    async def scheduler(self) -> SchedulerFigures: ...

@@ -1,0 +1,117 @@
+"""Calls about figures."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from cronring.client import convert
+from cronring.client.channel import Failover
+from protos.cronring.v1 import statistics_pb2
+from protos.cronring.v1.statistics_pb2_grpc import StatisticsStub
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How long something took. The quantiles are within 9.1 % of the true ones."""
+
+    average_ms: float
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class JobStats:
+    """Of all time. `last_...` of the latest execution that ended."""
+
+    job: str
+    status: str
+    executions: int  # begun
+    running: int
+    successes: int
+    failures: int  # every end that is no success
+    outcomes: dict[str, int]
+    success_rate: float | None  # of those that ended; None: none has, as below
+    duration: Spread | None
+    lateness: Spread | None
+    last_started_at: datetime | None
+    last_ended_at: datetime | None
+    last_outcome: str
+    next_tick: datetime | None
+    next_run_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerStats:
+    """Of all jobs and all time, as counted at `counted_at`."""
+
+    counted_at: datetime | None
+    jobs: dict[str, int]  # by status, removed ones left out
+    executions: int
+    running: int
+    successes: int
+    failures: int
+    outcomes: dict[str, int]
+    success_rate: float | None
+    average_duration_ms: float | None
+    average_lateness_ms: float | None
+    leases_cleared: int  # controllers that were gone without leaving
+    last_check: datetime | None
+    last_maintenance: datetime | None
+
+
+class StatisticsCalls:
+    """Kept as executions end: no call reads history."""
+
+    def __init__(self, failover: Failover) -> None:
+        self._failover = failover
+
+    async def job(self, key: str) -> JobStats:
+        """Raises NotFound."""
+        request = statistics_pb2.GetJobStatsRequest(job=key)
+        timeout_s = self._failover.timeout_s
+        message = await self._failover.unary(
+            lambda channel: StatisticsStub(channel).GetJobStats(request, timeout=timeout_s)
+        )
+        return JobStats(
+            message.job,
+            message.status,
+            message.executions,
+            message.running,
+            message.successes,
+            message.failures,
+            dict(sorted(message.outcomes.items())),
+            message.success_rate if message.HasField("success_rate") else None,
+            _spread(message.duration) if message.HasField("duration") else None,
+            _spread(message.lateness) if message.HasField("lateness") else None,
+            convert.instant(message.last_started_at),
+            convert.instant(message.last_ended_at),
+            message.last_outcome,
+            convert.instant(message.next_tick),
+            convert.instant(message.next_run_at),
+        )
+
+    async def scheduler(self) -> SchedulerStats:
+        request = statistics_pb2.GetSchedulerStatsRequest()
+        timeout_s = self._failover.timeout_s
+        message = await self._failover.unary(
+            lambda channel: StatisticsStub(channel).GetSchedulerStats(request, timeout=timeout_s)
+        )
+        return SchedulerStats(
+            convert.instant(message.counted_at),
+            dict(sorted(message.jobs.items())),
+            message.executions,
+            message.running,
+            message.successes,
+            message.failures,
+            dict(sorted(message.outcomes.items())),
+            message.success_rate if message.HasField("success_rate") else None,
+            message.average_duration_ms if message.HasField("average_duration_ms") else None,
+            message.average_lateness_ms if message.HasField("average_lateness_ms") else None,
+            message.leases_cleared,
+            convert.instant(message.last_check),
+            convert.instant(message.last_maintenance),
+        )
+
+
+def _spread(message: statistics_pb2.Spread) -> Spread:
+    return Spread(message.average_ms, message.p50_ms, message.p95_ms, message.p99_ms)
