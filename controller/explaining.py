@@ -3,7 +3,7 @@
 from typing import Final, Protocol
 
 from controller.core.books import Closed, Span, Timeline
-from controller.core.why_facts import Action, Attempt, Facts, Skip, Subject, Waiting, focus, subject_at
+from controller.core.why_facts import TRANSACTION_US, Action, Attempt, Facts, Skip, Subject, Waiting, focus, subject_at
 from controller.errors import NotFound
 
 _SPANS_AROUND: Final = 50  # before an instant, and after it
@@ -82,5 +82,5 @@ async def _actions(archive: Archive, job_id: int, instant: int, skip: Skip | Non
     found = await archive.actions_before(job_id, instant, _ACTIONS)
     if skip is None or skip.controller_id:
         return found
-    later = await archive.actions_before(job_id, skip.decided_at, _ACTIONS)
+    later = await archive.actions_before(job_id, skip.decided_at + TRANSACTION_US, _ACTIONS)
     return [*(action for action in later if action.at > instant), *found]

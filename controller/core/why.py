@@ -2,11 +2,16 @@
 what comes next.
 """
 
-from controller.core.why_facts import Action, Attempt, Facts, Skip, Subject, Waiting
+from controller.core.why_facts import TRANSACTION_US, Action, Attempt, Facts, Skip, Subject, Waiting
 from controller.core.why_words import decided, instant, length, ticks, told
 from schema.policy import parse_policy
 
-_OVERDUE_US = 2_000_000
+_OVERDUE_US = 2_000_000  # a claim, and a failover, fit into it
+_DECIDED_BY = {
+    "paused": ("pause", "resume", "cancel", "delete"),
+    "cancelled": ("skip_next", "cancel", "delete"),
+    "deployment_removed": ("undeploy",),
+}
 _PAUSES = frozenset({"pause", "resume"})
 _BY_SOMEBODY = {
     "deployment_removed": "its deployment was removed before it could run",
@@ -195,7 +200,7 @@ def _skipped_by(facts: Facts, skip: Skip) -> str:
     at = instant(skip.decided_at)
     if skip.controller_id:
         return f"Controller {skip.controller_id} decided that at {at}."
-    latest = _nearest_action(facts.actions, skip.decided_at)
+    latest = _nearest_action(facts.actions, skip)
     if latest is not None:
         return f"That was decided at {at}{_by(latest.actor, latest.note)} ({latest.action})."
     if skip.reason in {"deployment_removed", "superseded"}:
@@ -203,9 +208,13 @@ def _skipped_by(facts: Facts, skip: Skip) -> str:
     return f"That was decided at {at} by an operator."
 
 
-def _nearest_action(actions: tuple[Action, ...], at: int) -> Action | None:
-    """The action by which something was decided: within its transaction, whose instants differ a little."""
-    near = [action for action in actions if abs(action.at - at) <= _OVERDUE_US]
+def _nearest_action(actions: tuple[Action, ...], skip: Skip) -> Action | None:
+    """The action by which that was decided: within its transaction, whose instants differ a little."""
+    at, kinds = skip.decided_at, _DECIDED_BY.get(skip.reason)
+    near = [
+        action for action in actions
+        if abs(action.at - at) <= TRANSACTION_US and (kinds is None or action.action in kinds)
+    ]  # fmt: skip
     return min(near, key=lambda action: abs(action.at - at), default=None)
 
 

@@ -1,9 +1,12 @@
 """What the books say around one tick of one job: what "why" is answered from."""
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from controller.core.books import Closed, Timeline
 from schema.policy import parse_policy
+
+TRANSACTION_US: Final = 2_000_000
+"""What was done in one transaction bears instants that differ by less: its beginning, and when it got its locks."""
 
 
 class Subject(NamedTuple):

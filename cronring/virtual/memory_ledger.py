@@ -1,13 +1,29 @@
-"""The books of the store in memory, for the audit; see controller/store/ledger.py and sql/queries/ledger.sql."""
+"""The books of the store in memory; see controller/store/ledger.py and sql/queries/ledger.sql."""
 
 from collections import Counter
 
 from controller.core.audit import Runs
 from controller.core.audit_walk import SCHEDULED, Run, SkipRange
-from controller.core.books import Closed, Standing
-from controller.ledger import CountedSkips, NumberedSpan, Twin
+from controller.core.books import Closed, Span, Standing
+from controller.core.why_facts import Action, Attempt, Facts, Skip, Subject, Waiting
+from controller.explaining import gather
+from controller.ledger import AuditRequest, CountedSkips, NumberedSpan, Report, Twin, audit
 from cronring.virtual.memory_rows import ExecutionRow, JobRow
 from cronring.virtual.memory_tables import MemoryTables
+
+
+class MemoryLedger:
+    """controller.ledger.Ledger. A runner seen in the last `lost_after_ms` lives."""
+
+    def __init__(self, tables: MemoryTables, lost_after_ms: int) -> None:
+        self._tables = tables
+        self._lost_after_ms = lost_after_ms
+
+    async def audit(self, request: AuditRequest) -> Report:
+        return await audit(MemoryBooks(self._tables, self._lost_after_ms), request)
+
+    async def facts(self, key: str, at: int | None) -> Facts:
+        return await gather(MemoryArchive(self._tables, self._lost_after_ms), key, at)
 
 
 class MemoryBooks:
@@ -107,6 +123,79 @@ class MemoryBooks:
             if row.job_id == job_id
         ]
         return sorted(ranges, key=lambda part: (part.first_tick, part.skip_id))
+
+
+class MemoryArchive(MemoryBooks):
+    """controller.explaining.Archive."""
+
+    async def subjects(self, key: str) -> list[Subject]:
+        rows = [row for row in self._tables.jobs.values() if row.key == key]
+        return [self._subject(row) for row in sorted(rows, key=lambda row: -row.job_id)]
+
+    def _subject(self, row: JobRow) -> Subject:
+        spans, key = self._tables.spans[row.job_id], row.deployment.key
+        seen = [each.last_seen_at for each in self._tables.runners.values() if key in each.info.deployments]
+        return Subject(
+            row.job_id, row.key, row.schedule, row.policy, key, row.source, spans[0].from_at,
+            spans[-1].until_at if row.removed else None, row.executing, row.execution_id, row.running, row.next_tick,
+            row.next_run_at, row.last_tick, row.paused_at, row.paused_tick, row.paused_until, row.paused_by,
+            row.paused_note, row.cancelled_at, row.cancelled_by, row.cancelled_note, key in self._hosted,
+            max(seen, default=None),
+        )  # fmt: skip
+
+    async def spans_around(self, job_id: int, at: int, limit: int) -> list[Span]:
+        spans = self._tables.spans[job_id]
+        before = [span for span in spans if span.from_at < at]
+        return before[-limit:] + spans[len(before) : len(before) + limit]
+
+    async def attempts(self, job_id: int, tick: int, limit: int) -> list[Attempt]:
+        return [_attempt(row) for row in self._by_tick(job_id) if row.tick == tick][::-1][:limit]
+
+    async def run_before(self, job_id: int, instant: int) -> Attempt | None:
+        rows = [row for row in self._by_tick(job_id) if row.tick < instant]
+        return _attempt(rows[-1]) if rows else None
+
+    async def run_after(self, job_id: int, instant: int) -> Attempt | None:
+        rows = [row for row in self._by_tick(job_id) if row.tick > instant and row.trigger in SCHEDULED]
+        return _attempt(rows[0]) if rows else None
+
+    async def skip_at(self, job_id: int, tick: int) -> Skip | None:
+        rows = [row for row in self._tables.skips if row.job_id == job_id and row.skipped.first_tick <= tick]
+        latest = max(rows, key=lambda row: row.skipped.first_tick, default=None)
+        if latest is None or latest.skipped.last_tick < tick:
+            return None
+        return Skip(latest.skipped.reason.value, *latest.skipped[1:], latest.controller_id, latest.decided_at)
+
+    async def waiting(self, job_id: int, limit: int) -> list[Waiting]:
+        rows = [row for row in self._tables.activations.values() if row.job.job_id == job_id]
+        return [
+            Waiting(
+                row.activation_id, row.trigger.value, row.tick, row.until_tick, row.attempt, row.run_at,
+                row.requested_by,
+            )
+            for row in sorted(rows, key=lambda row: (row.run_at, row.activation_id))[:limit]
+        ]  # fmt: skip
+
+    async def actions_before(self, job_id: int, instant: int, limit: int) -> list[Action]:
+        deployment = self._tables.jobs[job_id].deployment.key
+        return [
+            Action(row.at, row.action, row.actor, row.note)
+            for row in reversed(self._tables.actions)
+            if row.at <= instant and (row.job_id == job_id or row.deployment == deployment)
+        ][:limit]
+
+    def _by_tick(self, job_id: int) -> list[ExecutionRow]:
+        return sorted(self._runs_of(job_id), key=lambda row: (row.tick, row.attempt))
+
+
+def _attempt(row: ExecutionRow) -> Attempt:
+    run, report = _run(row), row.report
+    ended_at = None if report is None or run.started_at is None else max(run.started_at, report.ended_at)
+    return Attempt(
+        run.execution_id, run.tick, run.attempt, run.trigger, run.run_at, run.claimed_at, run.started_at, ended_at,
+        run.outcome, "" if report is None else report.error_type, "" if report is None else report.error_message,
+        row.controller_id, row.runner_id, row.retry_at,
+    )  # fmt: skip
 
 
 def _run(row: ExecutionRow) -> Run:

@@ -112,7 +112,7 @@ class MemoryOrders(MemoryActivations):
             raise error_of(refusing)
 
     def _act(self, action: str, by: str, note: str, row: JobRow, **details: object) -> None:
-        self.actions.append(ActionRow(str(action), by, note, row.job_id, details))
+        self.actions.append(ActionRow(str(action), by, note, row.job_id, details, at=self.now_us()))
 
     def _fate(self, row: JobRow, other: NotNext) -> Ordered:
         """Raises Conflict, unless the tick was skipped before."""

@@ -210,9 +210,14 @@ ORDER BY run_at, id
 LIMIT $2;
 
 -- name: GetActionsBefore
--- What operators did to a job up to an instant, the latest first. $1 job id, $2 the instant, $3 at most.
-SELECT at, action, actor, note
-FROM cron_actions
-WHERE job_id = $1 AND at <= $2
-ORDER BY id DESC
+-- What operators did to a job, or to its deployment, up to an instant, the latest first. $1 job id, $2 the instant, $3 at
+-- most.
+SELECT a.at, a.action, a.actor, a.note
+FROM (
+    (SELECT * FROM cron_actions WHERE job_id = $1 AND execution_id IS NULL AND at <= $2 ORDER BY id DESC LIMIT $3)
+    UNION ALL
+    (SELECT * FROM cron_actions
+     WHERE deployment_id = (SELECT deployment_id FROM cron_jobs WHERE id = $1) AND at <= $2 ORDER BY id DESC LIMIT $3)
+) a
+ORDER BY a.id DESC
 LIMIT $3;

@@ -4,6 +4,7 @@ from typing import NamedTuple, Protocol
 
 import asyncpg
 
+from controller.core.books import Span
 from controller.core.model import (
     Activation,
     ActivationRequest,
@@ -19,7 +20,6 @@ from controller.core.model import (
     RunnerInfo,
     Skipped,
 )
-from controller.core.books import Span
 from controller.ports import Control, ControllerInfo, ExecutionControl, Store
 from controller.store.connect import Connection
 from controller.store.control import PostgresControl

@@ -202,41 +202,6 @@ async def test_controllers_are_listed_with_their_leases(world: World, reads: Pos
     assert rows[0].lease_expires_at > await reads.database_now()
 
 
-async def test_totals_are_the_books(world: World, reads: PostgresReads, scene: Connection) -> None:
-    """Three jobs each minute for an hour: one ran all but its last tick, one skipped all, one lost five silently."""
-    await world.controller("c1")
-    jobs = await world.jobs("ran", "skipped", "silent", schedule="every 1m")
-    now = await world.scene.now()
-    first = now - now % (60 * SECOND) - 59 * 60 * SECOND
-    await scene.execute("UPDATE cron_jobs SET anchor = $1", first - 60 * SECOND)
-    await scene.execute("UPDATE cron_schedules SET anchor = $1, from_at = $1", first - 60 * SECOND)
-    ran, skipped, silent = jobs
-    last = first + 59 * 60 * SECOND
-    for job, ticks in ((ran, 60), (silent, 55)):
-        await scene.execute(
-            "INSERT INTO cron_executions (job_id, deployment_id, tick, run_at, claimed_at, started_at, ended_at, "
-            "outcome, controller_id, runner_id, hard_deadline) SELECT $1, 1, t, t, t, t, t, 'completed', 'c', 'r', t "
-            "FROM (SELECT $2::timestamptz + i * interval '1 minute' AS t FROM generate_series(0, $3::integer - 1) i) x",
-            job.job_id, first, ticks,
-        )  # fmt: skip
-        await world.scene.set_next_tick(job.job_id, last + 60 * SECOND)
-    await world.scene.set_next_tick(skipped.job_id, first)
-    request = SkipRequest(
-        skipped.job_id,
-        first,
-        1,
-        (Skipped(SkipReason.NO_RUNNER, first, last, 60),),
-        last + 60 * SECOND,
-        last + 60 * SECOND,
-    )
-    await world.store.skip_ticks("c1", [request])
-    row = await reads.get_totals(None, None)
-    assert row.totals == (180, 115, 0, {"no_runner": 60}, 5)
-    assert row.outcomes == (("completed", 115),)
-    half = await reads.get_totals(first + 30 * 60 * SECOND, first + 44 * 60 * SECOND)
-    assert half.totals == (45, 30, 0, {"no_runner": 15}, 0)
-
-
 async def test_changes_tell_of_every_job_that_moved(world: World, reads: PostgresReads) -> None:
     names = list("abc")
     jobs = await world.due_jobs(*names)
