@@ -6,7 +6,7 @@ from typing import Final
 from controller.core.events import JobsCreated
 from controller.core.settings import ClusterSettings
 from controller.errors import InvalidModule
-from controller.ports import Deployed, Store
+from controller.ports import Activated, Deployed, Store
 from protos.cronring.v1 import schema_pb2
 from protos.modules import module_of
 from schema.validate import validate
@@ -26,7 +26,14 @@ class Deployer:
         self._put = put
 
     async def deploy(
-        self, described: schema_pb2.Module, digest: str, min_replicas: int = 1, *, activate: bool
+        self,
+        described: schema_pb2.Module,
+        digest: str,
+        min_replicas: int = 1,
+        *,
+        activate: bool,
+        by: str,
+        note: str = "",
     ) -> Deployed:
         """Validate, and create or find the deployment. Raises InvalidModule, and what the store raises."""
         module = module_of(described)
@@ -38,8 +45,21 @@ class Deployer:
         if problems:
             raise InvalidModule(problems)
         deployed = await self._store.create_deployment(
-            module, digest, min_replicas, self._settings.timeout_ms, activate, self._settings.default_jitter
+            module, digest, min_replicas, self._settings.timeout_ms, activate, self._settings.default_jitter, by, note
         )
+        self._tell(deployed)
+        return deployed
+
+    async def activate(self, key: str, min_replicas: int, by: str, note: str) -> Activated:
+        """A version that is there becomes the active one. Raises what the store raises."""
+        if not 1 <= min_replicas <= MIN_REPLICAS_MAX:
+            raise InvalidModule([("min_replicas", f"is {min_replicas}; it must be from 1 to {MIN_REPLICAS_MAX}")])
+        activated = await self._store.activate_deployment(
+            key, min_replicas, self._settings.timeout_ms, self._settings.default_jitter, by, note
+        )
+        self._tell(activated.deployed)
+        return activated
+
+    def _tell(self, deployed: Deployed) -> None:
         if deployed.created and deployed.jobs:
             self._put(JobsCreated(deployed.jobs))
-        return deployed

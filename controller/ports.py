@@ -44,6 +44,17 @@ class Deployed(NamedTuple):
     jobs: list[Job]
 
 
+class Activated(NamedTuple):
+    """`deployed.created` False: it was the active one already. `previous`: the key of the one whose place it took.
+
+    `running`: executions of the module's other versions that go on to their end.
+    """
+
+    deployed: Deployed
+    previous: str | None
+    running: int
+
+
 class Store(Protocol):
     """What controllers do in PostgreSQL: each method is one statement or one transaction.
 
@@ -59,8 +70,10 @@ class Store(Protocol):
         timeout_ms: int,
         activate: bool,
         default_jitter: str = "",
+        by: str = "",
+        note: str = "",
     ) -> Deployed:
-        """Make this version the active one. Idempotent by digest.
+        """Make this version the active one. Idempotent by digest. Who asks is kept, and why.
 
         `activate` False, as a runner that starts asks: only if its digest was never seen, whatever else is active.
         A known one stays as it is: a runner that merely reconnects must neither undo a newer version nor a kill.
@@ -70,7 +83,13 @@ class Store(Protocol):
         """
         ...
 
-    async def kill_deployment(self, key: str) -> tuple[str, ...]:
+    async def activate_deployment(
+        self, key: str, min_replicas: int, timeout_ms: int, default_jitter: str = "", by: str = "", note: str = ""
+    ) -> Activated:
+        """Make a version that is there the active one; as create_deployment. Raises controller.errors.NotFound."""
+        ...
+
+    async def kill_deployment(self, key: str, by: str = "", note: str = "") -> tuple[str, ...]:
         """min_replicas 0, jobs removed; their keys. Raises controller.errors.NotFound."""
         ...
 

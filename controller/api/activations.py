@@ -10,7 +10,7 @@ from controller.api.lookup import find_job, find_module, find_verb
 from controller.api.messages import activation_message, backfill_tick_message
 from controller.api.payloads import canonical_payload, payload_violations
 from controller.api.problems import InvalidRequest, Violations
-from controller.api.requests import Context, actor, instant
+from controller.api.requests import Context, actor, instant, note
 from controller.core.control import plan_backfill
 from controller.core.events import ActivationsCreated
 from controller.core.model import Activation
@@ -39,7 +39,7 @@ class ActivationWrites:
         by = actor(request.requested_by, context)
         row = await find_job(self._reads, request.key)
         payload = await self._payload(request, row)
-        activation = await self._control.trigger_job(row.key, by, payload)
+        activation = await self._control.trigger_job(row.key, by, payload, note("note", request.note))
         self._put(ActivationsCreated([activation]))
         return activation_message(activation, table_of(row))
 
@@ -81,8 +81,9 @@ class ActivationWrites:
     ) -> jobs_pb2.CancelActivationResponse:
         if request.id <= 0:
             raise InvalidRequest([("id", f"is {request.id}; it must be an activation's id, as ListActivations gives")])
+        by, why = actor(request.requested_by, context), note("note", request.note)
         row = await find_job(self._reads, request.key)
-        cancelled = await self._control.cancel_activation(row.key, request.id)
+        cancelled = await self._control.cancel_activation(row.key, request.id, by, why)
         return jobs_pb2.CancelActivationResponse(cancelled=cancelled)
 
     async def _payload(self, request: jobs_pb2.TriggerJobRequest, row: JobRow) -> str | None:

@@ -1,10 +1,10 @@
-"""cronring.v1.Deployments: create, list, get, kill."""
+"""cronring.v1.Deployments: create, list, get, activate an older one, kill."""
 
 from collections.abc import Callable
 
 from controller.api.messages import deployment_message
 from controller.api.paging import Pages, page_size
-from controller.api.requests import Context, name, required
+from controller.api.requests import Context, actor, name, note, required
 from controller.core.events import JobsNotified
 from controller.deploying import Deployer
 from controller.ports import Store
@@ -26,7 +26,10 @@ class DeploymentsService(deployments_pb2_grpc.DeploymentsServicer):
     async def CreateDeployment(
         self, request: deployments_pb2.CreateDeploymentRequest, context: Context
     ) -> deployments_pb2.CreateDeploymentResponse:
-        deployed = await self._deployer.deploy(request.schema, request.digest, request.min_replicas or 1, activate=True)
+        by, why = actor(request.requested_by, context), note("note", request.note)
+        deployed = await self._deployer.deploy(
+            request.schema, request.digest, request.min_replicas or 1, activate=True, by=by, note=why
+        )
         return deployments_pb2.CreateDeploymentResponse(
             deployment=deployment_message(await self._reads.get_deployment(deployed.key)),
             created=deployed.created,
@@ -56,10 +59,29 @@ class DeploymentsService(deployments_pb2_grpc.DeploymentsServicer):
     ) -> deployments_pb2.Deployment:
         return deployment_message(await self._reads.get_deployment(required("key", request.key, _KEY)))
 
+    async def ActivateDeployment(
+        self, request: deployments_pb2.ActivateDeploymentRequest, context: Context
+    ) -> deployments_pb2.ActivateDeploymentResponse:
+        by, why = actor(request.requested_by, context), note("note", request.note)
+        key = required("key", request.key, _KEY)
+        activated = await self._deployer.activate(key, request.min_replicas or 1, by, why)
+        previous = activated.previous
+        deployed = activated.deployed
+        return deployments_pb2.ActivateDeploymentResponse(
+            deployment=deployment_message(await self._reads.get_deployment(key)),
+            activated=deployed.created,
+            previous=None if previous is None else deployment_message(await self._reads.get_deployment(previous)),
+            previous_running=activated.running,
+            jobs_added=deployed.added,
+            jobs_removed=deployed.removed,
+            jobs_carried_over=deployed.carried_over,
+        )
+
     async def KillDeployment(
         self, request: deployments_pb2.KillDeploymentRequest, context: Context
     ) -> deployments_pb2.KillDeploymentResponse:
-        removed = await self._store.kill_deployment(required("key", request.key, _KEY))
+        by, why = actor(request.requested_by, context), note("note", request.note)
+        removed = await self._store.kill_deployment(required("key", request.key, _KEY), by, why)
         self._put(JobsNotified())
         row = await self._reads.get_deployment(request.key)
         return deployments_pb2.KillDeploymentResponse(deployment=deployment_message(row), jobs_removed=removed)

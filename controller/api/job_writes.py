@@ -1,4 +1,4 @@
-"""cronring.v1.Jobs, what changes jobs: create, update, delete, pause, resume."""
+"""cronring.v1.Jobs, what makes and changes jobs: create, update, delete."""
 
 from collections.abc import Callable
 
@@ -6,7 +6,7 @@ from controller.api.job_specs import Defaults, job_change, new_job
 from controller.api.lookup import find_job, find_module, find_verb
 from controller.api.messages import job_message
 from controller.api.problems import InvalidRequest, Violations
-from controller.api.requests import Context, actor, note
+from controller.api.requests import Context, actor
 from controller.core.events import ActivationsCreated, JobsCreated, JobsNotified
 from controller.core.model import Job
 from controller.ports import Control
@@ -53,16 +53,6 @@ class JobWrites:
         await self._control.delete_job(row.key, by)
         self._put(JobsNotified())
         return jobs_pb2.DeleteJobResponse()
-
-    async def PauseJob(self, request: jobs_pb2.PauseJobRequest, context: Context) -> jobs_pb2.Job:
-        by, why = actor(request.requested_by, context), note("note", request.note)
-        row = await find_job(self._reads, request.key)
-        return await self._changed(await self._control.pause_job(row.key, by, why))
-
-    async def ResumeJob(self, request: jobs_pb2.ResumeJobRequest, context: Context) -> jobs_pb2.Job:
-        by = actor(request.requested_by, context)
-        row = await find_job(self._reads, request.key)
-        return await self._changed(await self._control.resume_job(row.key, by))
 
     async def _changed(self, job: Job) -> jobs_pb2.Job:
         self._put(JobsCreated([job]))

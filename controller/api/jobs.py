@@ -1,18 +1,21 @@
-"""cronring.v1.Jobs: list, get, watch; the other methods stand in job_writes.py and activations.py."""
+"""cronring.v1.Jobs: list, get, watch; other methods stand in job_writes, job_orders, bulk and activations."""
 
 from collections.abc import AsyncIterator
 from typing import Final
 
 from controller.api.activations import ActivationWrites
+from controller.api.bulk import JobsInBulk, job_filter, matches
+from controller.api.job_orders import JobOrders
 from controller.api.job_specs import Defaults
-from controller.api.job_writes import JobWrites, Put
+from controller.api.job_writes import Put
 from controller.api.lookup import find_job
-from controller.api.messages import job_message
+from controller.api.messages import action_message, job_message
 from controller.api.paging import PAGE_SIZE_MAX, Pages, page_size
-from controller.api.requests import STATUSES, Context, name, one_of
+from controller.api.problems import InvalidRequest
+from controller.api.requests import Context, instant, name
 from controller.api.watch import JobHub, Kind
 from controller.ports import Control
-from controller.reads import JobFilter, JobRow, Reads
+from controller.reads import ActionFilter, JobFilter, JobRow, Reads
 from protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
 
 _KINDS: Final = {
@@ -23,7 +26,7 @@ _KINDS: Final = {
 }
 
 
-class JobsService(JobWrites, ActivationWrites, jobs_pb2_grpc.JobsServicer):
+class JobsService(JobOrders, JobsInBulk, ActivationWrites, jobs_pb2_grpc.JobsServicer):
     """`put` takes what this controller's own node has to hear of changes made here."""
 
     def __init__(
@@ -34,13 +37,13 @@ class JobsService(JobWrites, ActivationWrites, jobs_pb2_grpc.JobsServicer):
         defaults: Defaults,
         put: Put,
     ) -> None:
-        JobWrites.__init__(self, control, reads, defaults, put)
+        JobOrders.__init__(self, control, reads, defaults, put)
         ActivationWrites.__init__(self, control, reads, put)
         self._hub = hub
 
     async def ListJobs(self, request: jobs_pb2.ListJobsRequest, context: Context) -> jobs_pb2.ListJobsResponse:
-        where, limit = _filter(request.filter), page_size(request.page_size)
-        pages = Pages("ListJobs", *where)
+        where, limit = job_filter(request.filter), page_size(request.page_size)
+        pages = Pages("ListJobs", *where[:-1], *sorted(where.labels.items()))
         # One more than asked for tells whether there is another page.
         rows = await self._reads.list_jobs(where, pages.text_cursor(request.page_token), limit + 1)
         page = rows[:limit]
@@ -52,8 +55,24 @@ class JobsService(JobWrites, ActivationWrites, jobs_pb2_grpc.JobsServicer):
     async def GetJob(self, request: jobs_pb2.GetJobRequest, context: Context) -> jobs_pb2.Job:
         return job_message(await find_job(self._reads, request.key))
 
+    async def ListActions(self, request: jobs_pb2.ListActionsRequest, context: Context) -> jobs_pb2.ListActionsResponse:
+        if request.job and request.deployment:
+            raise InvalidRequest([("deployment", "excludes job; give one of them")])
+        where = ActionFilter(
+            job=name("job", request.job),
+            deployment=name("deployment", request.deployment),
+            since=instant("since", request.since) if request.HasField("since") else None,
+        )
+        limit, pages = page_size(request.page_size), Pages("ListActions", *where)
+        rows = await self._reads.list_actions(where, pages.number_cursor(request.page_token), limit + 1)
+        page = rows[:limit]
+        return jobs_pb2.ListActionsResponse(
+            actions=[action_message(row) for row in page],
+            next_page_token=pages.token(page[-1].action_id) if len(rows) > limit else "",
+        )
+
     async def WatchJobs(self, request: jobs_pb2.WatchJobsRequest, context: Context) -> AsyncIterator[jobs_pb2.JobEvent]:
-        where = _filter(request.filter)
+        where = job_filter(request.filter)
         async for event in self._hub.watch(lambda row: _matches(row, where), lambda: self._all(where)):
             job = None if event.row is None else job_message(event.row)
             yield jobs_pb2.JobEvent(kind=_KINDS[event.kind], job=job)
@@ -69,18 +88,6 @@ class JobsService(JobWrites, ActivationWrites, jobs_pb2_grpc.JobsServicer):
             after = rows[-1].key
 
 
-def _filter(asked: jobs_pb2.JobFilter) -> JobFilter:
-    """Raises InvalidRequest."""
-    return JobFilter(
-        namespace=name("filter.namespace", asked.namespace),
-        module=name("filter.module", asked.module),
-        verb=name("filter.verb", asked.verb),
-        status=one_of("filter.status", asked.status, STATUSES),
-    )
-
-
 def _matches(row: JobRow, where: JobFilter) -> bool:
-    return all(
-        not wanted or wanted == found
-        for wanted, found in zip(where, (row.namespace, row.module, row.verb, row.status), strict=True)
-    )
+    named = zip(where[:-1], (row.namespace, row.module, row.verb, row.status), strict=True)
+    return all(not wanted or wanted == found for wanted, found in named) and matches(row.labels, where.labels)

@@ -7,7 +7,7 @@ from typing import Final
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from controller.core.model import Activation
-from controller.reads import DeploymentRow, ExecutionRow, JobRow, RunnerRow, TickRun
+from controller.reads import ActionRow, DeploymentRow, ExecutionRow, JobRow, RunnerRow, TickRun
 from protos.cronring.v1 import cluster_pb2, deployments_pb2, executions_pb2, jobs_pb2
 from protos.modules import policy_message
 from schema.policy import parse_policy
@@ -81,13 +81,40 @@ def job_message(row: JobRow) -> jobs_pb2.Job:
         failures=row.failures,
         last_success=timestamp(row.last_success),
         running=row.running,
+        cancelled=_cancellation_message(row),
     )
 
 
 def _pause_message(row: JobRow) -> jobs_pb2.Pause | None:
     if row.paused_at is None:
         return None
-    return jobs_pb2.Pause(at=timestamp(row.paused_at), by=row.paused_by or "", note=row.paused_note or "")
+    return jobs_pb2.Pause(
+        at=timestamp(row.paused_at),
+        by=row.paused_by or "",
+        note=row.paused_note or "",
+        until=timestamp(row.paused_until),
+    )
+
+
+def _cancellation_message(row: JobRow) -> jobs_pb2.Cancellation | None:
+    if row.cancelled_at is None:
+        return None
+    at, by, note = row.cancelled_at, row.cancelled_by, row.cancelled_note
+    return jobs_pb2.Cancellation(at=timestamp(at), by=by or "", note=note or "")
+
+
+def action_message(row: ActionRow) -> jobs_pb2.Action:
+    return jobs_pb2.Action(
+        id=row.action_id,
+        at=timestamp(row.at),
+        job=row.job,
+        deployment=row.deployment,
+        execution_id=row.execution_id or 0,
+        action=row.action,
+        actor=row.actor,
+        note=row.note,
+        details=row.details,
+    )
 
 
 def activation_message(activation: Activation, table: Timetable) -> jobs_pb2.Activation:
@@ -163,6 +190,8 @@ def deployment_message(row: DeploymentRow) -> deployments_pb2.Deployment:
         schema_text=row.schema_text,
         runners=row.runners,
         jobs=row.jobs,
+        activated_at=timestamp(row.activated_at),
+        deactivated_at=timestamp(row.deactivated_at),
     )
 
 

@@ -10,7 +10,7 @@ from google.protobuf import any_pb2
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
-from controller.errors import Conflict, InvalidModule, NotFound, StoreError, StoreUnavailable
+from controller.errors import Conflict, IllegalTransition, InvalidModule, NotFound, StoreError, StoreUnavailable
 
 Violations = list[tuple[str, str]]
 
@@ -48,7 +48,7 @@ def status_of(error: Exception) -> status_pb2.Status | None:
         case NotFound():
             return status_pb2.Status(code=code_pb2.NOT_FOUND, message=_cut(str(error), MESSAGE_LENGTH_MAX))
         case Conflict():
-            return status_pb2.Status(code=code_pb2.FAILED_PRECONDITION, message=_cut(str(error), MESSAGE_LENGTH_MAX))
+            return _conflict(error)
         case SlowReaderError():
             return status_pb2.Status(code=code_pb2.RESOURCE_EXHAUSTED, message=str(error))
         case StoreUnavailable():
@@ -59,6 +59,15 @@ def status_of(error: Exception) -> status_pb2.Status | None:
             return status_pb2.Status(code=code_pb2.INTERNAL, message=_cut(message, MESSAGE_LENGTH_MAX))
         case _:
             return None
+
+
+def _conflict(error: Conflict) -> status_pb2.Status:
+    status = status_pb2.Status(code=code_pb2.FAILED_PRECONDITION, message=_cut(str(error), MESSAGE_LENGTH_MAX))
+    if isinstance(error, IllegalTransition):
+        named = {"job": error.job, "action": error.action, "state": error.state, "target": error.target}
+        info = error_details_pb2.ErrorInfo(reason="ILLEGAL_TRANSITION", domain="cronring", metadata=named)
+        status.details.add().Pack(info)
+    return status
 
 
 def _bad_request(what: str, violations: Violations) -> status_pb2.Status:

@@ -1,5 +1,6 @@
 """What every method checks of a request before it asks the store."""
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 import grpc
@@ -8,11 +9,13 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from controller.api.messages import instant_us
 from controller.api.problems import InvalidRequest
 from controller.core.model import Outcome
+from controller.core.states import State
+from schema.labels import label_faults
 
 # A handler's context; the messages' types stand in the handler's own signature.
 Context = grpc.aio.ServicerContext[Any, Any]
 
-STATUSES: Final = ("pending", "scheduled", "running", "completed", "failed", "cancelled", "paused")
+STATUSES: Final = tuple(state.value for state in State)
 OUTCOMES: Final = (*(outcome.value for outcome in Outcome), "running")
 NAME_LENGTH_MAX: Final = 400
 ACTOR_LENGTH_MAX: Final = 200
@@ -40,6 +43,15 @@ def required(field: str, value: str, what: str) -> str:
     if not value:
         raise InvalidRequest([(field, f"is empty; it must be {what}")])
     return name(field, value)
+
+
+def labels(field: str, asked: Mapping[str, str]) -> dict[str, str]:
+    """Of a filter. Raises InvalidRequest for what can't be labels."""
+    found = dict(asked)
+    faults = [(f"{field}.{key}" if key else field, fault) for key, fault in label_faults(found)]
+    if faults:
+        raise InvalidRequest(faults)
+    return found
 
 
 def actor(requested_by: str, context: Context) -> str:

@@ -146,7 +146,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
 
     async def _register_module(self, hosted: wire.HostedModule) -> wire.RegisteredModule:
         try:
-            deployed = await self._deployer.deploy(hosted.schema, hosted.digest, activate=False)
+            deployed = await self._deployer.deploy(hosted.schema, hosted.digest, activate=False, by="a runner")
         except InvalidModule as error:
             self._refused("module")
             return wire.RegisteredModule(problem=str(error))

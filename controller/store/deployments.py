@@ -6,14 +6,15 @@ from typing import NamedTuple
 from controller.core.model import Job
 from controller.core.redeploy import Existing, Redeploy, deployment_key, plan_redeploy, plan_removal
 from controller.errors import NotFound
-from controller.ports import Deployed
+from controller.ports import Activated, Deployed
+from controller.store.actions import Action, add_actions
 from controller.store.ordering import take_back
 from controller.store.plans import carry_jobs_over, policy_columns, remove_jobs
 from controller.store.pool import Database, Transaction
 from controller.store.rows import job_of
 from schema.keys import JobKey
 from schema.module import Module
-from schema.text import print_module
+from schema.text import parse_module, print_module
 
 
 class _Row(NamedTuple):
@@ -55,6 +56,8 @@ class DeploymentStatements:
         timeout_ms: int,
         activate: bool,
         default_jitter: str = "",
+        by: str = "",
+        note: str = "",
     ) -> Deployed:
         """Make this version the active one; see controller.ports.Store."""
         name = _Name.of(module.namespace, module.name)
@@ -63,38 +66,40 @@ class DeploymentStatements:
             await transaction.fetch("LockModule", str(name))
             now, rows = await _deployments(transaction, name, digest)
             row = next((row for row in rows if row.digest == digest), None)
-            active = next((row for row in rows if row.active), None)
-            if row is not None and row.active:
-                await transaction.fetch("SetMinReplicas", row.deployment_id, min_replicas)
-                jobs = await _jobs(transaction, name)
-                return Deployed(row.key, True, False, (), (), tuple(job.key for job in jobs), jobs)
             created = row is None
             if row is None:
                 row = await _create(transaction, module, digest, schema_text, now)
-            if not activate and not created:
+            if not activate and not created and not row.active:
                 return Deployed(row.key, False, created, (), (), (), [])
-            if active is not None:
-                await transaction.fetch("DeactivateDeployment", active.deployment_id, now)
-            await transaction.fetch("ActivateDeployment", row.deployment_id, min_replicas, now)
-            existing = [Existing._make(record) for record in await transaction.fetch("LockCronJobs", *name)]
-            # In a thread: thousands of schedules take a while to parse, and claims must not wait for them.
-            plan = await asyncio.to_thread(plan_redeploy, module, existing, now, timeout_ms, default_jitter)
-            changed = {each.job_id for each in plan.removed} | {
-                each.job_id for each in plan.carried if each.rescheduled
-            }
-            await take_back(transaction, [job for job in existing if job.job_id in changed], now)
-            await _apply(transaction, name, row.deployment_id, plan, now)
-            await transaction.fetch("NotifyJobs", str(name))
-            return _deployed(row.key, plan, await _jobs(transaction, name))
+            change = _Change(name, row, rows, min_replicas, timeout_ms, default_jitter, now)
+            deployed = await _activate(transaction, module, change)
+            if deployed.created:
+                await _keep(transaction, "deploy", by, note, row, now, change.previous)
+            return deployed
 
-    async def kill_deployment(self, key: str) -> tuple[str, ...]:
+    async def activate_deployment(
+        self, key: str, min_replicas: int, timeout_ms: int, default_jitter: str = "", by: str = "", note: str = ""
+    ) -> Activated:
+        """Make a version that is there the active one; see controller.ports.Store."""
+        async with self._database.transaction("activating a deployment") as transaction:
+            name, digest, schema_text = await _find(transaction, key)
+            await transaction.fetch("LockModule", str(name))
+            now, rows = await _deployments(transaction, name, digest)
+            row = next(row for row in rows if row.key == key)
+            module = await asyncio.to_thread(parse_module, schema_text)
+            change = _Change(name, row, rows, min_replicas, timeout_ms, default_jitter, now)
+            deployed = await _activate(transaction, module, change)
+            if deployed.created:
+                await _keep(transaction, "activate", by, note, row, now, change.previous)
+            running: int = (
+                await transaction.fetch("CountRunningOfOthers", name.namespace, name.module, row.deployment_id)
+            )[0][0]
+            return Activated(deployed, change.previous, running)
+
+    async def kill_deployment(self, key: str, by: str = "", note: str = "") -> tuple[str, ...]:
         """Deactivate it and remove its jobs; their keys. Raises controller.errors.NotFound."""
         async with self._database.transaction("killing a deployment") as transaction:
-            found = await transaction.fetch("FindDeployment", key)
-            if not found:
-                raise NotFound(f"there is no deployment {key!r}; `cronring deployments list` shows them")
-            namespace, module, digest = found[0]
-            name = _Name.of(namespace, module)
+            name, digest, _ = await _find(transaction, key)
             await transaction.fetch("LockModule", str(name))
             now, rows = await _deployments(transaction, name, digest)
             row = next((row for row in rows if row.key == key and row.active), None)
@@ -105,8 +110,65 @@ class DeploymentStatements:
             removed = plan_removal(existing, now)
             await take_back(transaction, existing, now)
             await remove_jobs(transaction, removed, now)
+            await _keep(transaction, "undeploy", by, note, row, now, None)
             await transaction.fetch("NotifyJobs", str(name))
             return tuple(sorted(each.key for each in removed))
+
+
+class _Change(NamedTuple):
+    """Of a module, under its lock: `row` is to be the active one of `rows`."""
+
+    name: _Name
+    row: _Row
+    rows: list[_Row]
+    min_replicas: int
+    timeout_ms: int
+    default_jitter: str
+    now: int
+
+    @property
+    def previous(self) -> str | None:
+        """The key of the active one, if that is another."""
+        return next((row.key for row in self.rows if row.active and row.key != self.row.key), None)
+
+
+async def _find(transaction: Transaction, key: str) -> tuple[_Name, str, str]:
+    """The module of a deployment, its digest, and its schema's text. Raises NotFound."""
+    found = await transaction.fetch("FindDeployment", key)
+    if not found:
+        raise NotFound(f"there is no deployment {key!r}; `cronring deployments list` shows them")
+    namespace, module, digest, schema_text = found[0]
+    return _Name.of(namespace, module), digest, schema_text
+
+
+async def _activate(transaction: Transaction, module: Module, change: _Change) -> Deployed:
+    """Make it the active version, and the jobs those that it declares. `created` False: it was."""
+    name, row, now = change.name, change.row, change.now
+    if row.active:
+        await transaction.fetch("SetMinReplicas", row.deployment_id, change.min_replicas)
+        jobs = await _jobs(transaction, name)
+        return Deployed(row.key, True, False, (), (), tuple(job.key for job in jobs), jobs)
+    for other in change.rows:
+        if other.active:
+            await transaction.fetch("DeactivateDeployment", other.deployment_id, now)
+    await transaction.fetch("ActivateDeployment", row.deployment_id, change.min_replicas, now)
+    existing = [Existing._make(record) for record in await transaction.fetch("LockCronJobs", *name)]
+    # In a thread: thousands of schedules take a while to parse, and claims must not wait for them.
+    plan = await asyncio.to_thread(
+        plan_redeploy, module, existing, now, change.timeout_ms, change.default_jitter
+    )  # fmt: skip
+    changed = {each.job_id for each in plan.removed} | {each.job_id for each in plan.carried if each.rescheduled}
+    await take_back(transaction, [job for job in existing if job.job_id in changed], now)
+    await _apply(transaction, name, row.deployment_id, plan, now)
+    await transaction.fetch("NotifyJobs", str(name))
+    return _deployed(row.key, plan, await _jobs(transaction, name))
+
+
+async def _keep(
+    transaction: Transaction, action: str, by: str, note: str, row: _Row, now: int, previous: str | None
+) -> None:
+    details = {} if previous is None else {"previous": previous}
+    await add_actions(transaction, [Action(action, by, note, deployment_id=row.deployment_id, details=details)], now)
 
 
 async def _deployments(transaction: Transaction, name: _Name, digest: str) -> tuple[int, list[_Row]]:

@@ -100,6 +100,26 @@ class Failover:
                 return answer
         raise Unreachable(tried)
 
+    async def finite(self, call: Callable[[Channel], AsyncIterable[Response]]) -> AsyncIterator[Response | None]:
+        """Messages of a stream that comes to an end; None marks that another controller begins it anew.
+
+        Raises Unreachable when none of the controllers answers, or what the answer means.
+        """
+        tried: list[tuple[str, str]] = []
+        for address in self._round():
+            try:
+                async for message in call(self._channel(address)):
+                    yield message
+            except AioRpcError as error:
+                if not is_connection_failure(error):
+                    raise meaning(error) from error
+                tried.append((address, reason(error, self._timeout_s)))
+                yield None
+            else:
+                self._current = self._addresses.index(address)
+                return
+        raise Unreachable(tried)
+
     async def stream(self, call: Callable[[Channel], AsyncIterable[Response]]) -> AsyncIterator[Response | None]:
         """Messages from one controller after the other; None marks a change to another, which begins anew.
 

@@ -74,6 +74,8 @@ def job(message: jobs_pb2.Job) -> model.Job:
         failures=message.failures,
         last_success=instant(message.last_success),
         running=message.running,
+        cancelled=cancellation(message.cancelled) if message.HasField("cancelled") else None,
+        unchanged=message.unchanged,
     )
 
 
@@ -95,7 +97,29 @@ def job_spec(spec: model.JobSpec) -> jobs_pb2.JobSpec:
 
 
 def pause(message: jobs_pb2.Pause) -> model.Pause:
-    return model.Pause(instant(message.at), message.by, message.note)
+    return model.Pause(instant(message.at), message.by, message.note, instant(message.until))
+
+
+def cancellation(message: jobs_pb2.Cancellation) -> model.Cancellation:
+    return model.Cancellation(instant(message.at), message.by, message.note)
+
+
+def skipped_tick(message: jobs_pb2.SkipNextTickResponse) -> model.SkippedTick:
+    return model.SkippedTick(job(message.job), instant(message.tick), message.skipped)
+
+
+def progress(message: jobs_pb2.ControlJobsProgress) -> model.Progress:
+    return model.Progress(
+        message.key, message.done, message.problem, message.position, message.total, message.unchanged,
+        json.loads(message.details) if message.details else {},
+    )  # fmt: skip
+
+
+def action(message: jobs_pb2.Action) -> model.Action:
+    return model.Action(
+        message.id, instant(message.at), message.job, message.deployment, message.execution_id or None, message.action,
+        message.actor, message.note, json.loads(message.details) if message.details else {},
+    )  # fmt: skip
 
 
 def activation(message: jobs_pb2.Activation) -> model.Activation:
@@ -177,6 +201,20 @@ def deployment(message: deployments_pb2.Deployment) -> model.Deployment:
         runners=message.runners,
         jobs=message.jobs,
         schema_text=message.schema_text,
+        activated_at=instant(message.activated_at),
+        deactivated_at=instant(message.deactivated_at),
+    )
+
+
+def activated(message: deployments_pb2.ActivateDeploymentResponse) -> model.Activated:
+    return model.Activated(
+        deployment=deployment(message.deployment),
+        activated=message.activated,
+        previous=deployment(message.previous) if message.HasField("previous") else None,
+        previous_running=message.previous_running,
+        jobs_added=tuple(message.jobs_added),
+        jobs_removed=tuple(message.jobs_removed),
+        jobs_carried_over=tuple(message.jobs_carried_over),
     )
 
 

@@ -10,16 +10,18 @@ from schema.module import Module
 
 
 class DeploymentCalls:
-    """Create, list, get, kill."""
+    """Create, list, get, activate, kill."""
 
     def __init__(self, failover: Failover) -> None:
         self._failover = failover
 
-    async def create(self, module: Module, digest: str, min_replicas: int = 1) -> model.Deployed:
+    async def create(
+        self, module: Module, digest: str, min_replicas: int = 1, note: str = "", by: str = ""
+    ) -> model.Deployed:
         """Make this version the active one. Idempotent by `digest`. Raises Invalid for a schema that is refused."""
         timeout = self._failover.timeout_s
         request = deployments_pb2.CreateDeploymentRequest(
-            schema=module_message(module), digest=digest, min_replicas=min_replicas
+            schema=module_message(module), digest=digest, min_replicas=min_replicas, requested_by=by, note=note
         )
         return convert.deployed(
             await self._failover.unary(
@@ -49,10 +51,22 @@ class DeploymentCalls:
             await self._failover.unary(lambda channel: DeploymentsStub(channel).GetDeployment(request, timeout=timeout))
         )
 
-    async def kill(self, key: str) -> tuple[model.Deployment, tuple[str, ...]]:
+    async def activate(self, key: str, note: str = "", by: str = "", min_replicas: int = 1) -> model.Activated:
+        """Make a version that is there the active one again. Idempotent. Raises NotFound."""
+        timeout = self._failover.timeout_s
+        request = deployments_pb2.ActivateDeploymentRequest(
+            key=key, note=note, requested_by=by, min_replicas=min_replicas
+        )
+        return convert.activated(
+            await self._failover.unary(
+                lambda channel: DeploymentsStub(channel).ActivateDeployment(request, timeout=timeout)
+            )
+        )
+
+    async def kill(self, key: str, note: str = "", by: str = "") -> tuple[model.Deployment, tuple[str, ...]]:
         """min_replicas 0, its jobs removed (their keys come back); what runs finishes. Raises NotFound."""
         timeout = self._failover.timeout_s
-        request = deployments_pb2.KillDeploymentRequest(key=key)
+        request = deployments_pb2.KillDeploymentRequest(key=key, requested_by=by, note=note)
         answer = await self._failover.unary(
             lambda channel: DeploymentsStub(channel).KillDeployment(request, timeout=timeout)
         )

@@ -1,6 +1,6 @@
 """What a call to a controller may fail with. The message says what to do next."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 
 class ClientError(Exception):
@@ -41,7 +41,14 @@ class Unavailable(ClientError):
 
 
 class Conflict(ClientError):
-    """What was asked for doesn't go with how things stand; the message says what is so, and what would have to be."""
+    """What was asked for doesn't go with how things stand; the message says what is so, and what would have to be.
+
+    `info`: where a job's state doesn't allow it, "job", "action", its "state", and the "target" it would have led to.
+    """
+
+    def __init__(self, message: str, info: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.info = dict(info or {})
 
 
 class OutcomeUnknown(ClientError):

@@ -1,13 +1,16 @@
 """Which failures of a call are the connection's (try the next controller), and what the others mean."""
 
-from collections.abc import Iterable
-from typing import Final, cast
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final, cast
 
 from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
 from grpc.aio import AioRpcError
 
 from cronring.client.errors import ClientError, Conflict, Invalid, NotFound, Refused, Unavailable
+
+if TYPE_CHECKING:
+    from google.protobuf.any_pb2 import Any as AnyMessage
 
 _DETAILS_KEY: Final = "grpc-status-details-bin"
 
@@ -73,7 +76,7 @@ def meaning(error: AioRpcError) -> ClientError:
         case StatusCode.INVALID_ARGUMENT:
             return Invalid(details, violations(error))
         case StatusCode.FAILED_PRECONDITION:
-            return Conflict(details)
+            return Conflict(details, error_info(error))
         case StatusCode.UNAVAILABLE:
             return Unavailable(details)
         case StatusCode.UNIMPLEMENTED:
@@ -84,14 +87,26 @@ def meaning(error: AioRpcError) -> ClientError:
 
 def violations(error: AioRpcError) -> list[tuple[str, str]]:
     """The (field, description) pairs of google.rpc.BadRequest, where the status carries one."""
-    found = []
+    found: list[tuple[str, str]] = []
+    for detail in _details(error):
+        bad = error_details_pb2.BadRequest()
+        if detail.Unpack(bad):
+            found += [(each.field, each.description) for each in bad.field_violations]
+    return found
+
+
+def error_info(error: AioRpcError) -> dict[str, str]:
+    """The metadata of google.rpc.ErrorInfo, where the status carries one."""
+    for detail in _details(error):
+        info = error_details_pb2.ErrorInfo()
+        if detail.Unpack(info):
+            return dict(info.metadata)
+    return {}
+
+
+def _details(error: AioRpcError) -> "Iterator[AnyMessage]":
     # The stubs take the metadata for a single pair.
     metadata = cast("Iterable[tuple[str, str | bytes]]", error.trailing_metadata() or ())
     for key, value in metadata:
-        if key != _DETAILS_KEY or not isinstance(value, bytes):
-            continue
-        for detail in status_pb2.Status.FromString(value).details:
-            bad = error_details_pb2.BadRequest()
-            if detail.Unpack(bad):
-                found += [(each.field, each.description) for each in bad.field_violations]
-    return found
+        if key == _DETAILS_KEY and isinstance(value, bytes):
+            yield from status_pb2.Status.FromString(value).details

@@ -1,6 +1,7 @@
 """Calls about jobs."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+import builtins
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -8,6 +9,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 
 from cronring.client import convert, model
 from cronring.client.channel import Failover
+from cronring.client.errors import OutcomeUnknown
 from cronring.client.model import JobEvent, JobEventKind
 from cronring.client.paging import follow
 from protos.cronring.v1 import jobs_pb2
@@ -18,11 +20,12 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer")
 
+_NOT_REPEATABLE: Final = ("skip_next", "trigger")
 _WAITING: Final = "`cronring jobs activations JOB` and `cronring executions list --job JOB`"
 
 
 class JobCalls:
-    """List, get, watch; create, update, delete, pause, resume; trigger, backfill, and what waits.
+    """List, get, watch; create, update, delete; pause, resume, skip, cancel, restore; trigger, backfill, what waits.
 
     `by` says who asks, which is kept; "": this address. Whatever changes something may raise Invalid, NotFound or
     Conflict.
@@ -32,9 +35,16 @@ class JobCalls:
         self._failover = failover
 
     async def list(
-        self, namespace: str = "", module: str = "", verb: str = "", status: str = "", limit: int | None = None
+        self,
+        namespace: str = "",
+        module: str = "",
+        verb: str = "",
+        status: str = "",
+        limit: int | None = None,
+        labels: Mapping[str, str] | None = None,
     ) -> list[model.Job]:
-        chosen = jobs_pb2.JobFilter(namespace=namespace, module=module, verb=verb, status=status)
+        """By key. `labels`: only those that have all of these."""
+        chosen = jobs_pb2.JobFilter(namespace=namespace, module=module, verb=verb, status=status, labels=labels)
 
         async def fetch(page_size: int, token: str) -> tuple[list[model.Job], str]:
             request = jobs_pb2.ListJobsRequest(page_size=page_size, page_token=token, filter=chosen)
@@ -74,22 +84,91 @@ class JobCalls:
         request = jobs_pb2.DeleteJobRequest(key=key, requested_by=by)
         await self._unary(lambda stub, timeout: stub.DeleteJob(request, timeout=timeout))
 
-    async def pause(self, key: str, note: str = "", by: str = "") -> model.Job:
-        """No tick runs until `resume`."""
-        request = jobs_pb2.PauseJobRequest(key=key, note=note, requested_by=by)
+    async def pause(self, key: str, note: str = "", by: str = "", until: datetime | None = None) -> model.Job:
+        """No tick runs until `until`, or until `resume`. A paused job's pause gets this note (if any) and this end."""
+        request = jobs_pb2.PauseJobRequest(key=key, note=note, requested_by=by, until=convert.timestamp(until))
         return convert.job(await self._unary(lambda stub, timeout: stub.PauseJob(request, timeout=timeout)))
 
-    async def resume(self, key: str, by: str = "") -> model.Job:
+    async def resume(self, key: str, by: str = "", note: str = "") -> model.Job:
         """Ticks since the pause are skipped, for that reason."""
-        request = jobs_pb2.ResumeJobRequest(key=key, requested_by=by)
+        request = jobs_pb2.ResumeJobRequest(key=key, requested_by=by, note=note)
         return convert.job(await self._unary(lambda stub, timeout: stub.ResumeJob(request, timeout=timeout)))
 
-    async def trigger(self, key: str, payload: str | None = None, by: str = "") -> model.Activation:
+    async def skip_next(
+        self, key: str, tick: datetime | None = None, note: str = "", by: str = "", *, dry_run: bool = False
+    ) -> model.SkippedTick:
+        """The next tick that would run doesn't. With `tick`, repeating it skips no other.
+
+        Without, it raises OutcomeUnknown when the answer was lost: it is not repeated by itself.
+        """
+        request = jobs_pb2.SkipNextTickRequest(
+            key=key, tick=convert.timestamp(tick), note=note, requested_by=by, dry_run=dry_run
+        )
+        call = self._unary if tick is not None or dry_run else self._once
+        return convert.skipped_tick(await call(lambda stub, timeout: stub.SkipNextTick(request, timeout=timeout)))
+
+    async def cancel(self, key: str, note: str = "", by: str = "") -> tuple[model.Job, int]:
+        """No tick and no run by hand until `restore`; what waits is forgotten. How many executions are told to stop."""
+        request = jobs_pb2.CancelJobRequest(key=key, note=note, requested_by=by)
+        answer = await self._unary(lambda stub, timeout: stub.CancelJob(request, timeout=timeout))
+        return convert.job(answer.job), answer.cancelling
+
+    async def restore(self, key: str, note: str = "", by: str = "") -> model.Job:
+        """Begin the schedule of a cancelled job anew."""
+        request = jobs_pb2.RestoreJobRequest(key=key, note=note, requested_by=by)
+        return convert.job(await self._unary(lambda stub, timeout: stub.RestoreJob(request, timeout=timeout)))
+
+    async def control(
+        self,
+        action: str,
+        *,
+        namespace: str = "",
+        module: str = "",
+        verb: str = "",
+        status: str = "",
+        labels: Mapping[str, str] | None = None,
+        note: str = "",
+        by: str = "",
+        until: datetime | None = None,
+        dry_run: bool = False,
+    ) -> AsyncIterator[model.Progress]:
+        """Pause, resume, skip_next, trigger, cancel or restore all jobs that match: first how many, then each one.
+
+        When its controller dies, another begins anew, and finds what was done unchanged; but for skip_next and trigger,
+        which raise OutcomeUnknown then.
+        """
+        request = jobs_pb2.ControlJobsRequest(
+            filter=jobs_pb2.JobFilter(namespace=namespace, module=module, verb=verb, status=status, labels=labels),
+            action=jobs_pb2.ControlJobsRequest.Action.Value(f"ACTION_{action.upper()}"), dry_run=dry_run, note=note,
+            requested_by=by, until=convert.timestamp(until),
+        )  # fmt: skip
+        repeatable = dry_run or action not in _NOT_REPEATABLE
+        begun = False
+        async for message in self._failover.finite(lambda channel: JobsStub(channel).ControlJobs(request)):
+            if message is not None:
+                begun = True
+                yield convert.progress(message)
+            elif begun and not repeatable:
+                raise OutcomeUnknown("the controller went away in the middle of it; see `cronring jobs actions`")
+
+    async def actions(
+        self, key: str = "", deployment: str = "", limit: int | None = None
+    ) -> builtins.list[model.Action]:
+        """What operators did to a job, to a deployment, or at all: the newest first."""
+
+        async def fetch(page_size: int, token: str) -> tuple[builtins.list[model.Action], str]:
+            request = jobs_pb2.ListActionsRequest(page_size=page_size, page_token=token, job=key, deployment=deployment)
+            answer = await self._unary(lambda stub, timeout: stub.ListActions(request, timeout=timeout))
+            return [convert.action(each) for each in answer.actions], answer.next_page_token
+
+        return await follow(fetch, limit)
+
+    async def trigger(self, key: str, payload: str | None = None, by: str = "", note: str = "") -> model.Activation:
         """Run it once, as soon as it may. `payload`: JSON in place of the job's own.
 
         Raises OutcomeUnknown when the answer was lost: it is not repeated by itself.
         """
-        request = jobs_pb2.TriggerJobRequest(key=key, payload=payload, requested_by=by)
+        request = jobs_pb2.TriggerJobRequest(key=key, payload=payload, requested_by=by, note=note)
         return convert.activation(await self._once(lambda stub, timeout: stub.TriggerJob(request, timeout=timeout)))
 
     async def backfill(
@@ -120,9 +199,9 @@ class JobCalls:
         answer = await self._unary(lambda stub, timeout: stub.ListActivations(request, timeout=timeout))
         return tuple(convert.activation(each) for each in answer.activations)
 
-    async def cancel_activation(self, key: str, activation_id: int) -> bool:
+    async def cancel_activation(self, key: str, activation_id: int, by: str = "", note: str = "") -> bool:
         """Whether it waited until now."""
-        request = jobs_pb2.CancelActivationRequest(key=key, id=activation_id)
+        request = jobs_pb2.CancelActivationRequest(key=key, id=activation_id, requested_by=by, note=note)
         return (await self._unary(lambda stub, timeout: stub.CancelActivation(request, timeout=timeout))).cancelled
 
     async def _unary(self, call: "Callable[[JobsAsyncStub, float], Awaitable[Answer]]") -> Answer:

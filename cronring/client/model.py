@@ -13,6 +13,16 @@ class Pause:
     at: datetime | None
     by: str
     note: str
+    until: datetime | None  # it ends by itself then; None: when somebody resumes it
+
+
+@dataclass(frozen=True, slots=True)
+class Cancellation:
+    """Who ended a job until it is restored, and why."""
+
+    at: datetime | None
+    by: str
+    note: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +65,8 @@ class Job:
     failures: int  # ticks in a row without success
     last_success: datetime | None  # the latest tick that completed
     running: int  # executions that run now, with overlap "allow"
+    cancelled: Cancellation | None
+    unchanged: bool  # in the answer to what was to change it: it was so already
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +80,43 @@ class JobSpec:
     labels: Mapping[str, str] = field(default_factory=dict)
     timeout_ms: int = 0
     on_disconnect: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedTick:
+    """`skipped` False: a dry run, or it was skipped so before."""
+
+    job: Job
+    tick: datetime | None
+    skipped: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How it went with one of many jobs. `problem` "": nothing was wrong. `key` "": only says how many there are."""
+
+    key: str
+    done: bool
+    problem: str
+    position: int
+    total: int
+    unchanged: bool
+    details: Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What an operator did. `job`, `deployment` "" and `execution_id` None: to none."""
+
+    id: int
+    at: datetime | None
+    job: str
+    deployment: str
+    execution_id: int | None
+    action: str
+    actor: str
+    note: str
+    details: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +221,8 @@ class Deployment:
     runners: int  # alive ones that host it
     jobs: int
     schema_text: str
+    activated_at: datetime | None  # the latest time
+    deactivated_at: datetime | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +231,22 @@ class Deployed:
 
     deployment: Deployment
     created: bool
+    jobs_added: tuple[str, ...]
+    jobs_removed: tuple[str, ...]
+    jobs_carried_over: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Activated:
+    """What an activation changed. `activated` False: it was the active one. `previous`: whose place it took.
+
+    `previous_running`: executions of the module's other versions that go on to their end, on those' runners.
+    """
+
+    deployment: Deployment
+    activated: bool
+    previous: Deployment | None
+    previous_running: int
     jobs_added: tuple[str, ...]
     jobs_removed: tuple[str, ...]
     jobs_carried_over: tuple[str, ...]

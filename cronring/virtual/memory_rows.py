@@ -175,8 +175,10 @@ class ActionRow:
     action: str
     actor: str
     note: str
-    job_id: int
+    job_id: int | None
     details: dict[str, object]
+    deployment: str = ""
+    at: int = 0
 
 
 @dataclass

@@ -22,10 +22,10 @@ from controller.core.model import (
 )
 from controller.core.redeploy import deployment_key, plan_redeploy, plan_removal
 from controller.errors import NotFound
-from controller.ports import ControllerInfo, Deployed
+from controller.ports import Activated, ControllerInfo, Deployed
 from cronring.virtual.memory_control import MemoryControl, job_row
 from cronring.virtual.memory_execution_control import MemoryExecutionControl
-from cronring.virtual.memory_rows import ControllerRow, DeploymentRow, ExecutionRow, JobRow, RunnerRow
+from cronring.virtual.memory_rows import ActionRow, ControllerRow, DeploymentRow, ExecutionRow, JobRow, RunnerRow
 from schema.module import Module
 from schema.policy import parse_policy
 
@@ -46,25 +46,50 @@ class MemoryStore(MemoryControl, MemoryExecutionControl):
         timeout_ms: int,
         activate: bool,
         default_jitter: str = "",
+        by: str = "",
+        note: str = "",
     ) -> Deployed:
         name = (module.namespace, module.name)
-        active = next((row for row in self.deployments if row.module == name and row.min_replicas), None)
         row = next((row for row in self.deployments if row.module == name and row.digest == digest), None)
-        jobs = self._jobs_of(name)
-        if row is not None and row is active:
-            row.min_replicas = min_replicas
-            keys = tuple(job.key for job in jobs)
-            return Deployed(row.key, True, False, (), (), keys, [job.job() for job in jobs])
         is_new = row is None
         if row is None:
             row = DeploymentRow(deployment_key(module, digest), name, digest, 0, module)
             self.deployments.append(row)
-        if not activate and not is_new:
+        if not activate and not is_new and not row.min_replicas:
             return Deployed(row.key, False, is_new, (), (), (), [])
-        if active is not None:
-            active.min_replicas = 0
+        return self._make_active(row, min_replicas, timeout_ms, default_jitter, ("deploy", by, note))
+
+    async def activate_deployment(
+        self, key: str, min_replicas: int, timeout_ms: int, default_jitter: str = "", by: str = "", note: str = ""
+    ) -> Activated:
+        row = self._deployment(key)
+        others = [other for other in self.deployments if other.module == row.module and other is not row]
+        previous = next((other.key for other in others if other.min_replicas), None)
+        deployed = self._make_active(row, min_replicas, timeout_ms, default_jitter, ("activate", by, note))
+        return Activated(
+            deployed, previous, sum(each.deployment in others for each in self.unfinished.values())
+        )  # fmt: skip
+
+    def _make_active(
+        self, row: DeploymentRow, min_replicas: int, timeout_ms: int, default_jitter: str, action: tuple[str, str, str]
+    ) -> Deployed:
+        jobs = self._jobs_of(row.module)
+        if row.min_replicas:
+            row.min_replicas = min_replicas
+            keys = tuple(job.key for job in jobs)
+            return Deployed(row.key, True, False, (), (), keys, [job.job() for job in jobs])
+        for other in self.deployments:
+            if other.module == row.module:
+                other.min_replicas = 0
         row.min_replicas = min_replicas
-        return self._apply(module, row, jobs, timeout_ms, default_jitter)
+        self.actions.append(ActionRow(*action, None, {}, row.key, self.now_us()))
+        return self._apply(row.schema, row, jobs, timeout_ms, default_jitter)
+
+    def _deployment(self, key: str) -> DeploymentRow:
+        row = next((row for row in self.deployments if row.key == key), None)
+        if row is None:
+            raise NotFound(f"no deployment {key}")
+        return row
 
     def _apply(
         self, module: Module, deployment: DeploymentRow, jobs: list[JobRow], timeout_ms: int, default_jitter: str
@@ -84,10 +109,8 @@ class MemoryStore(MemoryControl, MemoryExecutionControl):
             [job.job() for job in self._jobs_of(deployment.module)],
         )  # fmt: skip
 
-    async def kill_deployment(self, key: str) -> tuple[str, ...]:
-        row = next((row for row in self.deployments if row.key == key), None)
-        if row is None:
-            raise NotFound(f"no deployment {key}")
+    async def kill_deployment(self, key: str, by: str = "", note: str = "") -> tuple[str, ...]:
+        row = self._deployment(key)
         was_active = row.min_replicas > 0
         row.min_replicas = 0
         if not was_active:
@@ -95,6 +118,7 @@ class MemoryStore(MemoryControl, MemoryExecutionControl):
         jobs = self._jobs_of(row.module)
         removed = plan_removal([job.existing() for job in jobs], self.now_us())
         self._take_back_all(jobs)
+        self.actions.append(ActionRow("undeploy", by, note, None, {}, row.key, self.now_us()))
         self._remove(removed)
         self.on_notify()
         return tuple(each.key for each in removed)

@@ -29,7 +29,17 @@ UPDATE deployments SET min_replicas = 0, deactivated_at = $2 WHERE id = $1;
 
 -- name: FindDeployment
 -- $1 key.
-SELECT namespace, module, digest FROM deployments WHERE key = $1;
+SELECT namespace, module, digest, schema_text FROM deployments WHERE key = $1;
+
+-- name: CountRunningOfOthers
+-- Unfinished executions of a module's versions but this one. $1 namespace, $2 module, $3 deployment id.
+SELECT count(*)
+FROM controllers c
+CROSS JOIN LATERAL (
+    SELECT deployment_id FROM cron_executions WHERE outcome IS NULL AND controller_id > '' AND controller_id = c.id OFFSET 0
+) e
+JOIN deployments d ON d.id = e.deployment_id
+WHERE d.namespace = $1 AND d.module = $2 AND d.id <> $3;
 
 -- name: NotifyJobs
 -- Heard by every controller that listens once the transaction commits. $1 namespace/module.

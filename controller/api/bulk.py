@@ -1,0 +1,129 @@
+"""cronring.v1.Jobs.ControlJobs: one order to many jobs, a batch of them at a time."""
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Final
+
+from controller.api.job_orders import details_text, until_of
+from controller.api.job_writes import JobWrites
+from controller.api.lookup import find_module, find_verb
+from controller.api.payloads import payload_violations
+from controller.api.problems import InvalidRequest
+from controller.api.requests import STATUSES, Context, actor, labels, name, note, one_of
+from controller.core.events import ActivationsCreated, JobsNotified
+from controller.core.orders import Cancel, Pause, Restore, Resume, SkipNext, Wish
+from controller.errors import Conflict, NotFound
+from controller.ports import Controlled, RunByHand
+from controller.reads import JobFilter
+from protos.cronring.v1 import jobs_pb2
+from schema.module import Module
+
+BATCH: Final = 100  # jobs whose rows are locked at once; claims leave them for a moment, and come back
+
+_Request = jobs_pb2.ControlJobsRequest
+
+
+class JobsInBulk(JobWrites):
+    """The part of JobsService that gives orders to many jobs."""
+
+    async def ControlJobs(
+        self, request: jobs_pb2.ControlJobsRequest, context: Context
+    ) -> AsyncIterator[jobs_pb2.ControlJobsProgress]:
+        by, where = actor(request.requested_by, context), job_filter(request.filter)
+        if not any(where):
+            raise InvalidRequest([("filter", "is empty; name a namespace, a module, a verb, a status or labels")])
+        until = await until_of(request, self._reads)
+        if until is not None and request.action != _Request.ACTION_PAUSE:
+            raise InvalidRequest([("until", "is of pauses only; leave it out")])
+        wish = _wish(request, until)
+        total = await self._reads.count_jobs(where)
+        yield jobs_pb2.ControlJobsProgress(total=total)
+        position = after = 0
+        modules: dict[tuple[str, str], Module] = {}
+        while found := await self._reads.find_jobs(where, after, BATCH):
+            after = found[-1][0]
+            problems = await self._unfit(found, modules) if isinstance(wish, RunByHand) else {}
+            fit = [job_id for job_id, _ in found if job_id not in problems]
+            done = dict(zip(fit, await self._controlled(fit, wish, by, dry_run=request.dry_run), strict=True))
+            for job_id, key in found:
+                position += 1
+                yield _progress(key, problems.get(job_id) or done.get(job_id), position, max(total, position))
+
+    async def _controlled(
+        self, job_ids: list[int], wish: Wish | RunByHand, by: str, *, dry_run: bool
+    ) -> list[Controlled | Conflict | None]:
+        done = await self._control.order_jobs(job_ids, wish, by, dry_run=dry_run) if job_ids else []
+        changed = [each for each in done if isinstance(each, Controlled) and each.changed]
+        if changed and not dry_run:
+            self._put(JobsNotified())
+        activations = [each.activation for each in changed if each.activation is not None]
+        if activations:
+            self._put(ActivationsCreated(activations))
+        return done
+
+    async def _unfit(self, found: list[tuple[int, str]], modules: dict[tuple[str, str], Module]) -> dict[int, str]:
+        """Why those that have no payload that their verb takes can't be run by hand."""
+        problems: dict[int, str] = {}
+        for job_id, key in found:
+            try:
+                row = await self._reads.get_job(key)
+                of = row.namespace, row.module
+                if of not in modules:
+                    modules[of] = await find_module(self._reads, *of)
+                faults = payload_violations(
+                    "payload", modules[of], find_verb(modules[of], row.verb), row.payload, required=True
+                )
+            except NotFound as error:
+                problems[job_id] = str(error)
+                continue
+            if faults:
+                problems[job_id] = "; ".join(f"{field} {fault}" for field, fault in faults)
+        return problems
+
+
+def job_filter(asked: jobs_pb2.JobFilter) -> JobFilter:
+    """Raises InvalidRequest."""
+    return JobFilter(
+        namespace=name("filter.namespace", asked.namespace),
+        module=name("filter.module", asked.module),
+        verb=name("filter.verb", asked.verb),
+        status=one_of("filter.status", asked.status, STATUSES),
+        labels=labels("filter.labels", asked.labels),
+    )
+
+
+def matches(has: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
+    return all(has.get(key) == value for key, value in wanted.items())
+
+
+def _wish(request: jobs_pb2.ControlJobsRequest, until: int | None) -> Wish | RunByHand:
+    why = note("note", request.note)
+    match request.action:
+        case _Request.ACTION_PAUSE:
+            return Pause(why, until)
+        case _Request.ACTION_RESUME:
+            return Resume(why)
+        case _Request.ACTION_SKIP_NEXT:
+            return SkipNext(None, why)
+        case _Request.ACTION_TRIGGER:
+            return RunByHand(None, why)
+        case _Request.ACTION_CANCEL:
+            return Cancel(why)
+        case _Request.ACTION_RESTORE:
+            return Restore(why)
+        case _:
+            names = ", ".join(value.name for value in _Request.Action.DESCRIPTOR.values if value.number)
+            raise InvalidRequest([("action", f"must be one of {names}")])
+
+
+def _progress(
+    key: str, outcome: Controlled | Conflict | str | None, position: int, total: int
+) -> jobs_pb2.ControlJobsProgress:
+    answer = jobs_pb2.ControlJobsProgress(key=key, position=position, total=total)
+    match outcome:
+        case Controlled():
+            answer.done, answer.unchanged, answer.details = True, not outcome.changed, details_text(outcome)
+        case None:
+            answer.problem = "it was removed meanwhile"
+        case _:
+            answer.problem = str(outcome)
+    return answer

@@ -1,0 +1,80 @@
+"""cronring.v1.Jobs, orders to single jobs: pause, resume, skip the next tick, cancel, restore."""
+
+import json
+
+from controller.api.job_writes import JobWrites
+from controller.api.lookup import find_job
+from controller.api.messages import job_message, timestamp
+from controller.api.problems import InvalidRequest
+from controller.api.requests import Context, actor, instant, note
+from controller.core.events import JobsCreated
+from controller.core.orders import Cancel, Pause, Restore, Resume, SkipNext, Wish
+from controller.ports import Controlled
+from controller.reads import Reads
+from protos.cronring.v1 import jobs_pb2
+from schema.instant import parse_instant
+
+
+class JobOrders(JobWrites):
+    """The part of JobsService that gives orders to single jobs."""
+
+    async def PauseJob(self, request: jobs_pb2.PauseJobRequest, context: Context) -> jobs_pb2.Job:
+        by, why = actor(request.requested_by, context), note("note", request.note)
+        until = await until_of(request, self._reads)
+        return await self._answer(await self._ordered(request.key, Pause(why, until), by))
+
+    async def ResumeJob(self, request: jobs_pb2.ResumeJobRequest, context: Context) -> jobs_pb2.Job:
+        by, why = actor(request.requested_by, context), note("note", request.note)
+        return await self._answer(await self._ordered(request.key, Resume(why), by))
+
+    async def SkipNextTick(
+        self, request: jobs_pb2.SkipNextTickRequest, context: Context
+    ) -> jobs_pb2.SkipNextTickResponse:
+        by, why = actor(request.requested_by, context), note("note", request.note)
+        tick = instant("tick", request.tick) if request.HasField("tick") else None
+        done = await self._ordered(request.key, SkipNext(tick, why), by, dry_run=request.dry_run)
+        skipped = done.details.get("tick")
+        return jobs_pb2.SkipNextTickResponse(
+            job=await self._answer(done),
+            tick=timestamp(parse_instant(str(skipped)) if skipped else None),
+            skipped=done.changed and not request.dry_run,
+        )
+
+    async def CancelJob(self, request: jobs_pb2.CancelJobRequest, context: Context) -> jobs_pb2.CancelJobResponse:
+        by, why = actor(request.requested_by, context), note("note", request.note)
+        done = await self._ordered(request.key, Cancel(why), by)
+        return jobs_pb2.CancelJobResponse(job=await self._answer(done), cancelling=done.cancelling)
+
+    async def RestoreJob(self, request: jobs_pb2.RestoreJobRequest, context: Context) -> jobs_pb2.Job:
+        by, why = actor(request.requested_by, context), note("note", request.note)
+        return await self._answer(await self._ordered(request.key, Restore(why), by))
+
+    async def _ordered(self, key: str, wish: Wish, by: str, *, dry_run: bool = False) -> Controlled:
+        row = await find_job(self._reads, key)
+        done = await self._control.order_job(row.key, wish, by, dry_run=dry_run)
+        if done.changed and not dry_run:
+            self._put(JobsCreated([done.job]))
+        return done
+
+    async def _answer(self, done: Controlled) -> jobs_pb2.Job:
+        message = job_message(await self._reads.get_job(done.job.key))
+        message.unchanged = not done.changed
+        return message
+
+
+async def until_of(request: jobs_pb2.PauseJobRequest | jobs_pb2.ControlJobsRequest, reads: Reads) -> int | None:
+    """Raises InvalidRequest for an end that has passed."""
+    if not request.HasField("until"):
+        return None
+    until = instant("until", request.until)
+    if until <= await reads.database_now():
+        raise InvalidRequest([("until", "has passed in PostgreSQL's time; give an instant to come, or none")])
+    return until
+
+
+def details_text(done: Controlled) -> str:
+    """JSON, for what has no fields of its own."""
+    details = dict(done.details)
+    if done.activation is not None:
+        details["activation"] = done.activation.activation_id
+    return json.dumps(details) if details else ""
