@@ -74,16 +74,12 @@ def _due(facts: Facts) -> list[str]:
 
 
 def _neighbours(facts: Facts) -> list[str]:
-    zone = facts.subject.zone
-    found = []
-    if facts.previous_tick is not None:
-        found.append(f"the tick before it is {instant(facts.previous_tick, zone)}")
-    if facts.following_tick is not None:
-        found.append(f"the next one {instant(facts.following_tick, zone)}")
-    if not found:
-        return []
-    text = ", ".join(found)
-    return [f"{text[0].upper()}{text[1:]}."]
+    zone, previous, following = facts.subject.zone, facts.previous_tick, facts.following_tick
+    if previous is None:
+        return [] if following is None else [f"Its first tick is {instant(following, zone)}."]
+    if following is None:
+        return [f"The tick before it is {instant(previous, zone)}, and there is none after it."]
+    return [f"The tick before it is {instant(previous, zone)}, the next one {instant(following, zone)}."]
 
 
 # What happened, and who decided
@@ -131,11 +127,14 @@ def _retried(facts: Facts, last: Attempt, retry_at: int) -> str:
 
 
 def _skipped(facts: Facts, skip: Skip, tick: int) -> list[str]:
-    others = ""
+    is_ahead = tick > facts.now
+    kept = "It is not to run" if is_ahead else "It was skipped"
+    sentences = [f"{kept} ({skip.reason}): {_reason(facts, skip, tick)}."]
     if skip.ticks > 1:
-        others = f", with {ticks(skip.ticks)} in all from {instant(skip.first_tick)} to {instant(skip.last_tick)}"
-    kept = "It is not to run" if tick > facts.now else "It was skipped"
-    return [f"{kept} ({skip.reason}): {_reason(facts, skip, tick)}{others}.", _skipped_by(facts, skip)]
+        so = "So are" if is_ahead else "So were"
+        span = f"from {instant(skip.first_tick)} to {instant(skip.last_tick)}"
+        sentences.append(f"{so} {ticks(skip.ticks)} in all, {span}.")
+    return [*sentences, _skipped_by(facts, skip)]
 
 
 def _reason(facts: Facts, skip: Skip, tick: int) -> str:
@@ -344,12 +343,12 @@ def _next(facts: Facts) -> list[str]:
         return ["Its schedule has no further tick."]
     if subject.executing and subject.last_tick is not None and tick <= subject.last_tick:
         return []  # its end will say
-    if tick == facts.tick and run_at <= now:
-        return []
+    if tick == facts.tick and tick <= now:
+        return []  # it has been told above what it waits for
     if run_at <= now:
         return [f"Its next tick, {instant(tick, zone)}, has been due for {length(now - run_at)}."]
     jitter = "" if run_at == tick else f", to run at {instant(run_at)}"
-    sentences = [f"Its next tick is {instant(tick, zone)}, in {length(tick - now)}{jitter}."]
+    sentences = [f"Its next tick is {instant(tick, zone)}, in {length(run_at - now)}{jitter}."]
     if not subject.hosted:
         sentences.append(f"No runner that has {subject.deployment} is connected now: start one, or it can't run then.")
     return sentences

@@ -239,7 +239,7 @@ async def test_why_reads_skips_and_what_stands_beside_them(books: Books) -> None
     word, text = await told(books, "billing.ran", books.tick(42))
     assert word == "skipped"
     assert "(overlap)" in text
-    assert "5 ticks in all" in text
+    assert "So were 5 ticks in all" in text
     assert "Controller c1 decided that" in text
     word, text = await told(books, "billing.ran", books.tick(47))
     assert "(no_runner)" in text
@@ -267,7 +267,7 @@ async def test_why_of_a_tick_that_is_nowhere_says_so(books: Books) -> None:
 
 async def test_why_of_a_paused_job_names_who_and_why(books: Books) -> None:
     await books.world.control.pause_job("billing.ran", "ada", "the disk is full")
-    word, text = await told(books, "billing.ran", None)
+    _, text = await told(books, "billing.ran", None)
     assert "paused since" in text
     assert "by ada (“the disk is full”), until somebody resumes it" in text
     await books.world.control.resume_job("billing.ran", "ada")
