@@ -32,6 +32,7 @@ from controller.core.node import Node
 from controller.core.settings import ClusterSettings
 from controller.deploying import Deployer
 from controller.errors import SchemaVersionError, StoreError, StoreUnavailable
+from controller.maintenance import DAY_MS, Maintained, Retention
 from controller.peers.client import PeerClient
 from controller.peers.joining import greet_until_joined
 from controller.peers.server import GossipService
@@ -44,6 +45,7 @@ from controller.runtime.driver import Driver
 from controller.runtime.gauges import node_counters, node_gauges
 from controller.runtime.lag import watch_loop_lag
 from controller.runtime.logs import set_up_logging
+from controller.runtime.maintenance import look_after_history
 from controller.runtime.metrics import Metrics
 from controller.runtime.notes import Notes
 from controller.runtime.performer import Performer
@@ -52,6 +54,7 @@ from controller.runtime.service import Background, Stopping, within
 from controller.store.control import PostgresControl
 from controller.store.ledger import PostgresLedger
 from controller.store.listen import JobNotifications
+from controller.store.maintenance import maintain
 from controller.store.pool import Database
 from controller.store.reads import PostgresReads
 from controller.store.statistics import PostgresStatistics
@@ -261,7 +264,13 @@ class _Controller:
         start("notifications", self._hear(JobNotifications(base.config.database_url, base.controller_id)))
         start("peers", self._peers.sweep())
         start("joining", greet_until_joined(base.config.join, self._is_alone, self._driver.put))
+        start("history", look_after_history(self._maintain, base.notes))
         start("silent runners", close_silent_sessions(self._sessions, self._now_us, silence_ms))
+
+    async def _maintain(self) -> Maintained:
+        settings = self._base.settings
+        retention = Retention(settings.history_days * DAY_MS, settings.history_runs)
+        return await maintain(self._base.config.database_url, retention)
 
     async def _hear(self, notifications: Notifications) -> None:
         async for _ in notifications.listen():

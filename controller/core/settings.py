@@ -41,6 +41,8 @@ class ClusterSettings:
     suspicion_multiplier: int = 4
     indirect_probes: int = 3
     sync_interval_ms: int = 10_000
+    history_days: int = 30  # executions are kept so long, or
+    history_runs: int = 100  # so many of each job: whichever keeps more
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:

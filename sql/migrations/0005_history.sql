@@ -186,3 +186,69 @@ CREATE TABLE cron_closed_books (
     outcomes       jsonb NOT NULL DEFAULT '{}',
     triggers       jsonb NOT NULL DEFAULT '{}'
 ) WITH (fillfactor = 70);
+
+-- Puts cron_executions_staged in place of all partitions up to `boundary`: false if they have changed since it was filled,
+-- which is told by how many of their rows have an id above `recent_id`, and how many of these have ended. What it replaces
+-- is renamed, and dropped later: nobody has to wait for that. Claims and ends wait for the lock, and no longer than it
+-- takes to change the catalog: neither ATTACH nor DETACH reads a row, as CHECKs say what is where.
+CREATE FUNCTION cron_swap_staged(boundary timestamptz, recent_id bigint, recent bigint, unfinished bigint) RETURNS boolean
+LANGUAGE plpgsql SET timezone = 'UTC' AS $$
+DECLARE
+    part text;
+BEGIN
+    LOCK TABLE ONLY cron_executions IN ACCESS EXCLUSIVE MODE;
+    IF recent <> (SELECT count(*) FROM cron_executions WHERE tick < boundary AND id > recent_id)
+       OR unfinished <> (SELECT count(*) FROM cron_executions
+                         WHERE tick < boundary AND outcome IS NULL AND controller_id > '') THEN
+        RETURN false;
+    END IF;
+    FOR part IN SELECT p.name FROM cron_partitions p WHERE p.until_at <= boundary LOOP
+        EXECUTE format('ALTER TABLE cron_executions DETACH PARTITION %I', part);
+        EXECUTE format('ALTER TABLE %I RENAME TO %I', part, 'cron_gone_' || txid_current() || '_' || part);
+    END LOOP;
+    DELETE FROM cron_partitions p WHERE p.until_at <= boundary;
+    ALTER TABLE cron_executions_staged RENAME TO cron_executions_kept;
+    EXECUTE format('ALTER TABLE cron_executions ATTACH PARTITION cron_executions_kept '
+                   'FOR VALUES FROM (MINVALUE) TO (%L)', boundary);
+    INSERT INTO cron_partitions VALUES ('cron_executions_kept', '-infinity', boundary);
+    RETURN true;
+END $$;
+
+-- Tables that cron_swap_staged has taken out, and a staged one that was left behind.
+CREATE FUNCTION cron_drop_gone() RETURNS integer
+LANGUAGE plpgsql AS $$
+DECLARE
+    part text;
+    dropped integer := 0;
+BEGIN
+    FOR part IN SELECT relname FROM pg_class WHERE relkind = 'r' AND NOT relispartition
+                AND pg_table_is_visible(oid) AND (relname LIKE 'cron\_gone\_%' OR relname = 'cron_executions_staged') LOOP
+        EXECUTE format('DROP TABLE %I', part);
+        dropped := dropped + 1;
+    END LOOP;
+    RETURN dropped;
+END $$;
+
+-- Copies what stays of all partitions up to `boundary`: what is not closed yet, and the newest `runs` executions of each
+-- job that is not long gone.
+CREATE FUNCTION cron_stage_kept(boundary timestamptz, runs bigint) RETURNS void
+LANGUAGE plpgsql SET timezone = 'UTC' AS $$
+BEGIN
+    CREATE TABLE cron_executions_staged (
+        LIKE cron_executions INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE
+    ) WITH (autovacuum_vacuum_scale_factor = 0.02);
+    EXECUTE format('ALTER TABLE cron_executions_staged ADD CHECK (tick < %L)', boundary);
+    INSERT INTO cron_executions_staged
+    SELECT e.* FROM cron_executions e
+    JOIN cron_jobs j ON j.id = e.job_id
+    LEFT JOIN cron_closings c ON c.job_id = e.job_id
+    WHERE e.tick < boundary
+      AND (c.job_id IS NULL OR e.tick > c.until_at
+           OR e.number > j.executions - runs AND coalesce(j.removed_at >= boundary, true));
+    ALTER TABLE cron_executions_staged ADD PRIMARY KEY (id, tick), ADD UNIQUE (job_id, tick, attempt);
+    CREATE INDEX ON cron_executions_staged (controller_id, hard_deadline) WHERE outcome IS NULL AND controller_id > '';
+    CREATE INDEX ON cron_executions_staged (runner_id) WHERE outcome IS NULL AND runner_id > '';
+    CREATE INDEX ON cron_executions_staged (outcome, id) WHERE outcome <> 'completed';
+    CREATE INDEX ON cron_executions_staged (controller_id) WHERE outcome IS NULL AND cancel_requested_at IS NOT NULL;
+    ANALYZE cron_executions_staged;
+END $$;

@@ -45,6 +45,8 @@ _MEANINGS = {
     "suspicion_multiplier": "SWIM's suspicion timeout, in probe intervals and by the size of the cluster.",
     "indirect_probes": "How many peers are asked to probe one that did not answer.",
     "sync_interval_ms": "How often two members exchange their whole views.",
+    "history_days": "Executions are kept for so many days, or the newest of --history-runs if those reach further.",
+    "history_runs": "How many of its newest executions each job keeps, however old.",
 }
 
 

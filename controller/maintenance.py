@@ -1,0 +1,22 @@
+"""How long history is kept, and what a round of looking after it has done."""
+
+from typing import Final, NamedTuple
+
+DAY_MS: Final = 86_400_000
+
+
+class Retention(NamedTuple):
+    """How long executions stay, or how many of each job: whichever keeps more. `ahead_ms`: partitions made ahead."""
+
+    history_ms: int = 30 * DAY_MS
+    runs: int = 100
+    ahead_ms: int = 3 * DAY_MS
+
+
+class Maintained(NamedTuple):
+    """What one round has done. `ours` False: another controller is at it. `waiting`: something was busy; next time."""
+
+    ours: bool
+    partitions_made: int = 0
+    jobs_closed: int = 0
+    waiting: bool = False

@@ -1,0 +1,28 @@
+"""Looks after history now and then. Any number of controllers may: PostgreSQL lets one at a time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from controller.errors import StoreError, StoreUnavailable
+from controller.maintenance import Maintained
+from controller.runtime.notes import Notes
+
+INTERVAL_S: Final = 600.0
+SOON_S: Final = 30.0  # after the start, or when something was in the way
+
+
+async def look_after_history(round_of_it: Callable[[], Awaitable[Maintained]], notes: Notes) -> None:
+    """For ever; a round that fails is tried again."""
+    pause_s = SOON_S
+    while True:
+        await asyncio.sleep(pause_s)
+        try:
+            done = await round_of_it()
+        except (StoreError, StoreUnavailable) as error:
+            notes.warning("history_not_looked_after", reason=str(error))
+            pause_s = SOON_S
+            continue
+        pause_s = SOON_S if done.waiting else INTERVAL_S
+        if done.partitions_made or done.jobs_closed:
+            notes.info("history_looked_after", partitions_made=done.partitions_made, jobs_closed=done.jobs_closed)

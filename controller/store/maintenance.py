@@ -1,0 +1,127 @@
+"""History is looked after: partitions are made ahead, old ones give way to what is kept of them, and books are closed.
+
+What retention removes is first added up into cron_closed_books, in one transaction with its removal: up to a job's
+`until_at` these sums are its books, and after it its rows are. Nothing here stands in the way of claims: what
+takes long reads only, and what locks gives up after `LOCK_TIMEOUT_MS`, to be tried again the next time.
+"""
+
+import asyncio
+from collections import defaultdict
+from typing import Any, Final
+
+import asyncpg
+
+import sql
+from controller.core.books import Span, Timeline
+from controller.maintenance import Maintained, Retention
+from controller.store.connect import Connection, connect
+from controller.store.errors import translated
+
+LOCK_TIMEOUT_MS: Final = 200
+_SWAPS_TRIED: Final = 20
+_COUNTED_AT_ONCE: Final = 1_000
+_SETTINGS: Final = {"timezone": "UTC", "lock_timeout": f"{LOCK_TIMEOUT_MS}ms", "jit": "off"}
+
+
+class _Busy(Exception):
+    """A lock was not to be had, or what was copied has changed since."""
+
+
+async def maintain(url: str, retention: Retention) -> Maintained:
+    """One round. Raises controller.errors.StoreUnavailable and StoreError."""
+    connection = await connect(url, "cronring maintenance", dict(_SETTINGS))
+    try:
+        with translated("looking after history"):
+            if not await _value(connection, "TryLockMaintenance"):
+                return Maintained(ours=False)
+            return await _maintain(connection, retention)
+    finally:
+        await connection.close(timeout=5)
+
+
+async def _maintain(connection: Connection, retention: Retention) -> Maintained:
+    made = closed = 0
+    waiting = False
+    try:
+        while await _value(connection, "AddPartition", retention.ahead_ms):
+            made += 1
+        await _value(connection, "DropGone")
+        boundary: int | None = await _value(connection, "GetBoundary", retention.history_ms)
+        if boundary is not None:
+            closed = await _retire(connection, boundary, retention.runs)
+        while await _value(connection, "CountUncounted", _COUNTED_AT_ONCE):
+            pass
+        await connection.execute(sql.statement("ForgetActions"), retention.history_ms)
+    except (_Busy, asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
+        waiting = True
+    await connection.execute(sql.statement("RecordMaintenance"))
+    return Maintained(True, made, closed, waiting)
+
+
+async def _retire(connection: Connection, boundary: int, runs: int) -> int:
+    """Keep what is to be kept of all partitions up to the boundary, and close the books of the rest."""
+    await connection.execute(sql.statement("OpenClosings"))
+    await connection.execute(sql.statement("ClearClosings"))
+    async with connection.transaction(isolation="repeatable_read"):
+        recent = await connection.fetchrow(sql.statement("GetRecent"), boundary)
+        await connection.execute(sql.statement("FillClosings"), boundary, runs)
+        await connection.execute(sql.statement("SumClosings"), boundary)
+        await connection.execute(sql.statement("StageKept"), boundary, runs)
+        timelines = _timelines(await connection.fetch(sql.statement("GetClosingSpans")))
+    assert recent is not None
+    due = await asyncio.to_thread(_due, timelines)  # with many jobs it takes a while, and claims must not wait for it
+    for _ in range(_SWAPS_TRIED):
+        try:
+            async with connection.transaction():
+                await _close(connection, timelines, due)
+                if not await _value(connection, "SwapStaged", boundary, *recent):
+                    raise _Busy  # claimed or ended there meanwhile
+            break
+        except asyncpg.LockNotAvailableError:
+            continue
+    else:
+        raise _Busy
+    await _value(connection, "DropGone")
+    return len(due)
+
+
+_Timelines = dict[int, tuple[Timeline, int, int]]
+
+
+def _timelines(records: list[asyncpg.Record]) -> _Timelines:
+    """By job: its schedules, and from when to when its books close."""
+    spans: dict[int, list[Span]] = defaultdict(list)
+    times: dict[int, tuple[int, int]] = {}
+    for job_id, *span, closed_at, closes_at in records:
+        spans[job_id].append(Span(*span))
+        times[job_id] = (closed_at, closes_at)
+    return {job_id: (Timeline(found), *times[job_id]) for job_id, found in spans.items()}
+
+
+def _due(timelines: _Timelines) -> dict[int, int]:
+    """Ticks that were due in the time that is closed, by job."""
+    return {job_id: timeline.count(after, until) for job_id, (timeline, after, until) in timelines.items()}
+
+
+async def _close(connection: Connection, timelines: _Timelines, due: dict[int, int]) -> None:
+    """In the books: what was due, what ran, and what was skipped, of which a range may reach beyond."""
+    kept: list[tuple[int, int, int]] = []
+    gone: list[tuple[int, str, int]] = []
+    cut = await connection.fetch(sql.statement("LockCutSkips"))
+    for skip_id, job_id, reason, first_tick, _, ticks, until_at in cut:
+        timeline = timelines[job_id][0]
+        passed = timeline.count(first_tick - 1, until_at)
+        following = timeline.next_after(until_at)
+        assert following is not None, "the range has a tick after it"
+        gone.append((job_id, reason, passed))
+        kept.append((skip_id, following, ticks - passed))
+    await connection.execute(sql.statement("CutSkips"), *_columns(kept, 3))
+    await connection.execute(sql.statement("AddToClosedBooks"), list(due), list(due.values()), *_columns(gone, 3))
+
+
+def _columns(rows: list[tuple[int, int, int]] | list[tuple[int, str, int]], width: int) -> list[list[object]]:
+    return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]
+
+
+async def _value(connection: Connection, name: str, *arguments: object) -> Any:
+    return await connection.fetchval(sql.statement(name), *arguments)
