@@ -67,6 +67,7 @@ class JobRow:
     changed_by: str = ""
     opened_at: int = 0  # of its present books, which are in cron_schedules; or where they ended, of a cancelled job
     now_us: Callable[[], int] = lambda: 0  # the store's clock, from when the job is in it
+    executions: int = 0  # claimed so far
 
     @property
     def paused(self) -> bool:
@@ -130,6 +131,7 @@ class ExecutionRow:
     outcome: Outcome | None = None
     report: Report | None = None
     ended_by: str = ""
+    number: int = 0  # of its job
     cancel: CancelRequest | None = None  # somebody wants it cancelled
 
     def execution(self) -> Execution:

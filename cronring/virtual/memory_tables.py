@@ -56,6 +56,8 @@ class MemoryTables:
         of_tick = self.attempts.setdefault((row.job.job_id, row.tick), [])
         assert all(other.attempt != row.attempt for other in of_tick), f"cron_executions_once: {row}"
         of_tick.append(row)
+        row.job.executions += 1
+        row.number = row.job.executions
         self.executions[row.execution_id] = self.unfinished[row.execution_id] = row
 
     def _skip(self, row: JobRow, ranges: tuple[Skipped, ...], controller_id: str) -> None:

@@ -51,6 +51,7 @@ class BookedExecution(NamedTuple):
     missed: int
     holds_job: bool
     retry_at: int | None
+    number: int
 
 
 class BookedJob(NamedTuple):
@@ -167,6 +168,7 @@ class MemoryScene:
             BookedExecution(
                 row.execution_id, row.job.job_id, row.tick, row.claimed_at, row.controller_id, row.outcome,
                 row.attempt, row.trigger, row.missed, row.holds_job, row.retry_at,
+                row.number,
             )
             for row in self._store.executions.values()
         ]  # fmt: skip
@@ -246,7 +248,7 @@ class PostgresScene:
     async def executions(self) -> list[BookedExecution]:
         records = await self._fetch(
             "SELECT id, job_id, tick, claimed_at, controller_id, outcome, attempt, trigger, missed, holds_job, "
-            "retry_at FROM cron_executions ORDER BY id"
+            "retry_at, number FROM cron_executions ORDER BY id"
         )
         return list(map(BookedExecution._make, records))
 

@@ -197,3 +197,47 @@ async def test_an_execution_that_contradicts_itself_is_refused(database_url: str
     except asyncpg.CheckViolationError as error:
         outcome = error.constraint_name
     assert outcome == ("cron_executions_sound" if refused else None)
+
+
+async def test_history_is_cut_by_tick_with_its_rows_in_place(
+    empty_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each row in its day's partition, numbered, and counted in its job's figures; the older ones together."""
+    migrations = sql.migrations()
+    monkeypatch.setattr(sql, "migrations", lambda: migrations[:4])
+    await migrate(empty_database_url)
+    monkeypatch.undo()
+    await run(
+        empty_database_url,
+        ROWS_OF_THE_FIRST_SCHEMA,
+        "INSERT INTO cron_executions (job_id, deployment_id, tick, run_at, claimed_at, started_at, ended_at, outcome, "
+        "controller_id, runner_id, hard_deadline) "
+        "SELECT 1, 1, t, t, t, t + interval '1 s', t + interval '3 s', 'completed', 'c1', 'r1', t "
+        "FROM generate_series(now() - interval '40 days', now() + interval '5 days', interval '1 day') t",
+    )
+    await migrate(empty_database_url)
+    connection = await connect(empty_database_url, "test")
+    try:
+        rows = await connection.fetch(
+            "SELECT e.tableoid::regclass::text AS part, e.number, p.from_at, p.until_at, e.tick "
+            "FROM cron_executions e LEFT JOIN cron_partitions p ON p.name = e.tableoid::regclass::text "
+            "WHERE job_id = 1 ORDER BY e.id"
+        )
+        assert [row["number"] for row in rows] == list(range(1, 47))
+        parts = [row["part"] for row in rows]
+        assert len(set(parts)) >= 34
+        assert parts[0] == "cron_executions_kept"
+        assert parts[-1] == "cron_executions_later"
+        assert all(row["from_at"] is None or row["from_at"] <= row["tick"] < row["until_at"] for row in rows)
+        figures = await connection.fetchrow(
+            "SELECT executions, outcomes, duration_us, lateness_us, durations FROM cron_jobs WHERE id = 1"
+        )
+        assert figures is not None
+        assert tuple(figures) == (46, [46, 0, 0, 0, 0], 46 * 2_000_000, 46 * 1_000_000, [46])
+        # What was claimed far ahead moves when its day comes nearer.
+        while await connection.fetchval("SELECT cron_add_partition(now() + interval '9 days')"):
+            pass
+        assert await connection.fetchval("SELECT count(*) FROM cron_executions_later") == 0
+        assert await connection.fetchval("SELECT count(*) FROM cron_executions") == 47
+    finally:
+        await connection.close()
