@@ -21,6 +21,7 @@ from cronring.cli.commands.lint import lint
 from cronring.cli.commands.migrate import migrate
 from cronring.cli.commands.next import next_ticks
 from cronring.cli.commands.plan import plan
+from cronring.cli.commands.rollback import rollback
 from cronring.cli.commands.runner import runner
 from cronring.cli.commands.stats import stats
 from cronring.cli.commands.why import why
@@ -89,7 +90,7 @@ def cli() -> None:
 
 for command in (
     audit, check, cluster, completion, controller, convert, deploy, deployments, dev, executions, explain, import_group,
-    jobs, lint, migrate, next_ticks, plan, runner, schema, stats, undeploy, why,
+    jobs, lint, migrate, next_ticks, plan, rollback, runner, schema, stats, undeploy, why,
 ):  # fmt: skip
     cli.add_command(command)
 

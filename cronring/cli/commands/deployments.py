@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.completion import active_module, deployment_key
 from cronring.cli.failures import Failure, nearest
 from cronring.cli.options import controllers_option, limit_option, option, output_option
@@ -30,7 +31,10 @@ def deployments() -> None:
 def list_deployments(
     module: str, namespace: str, active: bool, limit: int, output: str, controllers: tuple[str, ...]
 ) -> None:
-    """List deployments."""
+    """List deployments, the newest first; of one --module, this is the history of its versions.
+
+    `cronring jobs actions --deployment KEY` tells who activated one, and why; `cronring rollback` goes back to one.
+    """
     rows = ask(controllers, lambda client: client.deployments.list(namespace, module, active, limit))
     if output == "json":
         print_json(rows)
@@ -43,6 +47,8 @@ def list_deployments(
         Column("jobs", lambda row: str(row.jobs), right=True),
         Column("runners", lambda row: str(row.runners), right=True),
         Column("created", lambda row: short_instant(row.created_at)),
+        Column("activated", lambda row: short_instant(row.activated_at)),
+        Column("ended", lambda row: short_instant(row.deactivated_at)),
     ]
     print_rows(columns, rows, "no deployments. Make one: cronring deploy FILE, or start a runner: cronring runner FILE")
 
@@ -71,6 +77,8 @@ def get_deployment(key: str, output: str, controllers: tuple[str, ...]) -> None:
             ("runners", str(row.runners)),
             ("jobs", str(row.jobs)),
             ("created", short_instant(row.created_at)),
+            ("activated", short_instant(row.activated_at)),
+            ("ended", short_instant(row.deactivated_at)),
             ("digest", row.digest),
         ]
     )
@@ -86,11 +94,14 @@ async def _keys(client: "Client") -> list[str]:
 @option("--namespace", default="default", show_default=True, help="Where its jobs live (a .py; a text says so itself).")
 @option("--python", metavar="PATH", help="The interpreter that imports FILE.  [default: this one]")
 @click.option("--min-replicas", type=click.IntRange(min=1), default=1, show_default=True, help="Runners it wants.")
+@note_option
+@as_option
 @output_option
 @controllers_option
 def deploy(
-    file: str, namespace: str, python: str | None, min_replicas: int, output: str, controllers: tuple[str, ...]
-) -> None:
+    file: str, namespace: str, python: str | None, min_replicas: int, note: str, as_name: str | None, output: str,
+    controllers: tuple[str, ...],
+) -> None:  # fmt: skip
     """Make FILE's schema the active version of its module. Idempotent.
 
     Its jobs tick once a runner hosts it (`cronring runner FILE`, which deploys too). Jobs that the new version no
@@ -99,7 +110,10 @@ def deploy(
     from cronring.cli.modules import described
 
     module = described(file, namespace, python)
-    deployed = ask(controllers, lambda client: client.deployments.create(module.module, module.digest, min_replicas))
+    deployed = ask(
+        controllers,
+        lambda client: client.deployments.create(module.module, module.digest, min_replicas, note, actor(as_name)),
+    )
     if output == "json":
         print_json(deployed)
         return
@@ -125,16 +139,20 @@ def _summary(deployed: "Deployed") -> str:
 @click.command()
 @click.argument("name", metavar="MODULE|KEY", shell_complete=active_module)
 @option("--namespace", default="default", show_default=True, help="Where the module is.")
+@note_option
+@as_option
 @output_option
 @controllers_option
-def undeploy(name: str, namespace: str, output: str, controllers: tuple[str, ...]) -> None:
+def undeploy(
+    name: str, namespace: str, note: str, as_name: str | None, output: str, controllers: tuple[str, ...]
+) -> None:
     """End the active deployment of a module (or the deployment with this key): its jobs are removed.
 
     What runs finishes, and history stays.
     """
 
     async def question(client: "Client") -> "tuple[Deployment, tuple[str, ...]]":
-        return await client.deployments.kill(await _find(client, name, namespace))
+        return await client.deployments.kill(await _find(client, name, namespace), note, actor(as_name))
 
     row, removed = ask(controllers, question)
     if output == "json":

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cronring.cli.bulk import Many, Wanted, actor, as_option, many_options, note_option, one_or_many, order_many
 from cronring.cli.commands.executions import print_execution
 from cronring.cli.completion import job_key
 from cronring.cli.failures import EXIT_FAILED, Failure
 from cronring.cli.instants import Moment, resolved
-from cronring.cli.job_options import payload_option, whoami
+from cronring.cli.job_options import payload_option
 from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import Column, print_json, print_rows, short_instant
 from cronring.cli.session import ask, job_keys, or_nearest
@@ -22,13 +23,18 @@ if TYPE_CHECKING:
 
 
 @click.command("trigger")
-@click.argument("key", shell_complete=job_key)
+@click.argument("key", required=False, shell_complete=job_key)
 @payload_option
 @click.option("--wait", is_flag=True, help="Wait until it has ended, and show its outcome and output.")
+@many_options
+@note_option
+@as_option
 @output_option
 @controllers_option
-def trigger_job(key: str, payload: str | None, wait: bool, output: str, controllers: tuple[str, ...]) -> None:
+def trigger_job(key: str | None, payload: str | None, wait: bool, **values: Any) -> None:
     """Run a job once, as soon as it may: at once, or when what runs of it has ended. Its schedule goes on as it was.
+
+    Many at once (--label, --module, ...) run each with its own payload.
 
     Exit codes with --wait: 0 completed; 1 any other outcome, or cancelled before it began.
 
@@ -36,12 +42,22 @@ def trigger_job(key: str, payload: str | None, wait: bool, output: str, controll
     Examples:
       cronring jobs trigger billing.close_month
       cronring jobs trigger crawl.site:docs --payload '{"url": "https://example.com/new"}' --wait
+      cronring jobs trigger --module crawl --label tier=slow --dry-run
     """
+    many, note, by = Many.taken_from(values), values["note"], actor(values["as_name"])
+    output, controllers = values["output"], values["controllers"]
+    one_or_many(key, many)
+    if key is None:
+        if payload is not None or wait:
+            raise click.UsageError("--payload and --wait are of one job; give its KEY")
+        wanted = Wanted("trigger", note, by)
+        order_many(controllers, many, wanted, dry_run=values["dry_run"], yes=values["yes"], output=output)
+        return
 
     async def question(client: "Client") -> "tuple[Activation, Execution | None]":
         from cronring.cli.waiting import wait_for_run
 
-        triggering = client.jobs.trigger(key, payload, whoami())
+        triggering = client.jobs.trigger(key, payload, by, note)
         activation = await or_nearest(triggering, "job", key, lambda: job_keys(client))
         return activation, await wait_for_run(client, activation) if wait else None
 
@@ -70,6 +86,7 @@ def trigger_job(key: str, payload: str | None, wait: bool, output: str, controll
 @click.option("--again", is_flag=True, help="Also ticks that have completed.")
 @click.option("--dry-run", is_flag=True, help="Only say which ticks, and which of them ran already.")
 @click.option("--wait", is_flag=True, help="Wait for the last of them, and show how they ended.")
+@as_option
 @output_option
 @controllers_option
 def backfill_job(key: str, again: bool, dry_run: bool, wait: bool, output: str, **values: Any) -> None:
@@ -93,7 +110,7 @@ def backfill_job(key: str, again: bool, dry_run: bool, wait: bool, output: str, 
         newest = await client.executions.list(limit=1)
         backfill = await client.jobs.backfill(
             key, resolved(values["from"], job.timezone), resolved(values["to"], job.timezone, end_of_day=True),
-            beside=values["overlap"] == "allow", again=again, dry_run=dry_run, by=whoami(),
+            beside=values["overlap"] == "allow", again=again, dry_run=dry_run, by=actor(values["as_name"]),
         )  # fmt: skip
         return backfill, await _finished(client, backfill, newest[0].id if newest else 0, wait)
 
@@ -157,9 +174,13 @@ def _print_rehearsal(backfill: "Backfill", again: bool) -> None:
 @click.command("activations")
 @click.argument("key", shell_complete=job_key)
 @click.option("--cancel", type=click.IntRange(min=1), metavar="ID", help="Cancel this one before it runs.")
+@note_option
+@as_option
 @output_option
 @controllers_option
-def list_activations(key: str, cancel: int | None, output: str, controllers: tuple[str, ...]) -> None:
+def list_activations(
+    key: str, cancel: int | None, note: str, as_name: str | None, output: str, controllers: tuple[str, ...]
+) -> None:
     """List what waits beside a job's schedule: retries, manual runs, backfills.
 
     \b
@@ -171,7 +192,7 @@ def list_activations(key: str, cancel: int | None, output: str, controllers: tup
     async def question(client: "Client") -> "tuple[bool, tuple[Activation, ...]]":
         gone = cancel is None
         if cancel is not None:
-            cancelling = client.jobs.cancel_activation(key, cancel)
+            cancelling = client.jobs.cancel_activation(key, cancel, actor(as_name), note)
             gone = await or_nearest(cancelling, "job", key, lambda: job_keys(client))
         return gone, await or_nearest(client.jobs.activations(key), "job", key, lambda: job_keys(client))
 

@@ -54,7 +54,11 @@ def _next(job: "Job") -> list[tuple[str, str]]:
     fields = []
     if job.paused is not None:
         note = f": {job.paused.note}" if job.paused.note else ""
-        fields.append(("paused", f"since {short_instant(job.paused.at)} by {job.paused.by or '?'}{note}"))
+        until = f"until {short_instant(job.paused.until)}, " if job.paused.until else ""
+        fields.append(("paused", f"{until}since {short_instant(job.paused.at)} by {job.paused.by or '?'}{note}"))
+    if job.cancelled is not None:
+        note = f": {job.cancelled.note}" if job.cancelled.note else ""
+        fields.append(("cancelled", f"since {short_instant(job.cancelled.at)} by {job.cancelled.by or '?'}{note}"))
     if job.next_tick is None:
         return [*fields, ("next tick", "-")]
     fields.append(("next tick", f"{job.next_tick_local} in {job.timezone}   ({short_instant(job.next_tick)})"))

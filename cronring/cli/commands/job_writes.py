@@ -1,9 +1,10 @@
-"""`cronring jobs create|update|delete|pause|resume`."""
+"""`cronring jobs create|update|delete`."""
 
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from cronring.cli.bulk import actor, as_option
 from cronring.cli.completion import job_key
 from cronring.cli.instants import resolved
 from cronring.cli.job_options import (
@@ -13,7 +14,6 @@ from cronring.cli.job_options import (
     labels_of,
     schedule_text,
     timeout_ms,
-    whoami,
 )
 from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import print_json, short_instant
@@ -32,9 +32,12 @@ if TYPE_CHECKING:
 @click.option("--name", required=True, help="Tells it from the verb's other jobs; its key is MODULE.VERB:NAME.")
 @job_options
 @policy_options
+@as_option
 @output_option
 @controllers_option
-def create_job(verb: VerbName, name: str, output: str, controllers: tuple[str, ...], **values: Any) -> None:
+def create_job(
+    verb: VerbName, name: str, as_name: str | None, output: str, controllers: tuple[str, ...], **values: Any
+) -> None:
     """Make a job for VERB (module.verb) of an active module. Repeating it changes nothing.
 
     It stays when the module is deployed anew, as long as VERB is there.
@@ -51,7 +54,7 @@ def create_job(verb: VerbName, name: str, output: str, controllers: tuple[str, .
         raise click.UsageError("when does it tick? Give --cron, --every, --at or --manual")
     job = ask(
         controllers,
-        lambda client: client.jobs.create(verb.module, verb.verb, name, spec, verb.namespace, whoami()),
+        lambda client: client.jobs.create(verb.module, verb.verb, name, spec, verb.namespace, actor(as_name)),
     )
     _show(job, "created", output)
 
@@ -61,10 +64,16 @@ def create_job(verb: VerbName, name: str, output: str, controllers: tuple[str, .
 @job_options
 @click.option("--remove-label", metavar="KEY", multiple=True, help="May be repeated.")
 @policy_options
+@as_option
 @output_option
 @controllers_option
 def update_job(
-    key: str, remove_label: tuple[str, ...], output: str, controllers: tuple[str, ...], **values: Any
+    key: str,
+    remove_label: tuple[str, ...],
+    as_name: str | None,
+    output: str,
+    controllers: tuple[str, ...],
+    **values: Any,
 ) -> None:
     """Change what is given of a job that `jobs create` made; the rest stays. An empty value unsets.
 
@@ -84,16 +93,17 @@ def update_job(
         zone = values["timezone"]
         if zone is None and (values["at"] or values["anchor"]):
             zone = (await client.jobs.get(key)).timezone
-        return await client.jobs.update(key, _spec(values, zone), fields, whoami())
+        return await client.jobs.update(key, _spec(values, zone), fields, actor(as_name))
 
     _show(_changed(controllers, key, change), "changed", output)
 
 
 @click.command("delete")
 @click.argument("key", shell_complete=job_key)
+@as_option
 @output_option
 @controllers_option
-def delete_job(key: str, output: str, controllers: tuple[str, ...]) -> None:
+def delete_job(key: str, as_name: str | None, output: str, controllers: tuple[str, ...]) -> None:
     """Remove a job that `jobs create` made. What runs finishes, and history stays.
 
     \b
@@ -102,45 +112,13 @@ def delete_job(key: str, output: str, controllers: tuple[str, ...]) -> None:
     """
 
     async def question(client: "Client") -> None:
-        await or_nearest(client.jobs.delete(key, whoami()), "job", key, lambda: job_keys(client))
+        await or_nearest(client.jobs.delete(key, actor(as_name)), "job", key, lambda: job_keys(client))
 
     ask(controllers, question)
     if output == "json":
         print_json({"key": key, "deleted": True})
         return
     click.echo(f"{key} is deleted")
-
-
-@click.command("pause")
-@click.argument("key", shell_complete=job_key)
-@click.option("--note", default="", help="Why, for whoever looks at it.")
-@output_option
-@controllers_option
-def pause_job(key: str, note: str, output: str, controllers: tuple[str, ...]) -> None:
-    """Stop a job's ticks until `jobs resume`. What runs finishes; `jobs trigger` still works.
-
-    \b
-    Example:
-      cronring jobs pause billing.close_month --note "the bank is away until Monday"
-    """
-    job = _changed(controllers, key, lambda client: client.jobs.pause(key, note, whoami()))
-    _show(job, "paused", output)
-
-
-@click.command("resume")
-@click.argument("key", shell_complete=job_key)
-@output_option
-@controllers_option
-def resume_job(key: str, output: str, controllers: tuple[str, ...]) -> None:
-    """Let a paused job tick again, from its next tick on. Those since the pause are skipped, with that reason.
-
-    \b
-    Examples:
-      cronring jobs resume billing.close_month
-      cronring jobs backfill billing.close_month --from -2d     # run what the pause skipped
-    """
-    job = _changed(controllers, key, lambda client: client.jobs.resume(key, whoami()))
-    _show(job, "resumed", output)
 
 
 def _changed(controllers: tuple[str, ...], key: str, change: "Callable[[Client], Awaitable[Job]]") -> "Job":

@@ -6,11 +6,21 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cronring.cli.bulk import STATUSES
+from cronring.cli.commands.job_orders import (
+    cancel_job,
+    list_actions,
+    pause_job,
+    restore_job,
+    resume_job,
+    skip_next,
+)
 from cronring.cli.commands.job_runs import backfill_job, list_activations, trigger_job
 from cronring.cli.commands.job_show import print_job
-from cronring.cli.commands.job_writes import create_job, delete_job, pause_job, resume_job, update_job
+from cronring.cli.commands.job_writes import create_job, delete_job, update_job
 from cronring.cli.commands.stats import job_stats
 from cronring.cli.completion import job_key
+from cronring.cli.job_options import Label, labels_of
 from cronring.cli.options import controllers_option, limit_option, output_option
 from cronring.cli.output import (
     Column,
@@ -27,12 +37,10 @@ if TYPE_CHECKING:
     from cronring.client import Client
     from cronring.client.model import Activation, Job, JobEvent
 
-STATUSES = ["pending", "scheduled", "running", "completed", "failed", "cancelled", "paused"]
-
 
 @click.group()
 def jobs() -> None:
-    """Jobs: what runs when, and how its last run ended; made, changed, paused and run by hand."""
+    """Jobs: what runs when, and how its last run ended; made, changed, paused, cancelled and run by hand."""
 
 
 @jobs.command("list")
@@ -40,12 +48,14 @@ def jobs() -> None:
 @click.option("--verb", default="", help="Only of verbs with this name.")
 @click.option("--namespace", default="", help="Only in this namespace.")
 @click.option("--status", type=click.Choice(STATUSES), help="Only in this status.")
+@click.option("--label", type=Label(), multiple=True, help="Only with this label; may be repeated.")
 @limit_option(1000)
 @output_option
 @controllers_option
 def list_jobs(
-    module: str, verb: str, namespace: str, status: str | None, limit: int, output: str, controllers: tuple[str, ...]
-) -> None:
+    module: str, verb: str, namespace: str, status: str | None, label: tuple[tuple[str, str], ...], limit: int,
+    output: str, controllers: tuple[str, ...],
+) -> None:  # fmt: skip
     """List jobs.
 
     \b
@@ -54,7 +64,8 @@ def list_jobs(
       cronring jobs list --status running
       cronring jobs list -o json | jq '.[] | select(.last_outcome == "failed") | .key'
     """
-    rows = ask(controllers, lambda client: client.jobs.list(namespace, module, verb, status or "", limit + 1))
+    labels = labels_of(label)
+    rows = ask(controllers, lambda client: client.jobs.list(namespace, module, verb, status or "", limit + 1, labels))
     if len(rows) > limit:
         click.echo(f"the first {limit} of more jobs; --limit shows others", err=True)
     rows = rows[:limit]
@@ -101,7 +112,8 @@ def get_job(key: str, output: str, controllers: tuple[str, ...]) -> None:
 jobs.add_command(get_job, "show")
 jobs.add_command(job_stats)
 for command in (
-    backfill_job, create_job, delete_job, list_activations, pause_job, resume_job, trigger_job, update_job,
+    backfill_job, cancel_job, create_job, delete_job, list_actions, list_activations, pause_job, restore_job,
+    resume_job, skip_next, trigger_job, update_job,
 ):  # fmt: skip
     jobs.add_command(command)
 

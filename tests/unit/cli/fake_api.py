@@ -24,6 +24,7 @@ from protos.cronring.v1 import (
     ledger_pb2,
     ledger_pb2_grpc,
 )
+from tests.unit.cli.fake_orders import FakeOrders
 
 EPOCH = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 
@@ -58,6 +59,7 @@ def execution(number: int, **fields: Any) -> executions_pb2.Execution:
 
 
 class FakeApi(
+    FakeOrders,
     jobs_pb2_grpc.JobsServicer,
     executions_pb2_grpc.ExecutionsServicer,
     deployments_pb2_grpc.DeploymentsServicer,
@@ -67,6 +69,7 @@ class FakeApi(
     """Attributes are what it answers; `failure` makes every call fail."""
 
     def __init__(self) -> None:
+        FakeOrders.__init__(self)
         self.jobs = [
             job("close_month", status="running", running_execution_id=3),
             job("refresh", last_outcome="failed"),
@@ -139,12 +142,6 @@ class FakeApi(
         await self.written(request, context)
         return jobs_pb2.DeleteJobResponse()
 
-    async def PauseJob(self, request: Any, context: Any) -> jobs_pb2.Job:  # noqa: N802
-        return await self.written(request, context, status="paused")
-
-    async def ResumeJob(self, request: Any, context: Any) -> jobs_pb2.Job:  # noqa: N802
-        return await self.written(request, context, status="scheduled")
-
     def activation(self, trigger: str, **fields: Any) -> jobs_pb2.Activation:
         return jobs_pb2.Activation(
             id=7, job="billing.refresh", trigger=trigger, tick=stamp(6), attempt=1, run_at=stamp(6), **fields
@@ -207,7 +204,7 @@ class FakeApi(
 
     async def ListDeployments(self, request: Any, context: Any) -> Any:  # noqa: N802
         await self.check(request, context)
-        return deployments_pb2.ListDeploymentsResponse(deployments=[self.deployment()])
+        return deployments_pb2.ListDeploymentsResponse(deployments=self.versions or [self.deployment()])
 
     async def GetDeployment(self, request: Any, context: Any) -> deployments_pb2.Deployment:  # noqa: N802
         await self.check(request, context)

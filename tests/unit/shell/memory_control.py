@@ -4,9 +4,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from controller.core.model import Activation, Job, Trigger
+from controller.core.orders import Cancel, Pause, SkipNext, Wish, order_of
 from controller.errors import Conflict, NotFound
-from controller.ports import Backfill, JobChange, NewJob
-from controller.reads import DeploymentFilter, DeploymentRow, JobFilter, JobRow, TickRun
+from controller.ports import Backfill, Controlled, JobChange, NewJob, RunByHand
+from controller.reads import ActionFilter, ActionRow, DeploymentFilter, DeploymentRow, JobFilter, JobRow, TickRun
+from schema.instant import format_instant
 from schema.keys import JobKey, slot_of
 from schema.module import Module
 from schema.text import print_module
@@ -25,6 +27,8 @@ class MemoryControl:
         self.runs: list[TickRun] = []
         self.asked: list[tuple[Any, ...]] = []
         self.failure: Exception | None = None
+        self.refusing: dict[str, Conflict] = {}  # orders to many jobs
+        self.actions: list[ActionRow] = []
 
     async def create_job(self, job: NewJob, by: str) -> Job:
         self._asked("create", by)
@@ -52,21 +56,42 @@ class MemoryControl:
         self._asked("delete", by)
         del self.rows[self._row(key).key]
 
-    async def pause_job(self, key: str, by: str, note: str) -> Job:
-        self._asked("pause", by)
-        paused = self._row(key)._replace(
-            status="paused", paused_at=NOW, paused_by=by, paused_note=note, next_tick=None, next_run_at=None
-        )
-        self.rows[key] = paused
-        return self._job(paused)
+    async def order_job(self, key: str, wish: Wish, by: str, *, dry_run: bool = False) -> Controlled:
+        self._asked(order_of(wish).value, by, wish)
+        row = self._row(key)
+        match wish:
+            case Pause():
+                row = row._replace(
+                    status="paused", paused_at=NOW, paused_by=by, paused_note=wish.note, paused_until=wish.until,
+                    next_tick=None, next_run_at=None,
+                )  # fmt: skip
+            case Cancel():
+                row = row._replace(status="cancelled", cancelled_at=NOW, cancelled_by=by, cancelled_note=wish.note)
+            case _:
+                row = self._following(row._replace(status="scheduled", paused_at=None, cancelled_at=None))
+        changed = row != self.rows[key]
+        if not dry_run:
+            self.rows[key] = row
+        details = {"tick": format_instant(wish.tick or NOW)} if isinstance(wish, SkipNext) else {}
+        return Controlled(self._job(row), changed or isinstance(wish, SkipNext), details)
 
-    async def resume_job(self, key: str, by: str) -> Job:
-        self._asked("resume", by)
-        row = self._row(key)._replace(status="scheduled", paused_at=None, paused_by=None, paused_note=None)
-        self.rows[key] = self._following(row)
-        return self._job(self.rows[key])
+    async def order_jobs(
+        self, job_ids: Sequence[int], wish: Wish | RunByHand, by: str, *, dry_run: bool = False
+    ) -> list[Controlled | Conflict | None]:
+        keys = {row.job_id: key for key, row in self.rows.items()}
+        done: list[Controlled | Conflict | None] = []
+        for job_id in job_ids:
+            key = keys[job_id]
+            if key in self.refusing:
+                done.append(self.refusing[key])
+            elif isinstance(wish, RunByHand):
+                made = None if dry_run else await self.trigger_job(key, by, wish.payload, wish.note)
+                done.append(Controlled(self._job(self.rows[key]), True, {}, activation=made))
+            else:
+                done.append(await self.order_job(key, wish, by, dry_run=dry_run))
+        return done
 
-    async def trigger_job(self, key: str, by: str, payload: str | None) -> Activation:
+    async def trigger_job(self, key: str, by: str, payload: str | None, note: str = "") -> Activation:
         self._asked("trigger", by)
         return self._wait(key, Trigger.MANUAL, NOW, None, payload or "", False)
 
@@ -81,7 +106,7 @@ class MemoryControl:
     async def list_activations(self, key: str) -> list[Activation]:
         return [each for each in self.waiting.values() if each.job.key == self._row(key).key]
 
-    async def cancel_activation(self, key: str, activation_id: int) -> bool:
+    async def cancel_activation(self, key: str, activation_id: int, by: str = "", note: str = "") -> bool:
         self._row(key)
         return self.waiting.pop(activation_id, None) is not None
 
@@ -96,7 +121,19 @@ class MemoryControl:
         return [
             row for row in rows
             if where.module in {"", row.module} and where.namespace in {"", row.namespace}
+            and where.labels.items() <= row.labels.items()
         ][:limit]  # fmt: skip
+
+    async def find_jobs(self, where: JobFilter, after_id: int, limit: int) -> list[tuple[int, str]]:
+        rows = await self.list_jobs(where, "", 10_000)
+        return sorted((row.job_id, row.key) for row in rows if row.job_id > after_id)[:limit]
+
+    async def count_jobs(self, where: JobFilter) -> int:
+        return len(await self.find_jobs(where, 0, 10_000))
+
+    async def list_actions(self, where: ActionFilter, before_id: int, limit: int) -> list[ActionRow]:
+        found = [each for each in self.actions if where.job in {"", each.job}]
+        return [each for each in reversed(found) if not before_id or each.action_id < before_id][:limit]
 
     async def list_tick_runs(self, _: int, first_tick: int, last_tick: int) -> list[TickRun]:
         return [run for run in self.runs if first_tick <= run.tick <= last_tick]

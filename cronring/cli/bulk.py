@@ -1,0 +1,184 @@
+"""One order to many jobs: which ones, a look before, a bar while it goes on, and a list of what failed."""
+
+import sys
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+
+import click
+
+from cronring.cli.failures import EXIT_FAILED, Failure
+from cronring.cli.job_options import Label, labels_of, whoami
+from cronring.cli.options import option
+from cronring.cli.output import Column, print_json, print_rows
+from cronring.cli.session import ask
+
+if TYPE_CHECKING:
+    from cronring.client import Client
+    from cronring.client.model import Progress
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+STATUSES: Final = ["pending", "scheduled", "running", "completed", "failed", "cancelled", "paused"]
+_DONE: Final = {
+    "pause": "paused", "resume": "resumed", "skip_next": "told to skip their next tick", "trigger": "triggered",
+    "cancel": "cancelled", "restore": "restored",
+}  # fmt: skip
+
+
+class Many(NamedTuple):
+    """Which jobs."""
+
+    namespace: str
+    module: str
+    verb: str
+    status: str
+    labels: dict[str, str]
+
+    @classmethod
+    def taken_from(cls, values: dict[str, Any]) -> "Many":
+        """What `many_options` gave, which leaves `values`."""
+        labels = labels_of(values.pop("label"))
+        namespace, module, verb, status = (values.pop(name) or "" for name in ("namespace", "module", "verb", "status"))
+        return cls(namespace, module, verb, status, labels)
+
+    @property
+    def given(self) -> bool:
+        return any(self)
+
+
+as_option = option("--as", "as_name", metavar="NAME", help="Who asks, as it is kept.  [default: user@host]")
+note_option = click.option("--note", default="", help="Why; kept, and shown to whoever looks.")
+
+
+def actor(as_name: str | None) -> str:
+    return as_name or whoami()
+
+
+def many_options(command: Command) -> Command:
+    """In place of a KEY: all jobs that match."""
+    options = (
+        click.option("--label", type=Label(), multiple=True, help="All jobs with this label; may be repeated."),
+        click.option("--module", help="All jobs of this module."),
+        click.option("--namespace", help="All jobs in this namespace."),
+        click.option("--verb", help="All jobs of verbs with this name."),
+        click.option("--status", type=click.Choice(STATUSES), help="Of these, only those in this status."),
+        click.option("--dry-run", is_flag=True, help="Only say what would become of which jobs."),
+        click.option("--yes", is_flag=True, help="Don't ask before doing it to many jobs."),
+    )
+    for each in reversed(options):
+        command = each(command)
+    return command
+
+
+def one_or_many(key: str | None, many: Many) -> None:
+    """Raises UsageError unless exactly one of them is given."""
+    if key and many.given:
+        raise click.UsageError("give either a KEY, or which jobs (--label, --module, --namespace, --verb), not both")
+    if not key and not many.given:
+        raise click.UsageError("which job? Give its KEY; or which jobs: --label, --module, --namespace or --verb")
+
+
+class Wanted(NamedTuple):
+    """What is to become of them. `action`: a key of _DONE."""
+
+    action: str
+    note: str
+    by: str
+    until: datetime | None = None
+
+
+def order_many(
+    controllers: tuple[str, ...], many: Many, wanted: Wanted, *, dry_run: bool, yes: bool, output: str
+) -> None:
+    """Exits with 1 where any of them failed."""
+    if dry_run or not yes:
+        rehearsed = _ordered(controllers, many, wanted, dry_run=True)
+        if not rehearsed:
+            raise Failure("no job matches; `cronring jobs list` takes the same options")
+        if dry_run:
+            _tell(rehearsed, wanted, output, dry_run=True)
+            return
+        _confirm(rehearsed, wanted)
+    done = _ordered(controllers, many, wanted, dry_run=False)
+    _tell(done, wanted, output, dry_run=False)
+    if any(row.problem for row in done):
+        raise click.exceptions.Exit(EXIT_FAILED)
+
+
+def _ordered(controllers: tuple[str, ...], many: Many, wanted: Wanted, *, dry_run: bool) -> "list[Progress]":
+    """How it went with each, the last word on it where a controller died in the middle."""
+
+    async def question(client: "Client") -> "dict[str, Progress]":
+        rows: dict[str, Progress] = {}
+        progress = client.jobs.control(
+            wanted.action, namespace=many.namespace, module=many.module, verb=many.verb, status=many.status,
+            labels=many.labels, note=wanted.note, by=wanted.by, until=wanted.until, dry_run=dry_run,
+        )  # fmt: skip
+        # Only where somebody looks: into a pipe click would write a line for it.
+        with click.progressbar(
+            length=0, label="looking" if dry_run else "jobs", show_pos=True, file=sys.stderr,
+            hidden=not sys.stderr.isatty(),
+        ) as bar:  # fmt: skip
+            async for row in progress:
+                bar.length = row.total
+                if row.key:
+                    before = rows.get(row.key)
+                    # Done by a controller that died before it had gone through all of them.
+                    kept = before is not None and before.done and not before.unchanged and row.unchanged
+                    rows[row.key] = before if kept and before is not None else row
+                    bar.update(row.position - bar.pos)
+        return rows
+
+    return list(ask(controllers, question).values())
+
+
+def _confirm(rehearsed: "Sequence[Progress]", wanted: Wanted) -> None:
+    counted = _counted(rehearsed, wanted, "would be")
+    if not sys.stdin.isatty():
+        raise click.UsageError(f"{counted}. See which with --dry-run; do it with --yes")
+    click.echo(counted, err=True)
+    click.confirm("Do it?", abort=True, err=True)
+
+
+def _tell(rows: "Sequence[Progress]", wanted: Wanted, output: str, *, dry_run: bool) -> None:
+    if output == "json":
+        print_json({
+            "action": wanted.action,
+            "dry_run": dry_run,
+            "total": len(rows),
+            "done": sum(row.done and not row.unchanged for row in rows),
+            "unchanged": sum(row.unchanged for row in rows),
+            "failed": [{"key": row.key, "problem": row.problem} for row in rows if row.problem],
+            "jobs": [{"key": row.key, "unchanged": row.unchanged} | dict(row.details) for row in rows if row.done],
+        })  # fmt: skip
+        return
+    if dry_run:
+        columns: list[Column[Progress]] = [
+            Column("job", lambda row: row.key),
+            Column("would be", lambda row: _outcome(row, wanted)),
+        ]
+        print_rows(columns, rows, "")
+    else:
+        for row in rows:
+            if row.problem:
+                click.echo(f"{row.key}: {row.problem}", err=True)
+    click.echo(_counted(rows, wanted, "would be" if dry_run else "are"), err=dry_run)
+
+
+def _outcome(row: "Progress", wanted: Wanted) -> str:
+    if row.problem:
+        return f"refused: {row.problem}"
+    if row.unchanged:
+        return "unchanged: it is so already"
+    details = ", ".join(f"{name} {value}" for name, value in row.details.items())
+    return f"{_DONE[wanted.action]}{f' ({details})' if details else ''}"
+
+
+def _counted(rows: "Sequence[Progress]", wanted: Wanted, verb: str) -> str:
+    done = sum(row.done and not row.unchanged for row in rows)
+    unchanged, refused = sum(row.unchanged for row in rows), sum(bool(row.problem) for row in rows)
+    parts = [f"{done} of {len(rows)} jobs {verb} {_DONE[wanted.action]}"]
+    parts += [f"{unchanged} stay as they are"] if unchanged else []
+    parts += [f"{refused} {'would fail' if verb == 'would be' else 'failed'}"] if refused else []
+    return ", ".join(parts)
