@@ -13,6 +13,14 @@ class StoreError(CronringError):
     """PostgreSQL refused a statement. A retry won't mend it."""
 
 
+class RunnerAway(CronringError):
+    """The runner that is needed isn't connected to this controller. Another may have it."""
+
+
+class TooMany(CronringError):
+    """This controller, or a runner, serves as many already as it may. Try again later."""
+
+
 class NotFound(CronringError):
     """There is no such thing under that name."""
 

@@ -18,6 +18,7 @@ import uvloop
 from controller.api.cluster import ClusterService
 from controller.api.deployments import DeploymentsService
 from controller.api.executions import ExecutionsService
+from controller.api.following import Following
 from controller.api.http import HttpServer
 from controller.api.job_specs import Defaults
 from controller.api.jobs import JobsService
@@ -26,8 +27,9 @@ from controller.api.problems import ProblemInterceptor
 from controller.api.server import AddressInUseError, GrpcServer, check_free, in_use
 from controller.api.statistics import StatisticsService
 from controller.api.watch import JobHub
+from controller.api.watch_executions import ExecutionHub
 from controller.config import WILDCARD_HOSTS, Address, ProcessConfig
-from controller.core.events import JobsNotified, PeerRefused
+from controller.core.events import CancelsNotified, JobsNotified, PeerRefused
 from controller.core.node import Node
 from controller.core.settings import ClusterSettings
 from controller.deploying import Deployer
@@ -36,7 +38,7 @@ from controller.maintenance import DAY_MS, Maintained, Retention
 from controller.peers.client import PeerClient
 from controller.peers.joining import greet_until_joined
 from controller.peers.server import GossipService
-from controller.ports import ControllerInfo, Notifications
+from controller.ports import ControllerInfo, Notifications, Topic
 from controller.runners.gateway import Gateway, close_silent_sessions
 from controller.runners.sessions import Sessions
 from controller.runtime.chance import controller_id, seeded_chance
@@ -52,8 +54,9 @@ from controller.runtime.performer import Performer
 from controller.runtime.readiness import Readiness
 from controller.runtime.service import Background, Stopping, within
 from controller.store.control import PostgresControl
+from controller.store.execution_control import PostgresExecutionControl
 from controller.store.ledger import PostgresLedger
-from controller.store.listen import JobNotifications
+from controller.store.listen import PostgresNotifications
 from controller.store.maintenance import maintain
 from controller.store.pool import Database
 from controller.store.reads import PostgresReads
@@ -188,6 +191,7 @@ class _Controller:
         self._base = base
         self._store = PostgresStore(database)
         self._control = PostgresControl(database)
+        self._execution_control = PostgresExecutionControl(database)
         self._reads = PostgresReads(database, base.settings.runner_lost_after_ms)
         self._ledger = PostgresLedger(database, base.settings.runner_lost_after_ms)
         self._statistics = PostgresStatistics(database, base.settings.lease_ms)
@@ -202,6 +206,7 @@ class _Controller:
         self._driver = Driver(self._node, base.clock, self._performer.perform)
         self._performer.connect(self._driver.put, self._driver.fail)
         self._hub = JobHub(self._reads, self._driver.fail)
+        self._execution_hub = ExecutionHub(self._reads, self._driver.fail)
         self._background = Background(self._driver.fail)
 
     async def live(self) -> None:
@@ -242,7 +247,8 @@ class _Controller:
             base.metrics.refused,
             self._now_us,
         )
-        executions = ExecutionsService(reads)
+        following = Following(reads, self._sessions)
+        executions = ExecutionsService(reads, self._execution_control, following, self._execution_hub, put)
         defaults = Defaults(base.settings.timeout_ms, base.settings.default_jitter)
         jobs = JobsService(reads, self._hub, self._control, defaults, put)
         return [
@@ -261,7 +267,7 @@ class _Controller:
         silence_ms = SILENT_BEATS * base.settings.runner_beat_ms
         start("health", self._server.health.follow())
         start("loop lag", watch_loop_lag(base.clock, base.metrics, base.notes))
-        start("notifications", self._hear(JobNotifications(base.config.database_url, base.controller_id)))
+        start("notifications", self._hear(PostgresNotifications(base.config.database_url, base.controller_id)))
         start("peers", self._peers.sweep())
         start("joining", greet_until_joined(base.config.join, self._is_alone, self._driver.put))
         start("history", look_after_history(self._maintain, base.notes))
@@ -273,8 +279,11 @@ class _Controller:
         return await maintain(self._base.config.database_url, retention)
 
     async def _hear(self, notifications: Notifications) -> None:
-        async for _ in notifications.listen():
-            self._driver.put(JobsNotified())
+        async for topics in notifications.listen():
+            if Topic.JOBS in topics:
+                self._driver.put(JobsNotified())
+            if Topic.CANCELS in topics:
+                self._driver.put(CancelsNotified())
 
     async def _say_goodbye(self) -> None:
         """Let the others know at once what they would find out by themselves."""
@@ -287,6 +296,7 @@ class _Controller:
         await self._background.stop()
         self._sessions.close_all("this controller is leaving")
         await self._hub.close()
+        await self._execution_hub.close()
         await self._server.stop(grace_s=0.5)
         await self._performer.close()
         await self._peers.close()
@@ -308,5 +318,7 @@ class _Controller:
                 "statements_in_flight": float(self._performer.statements_in_flight),
                 "peer_channels": float(self._peers.channels),
                 "job_watchers": float(len(self._hub)),
+                "execution_watchers": float(len(self._execution_hub)),
+                "execution_followers": float(self._sessions.followers),
             }
         )

@@ -1,6 +1,7 @@
 """What the shell must offer a node. `Store` is held by tests/conformance against memory and PostgreSQL alike."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from enum import Enum
 from typing import NamedTuple, Protocol
 
 from controller.core.model import (
@@ -146,10 +147,51 @@ class Store(Protocol):
     async def get_overdue_executions(self) -> list[Execution]: ...
 
 
+class OutputState(Enum):
+    """What a part of a run's output says of the run. After any but RUNNING, no part follows."""
+
+    RUNNING = "running"
+    ENDED = "ended"  # this is the rest of it
+    UNKNOWN = "unknown"  # its runner doesn't run it (yet, or any more)
+    REFUSED = "refused"  # too many follow runs of that runner
+    AWAY = "away"  # its runner's stream to this controller has ended
+    SLOW = "slow"  # the follower has left too much unread
+
+
+class OutputPart(NamedTuple):
+    """`offset`: of the first byte of `data` in all that the run has printed."""
+
+    offset: int
+    data: bytes
+    state: OutputState
+
+
+class OutputStream(Protocol):
+    """The first part comes at once, empty if nothing has been printed yet."""
+
+    async def next(self) -> OutputPart: ...
+    def close(self) -> None: ...
+
+
+class Outputs(Protocol):
+    """What runs print, from connected runners."""
+
+    def follow(self, runner_id: str, execution_id: int, from_offset: int) -> OutputStream | None:
+        """None: that runner isn't connected here."""
+        ...
+
+
+class Topic(Enum):
+    """What is notified."""
+
+    JOBS = "cronring_jobs"  # some have changed
+    CANCELS = "cronring_cancels"  # somebody wants executions cancelled
+
+
 class Notifications(Protocol):
     """PostgreSQL's NOTIFY, as a hint: a lost one costs time, never a tick."""
 
-    def listen(self) -> AsyncIterator[None]: ...
+    def listen(self) -> AsyncIterator[frozenset[Topic]]: ...
 
 
 class NewJob(NamedTuple):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 
 class JobFilter(NamedTuple):
@@ -204,6 +204,20 @@ class RunnerRow(NamedTuple):
     alive: bool
 
 
+class WatchPosition(Protocol):
+    """Where somebody who watches has come to. What else it is, only Reads knows."""
+
+    @property
+    def database_now(self) -> int: ...
+
+
+class ExecutionChange(NamedTuple):
+    """`started`: it wasn't there before. It has ended, too, if its row has an outcome."""
+
+    row: ExecutionRow
+    started: bool
+
+
 class Reads(Protocol):
     """Every method raises controller.errors.StoreUnavailable or StoreError, as Store's do."""
 
@@ -254,10 +268,30 @@ class Reads(Protocol):
 
     async def list_controllers(self) -> list[ControllerRow]: ...
     async def list_runners(self) -> list[RunnerRow]: ...
-    async def job_position(self) -> object:
-        """Where job_changes begins: nothing that changes from now on is left out. What it is, only Reads knows."""
+    async def job_position(self) -> WatchPosition:
+        """Where job_changes begins: nothing that changes from now on is left out."""
         ...
 
-    async def job_changes(self, position: object) -> tuple[object, Sequence[JobRow]]:
+    async def job_changes(self, position: WatchPosition) -> tuple[WatchPosition, Sequence[JobRow]]:
         """The position after this one, and jobs that may have changed in between; removed ones have `removed_at`."""
+        ...
+
+    async def execution_position(self) -> WatchPosition:
+        """Where execution_changes begins: every start and end from now on."""
+        ...
+
+    async def execution_changes(self, position: WatchPosition) -> tuple[WatchPosition, Sequence[ExecutionChange]]:
+        """The position after this one, and what has started or ended in between; by id, up to 20,000 at a time."""
+        ...
+
+    def has_told(self, position: WatchPosition, change: ExecutionChange) -> bool:
+        """Whether execution_changes had told of this by that position."""
+        ...
+
+    def encode_position(self, position: WatchPosition) -> str:
+        """As a token for callers."""
+        ...
+
+    def decode_position(self, token: str, kind: Literal["jobs", "executions"]) -> WatchPosition:
+        """Raises ValueError for what is no token of that kind."""
         ...

@@ -1,18 +1,37 @@
-"""cronring.v1.Executions: list, get."""
+"""cronring.v1.Executions: list, get, follow, watch; the other methods stand in execution_writes.py."""
 
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Final
+
+from controller.api.execution_writes import ExecutionWrites, Put
+from controller.api.following import Following
 from controller.api.messages import execution_message
 from controller.api.paging import Pages, page_size
 from controller.api.problems import InvalidRequest
-from controller.api.requests import OUTCOMES, Context, instant, name, one_of, row_id
+from controller.api.requests import OUTCOMES, Context, execution_id, instant, name, one_of, row_id
+from controller.api.watch_executions import ExecutionHub, Kind, Matches
+from controller.core.model import Outcome
+from controller.ports import ExecutionControl
 from controller.reads import ExecutionFilter, Reads
 from protos.cronring.v1 import executions_pb2, executions_pb2_grpc
 
+_KINDS: Final = {
+    Kind.WATCHING: executions_pb2.ExecutionEvent.KIND_WATCHING,
+    Kind.STARTED: executions_pb2.ExecutionEvent.KIND_STARTED,
+    Kind.ENDED: executions_pb2.ExecutionEvent.KIND_ENDED,
+}
 
-class ExecutionsService(executions_pb2_grpc.ExecutionsServicer):
-    """Reading only."""
 
-    def __init__(self, reads: Reads) -> None:
-        self._reads = reads
+class ExecutionsService(ExecutionWrites, executions_pb2_grpc.ExecutionsServicer):
+    """`put` takes what this controller's own node has to hear of what was done here."""
+
+    def __init__(
+        self, reads: Reads, control: ExecutionControl, following: Following, hub: ExecutionHub, put: Put
+    ) -> None:
+        ExecutionWrites.__init__(self, control, reads, put)
+        self._following = following
+        self._hub = hub
 
     async def ListExecutions(
         self, request: executions_pb2.ListExecutionsRequest, context: Context
@@ -22,7 +41,10 @@ class ExecutionsService(executions_pb2_grpc.ExecutionsServicer):
             outcome=one_of("outcome", request.outcome, OUTCOMES),
             since=instant("since", request.since) if request.HasField("since") else None,
             after_id=row_id("after_id", request.after_id),
+            until=instant("until", request.until) if request.HasField("until") else None,
         )
+        if where.until is not None and not where.job:
+            raise InvalidRequest([("until", "goes with a job only; name one")])
         limit, pages = page_size(request.page_size), Pages("ListExecutions", *where)
         rows = await self._reads.list_executions(where, pages.number_cursor(request.page_token), limit + 1)
         page = rows[:limit]
@@ -34,6 +56,36 @@ class ExecutionsService(executions_pb2_grpc.ExecutionsServicer):
     async def GetExecution(
         self, request: executions_pb2.GetExecutionRequest, context: Context
     ) -> executions_pb2.Execution:
-        if request.id <= 0:
-            raise InvalidRequest([("id", f"is {request.id}; it must be an execution's id")])
-        return execution_message(await self._reads.get_execution(request.id))
+        return execution_message(await self._reads.get_execution(execution_id("id", request.id)))
+
+    async def FollowExecution(
+        self, request: executions_pb2.FollowExecutionRequest, context: Context
+    ) -> AsyncIterator[executions_pb2.OutputChunk]:
+        wanted, offset = execution_id("id", request.id), row_id("from_offset", request.from_offset)
+        async with contextlib.aclosing(self._following.follow(wanted, offset, once=request.once)) as chunks:
+            async for chunk in chunks:
+                end = None if chunk.row is None else execution_message(chunk.row._replace(output=None))
+                yield executions_pb2.OutputChunk(offset=chunk.offset, data=chunk.data, execution=end)
+
+    async def WatchExecutions(
+        self, request: executions_pb2.WatchExecutionsRequest, context: Context
+    ) -> AsyncIterator[executions_pb2.ExecutionEvent]:
+        matches = _matching(name("job", request.job), one_of("outcome", request.outcome, ENDED_OUTCOMES))
+        if request.resume_token:
+            position = self._hub.resumed(request.resume_token, await self._reads.database_now())
+            watched = self._hub.resume(matches, position)
+        else:
+            watched = self._hub.watch(matches)
+        async with contextlib.aclosing(watched) as events:
+            async for event in events:
+                execution = None if event.row is None else execution_message(event.row)
+                kind = _KINDS[event.kind]
+                yield executions_pb2.ExecutionEvent(kind=kind, execution=execution, resume_token=event.token)
+
+
+ENDED_OUTCOMES: Final = tuple(outcome.value for outcome in Outcome)
+
+
+def _matching(job: str, outcome: str) -> Matches:
+    """With an outcome, only ends count."""
+    return lambda kind, row: job in {"", row.job} and (not outcome or (kind is Kind.ENDED and row.outcome == outcome))

@@ -1,5 +1,6 @@
 """cronring.v1.Jobs: list, get, watch; other methods stand in job_writes, job_orders, bulk and activations."""
 
+import contextlib
 from collections.abc import AsyncIterator
 from typing import Final
 
@@ -73,9 +74,15 @@ class JobsService(JobOrders, JobsInBulk, ActivationWrites, jobs_pb2_grpc.JobsSer
 
     async def WatchJobs(self, request: jobs_pb2.WatchJobsRequest, context: Context) -> AsyncIterator[jobs_pb2.JobEvent]:
         where = job_filter(request.filter)
-        async for event in self._hub.watch(lambda row: _matches(row, where), lambda: self._all(where)):
-            job = None if event.row is None else job_message(event.row)
-            yield jobs_pb2.JobEvent(kind=_KINDS[event.kind], job=job)
+        if request.resume_token:
+            position = self._hub.resumed(request.resume_token, await self._reads.database_now())
+            watched = self._hub.resume(lambda row: _matches(row, where), position)
+        else:
+            watched = self._hub.watch(lambda row: _matches(row, where), lambda: self._all(where))
+        async with contextlib.aclosing(watched) as events:
+            async for event in events:
+                job = None if event.row is None else job_message(event.row)
+                yield jobs_pb2.JobEvent(kind=_KINDS[event.kind], job=job, resume_token=event.token)
 
     async def _all(self, where: JobFilter) -> AsyncIterator[JobRow]:
         after = ""

@@ -175,6 +175,9 @@ def execution_message(row: ExecutionRow) -> executions_pb2.Execution:
         memory_shared=row.memory_shared,
         stack=row.stack,
         metrics_json=row.metrics,
+        cancel_requested_at=timestamp(row.cancel_requested_at),
+        cancel_requested_by=row.cancel_requested_by or "",
+        cancel_note=row.cancel_note or "",
     )
 
 

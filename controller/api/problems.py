@@ -10,7 +10,16 @@ from google.protobuf import any_pb2
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
-from controller.errors import Conflict, IllegalTransition, InvalidModule, NotFound, StoreError, StoreUnavailable
+from controller.errors import (
+    Conflict,
+    IllegalTransition,
+    InvalidModule,
+    NotFound,
+    RunnerAway,
+    StoreError,
+    StoreUnavailable,
+    TooMany,
+)
 
 Violations = list[tuple[str, str]]
 
@@ -38,7 +47,7 @@ class Log(Protocol):
     def exception(self, event: str, error: BaseException) -> None: ...
 
 
-def status_of(error: Exception) -> status_pb2.Status | None:
+def status_of(error: Exception) -> status_pb2.Status | None:  # noqa: PLR0911  one line for each kind of failure
     """None for an error that nobody foresaw."""
     match error:
         case InvalidRequest():
@@ -49,8 +58,10 @@ def status_of(error: Exception) -> status_pb2.Status | None:
             return status_pb2.Status(code=code_pb2.NOT_FOUND, message=_cut(str(error), MESSAGE_LENGTH_MAX))
         case Conflict():
             return _conflict(error)
-        case SlowReaderError():
+        case SlowReaderError() | TooMany():
             return status_pb2.Status(code=code_pb2.RESOURCE_EXHAUSTED, message=str(error))
+        case RunnerAway():
+            return status_pb2.Status(code=code_pb2.UNAVAILABLE, message=str(error))
         case StoreUnavailable():
             message = f"PostgreSQL can't be reached by this controller; try again: {error}"
             return status_pb2.Status(code=code_pb2.UNAVAILABLE, message=_cut(message, MESSAGE_LENGTH_MAX))

@@ -82,5 +82,12 @@ def row_id(field: str, value: int) -> int:
     return value
 
 
+def execution_id(field: str, value: int) -> int:
+    """Raises InvalidRequest for what no execution's id can be."""
+    if value <= 0:
+        raise InvalidRequest([(field, f"is {value}; it must be an execution's id")])
+    return value
+
+
 def _shown(value: str) -> str:
     return repr(value if len(value) <= 100 else value[:99] + "…")

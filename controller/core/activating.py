@@ -143,7 +143,10 @@ class Activating:
     def _learn(self, activation: Activation, own: bool) -> None:
         waiting = self._waiting.get(activation.activation_id)
         if waiting is not None:
+            sooner = activation.run_at < waiting.activation.run_at
             waiting.activation = activation
+            if sooner:  # somebody has asked for a retry that waited for its backoff
+                self._arm(waiting)
             return
         waiting = self._waiting[activation.activation_id] = Waiting(activation, own)
         self._by_job.setdefault(activation.job.job_id, {})[activation.activation_id] = None

@@ -6,24 +6,23 @@ Its end then says what comes next, as any end does (schema.timetable: the tick t
 from typing import Final
 
 from controller.core import ticks
+from controller.core.cancelling import Cancelling
 from controller.core.desk import Desk
-from controller.core.effects import CancelRuns, Level
+from controller.core.effects import Level
 from controller.core.model import Execution
-from controller.core.sessions import Sessions
 from controller.core.timers import Timers
 
-RETRY_US: Final = 2_000_000  # its runner was away, or did not hear
 REASON: Final = "the next tick is due, and overlap is cancel_running"
 
 
 class Cutting:
     """Executions that are to be cancelled at an instant."""
 
-    __slots__ = ("_desk", "_held", "_sessions", "_timers")
+    __slots__ = ("_cancelling", "_desk", "_held", "_timers")
 
-    def __init__(self, desk: Desk, sessions: Sessions) -> None:
+    def __init__(self, desk: Desk, cancelling: Cancelling) -> None:
         self._desk = desk
-        self._sessions = sessions
+        self._cancelling = cancelling
         self._timers = Timers()
         self._held: dict[int, Execution] = {}
 
@@ -44,11 +43,8 @@ class Cutting:
             self._timers.disarm(execution_id)
 
     def turn(self) -> None:
-        """Cancel what is due. A runner that is not connected may be asked later, unless it has ended by then."""
-        desk = self._desk
-        for execution_id in self._timers.pop_due(desk.now_us):
-            execution = self._held[execution_id]
-            if execution.runner_id in self._sessions.by_id:
-                desk.note(Level.INFO, "cut", job=execution.job.key, execution=execution_id)
-                desk.effects.append(CancelRuns(execution.runner_id, (execution_id,), REASON))
-            self._timers.arm(execution_id, desk.now_us + RETRY_US)
+        """Have cancelled what is due."""
+        for execution_id in self._timers.pop_due(self._desk.now_us):
+            execution = self._held.pop(execution_id)
+            self._desk.note(Level.INFO, "cut", job=execution.job.key, execution=execution_id)
+            self._cancelling.cancel(execution, REASON)

@@ -1,5 +1,6 @@
 """The executions this controller answers for: claimed or adopted by it, and not ended yet."""
 
+from controller.core.cancelling import Cancelling
 from controller.core.cutting import Cutting
 from controller.core.desk import Desk
 from controller.core.effects import Dispatch
@@ -13,6 +14,7 @@ class Holding:
 
     __slots__ = (
         "_by_runner",
+        "_cancelling",
         "_cutting",
         "_desk",
         "_lease",
@@ -24,9 +26,10 @@ class Holding:
         "undispatched",
     )
 
-    def __init__(self, desk: Desk, lease: Lease, sessions: Sessions, cutting: Cutting) -> None:
+    def __init__(self, desk: Desk, lease: Lease, sessions: Sessions, cutting: Cutting, cancelling: Cancelling) -> None:
         self._lease = lease
         self._cutting = cutting
+        self._cancelling = cancelling
         self._desk = desk
         self._sessions = sessions
         self.executions: dict[int, Execution] = {}
@@ -67,6 +70,7 @@ class Holding:
         self.stale.pop(execution_id, None)
         self.undispatched.pop(execution_id, None)
         self._cutting.released(execution_id)
+        self._cancelling.released(execution_id)
         runner = self._by_runner[execution.runner_id]
         del runner[execution_id]
         if not runner:

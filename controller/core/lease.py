@@ -5,6 +5,7 @@ end is reckoned on the own monotonic clock from the *sending* of the renewal, le
 steps down before PostgreSQL would let another one adopt what it holds.
 """
 
+from controller.core.cancelling import Cancelling
 from controller.core.desk import MS, Desk
 from controller.core.effects import AckBeat, Level, RenewLease
 from controller.core.events import LeaseRenewed, RunnerBeat, StoreFailed
@@ -16,7 +17,9 @@ class Lease:
     """Renewals, one at a time, and the beats of runners that hang on them."""
 
     __slots__ = (
+        "_again",
         "_asked",
+        "_cancelling",
         "_desk",
         "_failures",
         "_renew_at_ns",
@@ -27,10 +30,12 @@ class Lease:
         "valid_until_ns",
     )
 
-    def __init__(self, desk: Desk) -> None:
+    def __init__(self, desk: Desk, cancelling: Cancelling) -> None:
         self._desk = desk
+        self._cancelling = cancelling
         self._renew_at_ns = desk.now_ns
         self._renewing: int | None = None
+        self._again = False  # as soon as the one under way is answered
         self._failures = 0
         self._told_lost = True
         self._waiting: dict[str, int] = {}  # runner id -> sequence of its latest beat that asks for a renewal
@@ -66,11 +71,17 @@ class Lease:
         if self._renewing is None and desk.now_ns >= self._renew_at_ns:
             self._renewing = desk.request(self)
             self._asked, self._waiting = self._waiting, {}
-            desk.effects.append(RenewLease(self._renewing, desk.draining, tuple(self._asked)))
+            cancelling = self._cancelling.requested()
+            desk.effects.append(RenewLease(self._renewing, desk.draining, tuple(self._asked), cancelling))
 
     def renew_soon(self) -> None:
         """Something changed that the `controllers` table should say."""
         self._renew_at_ns = min(self._renew_at_ns, self._desk.now_ns)
+
+    def ask_soon(self) -> None:
+        """There is news in PostgreSQL, which the answer to a renewal under way may not have."""
+        self.renew_soon()
+        self._again = self._renewing is not None
 
     def renewed(self, event: LeaseRenewed, sent_ns: int) -> None:
         desk = self._desk
@@ -83,7 +94,8 @@ class Lease:
                 self.held_since_ns = desk.now_ns
                 desk.note(Level.INFO, "lease_held")
             self._told_lost = False
-        self._renew_at_ns = max(desk.now_ns, sent_ns + desk.jittered_ns(desk.settings.lease_renew_ms))
+        wait_ns = 0 if self._again else desk.jittered_ns(desk.settings.lease_renew_ms)
+        self._renew_at_ns, self._again = max(desk.now_ns, sent_ns + wait_ns), False
         renewed = dict.fromkeys(event.renewal.renewed_runners)
         for runner_id, sequence in self._asked.items():
             self._acknowledge(runner_id, sequence, runner_id in renewed)

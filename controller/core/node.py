@@ -8,9 +8,9 @@
 The driver performs the effects; the answers come back as events under the effect's request id, each exactly once.
 Times are nanoseconds of one monotonic clock, and never go back. The parts of a node: `lease` (may I claim?),
 `membership` (who else is there, which slots are mine?), `window` and `refetch` (what is due soon?), `claiming`,
-`parking` and `skipping` (start it, or not), `activating` (start what no schedule asks for), `cutting` (cancel it for
-the next), `sessions` and `holding` (where does it run?), `ending` (it ended), `verifying` (or did it?), `sweeping`
-(what nobody ends).
+`parking` and `skipping` (start it, or not), `activating` (start what no schedule asks for), `cancelling` and `cutting`
+(stop it, for somebody or for the next), `sessions` and `holding` (where does it run?), `ending` (it ended),
+`verifying` (or did it?), `sweeping` (what nobody ends).
 """
 
 from dataclasses import replace
@@ -18,6 +18,7 @@ from typing import Final, assert_never
 
 from controller.core import events
 from controller.core.activating import Activating
+from controller.core.cancelling import Cancelling
 from controller.core.chance import Chance
 from controller.core.claiming import Claiming
 from controller.core.cutting import Cutting
@@ -53,11 +54,12 @@ class Node:
         self._desk = Desk(controller_id, settings, chance, now_ns)
         self._started = False
         self._left = False
-        self._lease = Lease(self._desk)
         self._sessions = Sessions()
+        self._cancelling = Cancelling(self._desk, self._sessions)
+        self._lease = Lease(self._desk, self._cancelling)
         self._window = Window(self._desk)
-        self._cutting = Cutting(self._desk, self._sessions)
-        self._holding = Holding(self._desk, self._lease, self._sessions, self._cutting)
+        self._cutting = Cutting(self._desk, self._cancelling)
+        self._holding = Holding(self._desk, self._lease, self._sessions, self._cutting, self._cancelling)
         self._skipping = Skipping(self._desk, self._window, self._lease)
         self._parking = Parking(self._desk, self._window, self._lease, self._skipping)
         self._claiming = Claiming(
@@ -93,6 +95,7 @@ class Node:
             self._parking.next_us(),
             self._activating.next_us(),
             self._cutting.next_us(),
+            self._cancelling.next_us(),
         )
         deadlines = [clock.reaches_at_ns(instant) for instant in on_database_clock if instant is not None]
         for part in (
@@ -154,7 +157,7 @@ class Node:
             runners=len(self._sessions.by_id),
         )
 
-    def _handle(self, event: Event) -> None:
+    def _handle(self, event: Event) -> None:  # noqa: C901  one branch for each kind of event
         match event:
             case events.Woke():
                 pass
@@ -166,6 +169,10 @@ class Node:
                 self._window.add_own(jobs)
             case events.ActivationsCreated(activations):
                 self._activating.created(activations)
+            case events.CancelsNotified():
+                self._lease.ask_soon()
+            case events.CancelsAsked(cancels):
+                self._cancelling.asked(cancels, self._holding.executions)
             case events.RunnerJoined() | events.RunnerLeft() | events.RunnerBeat() | events.ReportsReceived():
                 self._from_runner(event)
             case events.DrainRequested():
@@ -189,6 +196,7 @@ class Node:
             case events.RunnerJoined(runner):
                 held = self._holding.of_runner(runner.runner_id)
                 self._sessions.join(runner, len(held))
+                self._cancelling.runner_joined(runner.runner_id)
                 self._verifying.runner_joined(held)
                 self._claiming.offer_all(self._parking.unpark(runner.deployments))
             case events.RunnerLeft(runner_id):
@@ -238,6 +246,7 @@ class Node:
         if self._lease.held_since_ns != held_since_ns:
             self._parking.ready()
         self._sweeping.renewed(event.renewal)
+        self._cancelling.asked(event.renewal.cancels, self._holding.executions)
         if first:
             self._membership.search()
             self._refetching.wish(FIRST_FETCH_DELAY_NS)
@@ -322,6 +331,7 @@ class Node:
         self._claiming.turn()
         self._activating.turn()
         self._cutting.turn()
+        self._cancelling.turn()
         self._parking.turn()
         self._skipping.turn()
         self._ending.turn()

@@ -31,6 +31,7 @@ class ClusterSettings:
     runner_grace_ms: int = 10_000  # how long a due tick waits for a runner before it is skipped (no_runner)
     timeout_ms: int = 300_000  # soft timeout of a job that states none
     hard_timeout_grace_ms: int = 30_000
+    cancel_grace_ms: int = 2_000  # what a cancelled run is given to stop by itself
     default_jitter: str = "5m:3s 1h:10s 1d:30s 7d:60s"  # of jobs that state none: by how often they run
     claim_batch: int = 500
     claims_in_flight: int = 2

@@ -85,6 +85,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         try:
             closed = await self._serve(hello, session, request_iterator, context)
         finally:
+            session.break_off()
             if self._sessions.remove(session) and session.registered:
                 self._inbox.put(RunnerLeft(session.runner_id))
         if closed is not None:
@@ -172,6 +173,9 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         elif kind == "beat":
             session.heard()
             self._beat(session, message.beat)
+        elif kind == "output":
+            session.heard()
+            session.printed(message.output)
         elif kind == "hello":
             raise MalformedError("a second Hello on the same stream")
         else:

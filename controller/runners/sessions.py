@@ -10,6 +10,7 @@ import grpc
 from controller.core.effects import AckBeat, AckReports, CancelRuns, Dispatch
 from controller.core.model import Execution, Report
 from controller.runners.codec import encode_peers, encode_run
+from controller.runners.following import Follow, Follows
 from protos.runner.v1 import runner_pb2 as wire
 
 QUEUE_ITEMS_MAX: Final = 50_000  # a runner that reads falls behind by a burst, not by more
@@ -47,11 +48,16 @@ class Session:
         self._database_minus_own_us = 0
         self._peers: tuple[tuple[str, str], ...] = ()
         self._unacked: set[int] = set()
+        self._follows = Follows()
         self._silent = False
 
     @property
     def queued(self) -> int:
         return len(self._runs) + len(self._acks) + len(self._cancels)
+
+    @property
+    def followers(self) -> int:
+        return len(self._follows)
 
     def close(self, code: grpc.StatusCode, details: str) -> None:
         if not self.closed.done():
@@ -67,6 +73,21 @@ class Session:
                     grpc.StatusCode.RESOURCE_EXHAUSTED,
                     f"more than {UNACKED_REPORTS_MAX} reports without an acknowledgement",
                 )
+
+    def follow(self, execution_id: int, from_offset: int) -> Follow:
+        """What it prints, from now on."""
+        follow = self._follows.open(execution_id, from_offset)
+        self._something.set()
+        return follow
+
+    def printed(self, output: wire.Output) -> None:
+        """Raises MalformedError."""
+        self._follows.received(output)
+        self._something.set()  # a follower that was dropped is to be told of
+
+    def break_off(self) -> None:
+        """The stream has ended: so have those that followed runs over it."""
+        self._follows.break_off()
 
     def welcome(self, welcome: wire.Welcome) -> None:
         self._first.append(wire.ControllerMessage(welcome=welcome))
@@ -122,7 +143,12 @@ class Session:
             return wire.ControllerMessage(dispatch=wire.Dispatch(now_us=now_us, runs=[encode_run(run) for run in runs]))
         if self._cancels:
             cancel = self._cancels.popleft()
-            return wire.ControllerMessage(cancel=wire.Cancel(execution_ids=cancel.execution_ids, reason=cancel.reason))
+            _, execution_ids, reason, grace_ms = cancel
+            return wire.ControllerMessage(
+                cancel=wire.Cancel(execution_ids=execution_ids, reason=reason, grace_ms=grace_ms)
+            )
+        if self._follows.to_send:
+            return wire.ControllerMessage(follow=self._follows.to_send.popleft())
         return None
 
     def _beat(self, beat: AckBeat) -> wire.ControllerMessage:
@@ -163,6 +189,15 @@ class Sessions:
             return False
         del self._sessions[session.runner_id]
         return True
+
+    @property
+    def followers(self) -> int:
+        return sum(session.followers for session in self._sessions.values())
+
+    def follow(self, runner_id: str, execution_id: int, from_offset: int) -> Follow | None:
+        """controller.ports.Outputs."""
+        session = self._sessions.get(runner_id)
+        return None if session is None else session.follow(execution_id, from_offset)
 
     def send(self, effect: ToRunner) -> None:
         """To the runner named; dropped when it is gone, as the node hears of that by RunnerLeft."""

@@ -1,11 +1,14 @@
-"""Which jobs have changed since last asked, told from ids that only grow.
+"""Which jobs and executions have changed since last asked, told from ids that only grow.
 
 Ids are drawn before they are committed, so a lower one may appear after a higher one: whatever is missing between two
 answers stays open and is asked for again, until no transaction can still bring it.
 """
 
+import base64
+import json
+import zlib
 from collections.abc import Iterable
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 # A statement takes 8 s at most; an id that has not appeared after this was rolled back.
 OPEN_FOR_US: Final = 15_000_000
@@ -30,6 +33,11 @@ class Stream(NamedTuple):
 
     def open_ids(self) -> list[int]:
         return sorted(self.unsettled) + [row_id for row_id, _ in self.missing]
+
+    def has_told(self, row_id: int, *, settled: bool) -> bool:
+        """Whether an answer has told of it, and, if that is asked, that it was settled."""
+        seen = row_id <= self.highest and all(row_id != missing for missing, _ in self.missing)
+        return seen and not (settled and row_id in self.unsettled)
 
     def after(self, rows: Iterable[Row], now: int) -> tuple["Stream", list[int]]:
         """The stream after an answer about ids above the highest and the open ones; and the jobs that it tells of."""
@@ -57,3 +65,66 @@ class Position(NamedTuple):
 def beginning(highest: int, unsettled: Iterable[int]) -> Stream:
     """A stream from which on nothing is left out; its first answers tell of a few that are older."""
     return Stream(max(highest - _LOOKED_BACK, 0), frozenset(unsettled), ())
+
+
+class ExecutionPosition(NamedTuple):
+    """Where somebody who follows the executions has come to."""
+
+    database_now: int
+    executions: Stream
+
+
+# Ids grow by little, so their differences pack well: a few bytes for each execution that runs.
+_TOKEN_LENGTH_MAX: Final = 1_000_000
+_DECODED_LENGTH_MAX: Final = 10_000_000
+
+
+def encode_position(position: "Position | ExecutionPosition") -> str:
+    """As a text that `decode_position` takes."""
+    parts: list[Any] = [position.database_now, _pack(position.executions)]
+    if isinstance(position, Position):
+        parts += [_pack(position.skips), sorted(position.deployments), sorted(position.jobs)]
+    packed = zlib.compress(json.dumps(parts, separators=(",", ":")).encode())
+    return base64.urlsafe_b64encode(packed).decode().rstrip("=")
+
+
+def decode_position(token: str) -> "Position | ExecutionPosition":
+    """Raises ValueError for what is none of ours."""
+    if len(token) > _TOKEN_LENGTH_MAX:
+        raise ValueError("too long")
+    try:
+        unpacking = zlib.decompressobj()
+        packed = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+        parts = json.loads(unpacking.decompress(packed, _DECODED_LENGTH_MAX))
+        match parts:
+            case [int(now), list(executions)]:
+                return ExecutionPosition(now, _unpack(executions))
+            case [int(now), list(executions), list(skips), list(deployments), list(jobs)]:
+                return Position(now, _unpack(executions), _unpack(skips), _pairs(deployments), _pairs(jobs))
+    except (zlib.error, TypeError, RecursionError) as error:
+        raise ValueError("no token") from error
+    raise ValueError("no token")
+
+
+def _pack(stream: Stream) -> list[Any]:
+    ids = sorted(stream.unsettled)
+    steps = [later - earlier for earlier, later in zip([0, *ids], ids, strict=False)]
+    return [stream.highest, steps, stream.missing]
+
+
+def _unpack(parts: list[Any]) -> Stream:
+    highest, steps, missing = parts
+    ids: list[int] = []
+    for step in steps:
+        ids.append(_id(step) + (ids[-1] if ids else 0))
+    return Stream(_id(highest), frozenset(map(_id, ids)), tuple(_pairs(missing)))
+
+
+def _pairs(parts: list[Any]) -> frozenset[tuple[int, int]]:
+    return frozenset((_id(one), _id(other)) for one, other in parts)
+
+
+def _id(value: object) -> int:
+    if not isinstance(value, int) or not 0 <= value < 2**63:
+        raise ValueError("no id")
+    return value

@@ -4,8 +4,10 @@ from typing import NamedTuple
 
 from controller.core.model import Activation
 from controller.errors import Conflict, NotFound
+from controller.store.actions import Action, add_actions
 from controller.store.pool import Database, Transaction
 from controller.store.rows import activation_of
+from schema.instant import format_instant
 
 
 class _Retried(NamedTuple):
@@ -13,7 +15,7 @@ class _Retried(NamedTuple):
 
     job_id: int
     key: str
-    removed: bool
+    gone: str  # "removed", "cancelled" or ""
     tick: int
     payload: str | None
     beside: bool
@@ -45,7 +47,9 @@ class PostgresExecutionControl:
             attempts = await transaction.fetch("GetAttempts", retried.job_id, retried.tick, execution_id)
             latest = _check(execution_id, retried, list(map(_Attempt._make, attempts)))
             activation_id = await _waiting(transaction, retried, latest, by)
-            await transaction.fetch("LogExecutionAction", retried.job_id, execution_id, "retry", by, "")
+            details = {"activation": activation_id, "tick": format_instant(retried.tick)}
+            kept = Action("retry_execution", by, "", retried.job_id, None, execution_id, details)
+            await add_actions(transaction, [kept])
             await transaction.fetch("NotifyJobs", retried.key)
             return activation_of((await transaction.fetch("ListActivations", retried.job_id, activation_id))[0])
 
@@ -53,8 +57,9 @@ class PostgresExecutionControl:
 def _check(execution_id: int, retried: _Retried, attempts: list[_Attempt]) -> int:
     """The latest attempt at the tick. Raises Conflict unless there may be a further one."""
     what = f"execution {execution_id} of {retried.key}"
-    if retried.removed:
-        raise Conflict(f"{what} can't be retried: its job has been removed; deploy or create it anew")
+    if retried.gone:
+        remedy = "deploy or create it anew" if retried.gone == "removed" else "restore it first"
+        raise Conflict(f"{what} can't be retried: its job has been {retried.gone}; {remedy}")
     for each in attempts:
         if each.outcome not in {None, "completed"}:
             continue

@@ -9,10 +9,10 @@ import asyncpg
 
 import sql
 from controller.errors import StoreUnavailable
+from controller.ports import Topic
 from controller.store.connect import Connection, connect
 from controller.store.errors import translated
 
-CHANNEL: Final = "cronring_jobs"
 _FIRST_BACKOFF_S: Final = 0.1
 _LAST_BACKOFF_S: Final = 5.0
 # A connection that died without a word is found out by this.
@@ -20,15 +20,15 @@ _PROBE_S: Final = 15.0
 _PROBE_TIMEOUT_S: Final = 5.0
 
 
-class JobNotifications:
-    """controller.ports.Notifications. Notifications that come together are one."""
+class PostgresNotifications:
+    """controller.ports.Notifications. Those of one topic that come together are one."""
 
     def __init__(self, url: str, application: str) -> None:
         self._url = url
         self._application = application
 
-    async def listen(self) -> AsyncIterator[None]:
-        """Yields once for every connection made (something may have been missed before), and at each NOTIFY. For ever.
+    async def listen(self) -> AsyncIterator[frozenset[Topic]]:
+        """Topics that were notified; all, once a connection is made: something may have been missed. For ever.
 
         Raises StoreError when PostgreSQL refuses for good; waits through everything else.
         """
@@ -42,28 +42,36 @@ class JobNotifications:
                 continue
             backoff_s = _FIRST_BACKOFF_S
             async with contextlib.aclosing(_listen_on(connection)) as notified:
-                async for _ in notified:
-                    yield
+                async for topics in notified:
+                    yield topics
 
 
-async def _listen_on(connection: Connection) -> AsyncGenerator[None, None]:
+async def _listen_on(connection: Connection) -> AsyncGenerator[frozenset[Topic], None]:
     """Until the connection ends."""
     heard = asyncio.Event()
+    topics = set(Topic)
 
     def wake(*_: object) -> None:
+        heard.set()
+
+    def take(_: object, __: int, channel: str, ___: object) -> None:
+        topics.add(Topic(channel))
         heard.set()
 
     connection.add_termination_listener(wake)
     try:
         with translated("listening"):
-            await connection.add_listener(CHANNEL, wake)
+            for topic in Topic:
+                await connection.add_listener(topic.value, take)
         heard.set()
         while True:
             await _heard_or_probed(connection, heard)
             if connection.is_closed():
                 return
             heard.clear()
-            yield
+            told = frozenset(topics)
+            topics.clear()
+            yield told
     except StoreUnavailable:
         return
     finally:

@@ -5,7 +5,7 @@ import contextlib
 import json
 from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
-from typing import Final
+from typing import Final, Literal
 
 import asyncpg
 
@@ -16,6 +16,7 @@ from controller.reads import (
     ControllerRow,
     DeploymentFilter,
     DeploymentRow,
+    ExecutionChange,
     ExecutionFilter,
     ExecutionRow,
     JobFilter,
@@ -23,7 +24,16 @@ from controller.reads import (
     RunnerRow,
     TickRun,
 )
-from controller.store.changes import OPEN_FOR_US, Position, Row, Stream, beginning
+from controller.store.changes import (
+    OPEN_FOR_US,
+    ExecutionPosition,
+    Position,
+    Row,
+    Stream,
+    beginning,
+    decode_position,
+    encode_position,
+)
 from controller.store.pool import Database
 
 # However many ask, claims and ends find a free connection.
@@ -181,6 +191,42 @@ class PostgresReads:
         job_ids += skipped_ids + await self._deployed(deployments - position.deployments)
         rows = await self._fetch("GetJobsById", sorted(set(job_ids))) if job_ids else []
         return Position(now, executions, skips, deployments, jobs), [_job_row(record, ()) for record in rows]
+
+    async def execution_position(self) -> ExecutionPosition:
+        """Where execution_changes begins."""
+        execution_id, _, now = (await self._fetch("GetLastIds"))[0]
+        unfinished = [record[0] for record in await self._fetch("GetUnfinishedIds")]
+        # The first answer tells of some that are older: it only finds out which ids are missing.
+        return (await self.execution_changes(ExecutionPosition(now, beginning(execution_id, unfinished))))[0]
+
+    async def execution_changes(self, position: object) -> tuple[ExecutionPosition, Sequence[ExecutionChange]]:
+        """The position after this one, and what has started or ended in between; by id, up to 20,000 at a time."""
+        assert isinstance(position, ExecutionPosition)
+        before = position.executions
+        records = await self._fetch("GetExecutionChanges", before.highest, before.open_ids())
+        now = max(position.database_now, await self.database_now())
+        rows = [ExecutionRow._make(record) for record in records]
+        executions, told = before.after((Row(row[0], row[0], row.outcome is not None) for row in rows), now)
+        news = frozenset(told)
+        changes = [ExecutionChange(row, row[0] not in before.unsettled) for row in rows if row[0] in news]
+        return ExecutionPosition(now, executions), changes
+
+    def has_told(self, position: object, change: ExecutionChange) -> bool:
+        """Whether execution_changes had told of this by that position."""
+        assert isinstance(position, ExecutionPosition)
+        return position.executions.has_told(change.row.execution_id, settled=change.row.outcome is not None)
+
+    def encode_position(self, position: object) -> str:
+        """As a token for callers."""
+        assert isinstance(position, Position | ExecutionPosition)
+        return encode_position(position)
+
+    def decode_position(self, token: str, kind: Literal["jobs", "executions"]) -> Position | ExecutionPosition:
+        """Raises ValueError for what is no token of that kind."""
+        position = decode_position(token)
+        if isinstance(position, ExecutionPosition) != (kind == "executions"):
+            raise ValueError("a token of another watch")
+        return position
 
     async def _deployed(self, changes: frozenset[tuple[int, int]]) -> list[int]:
         if not changes:

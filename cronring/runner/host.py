@@ -54,7 +54,8 @@ class Host:
         self._notes = notes
         self._modules: list[ModuleHost] = []
         self._by_deployment: dict[str, ModuleHost] = {}
-        self._held: dict[int, Held] = {}
+        self.held: dict[int, Held] = {}
+        self.on_end: Callable[[Held], None] | None = None  # told of each run that is over, before its result is
         self._deadlines = Deadlines()
         self._stopping: dict[int, Held] = {}
         self._ticking = False
@@ -98,7 +99,7 @@ class Host:
         self.offset_us = offset_us
         batches: dict[str, list[Held]] = {}
         for run in runs:
-            held = self._held[run.execution_id] = Held(run)
+            held = self.held[run.execution_id] = Held(run)
             self._deadlines.add(run.execution_id, (run.deadline_us - offset_us) * 1000)
             batches.setdefault(run.deployment, []).append(held)
         self._tick_soon()
@@ -116,7 +117,7 @@ class Host:
     def stop(self, execution_ids: tuple[int, ...], reason: StopReason, message: str, grace_ms: int) -> None:
         """Ask runs to stop; kill the child of one that has not after `grace_ms`."""
         for execution_id in execution_ids:
-            held = self._held.get(execution_id)
+            held = self.held.get(execution_id)
             if held is not None:
                 self._stop(held, reason, message, grace_ms)
 
@@ -148,7 +149,9 @@ class Host:
     def runs_ended(self, results: list[Result]) -> None:
         for result in results:
             execution_id = result.execution_id
-            del self._held[execution_id]
+            held = self.held.pop(execution_id)
+            if self.on_end is not None:
+                self.on_end(held)
             self._deadlines.discard(execution_id)
             if self._stopping:
                 self._stopping.pop(execution_id, None)
@@ -181,7 +184,7 @@ class Host:
         self._ticking = False
         now_ns = time.monotonic_ns()
         for execution_id in self._deadlines.due(now_ns):
-            held = self._held[execution_id]
+            held = self.held[execution_id]
             seconds = (held.run.deadline_us - held.run.claimed_at_us) / 1e6
             self._stop(held, StopReason.TIMED_OUT, f"it ran into its timeout of {seconds:g} s", STOP_GRACE_MS)
         for held in list(self._stopping.values()):
@@ -191,7 +194,7 @@ class Host:
             for pool in hosted.pools:
                 pool.watch(now_ns)
                 watched = watched or pool.busy
-        if self._held or watched:
+        if self.held or watched:
             self._tick_soon()
 
     def _press(self, held: Held, now_ns: int) -> None:

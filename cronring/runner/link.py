@@ -29,6 +29,7 @@ CONNECT_S = 3.0
 # Beats are acknowledged each second, which makes gRPC's own keepalive superfluous: silence means a dead path. But the
 # one who renews is silent while PostgreSQL hangs, until its lease is over: 4 s at the longest.
 SILENCE_S = 5.0
+OUTPUT_BYTES_MAX = 256 * 1024  # that wait to be written
 _OPTIONS: list[tuple[str, int]] = [
     ("grpc.max_receive_message_length", 64 << 20),
     ("grpc.max_send_message_length", 64 << 20),
@@ -43,6 +44,8 @@ class LinkListener(Protocol):
     """Who is told what a controller says."""
 
     def post(self, event: Event) -> None: ...
+    def follow_asked(self, address: str, follow: runner_pb2.Follow) -> None: ...
+    def followers_gone(self, address: str) -> None: ...
     def registered(self, controller_id: str, modules: list[runner_pb2.RegisteredModule]) -> None: ...
 
 
@@ -66,6 +69,8 @@ class Link:
         self._jitter = jitter
         self._beats: list[SendBeat] = []
         self._results: list[Result] = []
+        self._outputs: list[runner_pb2.Output] = []
+        self._output_bytes = 0
         self._wake = asyncio.Event()
         self._backoff_s = BACKOFF_FIRST_S
         self._task = asyncio.create_task(self._stay_connected(), name=f"link {address}")
@@ -78,6 +83,15 @@ class Link:
         """They go out with whatever else has come together when the stream takes the next message."""
         self._results += results
         self._wake.set()
+
+    def send_output(self, output: runner_pb2.Output, *, last: bool) -> bool:
+        """After beats and results. False: so much is to be written that it wasn't taken; `last` ones always are."""
+        if self._output_bytes >= OUTPUT_BYTES_MAX and not last:
+            return False
+        self._outputs.append(output)
+        self._output_bytes += len(output.data)
+        self._wake.set()
+        return True
 
     async def close(self) -> None:
         """Hang up, for good."""
@@ -92,6 +106,8 @@ class Link:
                 reason = _reason(error)
             self._beats = []
             self._results = []  # the core offers them again, to whoever is up
+            self._outputs, self._output_bytes = [], 0
+            self._listener.followers_gone(self.address)
             self._listener.post(LinkDown(self.address, reason))
             await asyncio.sleep(self._backoff_s * (0.5 + self._jitter() / 2))
             self._backoff_s = min(self._backoff_s * 2, BACKOFF_MAX_S)
@@ -137,6 +153,8 @@ class Link:
                 return f"nothing heard for {SILENCE_S:g} s"
             if message.HasField("welcome"):
                 self._welcomed(message)
+            elif message.HasField("follow"):
+                self._listener.follow_asked(self.address, message.follow)
             elif (event := _event(self.address, message)) is not None:
                 self._listener.post(event)
 
@@ -151,6 +169,12 @@ class Link:
                 await stream.write(beat_message(beat))
             for message in report_messages(results):
                 await stream.write(message)
+            if self._outputs:
+                output = self._outputs.pop(0)
+                self._output_bytes -= len(output.data)
+                await stream.write(runner_pb2.RunnerMessage(output=output))
+                if self._outputs:  # one at a time: whatever is more urgent goes before the next
+                    self._wake.set()
 
 
 def _event(address: str, message: runner_pb2.ControllerMessage) -> Event | None:
@@ -163,7 +187,8 @@ def _event(address: str, message: runner_pb2.ControllerMessage) -> Event | None:
             ack = message.beat_ack
             return BeatAcked(address, ack.sequence, ack.renewed, ack.database_ok, _addresses(ack.controllers))
         case "cancel":
-            return CancelAsked(tuple(message.cancel.execution_ids), message.cancel.reason)
+            cancel = message.cancel
+            return CancelAsked(tuple(cancel.execution_ids), cancel.reason, cancel.grace_ms)
         case _:  # something newer than this runner
             return None
 

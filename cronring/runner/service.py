@@ -24,6 +24,7 @@ from cronring.runner.core.events import DrainAsked, Event, RunsEnded, Woke
 from cronring.runner.core.machine import RunnerCore
 from cronring.runner.core.model import Result
 from cronring.runner.core.settings import RunnerSettings
+from cronring.runner.following import Following
 from cronring.runner.host import Host, ModuleHost
 from cronring.runner.link import Link
 from cronring.runner.spawn import Program
@@ -49,6 +50,7 @@ class RunnerService:
         self._loop = asyncio.get_running_loop()
         self._hello = hello
         self._host = Host(sync_children, self._runs_ended, self._note)
+        self._following = Following(self._host.held, self._send_output, self._watch_ends)
         self._modules: list[ModuleHost] = []
         self._links: dict[str, Link] = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -71,6 +73,7 @@ class RunnerService:
         finally:
             if self._timer is not None:
                 self._timer.cancel()
+            self._following.close()
             for link in self._links.values():
                 await link.close()
             await asyncio.gather(*self._closing)
@@ -145,6 +148,21 @@ class RunnerService:
 
     def _note(self, level: Level, event: str, values: dict[str, str | int]) -> None:
         getattr(log, _LEVELS[level])(event, **values)
+
+    # Followers
+
+    def follow_asked(self, address: str, follow: runner_pb2.Follow) -> None:
+        self._following.asked(address, follow)
+
+    def followers_gone(self, address: str) -> None:
+        self._following.disconnected(address)
+
+    def _send_output(self, address: str, output: runner_pb2.Output, last: bool) -> bool:
+        link = self._links.get(address)
+        return link is not None and link.send_output(output, last=last)
+
+    def _watch_ends(self, wanted: bool) -> None:
+        self._host.on_end = self._following.ended if wanted else None
 
     # Registration
 

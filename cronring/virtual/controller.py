@@ -26,7 +26,7 @@ class VirtualNode(Node):
 
     def next_us(self) -> int | None:
         """When, in PostgreSQL's time, something is due."""
-        parts = (self._window, self._parking, self._activating, self._cutting)
+        parts = (self._window, self._parking, self._activating, self._cutting, self._cancelling)
         instants = [instant for part in parts if (instant := part.next_us()) is not None]
         return min(instants, default=None)
 
@@ -111,8 +111,8 @@ class VirtualController(Process):
         match effect:
             case effects.Dispatch(_, now_us, executions):
                 runner.put(runner_events.Dispatched(ADDRESS, now_us, [run_of(each) for each in executions]))
-            case effects.CancelRuns(_, execution_ids, reason):
-                runner.put(runner_events.CancelAsked(execution_ids, reason))
+            case effects.CancelRuns(_, execution_ids, reason, grace_ms):
+                runner.put(runner_events.CancelAsked(execution_ids, reason, grace_ms))
             case effects.AckReports(_, execution_ids):
                 runner.put(runner_events.ReportsAcked(execution_ids))
             case effects.AckBeat(_, sequence, renewed, database_ok, peers):

@@ -3,7 +3,8 @@
 from controller.core.model import Activation, CancelRequest, Outcome, Trigger
 from controller.errors import Conflict, NotFound
 from cronring.virtual.memory_activations import MemoryActivations
-from cronring.virtual.memory_rows import ExecutionRow
+from cronring.virtual.memory_rows import ActionRow, ExecutionRow
+from schema.instant import format_instant
 
 CANCELS_MAX = 1_000  # named in one renewal
 
@@ -16,6 +17,7 @@ class MemoryExecutionControl(MemoryActivations):
         if row is None or row.cancel is not None:
             return False
         row.cancel = CancelRequest(execution_id, row.runner_id, by, note)
+        self.actions.append(ActionRow("cancel_execution", by, note, row.job.job_id, {}))
         self.on_cancels()
         return True
 
@@ -34,12 +36,15 @@ class MemoryExecutionControl(MemoryActivations):
             )  # fmt: skip
         else:
             waiting.requested_by, waiting.run_at = by, min(waiting.run_at, now)
+        details = {"activation": waiting.activation_id, "tick": format_instant(row.tick)}
+        self.actions.append(ActionRow("retry_execution", by, "", job.job_id, details))
         self.on_notify()
         return waiting.activation()
 
     def _check_retryable(self, row: ExecutionRow) -> None:
-        if row.job.removed:
-            raise Conflict(f"the job {row.job.key!r} of execution {row.execution_id} has been removed")
+        if row.job.removed or row.job.cancelled_at is not None:
+            gone = "removed" if row.job.removed else "cancelled"
+            raise Conflict(f"the job {row.job.key!r} of execution {row.execution_id} has been {gone}")
         for other in self.attempts[row.job.job_id, row.tick]:
             if other.outcome in {None, Outcome.COMPLETED}:
                 raise Conflict(f"execution {other.execution_id} is {other.outcome or 'running'}")

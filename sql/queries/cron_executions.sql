@@ -208,3 +208,17 @@ SELECT 'deployment', d.id, NULL, true, greatest(d.activated_at, d.deactivated_at
 FROM deployments d WHERE greatest(d.activated_at, d.deactivated_at) >= $5
 UNION ALL
 SELECT 'job', id, id, true, changed_at, now() FROM cron_jobs WHERE changed_at >= $5;
+
+-- name: GetExecutionChanges
+-- Executions above $1 (20,000 at a time) or among $2.
+SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
+       e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output,
+       e.missed, e.previous_tick, e.previous_success, NULL AS payload, e.holds_job, e.retry_at,
+       e.cancel_requested_at, e.cancel_requested_by, e.cancel_note, e.number, e.cpu_us, e.memory_peak_bytes,
+       e.memory_shared, NULL AS stack, NULL AS metrics
+FROM ((SELECT * FROM cron_executions WHERE id > $1 ORDER BY id LIMIT 20000)
+      UNION ALL
+      SELECT * FROM cron_executions WHERE id = ANY($2::bigint[])) e
+JOIN cron_jobs j ON j.id = e.job_id
+JOIN deployments d ON d.id = e.deployment_id
+ORDER BY e.id;

@@ -8,15 +8,18 @@ WITH marked AS (
     WHERE id = $1 AND ended_at IS NULL AND cancel_requested_at IS NULL
     RETURNING id, job_id
 ), logged AS (
-    INSERT INTO cron_actions (job_id, execution_id, action, actor, note) SELECT job_id, id, 'cancel', $2, $3 FROM marked
+    INSERT INTO cron_actions (job_id, execution_id, action, actor, note)
+    SELECT job_id, id, 'cancel_execution', $2, $3 FROM marked
 )
 SELECT id, pg_notify('cronring_cancels', id::text) FROM marked;
 
 -- name: LockJobOfExecution
 -- The job of an execution, locked until the transaction ends, and what a retry of the execution takes over from it.
 -- $1 execution id.
-SELECT j.id, j.key, j.removed_at IS NOT NULL AS removed, e.tick, e.payload,
-       NOT (e.holds_job OR e.counted) AS beside
+SELECT j.id, j.key,
+       CASE WHEN j.removed_at IS NOT NULL THEN 'removed' WHEN j.cancelled_at IS NOT NULL THEN 'cancelled' ELSE '' END
+           AS gone,
+       e.tick, e.payload, NOT (e.holds_job OR e.counted) AS beside
 FROM cron_executions e
 JOIN cron_jobs j ON j.id = e.job_id
 WHERE e.id = $1
@@ -41,7 +44,3 @@ RETURNING id;
 INSERT INTO cron_activations (job_id, slot, trigger, tick, attempt, run_at, payload, beside, requested_by)
 SELECT id, slot, 'retry', $2, $3, now(), $4, $5, $6 FROM cron_jobs WHERE id = $1
 RETURNING id;
-
--- name: LogExecutionAction
--- $1 job id, $2 execution id, $3 what, $4 who, $5 why.
-INSERT INTO cron_actions (job_id, execution_id, action, actor, note) VALUES ($1, $2, $3, $4, $5);

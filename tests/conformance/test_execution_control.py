@@ -2,6 +2,7 @@
 
 import pytest
 
+from controller.core import orders
 from controller.core.model import CancelRequest, Execution, LeaseRenewal, Outcome, Trigger
 from controller.errors import Conflict, NotFound
 from controller.ports import ControllerInfo
@@ -139,6 +140,13 @@ async def test_a_removed_job_is_not_retried(world: World) -> None:
     execution = await failed(world)
     await world.store.kill_deployment(execution.deployment)
     with pytest.raises(Conflict, match="removed"):
+        await world.execution_control.retry_execution(execution.execution_id, "ann")
+
+
+async def test_a_cancelled_job_is_not_retried(world: World) -> None:
+    execution = await failed(world)
+    await world.control.order_job(execution.job.key, orders.Cancel("over"), "bob")
+    with pytest.raises(Conflict, match="cancelled"):
         await world.execution_control.retry_execution(execution.execution_id, "ann")
 
 

@@ -6,11 +6,13 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from controller.errors import SchemaVersionError, StoreError, StoreUnavailable
+from controller.ports import Topic
 from controller.store.connect import connect, connect_arguments
-from controller.store.listen import JobNotifications
+from controller.store.listen import PostgresNotifications
 from controller.store.pool import Database
 from controller.store.store import PostgresStore
 from schema.module import Module, Verb
+from tests.conformance.harness import PostgresScene, World
 from tests.support.databases import PostgresServer, running_server
 
 BILLING = Module("billing", (Verb("a", schedule="every 1h"),))
@@ -155,11 +157,11 @@ async def test_a_statement_that_takes_too_long_is_unavailable(database_url: str)
 
 async def test_deployments_are_notified(database: Database, database_url: str) -> None:
     store = PostgresStore(database)
-    notifications = JobNotifications(database_url, "cronring listener").listen()
+    notifications = PostgresNotifications(database_url, "cronring listener").listen()
     async with asyncio.timeout(20):
-        await anext(notifications)  # connected
+        assert await anext(notifications) == set(Topic)  # connected
         deployed = await store.create_deployment(BILLING, "a" * 64, 1, 1_000, True)
-        await anext(notifications)
+        assert await anext(notifications) == {Topic.JOBS}
         again = asyncio.ensure_future(anext(notifications))
         await store.create_deployment(BILLING, "a" * 64, 1, 1_000, True)  # changes nothing
         await store.kill_deployment(deployed.key)
@@ -167,9 +169,22 @@ async def test_deployments_are_notified(database: Database, database_url: str) -
     await notifications.aclose()  # type: ignore[attr-defined]  # it is a generator
 
 
+async def test_what_is_to_be_cancelled_is_notified_apart(database: Database, database_url: str) -> None:
+    notifications = PostgresNotifications(database_url, "cronring listener").listen()
+    connection = await connect(database_url, "scene")
+    world = World(PostgresScene(database, connection))
+    async with asyncio.timeout(20):
+        (execution,) = await world.running("c1", "a")
+        await anext(notifications)  # connected
+        assert await world.execution_control.cancel_execution(execution.execution_id, "ann", "")
+        assert await anext(notifications) == {Topic.CANCELS}
+    await notifications.aclose()  # type: ignore[attr-defined]  # it is a generator
+    await connection.close()
+
+
 async def test_a_listener_tells_of_every_reconnection(own_server: PostgresServer) -> None:
     name = own_server.create_database()
-    notifications = JobNotifications(own_server.url(name), "cronring listener").listen()
+    notifications = PostgresNotifications(own_server.url(name), "cronring listener").listen()
     async with asyncio.timeout(30):
         await anext(notifications)
         own_server.kill()

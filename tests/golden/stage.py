@@ -13,6 +13,8 @@ pings until they fall silent. Lines of a story:
     peer ID appears|falls silent|leaves
     other ID claims JOB      another controller, with a lease of its own, claims a job's due tick
     other ID ends EXECUTION  and ends an execution as completed
+    cancel EXECUTION here|elsewhere|silently
+                             somebody wants it cancelled: asks this controller, or another, whose NOTIFY is heard or not
     store down|up|forgets    `forgets`: the next statement is committed, and its answer lost
     drain / expire
     show WHAT                of the background: renewals, packets, searches, beats
@@ -72,6 +74,7 @@ class Stage(Process):
             "create": lambda: self.put(events.JobsCreated([row.job() for row in self.store.jobs.values()])),
             "peer": self._peer,
             "other": self._other,
+            "cancel": self._cancel,
             "store": self._set_store,
             "drain": lambda: self.put(events.DrainRequested()),
             "expire": lambda: self.put(events.DrainExpired()),
@@ -149,6 +152,15 @@ class Stage(Process):
         )
         next_tick = now_us // 1_000_000 * 1_000_000 + 1_000_000
         run_now(self.store.end_cron_jobs(controller_id, [EndRequest(report, row.tick, 1, next_tick, next_tick, ())]))
+
+    def _cancel(self, number: str, where: str) -> None:
+        assert run_now(self.store.cancel_execution(int(number), "ann", "wrong month"))
+        if where == "here":
+            row = self.store.executions[int(number)]
+            assert row.cancel is not None
+            self.put(events.CancelsAsked([row.cancel]))
+        elif where == "elsewhere":
+            self.put(events.CancelsNotified())
 
     def _set_store(self, state: str) -> None:
         self._store_state = state

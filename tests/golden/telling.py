@@ -14,7 +14,7 @@ BACKGROUND = {
 }
 
 
-def tell(effect: effects.Effect, epoch_us: int) -> str:
+def tell(effect: effects.Effect, epoch_us: int) -> str:  # noqa: C901, PLR0911  one branch for each kind
     """One line for an effect; instants are counted from `epoch_us`."""
 
     def at(instant: int | None) -> str:
@@ -41,6 +41,12 @@ def tell(effect: effects.Effect, epoch_us: int) -> str:
             return f"{_words(effect)} of {len(slots)} slots"
         case effects.Note(level, event, values):
             return f"note {level} {event}" + "".join(f" {name}={value}" for name, value in values.items())
+        case effects.RenewLease(_, draining, runner_ids, cancelling):
+            known = f" cancelling {_plain(cancelling)}" if cancelling else ""
+            return f"renew lease {draining} {_plain(runner_ids)}{known}"
+        case effects.CancelRuns(runner_id, execution_ids, reason, grace_ms):
+            grace = f" within {grace_ms} ms" if grace_ms else ""
+            return f"cancel runs {runner_id} {_plain(execution_ids)} {reason}{grace}"
         case effects.AckBeat(runner_id, sequence, renewed, database_ok, peers):
             peer_ids = ",".join(peer_id for peer_id, _ in peers)
             return f"ack beat {sequence} of {runner_id}: renewed={renewed} database_ok={database_ok} peers={peer_ids}"

@@ -35,6 +35,7 @@ _MEANINGS = {
     "runner_grace_ms": "How long a due tick waits for a runner before it is skipped (no_runner).",
     "timeout_ms": "Soft timeout of a job that states none.",
     "hard_timeout_grace_ms": "How long after the soft timeout an execution that nobody ended is swept.",
+    "cancel_grace_ms": "How long a cancelled run has to stop by itself before its process is killed.",
     "default_jitter": "Delay of jobs that state none, by the gap between their ticks; off: none. Counts at deployment.",
     "claim_batch": "At most so many claims in one statement.",
     "claims_in_flight": "At most so many claim statements at once.",

@@ -54,6 +54,7 @@ class Dispatched(NamedTuple):
 class CancelAsked(NamedTuple):
     execution_ids: tuple[int, ...]
     reason: str
+    grace_ms: int = 0  # what still runs after this is killed; 0: the runner's own
 
 
 class ReportsAcked(NamedTuple):

@@ -7,6 +7,7 @@ kept until a controller has committed it, and offered to another one when a stre
 from cronring.runner.core.model import Result, Run
 
 _GENERATION = 131_072
+_CANCELS_KEPT = 10_000
 
 
 class Offer:
@@ -30,6 +31,7 @@ class Ledger:
         # Two generations: a controller that adopts may dispatch again what another has just acknowledged.
         self._acked: set[int] = set()
         self._acked_before: set[int] = set()
+        self._cancels: dict[int, str] = {}  # that came before their runs, and why; the oldest first
 
     def take(self, address: str, runs: list[Run]) -> tuple[list[Run], list[Offer]]:
         """(runs to start, offers for executions that ended already and that this controller asks for again)."""
@@ -46,6 +48,25 @@ class Ledger:
                 self._dispatcher[execution_id] = address
                 fresh.append(run)
         return fresh, ended
+
+    def cancel(self, execution_ids: tuple[int, ...], reason: str) -> tuple[int, ...]:
+        """Those that are held. What isn't known may still be on its way, and will not be begun."""
+        held = []
+        for execution_id in execution_ids:
+            if execution_id in self.held:
+                held.append(execution_id)
+            elif not self._has_ended(execution_id):
+                self._cancels[execution_id] = reason
+        while len(self._cancels) > _CANCELS_KEPT:
+            del self._cancels[next(iter(self._cancels))]
+        return tuple(held)
+
+    def cancelled(self, execution_id: int) -> str | None:
+        """Why a run that has just come is not to be begun; None: it is."""
+        return self._cancels.pop(execution_id, None) if self._cancels else None
+
+    def _has_ended(self, execution_id: int) -> bool:
+        return execution_id in self.offers or execution_id in self._acked or execution_id in self._acked_before
 
     def end(self, results: list[Result], now_ns: int) -> list[Offer]:
         """Turn held runs into offers to whoever dispatched them last. Results of unknown runs are dropped."""

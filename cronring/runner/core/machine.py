@@ -1,5 +1,6 @@
 """One whole runner without I/O."""
 
+from collections.abc import Iterable
 from typing import assert_never
 
 from cronring.runner.core.clock import DatabaseClock
@@ -36,6 +37,7 @@ from cronring.runner.core.settings import RunnerSettings
 STOP_GRACE_MS = 2_000
 FENCE_GRACE_MS = 300  # 8 s and this lie below the 8.75 s after which controllers declare a run lost
 NO_CONTACT = "not started: this runner's lease could not be renewed, so it may be taken for lost"
+NOT_BEGUN = "not started: it was cancelled before it got here"
 TOO_LATE = "not started: it was past its deadline when it got here"
 
 
@@ -91,8 +93,10 @@ class RunnerCore:
                 self._link_up(event, now_ns)
             case LinkDown():
                 self._link_down(event, now_ns)
-            case CancelAsked(execution_ids, reason):
-                self._stop(list(execution_ids), StopReason.CANCELLED, reason or "cancelled", STOP_GRACE_MS)
+            case CancelAsked(execution_ids, reason, grace_ms):
+                reason = reason or "cancelled"
+                held = self._ledger.cancel(execution_ids, reason)
+                self._stop(held, StopReason.CANCELLED, reason, grace_ms or STOP_GRACE_MS)
             case DrainAsked():
                 self._drain(now_ns)
             case Woke():
@@ -197,11 +201,13 @@ class RunnerCore:
         started: list[Run] = []
         refused: list[Result] = []
         for run in fresh:
-            # In both cases its successor may be on its way already; what started now could overlap it.
+            # In the first two cases its successor may be on its way already; what started now could overlap it.
             if not in_contact:
                 refused.append(_not_started(run, StopReason.DISCONNECTED, NO_CONTACT, now_us))
             elif run.deadline_us <= now_us:
                 refused.append(_not_started(run, StopReason.TIMED_OUT, TOO_LATE, now_us))
+            elif (why := self._ledger.cancelled(run.execution_id)) is not None:
+                refused.append(_not_started(run, StopReason.CANCELLED, f"{why}\n{NOT_BEGUN}", now_us))
             else:
                 started.append(run)
         if started:
@@ -225,7 +231,7 @@ class RunnerCore:
         for address, results in batches.items():
             self._effects.append(SendReports(address, results))
 
-    def _stop(self, execution_ids: list[int], reason: StopReason, message: str, grace_ms: int) -> None:
+    def _stop(self, execution_ids: Iterable[int], reason: StopReason, message: str, grace_ms: int) -> None:
         held = tuple(execution_id for execution_id in execution_ids if execution_id in self._ledger.held)
         if held:
             self._effects.append(StopRuns(held, reason, message, grace_ms))

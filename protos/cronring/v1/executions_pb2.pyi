@@ -8,6 +8,7 @@ from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf import timestamp_pb2 as _timestamp_pb2
 from google.protobuf.internal import containers as _containers
+from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
 import builtins as _builtins
 import sys
 import typing as _typing
@@ -53,6 +54,9 @@ class Execution(_message.Message):
     MEMORY_SHARED_FIELD_NUMBER: _builtins.int
     STACK_FIELD_NUMBER: _builtins.int
     METRICS_JSON_FIELD_NUMBER: _builtins.int
+    CANCEL_REQUESTED_AT_FIELD_NUMBER: _builtins.int
+    CANCEL_REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    CANCEL_NOTE_FIELD_NUMBER: _builtins.int
     id: _builtins.int
     job: _builtins.str
     outcome: _builtins.str
@@ -88,6 +92,8 @@ class Execution(_message.Message):
     """the traceback of the author's frames; only from GetExecution"""
     metrics_json: _builtins.str
     """what the verb reported; only from GetExecution"""
+    cancel_requested_by: _builtins.str
+    cancel_note: _builtins.str
     @_builtins.property
     def tick(self) -> _timestamp_pb2.Timestamp:
         """nominal, exactly on the schedule"""
@@ -113,6 +119,10 @@ class Execution(_message.Message):
     @_builtins.property
     def retry_at(self) -> _timestamp_pb2.Timestamp:
         """when it was to be tried again, had no tick come before"""
+
+    @_builtins.property
+    def cancel_requested_at(self) -> _timestamp_pb2.Timestamp:
+        """somebody wanted it cancelled"""
 
     def __init__(
         self,
@@ -147,10 +157,13 @@ class Execution(_message.Message):
         memory_shared: _builtins.bool = ...,
         stack: _builtins.str = ...,
         metrics_json: _builtins.str = ...,
+        cancel_requested_at: _timestamp_pb2.Timestamp | None = ...,
+        cancel_requested_by: _builtins.str = ...,
+        cancel_note: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["_cpu_ms", b"_cpu_ms", "claimed_at", b"claimed_at", "cpu_ms", b"cpu_ms", "ended_at", b"ended_at", "previous_success", b"previous_success", "previous_tick", b"previous_tick", "retry_at", b"retry_at", "run_at", b"run_at", "started_at", b"started_at", "tick", b"tick"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_cpu_ms", b"_cpu_ms", "cancel_requested_at", b"cancel_requested_at", "claimed_at", b"claimed_at", "cpu_ms", b"cpu_ms", "ended_at", b"ended_at", "previous_success", b"previous_success", "previous_tick", b"previous_tick", "retry_at", b"retry_at", "run_at", b"run_at", "started_at", b"started_at", "tick", b"tick"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cpu_ms", b"_cpu_ms", "attempt", b"attempt", "beside", b"beside", "claimed_at", b"claimed_at", "controller", b"controller", "cpu_ms", b"cpu_ms", "deployment", b"deployment", "duration_ms", b"duration_ms", "ended_at", b"ended_at", "error_message", b"error_message", "error_type", b"error_type", "id", b"id", "job", b"job", "lateness_ms", b"lateness_ms", "memory_peak_bytes", b"memory_peak_bytes", "memory_shared", b"memory_shared", "metrics_json", b"metrics_json", "missed", b"missed", "number", b"number", "outcome", b"outcome", "output", b"output", "payload", b"payload", "previous_success", b"previous_success", "previous_tick", b"previous_tick", "retry_at", b"retry_at", "run_at", b"run_at", "runner", b"runner", "stack", b"stack", "started_at", b"started_at", "tick", b"tick", "trigger", b"trigger"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_cpu_ms", b"_cpu_ms", "attempt", b"attempt", "beside", b"beside", "cancel_note", b"cancel_note", "cancel_requested_at", b"cancel_requested_at", "cancel_requested_by", b"cancel_requested_by", "claimed_at", b"claimed_at", "controller", b"controller", "cpu_ms", b"cpu_ms", "deployment", b"deployment", "duration_ms", b"duration_ms", "ended_at", b"ended_at", "error_message", b"error_message", "error_type", b"error_type", "id", b"id", "job", b"job", "lateness_ms", b"lateness_ms", "memory_peak_bytes", b"memory_peak_bytes", "memory_shared", b"memory_shared", "metrics_json", b"metrics_json", "missed", b"missed", "number", b"number", "outcome", b"outcome", "output", b"output", "payload", b"payload", "previous_success", b"previous_success", "previous_tick", b"previous_tick", "retry_at", b"retry_at", "run_at", b"run_at", "runner", b"runner", "stack", b"stack", "started_at", b"started_at", "tick", b"tick", "trigger", b"trigger"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     _WhichOneofReturnType__cpu_ms: _TypeAlias = _typing.Literal["cpu_ms"]  # noqa: Y015
     _WhichOneofArgType__cpu_ms: _TypeAlias = _typing.Literal["_cpu_ms", b"_cpu_ms"]  # noqa: Y015
@@ -168,6 +181,7 @@ class ListExecutionsRequest(_message.Message):
     OUTCOME_FIELD_NUMBER: _builtins.int
     SINCE_FIELD_NUMBER: _builtins.int
     AFTER_ID_FIELD_NUMBER: _builtins.int
+    UNTIL_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
     """0: 100; at most 1000"""
     page_token: _builtins.str
@@ -181,6 +195,10 @@ class ListExecutionsRequest(_message.Message):
     def since(self) -> _timestamp_pb2.Timestamp:
         """tick at or after"""
 
+    @_builtins.property
+    def until(self) -> _timestamp_pb2.Timestamp:
+        """tick at or before; with `job` only"""
+
     def __init__(
         self,
         *,
@@ -190,10 +208,11 @@ class ListExecutionsRequest(_message.Message):
         outcome: _builtins.str = ...,
         since: _timestamp_pb2.Timestamp | None = ...,
         after_id: _builtins.int = ...,
+        until: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since", "until", b"until"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_id", b"after_id", "job", b"job", "outcome", b"outcome", "page_size", b"page_size", "page_token", b"page_token", "since", b"since"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_id", b"after_id", "job", b"job", "outcome", b"outcome", "page_size", b"page_size", "page_token", b"page_token", "since", b"since", "until", b"until"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -240,3 +259,188 @@ class GetExecutionRequest(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetExecutionRequest: _TypeAlias = GetExecutionRequest  # noqa: Y015
+
+@_typing.final
+class CancelExecutionRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
+    REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    id: _builtins.int
+    note: _builtins.str
+    """why"""
+    requested_by: _builtins.str
+    """who; empty: the caller's address"""
+    def __init__(
+        self,
+        *,
+        id: _builtins.int = ...,
+        note: _builtins.str = ...,
+        requested_by: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___CancelExecutionRequest: _TypeAlias = CancelExecutionRequest  # noqa: Y015
+
+@_typing.final
+class RetryExecutionRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    id: _builtins.int
+    requested_by: _builtins.str
+    def __init__(
+        self,
+        *,
+        id: _builtins.int = ...,
+        requested_by: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["id", b"id", "requested_by", b"requested_by"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RetryExecutionRequest: _TypeAlias = RetryExecutionRequest  # noqa: Y015
+
+@_typing.final
+class FollowExecutionRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    ID_FIELD_NUMBER: _builtins.int
+    FROM_OFFSET_FIELD_NUMBER: _builtins.int
+    ONCE_FIELD_NUMBER: _builtins.int
+    id: _builtins.int
+    from_offset: _builtins.int
+    """bytes of its output that the caller has already"""
+    once: _builtins.bool
+    """what there is now, and no more"""
+    def __init__(
+        self,
+        *,
+        id: _builtins.int = ...,
+        from_offset: _builtins.int = ...,
+        once: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["from_offset", b"from_offset", "id", b"id", "once", b"once"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___FollowExecutionRequest: _TypeAlias = FollowExecutionRequest  # noqa: Y015
+
+@_typing.final
+class OutputChunk(_message.Message):
+    """Output is UTF-8, and a chunk may end within a character. A chunk that begins beyond the end of the one before says that
+    what lies between is gone: only the last 64 KiB are kept.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    OFFSET_FIELD_NUMBER: _builtins.int
+    DATA_FIELD_NUMBER: _builtins.int
+    EXECUTION_FIELD_NUMBER: _builtins.int
+    offset: _builtins.int
+    """of its first byte in all that the execution has printed"""
+    data: _builtins.bytes
+    @_builtins.property
+    def execution(self) -> Global___Execution:
+        """only in the last one: how it ended, or (once) how it stands; without its output"""
+
+    def __init__(
+        self,
+        *,
+        offset: _builtins.int = ...,
+        data: _builtins.bytes = ...,
+        execution: Global___Execution | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["execution", b"execution"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["data", b"data", "execution", b"execution", "offset", b"offset"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___OutputChunk: _TypeAlias = OutputChunk  # noqa: Y015
+
+@_typing.final
+class WatchExecutionsRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    RESUME_TOKEN_FIELD_NUMBER: _builtins.int
+    OUTCOME_FIELD_NUMBER: _builtins.int
+    job: _builtins.str
+    """a job's key; empty: all"""
+    resume_token: _builtins.str
+    """of an event of this or any other controller, at most a day old; empty: from now on"""
+    outcome: _builtins.str
+    """only ends with this outcome; empty: every start and end"""
+    def __init__(
+        self,
+        *,
+        job: _builtins.str = ...,
+        resume_token: _builtins.str = ...,
+        outcome: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job", "outcome", b"outcome", "resume_token", b"resume_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___WatchExecutionsRequest: _TypeAlias = WatchExecutionsRequest  # noqa: Y015
+
+@_typing.final
+class ExecutionEvent(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    class _Kind:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _KindEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[ExecutionEvent._Kind.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        KIND_UNSPECIFIED: ExecutionEvent._Kind.ValueType  # 0
+        KIND_WATCHING: ExecutionEvent._Kind.ValueType  # 1
+        """the first event: from here on nothing is left out; no execution in this one"""
+        KIND_STARTED: ExecutionEvent._Kind.ValueType  # 2
+        KIND_ENDED: ExecutionEvent._Kind.ValueType  # 3
+
+    class Kind(_Kind, metaclass=_KindEnumTypeWrapper): ...
+    KIND_UNSPECIFIED: ExecutionEvent.Kind.ValueType  # 0
+    KIND_WATCHING: ExecutionEvent.Kind.ValueType  # 1
+    """the first event: from here on nothing is left out; no execution in this one"""
+    KIND_STARTED: ExecutionEvent.Kind.ValueType  # 2
+    KIND_ENDED: ExecutionEvent.Kind.ValueType  # 3
+
+    KIND_FIELD_NUMBER: _builtins.int
+    EXECUTION_FIELD_NUMBER: _builtins.int
+    RESUME_TOKEN_FIELD_NUMBER: _builtins.int
+    kind: Global___ExecutionEvent.Kind.ValueType
+    resume_token: _builtins.str
+    """Everything up to here has been told. Only on some events; the latest one counts."""
+    @_builtins.property
+    def execution(self) -> Global___Execution:
+        """without its output"""
+
+    def __init__(
+        self,
+        *,
+        kind: Global___ExecutionEvent.Kind.ValueType = ...,
+        execution: Global___Execution | None = ...,
+        resume_token: _builtins.str = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["execution", b"execution"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["execution", b"execution", "kind", b"kind", "resume_token", b"resume_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ExecutionEvent: _TypeAlias = ExecutionEvent  # noqa: Y015

@@ -4,6 +4,7 @@ import grpc
 import warnings
 
 from protos.cronring.v1 import executions_pb2 as protos_dot_cronring_dot_v1_dot_executions__pb2
+from protos.cronring.v1 import jobs_pb2 as protos_dot_cronring_dot_v1_dot_jobs__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -26,7 +27,8 @@ if _version_not_supported:
 
 
 class ExecutionsStub:
-    """Missing associated documentation comment in .proto file."""
+    """Any controller takes any of these calls, and repeating one changes nothing.
+    """
 
     def __init__(self, channel):
         """Constructor.
@@ -44,10 +46,31 @@ class ExecutionsStub:
                 request_serializer=protos_dot_cronring_dot_v1_dot_executions__pb2.GetExecutionRequest.SerializeToString,
                 response_deserializer=protos_dot_cronring_dot_v1_dot_executions__pb2.Execution.FromString,
                 _registered_method=True)
+        self.CancelExecution = channel.unary_unary(
+                '/cronring.v1.Executions/CancelExecution',
+                request_serializer=protos_dot_cronring_dot_v1_dot_executions__pb2.CancelExecutionRequest.SerializeToString,
+                response_deserializer=protos_dot_cronring_dot_v1_dot_executions__pb2.Execution.FromString,
+                _registered_method=True)
+        self.RetryExecution = channel.unary_unary(
+                '/cronring.v1.Executions/RetryExecution',
+                request_serializer=protos_dot_cronring_dot_v1_dot_executions__pb2.RetryExecutionRequest.SerializeToString,
+                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Activation.FromString,
+                _registered_method=True)
+        self.FollowExecution = channel.unary_stream(
+                '/cronring.v1.Executions/FollowExecution',
+                request_serializer=protos_dot_cronring_dot_v1_dot_executions__pb2.FollowExecutionRequest.SerializeToString,
+                response_deserializer=protos_dot_cronring_dot_v1_dot_executions__pb2.OutputChunk.FromString,
+                _registered_method=True)
+        self.WatchExecutions = channel.unary_stream(
+                '/cronring.v1.Executions/WatchExecutions',
+                request_serializer=protos_dot_cronring_dot_v1_dot_executions__pb2.WatchExecutionsRequest.SerializeToString,
+                response_deserializer=protos_dot_cronring_dot_v1_dot_executions__pb2.ExecutionEvent.FromString,
+                _registered_method=True)
 
 
 class ExecutionsServicer:
-    """Missing associated documentation comment in .proto file."""
+    """Any controller takes any of these calls, and repeating one changes nothing.
+    """
 
     def ListExecutions(self, request, context):
         """List gives the newest first.
@@ -58,6 +81,38 @@ class ExecutionsServicer:
 
     def GetExecution(self, request, context):
         """Missing associated documentation comment in .proto file."""
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CancelExecution(self, request, context):
+        """Cancel has a running execution stopped: softly, then by killing its process. The answer says that it was asked for,
+        and when; its end tells the outcome. FAILED_PRECONDITION if it had ended before, but for a cancelled one.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def RetryExecution(self, request, context):
+        """Retry makes a further attempt at the tick of one that failed, timed out, was cancelled or lost, as soon as its job is
+        free. One that waits already is the answer. FAILED_PRECONDITION while one runs, or if one has completed.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def FollowExecution(self, request, context):
+        """Follow gives what an execution prints, while it runs, and then its outcome; of one that has ended, what was recorded.
+        A reader that doesn't keep up is dropped (RESOURCE_EXHAUSTED), and may go on from where it was.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def WatchExecutions(self, request, context):
+        """Watch tells of every start and every end from now on, or from where a token says. A reader that doesn't keep up is
+        dropped (RESOURCE_EXHAUSTED), and goes on with the latest token that it has read.
+        """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
@@ -75,6 +130,26 @@ def add_ExecutionsServicer_to_server(servicer, server):
                     request_deserializer=protos_dot_cronring_dot_v1_dot_executions__pb2.GetExecutionRequest.FromString,
                     response_serializer=protos_dot_cronring_dot_v1_dot_executions__pb2.Execution.SerializeToString,
             ),
+            'CancelExecution': grpc.unary_unary_rpc_method_handler(
+                    servicer.CancelExecution,
+                    request_deserializer=protos_dot_cronring_dot_v1_dot_executions__pb2.CancelExecutionRequest.FromString,
+                    response_serializer=protos_dot_cronring_dot_v1_dot_executions__pb2.Execution.SerializeToString,
+            ),
+            'RetryExecution': grpc.unary_unary_rpc_method_handler(
+                    servicer.RetryExecution,
+                    request_deserializer=protos_dot_cronring_dot_v1_dot_executions__pb2.RetryExecutionRequest.FromString,
+                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Activation.SerializeToString,
+            ),
+            'FollowExecution': grpc.unary_stream_rpc_method_handler(
+                    servicer.FollowExecution,
+                    request_deserializer=protos_dot_cronring_dot_v1_dot_executions__pb2.FollowExecutionRequest.FromString,
+                    response_serializer=protos_dot_cronring_dot_v1_dot_executions__pb2.OutputChunk.SerializeToString,
+            ),
+            'WatchExecutions': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchExecutions,
+                    request_deserializer=protos_dot_cronring_dot_v1_dot_executions__pb2.WatchExecutionsRequest.FromString,
+                    response_serializer=protos_dot_cronring_dot_v1_dot_executions__pb2.ExecutionEvent.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'cronring.v1.Executions', rpc_method_handlers)
@@ -84,7 +159,8 @@ def add_ExecutionsServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class Executions:
-    """Missing associated documentation comment in .proto file."""
+    """Any controller takes any of these calls, and repeating one changes nothing.
+    """
 
     @staticmethod
     def ListExecutions(request,
@@ -130,6 +206,114 @@ class Executions:
             '/cronring.v1.Executions/GetExecution',
             protos_dot_cronring_dot_v1_dot_executions__pb2.GetExecutionRequest.SerializeToString,
             protos_dot_cronring_dot_v1_dot_executions__pb2.Execution.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CancelExecution(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Executions/CancelExecution',
+            protos_dot_cronring_dot_v1_dot_executions__pb2.CancelExecutionRequest.SerializeToString,
+            protos_dot_cronring_dot_v1_dot_executions__pb2.Execution.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RetryExecution(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Executions/RetryExecution',
+            protos_dot_cronring_dot_v1_dot_executions__pb2.RetryExecutionRequest.SerializeToString,
+            protos_dot_cronring_dot_v1_dot_jobs__pb2.Activation.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def FollowExecution(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/cronring.v1.Executions/FollowExecution',
+            protos_dot_cronring_dot_v1_dot_executions__pb2.FollowExecutionRequest.SerializeToString,
+            protos_dot_cronring_dot_v1_dot_executions__pb2.OutputChunk.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchExecutions(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/cronring.v1.Executions/WatchExecutions',
+            protos_dot_cronring_dot_v1_dot_executions__pb2.WatchExecutionsRequest.SerializeToString,
+            protos_dot_cronring_dot_v1_dot_executions__pb2.ExecutionEvent.FromString,
             options,
             channel_credentials,
             insecure,

@@ -6,6 +6,7 @@ isort:skip_file
 from collections import abc as _abc
 from grpc import aio as _aio
 from protos.cronring.v1 import executions_pb2 as _executions_pb2
+from protos.cronring.v1 import jobs_pb2 as _jobs_pb2
 import abc as _abc_1
 import grpc as _grpc
 import sys
@@ -27,6 +28,8 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class ExecutionsStub:
+    """Any controller takes any of these calls, and repeating one changes nothing."""
+
     @_typing.overload
     def __new__(cls, channel: _grpc.Channel) -> _Self: ...
     @_typing.overload
@@ -34,15 +37,51 @@ class ExecutionsStub:
     ListExecutions: _grpc.UnaryUnaryMultiCallable[_executions_pb2.ListExecutionsRequest, _executions_pb2.ListExecutionsResponse]
     """List gives the newest first."""
     GetExecution: _grpc.UnaryUnaryMultiCallable[_executions_pb2.GetExecutionRequest, _executions_pb2.Execution]
+    CancelExecution: _grpc.UnaryUnaryMultiCallable[_executions_pb2.CancelExecutionRequest, _executions_pb2.Execution]
+    """Cancel has a running execution stopped: softly, then by killing its process. The answer says that it was asked for,
+    and when; its end tells the outcome. FAILED_PRECONDITION if it had ended before, but for a cancelled one.
+    """
+    RetryExecution: _grpc.UnaryUnaryMultiCallable[_executions_pb2.RetryExecutionRequest, _jobs_pb2.Activation]
+    """Retry makes a further attempt at the tick of one that failed, timed out, was cancelled or lost, as soon as its job is
+    free. One that waits already is the answer. FAILED_PRECONDITION while one runs, or if one has completed.
+    """
+    FollowExecution: _grpc.UnaryStreamMultiCallable[_executions_pb2.FollowExecutionRequest, _executions_pb2.OutputChunk]
+    """Follow gives what an execution prints, while it runs, and then its outcome; of one that has ended, what was recorded.
+    A reader that doesn't keep up is dropped (RESOURCE_EXHAUSTED), and may go on from where it was.
+    """
+    WatchExecutions: _grpc.UnaryStreamMultiCallable[_executions_pb2.WatchExecutionsRequest, _executions_pb2.ExecutionEvent]
+    """Watch tells of every start and every end from now on, or from where a token says. A reader that doesn't keep up is
+    dropped (RESOURCE_EXHAUSTED), and goes on with the latest token that it has read.
+    """
 
 @_typing.type_check_only
 class ExecutionsAsyncStub(ExecutionsStub):
+    """Any controller takes any of these calls, and repeating one changes nothing."""
+
     def __init__(self, channel: _aio.Channel) -> None: ...
     ListExecutions: _aio.UnaryUnaryMultiCallable[_executions_pb2.ListExecutionsRequest, _executions_pb2.ListExecutionsResponse]  # type: ignore[assignment]
     """List gives the newest first."""
     GetExecution: _aio.UnaryUnaryMultiCallable[_executions_pb2.GetExecutionRequest, _executions_pb2.Execution]  # type: ignore[assignment]
+    CancelExecution: _aio.UnaryUnaryMultiCallable[_executions_pb2.CancelExecutionRequest, _executions_pb2.Execution]  # type: ignore[assignment]
+    """Cancel has a running execution stopped: softly, then by killing its process. The answer says that it was asked for,
+    and when; its end tells the outcome. FAILED_PRECONDITION if it had ended before, but for a cancelled one.
+    """
+    RetryExecution: _aio.UnaryUnaryMultiCallable[_executions_pb2.RetryExecutionRequest, _jobs_pb2.Activation]  # type: ignore[assignment]
+    """Retry makes a further attempt at the tick of one that failed, timed out, was cancelled or lost, as soon as its job is
+    free. One that waits already is the answer. FAILED_PRECONDITION while one runs, or if one has completed.
+    """
+    FollowExecution: _aio.UnaryStreamMultiCallable[_executions_pb2.FollowExecutionRequest, _executions_pb2.OutputChunk]  # type: ignore[assignment]
+    """Follow gives what an execution prints, while it runs, and then its outcome; of one that has ended, what was recorded.
+    A reader that doesn't keep up is dropped (RESOURCE_EXHAUSTED), and may go on from where it was.
+    """
+    WatchExecutions: _aio.UnaryStreamMultiCallable[_executions_pb2.WatchExecutionsRequest, _executions_pb2.ExecutionEvent]  # type: ignore[assignment]
+    """Watch tells of every start and every end from now on, or from where a token says. A reader that doesn't keep up is
+    dropped (RESOURCE_EXHAUSTED), and goes on with the latest token that it has read.
+    """
 
 class ExecutionsServicer(metaclass=_abc_1.ABCMeta):
+    """Any controller takes any of these calls, and repeating one changes nothing."""
+
     @_abc_1.abstractmethod
     def ListExecutions(
         self,
@@ -57,5 +96,45 @@ class ExecutionsServicer(metaclass=_abc_1.ABCMeta):
         request: _executions_pb2.GetExecutionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_executions_pb2.Execution, _abc.Awaitable[_executions_pb2.Execution]]: ...
+
+    @_abc_1.abstractmethod
+    def CancelExecution(
+        self,
+        request: _executions_pb2.CancelExecutionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_executions_pb2.Execution, _abc.Awaitable[_executions_pb2.Execution]]:
+        """Cancel has a running execution stopped: softly, then by killing its process. The answer says that it was asked for,
+        and when; its end tells the outcome. FAILED_PRECONDITION if it had ended before, but for a cancelled one.
+        """
+
+    @_abc_1.abstractmethod
+    def RetryExecution(
+        self,
+        request: _executions_pb2.RetryExecutionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_jobs_pb2.Activation, _abc.Awaitable[_jobs_pb2.Activation]]:
+        """Retry makes a further attempt at the tick of one that failed, timed out, was cancelled or lost, as soon as its job is
+        free. One that waits already is the answer. FAILED_PRECONDITION while one runs, or if one has completed.
+        """
+
+    @_abc_1.abstractmethod
+    def FollowExecution(
+        self,
+        request: _executions_pb2.FollowExecutionRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_executions_pb2.OutputChunk], _abc.AsyncIterator[_executions_pb2.OutputChunk]]:
+        """Follow gives what an execution prints, while it runs, and then its outcome; of one that has ended, what was recorded.
+        A reader that doesn't keep up is dropped (RESOURCE_EXHAUSTED), and may go on from where it was.
+        """
+
+    @_abc_1.abstractmethod
+    def WatchExecutions(
+        self,
+        request: _executions_pb2.WatchExecutionsRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_abc.Iterator[_executions_pb2.ExecutionEvent], _abc.AsyncIterator[_executions_pb2.ExecutionEvent]]:
+        """Watch tells of every start and every end from now on, or from where a token says. A reader that doesn't keep up is
+        dropped (RESOURCE_EXHAUSTED), and goes on with the latest token that it has read.
+        """
 
 def add_ExecutionsServicer_to_server(servicer: ExecutionsServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

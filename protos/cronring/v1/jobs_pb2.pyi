@@ -404,16 +404,22 @@ class WatchJobsRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     FILTER_FIELD_NUMBER: _builtins.int
+    RESUME_TOKEN_FIELD_NUMBER: _builtins.int
+    resume_token: _builtins.str
+    """Of an event of this or any other controller, at most a day old: changes since then follow at once, without a listing.
+    Then KIND_REMOVED may name jobs that the caller was never told of.
+    """
     @_builtins.property
     def filter(self) -> Global___JobFilter: ...
     def __init__(
         self,
         *,
         filter: Global___JobFilter | None = ...,
+        resume_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter", "resume_token", b"resume_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -448,7 +454,10 @@ class JobEvent(_message.Message):
 
     KIND_FIELD_NUMBER: _builtins.int
     JOB_FIELD_NUMBER: _builtins.int
+    RESUME_TOKEN_FIELD_NUMBER: _builtins.int
     kind: Global___JobEvent.Kind.ValueType
+    resume_token: _builtins.str
+    """Everything up to here has been told. Only on some events; the latest one counts."""
     @_builtins.property
     def job(self) -> Global___Job: ...
     def __init__(
@@ -456,10 +465,11 @@ class JobEvent(_message.Message):
         *,
         kind: Global___JobEvent.Kind.ValueType = ...,
         job: Global___Job | None = ...,
+        resume_token: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["job", b"job"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job", "kind", b"kind"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job", "kind", b"kind", "resume_token", b"resume_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

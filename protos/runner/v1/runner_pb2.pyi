@@ -96,24 +96,28 @@ class RunnerMessage(_message.Message):
     HELLO_FIELD_NUMBER: _builtins.int
     BEAT_FIELD_NUMBER: _builtins.int
     REPORTS_FIELD_NUMBER: _builtins.int
+    OUTPUT_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def hello(self) -> Global___Hello: ...
     @_builtins.property
     def beat(self) -> Global___Beat: ...
     @_builtins.property
     def reports(self) -> Global___Reports: ...
+    @_builtins.property
+    def output(self) -> Global___Output: ...
     def __init__(
         self,
         *,
         hello: Global___Hello | None = ...,
         beat: Global___Beat | None = ...,
         reports: Global___Reports | None = ...,
+        output: Global___Output | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["beat", b"beat", "hello", b"hello", "message", b"message", "reports", b"reports"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["beat", b"beat", "hello", b"hello", "message", b"message", "output", b"output", "reports", b"reports"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["beat", b"beat", "hello", b"hello", "message", b"message", "reports", b"reports"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["beat", b"beat", "hello", b"hello", "message", b"message", "output", b"output", "reports", b"reports"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["hello", "beat", "reports"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["hello", "beat", "reports", "output"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
@@ -128,6 +132,7 @@ class ControllerMessage(_message.Message):
     DISPATCH_FIELD_NUMBER: _builtins.int
     REPORTS_ACK_FIELD_NUMBER: _builtins.int
     CANCEL_FIELD_NUMBER: _builtins.int
+    FOLLOW_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def welcome(self) -> Global___Welcome: ...
     @_builtins.property
@@ -138,6 +143,8 @@ class ControllerMessage(_message.Message):
     def reports_ack(self) -> Global___ReportsAck: ...
     @_builtins.property
     def cancel(self) -> Global___Cancel: ...
+    @_builtins.property
+    def follow(self) -> Global___Follow: ...
     def __init__(
         self,
         *,
@@ -146,12 +153,13 @@ class ControllerMessage(_message.Message):
         dispatch: Global___Dispatch | None = ...,
         reports_ack: Global___ReportsAck | None = ...,
         cancel: Global___Cancel | None = ...,
+        follow: Global___Follow | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["beat_ack", b"beat_ack", "cancel", b"cancel", "dispatch", b"dispatch", "message", b"message", "reports_ack", b"reports_ack", "welcome", b"welcome"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["beat_ack", b"beat_ack", "cancel", b"cancel", "dispatch", b"dispatch", "follow", b"follow", "message", b"message", "reports_ack", b"reports_ack", "welcome", b"welcome"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["beat_ack", b"beat_ack", "cancel", b"cancel", "dispatch", b"dispatch", "message", b"message", "reports_ack", b"reports_ack", "welcome", b"welcome"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["beat_ack", b"beat_ack", "cancel", b"cancel", "dispatch", b"dispatch", "follow", b"follow", "message", b"message", "reports_ack", b"reports_ack", "welcome", b"welcome"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["welcome", "beat_ack", "dispatch", "reports_ack", "cancel"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["welcome", "beat_ack", "dispatch", "reports_ack", "cancel", "follow"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
@@ -616,7 +624,10 @@ class Cancel(_message.Message):
 
     EXECUTION_IDS_FIELD_NUMBER: _builtins.int
     REASON_FIELD_NUMBER: _builtins.int
+    GRACE_MS_FIELD_NUMBER: _builtins.int
     reason: _builtins.str
+    grace_ms: _builtins.int
+    """what still runs after this is killed; 0: the runner's own"""
     @_builtins.property
     def execution_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
     def __init__(
@@ -624,11 +635,103 @@ class Cancel(_message.Message):
         *,
         execution_ids: _abc.Iterable[_builtins.int] | None = ...,
         reason: _builtins.str = ...,
+        grace_ms: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["execution_ids", b"execution_ids", "reason", b"reason"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["execution_ids", b"execution_ids", "grace_ms", b"grace_ms", "reason", b"reason"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Cancel: _TypeAlias = Cancel  # noqa: Y015
+
+@_typing.final
+class Follow(_message.Message):
+    """Follow asks for what an execution prints, from now on until it has ended."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    FOLLOW_ID_FIELD_NUMBER: _builtins.int
+    EXECUTION_ID_FIELD_NUMBER: _builtins.int
+    FROM_OFFSET_FIELD_NUMBER: _builtins.int
+    STOP_FIELD_NUMBER: _builtins.int
+    follow_id: _builtins.int
+    """the controller's own, new for each"""
+    execution_id: _builtins.int
+    from_offset: _builtins.int
+    """bytes that are known already"""
+    stop: _builtins.bool
+    """follow it no longer; only follow_id counts"""
+    def __init__(
+        self,
+        *,
+        follow_id: _builtins.int = ...,
+        execution_id: _builtins.int = ...,
+        from_offset: _builtins.int = ...,
+        stop: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["execution_id", b"execution_id", "follow_id", b"follow_id", "from_offset", b"from_offset", "stop", b"stop"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Follow: _TypeAlias = Follow  # noqa: Y015
+
+@_typing.final
+class Output(_message.Message):
+    """Output is the answer: the first at once, then whenever there is more, a few times a second at most. What was printed
+    faster than that, and is no longer among the last 64 KiB, is left out: `offset` says so.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    class _State:
+        ValueType = _typing.NewType("ValueType", _builtins.int)
+        V: _TypeAlias = ValueType  # noqa: Y015
+
+    class _StateEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[Output._State.ValueType], _builtins.type):
+        DESCRIPTOR: _descriptor.EnumDescriptor
+        STATE_UNSPECIFIED: Output._State.ValueType  # 0
+        STATE_RUNNING: Output._State.ValueType  # 1
+        STATE_ENDED: Output._State.ValueType  # 2
+        """it has; this is the rest"""
+        STATE_UNKNOWN: Output._State.ValueType  # 3
+        """this runner doesn't run it (yet, or any more)"""
+        STATE_REFUSED: Output._State.ValueType  # 4
+        """too many are followed on this runner"""
+
+    class State(_State, metaclass=_StateEnumTypeWrapper): ...
+    STATE_UNSPECIFIED: Output.State.ValueType  # 0
+    STATE_RUNNING: Output.State.ValueType  # 1
+    STATE_ENDED: Output.State.ValueType  # 2
+    """it has; this is the rest"""
+    STATE_UNKNOWN: Output.State.ValueType  # 3
+    """this runner doesn't run it (yet, or any more)"""
+    STATE_REFUSED: Output.State.ValueType  # 4
+    """too many are followed on this runner"""
+
+    FOLLOW_ID_FIELD_NUMBER: _builtins.int
+    OFFSET_FIELD_NUMBER: _builtins.int
+    DATA_FIELD_NUMBER: _builtins.int
+    STATE_FIELD_NUMBER: _builtins.int
+    follow_id: _builtins.int
+    offset: _builtins.int
+    """of the first byte of `data` in all that it has printed"""
+    data: _builtins.bytes
+    state: Global___Output.State.ValueType
+    def __init__(
+        self,
+        *,
+        follow_id: _builtins.int = ...,
+        offset: _builtins.int = ...,
+        data: _builtins.bytes = ...,
+        state: Global___Output.State.ValueType = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["data", b"data", "follow_id", b"follow_id", "offset", b"offset", "state", b"state"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Output: _TypeAlias = Output  # noqa: Y015

@@ -1,8 +1,10 @@
 import random
 
+from controller.core.cancelling import Cancelling
 from controller.core.desk import Desk
 from controller.core.lease import Lease
 from controller.core.parking import Parking
+from controller.core.sessions import Sessions
 from controller.core.settings import ClusterSettings
 from controller.core.skipping import Skipping
 from controller.core.window import Duty, Window
@@ -15,7 +17,7 @@ def test_nothing_is_kept_of_jobs_that_moved_on_or_went_while_they_waited_for_a_r
     desk.clock.sample(0, 0, T)
     window = Window(desk)
     window.set_duties([Duty.PRIMARY] * SLOTS)
-    lease = Lease(desk)
+    lease = Lease(desk, Cancelling(desk, Sessions()))
     lease.valid_until_ns = 3_600_000 * MS
     skipping = Skipping(desk, window, lease)
     parking = Parking(desk, window, lease, skipping)

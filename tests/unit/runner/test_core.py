@@ -351,3 +351,47 @@ def test_a_welcome_is_contact_from_the_sending_of_hello() -> None:
     assert world.of(StopRuns) == []
     world.pass_s(0.2)
     assert [stop.execution_ids for stop in world.of(StopRuns)] == [(1,)]
+
+
+def test_a_cancelled_run_has_the_grace_that_its_controller_names() -> None:
+    world = World("a")
+    world.up("a")
+    world.dispatch("a", make_run(1), make_run(2))
+    world.step(CancelAsked((1,), "cancelled by ann", 500))
+    world.step(CancelAsked((2,), ""))
+    stops = [(stop.execution_ids, stop.message, stop.grace_ms) for stop in world.of(StopRuns)]
+    assert stops == [((1,), "cancelled by ann", 500), ((2,), "cancelled", 2_000)]
+
+
+def test_a_run_that_comes_after_its_cancellation_never_begins() -> None:
+    """Another controller than its own was asked, or the run waited for this runner to come back."""
+    world = World("a", "b")
+    world.up("a", "b")
+    world.step(CancelAsked((1,), "cancelled by ann: wrong month", 500))
+    world.dispatch("b", make_run(1), make_run(2))
+    assert [run.execution_id for start in world.of(StartRuns) for run in start.runs] == [2]
+    [report] = world.of(SendReports)
+    [result] = report.results
+    assert (result.execution_id, result.outcome, result.error_type) == (1, Outcome.CANCELLED, "Cancelled")
+    assert result.error_message.startswith("cancelled by ann: wrong month\nnot started")
+
+
+def test_what_has_ended_is_not_remembered_as_cancelled() -> None:
+    world = World("a")
+    world.up("a")
+    world.dispatch("a", make_run(1))
+    world.step(RunsEnded([make_result(1)]))
+    world.step(CancelAsked((1,), "late"))
+    world.step(ReportsAcked((1,)))
+    world.step(CancelAsked((1,), "later"))
+    assert world.of(StopRuns) == []
+    world.dispatch("a", make_run(1))
+    assert [result.outcome for sent in world.of(SendReports) for result in sent.results] == [Outcome.COMPLETED]
+
+
+def test_only_so_many_cancellations_are_remembered() -> None:
+    world = World("a")
+    world.up("a")
+    world.step(CancelAsked(tuple(range(1, 10_002)), "all of them"))
+    world.dispatch("a", make_run(1), make_run(2))
+    assert [run.execution_id for start in world.of(StartRuns) for run in start.runs] == [1]

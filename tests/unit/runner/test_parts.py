@@ -14,7 +14,8 @@ from cronring.runner.core.deadlines import Deadlines
 from cronring.runner.core.model import Outcome, Result
 from cronring.runner.core.settings import SECOND_NS, RunnerSettings
 from cronring.runner.suspicion import Suspicion
-from cronring.runner.tail import KEEP_BYTES, Tail
+from cronring.runner.tail import Tail
+from schema.recorded import KEEP_BYTES, read_recorded
 
 
 def test_the_clock_trusts_the_quickest_message() -> None:
@@ -50,9 +51,33 @@ def test_a_tail_is_the_end_of_what_was_written(chunks: list[str], repeat: int) -
     if len(expected.encode()) <= KEEP_BYTES:
         assert kept == expected
     else:
-        mark, _, end = kept.partition("\n")
-        assert mark == "[… earlier output cut …]"
-        assert expected.endswith(end)
+        begins_at, data = read_recorded(kept)
+        assert kept.partition("\n")[0] == f"[… {begins_at} bytes of earlier output cut …]"
+        assert expected.encode()[begins_at:] == data
+
+
+@given(st.lists(st.text(max_size=40), min_size=1, max_size=20), st.integers(1, 3_000), st.integers(0, 200_000))
+def test_what_a_tail_has_since_an_offset_goes_on_from_there(chunks: list[str], repeat: int, offset: int) -> None:
+    tail = Tail()
+    for chunk in chunks:
+        tail.write(chunk * repeat)
+    whole = "".join(chunk * repeat for chunk in chunks).replace("\0", "\ufffd").encode()
+    begins_at, data = tail.since(offset)
+    assert begins_at >= offset
+    assert data == whole[begins_at:]
+    assert begins_at == offset or len(data) > KEEP_BYTES - 4
+    assert tail.end == len(whole)
+
+
+def test_a_mark_says_when_more_was_dropped_on_the_way() -> None:
+    tail = Tail()
+    tail.write("a" * 10, cut=True)
+    assert tail.text() == "[… earlier output cut …]\n" + "a" * 10
+    assert read_recorded(tail.text()) == (0, b"a" * 10)
+    tail.write("b" * 70_000)
+    begins_at, data = read_recorded(tail.text())
+    assert tail.text().startswith(f"[… more than {begins_at} bytes of earlier output cut …]")
+    assert begins_at + len(data) == tail.end
 
 
 def test_a_child_is_blocked_only_if_the_same_step_lasts() -> None:

@@ -31,11 +31,17 @@ class FailingStore(MemoryStore):
     error: Exception | None = None
 
     async def renew_lease(
-        self, controller: ControllerInfo, draining: bool, lease_ms: int, runner_ids: tuple[str, ...], lost_after_ms: int
+        self,
+        controller: ControllerInfo,
+        draining: bool,
+        lease_ms: int,
+        runner_ids: tuple[str, ...],
+        lost_after_ms: int,
+        cancelling: tuple[int, ...] = (),
     ) -> LeaseRenewal:
         if self.error is not None:
             raise self.error
-        return await super().renew_lease(controller, draining, lease_ms, runner_ids, lost_after_ms)
+        return await super().renew_lease(controller, draining, lease_ms, runner_ids, lost_after_ms, cancelling)
 
 
 @dataclass

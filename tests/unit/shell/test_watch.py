@@ -1,10 +1,12 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
+from typing import NamedTuple
 
 import pytest
 
+from controller.api import hub as hub_module
 from controller.api import watch as watch_module
-from controller.api.problems import SlowReaderError
+from controller.api.problems import InvalidRequest, SlowReaderError
 from controller.api.watch import JobHub, Kind, WatchEvent
 from controller.errors import StoreError, StoreUnavailable
 from controller.reads import JobRow
@@ -20,6 +22,12 @@ def row(key: str, status: str = "scheduled", removed: bool = False) -> JobRow:
     )  # fmt: skip
 
 
+class At(NamedTuple):
+    """A position: so many batches have been told."""
+
+    database_now: int
+
+
 class Changes:
     """Feeds a hub what a test puts in; counts the polls. The other methods of Reads are not for a hub."""
 
@@ -28,16 +36,22 @@ class Changes:
         self.polls = 0
         self.error: Exception | None = None
 
-    async def job_position(self) -> object:
-        return 0
+    async def job_position(self) -> At:
+        return At(len(self.batches))
 
-    async def job_changes(self, position: object) -> tuple[object, Sequence[JobRow]]:
-        assert isinstance(position, int)
+    async def job_changes(self, position: At) -> tuple[At, Sequence[JobRow]]:
         self.polls += 1
         if self.error is not None:
             raise self.error
-        fresh = [row for batch in self.batches[position:] for row in batch]
-        return len(self.batches), fresh
+        fresh = [row for batch in self.batches[position.database_now :] for row in batch]
+        return At(len(self.batches)), fresh
+
+    def encode_position(self, position: At) -> str:
+        return str(position.database_now)
+
+    def decode_position(self, token: str, kind: str) -> At:
+        assert kind == "jobs"
+        return At(int(token))
 
 
 def made(changes: Changes) -> tuple[JobHub, list[BaseException]]:
@@ -169,7 +183,7 @@ async def test_a_short_absence_of_the_database_goes_unnoticed() -> None:
 
 @pytest.mark.parametrize("error", [StoreUnavailable("away"), StoreError("refused")])
 async def test_a_long_absence_is_told(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
-    monkeypatch.setattr(watch_module, "AWAY_S", 0.0)
+    monkeypatch.setattr(hub_module, "AWAY_S", 0.0)
     changes = Changes()
     hub, failures = made(changes)
     events = watching(hub)
@@ -190,3 +204,49 @@ async def test_a_defect_in_the_poller_fails_the_process() -> None:
     await wait_until(lambda: bool(failures), "it was swallowed")
     assert isinstance(failures[0], ZeroDivisionError)
     await end(events)
+
+
+async def test_a_token_stands_on_the_last_event_of_what_came_together() -> None:
+    changes = Changes()
+    hub, _ = made(changes)
+    events = watching(hub, row("a"))
+    async with asyncio.timeout(5):
+        present, listed = await anext(events), await anext(events)
+        assert (present.token, listed.token) == ("", "0")
+        changes.batches.append([row("a", "running"), row("b")])
+        first, second = await anext(events), await anext(events)
+    assert (first.token, second.token) == ("", "1")
+    await end(events)
+
+
+async def test_a_watch_goes_on_from_a_token_without_a_listing() -> None:
+    changes = Changes()
+    changes.batches = [[row("a")], [row("b")], [row("c", removed=True), row("d", "running")]]
+    hub, _ = made(changes)
+    events = hub.resume(lambda row: row.status == "scheduled", hub.resumed("1", 0))
+    # Whatever doesn't match may be something that it was told of before.
+    assert await take(events, 3) == [(Kind.CHANGED, "b"), (Kind.REMOVED, "c"), (Kind.REMOVED, "d")]
+    changes.batches.append([row("e")])
+    async with asyncio.timeout(5):
+        last = await anext(events)
+    assert (last.kind, last.token) == (Kind.CHANGED, "4")
+    await end(events)
+    assert len(hub) == 0
+
+
+@pytest.mark.parametrize(("token", "message"), [("x", "none that this API gave out"), ("5", "more than a day old")])
+async def test_tokens_that_lead_nowhere_are_refused(token: str, message: str) -> None:
+    hub, _ = made(Changes())
+    with pytest.raises(InvalidRequest, match=message):
+        hub.resumed(token, hub_module.TOKEN_AGE_MAX_US + 6)
+
+
+async def test_too_much_since_a_token_is_told_instead_of_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch_module, "PENDING_MAX", 10)
+    changes = Changes()
+    changes.batches = [[row(f"job-{number}") for number in range(11)]]
+    hub, _ = made(changes)
+    events = hub.resume(anything, At(0))
+    with pytest.raises(InvalidRequest, match="begin anew"):
+        await take(events, 1)
+    assert len(hub) == 0

@@ -1,0 +1,70 @@
+"""cronring.v1.Executions, what changes executions: cancel, retry."""
+
+from collections.abc import Callable
+
+from controller.api.activations import table_of
+from controller.api.messages import activation_message, execution_message
+from controller.api.requests import Context, actor, execution_id, note
+from controller.core.events import ActivationsCreated, CancelsAsked
+from controller.core.model import CancelRequest, Outcome
+from controller.errors import IllegalTransition
+from controller.ports import ExecutionControl
+from controller.reads import ExecutionRow, Reads
+from protos.cronring.v1 import executions_pb2, jobs_pb2
+
+# What takes the events by which this controller's own node hears of what was done here.
+Put = Callable[[CancelsAsked | ActivationsCreated], None]
+
+
+class ExecutionWrites:
+    """The part of ExecutionsService that changes executions. `put` tells this controller's own node at once."""
+
+    def __init__(self, control: ExecutionControl, reads: Reads, put: Put) -> None:
+        self._control = control
+        self._reads = reads
+        self._put = put
+
+    async def CancelExecution(
+        self, request: executions_pb2.CancelExecutionRequest, context: Context
+    ) -> executions_pb2.Execution:
+        wanted = execution_id("id", request.id)
+        by, why = actor(request.requested_by, context), note("note", request.note)
+        await self._control.cancel_execution(wanted, by, why)
+        row = await self._reads.get_execution(wanted)
+        if row.outcome is None:
+            asked = CancelRequest(wanted, row.runner_id, row.cancel_requested_by or "", row.cancel_note or "")
+            self._put(CancelsAsked([asked]))
+        elif row.outcome != Outcome.CANCELLED:
+            message = _too_late(row, await self._reads.database_now())
+            raise IllegalTransition(
+                message, job=row.job, state=row.outcome, target=Outcome.CANCELLED, action="cancel_execution"
+            )
+        return execution_message(row)
+
+    async def RetryExecution(
+        self, request: executions_pb2.RetryExecutionRequest, context: Context
+    ) -> jobs_pb2.Activation:
+        wanted, by = execution_id("id", request.id), actor(request.requested_by, context)
+        activation = await self._control.retry_execution(wanted, by)
+        self._put(ActivationsCreated([activation]))
+        return activation_message(activation, table_of(await self._reads.get_job(activation.job.key)))
+
+
+def _too_late(row: ExecutionRow, now: int) -> str:
+    assert row.ended_at is not None, "an outcome without an end"
+    ago = (now - row.ended_at) / 1e6
+    message = (
+        f"execution {row.execution_id} of {row.job} is {row.outcome}, and only a running one can become cancelled: "
+        f"it had {_ENDED[Outcome(row.outcome or '')]} {ago:.1f} s before"
+    )
+    if row.cancel_requested_at is not None:
+        message += f", though {row.cancel_requested_by} wanted it cancelled"
+    return message
+
+
+_ENDED = {
+    Outcome.COMPLETED: "completed",
+    Outcome.FAILED: "failed",
+    Outcome.TIMED_OUT: "run into its timeout",
+    Outcome.LOST: "been lost with its runner",
+}

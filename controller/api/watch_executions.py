@@ -1,0 +1,171 @@
+"""WatchExecutions: every start and every end, in the order in which they are found; none is left out, none merged."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Sequence
+from enum import Enum
+from typing import Any, Final, NamedTuple
+
+from controller.api.hub import POLL_S, Hub, Token, too_slow
+from controller.reads import ExecutionChange, ExecutionRow, Reads, WatchPosition
+
+PENDING_MAX: Final = 50_000  # a few seconds of the fastest cluster
+TOKEN_S: Final = 10.0  # who is told nothing gets a token this often all the same
+
+
+class Kind(Enum):
+    WATCHING = "watching"
+    STARTED = "started"
+    ENDED = "ended"
+
+
+class WatchEvent(NamedTuple):
+    """`row` is None only for WATCHING. `token`: everything up to here has been told; "": see an event after this."""
+
+    kind: Kind
+    row: ExecutionRow | None
+    token: str = ""
+
+
+Matches = Callable[[Kind, ExecutionRow], bool]
+
+
+class ExecutionFeed:
+    """controller.api.hub.Feed."""
+
+    def __init__(self, reads: Reads) -> None:
+        self._reads = reads
+
+    async def position(self) -> WatchPosition:
+        return await self._reads.execution_position()
+
+    async def changes(self, position: WatchPosition) -> tuple[WatchPosition, Sequence[ExecutionChange]]:
+        return await self._reads.execution_changes(position)
+
+    def encode(self, position: WatchPosition) -> str:
+        return self._reads.encode_position(position)
+
+    def decode(self, token: str) -> WatchPosition:
+        return self._reads.decode_position(token, "executions")
+
+
+def events_of(change: ExecutionChange) -> list[WatchEvent]:
+    """Its start, if that is news, as it was then; and its end, if it has ended."""
+    row = change.row
+    found = []
+    if change.started:
+        begun = row._replace(started_at=None, ended_at=None, outcome=None, error_type=None, error_message=None)
+        found.append(WatchEvent(Kind.STARTED, begun))
+    if row.outcome is not None:
+        found.append(WatchEvent(Kind.ENDED, row))
+    return found
+
+
+class Watcher:
+    """One stream's share. `behind`: it first catches up with what has happened before."""
+
+    def __init__(self, matches: Matches, *, behind: bool) -> None:
+        self._matches = matches
+        self._pending: deque[WatchEvent] = deque()
+        self._token: Token[Any, Any] | None = None
+        self._something = asyncio.Event()
+        self._failure: Exception | None = None
+        self._later: list[ExecutionChange] | None = [] if behind else None
+        self._told: Callable[[ExecutionChange], bool] = lambda _: False
+
+    def offer(self, changes: Sequence[ExecutionChange], token: Token[Any, Any]) -> None:
+        """Never waits; a watcher that is too far behind is failed."""
+        self._token = token
+        if self._later is None:
+            self._take(changes)
+        else:
+            self._later += changes
+        if len(self._pending) + len(self._later or ()) > PENDING_MAX:
+            self.fail(too_slow())
+
+    def caught_up(self, told: Callable[[ExecutionChange], bool]) -> None:
+        """What was offered meanwhile counts, but for what it has been told in catching up."""
+        self._told = told
+        later, self._later = self._later or [], None
+        self._take(later)
+
+    def _take(self, changes: Sequence[ExecutionChange]) -> None:
+        for change in changes:
+            if not self._told(change):
+                self._pending.extend(event for event in events_of(change) if self.matches(event))
+        if self._pending:
+            self._something.set()
+
+    def matches(self, event: WatchEvent) -> bool:
+        return event.row is not None and self._matches(event.kind, event.row)
+
+    def fail(self, error: Exception) -> None:
+        self._failure = self._failure or error
+        self._pending.clear()
+        self._later = None
+        self._something.set()
+
+    async def events(self) -> AsyncGenerator[WatchEvent, None]:
+        """For ever. Raises what the watcher was failed with."""
+        while True:
+            await self._heard()
+            if self._failure is not None:
+                raise self._failure
+            pending, self._pending = self._pending, deque()
+            token = "" if self._token is None else self._token.text()
+            if not pending:
+                yield WatchEvent(Kind.WATCHING, None, token)
+            while pending:
+                event = pending.popleft()
+                yield event if pending else event._replace(token=token)
+                if self._failure is not None:
+                    raise self._failure
+
+    async def _heard(self) -> None:
+        try:
+            async with asyncio.timeout(TOKEN_S):
+                await self._something.wait()
+        except TimeoutError:
+            return
+        self._something.clear()
+
+
+class ExecutionHub(Hub[ExecutionChange, WatchPosition]):
+    """All watchers of executions."""
+
+    def __init__(self, reads: Reads, fail: Callable[[BaseException], None], poll_s: float = POLL_S) -> None:
+        super().__init__(ExecutionFeed(reads), fail, poll_s)
+        self._reads = reads
+
+    async def watch(self, matches: Matches) -> AsyncGenerator[WatchEvent, None]:
+        """WATCHING, then what happens. Raises SlowReaderError, StoreUnavailable, StoreError."""
+        watcher = Watcher(matches, behind=False)
+        begun = await self.add(watcher)
+        try:
+            yield WatchEvent(Kind.WATCHING, None, begun.text())
+            async for event in watcher.events():
+                yield event
+        finally:
+            self.remove(watcher)
+
+    async def resume(self, matches: Matches, position: WatchPosition) -> AsyncGenerator[WatchEvent, None]:
+        """WATCHING, then what has happened since `position`, and goes on happening. Raises as `watch` does."""
+        watcher = Watcher(matches, behind=True)
+        await self.add(watcher)
+        try:
+            yield WatchEvent(Kind.WATCHING, None, Token(self.feed, position).text())
+            while True:
+                position, changes = await self.feed.changes(position)
+                if not changes:
+                    break
+                events = [event for change in changes for event in events_of(change) if watcher.matches(event)]
+                token = Token(self.feed, position).text()
+                for event in events[:-1]:
+                    yield event
+                yield events[-1]._replace(token=token) if events else WatchEvent(Kind.WATCHING, None, token)
+            reached = position
+            watcher.caught_up(lambda change: self._reads.has_told(reached, change))
+            async for event in watcher.events():
+                yield event
+        finally:
+            self.remove(watcher)
