@@ -1,5 +1,6 @@
 """What the conformance suite may do beside calling a store: set the scene, and look into the books."""
 
+import json
 from typing import NamedTuple, Protocol
 
 import asyncpg
@@ -15,17 +16,20 @@ from controller.core.model import (
     EndResult,
     Execution,
     Job,
+    LeaseRenewal,
     Outcome,
     Report,
     RunnerInfo,
     Skipped,
 )
+from controller.core.states import State
 from controller.ports import Control, ControllerInfo, ExecutionControl, Store
 from controller.store.connect import Connection
 from controller.store.control import PostgresControl
 from controller.store.execution_control import PostgresExecutionControl
 from controller.store.pool import Database
 from controller.store.store import PostgresStore
+from cronring.virtual.memory_orders import standing
 from cronring.virtual.memory_store import MemoryStore
 from schema.module import Module, Verb
 from schema.policy import Policy
@@ -93,6 +97,13 @@ class BookedSkip(NamedTuple):
     controller_id: str
 
 
+class BookedAction(NamedTuple):
+    action: str
+    actor: str
+    note: str
+    details: dict[str, object]
+
+
 class Scene(Protocol):
     """One store, and its world."""
 
@@ -114,6 +125,8 @@ class Scene(Protocol):
     async def job(self, job_id: int) -> BookedJob: ...
     async def spans(self, job_id: int) -> list[Span]: ...
     async def activations(self) -> list[BookedActivation]: ...
+    async def actions(self) -> list[BookedAction]: ...
+    async def state(self, job_id: int) -> str: ...
     async def controllers(self) -> list[str]: ...
     async def runners(self) -> list[str]: ...
 
@@ -195,6 +208,14 @@ class MemoryScene:
     async def skips(self) -> list[BookedSkip]:
         return [BookedSkip(row.job_id, *row.skipped, row.controller_id) for row in self._store.skips]
 
+    async def state(self, job_id: int) -> str:
+        row = self._store.jobs[job_id]
+        found = standing(row).state
+        return State.CANCELLED if row.removed else found
+
+    async def actions(self) -> list[BookedAction]:
+        return [BookedAction(row.action, row.actor, row.note, row.details) for row in self._store.actions]
+
     async def controllers(self) -> list[str]:
         return sorted(self._store.controllers)
 
@@ -255,8 +276,8 @@ class PostgresScene:
     async def job(self, job_id: int) -> BookedJob:
         (record,) = await self._fetch(
             "SELECT state = 'executing', running, next_tick, next_execution, last_tick, last_success, failures, "
-            "revision, anchor, paused_at IS NOT NULL, paused_tick, coalesce(paused_by, ''), coalesce(paused_note, '') "
-            "FROM cron_jobs WHERE id = $1",
+            "revision, anchor, cron_paused(paused_at, paused_until), paused_tick, coalesce(paused_by, ''), "
+            "coalesce(paused_note, '') FROM cron_jobs WHERE id = $1",
             job_id,
         )
         return BookedJob._make(record)
@@ -281,6 +302,14 @@ class PostgresScene:
             "SELECT job_id, reason, first_tick, last_tick, ticks, controller_id FROM cron_skips ORDER BY id"
         )
         return list(map(BookedSkip._make, records))
+
+    async def state(self, job_id: int) -> str:
+        state: str = (await self._fetch("SELECT status FROM cron_job_status WHERE job_id = $1", job_id))[0][0]
+        return state
+
+    async def actions(self) -> list[BookedAction]:
+        records = await self._fetch("SELECT action, actor, note, details::text FROM cron_actions ORDER BY id")
+        return [BookedAction(*record[:3], json.loads(record[3])) for record in records]
 
     async def controllers(self) -> list[str]:
         return [record[0] for record in await self._fetch("SELECT id FROM controllers ORDER BY id")]
@@ -308,9 +337,13 @@ class World:
 
     async def controller(self, controller_id: str, runner_ids: tuple[str, ...] = ()) -> str:
         """A controller with a valid lease."""
-        info = ControllerInfo(controller_id, "127.0.0.1:1", "127.0.0.1:2", 7, "0.1.0")
-        await self.store.renew_lease(info, False, LEASE_MS, runner_ids, LOST_AFTER_MS)
+        await self.renewed(controller_id, runner_ids)
         return controller_id
+
+    async def renewed(self, controller_id: str, runner_ids: tuple[str, ...] = ()) -> LeaseRenewal:
+        """What a controller hears that has just renewed its lease."""
+        info = ControllerInfo(controller_id, "127.0.0.1:1", "127.0.0.1:2", 7, "0.1.0")
+        return await self.store.renew_lease(info, False, LEASE_MS, runner_ids, LOST_AFTER_MS)
 
     async def runner(self, runner_id: str, *deployments: str) -> str:
         await self.store.register_runner(RunnerInfo(runner_id, "host", 8, "0.1.0", deployments))
