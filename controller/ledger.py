@@ -2,8 +2,8 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Sequence
-from typing import Final, NamedTuple, Protocol
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
 from controller.core.audit import Audit, Runs, Scope, add_closed, add_twins, begins_after, counted
 from controller.core.audit_walk import Run, SkipRange, Walk
@@ -14,8 +14,12 @@ from controller.errors import NotFound
 PAGE_JOBS: Final = 100
 CHUNK_ROWS: Final = 5_000
 SPANS_AT_ONCE: Final = 10_000
+_FED_AT_ONCE: Final = 200  # rows: a few milliseconds, for which no thread is worth its while
 _BEFORE_ALL: Final = -1  # no tick is before 1970
 _GONE: Final = 0  # the closed books of jobs that are gone altogether
+
+
+Item = TypeVar("Item")
 
 
 class AuditRequest(NamedTuple):
@@ -159,8 +163,7 @@ async def _audit_page(books: Books, scope: Scope, page: _Page, *, thorough: bool
         found, to_walk = await asyncio.to_thread(_count, scope, page, runs, skips)
     for job in to_walk:
         walk = Walk(scope, job, page.timelines[job.job_id], page.closed.get(job.job_id))
-        await _walk(books, scope, job.job_id, walk)
-        found.append(await asyncio.to_thread(walk.finish))
+        found.append(await _walk(books, scope, job.job_id, walk))
     return found
 
 
@@ -189,41 +192,68 @@ def _count(
     return agreeing, to_walk
 
 
-async def _walk(books: Books, scope: Scope, job_id: int, walk: Walk) -> None:
-    """Feed a walk with runs and ranges in order; at most a chunk of each is in memory."""
-    reaching = await books.skip_reaching(job_id, walk.start)
-    ranges = [] if reaching is None else [reaching]
-    after_range = (walk.start, 2**62)  # behind every range that begins there
-    after_run = (walk.start, 2**30)
-    runs = await books.runs(job_id, after_run, scope.until, CHUNK_ROWS)
-    ranges += await books.skips(job_id, after_range, scope.until, CHUNK_ROWS)
-    while runs or ranges:
-        runs, ranges, last_run, last_range = await asyncio.to_thread(_feed, walk, runs, ranges)
-        if not runs and last_run is not None:
-            after_run = (last_run.tick, last_run.attempt)
-            runs = await books.runs(job_id, after_run, scope.until, CHUNK_ROWS)
-        if not ranges and last_range is not None:
-            after_range = (last_range.first_tick, last_range.skip_id)
-            ranges = await books.skips(job_id, after_range, scope.until, CHUNK_ROWS)
+class _Reader(Generic[Item]):
+    """Rows in their order, a portion at a time: `rows` are those not fed yet. None left: there are no more."""
+
+    def __init__(self, fetch: Callable[[tuple[int, int], int], Awaitable[list[Item]]],
+                 place: Callable[[Item], tuple[int, int]], after: tuple[int, int]) -> None:  # fmt: skip
+        self._fetch = fetch
+        self._place = place
+        self._after = after
+        self._more = True
+        self.rows: list[Item] = []
+
+    async def fill(self) -> None:
+        """Read on, if all rows have been fed and there may be more."""
+        if self.rows or not self._more:
+            return
+        self.rows = await self._fetch(self._after, CHUNK_ROWS)
+        self._more = len(self.rows) == CHUNK_ROWS
+        if self.rows:
+            self._after = self._place(self.rows[-1])
+
+    @property
+    def is_last(self) -> bool:
+        """Nothing comes after `rows`."""
+        return not self._more
 
 
-def _feed(
-    walk: Walk, runs: list[Run], ranges: list[SkipRange]
-) -> tuple[list[Run], list[SkipRange], Run | None, SkipRange | None]:
-    """Until either is used up: what is left of both, and the last one of whichever was used up (more may follow)."""
-    run, part = 0, 0
-    while run < len(runs) or part < len(ranges):
-        # A range before a run of the same tick: the run, or the backfill, is then found to lie in it.
-        if part < len(ranges) and (run == len(runs) or ranges[part].first_tick <= runs[run].tick):
-            walk.skip(ranges[part])
-            part += 1
-            if part == len(ranges) and run < len(runs):
-                break
+async def _walk(books: Books, scope: Scope, job_id: int, walk: Walk) -> Audit:
+    """Feed a walk with runs and ranges in order; at most a portion of each is in memory."""
+    runs = _Reader(
+        lambda after, limit: books.runs(job_id, after, scope.until, limit),
+        lambda run: (run.tick, run.attempt), (walk.start, 2**30),
+    )  # fmt: skip
+    ranges = _Reader(
+        lambda after, limit: books.skips(job_id, after, scope.until, limit),
+        lambda part: (part.first_tick, part.skip_id), (walk.start, 2**62),
+    )  # fmt: skip
+    reaching = await books.skip_reaching(job_id, walk.start) if walk.cuts else None
+    if reaching is not None:
+        walk.skip(reaching)
+    while True:
+        await runs.fill()
+        await ranges.fill()
+        if not runs.rows and not ranges.rows:
+            return walk.finish()
+        if len(runs.rows) + len(ranges.rows) <= _FED_AT_ONCE:
+            _feed(walk, runs, ranges)
         else:
-            walk.run(runs[run])
+            await asyncio.to_thread(_feed, walk, runs, ranges)
+
+
+def _feed(walk: Walk, runs: _Reader[Run], ranges: _Reader[SkipRange]) -> None:
+    """Until the portion of either is used up, and what comes next of it isn't known."""
+    run, part = 0, 0
+    while (run < len(runs.rows) or runs.is_last) and (part < len(ranges.rows) or ranges.is_last):
+        if run == len(runs.rows) and part == len(ranges.rows):
+            break
+        # A range before a run of the same tick: the run, or the backfill, is then found to lie in it.
+        if part < len(ranges.rows) and (run == len(runs.rows) or ranges.rows[part].first_tick <= runs.rows[run].tick):
+            walk.skip(ranges.rows[part])
+            part += 1
+        else:
+            walk.run(runs.rows[run])
             run += 1
-            if run == len(runs) and part < len(ranges):
-                break
-    last_run = runs[-1] if run == len(runs) and runs else None
-    last_range = ranges[-1] if part == len(ranges) and ranges else None
-    return runs[run:], ranges[part:], last_run, last_range
+    del runs.rows[:run]
+    del ranges.rows[:part]

@@ -65,6 +65,11 @@ class Walk:
     def start(self) -> int:
         return self._start
 
+    @property
+    def cuts(self) -> bool:
+        """Whether a range may reach into what is audited from before."""
+        return self._scope.since is not None or self._closed is not None
+
     def run(self, run: Run) -> None:
         """The next run; those of one tick in order of their attempts."""
         self._found.outcomes[run.outcome or "running"] += 1
@@ -118,8 +123,12 @@ class Walk:
                 "duplicates", run.tick, 1, ids, f"ran by schedule as execution {ids[0]}, and as execution {ids[1]}"
             )
             return
-        self._pass_gap(run.tick)
         self._classify(run)
+        if self._timeline.next_after(self._done, run.tick) == run.tick:  # as nearly all are: one question answers both
+            self._check_begin(run)
+            self._done, self._latest, self._cover = run.tick, run, None
+            return
+        self._pass_gap(run.tick)
         if run.tick <= self._done and self._cover is not None and self._timeline.is_due(run.tick):
             text = f"ran as execution {run.execution_id}, and is skipped ({self._cover.reason})"
             self._note("duplicates", run.tick, 1, (run.execution_id,), text)
@@ -144,9 +153,14 @@ class Walk:
             text = f"execution {run.execution_id} ran by schedule, and no schedule of the job had this tick"
             self._note("undue", run.tick, 1, (run.execution_id,), text)
             return
+        self._check_begin(run)
+
+    def _check_begin(self, run: Run) -> None:
+        if run.began_at >= run.tick or run.began_at < run.run_at:
+            return
         span = self._timeline.span_at(run.tick)
         early = 0 if span is None else span.timetable.early_us
-        if run.began_at < run.tick - early and run.began_at >= run.run_at:
+        if run.began_at < run.tick - early:
             self._note_early(run, f"began {_seconds(run.tick - run.began_at)} before its tick")
 
     def _backfill(self, run: Run) -> None:

@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 import pytest
 
+import controller.ledger
+import controller.store.ledger
 from controller.core.audit import Audit
 from controller.core.model import Outcome
 from controller.core.why import explain, verdict
@@ -64,6 +66,22 @@ async def test_sound_books_are_clean(books: Books) -> None:
         assert found.clean
         assert (found.findings, found.jobs, found.walked) == ([], 2, 2 if thorough else 0)
         assert found.outcomes == {"completed": 50}
+
+
+async def test_pages_and_portions_change_nothing(books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
+    for minute in (40, 41, 46):
+        await books.hands.add_run(books.ran, books.tick(minute), "backfill")
+    await books.hands.add_run(books.ran, books.tick(3), "retry", 2)
+    await books.hands.remove_run(books.ran, books.tick(50))
+    whole = [await books.audit(thorough=thorough) for thorough in (False, True)]
+    assert [(found.ticks, found.backfilled, found.unaccounted) for found in whole] == [(120, 3, 1)] * 2
+    for size in (1, 2, 3, 7):
+        monkeypatch.setattr(controller.ledger, "PAGE_JOBS", 1)
+        monkeypatch.setattr(controller.ledger, "SPANS_AT_ONCE", 1)
+        monkeypatch.setattr(controller.ledger, "CHUNK_ROWS", size)
+        monkeypatch.setattr(controller.ledger, "_FED_AT_ONCE", size)
+        monkeypatch.setattr(controller.store.ledger, "RUNS_COUNTED_AT_ONCE", size)
+        assert [await books.audit(thorough=thorough) for thorough in (False, True)] == whole
 
 
 async def test_a_span_of_time_cuts_ranges(books: Books) -> None:

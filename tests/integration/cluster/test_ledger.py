@@ -1,4 +1,4 @@
-"""After an outage, a pause and the loss of the runner the audit of a living cluster is clean; "why" tells each reason."""
+"""After an outage, a pause and the loss of its runner a living cluster is audited clean; "why" tells each reason."""
 
 import asyncio
 import json
