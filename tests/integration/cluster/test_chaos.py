@@ -1,4 +1,4 @@
-"""Kill controllers and runners at random under jobs each second; then the judge reads books and journal."""
+"""Kill controllers and runners at random under jobs each second; then a judge reads books and journal, and an audit runs."""
 
 import os
 import random
@@ -58,3 +58,6 @@ def test_random_kills(cluster: Cluster, journal: Path, seconds: float) -> None:
     assert verdict.guilty() == {}
     assert verdict.executed > seconds, "too few runs for the verdict to mean anything"
     assert chaos.faults
+    audit = trial.audit_when_settled(cluster)
+    assert (audit.clean, audit.findings) == (True, ())
+    assert audit.executed >= verdict.executed - verdict.outcomes["running"]

@@ -2,8 +2,11 @@
 
 import asyncio
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
+from cronring.client import Client
+from cronring.client.model import Audit
 from tests.integration.cluster.conftest import JOURNAL_MODULE, PERIODS_S
 from tests.support.cluster import Cluster
 from tests.support.judge import Verdict, judge
@@ -42,5 +45,21 @@ def verdict_when_settled(
             if verdict.guilty() == {} or time.monotonic() > deadline:
                 return verdict
             await asyncio.sleep(0.25)
+
+    return asyncio.run(settled())
+
+
+def audit_when_settled(cluster: Cluster, settle_s: float = SETTLE_S) -> Audit:
+    """A thorough audit of every tick up to now: once it is clean and nothing is undecided, or the last one."""
+
+    async def settled() -> Audit:
+        addresses = [controller.grpc for controller in cluster.controllers if controller.alive()]
+        async with Client(addresses) as client:
+            until, deadline = datetime.now(UTC), time.monotonic() + settle_s
+            while True:
+                audit = await client.ledger.audit(until=until, thorough=True)
+                if (audit.clean and not audit.pending) or time.monotonic() > deadline:
+                    return audit
+                await asyncio.sleep(0.25)
 
     return asyncio.run(settled())
