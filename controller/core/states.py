@@ -65,6 +65,14 @@ def _to(target: State, *states: State) -> dict[State, tuple[State, ...]]:
     return dict.fromkeys(states, (target,))
 
 
+# Another schedule may give a job its first tick to come, or leave it without one.
+_RESCHEDULED: Final = {
+    State.PENDING: (State.PENDING, State.SCHEDULED),
+    State.SCHEDULED: _AT_REST,
+    State.COMPLETED: (State.COMPLETED, State.SCHEDULED),
+    State.FAILED: (State.FAILED, State.SCHEDULED),
+}
+
 ORDERS: Final[Mapping[Order, Table]] = MappingProxyType({
     # A completed job has nothing to come that a pause could keep from running; of a failed one, a retry may wait.
     Order.PAUSE: _to(State.PAUSED, State.PENDING, State.SCHEDULED, State.RUNNING, State.FAILED, State.PAUSED),
@@ -72,7 +80,7 @@ ORDERS: Final[Mapping[Order, Table]] = MappingProxyType({
     Order.SKIP_NEXT: {State.SCHEDULED: _AT_REST, State.RUNNING: (State.RUNNING,)},
     Order.TRIGGER: _staying(*_ALIVE, State.PAUSED),
     Order.BACKFILL: _staying(*_ALIVE, State.PAUSED),
-    Order.UPDATE: dict.fromkeys(_AT_REST, _AT_REST) | _staying(State.RUNNING, State.PAUSED),
+    Order.UPDATE: _RESCHEDULED | _staying(State.RUNNING, State.PAUSED),
     Order.CANCEL: _to(State.CANCELLED, *_ALL),
     Order.RESTORE: {State.CANCELLED: _ALIVE} | _staying(*_ALIVE, State.PAUSED),
     Order.DELETE: _to(State.CANCELLED, *_ALL),
@@ -85,7 +93,7 @@ HAPPENINGS: Final[Mapping[Happening, Table]] = MappingProxyType({
     Happening.FAILURES: {State.RUNNING: (State.PAUSED,)},
     Happening.PAUSE_OVER: {State.PAUSED: _ALIVE},
     Happening.TICK_SKIPPED: {State.SCHEDULED: _AT_REST},
-    Happening.REDEPLOYED: dict.fromkeys(_AT_REST, _AT_REST) | _staying(State.RUNNING, State.PAUSED, State.CANCELLED),
+    Happening.REDEPLOYED: _RESCHEDULED | _staying(State.RUNNING, State.PAUSED, State.CANCELLED),
     Happening.REMOVED: _to(State.CANCELLED, *_ALL),
 })  # fmt: skip
 
