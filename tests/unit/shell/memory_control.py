@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from controller.core.model import Activation, Job, Trigger
-from controller.core.orders import Cancel, Pause, SkipNext, Wish, order_of
+from controller.core.orders import Cancel, Pause, Resume, SkipNext, Wish, order_of
 from controller.errors import Conflict, NotFound
 from controller.ports import Backfill, Controlled, JobChange, NewJob, RunByHand
 from controller.reads import ActionFilter, ActionRow, DeploymentFilter, DeploymentRow, JobFilter, JobRow, TickRun
@@ -56,6 +56,12 @@ class MemoryControl:
         self._asked("delete", by)
         del self.rows[self._row(key).key]
 
+    async def pause_job(self, key: str, by: str, note: str) -> Job:
+        return (await self.order_job(key, Pause(note), by)).job
+
+    async def resume_job(self, key: str, by: str) -> Job:
+        return (await self.order_job(key, Resume(), by)).job
+
     async def order_job(self, key: str, wish: Wish, by: str, *, dry_run: bool = False) -> Controlled:
         self._asked(order_of(wish).value, by, wish)
         row = self._row(key)
@@ -92,7 +98,7 @@ class MemoryControl:
         return done
 
     async def trigger_job(self, key: str, by: str, payload: str | None, note: str = "") -> Activation:
-        self._asked("trigger", by)
+        self._asked("trigger", by, note)
         return self._wait(key, Trigger.MANUAL, NOW, None, payload or "", False)
 
     async def backfill_job(self, key: str, by: str, backfill: Backfill) -> Activation | None:
@@ -107,6 +113,7 @@ class MemoryControl:
         return [each for each in self.waiting.values() if each.job.key == self._row(key).key]
 
     async def cancel_activation(self, key: str, activation_id: int, by: str = "", note: str = "") -> bool:
+        self._asked("cancel_activation", by, note)
         self._row(key)
         return self.waiting.pop(activation_id, None) is not None
 
