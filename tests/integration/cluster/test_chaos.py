@@ -1,4 +1,4 @@
-"""Kill controllers and runners at random under jobs each second; then a judge reads books and journal, and an audit runs."""
+"""Kill controllers and runners at random under jobs each second; then a judge and an audit read what came of it."""
 
 import os
 import random
