@@ -68,6 +68,13 @@ class Context:
         return self._facts.execution_id
 
     @property
+    def fence(self) -> int:
+        """A number that grows with every claim of the job, by which a handler's own transaction, or another system, can
+        tell that this execution has been taken for dead and another runs in its place: docs/control.md says how.
+        """
+        return self._facts.execution_id
+
+    @property
     def attempt(self) -> int:
         """1 for the first attempt at this tick."""
         return self._facts.attempt

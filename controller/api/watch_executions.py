@@ -153,7 +153,7 @@ class ExecutionHub(Hub[ExecutionChange, WatchPosition]):
         watcher = Watcher(matches, behind=True)
         await self.add(watcher)
         try:
-            yield WatchEvent(Kind.WATCHING, None, Token(self.feed, position).text())
+            yield WatchEvent(Kind.WATCHING, None)
             while True:
                 position, changes = await self.feed.changes(position)
                 if not changes:

@@ -117,7 +117,7 @@ def _unpack(parts: list[Any]) -> Stream:
     ids: list[int] = []
     for step in steps:
         ids.append(_id(step) + (ids[-1] if ids else 0))
-    return Stream(_id(highest), frozenset(map(_id, ids)), tuple(_pairs(missing)))
+    return Stream(_id(highest), frozenset(map(_id, ids)), tuple(sorted(_pairs(missing))))
 
 
 def _pairs(parts: list[Any]) -> frozenset[tuple[int, int]]:

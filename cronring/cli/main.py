@@ -13,11 +13,13 @@ from cronring.cli.commands.controller import controller
 from cronring.cli.commands.convert import convert
 from cronring.cli.commands.deployments import deploy, deployments, undeploy
 from cronring.cli.commands.dev import dev
+from cronring.cli.commands.execution_control import cancel_execution, retry_execution, watch_executions
 from cronring.cli.commands.executions import executions
 from cronring.cli.commands.explain import explain
 from cronring.cli.commands.importing import import_group
 from cronring.cli.commands.jobs import jobs
 from cronring.cli.commands.lint import lint
+from cronring.cli.commands.logs import logs
 from cronring.cli.commands.migrate import migrate
 from cronring.cli.commands.next import next_ticks
 from cronring.cli.commands.plan import plan
@@ -78,6 +80,7 @@ def cli() -> None:
                cronring runner module.py         hosts the module's verbs
     Ask it:    cronring jobs list                what runs when
                cronring executions list          what ran, and how it ended
+               cronring logs -f billing.refresh  what it prints, while it runs
                cronring cluster members          who is there
                cronring why billing.close_month  why a tick ran, or not
                cronring audit --since -1d        did every tick end as it must?
@@ -90,9 +93,11 @@ def cli() -> None:
 
 for command in (
     audit, check, cluster, completion, controller, convert, deploy, deployments, dev, executions, explain, import_group,
-    jobs, lint, migrate, next_ticks, plan, rollback, runner, schema, stats, undeploy, why,
+    jobs, lint, logs, migrate, next_ticks, plan, rollback, runner, schema, stats, undeploy, why,
 ):  # fmt: skip
     cli.add_command(command)
+for command in (cancel_execution, logs, retry_execution, watch_executions):
+    executions.add_command(command)
 
 
 def name_variables(command: click.Command) -> None:

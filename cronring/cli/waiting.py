@@ -23,15 +23,6 @@ AWAY_MAX_S: Final = 60.0  # a controller that dies, or a database that fails ove
 NOT_BEGUN_S: Final = 5.0  # after this, say why nothing seems to happen
 
 
-async def wait_for_run(client: "Client", activation: "Activation") -> "Execution | None":
-    """The execution of a manual run, once it has ended; None if it was cancelled before it began."""
-    execution = await _begun(client, activation)
-    while execution is not None and execution.outcome is None:
-        await asyncio.sleep(POLL_S)
-        execution = await _patiently(client.executions.get, execution.id)
-    return None if execution is None else await _patiently(client.executions.get, execution.id)
-
-
 async def wait_for_backfill(
     client: "Client", activation: "Activation", after_id: int, progress: Callable[[int], None]
 ) -> "Counter[str]":
@@ -53,8 +44,8 @@ async def wait_for_backfill(
         await asyncio.sleep(POLL_S)
 
 
-async def _begun(client: "Client", activation: "Activation") -> "Execution | None":
-    """None: it waits no more, and never ran."""
+async def begun(client: "Client", activation: "Activation") -> "Execution | None":
+    """The execution of a manual run or a retry, once it has begun; None if it was cancelled before."""
     polls = 0
     while True:
         # In this order: it leaves the list with the statement that makes its execution.
@@ -69,12 +60,13 @@ async def _begun(client: "Client", activation: "Activation") -> "Execution | Non
 
 
 async def _of_activation(client: "Client", activation: "Activation") -> "Execution | None":
-    runs = await client.executions.list(activation.job, since=activation.tick, limit=1_000)
+    runs = await client.executions.list(activation.job, since=activation.tick, until=activation.tick, limit=1_000)
     return next((run for run in runs if _belongs(run, activation)), None)
 
 
 def _belongs(run: "Execution", activation: "Activation") -> bool:
-    return (run.tick, run.attempt, run.trigger) == (activation.tick, activation.attempt, activation.trigger)
+    # Its attempt is counted at the claim: others may have come before.
+    return run.trigger == activation.trigger and run.attempt >= activation.attempt
 
 
 async def _backfilled(client: "Client", activation: "Activation", after_id: int) -> "list[Execution]":

@@ -1,16 +1,33 @@
 """Calls about executions."""
 
+import asyncio
+from collections.abc import AsyncIterable, AsyncIterator, Callable
 from datetime import datetime
+from typing import Final, TypeVar
+
+from grpc.aio import Channel
 
 from cronring.client import convert, model
 from cronring.client.channel import Failover
+from cronring.client.errors import Refused, Unavailable, Unreachable
 from cronring.client.paging import follow
 from protos.cronring.v1 import executions_pb2
 from protos.cronring.v1.executions_pb2_grpc import ExecutionsStub
 
+Message = TypeVar("Message")
+
+AWAY_MAX_S: Final = 60.0  # controllers and runners that come back within this long don't end a stream
+FIRST_MAX_S: Final = 2.0  # before the first message
+AWAY_PAUSE_S: Final = 0.3
+_KINDS: Final = {
+    executions_pb2.ExecutionEvent.KIND_STARTED: model.ExecutionEventKind.STARTED,
+    executions_pb2.ExecutionEvent.KIND_ENDED: model.ExecutionEventKind.ENDED,
+}
+_SLOW: Final = "RESOURCE_EXHAUSTED"
+
 
 class ExecutionCalls:
-    """List and get."""
+    """List, get, follow, watch; cancel and retry. `by` says who asks, which is kept; "": this address."""
 
     def __init__(self, failover: Failover) -> None:
         self._failover = failover
@@ -22,8 +39,12 @@ class ExecutionCalls:
         since: datetime | None = None,
         after_id: int = 0,
         limit: int | None = 100,
+        until: datetime | None = None,
     ) -> list[model.Execution]:
-        """The newest first. `outcome` may be "running"; `since`: tick at or after; `after_id`: only ids above."""
+        """The newest first. `outcome` may be "running"; `since`: tick at or after; `after_id`: only ids above.
+
+        `until`: tick at or before, of one job only.
+        """
 
         async def fetch(page_size: int, token: str) -> tuple[list[model.Execution], str]:
             request = executions_pb2.ListExecutionsRequest(
@@ -33,6 +54,7 @@ class ExecutionCalls:
                 outcome=outcome,
                 since=convert.timestamp(since),
                 after_id=after_id,
+                until=convert.timestamp(until),
             )
             answer = await self._failover.unary(
                 lambda channel: ExecutionsStub(channel).ListExecutions(request, timeout=self._failover.timeout_s)
@@ -48,3 +70,106 @@ class ExecutionCalls:
         return convert.execution(
             await self._failover.unary(lambda channel: ExecutionsStub(channel).GetExecution(request, timeout=timeout))
         )
+
+    async def cancel(self, execution_id: int, note: str = "", by: str = "") -> model.Execution:
+        """Have it stopped: softly, then by killing its process. How it ends is told by `follow`, or `get`.
+
+        It is not retried by its job's policy. Raises Conflict, which says how, if it had ended before, but for one that
+        had been cancelled.
+        """
+        timeout = self._failover.timeout_s
+        request = executions_pb2.CancelExecutionRequest(id=execution_id, note=note, requested_by=by)
+        return convert.execution(
+            await self._failover.unary(
+                lambda channel: ExecutionsStub(channel).CancelExecution(request, timeout=timeout)
+            )
+        )
+
+    async def retry(self, execution_id: int, by: str = "") -> model.Activation:
+        """A further attempt at its tick, as soon as the job is free; one that waits already is the answer.
+
+        Raises Conflict while an attempt at that tick runs, or if one has completed.
+        """
+        timeout = self._failover.timeout_s
+        request = executions_pb2.RetryExecutionRequest(id=execution_id, requested_by=by)
+        return convert.activation(
+            await self._failover.unary(lambda channel: ExecutionsStub(channel).RetryExecution(request, timeout=timeout))
+        )
+
+    async def follow(
+        self, execution_id: int, from_offset: int = 0, *, once: bool = False
+    ) -> AsyncIterator[model.OutputChunk]:
+        """What it prints, from there on, and then how it ended; `once`: what there is now, and how it stands.
+
+        When the controller that served it goes, another goes on where it was. Raises NotFound; Refused
+        (RESOURCE_EXHAUSTED) when this reads too slowly: then go on from the end of the last chunk; and Unreachable or
+        Unavailable when neither came back within a minute.
+        """
+        position = max(0, from_offset)
+
+        def request() -> executions_pb2.FollowExecutionRequest:
+            return executions_pb2.FollowExecutionRequest(id=execution_id, from_offset=position, once=once)
+
+        async for message in self._lasting(lambda channel: ExecutionsStub(channel).FollowExecution(request())):
+            execution = convert.execution(message.execution) if message.HasField("execution") else None
+            gap, position = message.offset - position, message.offset + len(message.data)
+            yield model.OutputChunk(message.offset, message.data, gap, execution)
+            if execution is not None:
+                return
+
+    async def watch(self, job: str = "", outcome: str = "") -> AsyncIterator[model.ExecutionEvent]:
+        """Every start and end from now on, for ever; with an outcome, only ends with that.
+
+        When the controller that served it goes, or drops this for reading too slowly, it goes on from the latest token:
+        nothing is left out, and what came after that token is told again, but for what has been told already.
+        """
+        token, told = "", _Told()
+
+        def request() -> executions_pb2.WatchExecutionsRequest:
+            return executions_pb2.WatchExecutionsRequest(job=job, outcome=outcome, resume_token=token)
+
+        while True:
+            try:
+                watched = self._lasting(lambda channel: ExecutionsStub(channel).WatchExecutions(request()))
+                async for message in watched:
+                    kind = _KINDS.get(message.kind)
+                    if kind is not None and told.is_new(kind, message.execution.id):
+                        yield model.ExecutionEvent(kind, convert.execution(message.execution))
+                    if message.resume_token not in {"", token}:
+                        token = message.resume_token
+                        told.forget()
+            except Refused as error:
+                if error.code != _SLOW or not token:
+                    raise
+
+    async def _lasting(self, call: Callable[[Channel], AsyncIterable[Message]]) -> AsyncIterator[Message]:
+        """One stream of many: once it has begun, as long as somebody comes back within AWAY_MAX_S."""
+        loop = asyncio.get_running_loop()
+        patience_s, heard_at = FIRST_MAX_S, loop.time()
+        while True:
+            try:
+                async for message in self._failover.stream(call):
+                    if message is not None:
+                        patience_s, heard_at = AWAY_MAX_S, loop.time()
+                        yield message
+            except (Unreachable, Unavailable):
+                if loop.time() - heard_at > patience_s:
+                    raise
+            await asyncio.sleep(AWAY_PAUSE_S)
+
+
+class _Told:
+    """Events since the latest token: after a change of controllers they come again."""
+
+    def __init__(self) -> None:
+        self._told: set[tuple[model.ExecutionEventKind, int]] = set()
+
+    def is_new(self, kind: model.ExecutionEventKind, execution_id: int) -> bool:
+        event = kind, execution_id
+        if event in self._told:
+            return False
+        self._told.add(event)
+        return True
+
+    def forget(self) -> None:
+        self._told.clear()

@@ -9,7 +9,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 
 from cronring.client import convert, model
 from cronring.client.channel import Failover
-from cronring.client.errors import OutcomeUnknown
+from cronring.client.errors import Invalid, OutcomeUnknown
 from cronring.client.model import JobEvent, JobEventKind
 from cronring.client.paging import follow
 from protos.cronring.v1 import jobs_pb2
@@ -215,18 +215,30 @@ class JobCalls:
     ) -> AsyncIterator[JobEvent]:
         """Every matching job once (PRESENT), LISTED, then one event for each change, for ever.
 
-        When the controller that served it goes, another takes over: its first listing is held against what was told
-        before, and only what differs comes out, as CHANGED or REMOVED.
+        When the controller that served it goes, another goes on from the latest token. Where there is none, or it lies
+        too far back, the other's first listing is held against what was told before, and only what differs comes out,
+        as CHANGED or REMOVED.
         """
         chosen = jobs_pb2.JobFilter(namespace=namespace, module=module, verb=verb, status=status)
-        request = jobs_pb2.WatchJobsRequest(filter=chosen)
-        merge = _Merge()
-        async for message in self._failover.stream(lambda channel: JobsStub(channel).WatchJobs(request)):
-            if message is None:
+        merge, token = _Merge(), ""
+
+        def request() -> jobs_pb2.WatchJobsRequest:
+            return jobs_pb2.WatchJobsRequest(filter=chosen, resume_token=token)
+
+        while True:
+            try:
+                async for message in self._failover.stream(lambda channel: JobsStub(channel).WatchJobs(request())):
+                    if message is not None:
+                        token = message.resume_token or token
+                        for event in merge.apply(convert.job_event(message)):
+                            yield event
+                    elif not token:
+                        merge.restart()
+            except Invalid:
+                if not token:
+                    raise
+                token = ""
                 merge.restart()
-                continue
-            for event in merge.apply(convert.job_event(message)):
-                yield event
 
 
 class _Merge:

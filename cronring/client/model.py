@@ -198,6 +198,9 @@ class Execution:
     payload: str  # in place of its job's own; comes with `get` only
     retry_at: datetime | None
     beside: bool  # it neither held the job nor set its next tick
+    cancel_requested_at: datetime | None  # somebody wanted it cancelled, whatever became of it
+    cancel_requested_by: str
+    cancel_note: str
     number: int  # of its job: 1, 2, 3...
     duration_ms: float | None  # None while it runs
     cpu_ms: float | None  # what its code used; None: not known
@@ -205,6 +208,34 @@ class Execution:
     memory_shared: bool  # that process ran others meanwhile
     stack: str  # the author's frames of its traceback; comes with `get` only, as does the next
     metrics: dict[str, float | str | bool]  # what the verb reported
+
+
+@dataclass(frozen=True, slots=True)
+class OutputChunk:
+    """Output of an execution, in UTF-8; it may end within a character. `gap`: bytes before it that are lost.
+
+    `execution`: only in the last chunk, how it ended (or stands); without its output.
+    """
+
+    offset: int
+    data: bytes
+    gap: int
+    execution: Execution | None
+
+
+class ExecutionEventKind(StrEnum):
+    """What happened. An execution that ended soon after its start is told of twice."""
+
+    STARTED = "started"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionEvent:
+    """One step of a watch; its execution has no output."""
+
+    kind: ExecutionEventKind
+    execution: Execution
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,6 +153,9 @@ def _fields(row: "Execution") -> list[tuple[str, str]]:
         fields.append(("payload", row.payload))
     if row.retry_at is not None:
         fields.append(("retry at", f"{short_instant(row.retry_at)}, unless a tick comes before"))
+    if row.cancel_requested_at is not None:
+        why = f": {row.cancel_note}" if row.cancel_note else ""
+        fields.append(("cancellation", f"{short_instant(row.cancel_requested_at)} by {row.cancel_requested_by}{why}"))
     if row.error_type or row.error_message:
         fields.append(("error", f"{row.error_type}: {row.error_message}".strip(": ")))
     return fields

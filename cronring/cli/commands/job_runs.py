@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cronring.cli.bulk import Many, Wanted, actor, as_option, many_options, note_option, one_or_many, order_many
-from cronring.cli.commands.executions import print_execution
 from cronring.cli.completion import job_key
 from cronring.cli.failures import EXIT_FAILED, Failure
 from cronring.cli.instants import Moment, resolved
 from cronring.cli.job_options import payload_option
 from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import Column, print_json, print_rows, short_instant
+from cronring.cli.running import run_to_its_end
 from cronring.cli.session import ask, job_keys, or_nearest
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 @click.command("trigger")
 @click.argument("key", required=False, shell_complete=job_key)
 @payload_option
-@click.option("--wait", is_flag=True, help="Wait until it has ended, and show its outcome and output.")
+@click.option("--wait", is_flag=True, help="Follow its output until it has ended, and show its outcome.")
 @many_options
 @note_option
 @as_option
@@ -36,7 +36,7 @@ def trigger_job(key: str | None, payload: str | None, wait: bool, **values: Any)
 
     Many at once (--label, --module, ...) run each with its own payload.
 
-    Exit codes with --wait: 0 completed; 1 any other outcome, or cancelled before it began.
+    Exit codes with --wait: 0 completed; 1 any other outcome, or cancelled before it began; 2 it could not be followed.
 
     \b
     Examples:
@@ -55,11 +55,9 @@ def trigger_job(key: str | None, payload: str | None, wait: bool, **values: Any)
         return
 
     async def question(client: "Client") -> "tuple[Activation, Execution | None]":
-        from cronring.cli.waiting import wait_for_run
-
         triggering = client.jobs.trigger(key, payload, by, note)
         activation = await or_nearest(triggering, "job", key, lambda: job_keys(client))
-        return activation, await wait_for_run(client, activation) if wait else None
+        return activation, await run_to_its_end(client, activation, output) if wait else None
 
     activation, execution = ask(controllers, question)
     if not wait:
@@ -67,11 +65,10 @@ def trigger_job(key: str | None, payload: str | None, wait: bool, **values: Any)
             print_json(activation)
             return
         click.echo(f"{key} runs as soon as it may (activation {activation.id}, tick {short_instant(activation.tick)})")
-        click.echo(f"  see it: cronring executions list --job {key} -n 1")
+        click.echo(f"  see it: cronring logs -f {key}")
         return
     if execution is None:
         raise Failure(f"activation {activation.id} of {key} was cancelled before it began")
-    print_execution(execution, output)
     if execution.outcome != "completed":
         raise click.exceptions.Exit(EXIT_FAILED)
 

@@ -84,6 +84,11 @@ class FakeApi(
         self.failure: tuple[grpc.StatusCode, str] | None = None
         self.page_limit = 1000
         self.watch_ends = False
+        self.printed = b""
+        self.cut = 0
+        self.breaks = 0  # how often a followed stream breaks
+        self.refusal: tuple[grpc.StatusCode, str] | None = None  # how one that has told all ends
+        self.sessions: list[list[executions_pb2.ExecutionEvent]] = []
         self.requests: list[Any] = []
         self.address = ""
 
@@ -185,6 +190,45 @@ class FakeApi(
         answer = executions_pb2.Execution(output="hello\n")
         answer.MergeFrom(found or await self.not_found(context, f"execution {request.id}"))
         return answer
+
+    async def CancelExecution(self, request: Any, context: Any) -> executions_pb2.Execution:  # noqa: N802
+        answer = await self.GetExecution(request, context)
+        if answer.outcome not in {"", "cancelled"}:
+            message = f"execution {request.id} of billing.refresh is {answer.outcome}: it had completed 0.2 s before"
+            await context.abort(grpc.StatusCode.FAILED_PRECONDITION, message)
+        return answer
+
+    async def RetryExecution(self, request: Any, context: Any) -> jobs_pb2.Activation:  # noqa: N802
+        await self.GetExecution(request, context)
+        return self.activation("retry")
+
+    async def FollowExecution(  # noqa: N802
+        self, request: Any, context: Any
+    ) -> AsyncIterator[executions_pb2.OutputChunk]:
+        """`printed` from the offset on, in small chunks; `cut` bytes of it are lost."""
+        found = await self.GetExecution(request, context)
+        offset = max(request.from_offset, self.cut)
+        while offset < len(self.printed):
+            data = self.printed[offset : offset + 3]
+            yield executions_pb2.OutputChunk(offset=offset, data=data)
+            offset += len(data)
+            if self.breaks:
+                self.breaks -= 1
+                await context.abort(grpc.StatusCode.CANCELLED, "the server is shutting down")
+        if self.refusal is not None:
+            await context.abort(*self.refusal)
+        yield executions_pb2.OutputChunk(offset=offset, execution=found)
+
+    async def WatchExecutions(  # noqa: N802
+        self, request: Any, context: Any
+    ) -> AsyncIterator[executions_pb2.ExecutionEvent]:
+        """The next of `sessions`; then it drops the watcher, or, after the last one, fails for good."""
+        await self.check(request, context)
+        for event in self.sessions.pop(0):
+            yield event
+        if self.sessions:
+            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "this watcher reads too slowly, and was dropped")
+        await context.abort(grpc.StatusCode.INTERNAL, "no more events")
 
     def deployment(self) -> deployments_pb2.Deployment:
         return deployments_pb2.Deployment(

@@ -164,15 +164,23 @@ def test_show_tells_everything(asked: Cronring, api: FakeApi) -> None:
 
 
 def test_trigger_waits_for_its_own_execution(asked: Cronring, api: FakeApi) -> None:
-    api.waiting = [[api.activation("manual")], []]
+    api.waiting, api.printed = [[api.activation("manual")], []], b"working\n"
     api.executions.insert(0, execution(6, trigger="manual", outcome="failed", error_type="ValueError"))
     done = asked("jobs", "trigger", "billing.refresh", "--payload", "1", "--wait")
     assert done.exit_code == 1
     assert "ValueError" in done.stdout
-    assert "hello" in done.stdout
+    assert done.stdout.startswith("working\n")
     api.executions[0] = execution(6, trigger="manual")
     done = asked("jobs", "trigger", "billing.refresh", "--wait", "-o", "json")
     assert (done.exit_code, json.loads(done.stdout)["id"]) == (0, 6)
+
+
+def test_a_run_that_cannot_be_followed_has_an_exit_code_of_its_own(asked: Cronring, api: FakeApi) -> None:
+    api.executions.insert(0, execution(6, trigger="manual"))
+    api.printed, api.refusal = b"work", (grpc.StatusCode.RESOURCE_EXHAUSTED, "reads too slowly; go on from offset 4")
+    done = asked("jobs", "trigger", "billing.refresh", "--wait")
+    assert (done.exit_code, done.stdout) == (2, "work")
+    assert "go on from offset 4" in done.stderr
 
 
 def test_trigger_tells_of_a_cancelled_activation(asked: Cronring) -> None:

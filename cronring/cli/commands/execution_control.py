@@ -1,0 +1,140 @@
+"""`cronring executions cancel|retry|watch`."""
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cronring.cli.bulk import actor, as_option, note_option
+from cronring.cli.commands.executions import listed
+from cronring.cli.completion import job_key
+from cronring.cli.failures import EXIT_FAILED, Failure
+from cronring.cli.following import ending_of, follow_or_fail
+from cronring.cli.options import controllers_option, output_option
+from cronring.cli.output import print_json, print_json_line, short_instant
+from cronring.cli.running import run_to_its_end
+from cronring.cli.session import ask
+
+if TYPE_CHECKING:
+    from cronring.client import Client
+    from cronring.client.model import Activation, Execution, ExecutionEvent, Job
+
+OUTCOMES = ["completed", "failed", "timed_out", "cancelled", "lost"]
+
+
+@click.command("cancel")
+@click.argument("execution_id", type=click.IntRange(min=1), metavar="ID")
+@click.option("--wait", is_flag=True, help="Wait until it has ended, and say how, and what comes next.")
+@note_option
+@as_option
+@output_option
+@controllers_option
+def cancel_execution(execution_id: int, wait: bool, note: str, **values: Any) -> None:
+    """Cancel a running execution: it is asked to stop, and killed if it hasn't within the cluster's --cancel-grace.
+
+    It is not retried by its job's policy, and its job goes on with its next tick. Repeating it changes nothing. If its
+    runner can't be reached, it is told when it is back.
+
+    Exit codes: 0 asked for (with --wait: cancelled); 1 it had ended before (with --wait: it ended otherwise).
+
+    \b
+    Examples:
+      cronring executions cancel 4711 --note "wrong month" --wait
+    """
+
+    async def question(client: "Client") -> "tuple[Execution, Job | None]":
+        execution = await client.executions.cancel(execution_id, note, actor(values["as_name"]))
+        if not wait:
+            return execution, None
+        ended = await follow_or_fail(client, execution_id, quiet=True)
+        return ended, await client.jobs.get(ended.job)
+
+    execution, job = ask(values["controllers"], question)
+    if values["output"] == "json":
+        print_json(listed(execution))
+    elif execution.outcome is None:
+        click.echo(f"{ending_of(execution)}; it has been asked to stop")
+        click.echo(f"  see its end: cronring logs -f {execution_id}")
+    else:
+        click.echo(ending_of(execution))
+    if job is not None:
+        upcoming = f"its next tick is {short_instant(job.next_tick)}" if job.next_tick else "it has no tick to come"
+        click.echo(f"{job.key} is {job.status}: {upcoming}", err=True)
+        if execution.outcome != "cancelled":
+            raise click.exceptions.Exit(EXIT_FAILED)
+
+
+@click.command("retry")
+@click.argument("execution_id", type=click.IntRange(min=1), metavar="ID")
+@click.option("--wait", is_flag=True, help="Follow its output until it has ended, and show its outcome.")
+@as_option
+@output_option
+@controllers_option
+def retry_execution(execution_id: int, wait: bool, output: str, **values: Any) -> None:
+    """Try again what failed, timed out, was cancelled or lost: the same tick, with the same payload, as a new attempt.
+
+    It runs as soon as its job is free, even if that is paused or later ticks have run since. One that waits for its
+    backoff runs at once.
+
+    Exit codes: 0 asked for (with --wait: completed); 1 it runs or has completed, or (with --wait) any other outcome;
+    2 with --wait: it could not be followed.
+
+    \b
+    Example:
+      cronring executions retry 4711 --wait
+    """
+
+    async def question(client: "Client") -> "tuple[Activation, Execution | None]":
+        activation = await client.executions.retry(execution_id, actor(values["as_name"]))
+        return activation, await run_to_its_end(client, activation, output) if wait else None
+
+    activation, execution = ask(values["controllers"], question)
+    if not wait:
+        if output == "json":
+            print_json(activation)
+            return
+        tick = short_instant(activation.tick)
+        click.echo(f"{activation.job} tries its tick {tick} again (attempt {activation.attempt}) as soon as it may")
+        click.echo(f"  see it: cronring logs -f {activation.job}")
+    elif execution is None:
+        raise Failure(f"the retry of execution {execution_id} was cancelled before it began")
+    elif execution.outcome != "completed":
+        raise click.exceptions.Exit(EXIT_FAILED)
+
+
+@click.command("watch")
+@click.option("--job", default="", shell_complete=job_key, help="Only of this job (its key).")
+@click.option("--outcome", type=click.Choice(OUTCOMES), help="Only ends with this outcome.")
+@output_option
+@controllers_option
+def watch_executions(job: str, outcome: str | None, output: str, controllers: tuple[str, ...]) -> None:
+    """Follow every start and every end as it happens, until Ctrl-C.
+
+    With -o json, each line is an event: {"kind": "started" | "ended", "execution": {...}}. None is left out: when a
+    controller dies, another goes on where it stopped.
+
+    \b
+    Example:
+      cronring executions watch --outcome failed -o json | jq -r .execution.error_message
+    """
+
+    async def question(client: "Client") -> None:
+        async for event in client.executions.watch(job, outcome or ""):
+            if output == "json":
+                print_json_line({"kind": event.kind, "execution": listed(event.execution)})
+            else:
+                _print_event(event)
+
+    with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
+        ask(controllers, question)
+
+
+def _print_event(event: "ExecutionEvent") -> None:
+    row = event.execution
+    if row.outcome is None:
+        at = short_instant(row.claimed_at)
+        attempt = f", attempt {row.attempt}" if row.attempt > 1 else ""
+        click.echo(f"{at}  started   execution {row.id} of {row.job} ({row.trigger}{attempt}) on {row.runner}")
+    else:
+        click.echo(f"{short_instant(row.ended_at)}  ended     {ending_of(row)}")

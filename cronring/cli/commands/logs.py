@@ -1,0 +1,50 @@
+"""`cronring logs`: what an execution has printed, or prints."""
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING
+
+import click
+
+from cronring.cli.completion import job_key
+from cronring.cli.failures import Failure
+from cronring.cli.following import ending_of, print_output, running_or_next
+from cronring.cli.options import controllers_option
+from cronring.cli.session import ask, job_keys, or_nearest
+
+if TYPE_CHECKING:
+    from cronring.client import Client
+
+
+@click.command()
+@click.argument("what", metavar="EXECUTION|JOB", shell_complete=job_key)
+@click.option("-f", "--follow", is_flag=True, help="Go on until it has ended; of a job, its running or next execution.")
+@controllers_option
+def logs(what: str, follow: bool, controllers: tuple[str, ...]) -> None:
+    """Print what an execution has printed: of one, by its id, or of a job's latest one.
+
+    Output goes to stdout, how it ended to stderr. When a controller dies, another goes on where it stopped. Of what is
+    printed faster than it can be followed, and of long outputs, the last 64 KiB are kept.
+
+    \b
+    Examples:
+      cronring logs 4711
+      cronring logs -f billing.close_month
+    """
+
+    async def question(client: "Client") -> None:
+        execution_id = int(what) if what.isdecimal() else await _of_job(client, what, follow)
+        execution = await print_output(client, execution_id, once=not follow)
+        click.echo(ending_of(execution), err=True)
+
+    with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
+        ask(controllers, question)
+
+
+async def _of_job(client: "Client", job: str, follow: bool) -> int:
+    if follow:
+        return await or_nearest(running_or_next(client, job), "job", job, lambda: job_keys(client))
+    found = await or_nearest(client.executions.list(job, limit=1), "job", job, lambda: job_keys(client))
+    if not found:
+        raise Failure(f"{job} has not run yet; -f waits for its first execution")
+    return found[0].id

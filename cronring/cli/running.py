@@ -1,0 +1,29 @@
+"""A run that was asked for, from its activation to its end, with its output as it comes."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cronring.cli.commands.executions import print_execution
+from cronring.cli.following import ending_of, follow_or_fail
+from cronring.cli.waiting import begun
+
+if TYPE_CHECKING:
+    from cronring.client import Client
+    from cronring.client.model import Activation, Execution
+
+
+async def run_to_its_end(client: "Client", activation: "Activation", output: str) -> "Execution | None":
+    """Prints its output while it runs, and then what there is to say of it; as JSON only the latter, with the output.
+
+    None: it was cancelled before it began. Raises Failure (EXIT_NOT_FOLLOWED) when it can't be followed.
+    """
+    execution = await begun(client, activation)
+    if execution is None:
+        return None
+    quiet = output == "json"
+    if not quiet:
+        click.echo(ending_of(execution), err=True)
+    ended = await follow_or_fail(client, execution.id, quiet=quiet)
+    print_execution(await client.executions.get(execution.id) if quiet else ended, output)
+    return ended
