@@ -4,7 +4,7 @@ import random
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-from controller.errors import StoreError, StoreUnavailable
+from controller.errors import Conflict, NotFound, StoreError, StoreUnavailable
 from cronring.virtual.clock import MS, VirtualClock
 from cronring.virtual.memory_store import MemoryStore
 from cronring.virtual.performing import run_now
@@ -91,5 +91,5 @@ class Database:
     def _run(self, call: Call) -> Any:
         try:
             return run_now(call(self.store))
-        except StoreError as refusal:
+        except (StoreError, NotFound, Conflict) as refusal:
             return refusal
