@@ -168,6 +168,9 @@ class Execution(NamedTuple):
     previous_success: int | None = None
     payload: str = ""
     holds_job: bool = True  # False: it runs beside; its end neither frees the job nor sets the next tick
+    of_schedule: bool = (
+        True  # a tick of its schedule, or a retry of one; not a manual run, a backfill, or their retries
+    )
 
 
 class Report(NamedTuple):

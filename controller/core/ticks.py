@@ -124,10 +124,20 @@ def moved(execution: Execution, report: Report) -> tuple[int, Slot] | None:
 
 
 def retry(execution: Execution, report: Report, ended_at: int, next_run_at: int | None) -> int | None:
-    """When to try again; None: not, or the next tick comes before that."""
-    policy = _table(execution.job).policy if execution.job.policy else None
+    """When to try again; None: not, or the next tick comes before that.
+
+    `next_run_at`: of the tick that the job goes on to, if this end says so. A run beside others (overlap "allow") has a
+    next tick of its own, which came or comes whatever it does; a manual run and a backfill have none.
+    """
+    job = execution.job
+    policy = _table(job).policy if job.policy else None
     if policy is None or not policy.retries:
         return None
+    if not execution.of_schedule:
+        next_run_at = None
+    elif not execution.holds_job:
+        slot = following(job, execution.tick)
+        next_run_at = None if slot is None else slot.run_at
     answer = retry_at(
         policy, execution.attempt, report.outcome.value, report.error_type, ended_at, next_run_at, report.error_bases
     )

@@ -97,6 +97,7 @@ class ExecutionRow:
     payload: str | None = None
     holds_job: bool = True
     counted: bool = False
+    of_schedule: bool = True
     retry_at: int | None = None
     outcome: Outcome | None = None
     report: Report | None = None
@@ -107,7 +108,7 @@ class ExecutionRow:
         return Execution(
             self.execution_id, self.job.job(), self.tick, self.run_at, self.claimed_at, self.attempt, self.trigger,
             self.deployment.key, self.runner_id, self.missed, self.previous_tick, self.previous_success, payload,
-            self.holds_job,
+            self.holds_job, self.of_schedule,
         )  # fmt: skip
 
 
@@ -124,6 +125,7 @@ class ActivationRow:
     beside: bool
     again: bool
     requested_by: str
+    of_schedule: bool = False  # a retry of a tick of its schedule
 
     def activation(self) -> Activation:
         return Activation(

@@ -268,7 +268,7 @@ class MemoryStore(MemoryControl):
         beside = not (execution.holds_job or execution.counted)
         return self._add_activation(
             row, Trigger.RETRY, execution.tick, attempt=execution.attempt + 1, run_at=request.retry_at,
-            payload=execution.payload, beside=beside,
+            payload=execution.payload, beside=beside, of_schedule=execution.of_schedule,
         ).activation_id  # fmt: skip
 
     def _free(self, execution: ExecutionRow, request: EndRequest, controller_id: str, *, final: bool) -> bool:
@@ -284,15 +284,12 @@ class MemoryStore(MemoryControl):
                 self._skip(row, request.skipped, controller_id)
                 if request.anchor is not None:
                     self._move_anchor(row, execution, request, undecided)
-        of_tick = execution.trigger in OF_A_TICK or (
-            execution.trigger is Trigger.RETRY and execution.tick <= (row.last_tick or 0)
-        )
-        if not of_tick or not final:
+        if not execution.of_schedule:
             return False
         if request.report.outcome is Outcome.COMPLETED:
             row.failures, row.last_success = 0, max(execution.tick, row.last_success or 0)
             return False
-        row.failures += 1
+        row.failures += final
         return self._pause_failing(row)
 
     def _move_anchor(self, row: JobRow, execution: ExecutionRow, request: EndRequest, undecided: int | None) -> None:

@@ -22,8 +22,9 @@ LEFT JOIN (
 -- name: StartActivations
 -- Claims, in one statement, those activations that are due and whose job may run now, if the caller's lease is valid, and
 -- inserts their executions. A claimed one is gone, but for a backfill that has a next tick: that moves on. So does a
--- backfill past a tick that completed before; a retry that the next tick has superseded goes, and what is left of a job
--- that was removed. Answers with every attempted one, in the order asked.
+-- backfill past a tick that completed before. A retry that its schedule's next tick has superseded goes, and its tick counts
+-- as one without success (the next end that is none either pauses the job, see EndCronJob); and what is left of a job
+-- that was removed goes. Answers with every attempted one, in the order asked.
 -- $1 controller id; parallel arrays: $2 activation ids, $3 the tick that is expected there, $4 runner ids, $5 keys of the
 -- deployments these host, $6 next ticks of backfills or null; $7 grace after the timeout (ms).
 -- SKIP LOCKED as in StartCronJobs. The job's row is locked even for a run beside it, so that of two for one tick the
@@ -33,12 +34,14 @@ WITH wanted AS MATERIALIZED (
         AS w (activation_id, tick, runner_id, deployment, next_tick, position)
 ), judged AS (
     SELECT w.position, w.activation_id, w.runner_id, w.next_tick, a.job_id, a.trigger, a.tick, a.run_at, a.payload,
-           a.beside, j.deployment_id, j.timeout_ms, j.state, j.running, j.concurrency,
+           a.beside, a.of_schedule, j.deployment_id, j.timeout_ms, j.state, j.running, j.concurrency,
            greatest(a.attempt, t.attempts + 1) AS attempt,
            CASE a.trigger WHEN 'retry' THEN t.missed ELSE 0 END AS missed,
            coalesce(t.previous_tick, CASE WHEN j.last_tick < a.tick THEN j.last_tick END) AS previous_tick,
            coalesce(t.previous_success, CASE WHEN j.last_success < a.tick THEN j.last_success END) AS previous_success,
-           j.removed_at IS NOT NULL OR a.trigger = 'retry' AND coalesce(j.last_tick > a.tick, false) AS over,
+           j.removed_at IS NOT NULL OR a.of_schedule AND coalesce(j.last_tick > a.tick, false) AS over,
+           j.removed_at IS NULL AND a.of_schedule AND coalesce(j.last_tick > a.tick, false)
+               AND coalesce(j.last_success < a.tick, true) AS failed,
            a.trigger = 'backfill' AND NOT a.again AND t.completed AS passed,
            (j.paused_at IS NULL OR a.trigger = 'manual') AND NOT t.running
                -- A tick that its schedule has yet to claim is the schedule's.
@@ -74,10 +77,10 @@ WITH wanted AS MATERIALIZED (
 ), inserted AS (
     INSERT INTO cron_executions (id, job_id, deployment_id, tick, run_at, claimed_at, controller_id, runner_id,
                                  hard_deadline, attempt, trigger, missed, previous_tick, previous_success, payload,
-                                 holds_job, counted)
+                                 holds_job, counted, of_schedule)
     SELECT execution_id, job_id, deployment_id, tick, run_at, now(), $1, runner_id,
            now() + (timeout_ms + $7::bigint) * interval '1 millisecond', attempt, trigger, missed, previous_tick,
-           previous_success, payload, NOT beside AND concurrency = 0, NOT beside AND concurrency > 0
+           previous_success, payload, NOT beside AND concurrency = 0, NOT beside AND concurrency > 0, of_schedule
     FROM chosen WHERE execution_id IS NOT NULL AND NOT over AND NOT passed
     ON CONFLICT (job_id, tick, attempt) DO NOTHING
     RETURNING id
@@ -89,16 +92,20 @@ WITH wanted AS MATERIALIZED (
     ) s
 ), held AS (
     UPDATE cron_jobs j
-    SET state = CASE WHEN j.concurrency = 0 THEN 'executing' ELSE j.state END,
-        start_time = CASE WHEN j.concurrency = 0 THEN now() END,
-        execution_id = CASE WHEN j.concurrency = 0 THEN s.execution_id END,
-        running = j.running + CASE WHEN j.concurrency = 0 THEN 0 ELSE s.executions END
+    SET state = CASE WHEN s.holds THEN 'executing' ELSE j.state END,
+        start_time = CASE WHEN s.holds THEN now() ELSE j.start_time END,
+        execution_id = CASE WHEN s.holds THEN s.execution_id ELSE j.execution_id END,
+        running = j.running + s.counted, failures = j.failures + s.failed
     FROM (
-        SELECT job_id, count(*) AS executions, max(execution_id) AS execution_id
-        FROM decided WHERE started AND NOT beside GROUP BY job_id
+        SELECT job_id, count(*) FILTER (WHERE held AND concurrency > 0) AS counted,
+               coalesce(bool_or(held AND concurrency = 0), false) AS holds,
+               max(execution_id) FILTER (WHERE held) AS execution_id, count(*) FILTER (WHERE failed) AS failed
+        FROM (SELECT *, started AND NOT beside AS held FROM decided) d
+        WHERE held OR failed
+        GROUP BY job_id
     ) s
     WHERE j.id = s.job_id
-    RETURNING j.id, j.concurrency = 0 OR j.running >= j.concurrency AS executing
+    RETURNING j.id, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing
 ), moved AS (
     UPDATE cron_activations a SET tick = d.goes_on, run_at = now(), attempt = 1
     FROM (SELECT activation_id, goes_on FROM decided WHERE moves AND goes_on IS NOT NULL) d
@@ -113,14 +120,14 @@ SELECT now() AS database_now, r.activation_id, r.started,
        CASE WHEN r.moves THEN r.goes_on WHEN a.trigger = 'backfill' THEN a.tick END AS next_tick,
        r.execution_id, r.tick, r.run_at, now() AS claimed_at, r.attempt, r.trigger, d.key AS deployment, r.runner_id,
        r.missed, r.previous_tick, r.previous_success, coalesce(r.payload, j.payload) AS payload,
-       NOT r.beside AND r.concurrency = 0 AS holds_job,
+       NOT r.beside AND r.concurrency = 0 AS holds_job, r.of_schedule,
        j.id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
        j.on_disconnect, coalesce(r.executing, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1))
            AS executing, j.next_tick, j.next_execution, j.policy, j.payload AS job_payload
 FROM (
     SELECT w.activation_id, w.position, coalesce(c.started, false) AS started, coalesce(c.moves, false) AS moves,
            c.goes_on, c.execution_id, c.job_id, c.tick, c.run_at, c.attempt, c.trigger, c.runner_id, c.missed,
-           c.previous_tick, c.previous_success, c.payload, c.beside, c.concurrency, h.executing
+           c.previous_tick, c.previous_success, c.payload, c.beside, c.of_schedule, c.concurrency, h.executing
     FROM wanted w
     FULL JOIN decided c ON c.position = w.position
     FULL JOIN held h ON h.id = c.job_id

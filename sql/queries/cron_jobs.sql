@@ -104,7 +104,8 @@ ORDER BY a.position;
 -- Ends, in one statement, those executions that are unfinished and whose claim is the reported one. One that held its
 -- job frees it and sets its next tick, unless the schedule has changed since: then the row's own next tick stays. One of
 -- several is no longer counted; one that ran beside leaves the job as it is. A retry that is wanted is put beside the
--- schedule, whatever the schedule is by now; a job that has had no success for too long is paused.
+-- schedule, whatever the schedule is by now; a job that has had no success for too long is paused. Should it have come to
+-- that by a tick whose retry was superseded, an end that is retried itself pauses it too.
 -- $1 controller id; parallel arrays: $2 execution ids, $3 job ids (ascending), $4 claims' start_time, $5 outcomes,
 -- $6 started_at, $7 ended_at, $8 error types, $9 error messages, $10 outputs, $11 revisions, $12 next ticks or null,
 -- $13 their run_at or null, $14 when to retry or null, $15 anchors that the schedule counts from now on or null,
@@ -118,14 +119,14 @@ WITH reported AS MATERIALIZED (
         AS r (execution_id, job_id, claimed_at, outcome, started_at, ended_at, error_type, error_message, output,
               revision, next_tick, next_execution, retry_at, anchor, last_passed, position)
 ), unfinished AS MATERIALIZED (
-    SELECT e.id, e.job_id, e.tick, e.run_at, e.trigger, e.holds_job, e.counted, r.outcome, r.error_type,
+    SELECT e.id, e.job_id, e.tick, e.run_at, e.trigger, e.holds_job, e.counted, e.of_schedule, r.outcome, r.error_type,
            r.error_message, r.output, r.revision, r.next_tick, r.next_execution, r.retry_at, r.anchor, r.last_passed,
            r.position,
            greatest(e.claimed_at, least(r.started_at, now())) AS started_at,
            greatest(e.claimed_at, least(r.started_at, now()), least(r.ended_at, now())) AS ended_at
     FROM (SELECT * FROM reported ORDER BY execution_id) r
     CROSS JOIN LATERAL (
-        SELECT id, job_id, tick, run_at, trigger, holds_job, counted, claimed_at FROM cron_executions
+        SELECT id, job_id, tick, run_at, trigger, holds_job, counted, of_schedule, claimed_at FROM cron_executions
         WHERE id = r.execution_id AND claimed_at = r.claimed_at AND ended_at IS NULL
         FOR NO KEY UPDATE
     ) e
@@ -138,6 +139,7 @@ WITH reported AS MATERIALIZED (
 ), held AS MATERIALIZED ( -- each with its job; only a tick's last attempt tells whether the tick was a success
     SELECT u.id, u.job_id, u.position, u.tick, u.run_at, u.outcome, u.started_at, u.ended_at, u.counted, u.retry_at,
            j.holds, j.counts, j.final, j.failures, j.pause_after, j.active,
+           u.of_schedule AND u.outcome <> 'completed' AS troubled,
            CASE WHEN j.retried THEN nextval('cron_activation_ids') END AS retry_id,
            CASE WHEN j.counts THEN u.next_tick ELSE j.next_tick END AS next_tick,
            CASE WHEN j.counts THEN u.next_execution ELSE j.next_execution END AS next_execution,
@@ -154,21 +156,20 @@ WITH reported AS MATERIALIZED (
                u.holds_job AND execution_id = u.id AND revision = u.revision
                    AND removed_at IS NULL AND paused_at IS NULL AS counts,
                u.retry_at IS NOT NULL AND removed_at IS NULL AND paused_at IS NULL AS retried,
-               (u.trigger IN ('schedule', 'catch_up') OR u.trigger = 'retry' AND coalesce(u.tick <= last_tick, false))
-                   AND NOT (u.retry_at IS NOT NULL AND removed_at IS NULL AND paused_at IS NULL) AS final
+               u.of_schedule AND NOT (u.retry_at IS NOT NULL AND removed_at IS NULL AND paused_at IS NULL) AS final
         FROM cron_jobs WHERE id = u.job_id
         FOR NO KEY UPDATE
     ) j
 ), settled AS ( -- one row for each job: of several that ended, the latest says how it stands
     SELECT job_id, run_at, started_at, ended_at, outcome, next_tick, next_execution, anchor, closes_at, active,
            pause_after, failures, 0 AS leaving, CASE WHEN final AND outcome = 'completed' THEN tick END AS succeeded,
-           (final AND outcome <> 'completed')::integer AS failed
+           (final AND troubled)::integer AS failed, troubled::integer AS troubled
     FROM held WHERE holds
     UNION ALL
     (SELECT DISTINCT ON (job_id) job_id, run_at, started_at, ended_at, outcome, next_tick, next_execution, NULL, NULL,
            active, pause_after, failures, count(*) OVER of_job, succeeded,
-           count(*) FILTER (WHERE final AND outcome <> 'completed' AND (succeeded IS NULL OR tick > succeeded))
-               OVER of_job
+           count(*) FILTER (WHERE final AND troubled AND (succeeded IS NULL OR tick > succeeded)) OVER of_job,
+           count(*) FILTER (WHERE troubled AND (succeeded IS NULL OR tick > succeeded)) OVER of_job
     FROM (
         SELECT *, max(tick) FILTER (WHERE final AND outcome = 'completed') OVER (PARTITION BY job_id) AS succeeded
         FROM held WHERE counted
@@ -191,7 +192,7 @@ WITH reported AS MATERIALIZED (
                            ELSE j.paused_note END
     FROM (
         SELECT t.*, n.failures_now,
-               t.active AND t.failed > 0 AND t.pause_after BETWEEN 1 AND n.failures_now AND t.next_tick IS NOT NULL
+               t.active AND t.troubled > 0 AND t.pause_after BETWEEN 1 AND n.failures_now AND t.next_tick IS NOT NULL
                    AS pauses
         FROM settled t
         CROSS JOIN LATERAL (
@@ -202,11 +203,13 @@ WITH reported AS MATERIALIZED (
     RETURNING j.id, j.next_tick, j.next_execution, j.revision, j.anchor, s.pauses, s.closes_at,
               j.running < greatest(j.concurrency, 1) AS free
 ), retries AS (
-    INSERT INTO cron_activations (id, job_id, slot, trigger, tick, attempt, run_at, payload, beside)
-    SELECT h.retry_id, h.job_id, w.slot, 'retry', h.tick, w.attempt + 1, h.retry_at, w.payload, NOT (holds OR counted)
+    INSERT INTO cron_activations (id, job_id, slot, trigger, tick, attempt, run_at, payload, beside, of_schedule)
+    SELECT h.retry_id, h.job_id, w.slot, 'retry', h.tick, w.attempt + 1, h.retry_at, w.payload, NOT (holds OR counted),
+           w.of_schedule
     FROM held h
     CROSS JOIN LATERAL (
-        SELECT j.slot, e.attempt, e.payload FROM cron_executions e JOIN cron_jobs j ON j.id = e.job_id WHERE e.id = h.id
+        SELECT j.slot, e.attempt, e.payload, e.of_schedule
+        FROM cron_executions e JOIN cron_jobs j ON j.id = e.job_id WHERE e.id = h.id
         OFFSET 0
     ) w
     WHERE h.retry_id IS NOT NULL

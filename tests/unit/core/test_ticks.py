@@ -93,6 +93,23 @@ def test_a_retry_is_planned_unless_the_next_tick_comes_first() -> None:
     assert ticks.retry(retried._replace(attempt=2), report, T + S, T + 10 * S) is None
 
 
+def test_a_run_beside_others_is_retried_before_its_own_next_tick_or_not_at_all() -> None:
+    """With overlap "allow" the end says no next tick. A retry beyond T + 10 would be superseded, and never be told."""
+    execution, report = _run(Outcome.FAILED, T + S)
+    job = _job()._replace(policy='{"overlap":"allow","retries":3,"backoff":"5s"}')
+    beside = execution._replace(job=job, holds_job=False)
+    assert ticks.retry(beside, report, T + S, None) == T + 6 * S
+    assert ticks.retry(beside, report, T + 5 * S, None) is None
+
+
+def test_a_backfill_is_retried_whatever_ticks_come() -> None:
+    execution, report = _run(Outcome.FAILED, T + S)
+    job = _job()._replace(policy='{"retries":3,"backoff":"5s"}')
+    for trigger in (Trigger.BACKFILL, Trigger.RETRY, Trigger.MANUAL):
+        own = execution._replace(job=job, trigger=trigger, of_schedule=False)
+        assert ticks.retry(own, report, T + 8 * S, T + 10 * S) == T + 13 * S
+
+
 def test_a_verb_moves_the_next_run_of_an_interval_only() -> None:
     execution, report = _run(Outcome.COMPLETED, T + S + 1)
     report = report._replace(next_in_ms=300_000)
