@@ -41,6 +41,7 @@ class ClusterSettings:
     suspicion_multiplier: int = 4
     indirect_probes: int = 3
     sync_interval_ms: int = 10_000
+    activation_retry_ms: int = 2_000  # at most between two tries of what waits for its job or for a runner
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:

@@ -61,12 +61,13 @@ class Entry:
 class Window:
     """Entries by job id, and their timers."""
 
-    __slots__ = ("_backup", "_desk", "_primary", "duties", "entries")
+    __slots__ = ("_backup", "_desk", "_primary", "_slots", "duties", "entries")
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self.entries: dict[int, Entry] = {}
         self.duties: Sequence[Duty] = [Duty.NONE] * SLOTS
+        self._slots: tuple[int, ...] = ()
         self._primary = Timers()
         self._backup = Timers()
 
@@ -77,11 +78,12 @@ class Window:
 
     def slots(self) -> tuple[int, ...]:
         """Mine, as primary or backup, ascending."""
-        return tuple(slot for slot, duty in enumerate(self.duties) if duty)
+        return self._slots
 
     def set_duties(self, duties: Sequence[Duty]) -> None:
         """The ring changed. Entries of slots that are lost go, unless something of theirs is under way."""
         before, self.duties = self.duties, duties
+        self._slots = tuple(slot for slot, duty in enumerate(duties) if duty)
         for entry in list(self.entries.values()):
             slot = entry.job.slot
             if before[slot] == duties[slot]:

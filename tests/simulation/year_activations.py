@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 BACKOFF_US: Final = 10_000_000
 BACKOFF_MOST_US: Final = 3_600_000_000
-STUCK_US: Final = 60_000_000
+STUCK_US: Final = 900_000_000  # a controller that didn't end its job's run hears of that when it tries again
 CLOCK_ERROR_US: Final = 100_000  # of controllers: which instant it is, they estimate
 
 

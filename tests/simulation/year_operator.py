@@ -31,7 +31,7 @@ class Operator:
             (8, self._update), (2, self._delete),
         )  # fmt: skip
         for most, task in tasks:
-            for _ in range(self._rng.randint(most // 3, most)):
+            for _ in range(self._rng.randint(world.often(most) // 3, world.often(most))):
                 world.at(self._instant(), task)
         for at_us in range(world.start_us + DAY_US, until_us, 4 * DAY_US):
             world.at(at_us + self._rng.randint(0, DAY_US), self._resume_failing)

@@ -45,6 +45,7 @@ _MEANINGS = {
     "suspicion_multiplier": "SWIM's suspicion timeout, in probe intervals and by the size of the cluster.",
     "indirect_probes": "How many peers are asked to probe one that did not answer.",
     "sync_interval_ms": "How often two members exchange their whole views.",
+    "activation_retry_ms": "How often a retry, manual run or backfill whose job runs elsewhere is tried, at least.",
 }
 
 
