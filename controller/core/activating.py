@@ -208,8 +208,7 @@ class Activating:
                 self._sessions.change_held(request.runner_id, -1)
             else:
                 self._holding.hold(execution, stale=False)
-                if execution.holds_job:
-                    self._window.runner_here(request.job_id)
+                self._window.runner_here(execution)
                 won.append(execution)
             self._follow(waiting, request, result)
         self._desk.stats.activated += len(won)

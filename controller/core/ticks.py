@@ -106,7 +106,7 @@ def after_run(execution: Execution, report: Report, now_us: int) -> Following:
         return Following(None, ())
     ended_at = ended(execution, report, now_us)
     if job.next_tick > execution.tick or execution.trigger not in OF_A_TICK:
-        return _undecided(job, Slot(job.next_tick, job.next_run_at), ended_at)
+        return _undecided(job, Slot(job.next_tick, job.next_run_at), execution.claimed_at, ended_at)
     ran = Slot(execution.tick, execution.run_at)
     if not job.policy and execution.claimed_at - execution.run_at <= _LATE_US and ran.tick == ran.run_at:
         return _after_run(job.schedule, job.anchor, execution.tick, ended_at // SECOND_US)
@@ -163,9 +163,13 @@ def cut_at(execution: Execution) -> int | None:
     return None if slot is None else slot.run_at
 
 
-def _undecided(job: Job, slot: Slot, ended_at: int) -> Following:
-    """`slot` is next, unless it came due meanwhile."""
-    if slot.run_at > ended_at:
+def _undecided(job: Job, slot: Slot, claimed_at: int, ended_at: int) -> Following:
+    """`slot` is next, unless it came due during the run.
+
+    What had been due before that was missed, and is for the next claim to decide: a run by hand that comes first after
+    an outage must not take the place of the ticks that are to be caught up.
+    """
+    if not claimed_at < slot.run_at <= ended_at:
         return Following(slot, ())
     answer = _table(job).overlapped(job.key, slot, ended_at)
     return Following(answer.next, _skipped(answer.skipped))

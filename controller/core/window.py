@@ -10,7 +10,7 @@ from typing import Final
 
 from controller.core import ticks
 from controller.core.desk import MS, Desk
-from controller.core.model import Job
+from controller.core.model import Execution, Job
 from controller.core.ticks import Slot
 from controller.core.timers import Timers
 from schema.keys import SLOTS
@@ -203,10 +203,10 @@ class Window:
         if entry is not None and entry.stage is Stage.RUNNING:
             self.reset(entry, executing=True, tick=entry.tick, run_at=entry.run_at)
 
-    def runner_here(self, job_id: int) -> None:
-        """An execution of the job is held here, on a connected runner: its end will tell the next tick."""
-        entry = self.entries.get(job_id)
-        if entry is not None and entry.stage is Stage.WAITING:
+    def runner_here(self, execution: Execution) -> None:
+        """It is held here, on a connected runner: its end will tell its job's next tick, if it holds the job."""
+        entry = self.entries.get(execution.job.job_id)
+        if execution.holds_job and entry is not None and entry.stage is Stage.WAITING:
             self.move_to(entry, Stage.RUNNING)
 
     def retry_at(self, entry: Entry, at_us: int) -> None:
@@ -235,9 +235,14 @@ class Window:
         self._arm(entry)
 
     def _foresee(self, entry: Entry, tick: int | None) -> None:
-        """Somebody else has (or should have) this tick: look for the first one after it, and after now."""
+        """Somebody else has (or should have) this tick: look for the first one after it, and to be run after now.
+
+        An interval's run_at may lie before its tick, by less than half an interval.
+        """
         now_us = self._desk.now_us
         following = ticks.following(entry.job, now_us if tick is None else max(tick, now_us))
+        if following is not None and following.run_at <= now_us:
+            following = ticks.following(entry.job, following.tick)
         entry.tick, entry.run_at = following or (None, None)
 
     def _arm(self, entry: Entry) -> None:

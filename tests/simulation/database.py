@@ -36,6 +36,7 @@ class Database:
         self._epoch_us = epoch_us
         self._stepped_us = 0
         self.stepped_back_us = 0  # all steps back together
+        self.stepped_all_us = 0  # all steps together, either way
         self.away = False
         self.breaking = 0.0
         self.statements = 0
@@ -48,6 +49,7 @@ class Database:
     def step_clock(self, by_us: int) -> None:
         self._stepped_us += by_us
         self.stepped_back_us += max(0, -by_us)
+        self.stepped_all_us += abs(by_us)
 
     def _notify(self) -> None:
         for listener in list(self.notified):

@@ -41,7 +41,7 @@ class RecordingStore(MemoryStore):
         job = row.job
         assert not job.removed, f"removed: {row} is claimed of a job that is gone"
         assert not job.paused or row.trigger is Trigger.MANUAL, f"paused: {row} is claimed while its job is paused"
-        overtaken = row.trigger is Trigger.RETRY and (job.last_tick or 0) > row.tick
+        overtaken = row.trigger is Trigger.RETRY and row.of_schedule and (job.last_tick or 0) > row.tick
         assert not overtaken, f"superseded: {row} is claimed after tick {job.last_tick}"
         most = self.allowed[row.execution_id] = max(job.concurrency, 1)
         beside = [each for each in self.unfinished.values() if each.job is job and takes_a_place(each)]

@@ -110,6 +110,17 @@ def test_a_backfill_is_retried_whatever_ticks_come() -> None:
         assert ticks.retry(own, report, T + 8 * S, T + 10 * S) == T + 13 * S
 
 
+def test_ticks_that_were_missed_before_a_manual_run_are_caught_up_after_it() -> None:
+    execution, report = _run(Outcome.COMPLETED, T + 25 * S)
+    by_hand = execution._replace(trigger=Trigger.MANUAL, tick=T + 1, claimed_at=T + 14 * S, run_at=T + 14 * S)
+    missed = by_hand._replace(job=_job()._replace(next_tick=T + 10 * S, next_run_at=T + 10 * S))
+    assert ticks.after_run(missed, report, T + 25 * S) == ((T + 10 * S, T + 10 * S), ())
+    meanwhile = by_hand._replace(job=_job()._replace(next_tick=T + 20 * S, next_run_at=T + 20 * S))
+    following, skipped = ticks.after_run(meanwhile, report, T + 25 * S)
+    assert following == (T + 30 * S, T + 30 * S)
+    assert skipped == (Skipped(SkipReason.OVERLAP, T + 20 * S, T + 20 * S, 1),)
+
+
 def test_a_verb_moves_the_next_run_of_an_interval_only() -> None:
     execution, report = _run(Outcome.COMPLETED, T + S + 1)
     report = report._replace(next_in_ms=300_000)
