@@ -21,6 +21,10 @@ class Conflict(CronringError):
     """What is asked for doesn't go with how things stand. The message says what is so, and what would have to be."""
 
 
+class Outdated(Conflict):
+    """What was asked for had been judged by what somebody has changed since. Judge it anew."""
+
+
 class SchemaVersionError(CronringError):
     """The database's schema is older or newer than this program; the message says which command mends it."""
 

@@ -8,7 +8,7 @@ from controller.api.lookup import nearest
 from controller.api.payloads import canonical_payload, payload_violations
 from controller.api.problems import InvalidRequest, Violations
 from controller.api.requests import instant
-from controller.ports import JobChange, NewJob
+from controller.ports import JobChange, NewJob, Seen
 from controller.reads import JobRow
 from protos.cronring.v1 import jobs_pb2
 from protos.modules import raw_policy
@@ -88,6 +88,7 @@ def job_change(
         labels=labels if "labels" in fields else None,
         timeout_ms=(spec.timeout_ms or verb.timeout_ms or defaults.timeout_ms) if "timeout_ms" in fields else None,
         on_disconnect=(spec.on_disconnect or verb.on_disconnect) if "on_disconnect" in fields else None,
+        seen=Seen(row.deployment, row.schedule, row.policy, row.payload, dict(row.labels)),
     )
 
 

@@ -10,9 +10,15 @@ from typing import NamedTuple
 from controller.core.model import Skipped
 from controller.core.redeploy import Added, Carried, Existing, closed, closes_at, reopened
 from schema.keys import slot_of
+from schema.past import past_fault
+from schema.policy import parse_policy
 from schema.timetable import timetable
 
 SECOND_US = 1_000_000
+
+
+class NeverRuns(Exception):
+    """An operator asks for a schedule whose ticks are all past: nothing would ever come of it."""
 
 
 class Resumed(NamedTuple):
@@ -44,8 +50,9 @@ class Wanted(NamedTuple):
 
 
 def plan_creation(key: str, verb: str, spec: Spec, now: int) -> Added:
-    """A new job's row; its books open at `now`."""
+    """A new job's row; its books open at `now`. Raises NeverRuns."""
     anchor = now if spec.anchor is None else spec.anchor
+    _refuse_past(spec.schedule, spec.policy, anchor, now)
     tick, run_at = timetable(spec.schedule, anchor, spec.policy).following(key, now) or (None, None)
     return Added(
         key, verb, slot_of(key), spec.schedule, anchor, spec.timeout_ms, spec.on_disconnect, tick, run_at, spec.policy,
@@ -54,7 +61,10 @@ def plan_creation(key: str, verb: str, spec: Spec, now: int) -> Added:
 
 
 def plan_change(job: Existing, wanted: Wanted, now: int) -> Carried:
-    """Another schedule, policy or anchor closes the books at `now` and opens new ones; the old never ticks again."""
+    """Another schedule, policy or anchor closes the books at `now` and opens new ones; the old never ticks again.
+
+    Raises NeverRuns for a change to what is past; one that is past already may have its policies changed.
+    """
     schedule = job.schedule if wanted.schedule is None else wanted.schedule
     policy = job.policy if wanted.policy is None else wanted.policy
     anchor = wanted.anchor
@@ -65,6 +75,8 @@ def plan_change(job: Existing, wanted: Wanted, now: int) -> Carried:
         return Carried(
             job.job_id, job.key, *kept, False, schedule, anchor, job.next_tick, None, (), policy, job.paused_tick, None
         )  # fmt: skip
+    if schedule != job.schedule or _past(job.schedule, job.policy, job.anchor, now) is None:
+        _refuse_past(schedule, policy, anchor, now)
     following = reopened(job, timetable(schedule, anchor, policy), now)
     tick, run_at = (None, None) if job.paused else following or (None, None)
     paused_tick = following.tick if job.paused and following else None
@@ -72,6 +84,16 @@ def plan_change(job: Existing, wanted: Wanted, now: int) -> Carried:
         job.job_id, job.key, *kept, True, schedule, anchor, tick, run_at, closed(job, now), policy, paused_tick,
         closes_at(job, now),
     )  # fmt: skip
+
+
+def _past(schedule: str, policy: str, anchor: int, now: int) -> str | None:
+    return past_fault(schedule, parse_policy(policy), anchor, now)
+
+
+def _refuse_past(schedule: str, policy: str, anchor: int, now: int) -> None:
+    fault = _past(schedule, policy, anchor, now)
+    if fault is not None:
+        raise NeverRuns(f"{fault}, so it would never run; give a later time, or `manual` and trigger it")
 
 
 def plan_pause(job: Existing) -> int | None:

@@ -168,9 +168,7 @@ class Execution(NamedTuple):
     previous_success: int | None = None
     payload: str = ""
     holds_job: bool = True  # False: it runs beside; its end neither frees the job nor sets the next tick
-    of_schedule: bool = (
-        True  # a tick of its schedule, or a retry of one; not a manual run, a backfill, or their retries
-    )
+    of_schedule: bool = True  # False: a manual run, a backfill, or a retry of either; no tick supersedes it
 
 
 class Report(NamedTuple):

@@ -17,8 +17,8 @@ from controller.core.control import (
 )
 from controller.core.model import Activation, Job, Trigger
 from controller.core.redeploy import Existing, plan_removal
-from controller.errors import Conflict, NotFound
-from controller.ports import Backfill, JobChange, NewJob
+from controller.errors import Conflict, NotFound, Outdated
+from controller.ports import Backfill, JobChange, NewJob, Seen
 from controller.store.plans import add_skips, carry_jobs_over, policy_columns, remove_jobs
 from controller.store.pool import Database, Transaction
 from controller.store.rows import activation_of, job_of
@@ -29,10 +29,14 @@ _EXISTING_COLUMNS = len(Existing._fields)
 
 
 class _Locked(NamedTuple):
-    """A job's row, while its transaction lasts. `now`: PostgreSQL's clock once it was locked."""
+    """A job's row, while its transaction lasts. `now`: PostgreSQL's clock once it was locked.
+
+    `deployment` None: of one that was made while the lock was waited for.
+    """
 
     job: Existing
     deployment_id: int
+    deployment: str | None
     namespace: str
     module: str
     payload: str
@@ -83,6 +87,7 @@ class PostgresControl:
         )
         async with self._changing(key, "updating a job") as (transaction, row):
             _check_source(row, key, "updated")
+            _check_seen(row, change.seen)
             planned = plan_change(row.job, wanted, row.now)
             await carry_jobs_over(transaction, row.deployment_id, [planned])
             labels = None if change.labels is None else json.dumps(change.labels)
@@ -157,6 +162,12 @@ def _not_found(key: str) -> NotFound:
 def _check_source(row: _Locked, key: str, done: str) -> None:
     if row.job.source != "api":
         raise Conflict(f"{key!r} is declared in its module: it can't be {done} but by deploying another version of it")
+
+
+def _check_seen(row: _Locked, seen: Seen | None) -> None:
+    there = Seen(row.deployment or "", row.job.schedule, row.job.policy, row.payload, json.loads(row.labels))
+    if seen not in (None, there):
+        raise Outdated(f"{row.job.key!r} has been changed meanwhile; try again")
 
 
 async def _find(transaction: Transaction, key: str) -> _Locked | None:

@@ -12,8 +12,8 @@ from controller.core.control import (
 )
 from controller.core.model import Activation, Job, Trigger
 from controller.core.redeploy import Added, plan_removal
-from controller.errors import Conflict, NotFound
-from controller.ports import Backfill, JobChange, NewJob
+from controller.errors import Conflict, NotFound, Outdated
+from controller.ports import Backfill, JobChange, NewJob, Seen
 from cronring.virtual.memory_activations import MemoryActivations
 from cronring.virtual.memory_rows import DeploymentRow, JobRow
 from schema.keys import JobKey
@@ -54,6 +54,9 @@ class MemoryControl(MemoryActivations):
 
     async def update_job(self, key: str, change: JobChange, by: str) -> Job:
         row = self._of_api(key, "updated")
+        there = Seen(row.deployment.key, row.schedule, row.policy, row.payload, row.labels)
+        if change.seen not in (None, there):
+            raise Outdated(f"{key!r} has been changed meanwhile; try again")
         wanted = Wanted(
             change.schedule, change.policy, change.anchor, change.payload, change.timeout_ms, change.on_disconnect
         )

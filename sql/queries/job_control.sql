@@ -2,11 +2,12 @@
 
 -- name: LockJob
 -- The job of that key that is not removed, locked until the transaction ends; and PostgreSQL's now, past any wait for the
--- lock. $1 key.
+-- lock. $1 key. Other tables are as they were before that wait: a deployment made since has no key here.
 SELECT id, key, schedule, anchor, state = 'executing' AS executing, next_tick, last_tick, policy, verb, source,
        paused_at IS NOT NULL AS paused, paused_tick,
        (SELECT s.from_at FROM cron_schedules s WHERE s.job_id = cron_jobs.id AND s.until_at IS NULL) AS opened_at,
-       deployment_id, namespace, module, payload, labels, timeout_ms, on_disconnect, clock_timestamp() AS now
+       deployment_id, (SELECT d.key FROM deployments d WHERE d.id = deployment_id) AS deployment, namespace, module,
+       payload, labels, timeout_ms, on_disconnect, clock_timestamp() AS now
 FROM cron_jobs
 WHERE removed_at IS NULL AND key > '' AND key = $1
 FOR NO KEY UPDATE;

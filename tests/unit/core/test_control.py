@@ -3,6 +3,7 @@
 import pytest
 
 from controller.core.control import (
+    NeverRuns,
     Spec,
     Wanted,
     manual_tick,
@@ -14,6 +15,7 @@ from controller.core.control import (
 )
 from controller.core.model import Skipped, SkipReason
 from controller.core.redeploy import Existing
+from schema.instant import format_instant
 from schema.keys import slot_of
 
 SECOND = 1_000_000
@@ -38,6 +40,16 @@ def test_a_new_job_begins_with_the_first_tick_after_now() -> None:
     assert (added.slot, added.payload, added.timeout_ms) == (slot_of("billing.a:x"), "1", 5)
     given = plan_creation("billing.a:x", "a", Spec("every 10s", "", at(-3), "", 5, "stop"), NOW)
     assert (given.anchor, given.next_tick) == (at(-3), at(7))
+
+
+def test_a_one_shot_that_has_passed_may_have_its_policies_changed() -> None:
+    past = existing(schedule=f"at {format_instant(at(-50))}", next_tick=None, last_tick=at(-50))
+    changed = plan_change(past, AS_IT_IS._replace(policy='{"retries":3}'), NOW)
+    assert (changed.next_tick, changed.policy) == (None, '{"retries":3}')
+    with pytest.raises(NeverRuns, match="give a later time"):
+        plan_change(past, AS_IT_IS._replace(schedule=f"at {format_instant(at(-40))}"), NOW)
+    later = plan_change(past, AS_IT_IS._replace(schedule=f"at {format_instant(at(40))}"), NOW)
+    assert later.next_tick == at(40)
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,11 @@ def test_only_verbs_with_a_schedule_become_jobs_with_the_next_tick_after_now() -
     assert (plan.carried, plan.removed) == ([], [])
 
 
+def test_a_one_shot_that_has_passed_is_deployed_and_has_no_tick() -> None:
+    (added,) = plan_redeploy(module(Verb("a", schedule="at 2020-01-01T00:00:00Z")), [], NOW, DEFAULT_MS).added
+    assert (added.next_tick, added.next_run_at) == (None, None)
+
+
 def test_an_unchanged_schedule_keeps_its_tick_and_owes_nothing() -> None:
     job = existing(next_tick=at(-50))
     (carried,) = plan_redeploy(module(Verb("a", schedule="every 10s", timeout_ms=5)), [job], NOW, DEFAULT_MS).carried
