@@ -86,6 +86,7 @@ class ClusterService(cluster_pb2_grpc.ClusterServicer):
             running=totals.running,
             skipped=skipped_by_reason(totals.skipped),
             unaccounted=totals.unaccounted,
+            pending=totals.pending,
             outcomes=outcome_counts(row.outcomes),
         )
 

@@ -1,7 +1,9 @@
 """What was due, by the schedules alone, held against what the books say became of it.
 
-A tick is accounted for when it ran, runs, or was skipped with a reason. Ticks that nobody could have decided yet count
-as nothing: those that pass while their job still runs or is paused, and those that came due less than `grace_us` ago.
+A tick is accounted for when it ran, runs, or was skipped with a reason. It is pending while it still stands before its
+job as the next one, or behind that: it waits for a runner, for its turn after an outage, or for a controller. One that
+its job has gone past without a trace is unaccounted for. Ticks that nobody could have decided yet count as nothing:
+those that pass while their job still runs or is paused, and those that came due less than `grace_us` ago.
 Further attempts at a tick, manual runs and backfills are no ticks of their own.
 """
 
@@ -51,33 +53,36 @@ class Books(NamedTuple):
 
 
 class Totals(NamedTuple):
-    """Counts of ticks. `due` = executed + running + skipped + unaccounted."""
+    """Counts of ticks. `due` = executed + running + skipped + unaccounted + pending."""
 
     due: int
     executed: int
     running: int
     skipped: dict[str, int]  # by reason, in order of the reasons' names
     unaccounted: int
+    pending: int = 0
 
 
 def total(jobs: Iterable[Books], since: int | None, until: int, now: int, grace_us: int = GRACE_US) -> Totals:
     """Add up the books of all jobs for ticks in [since, until]; `since` None: all. Instants in microseconds."""
-    due = executed = running = unaccounted = 0
+    due = executed = running = unaccounted = pending = 0
     skipped: Counter[str] = Counter()
     for books in jobs:
-        spans = [_clipped(span, books, since, until, now - grace_us) for span in books.spans]
+        spans = [_clipped(span, books, since, until) for span in books.spans]
         of_job = Counter(books.skipped)
         for cut in books.cuts:
             of_job[cut.reason] += _ticks_of_cut(cut, spans)
         ticks = sum(_ticks(span) for span in spans)
         accounted = books.executed + books.running + of_job.total()
         missing = max(ticks - accounted, 0)
-        due += accounted + missing
+        waiting = _waiting(books, since, min(until, now - grace_us))
+        due += accounted + missing + waiting
+        pending += waiting
         executed += books.executed
         running += books.running
         unaccounted += missing
         skipped += of_job
-    return Totals(due, executed, running, dict(sorted(skipped.items())), unaccounted)
+    return Totals(due, executed, running, dict(sorted(skipped.items())), unaccounted, pending)
 
 
 class _Clipped(NamedTuple):
@@ -86,26 +91,35 @@ class _Clipped(NamedTuple):
     until: int
 
 
-def _clipped(span: Span, books: Books, since: int | None, until: int, settled: int) -> _Clipped:
+def _clipped(span: Span, books: Books, since: int | None, until: int) -> _Clipped:
     """The part of the span that lies in the time asked for, and whose ticks have been decided, or should have been."""
     after = span.from_at if since is None else max(span.from_at, since - 1)
     end = span.until_at
     if end is None:
-        end = _decided_until(books, settled, until)
-    schedule = timetable(span.schedule, span.anchor, span.policy).schedule
-    return _Clipped(schedule, after, max(after, min(end, until)))
+        end = _decided_until(books, until)
+    return _Clipped(_schedule(span), after, max(after, min(end, until)))
 
 
-def _decided_until(books: Books, settled: int, until: int) -> int:
+def _schedule(span: Span) -> Schedule:
+    return timetable(span.schedule, span.anchor, span.policy).schedule
+
+
+def _decided_until(books: Books, until: int) -> int:
     """The instant up to which every tick of the present schedule ought to be in the books."""
     if books.executing:
         # Its end decides what passed meanwhile. A tick beyond the one that ran last is the first that is undecided.
         return max(books.last_tick or 0, (books.undecided_tick or 0) - 1)
-    if books.undecided_tick is None:
-        return until
-    if books.next_run_at is None or books.next_run_at > settled:
-        return books.undecided_tick - 1
-    return max(books.undecided_tick - 1, settled)
+    return until if books.undecided_tick is None else books.undecided_tick - 1
+
+
+def _waiting(books: Books, since: int | None, settled: int) -> int:
+    """How many ticks of an idle job came due by `settled`, and nobody has decided."""
+    tick, span = books.undecided_tick, books.spans[-1]
+    overdue = books.next_run_at is not None and books.next_run_at <= settled
+    if books.executing or tick is None or span.until_at is not None or not overdue:
+        return 0
+    after = max(tick, since or 0, span.from_at + 1) - 1
+    return _schedule(span).count_between(after, settled) if after < settled else 0
 
 
 def _ticks(span: _Clipped) -> int:

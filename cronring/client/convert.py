@@ -238,4 +238,5 @@ def totals(message: cluster_pb2.GetTotalsResponse) -> model.Totals:
         skipped={each.reason: each.ticks for each in message.skipped},
         unaccounted=message.unaccounted,
         outcomes={each.outcome: each.executions for each in message.outcomes},
+        pending=message.pending,
     )

@@ -243,7 +243,10 @@ class Owners:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Every tick of a span. `unaccounted`: due, neither executed nor skipped; anything but 0 is a defect."""
+    """Every tick of a span. `unaccounted`: passed by without a trace; anything but 0 is a defect.
+
+    `pending`: due, and still to be decided, as when no runner is there.
+    """
 
     ticks_due: int
     executed: int
@@ -251,3 +254,4 @@ class Totals:
     skipped: Mapping[str, int]
     unaccounted: int
     outcomes: Mapping[str, int]
+    pending: int = 0

@@ -231,7 +231,7 @@ async def test_totals_are_the_books(world: World, reads: PostgresReads, scene: C
     )
     await world.store.skip_ticks("c1", [request])
     row = await reads.get_totals(None, None)
-    assert row.totals == (180, 115, 0, {"no_runner": 60}, 5)
+    assert row.totals == (180, 115, 0, {"no_runner": 60}, 5, 0)
     assert row.outcomes == (("completed", 115),)
     half = await reads.get_totals(first + 30 * 60 * SECOND, first + 44 * 60 * SECOND)
     assert half.totals == (45, 30, 0, {"no_runner": 15}, 0)

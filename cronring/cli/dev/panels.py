@@ -176,7 +176,7 @@ def totals(state: State) -> Text:
     return Text.assemble(
         ("ticks due ", "dim"), str(books.ticks_due), ("  executed ", "dim"), str(books.executed),
         ("  running ", "dim"), str(books.running), ("  skipped ", "dim"), skipped or "0",
-        ("  not booked yet ", "dim"), str(books.unaccounted),
+        ("  not booked yet ", "dim"), str(books.unaccounted + books.pending),
         ("  worst lateness ", "dim"), lateness(state.worst_lateness_ms),
     )  # fmt: skip
 

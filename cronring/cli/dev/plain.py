@@ -80,7 +80,7 @@ def fields(happening: Happening) -> tuple[str, dict[str, object]]:
                 "executed": totals.executed,
                 "running": totals.running,
                 "skipped": sum(totals.skipped.values()),
-                "not_booked_yet": totals.unaccounted,
+                "not_booked_yet": totals.unaccounted + totals.pending,
                 "worst_lateness_ms": worst_lateness_ms,
                 "controllers": alive,
             }

@@ -227,7 +227,7 @@ class Session:
 
     def _conclude(self, totals: Totals) -> int:
         self.summary = [outcomes_line(totals, self._state.worst_lateness_ms), last_line(totals)]
-        if totals.unaccounted == 0:
+        if totals.unaccounted == totals.pending == 0:
             return 0
         self._keep_folder = True
         return EXIT_FAILED

@@ -302,12 +302,15 @@ class GetTotalsResponse(_message.Message):
     SKIPPED_FIELD_NUMBER: _builtins.int
     UNACCOUNTED_FIELD_NUMBER: _builtins.int
     OUTCOMES_FIELD_NUMBER: _builtins.int
+    PENDING_FIELD_NUMBER: _builtins.int
     ticks_due: _builtins.int
     """recomputed from the schedules"""
     executed: _builtins.int
     running: _builtins.int
     unaccounted: _builtins.int
-    """due, neither executed nor skipped"""
+    """passed by without a trace: anything but 0 is a defect"""
+    pending: _builtins.int
+    """due, and still to be decided: they wait for a runner, for their turn, or for a controller"""
     @_builtins.property
     def skipped(self) -> _containers.RepeatedCompositeFieldContainer[Global___SkippedByReason]: ...
     @_builtins.property
@@ -321,10 +324,11 @@ class GetTotalsResponse(_message.Message):
         skipped: _abc.Iterable[Global___SkippedByReason] | None = ...,
         unaccounted: _builtins.int = ...,
         outcomes: _abc.Iterable[Global___OutcomeCount] | None = ...,
+        pending: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["executed", b"executed", "outcomes", b"outcomes", "running", b"running", "skipped", b"skipped", "ticks_due", b"ticks_due", "unaccounted", b"unaccounted"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["executed", b"executed", "outcomes", b"outcomes", "pending", b"pending", "running", b"running", "skipped", b"skipped", "ticks_due", b"ticks_due", "unaccounted", b"unaccounted"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -54,6 +54,9 @@ def test_last_line() -> None:
     assert last_line(TOTALS) == "ticks due 87 | executed 81 | skipped 6 (overlap 6) | unaccounted: 0"
     none = Totals(3, 2, 0, {}, 1, {})
     assert last_line(none) == "ticks due 3 | executed 2 | skipped 0 | unaccounted: 1"
+    waits = Totals(3, 2, 0, {}, 0, {}, 1)
+    assert last_line(waits) == "ticks due 3 | executed 2 | skipped 0 | pending 1 | unaccounted: 0"
+    assert not settled(waits)
     assert outcomes_line(TOTALS, 12.34) == "outcomes: completed 79, failed 2 | worst lateness 12.3 ms"
 
 

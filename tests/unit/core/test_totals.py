@@ -44,9 +44,10 @@ def books(**changes: object) -> Books:
             books(executing=True, last_tick=at(60), undecided_tick=at(60), executed=58, running=1),
             Totals(60, 58, 1, {}, 1),
         ),
-        # Ticks that came due less than 2 s ago and are idle still count as nothing; older ones are missing.
+        # Ticks that came due less than 2 s ago and are idle still count as nothing; older ones wait for a runner, say.
         (books(undecided_tick=at(99), executed=98), Totals(98, 98, 0, {}, 0)),
-        (books(undecided_tick=at(90), executed=89), Totals(98, 89, 0, {}, 9)),
+        (books(undecided_tick=at(90), executed=89), Totals(98, 89, 0, {}, 0, 9)),
+        (books(undecided_tick=at(90), executed=88), Totals(98, 88, 0, {}, 1, 9)),
         # A tick run at once is counted at once.
         (books(undecided_tick=at(100), executed=99), Totals(99, 99, 0, {}, 0)),
         # Removed at 50 s, with its run of that tick still going on.
@@ -98,6 +99,19 @@ def books(**changes: object) -> Books:
         (books(undecided_tick=at(90), next_run_at=at(120), executed=89), Totals(89, 89, 0, {}, 0)),
         # Several run at once: the next tick is known while they do.
         (books(executed=98, running=2), Totals(100, 98, 2, {}, 0)),
+        # As many run as may, and the next ones wait for a place.
+        (books(undecided_tick=at(90), executed=87, running=2), Totals(98, 87, 2, {}, 0, 9)),
+        # A buffered tick's run_at is the end of the run that it waited for; so it is none that is late.
+        (books(undecided_tick=at(90), next_run_at=at(99), executed=89), Totals(89, 89, 0, {}, 0)),
+        # Its turn has come after an outage, but nobody has claimed it; its schedule is a new one since 95 s.
+        (
+            books(
+                spans=[Span("1s", T0, T0, at(95)), Span("1s", T0, at(95), None)],
+                undecided_tick=at(96),
+                executed=95,
+            ),
+            Totals(98, 95, 0, {}, 0, 3),
+        ),
         # Each ninth hour of Berlin, until a bound in its policy.
         (
             books(
@@ -132,6 +146,9 @@ def test_a_span_of_time_counts_its_ticks_alone() -> None:
     assert found == Totals(11, 11, 0, {}, 0)
     assert total([books(executed=10)], at(20), at(30), NOW).unaccounted == 1
     assert total([books(executed=0)], at(200), at(300), NOW).due == 0
+    waits = books(undecided_tick=at(15), executed=0)
+    assert total([waits], at(20), at(30), NOW) == Totals(11, 0, 0, {}, 0, 11)
+    assert total([waits], at(10), at(30), NOW).pending == 16
 
 
 def test_ranges_that_reach_beyond_the_span_are_cut() -> None:
