@@ -176,4 +176,9 @@ def check_converged(world: "World") -> None:
 
 def _may_be_late(row: ExecutionRow) -> bool:
     """A backlog is worked off one after the other; what runs beside the schedule waits for its job."""
-    return row.trigger not in OF_A_TICK or parse_policy(row.job.policy).on_missed == "run_all"
+    return row.trigger not in OF_A_TICK or _runs_all(row.job.policy)
+
+
+def _runs_all(policy_text: str) -> bool:
+    policy = parse_policy(policy_text)
+    return policy.on_missed == "run_all" or policy.overlap == "buffer_all"

@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
+from controller.core.control import NeverRuns
 from controller.errors import Conflict, NotFound, StoreError, StoreUnavailable
 from cronring.virtual.clock import MS, VirtualClock
 from cronring.virtual.memory_store import MemoryStore
@@ -93,5 +94,5 @@ class Database:
     def _run(self, call: Call) -> Any:
         try:
             return run_now(call(self.store))
-        except (StoreError, NotFound, Conflict) as refusal:
+        except (StoreError, NotFound, Conflict, NeverRuns) as refusal:
             return refusal

@@ -14,6 +14,7 @@ class RecordingStore(MemoryStore):
         self.refused_job: int | None = None  # whatever would change it, is refused as a whole
         self.on_lost: Callable[[ExecutionRow], None] = lambda _: None
         self.allowed: dict[int, int] = {}  # by execution: how many of its job's might run at once when it was claimed
+        self.ended_us: dict[int, int] = {}  # by execution: when its end was committed
         self.cancelled: dict[int, int] = {}  # activations, and when
 
     async def start_cron_jobs(
@@ -54,6 +55,8 @@ class RecordingStore(MemoryStore):
 
     def _end(self, controller_id: str, request: EndRequest) -> EndResult:
         result = super()._end(controller_id, request)
+        if result.ended:
+            self.ended_us[result.execution_id] = self.now_us()
         if result.ended and request.report.outcome is Outcome.LOST:
             self.on_lost(self.executions[result.execution_id])
         return result

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from controller.core.control import NeverRuns
 from controller.core.events import ActivationsCreated, Event, JobsCreated, JobsNotified
 from controller.core.model import Activation, Job
 from controller.errors import Conflict, NotFound, StoreUnavailable
@@ -62,7 +63,7 @@ class Operator:
             if not controller.alive or isinstance(result, StoreUnavailable):
                 self._again(what, call, tell)
             elif isinstance(result, Exception):
-                assert isinstance(result, Conflict | NotFound), repr(result)
+                assert isinstance(result, Conflict | NotFound | NeverRuns), repr(result)
             else:
                 self._world.log(f"OPERATOR is told: {what}")
                 event = tell(result)

@@ -133,7 +133,7 @@ def _check_not_retried(world: "World", book: Book, row: ExecutionRow) -> None:
     until = row.report.ended_at + waits_us + CLOCK_ERROR_US + world.database.stepped_all_us
     ticks = [tick for span in book.spans for tick in book.oracle.ticks(span, until + SECOND_US)]
     spread_us = max(_spread_us(span) for span in book.spans)
-    following = [tick for tick in ticks if row.tick < tick <= until + spread_us]
+    following = row.of_schedule and [tick for tick in ticks if row.tick < tick <= until + spread_us]
     assert following, book.says(f"{brief(row)}, {row.report.error_type}: was not to be tried again, by {policies}")
 
 
@@ -195,6 +195,4 @@ def _check_pauses(world: "World", store: YearStore, book: Book) -> None:
 
 def _failed_by(row: ExecutionRow, until: int) -> bool:
     ended = row.report is not None and row.report.ended_at <= until
-    return ended and row.outcome is not Outcome.COMPLETED and row.trigger in (
-        Trigger.SCHEDULE, Trigger.CATCH_UP, Trigger.RETRY,
-    )  # fmt: skip
+    return ended and row.outcome is not Outcome.COMPLETED and row.of_schedule

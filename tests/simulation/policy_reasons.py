@@ -8,6 +8,7 @@ from schema.duration import parse_duration
 from schema.policy import parse_policy
 from schema.policy_model import Policy
 from schema.timetable import MISSED_AFTER, timetable
+from tests.simulation.history import takes_a_place
 from tests.simulation.year_books import Book
 from tests.simulation.year_oracle import is_cron, slice_of
 
@@ -24,6 +25,7 @@ class Reasons:
     def __init__(self, world: "World", book: Book) -> None:
         self._world = world
         self._book = book
+        self._ended_us = world.database.store.ended_us
         self._slack = world.database.stepped_all_us + AT_ONCE_US
 
     def check(self) -> None:
@@ -60,9 +62,9 @@ class Reasons:
         return (timetable(span.schedule, span.anchor, span.policy).interval_us or 0) // 2
 
     def _closes(self, row: SkipRow) -> bool:
-        """It was written when its books were closed."""
+        """An operator or a deployment wrote it as they closed these books."""
         until = self._book.span_of(row.skipped.first_tick).until_at
-        return until is not None and row.skipped.last_tick <= until and row.decided_at <= until + self._slack
+        return row.controller_id == "" and until is not None
 
     def _next(self, tick: int) -> int:
         """By then the tick's jitter is over."""
@@ -104,11 +106,23 @@ class Reasons:
         )
 
     def _overlapped(self, row: SkipRow, tick: int) -> bool:
-        running = self._running(tick - self._early_us(tick), self._next(tick))
+        if self._closes(row):
+            return bool(self._places_taken(row.decided_at))
         policy = self._policy(tick)
-        if policy.overlap == "allow" and not self._closes(row):
-            return len(running) >= policy.concurrency
-        return bool(running)
+        if policy.overlap == "allow":
+            taken = self._places_taken(row.decided_at)
+            return len(taken) >= policy.concurrency or any(each.holds_job for each in taken)
+        return bool(self._running(tick - self._early_us(tick), self._next(tick)))
+
+    def _places_taken(self, at_us: int) -> list[ExecutionRow]:
+        """By PostgreSQL's books: a run that has ended keeps its place until its end is committed."""
+        return [
+            row
+            for row in self._book.executions
+            if takes_a_place(row)
+            and row.claimed_at <= at_us + self._slack
+            and self._ended_us.get(row.execution_id, self._book.now_us) >= at_us - self._slack
+        ]
 
     def _had_no_runner(self, row: SkipRow) -> bool:
         grace_us = self._world.settings.runner_grace_ms * 1_000

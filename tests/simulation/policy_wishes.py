@@ -40,7 +40,9 @@ def _check_wish(store: YearStore, book: Book, wish: Wish) -> None:
     assert len(started) <= 1, book.says(f"{told} ran {len(started)} times: {[brief(row) for row in started]}")
     assert ended or not started, book.says(f"{told} ran, and still waits")
     if ended and not started and not dropped:
-        overtaken = wish.trigger is Trigger.RETRY and any(row.tick > wish.tick for row in book.of_ticks)
+        attempts = store.attempts.get((book.job.job_id, wish.tick), [])
+        of_schedule = wish.trigger is Trigger.RETRY and any(row.of_schedule for row in attempts)
+        overtaken = of_schedule and any(row.tick > wish.tick for row in book.of_ticks)
         assert overtaken, book.says(f"{told} is gone, and never ran")
 
 
