@@ -126,6 +126,8 @@ class Ending:
         desk = self._desk
         if not (self._ready or self._unknown) or not desk.store_ok or desk.now_ns < self._not_before_ns:
             return
+        if not desk.clock.known:  # what comes after a run is reckoned by it; the first renewal tells it
+            return
         if self._unknown and not self._fetching:
             parcel = _take(self._unknown, desk.settings.end_batch)
             request_id = desk.request(self)

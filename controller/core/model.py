@@ -94,7 +94,7 @@ class ClaimRequest(NamedTuple):
     trigger: Trigger = Trigger.SCHEDULE
     next_tick: int | None = None
     next_run_at: int | None = None
-    revision: int = 0  # of a job of which several may run, the one that those two were computed with
+    revision: int = 0  # the one that those two, and what is passed over, were computed with
 
 
 class ClaimResult(NamedTuple):

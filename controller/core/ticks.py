@@ -119,8 +119,20 @@ def moved(execution: Execution, report: Report) -> tuple[int, Slot] | None:
     interval_us = _table(execution.job).interval_us
     if not report.next_in_ms or report.outcome is not Outcome.COMPLETED or interval_us is None:
         return None
-    tick = -(-(report.ended_at + report.next_in_ms * MS_US) // SECOND_US) * SECOND_US
+    wanted = report.ended_at + report.next_in_ms * MS_US
+    tick = -(-max(wanted, _decided(execution) + 1) // SECOND_US) * SECOND_US
     return tick - interval_us, Slot(tick, tick)
+
+
+def _decided(execution: Execution) -> int:
+    """The latest tick that was decided when this run began: jitter may have begun it before its own, and no tick runs
+    twice.
+    """
+    job, ran = execution.job, execution.trigger in OF_A_TICK
+    own = execution.tick if ran else 0
+    if job.next_tick is None or (ran and job.next_tick <= execution.tick):
+        return own
+    return max(own, _table(job).schedule.last_at_or_before(job.next_tick - 1) or 0)
 
 
 def retry(execution: Execution, report: Report, ended_at: int, next_run_at: int | None) -> int | None:

@@ -176,7 +176,8 @@ class MemoryStore(MemoryControl):
         active = row.deployment.min_replicas > 0
         hosted = active and row.deployment.key == request.deployment
         claimable = leased and hosted and not row.full and self._is_due(row, request)
-        claimable = claimable and (row.concurrency == 0 or row.revision == request.revision)
+        plain = row.concurrency == 0 and request.run_tick == request.expected_tick  # no schedule was asked for it
+        claimable = claimable and (plain or row.revision == request.revision)
         if not claimable:
             return ClaimResult(
                 row.job_id, False, active, None, now, row.full, row.next_tick, row.next_run_at, row.revision

@@ -31,6 +31,7 @@ LEFT JOIN (
 -- $5 its run_at, $6 runner ids, $7 keys of the deployments these host, $8 triggers, $9 missed ticks, $10 next ticks or
 -- null, $11 their run_at or null, $12 revisions; of the ticks that are passed over, $13 job ids, $14 reasons, $15 first
 -- ticks, $16 last ticks, $17 ticks; $18 grace after the timeout (ms).
+-- Who passes ticks over, or goes on to the next one, has asked a schedule: it must be the one that the row has by now.
 -- SKIP LOCKED: a row somebody else is claiming right now is not ours, and waiting for it would only make us late.
 -- Nobody waits, so nobody deadlocks. What the answer says of a row that was not claimed is as old as the statement.
 WITH wanted AS MATERIALIZED (
@@ -47,7 +48,7 @@ WITH wanted AS MATERIALIZED (
         SELECT id, last_tick AS previous_tick, last_success AS previous_success FROM cron_jobs
         WHERE id = w.job_id AND state = 'idle' AND running < greatest(concurrency, 1) AND next_tick = w.expected_tick
           AND next_execution <= now() AND w.run_at <= now() AND (last_tick IS NULL OR last_tick < w.run_tick)
-          AND (concurrency = 0 OR revision = w.revision)
+          AND (revision = w.revision OR concurrency = 0 AND w.run_tick = w.expected_tick)
           AND EXISTS (SELECT FROM controllers WHERE id = $1 AND lease_expires_at > now())
           AND (SELECT min_replicas > 0 AND key = w.deployment FROM deployments WHERE id = deployment_id)
         FOR NO KEY UPDATE SKIP LOCKED

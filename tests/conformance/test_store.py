@@ -63,6 +63,25 @@ async def test_a_claim_of_another_tick_than_the_next_one_is_refused_and_told(wor
     assert (result.updated, result.next_tick, result.next_run_at) == (False, job.next_tick, job.next_run_at)
 
 
+async def test_ticks_are_passed_over_only_by_whoever_knows_the_schedule(world: World) -> None:
+    """A verb may have moved its interval: the tick that an older anchor names as the latest is none of the new one's.
+
+    The next tick itself may be claimed all the same, as nobody had to ask the schedule for it.
+    """
+    await world.controller("c1")
+    (job,) = await world.due_jobs("a")
+    due = await world.due(job)
+    assert due.next_tick is not None
+    skipped = Skipped(SkipReason.SUPERSEDED, due.next_tick, due.next_tick, 1)
+    stale = claim_of(due, skipped=(skipped,))._replace(
+        revision=due.revision - 1, run_tick=due.next_tick + SECOND, run_at=due.next_tick
+    )
+    _, (refused,) = await world.store.start_cron_jobs("c1", [stale], GRACE_MS)
+    assert (refused.updated, refused.next_tick, refused.revision) == (False, due.next_tick, due.revision)
+    _, (known,) = await world.store.start_cron_jobs("c1", [stale._replace(revision=due.revision)], GRACE_MS)
+    assert known.updated
+
+
 @pytest.mark.parametrize("expired", [True, False])
 async def test_without_a_valid_lease_nothing_is_claimed_or_skipped(world: World, expired: bool) -> None:
     (job,) = await world.due_jobs("a")

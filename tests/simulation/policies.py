@@ -59,7 +59,7 @@ class PolicyWorkload(Workload):
         self._start_us = start_us
         self._verbs = [*API_VERBS, *(self._drawn(number, rng) for number in range(rng.randint(4, 9)))]
 
-    def change(self, rng: random.Random, now_us: int = 0) -> None:
+    def change(self, rng: random.Random, now_us: int = 0) -> None:  # noqa: ARG002  a world of a year draws by it
         """A verb less, one more, and two that are scheduled otherwise, or have another policy only."""
         del self._verbs[rng.randrange(len(API_VERBS), len(self._verbs))]
         self._verbs.append(self._drawn(100 + self.versions, rng))

@@ -20,7 +20,7 @@ AT_ONCE_US: Final = 100_000
 
 
 class Reasons:
-    """Judges the skips of one job's books. `_slack`: how far instants of PostgreSQL's clock may be apart by its steps."""
+    """Judges the skips of one job's books. `_slack`: how far instants may be apart as the clock was set."""
 
     def __init__(self, world: "World", book: Book) -> None:
         self._world = world
@@ -101,8 +101,10 @@ class Reasons:
         if together or row.controller_id == "":
             return bool(together)
         before = [each for each in self._book.of_ticks if each.tick < row.skipped.first_tick]
-        return bool(before) and is_cron(self._book.span_of(last).schedule) and (
-            last < before[-1].claimed_at + SECOND_US + self._slack
+        return (
+            bool(before)
+            and is_cron(self._book.span_of(last).schedule)
+            and (last < before[-1].claimed_at + SECOND_US + self._slack)
         )
 
     def _overlapped(self, row: SkipRow, tick: int) -> bool:
@@ -131,7 +133,7 @@ class Reasons:
         return waited and first < self._world.settled_us
 
     def _check_buffer(self, row: SkipRow) -> None:
-        """What overlapped under a policy that keeps the latest: a later one came due meanwhile. buffer_all keeps all."""
+        """What overlapped under a policy that keeps the latest: a later one came due. buffer_all keeps all."""
         span = self._book.span_of(row.skipped.first_tick)
         policy = parse_policy(span.policy)
         if self._closes(row) or policy.overlap not in {"buffer_one", "buffer_all", "cancel_running"}:

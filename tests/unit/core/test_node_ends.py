@@ -94,6 +94,22 @@ def test_a_report_of_something_unknown_is_looked_up() -> None:
     assert told.one(effects.AckReports).execution_ids == (77,)
 
 
+def test_before_it_knows_what_time_it_is_a_controller_ends_nothing() -> None:
+    """A runner may come with its results before the first renewal is answered: a retry would not wait its backoff."""
+    told = Told()
+    (execution,) = Told().running(job(policy='{"retries":1,"backoff":"2s"}'))
+    told.stepped_us = 60 * S_US
+    told.tell(events.Woke())
+    told.tell(events.RunnerJoined(runner()))
+    told.tell(_reports(execution, outcome=Outcome.FAILED))
+    assert not told.take(effects.FetchExecutions)
+    told.renewed()
+    told.tell(events.ExecutionsFetched(told.one(effects.FetchExecutions).request_id, [execution]))
+    (request,) = told.one(effects.End).requests
+    assert request.retry_at is not None
+    assert request.retry_at >= request.report.claimed_at
+
+
 def test_a_runner_cannot_end_what_is_not_its_own() -> None:
     told = Told()
     (execution,) = told.running(job())

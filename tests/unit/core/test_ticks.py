@@ -110,6 +110,17 @@ def test_a_backfill_is_retried_whatever_ticks_come() -> None:
         assert ticks.retry(own, report, T + 8 * S, T + 10 * S) == T + 13 * S
 
 
+def test_a_run_that_jitter_began_before_its_tick_does_not_move_the_next_one_to_it() -> None:
+    """The tick would be claimed by nobody: it has been run."""
+    execution, report = _run(Outcome.COMPLETED, T - S // 2)
+    report = report._replace(next_in_ms=100)
+    early = execution._replace(job=_job("every 60s"), claimed_at=T - S, run_at=T - S)
+    assert ticks.moved(early, report) == (T - 59 * S, (T + S, T + S))
+    job = _job("every 60s")._replace(next_tick=T + 60 * S, next_run_at=T + 60 * S)
+    by_hand = early._replace(trigger=Trigger.MANUAL, tick=T - S + 1, job=job._replace(anchor=T - 60 * S))
+    assert ticks.moved(by_hand, report) == (T - 59 * S, (T + S, T + S))
+
+
 def test_ticks_that_were_missed_before_a_manual_run_are_caught_up_after_it() -> None:
     execution, report = _run(Outcome.COMPLETED, T + 25 * S)
     by_hand = execution._replace(trigger=Trigger.MANUAL, tick=T + 1, claimed_at=T + 14 * S, run_at=T + 14 * S)
@@ -124,9 +135,32 @@ def test_ticks_that_were_missed_before_a_manual_run_are_caught_up_after_it() -> 
 def test_a_verb_moves_the_next_run_of_an_interval_only() -> None:
     execution, report = _run(Outcome.COMPLETED, T + S + 1)
     report = report._replace(next_in_ms=300_000)
-    assert ticks.moved(execution, report) is None
+    undecided = Slot(T + 60 * S, T + 60 * S)
+    assert ticks.moved(execution, report, undecided) is None
     job = _job("every 60s")
     tick = T + 302 * S  # on a whole second
-    assert ticks.moved(execution._replace(job=job), report) == (tick - 60 * S, (tick, tick))
+    assert ticks.moved(execution._replace(job=job), report, undecided) == (tick - 60 * S, (tick, tick))
     failed = report._replace(outcome=Outcome.FAILED)
-    assert ticks.moved(execution._replace(job=job), failed) is None
+    assert ticks.moved(execution._replace(job=job), failed, undecided) is None
+
+
+def test_a_moved_run_comes_after_every_tick_that_has_been_decided() -> None:
+    """An interval's jitter lets ticks be due, and be skipped, before their instants (seed 5 of the year)."""
+    execution, report = _run(Outcome.COMPLETED, T + S)
+    undecided = Slot(T + 7_200 * S, T + 7_000 * S)
+    moved = ticks.moved(execution._replace(job=_job("every 1h")), report._replace(next_in_ms=60_000), undecided)
+    tick = T + 3_601 * S
+    assert moved == (T + S, (tick, tick))
+
+
+def test_a_run_that_is_moved_past_the_end_is_the_last_one() -> None:
+    """Seed 3 of the year: it ran after `end_at`. Nor is one moved to before `start_at`."""
+    execution, report = _run(Outcome.COMPLETED, T + S)
+    report = report._replace(next_in_ms=300_000)
+    undecided = Slot(T + 60 * S, T + 60 * S)
+    ends = _job("every 60s")._replace(policy=f'{{"end_at":"{format_instant(T + 200 * S)}"}}')
+    tick = T + 301 * S
+    assert ticks.moved(execution._replace(job=ends), report, undecided) == (tick - 60 * S, None)
+    starts = _job("every 60s")._replace(policy=f'{{"start_at":"{format_instant(T + 400 * S)}"}}')
+    later = T + 421 * S
+    assert ticks.moved(execution._replace(job=starts), report, undecided) == (tick - 60 * S, (later, later))
