@@ -16,7 +16,7 @@ from schema.labels import label_faults
 from schema.module import Module, Verb
 from schema.policy import FIELDS, Policy, PolicyError, RawValue, parse_policy, policy_faults, read_policy
 from schema.schedule import ScheduleError, check_schedule, is_interval
-from schema.spread import stored_policy
+from schema.spread import has_default_jitter, stored_policy
 from schema.validate import ON_DISCONNECT, timeout_fault
 
 _SCHEDULE: Final = 'a pattern like "0 6 1 * *", "every 30m", "at 2026-03-01T08:00:00Z", or "manual"'
@@ -137,9 +137,8 @@ def _changed_policy(
     if "policy" in paths:
         return _read_policy(asked, problems)
     policy = parse_policy(row.policy)
-    without = replace(policy, jitter="")
-    if stored_policy(row.schedule, without.text, defaults.jitter) == row.policy:  # nobody asked for the cluster's
-        policy = without
+    if has_default_jitter(row.schedule, row.policy, defaults.jitter):
+        policy = replace(policy, jitter="")
     names = [path.partition(".")[2] for path in paths if path in _POLICY_PATHS]
     if not names:
         return policy

@@ -78,7 +78,7 @@ class JobWrites:
 
     async def _changed(self, job: Job) -> jobs_pb2.Job:
         self._put(JobsCreated([job]))
-        return job_message(await self._reads.get_job(job.key))
+        return job_message(await self._reads.get_job(job.key), self._defaults.jitter)
 
 
 def _check_names(request: jobs_pb2.CreateJobRequest) -> None:

@@ -45,17 +45,17 @@ class JobsService(JobWrites, ActivationWrites, jobs_pb2_grpc.JobsServicer):
         rows = await self._reads.list_jobs(where, pages.text_cursor(request.page_token), limit + 1)
         page = rows[:limit]
         return jobs_pb2.ListJobsResponse(
-            jobs=[job_message(row) for row in page],
+            jobs=[job_message(row, self._defaults.jitter) for row in page],
             next_page_token=pages.token(page[-1].key) if len(rows) > limit else "",
         )
 
     async def GetJob(self, request: jobs_pb2.GetJobRequest, context: Context) -> jobs_pb2.Job:
-        return job_message(await find_job(self._reads, request.key))
+        return job_message(await find_job(self._reads, request.key), self._defaults.jitter)
 
     async def WatchJobs(self, request: jobs_pb2.WatchJobsRequest, context: Context) -> AsyncIterator[jobs_pb2.JobEvent]:
         where = _filter(request.filter)
         async for event in self._hub.watch(lambda row: _matches(row, where), lambda: self._all(where)):
-            job = None if event.row is None else job_message(event.row)
+            job = None if event.row is None else job_message(event.row, self._defaults.jitter)
             yield jobs_pb2.JobEvent(kind=_KINDS[event.kind], job=job)
 
     async def _all(self, where: JobFilter) -> AsyncIterator[JobRow]:

@@ -13,6 +13,7 @@ from protos.cronring.v1 import cluster_pb2, deployments_pb2, executions_pb2, job
 from protos.modules import policy_message
 from schema.policy import parse_policy
 from schema.schedule import parse_schedule
+from schema.spread import has_default_jitter
 from schema.timetable import Timetable
 from schema.zone import load_zone
 
@@ -45,7 +46,8 @@ def local_text(instant_us: int, zone: str) -> str:
     return (_EPOCH + timedelta(seconds=second)).astimezone(offset).isoformat()
 
 
-def job_message(row: JobRow) -> jobs_pb2.Job:
+def job_message(row: JobRow, default_jitter: str) -> jobs_pb2.Job:
+    """`default_jitter`: the cluster's, for jobs that state none."""
     started, run_at = row.last_started_at, row.last_run_at
     policy = parse_policy(row.policy)
     zone = policy.timezone or UTC_NAME
@@ -82,6 +84,7 @@ def job_message(row: JobRow) -> jobs_pb2.Job:
         failures=row.failures,
         last_success=timestamp(row.last_success),
         running=row.running,
+        jitter_is_default=has_default_jitter(row.schedule, row.policy, default_jitter),
     )
 
 

@@ -73,6 +73,7 @@ def job(message: jobs_pb2.Job) -> model.Job:
         failures=message.failures,
         last_success=instant(message.last_success),
         running=message.running,
+        jitter_is_default=message.jitter_is_default,
     )
 
 

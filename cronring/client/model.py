@@ -55,6 +55,7 @@ class Job:
     failures: int  # ticks in a row without success
     last_success: datetime | None  # the latest tick that completed
     running: int  # executions that run now, with overlap "allow"
+    jitter_is_default: bool = False  # the policy's jitter is what the cluster gives to a job that states none
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,6 +113,14 @@ def test_every_policy_has_an_option_with_its_help_and_words(asked: Cronring) -> 
         assert all(value != in_words(name, value) for value in values), name
 
 
+def test_the_clusters_jitter_is_shown_as_such(asked: Cronring, api: FakeApi) -> None:
+    api.jobs = [job("a", policy={"jitter": "3s"}, jitter_is_default=True), job("b", policy={"jitter": "3s"})]
+    assert "3s (cluster default)   (starts are spread" in asked("jobs", "show", "billing.a").stdout
+    assert "3s   (starts are spread" in asked("jobs", "show", "billing.b").stdout
+    shown = json.loads(asked("jobs", "show", "billing.a", "-o", "json").stdout)
+    assert (shown["policy"], shown["jitter_is_default"]) == ({"jitter": "3s"}, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

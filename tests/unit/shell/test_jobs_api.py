@@ -254,6 +254,16 @@ async def test_a_change_is_judged_beside_what_stays(api: Api) -> None:
     assert "names nothing" in (await refused(api.update(key)))["update_mask"]
 
 
+async def test_the_clusters_jitter_is_told_from_a_jobs_own(api: Api) -> None:
+    assert [
+        (await api.create()).jitter_is_default,
+        (await api.stub.ListJobs(jobs_pb2.ListJobsRequest())).jobs[0].jitter_is_default,
+    ] == [True, True]
+    own = await api.create(name="b", policy=Policy(jitter="10s"))
+    assert (own.policy.jitter, own.jitter_is_default) == ("10s", False)
+    assert not (await api.create(name="c", schedule="manual")).jitter_is_default
+
+
 async def test_the_clusters_jitter_is_nobodys_wish(api: Api) -> None:
     """What the cluster gave a pattern must not stand in the way when it becomes a manual job."""
     key = (await api.create()).key
