@@ -132,11 +132,10 @@ def _outside(verb: Verb, schedule: Schedule, now: int) -> Iterator[Fault]:
                 "write a pattern, or an anchor in the window",
             )
     elif first_open(schedule, window, now, now + _YEAR_US) is None:
-        tick = schedule.next_after(now)
+        tick, runs = schedule.next_after(now), first_open(schedule, window, now)
         when = "" if tick is None else f" (the next one, {format_instant(tick)}, is not)"
-        yield Fault(
-            "window", f"no tick of the coming year is in its window{when}, so it never runs", "widen the window"
-        )
+        so = "so it never runs" if runs is None else f"so it first runs at {format_instant(runs)}"
+        yield Fault("window", f"no tick of the coming year is in its window{when}, {so}", "widen the window")
 
 
 def _longest_opening(window: Window, now: int) -> int | None:
