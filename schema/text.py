@@ -73,7 +73,8 @@ class _Parser:
         module = Module(name, tuple(verbs.values()), namespace, doc, tuple(types.values()))
         for flaw in validate(module):  # limits, payloads, defaults: all else has been checked at its place
             if flaw.path in self._places:
-                raise cursor.error(self._places[flaw.path], flaw.message)
+                subject = "+payload: " if flaw.path.endswith(".payload") else ""
+                raise cursor.error(self._places[flaw.path], subject + flaw.message)
             raise SchemaError(f"{flaw.path}: {flaw.message}", 1, 1)
         return module
 

@@ -76,7 +76,9 @@ class Cursor:
         """A number of at most nine digits."""
         word = self._words[self.index]
         if not (word.isascii() and word.isdigit() and len(word) <= 9):
-            raise self.unexpected(f"{self._words[self.index - 1]} is followed by a number")
+            raise self.unexpected(
+                f"{self._words[self.index - 1]} is followed by a whole number from 0 on, without quotes"
+            )
         self.index += 1
         return int(word)
 
