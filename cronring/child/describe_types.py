@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import inspect
 import json
 import re
@@ -12,6 +13,7 @@ from cronring.child.shapes import record_fields, shape_of
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
 _FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_ENUM_LIMIT = 300  # characters; a type has 500 at most
 # As in schema.payload: a record of that name would be something else.
 _RESERVED = frozenset([
     "Unit", "None", "NoneType", "int", "float", "str", "bool", "list", "List", "set", "Set", "frozenset", "FrozenSet",
@@ -45,9 +47,9 @@ class TypeDump:
             return f"{name}[{', '.join('...' if inner is ... else self.text(inner) for inner in shape.inner)}]"
         if shape.kind == shapes.RECORD:
             return self._record(shape.made)
-        if shape.kind == shapes.TEXT:
-            return str(shape.made)
-        return self._name(shape.made) if shape.kind == shapes.CLASS else "Any"
+        if shape.kind == shapes.CLASS:
+            return _enum_text(shape.made) or self._name(shape.made)
+        return str(shape.made) if shape.kind == shapes.TEXT else "Any"
 
     def _name(self, made: Any) -> str:
         name = getattr(made, "__qualname__", "")
@@ -73,6 +75,17 @@ class TypeDump:
                 dump = {"name": field.name, "type": self.text(field.annotation), "optional": field.optional}
                 described.append({**dump, **_default(field.default)})
         return name
+
+
+def _enum_text(made: Any) -> str:
+    """The values of an enum as a Literal; "" for what is none, or takes more than its members' values."""
+    if not isinstance(made, type) or not issubclass(made, enum.Enum) or issubclass(made, enum.Flag):
+        return ""
+    if "_missing_" in {name for base in made.__mro__ if base is not enum.Enum for name in vars(base)}:
+        return ""
+    values = [member.value for member in made]
+    text = f"Literal[{', '.join(map(json.dumps, values))}]" if all(type(each) in {str, int} for each in values) else ""
+    return text if len(text) <= _ENUM_LIMIT and values else ""
 
 
 def _default(default: tuple[Any, ...]) -> dict[str, Any]:
