@@ -186,7 +186,7 @@ class Ending:
                 self._activating.job_freed(result.job_id)
             else:
                 desk.stats.ends_wasted += 1
-            self._follow(result)
+            self._follow(result, by_id[result.execution_id].execution)
         self._settle(parcel)
 
     def _retry(self, pending: Pending, result: EndResult) -> None:
@@ -207,9 +207,10 @@ class Ending:
         )
         self._activating.created([retry])
 
-    def _follow(self, result: EndResult) -> None:
+    def _follow(self, result: EndResult, execution: Execution | None) -> None:
         entry = self._window.entries.get(result.job_id)
         if entry is None:
+            self._stand_in(result, execution)
             return
         if result.revision != entry.job.revision:
             self.stale_revision = True
@@ -219,6 +220,15 @@ class Ending:
             self._window.follow_end(entry, result.next_tick, result.next_run_at)
         else:  # it had been ended elsewhere, and the next one runs there already
             self._window.runner_away(result.job_id)
+
+    def _stand_in(self, result: EndResult, execution: Execution | None) -> None:
+        """The job's owners don't hear of an end that is committed here. What is due by it at once is claimed here."""
+        due = result.ended and result.next_run_at is not None and result.next_run_at <= self._desk.now_us
+        if due and execution is not None and execution.job.revision == result.revision:
+            job = execution.job._replace(
+                executing=False, next_tick=result.next_tick, next_run_at=result.next_run_at
+            )  # fmt: skip
+            self._window.stand_in(job)
 
     def _settle(self, decided: Iterable[Pending]) -> None:
         by_runner: dict[str, list[int]] = {}
@@ -255,7 +265,7 @@ class Ending:
 def _request(execution: Execution, report: Report, now_us: int) -> EndRequest:
     following = ticks.after_run(execution, report, now_us)
     slot, anchor = following.next, None
-    moved = ticks.moved(execution, report) if slot is not None else None
+    moved = None if slot is None else ticks.moved(execution, report, slot)
     if moved is not None:
         anchor, slot = moved
     tick, run_at = slot or (None, None)

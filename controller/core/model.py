@@ -191,7 +191,7 @@ class EndRequest(NamedTuple):
     """End the execution whose claim is `report.claimed_at`; set its job's next tick if it still has `revision`.
 
     An end that wants a retry puts it beside, as an activation. One that moved the job's next run (`anchor`) opens new
-    books: the schedule counts from there on, the revision grows.
+    books: the schedule counts from there on, the revision grows. It may have no tick there: it has an end.
     """
 
     report: Report

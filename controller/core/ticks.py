@@ -114,25 +114,21 @@ def after_run(execution: Execution, report: Report, now_us: int) -> Following:
     return Following(answer.next, _skipped(answer.skipped))
 
 
-def moved(execution: Execution, report: Report) -> tuple[int, Slot] | None:
-    """The new anchor, and the next tick, of a job whose verb moved its next run (`ctx.next_in`)."""
-    interval_us = _table(execution.job).interval_us
-    if not report.next_in_ms or report.outcome is not Outcome.COMPLETED or interval_us is None:
-        return None
-    wanted = report.ended_at + report.next_in_ms * MS_US
-    tick = -(-max(wanted, _decided(execution) + 1) // SECOND_US) * SECOND_US
-    return tick - interval_us, Slot(tick, tick)
+def moved(execution: Execution, report: Report, undecided: Slot) -> tuple[int, Slot | None] | None:
+    """The new anchor, and the next tick, of a job whose verb moved its next run (`ctx.next_in`).
 
-
-def _decided(execution: Execution) -> int:
-    """The latest tick that was decided when this run began: jitter may have begun it before its own, and no tick runs
-    twice.
+    `undecided`: what comes next otherwise. Jitter lets an interval's ticks run, and be skipped, before their instants:
+    the moved one comes after all that have been decided. Beyond the schedule's end there is none.
     """
-    job, ran = execution.job, execution.trigger in OF_A_TICK
-    own = execution.tick if ran else 0
-    if job.next_tick is None or (ran and job.next_tick <= execution.tick):
-        return own
-    return max(own, _table(job).schedule.last_at_or_before(job.next_tick - 1) or 0)
+    job, table = execution.job, _table(execution.job)
+    if not report.next_in_ms or report.outcome is not Outcome.COMPLETED or table.interval_us is None:
+        return None
+    own = execution.tick if execution.trigger in OF_A_TICK else 0
+    decided = max(own, table.schedule.last_at_or_before(undecided.tick - 1) or 0)
+    tick = -(-max(report.ended_at + report.next_in_ms * MS_US, decided + 1) // SECOND_US) * SECOND_US
+    anchor = tick - table.interval_us
+    slot = timetable(job.schedule, anchor, job.policy).following(job.key, tick - 1)
+    return anchor, Slot(tick, tick) if slot is not None and slot.tick == tick else slot
 
 
 def retry(execution: Execution, report: Report, ended_at: int, next_run_at: int | None) -> int | None:

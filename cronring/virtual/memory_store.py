@@ -295,11 +295,11 @@ class MemoryStore(MemoryControl):
 
     def _move_anchor(self, row: JobRow, execution: ExecutionRow, request: EndRequest, undecided: int | None) -> None:
         """The old books end with the last tick that was decided."""
-        assert request.next_tick is not None
         assert request.anchor is not None
         decided = [execution.tick] if execution.trigger in OF_A_TICK else []
         decided += [] if undecided is None else [undecided - 1]
-        closes_at = min([request.next_tick - 1, *([max(decided)] if decided else [])])
+        bounds = [] if request.next_tick is None else [request.next_tick - 1]
+        closes_at = min([*bounds, *([max(decided)] if decided else [])])
         closes_at = max([closes_at, *(skipped.last_tick for skipped in request.skipped[-1:])])
         row.anchor, row.revision = request.anchor, row.revision + 1
         self._open_span(row, self._close_span(row, closes_at))

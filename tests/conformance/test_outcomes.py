@@ -177,6 +177,18 @@ async def test_a_moved_run_opens_new_books_behind_what_was_decided(world: World)
     ]  # fmt: skip
 
 
+async def test_a_run_that_moves_its_schedule_past_its_end_leaves_it_without_ticks(world: World) -> None:
+    (execution,) = await world.running("c1", "a")
+    job = execution.job
+    (before,) = await world.scene.spans(job.job_id)
+    result = await world.end(execution, anchor=execution.tick + HOUR, next_tick=None, next_run_at=None)
+    assert (result.next_tick, result.revision) == (None, job.revision + 1)
+    closes_at = max(before.from_at, execution.tick)
+    assert await world.scene.spans(job.job_id) == [
+        before._replace(until_at=closes_at), Span(job.schedule, execution.tick + HOUR, closes_at, None, job.policy)
+    ]  # fmt: skip
+
+
 async def test_a_run_beyond_its_schedule_moves_it_from_before_the_next_tick_on(world: World) -> None:
     """A manual run at noon says `in 5 minutes`, and the job's next tick is tomorrow: that one is dropped."""
     await world.controller("c1")

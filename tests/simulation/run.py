@@ -1,7 +1,7 @@
 """python -m tests.simulation.run --seed N [--quiet]: one seed's transcript. --seeds A-B: which of these fail.
 
---faults stop_runner,kill_controller: only these, whatever the seed draws. --year: a year of schedules instead; --days N:
-only its first N days, which are another story than those of the whole year.
+--faults stop_runner,kill_controller: only these, whatever the seed draws.
+--year: a year of mixed schedules instead; --days N: a shorter one, which is another story than that of the whole.
 """
 
 import argparse

@@ -18,6 +18,7 @@ from tests.simulation.pace import Pace
 from tests.simulation.workload import Workload
 from tests.simulation.world import World
 from tests.simulation.year_checkers import check_year
+from tests.simulation.year_database import WatchedDatabase
 from tests.simulation.year_history import YearStore
 from tests.simulation.year_operator import Operator
 from tests.simulation.year_outages import Outage, plan_outages, schedule_outages
@@ -96,7 +97,7 @@ class YearWorld(World):
     def _database(self) -> Database:
         self.start_us = FIRST_START + self.rng.randrange(STARTS_DAYS) * DAY_US
         self.end_us = self.start_us + self.days * DAY_US
-        return Database(self.clock, self.network, self.fork(), self.start_us, YearStore)
+        return WatchedDatabase(self.clock, self.network, self.fork(), self.start_us, YearStore)
 
     def _settings(self) -> ClusterSettings:
         return settings_for_a_year()

@@ -2,6 +2,7 @@ from typing import Any
 
 from controller.core import effects, events
 from controller.core.model import ClaimResult, SkipReason
+from schema.timetable import timetable
 from tests.unit.core.told import S_US, T, Told, job, runner, won
 
 DUE = T + 10 * S_US
@@ -65,6 +66,24 @@ def test_a_job_that_runs_elsewhere_is_tried_again_at_its_next_tick() -> None:
     assert not told.take(effects.Claim)
     told.wait_renewing(300)
     assert told.one(effects.Claim).requests[0].expected_tick == DUE + 10 * S_US
+
+
+def test_a_job_that_runs_elsewhere_is_not_tried_from_an_early_run_at_until_its_tick() -> None:
+    """An interval's jitter puts run_at up to half an interval before its tick (seed 4 of a year)."""
+    told = Told()
+    policy = '{"jitter":"45%"}'
+    table = timetable("every 1h", T, policy)
+    slots = [table.following("m.j1", T + hours * 3_600 * S_US) for hours in range(40)]
+    early = next(slot for slot in slots if slot is not None and slot.tick - slot.run_at > 60 * S_US)
+    before = early.tick - 3_600 * S_US
+    told.now_ns = (early.run_at - 10 * S_US - T) * 1_000
+    told.ready(job(schedule="every 1h", policy=policy, executing=True, next_tick=before, next_run_at=before))
+    told.wait_renewing(10_000)
+    for _ in range(5):
+        for claim in told.take(effects.Claim):
+            refusal = ClaimResult(1, False, True, None, told.database_us, True, before, before, 1)
+            told.tell(events.Claimed(claim.request_id, told.database_us, [refusal]))
+    assert told.node.stats().claims_wasted == 1
 
 
 def test_a_row_with_another_tick_is_believed() -> None:

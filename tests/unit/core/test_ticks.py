@@ -1,6 +1,7 @@
 from controller.core import ticks
 from controller.core.model import Execution, Job, Outcome, Report, Skipped, SkipReason, Trigger
 from controller.core.ticks import Slot
+from schema.instant import format_instant
 
 S = 1_000_000
 T = 1_800_000_000 * S  # a full minute
@@ -114,11 +115,12 @@ def test_a_run_that_jitter_began_before_its_tick_does_not_move_the_next_one_to_i
     """The tick would be claimed by nobody: it has been run."""
     execution, report = _run(Outcome.COMPLETED, T - S // 2)
     report = report._replace(next_in_ms=100)
+    undecided = Slot(T + 60 * S, T + 60 * S)
     early = execution._replace(job=_job("every 60s"), claimed_at=T - S, run_at=T - S)
-    assert ticks.moved(early, report) == (T - 59 * S, (T + S, T + S))
+    assert ticks.moved(early, report, undecided) == (T - 59 * S, (T + S, T + S))
     job = _job("every 60s")._replace(next_tick=T + 60 * S, next_run_at=T + 60 * S)
     by_hand = early._replace(trigger=Trigger.MANUAL, tick=T - S + 1, job=job._replace(anchor=T - 60 * S))
-    assert ticks.moved(by_hand, report) == (T - 59 * S, (T + S, T + S))
+    assert ticks.moved(by_hand, report, undecided) == (T - 59 * S, (T + S, T + S))
 
 
 def test_ticks_that_were_missed_before_a_manual_run_are_caught_up_after_it() -> None:
