@@ -150,7 +150,14 @@ class Window:
 
     def add_own(self, jobs: list[Job]) -> None:
         """Jobs this controller has just created: nobody else may have heard of them yet."""
-        until_ns = self._desk.now_ns + self._desk.settings.refetch_interval_ms * MS
+        self._own(jobs, self._desk.settings.refetch_interval_ms)
+
+    def stand_in(self, job: Job) -> None:
+        """It is due now, and none of mine; its owners will know by its next tick at the latest, but not before."""
+        self._own([job], self._desk.settings.backup_delay_ms)
+
+    def _own(self, jobs: list[Job], length_ms: int) -> None:
+        until_ns = self._desk.now_ns + length_ms * MS
         for job in jobs:
             known = self.entries.get(job.job_id)
             if known is not None and known.stage in IN_FLIGHT:

@@ -131,7 +131,10 @@ def _check_not_retried(world: "World", book: Book, row: ExecutionRow) -> None:
     if row.job.removed or not all(_names(policy, row) for policy in policies):
         return
     waits_us = max(backoff_us(policy, row.attempt) for policy in policies)
-    until = row.report.ended_at + waits_us + CLOCK_ERROR_US + world.database.stepped_all_us
+    ended_at = row.report.ended_at
+    if row.outcome is Outcome.LOST:  # nobody knows when, only that it had ended by then
+        ended_at = max(ended_at, world.database.store.ended_us[row.execution_id])
+    until = ended_at + waits_us + CLOCK_ERROR_US + world.database.stepped_all_us
     ticks = [tick for span in book.spans for tick in book.oracle.ticks(span, until + SPREAD_US)]
     spread_us = max(_spread_us(span) for span in book.spans)
     following = row.of_schedule and [tick for tick in ticks if row.tick < tick <= until + spread_us]

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Final
 
-from controller.core.model import SkipReason
+from controller.core.model import Outcome, SkipReason
 from cronring.virtual.memory_rows import ExecutionRow, SkipRow
 from schema.duration import parse_duration
 from schema.policy import parse_policy
@@ -83,7 +83,9 @@ class Reasons:
         return False
 
     def _running(self, from_us: int, until_us: int) -> list[ExecutionRow]:
-        return self._book.running_at(from_us - self._slack, until_us + self._slack)
+        """Of a lost run nobody knows when it ended; only that it had when that was committed."""
+        found = self._book.running_at(from_us - self._slack, until_us + self._slack)
+        return found or [row for row in self._places_taken(from_us) if row.outcome is Outcome.LOST]
 
     def _was_missed(self, row: SkipRow, tick: int) -> bool:
         policy = self._policy(tick)

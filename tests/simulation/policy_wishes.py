@@ -77,9 +77,7 @@ def _check_not_stuck(world: "World", book: Book, row: ActivationRow) -> None:
     job, now_us = row.job, book.now_us
     if job.paused and row.trigger is not Trigger.MANUAL:
         return
-    busy_until = max(
-        (now_us if each.report is None else each.report.ended_at for each in book.executions), default=0
-    )
+    busy_until = max((now_us if each.report is None else each.report.ended_at for each in book.executions), default=0)
     since = max(row.run_at, busy_until, world.settled_us)
     assert since > now_us - PATIENCE_US, book.says(
         f"stuck: {row.trigger} {row.activation_id} of {row.tick} waits since {since}, now is {now_us}"

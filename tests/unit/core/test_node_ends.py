@@ -1,5 +1,7 @@
 from controller.core import effects, events
 from controller.core.model import ClaimResult, EndResult, Execution, Outcome
+from controller.core.window import Duty
+from schema.keys import SLOTS
 from tests.unit.core.told import S_US, T, Told, job, report, runner
 
 NEXT = T + 20 * S_US
@@ -92,6 +94,22 @@ def test_a_report_of_something_unknown_is_looked_up() -> None:
     assert end.requests[0].report.execution_id == 77
     _ended(told, end)
     assert told.one(effects.AckReports).execution_ids == (77,)
+
+
+def test_what_an_end_leaves_due_is_claimed_at_once_though_others_own_the_job() -> None:
+    """They foresee the tick after it, or read the job again in a minute (seed 30234)."""
+    told = Told()
+    told.ready()
+    told.node._window.duties = [Duty.NONE] * SLOTS
+    buffered = job(policy='{"overlap":"buffer_one"}', due=T - 20 * S_US)
+    execution = Execution(9, buffered, T - 20 * S_US, T - 20 * S_US, T - 20 * S_US, 1, "schedule", "d", "r1")
+    told.tell(_reports(execution, ended_at=T - S_US))
+    told.tell(events.ExecutionsFetched(told.one(effects.FetchExecutions).request_id, [execution]))
+    end = told.one(effects.End)
+    assert end.requests[0].next_tick == T - 10 * S_US
+    _ended(told, end)
+    told.wait(10)
+    assert [request.expected_tick for request in told.one(effects.Claim).requests] == [T - 10 * S_US]
 
 
 def test_before_it_knows_what_time_it_is_a_controller_ends_nothing() -> None:
