@@ -29,9 +29,8 @@ class Invalid(ClientError):
 
     def __init__(self, message: str, violations: Sequence[tuple[str, str]] = ()) -> None:
         texts = [f"{field}: {description}" for field, description in violations]
-        said = (
-            len(texts) == 1 and texts[0] in message
-        )  # a controller's message names them too; a list helps from two on
+        # A controller's message names them too; a list is for several.
+        said = len(texts) == 1 and texts[0] in message
         super().__init__(message if said else "\n  ".join([message, *texts]))
         self.violations = tuple(violations)
 
