@@ -218,6 +218,8 @@ class Ending:
             self._window.forget(result.job_id)
         elif result.ended or result.next_tick is not None:
             self._window.follow_end(entry, result.next_tick, result.next_run_at)
+            if result.job_id not in self._window.entries:
+                self._stand_in(result, execution)
         else:  # it had been ended elsewhere, and the next one runs there already
             self._window.runner_away(result.job_id)
 

@@ -192,10 +192,10 @@ def _check_pauses(world: "World", store: YearStore, book: Book) -> None:
         assert any(limits), book.says(f"paused itself, and no policy says so: {pause}")
         least = min(limit for limit in limits if limit)
         until = pause.since + world.database.stepped_all_us
-        failed = [row for row in store.executions.values() if row.job is job and _failed_by(row, until)]
+        failed = [row for row in store.executions.values() if row.job is job and _failed_by(store, row, until)]
         assert len({row.tick for row in failed}) >= least, book.says(f"{pause} after {len(failed)} failures")
 
 
-def _failed_by(row: ExecutionRow, until: int) -> bool:
-    ended = row.report is not None and row.report.ended_at <= until
+def _failed_by(store: YearStore, row: ExecutionRow, until: int) -> bool:
+    ended = row.outcome is not None and store.ended_us[row.execution_id] <= until
     return ended and row.outcome is not Outcome.COMPLETED and row.of_schedule

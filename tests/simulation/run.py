@@ -21,15 +21,16 @@ def main() -> int:
     parser.add_argument("--year", action="store_true", help="a year of schedules, instead of half a minute of faults")
     parser.add_argument("--days", type=int, default=DAYS, help="of the year")
     parser.add_argument("--quiet", action="store_true", help="only the digest")
+    parser.add_argument("--plain", action="store_true", help="no policies and no operator, whatever the seed draws")
     parser.add_argument("--faults", default="", help="names of tests/simulation/faults.py, with commas")
     arguments = parser.parse_args()
     faults = tuple(name for name in arguments.faults.split(",") if name)
     if arguments.seeds:
         first, last = arguments.seeds.split("-")
-        make = _maker(faults, None, year=arguments.year, days=arguments.days)
+        make = _maker(faults, None, arguments)
         return _hunt(range(int(first), int(last) + 1), make)
     seed = arguments.seed or 0
-    world = _maker(faults, None if arguments.quiet else print, year=arguments.year, days=arguments.days)(seed)
+    world = _maker(faults, None if arguments.quiet else print, arguments)(seed)
     try:
         world.run()
     finally:
@@ -38,9 +39,11 @@ def main() -> int:
 
 
 def _maker(
-    faults: tuple[str, ...], show: Callable[[str], None] | None, *, year: bool, days: int
+    faults: tuple[str, ...], show: Callable[[str], None] | None, wanted: argparse.Namespace
 ) -> Callable[[int], World]:
-    return lambda seed: YearWorld(seed, show, days) if year else World(seed, show, faults)
+    if wanted.year:
+        return lambda seed: YearWorld(seed, show, wanted.days)
+    return lambda seed: World(seed, show, faults, plain=True if wanted.plain else None)
 
 
 def _hunt(seeds: range, make: Callable[[int], World]) -> int:

@@ -112,6 +112,18 @@ def test_what_an_end_leaves_due_is_claimed_at_once_though_others_own_the_job() -
     assert [request.expected_tick for request in told.one(effects.Claim).requests] == [T - 10 * S_US]
 
 
+def test_nor_does_it_matter_that_it_had_been_claimed_in_their_stead_before() -> None:
+    """Seed 40081."""
+    told = Told()
+    (execution,) = told.running(job(policy='{"overlap":"buffer_one"}'))
+    told.wait_renewing(25_000)
+    told.node._window.duties = [Duty.NONE] * SLOTS
+    told.tell(_reports(execution, ended_at=told.database_us - 1_000))
+    _ended(told, told.one(effects.End))
+    told.wait(10)
+    assert [request.expected_tick for request in told.one(effects.Claim).requests] == [T + 30 * S_US]
+
+
 def test_before_it_knows_what_time_it_is_a_controller_ends_nothing() -> None:
     """A runner may come with its results before the first renewal is answered: a retry would not wait its backoff."""
     told = Told()
