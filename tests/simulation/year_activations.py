@@ -44,7 +44,7 @@ def _check_retry(book: Book, row: ExecutionRow, rows: list[ExecutionRow]) -> Non
         policy_of(span.policy) for span in book.spans if span.from_at <= before.claimed_at or len(book.spans) == 1
     ]
     assert any(_asks(policy, before, row.run_at) for policy in policies), book.says(
-        f"{brief(row)} after {brief(before)}"
+        f"no policy asks for {brief(row)} after {brief(before)}"
     )
     if not row.of_schedule:
         return  # nothing supersedes what was asked for by hand

@@ -53,7 +53,10 @@ def check_reasons(world: "YearWorld", book: Book) -> None:
 def _closes(book: Book, row: SkipRow) -> bool:
     """It was written when its books were closed."""
     until = book.span_of(row.skipped.first_tick).until_at
-    return until is not None and row.skipped.last_tick <= until and row.decided_at <= until + AT_ONCE_US
+    if until is None or row.skipped.last_tick > until:
+        return False
+    since = until - _early_us(book, row.skipped.first_tick) - AT_ONCE_US
+    return since <= row.decided_at <= until + AT_ONCE_US
 
 
 def _early_us(book: Book, tick: int) -> int:
