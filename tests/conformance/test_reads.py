@@ -234,7 +234,7 @@ async def test_totals_are_the_books(world: World, reads: PostgresReads, scene: C
     assert row.totals == (180, 115, 0, {"no_runner": 60}, 5, 0)
     assert row.outcomes == (("completed", 115),)
     half = await reads.get_totals(first + 30 * 60 * SECOND, first + 44 * 60 * SECOND)
-    assert half.totals == (45, 30, 0, {"no_runner": 15}, 0)
+    assert half.totals == (45, 30, 0, {"no_runner": 15}, 0, 0)
 
 
 async def test_changes_tell_of_every_job_that_moved(world: World, reads: PostgresReads) -> None:
