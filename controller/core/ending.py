@@ -26,12 +26,13 @@ BACKOFF_CAP_MS: Final = 2_000
 class Pending:
     """A report that isn't decided yet, and the runners that wait for its acknowledgement."""
 
-    __slots__ = ("execution", "report", "retry_at", "runners")
+    __slots__ = ("anchor", "execution", "report", "retry_at", "runners")
 
     def __init__(self, report: Report, execution: Execution | None, runner_id: str | None) -> None:
         self.report = report
         self.execution = execution
         self.retry_at: int | None = None
+        self.anchor: int | None = None  # of a run that moves its job's next one
         self.runners: dict[str, None] = {} if runner_id is None else {runner_id: None}
 
 
@@ -147,7 +148,7 @@ class Ending:
             execution = pending.execution
             assert execution is not None, "ended without being known"
             request = _request(execution, pending.report, now_us)
-            pending.retry_at = request.retry_at
+            pending.retry_at, pending.anchor = request.retry_at, request.anchor
             requests.append(request)
         requests.sort(key=_job_and_execution)
         return requests
@@ -186,7 +187,7 @@ class Ending:
                 self._activating.job_freed(result.job_id)
             else:
                 desk.stats.ends_wasted += 1
-            self._follow(result, by_id[result.execution_id].execution)
+            self._follow(result, by_id[result.execution_id])
         self._settle(parcel)
 
     def _retry(self, pending: Pending, result: EndResult) -> None:
@@ -207,10 +208,10 @@ class Ending:
         )
         self._activating.created([retry])
 
-    def _follow(self, result: EndResult, execution: Execution | None) -> None:
+    def _follow(self, result: EndResult, pending: Pending) -> None:
         entry = self._window.entries.get(result.job_id)
         if entry is None:
-            self._stand_in(result, execution)
+            self._stand_in(result, pending)
             return
         if result.revision != entry.job.revision:
             self.stale_revision = True
@@ -219,18 +220,25 @@ class Ending:
         elif result.ended or result.next_tick is not None:
             self._window.follow_end(entry, result.next_tick, result.next_run_at)
             if result.job_id not in self._window.entries:
-                self._stand_in(result, execution)
+                self._stand_in(result, pending)
         else:  # it had been ended elsewhere, and the next one runs there already
             self._window.runner_away(result.job_id)
 
-    def _stand_in(self, result: EndResult, execution: Execution | None) -> None:
-        """The job's owners don't hear of an end that is committed here. What is due by it at once is claimed here."""
-        due = result.ended and result.next_run_at is not None and result.next_run_at <= self._desk.now_us
-        if due and execution is not None and execution.job.revision == result.revision:
-            job = execution.job._replace(
-                executing=False, next_tick=result.next_tick, next_run_at=result.next_run_at
-            )  # fmt: skip
-            self._window.stand_in(job)
+    def _stand_in(self, result: EndResult, pending: Pending) -> None:
+        """The job's owners don't hear of an end that is committed here. What they can't foresee is claimed here."""
+        execution = pending.execution
+        if not result.ended or result.next_run_at is None or execution is None:
+            return
+        job, now_us = execution.job, self._desk.now_us
+        if pending.anchor is not None:
+            job = job._replace(anchor=pending.anchor, revision=job.revision + 1)
+        foreseen = ticks.following(execution.job, max(now_us, execution.tick))
+        unforeseen = foreseen is None or result.next_run_at < foreseen.run_at
+        soon = result.next_run_at <= now_us + self._desk.settings.refetch_interval_ms * 1_000
+        if unforeseen and soon and job.revision == result.revision:
+            self._window.stand_in(
+                job._replace(executing=False, next_tick=result.next_tick, next_run_at=result.next_run_at)
+            )
 
     def _settle(self, decided: Iterable[Pending]) -> None:
         by_runner: dict[str, list[int]] = {}

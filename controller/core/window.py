@@ -153,8 +153,10 @@ class Window:
         self._own(jobs, self._desk.settings.refetch_interval_ms)
 
     def stand_in(self, job: Job) -> None:
-        """It is due now, and none of mine; its owners will know by its next tick at the latest, but not before."""
-        self._own([job], self._desk.settings.backup_delay_ms)
+        """It is none of mine, and due before its owners look at it again."""
+        assert job.next_run_at is not None, "a job without a next tick needs nobody"
+        wait_ms = max(0, job.next_run_at - self._desk.now_us) // 1_000
+        self._own([job], wait_ms + self._desk.settings.backup_delay_ms)
 
     def _own(self, jobs: list[Job], length_ms: int) -> None:
         until_ns = self._desk.now_ns + length_ms * MS
@@ -181,7 +183,9 @@ class Window:
         return entry
 
     def reset(self, entry: Entry, executing: bool, tick: int | None, run_at: int | None) -> None:
-        """An answer says what the entry's row is like; wait for what that calls for."""
+        """An answer says what the entry's row is like; wait for what that calls for. Nothing, if it was forgotten."""
+        if self.entries.get(entry.job.job_id) is not entry:
+            return
         entry.changed_ns = self._desk.now_ns
         entry.stage = Stage.WAITING
         if self.duty(entry) is Duty.NONE or tick is None:
@@ -217,7 +221,9 @@ class Window:
             self.move_to(entry, Stage.RUNNING)
 
     def retry_at(self, entry: Entry, at_us: int) -> None:
-        """Try the same tick again."""
+        """Try the same tick again, unless the job was forgotten meanwhile."""
+        if self.entries.get(entry.job.job_id) is not entry:
+            return
         entry.changed_ns = self._desk.now_ns
         entry.stage = Stage.WAITING
         self._primary.arm(entry.job.job_id, at_us)

@@ -124,6 +124,36 @@ def test_nor_does_it_matter_that_it_had_been_claimed_in_their_stead_before() -> 
     assert [request.expected_tick for request in told.one(effects.Claim).requests] == [T + 30 * S_US]
 
 
+def test_so_is_a_run_that_its_verb_has_moved_to_before_what_the_owners_foresee() -> None:
+    """Seed 50060."""
+    told = Told()
+    told.ready()
+    told.node._window.duties = [Duty.NONE] * SLOTS
+    of_activity = job(schedule="every 60s", due=T - 50 * S_US)
+    execution = Execution(9, of_activity, T - 50 * S_US, T - 50 * S_US, T - 50 * S_US, 1, "schedule", "d", "r1")
+    told.tell(_reports(execution, ended_at=T, next_in_ms=2_000))
+    told.tell(events.ExecutionsFetched(told.one(effects.FetchExecutions).request_id, [execution]))
+    (request,) = (end := told.one(effects.End)).requests
+    assert (request.next_tick, request.anchor) == (T + 2 * S_US, T - 58 * S_US)
+    result = EndResult(9, 1, True, request.next_tick, request.next_run_at, 2)
+    told.tell(events.Ended(end.request_id, [result]))
+    told.wait_renewing(2_000)
+    (claim,) = told.one(effects.Claim).requests
+    assert (claim.expected_tick, claim.revision) == (T + 2 * S_US, 2)
+
+
+def test_a_job_that_was_forgotten_while_its_ticks_were_skipped_is_not_tried_again() -> None:
+    """Another run's end paused it meanwhile, and the skip failed: the controller broke down (seed 50018)."""
+    told = Told()
+    told.ready(job(policy='{"overlap":"allow","window":"00:00-01:00"}'))
+    told.wait_renewing(10_000)
+    skip = told.one(effects.SkipTicks)
+    told.node._window.forget(1)
+    told.fail(skip)
+    told.wait_renewing(5_000)
+    assert not told.take(effects.Claim)
+
+
 def test_before_it_knows_what_time_it_is_a_controller_ends_nothing() -> None:
     """A runner may come with its results before the first renewal is answered: a retry would not wait its backoff."""
     told = Told()
