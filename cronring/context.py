@@ -105,7 +105,7 @@ class Context:
 
     @property
     def missed(self) -> int:
-        """How many ticks were passed over since the run before: 0 when nothing has been missed."""
+        """How many ticks were missed since the run before (superseded, missed_policy, no_runner); 0: none was."""
         return self._facts.missed
 
     @property

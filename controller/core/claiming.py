@@ -213,7 +213,7 @@ class Claiming:
             request.trigger,
             job.deployment,
             request.runner_id,
-            ticks.missed(request.skipped),
+            result.missed,
             result.previous_tick,
             result.previous_success,
             job.payload,

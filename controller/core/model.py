@@ -112,6 +112,7 @@ class ClaimResult(NamedTuple):
     # When updated: the tick claimed before this one, and the latest one that completed.
     previous_tick: int | None = None
     previous_success: int | None = None
+    missed: int = 0  # ticks missed since that one's claim, those of this request among them
 
 
 class Activation(NamedTuple):

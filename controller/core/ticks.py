@@ -14,7 +14,7 @@ from schema.timetable import Range, Slot, Timetable, timetable
 
 SECOND_US: Final = 1_000_000
 MS_US: Final = 1_000
-_MISSED: Final = (SkipReason.SUPERSEDED, SkipReason.MISSED_POLICY)
+_MISSED: Final = (SkipReason.SUPERSEDED, SkipReason.MISSED_POLICY, SkipReason.NO_RUNNER)
 _LATE_US: Final = 1_000_000  # schema.spacing counts from the tick unless a run started later than this
 _ANSWERS_CACHED: Final = 8_192
 
@@ -77,7 +77,7 @@ def due(job: Job, slot: Slot, now_us: int) -> Decision:
 
 
 def missed(skipped: tuple[Skipped, ...]) -> int:
-    """How many ticks a run stands for beside its own."""
+    """How many of these the next run stands for, beside its own: none that a pause or a window kept from running."""
     return sum(part.ticks for part in skipped if part.reason in _MISSED)
 
 

@@ -1,6 +1,7 @@
 """Ends and sweeps: what is done to executions that have been claimed."""
 
 from controller.core.model import EndRequest, EndResult, Execution
+from controller.core.ticks import missed
 from controller.store.pool import Database
 from controller.store.rows import execution_of, skip_columns, storable
 
@@ -40,6 +41,7 @@ class ExecutionStatements:
             [report.execution_id for report, _ in skipped],
             [report.job_id for report, _ in skipped],
             *skip_columns([part for _, part in skipped]),
+            [missed(ranges) if ranges else 0 for ranges in skips],
         )
         return list(map(EndResult._make, records))
 

@@ -40,6 +40,7 @@ class JobRow:
     last_tick: int | None = None
     last_outcome: Outcome | None = None
     last_success: int | None = None
+    missed: int = 0  # since its latest claim, in statements of their own
     failures: int = 0
     paused: bool = False
     paused_tick: int | None = None

@@ -176,17 +176,18 @@ class MemoryStore(MemoryControl):
         active = row.deployment.min_replicas > 0
         hosted = active and row.deployment.key == request.deployment
         claimable = leased and hosted and not row.full and self._is_due(row, request)
-        plain = row.concurrency == 0 and request.run_tick == request.expected_tick  # no schedule was asked for it
+        plain = not row.policy and request.run_tick == request.expected_tick  # neither schedule nor policy was asked
         claimable = claimable and (plain or row.revision == request.revision)
         if not claimable:
             return ClaimResult(
                 row.job_id, False, active, None, now, row.full, row.next_tick, row.next_run_at, row.revision
             )  # fmt: skip
         previous_tick, row.last_tick = row.last_tick, request.run_tick
+        missed, row.missed = row.missed + ticks.missed(request.skipped), 0
         execution = ExecutionRow(
             len(self.executions) + 1, row, row.deployment, request.run_tick, request.run_at, now, controller_id,
             request.runner_id, now + (row.timeout_ms + hard_grace_ms) * 1000, 1, request.trigger,
-            ticks.missed(request.skipped), previous_tick, row.last_success,
+            missed, previous_tick, row.last_success,
             holds_job=row.concurrency == 0, counted=row.concurrency > 0,
         )  # fmt: skip
         self._add_execution(execution)
@@ -197,7 +198,7 @@ class MemoryStore(MemoryControl):
         self._skip(row, request.skipped, controller_id)
         return ClaimResult(
             row.job_id, True, True, execution.execution_id, now, row.full, row.next_tick, row.next_run_at,
-            row.revision, previous_tick, row.last_success,
+            row.revision, previous_tick, row.last_success, missed,
         )  # fmt: skip
 
     def _is_due(self, row: JobRow, request: ClaimRequest) -> bool:
@@ -218,6 +219,7 @@ class MemoryStore(MemoryControl):
                 continue
             if row.next_tick == request.expected_tick and row.revision == request.revision:
                 row.next_tick, row.next_run_at = request.next_tick, request.next_run_at
+                row.missed += ticks.missed(request.skipped)
                 self._skip_on(row, request.skipped, controller_id)
         return [self.jobs[request.job_id].job() for request in requests if request.job_id in self.jobs]
 
@@ -282,6 +284,7 @@ class MemoryStore(MemoryControl):
             row.execution_id = None
             if row.revision == request.revision and not (row.paused or row.removed):
                 row.next_tick, row.next_run_at = request.next_tick, request.next_run_at
+                row.missed += ticks.missed(request.skipped)
                 self._skip(row, request.skipped, controller_id)
                 if request.anchor is not None:
                     self._move_anchor(row, execution, request, undecided)

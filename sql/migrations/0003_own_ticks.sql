@@ -10,3 +10,6 @@ ALTER TABLE cron_activations ADD COLUMN of_schedule boolean NOT NULL DEFAULT fal
 UPDATE cron_executions SET of_schedule = false WHERE outcome IS NULL AND trigger IN ('manual', 'backfill');
 UPDATE cron_activations SET of_schedule = true WHERE trigger = 'retry';
 ALTER TABLE cron_activations ADD CHECK (trigger = 'retry' OR NOT of_schedule);
+
+-- Ticks missed since the latest claim, decided in statements of their own: the next run is told of them.
+ALTER TABLE cron_jobs ADD COLUMN missed bigint NOT NULL DEFAULT 0;

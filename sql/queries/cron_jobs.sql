@@ -31,7 +31,8 @@ LEFT JOIN (
 -- $5 its run_at, $6 runner ids, $7 keys of the deployments these host, $8 triggers, $9 missed ticks, $10 next ticks or
 -- null, $11 their run_at or null, $12 revisions; of the ticks that are passed over, $13 job ids, $14 reasons, $15 first
 -- ticks, $16 last ticks, $17 ticks; $18 grace after the timeout (ms).
--- Who passes ticks over, or goes on to the next one, has asked a schedule: it must be the one that the row has by now.
+-- Who passes ticks over, goes on to the next one or heeds a window has asked schedule and policy: they must be those
+-- that the row has by now. Without a policy the next tick is the next tick, whoever knows it.
 -- SKIP LOCKED: a row somebody else is claiming right now is not ours, and waiting for it would only make us late.
 -- Nobody waits, so nobody deadlocks. What the answer says of a row that was not claimed is as old as the statement.
 WITH wanted AS MATERIALIZED (
@@ -41,21 +42,22 @@ WITH wanted AS MATERIALIZED (
         AS w (job_id, expected_tick, run_tick, run_at, runner_id, deployment, trigger, missed, next_tick,
               next_execution, revision, position)
 ), due AS (
-    SELECT j.id, j.previous_tick, j.previous_success, w.run_tick, w.run_at, w.runner_id, w.trigger, w.missed,
+    SELECT j.id, j.previous_tick, j.previous_success, w.run_tick, w.run_at, w.runner_id, w.trigger,
+           j.missed + w.missed AS missed,
            w.next_tick, w.next_execution, nextval('cron_execution_ids') AS execution_id
     FROM wanted w
     CROSS JOIN LATERAL (
-        SELECT id, last_tick AS previous_tick, last_success AS previous_success FROM cron_jobs
+        SELECT id, last_tick AS previous_tick, last_success AS previous_success, missed FROM cron_jobs
         WHERE id = w.job_id AND state = 'idle' AND running < greatest(concurrency, 1) AND next_tick = w.expected_tick
           AND next_execution <= now() AND w.run_at <= now() AND (last_tick IS NULL OR last_tick < w.run_tick)
-          AND (revision = w.revision OR concurrency = 0 AND w.run_tick = w.expected_tick)
+          AND (revision = w.revision OR policy = '' AND w.run_tick = w.expected_tick)
           AND EXISTS (SELECT FROM controllers WHERE id = $1 AND lease_expires_at > now())
           AND (SELECT min_replicas > 0 AND key = w.deployment FROM deployments WHERE id = deployment_id)
         FOR NO KEY UPDATE SKIP LOCKED
     ) j
 ), claimed AS (
     UPDATE cron_jobs j
-    SET last_tick = due.run_tick,
+    SET last_tick = due.run_tick, missed = 0,
         state = CASE WHEN j.concurrency = 0 THEN 'executing' ELSE 'idle' END,
         start_time = CASE WHEN j.concurrency = 0 THEN now() END,
         execution_id = CASE WHEN j.concurrency = 0 THEN due.execution_id END,
@@ -90,10 +92,11 @@ SELECT a.job_id,
        CASE WHEN a.execution_id IS NULL THEN j.next_execution ELSE a.next_execution END AS next_execution,
        coalesce(a.revision, j.revision, 0) AS revision,
        a.previous_tick,
-       a.previous_success
+       a.previous_success,
+       a.missed
 FROM (
     SELECT w.job_id, w.position, c.execution_id, c.executing, c.next_tick, c.next_execution, c.revision,
-           c.previous_tick, c.previous_success
+           c.previous_tick, c.previous_success, c.missed
     FROM wanted w FULL JOIN claimed c ON c.id = w.job_id
 ) a
 -- Looked up only where the claim itself doesn't tell: a probe for null is none.
@@ -111,18 +114,19 @@ ORDER BY a.position;
 -- $6 started_at, $7 ended_at, $8 error types, $9 error messages, $10 outputs, $11 revisions, $12 next ticks or null,
 -- $13 their run_at or null, $14 when to retry or null, $15 anchors that the schedule counts from now on or null,
 -- $16 the last tick that passed meanwhile or null; of these ticks, $17 execution ids, $18 job ids, $19 reasons,
--- $20 first ticks, $21 last ticks, $22 ticks.
+-- $20 first ticks, $21 last ticks, $22 ticks; $23 by execution, missed ticks among those.
 -- Locks executions, then jobs, each in order of their ids; so does everything else that waits for either.
 WITH reported AS MATERIALIZED (
     SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::timestamptz[], $5::text[], $6::timestamptz[],
                          $7::timestamptz[], $8::text[], $9::text[], $10::text[], $11::integer[], $12::timestamptz[],
-                         $13::timestamptz[], $14::timestamptz[], $15::timestamptz[], $16::timestamptz[]) WITH ORDINALITY
+                         $13::timestamptz[], $14::timestamptz[], $15::timestamptz[], $16::timestamptz[], $23::bigint[])
+        WITH ORDINALITY
         AS r (execution_id, job_id, claimed_at, outcome, started_at, ended_at, error_type, error_message, output,
-              revision, next_tick, next_execution, retry_at, anchor, last_passed, position)
+              revision, next_tick, next_execution, retry_at, anchor, last_passed, missed, position)
 ), unfinished AS MATERIALIZED (
     SELECT e.id, e.job_id, e.tick, e.run_at, e.trigger, e.holds_job, e.counted, e.of_schedule, r.outcome, r.error_type,
            r.error_message, r.output, r.revision, r.next_tick, r.next_execution, r.retry_at, r.anchor, r.last_passed,
-           r.position,
+           r.missed, r.position,
            greatest(e.claimed_at, least(r.started_at, now())) AS started_at,
            greatest(e.claimed_at, least(r.started_at, now()), least(r.ended_at, now())) AS ended_at
     FROM (SELECT * FROM reported ORDER BY execution_id) r
@@ -144,7 +148,7 @@ WITH reported AS MATERIALIZED (
            CASE WHEN j.retried THEN nextval('cron_activation_ids') END AS retry_id,
            CASE WHEN j.counts THEN u.next_tick ELSE j.next_tick END AS next_tick,
            CASE WHEN j.counts THEN u.next_execution ELSE j.next_execution END AS next_execution,
-           CASE WHEN j.counts THEN u.anchor END AS anchor,
+           CASE WHEN j.counts THEN u.anchor END AS anchor, CASE WHEN j.counts THEN u.missed ELSE 0 END AS missed,
            -- Where the old books end, if the schedule counts from elsewhere now: with the last tick that was decided.
            CASE WHEN j.counts AND u.anchor IS NOT NULL THEN greatest(u.last_passed, least(
                u.next_tick - interval '1 microsecond',
@@ -162,13 +166,13 @@ WITH reported AS MATERIALIZED (
         FOR NO KEY UPDATE
     ) j
 ), settled AS ( -- one row for each job: of several that ended, the latest says how it stands
-    SELECT job_id, run_at, started_at, ended_at, outcome, next_tick, next_execution, anchor, closes_at, active,
+    SELECT job_id, run_at, started_at, ended_at, outcome, next_tick, next_execution, anchor, closes_at, missed, active,
            pause_after, failures, 0 AS leaving, CASE WHEN final AND outcome = 'completed' THEN tick END AS succeeded,
            (final AND troubled)::integer AS failed, troubled::integer AS troubled
     FROM held WHERE holds
     UNION ALL
     (SELECT DISTINCT ON (job_id) job_id, run_at, started_at, ended_at, outcome, next_tick, next_execution, NULL, NULL,
-           active, pause_after, failures, count(*) OVER of_job, succeeded,
+           missed, active, pause_after, failures, count(*) OVER of_job, succeeded,
            count(*) FILTER (WHERE final AND troubled AND (succeeded IS NULL OR tick > succeeded)) OVER of_job,
            count(*) FILTER (WHERE troubled AND (succeeded IS NULL OR tick > succeeded)) OVER of_job
     FROM (
@@ -181,7 +185,7 @@ WITH reported AS MATERIALIZED (
     UPDATE cron_jobs j
     SET state = 'idle', start_time = NULL, execution_id = NULL, running = greatest(j.running - s.leaving, 0),
         last_run_at = s.run_at, last_started_at = s.started_at, last_ended_at = s.ended_at, last_outcome = s.outcome,
-        last_success = greatest(j.last_success, s.succeeded), failures = s.failures_now,
+        last_success = greatest(j.last_success, s.succeeded), failures = s.failures_now, missed = j.missed + s.missed,
         anchor = coalesce(s.anchor, j.anchor),
         revision = j.revision + (s.pauses OR s.anchor IS NOT NULL)::integer,
         next_tick = CASE WHEN s.pauses THEN NULL ELSE s.next_tick END,
@@ -259,14 +263,14 @@ ORDER BY a.position;
 -- (In place of it, and not in it, as whoever follows the jobs goes by ids.)
 -- $1 controller id; parallel arrays: $2 job ids (ascending), $3 the tick the caller expects, $4 revisions, $5 next ticks
 -- or null, $6 their run_at or null; of each job's first range, $7 reasons, $8 first ticks, $9 last ticks, $10 ticks;
--- of the further ones, $11 job ids, $12 reasons, $13 first ticks, $14 last ticks, $15 ticks.
+-- of the further ones, $11 job ids, $12 reasons, $13 first ticks, $14 last ticks, $15 ticks; $16 by job, missed ticks.
 WITH wanted AS MATERIALIZED (
     SELECT * FROM unnest($2::bigint[], $3::timestamptz[], $4::integer[], $5::timestamptz[], $6::timestamptz[],
-                         $7::text[], $8::timestamptz[], $9::timestamptz[], $10::bigint[]) WITH ORDINALITY
+                         $7::text[], $8::timestamptz[], $9::timestamptz[], $10::bigint[], $16::bigint[]) WITH ORDINALITY
         AS w (job_id, expected_tick, revision, next_tick, next_execution, reason, first_tick, last_tick, ticks,
-              position)
+              missed, position)
 ), idle AS (
-    SELECT j.id, w.next_tick, w.next_execution, w.reason, l.id AS latest_id, w.last_tick,
+    SELECT j.id, w.next_tick, w.next_execution, w.missed, w.reason, l.id AS latest_id, w.last_tick,
            coalesce(l.first_tick, w.first_tick) AS first_tick, coalesce(l.ticks, 0) + w.ticks AS ticks
     FROM wanted w
     CROSS JOIN LATERAL (
@@ -282,7 +286,7 @@ WITH wanted AS MATERIALIZED (
        AND l.first_tick > (SELECT c.from_at FROM cron_schedules c WHERE c.job_id = j.id AND c.until_at IS NULL)
 ), moved AS (
     UPDATE cron_jobs j
-    SET next_tick = i.next_tick, next_execution = i.next_execution
+    SET next_tick = i.next_tick, next_execution = i.next_execution, missed = j.missed + i.missed
     FROM idle i
     WHERE j.id = i.id
     RETURNING j.id, j.next_tick, j.next_execution, i.reason, i.first_tick, i.last_tick, i.ticks, i.latest_id

@@ -190,7 +190,7 @@ async def test_an_ends_work_grows_with_its_batch_alone(filled_url: str, jobs: in
             *([later, later] if wants == "moved anchors" else [nulls, nulls]), at if wants == "retries" else nulls,
             at if wants == "moved anchors" else nulls, at,
             array([record["execution_id"] for record in claimed]), array(ids), array(["overlap"] * jobs), at, at,
-            array([1] * jobs),
+            array([1] * jobs), array([0] * jobs),
         ]  # fmt: skip
         found = await plan(connection, "EndCronJob", arguments)
         assert astray("EndCronJob", found) == []
@@ -225,6 +225,7 @@ async def test_a_skips_work_grows_with_its_batch_alone(filled_url: str, jobs: in
             reasons,
             at,
             at,
+            ones,
             ones,
         ]
         found = await plan(connection, "SkipTicks", arguments)
