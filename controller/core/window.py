@@ -250,9 +250,12 @@ class Window:
     def _foresee(self, entry: Entry, tick: int | None) -> None:
         """Somebody else has (or should have) this tick: look for the first one after it, and to be run after now.
 
-        An interval's run_at may lie before its tick, by less than half an interval.
+        An interval's run_at may lie before its tick, by less than half an interval. One that is still to come is
+        nobody's yet: what runs then is none of the schedule's, but a manual run, a backfill or a retry.
         """
         now_us = self._desk.now_us
+        if entry.run_at is not None and entry.run_at > now_us:
+            return
         following = ticks.following(entry.job, now_us if tick is None else max(tick, now_us))
         if following is not None and following.run_at <= now_us:
             following = ticks.following(entry.job, following.tick)
