@@ -7,18 +7,26 @@ on are skipped as `paused` when it is resumed.
 
 from typing import NamedTuple
 
-from controller.core.model import Skipped
+from controller.core.model import Skipped, SkipReason
 from controller.core.redeploy import Added, Carried, Existing, closed, closes_at, reopened
 from schema.keys import slot_of
 from schema.past import past_fault
 from schema.policy import parse_policy
-from schema.timetable import timetable
+from schema.timetable import Slot, timetable
 
 SECOND_US = 1_000_000
 
 
 class NeverRuns(Exception):
     """An operator asks for a schedule whose ticks are all past: nothing would ever come of it."""
+
+
+class Start(NamedTuple):
+    """The latest one by a job's schedule."""
+
+    tick: int
+    run_at: int
+    claimed_at: int
 
 
 class Resumed(NamedTuple):
@@ -104,11 +112,20 @@ def plan_pause(job: Existing) -> int | None:
     return None if following is None else following.tick
 
 
-def plan_resume(job: Existing, now: int) -> Resumed:
-    """What passed since a paused job's `paused_tick` is skipped; it goes on with the first tick after `now`."""
-    following = reopened(job, timetable(job.schedule, job.anchor, job.policy), now)
-    tick, run_at = following or (None, None)
-    return Resumed(tick, run_at, closed(job, now))
+def plan_resume(job: Existing, latest: Start | None, now: int) -> Resumed:
+    """What passed since a paused job's `paused_tick` is skipped; it goes on with the first tick after `now`.
+
+    That keeps its distance from the latest start: a pause and its end don't make two runs come closer.
+    """
+    table = timetable(job.schedule, job.anchor, job.policy)
+    if latest is None:
+        tick, run_at = reopened(job, table, now) or (None, None)
+        return Resumed(tick, run_at, closed(job, now))
+    after = table.resumed(job.key, closes_at(job, now), Slot(latest.tick, latest.run_at), latest.claimed_at)
+    tick, run_at = after.next or (None, None)
+    return Resumed(
+        tick, run_at, (*closed(job, now), *(Skipped(SkipReason(part[0]), *part[1:]) for part in after.skipped))
+    )
 
 
 def manual_tick(now: int) -> int:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from controller.core.control import (
     Spec,
+    Start,
     Wanted,
     manual_tick,
     plan_backfill,
@@ -112,7 +113,8 @@ class PostgresControl:
         """One that isn't paused stays as it is."""
         async with self._changing(key, "resuming a job") as (transaction, row):
             if row.job.paused:
-                planned = plan_resume(row.job, row.now)
+                found = await transaction.fetch("GetLatestStart", row.job.job_id, row.job.last_tick)
+                planned = plan_resume(row.job, Start._make(found[0]) if found else None, row.now)
                 await transaction.fetch("ResumeJob", row.job.job_id, planned.next_tick, planned.next_run_at, by)
                 await add_skips(transaction, [(row.job.job_id, planned.skipped)])
             return await _job(transaction, row.job.job_id)

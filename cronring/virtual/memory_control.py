@@ -2,6 +2,7 @@
 
 from controller.core.control import (
     Spec,
+    Start,
     Wanted,
     manual_tick,
     plan_backfill,
@@ -10,7 +11,7 @@ from controller.core.control import (
     plan_pause,
     plan_resume,
 )
-from controller.core.model import Activation, Job, Trigger
+from controller.core.model import OF_A_TICK, Activation, Job, Trigger
 from controller.core.redeploy import Added, plan_removal
 from controller.errors import Conflict, NotFound, Outdated
 from controller.ports import Backfill, JobChange, NewJob, Seen
@@ -85,13 +86,19 @@ class MemoryControl(MemoryActivations):
     async def resume_job(self, key: str, by: str) -> Job:
         row = self._job(key)
         if row.paused:
-            planned = plan_resume(row.existing(), self.now_us())
+            planned = plan_resume(row.existing(), self._latest_start(row), self.now_us())
             row.paused, row.paused_tick, row.paused_by, row.paused_note = False, None, "", ""
             row.next_tick, row.next_run_at = planned.next_tick, planned.next_run_at
             row.revision, row.failures, row.changed_by = row.revision + 1, 0, by
             self._skip(row, planned.skipped, "")
         self.on_notify()
         return row.job()
+
+    def _latest_start(self, row: JobRow) -> Start | None:
+        """By its schedule."""
+        of_tick = self.attempts.get((row.job_id, row.last_tick), ()) if row.last_tick is not None else ()
+        found = (each for each in of_tick if each.trigger in OF_A_TICK)
+        return next((Start(each.tick, each.run_at, each.claimed_at) for each in found), None)
 
     async def trigger_job(self, key: str, by: str, payload: str | None) -> Activation:
         now = self.now_us()

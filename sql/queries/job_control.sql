@@ -60,6 +60,11 @@ SET paused_at = $5, paused_tick = $2, paused_by = $3, paused_note = $4, revision
     next_execution = NULL, changed_at = $5
 WHERE id = $1;
 
+-- name: GetLatestStart
+-- Of what a job's schedule claimed last. $1 job id, $2 its last tick.
+SELECT tick, run_at, claimed_at FROM cron_executions
+WHERE job_id = $1 AND tick = $2 AND trigger IN ('schedule', 'catch_up');
+
 -- name: ResumeJob
 -- $1 job id, $2 next tick or null, $3 its run_at or null, $4 who.
 UPDATE cron_jobs

@@ -263,3 +263,15 @@ async def test_what_is_not_there_is_said(world: World) -> None:
     ):
         with pytest.raises(NotFound, match=r"billing\.x"):
             await attempt
+
+
+async def test_a_resumed_job_keeps_its_distance_from_its_latest_run(world: World) -> None:
+    """That one was late, so the next may start a second after its start, and not with the next second."""
+    await world.controller("c1")
+    (job,) = await world.jobs("a", schedule="* * * * * *")
+    job = await world.due(job, 5)
+    (claimed,) = await world.claim("c1", job)
+    await world.control.pause_job(job.key, "me", "")
+    resumed = await world.control.resume_job(job.key, "me")
+    assert resumed.next_run_at is not None
+    assert resumed.next_run_at >= claimed.claimed_at + SECOND

@@ -22,6 +22,7 @@ HOT = [
     "ListTroubledExecutions", "ListRunningExecutions", "ListJobExecutions", "FindExecutionBefore", "GetLastIds",
     "GetUnfinishedIds", "GetChanges", "ListDeployments", "GetDeployment", "GetActivations", "StartActivations",
     "ListActivations", "DeleteActivation", "LockJob", "GetJobId", "GetCronJob", "PauseJob", "ResumeJob", "LabelJob",
+    "GetLatestStart",
 ]  # fmt: skip
 # In order of an index, until the page is full: bounded by LIMIT, not by a condition.
 IN_ORDER = {"cron_jobs_key", "cron_executions_pkey", "cron_skips_pkey"}
