@@ -52,6 +52,7 @@ class Ending:
         "_ready",
         "_unknown",
         "_window",
+        "overlooked",
         "stale_revision",
     )
 
@@ -68,6 +69,7 @@ class Ending:
         self._batch = desk.settings.end_batch
         self._failures = 0
         self._not_before_ns = 0
+        self.overlooked: list[int] = []  # slots in which an end left a tick that is due; the node clears it, too
         self.stale_revision = False  # a row is newer than what the window knows; the node reads and clears it
 
     def __len__(self) -> int:
@@ -235,7 +237,9 @@ class Ending:
         foreseen = ticks.following(execution.job, max(now_us, execution.tick))
         unforeseen = foreseen is None or result.next_run_at < foreseen.run_at
         soon = result.next_run_at <= now_us + self._desk.settings.refetch_interval_ms * 1_000
-        if unforeseen and soon and job.revision == result.revision:
+        if result.next_run_at <= now_us and job.revision != result.revision:
+            self.overlooked.append(job.slot)  # it was rescheduled while it ran: only its row tells how
+        elif unforeseen and soon and job.revision == result.revision:
             self._window.stand_in(
                 job._replace(executing=False, next_tick=result.next_tick, next_run_at=result.next_run_at)
             )

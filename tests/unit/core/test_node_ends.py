@@ -142,6 +142,24 @@ def test_so_is_a_run_that_its_verb_has_moved_to_before_what_the_owners_foresee()
     assert (claim.expected_tick, claim.revision) == (T + 2 * S_US, 2)
 
 
+def test_a_job_that_was_rescheduled_while_it_ran_is_read_by_who_ends_its_run_if_that_leaves_a_tick_due() -> None:
+    """Its owners know of the change, but not of the end (seed 60135)."""
+    told = Told()
+    (execution,) = told.running(job())
+    told.node._window.duties = [Duty.NONE] * SLOTS
+    told.node._window.forget(1)
+    told.tell(_reports(execution))
+    end = told.one(effects.End)
+    due = told.database_us - S_US
+    told.tell(events.Ended(end.request_id, [EndResult(execution.execution_id, 1, True, due, due, 2)]))
+    told.wait_renewing(600)
+    look = told.one(effects.FetchOverdue)
+    assert look.slots == (1,)
+    told.tell(events.OverdueFetched(look.request_id, told.database_us, [job(due=due, revision=2)]))
+    (claim,) = told.one(effects.Claim).requests
+    assert (claim.expected_tick, claim.revision) == (due, 2)
+
+
 def test_a_job_that_was_forgotten_while_its_ticks_were_skipped_is_not_tried_again() -> None:
     """Another run's end paused it meanwhile, and the skip failed: the controller broke down (seed 50018)."""
     told = Told()
