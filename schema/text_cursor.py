@@ -24,10 +24,14 @@ class Quoted(NamedTuple):
 
 
 class Cursor:
-    """`index`: of the token that comes next. Whatever is taken is checked first; SchemaError names its place."""
+    """`index`: of the token that comes next. Whatever is taken is checked first; SchemaError names its place.
+
+    `faults`: what is wrong so far, where the rest could be read all the same.
+    """
 
     def __init__(self, tokens: Tokens) -> None:
         self.index = 0
+        self.faults: list[SchemaError] = []
         self._tokens = tokens
         self._words = tokens.words
 

@@ -1,5 +1,6 @@
 """What is wrong with a module that somebody sent: every flaw, by the path of its field. Nothing here raises."""
 
+import contextlib
 import re
 from typing import Final, NamedTuple
 
@@ -7,7 +8,7 @@ from schema.duration import DURATION_LIMIT_MS
 from schema.instant import InstantError, format_instant, parse_instant
 from schema.module import DEFAULT_POLICY, DataType, Module, Verb
 from schema.payload import RESERVED, PayloadError, canonical_json, payload_faults, read_payload, value_faults
-from schema.policy import PolicyError, policy_faults, read_policy
+from schema.policy import policy_faults, read_each
 from schema.schedule import ScheduleError, check_schedule, is_interval
 from schema.types import UNIT, canonical_type
 
@@ -139,18 +140,15 @@ def _type_fault(text: str, schedule: str = "") -> str | None:
 def _policy_faults(verb: Verb) -> list[tuple[str, str | None]]:
     if verb.policy == DEFAULT_POLICY:
         return []
-    try:
-        canonical = read_policy(verb.policy.raw())
-    except PolicyError as error:
-        remedy = "" if error.suggestion is None else f"; write {error.suggestion!r}"
-        return [(f"policy.{error.field}", f"{error.message}{remedy}")]
-    for field, value in verb.policy.raw().items():
-        if canonical.raw().get(field) != value:
-            return [(f"policy.{field}", f"{value!r:.120} is written {getattr(canonical, field)!r:.120}")]
-    try:
-        return [(f"policy.{field}", message) for field, message in policy_faults(canonical, verb.schedule)]
-    except ValueError:  # the schedule is none, which is told by itself
-        return []
+    raw = verb.policy.raw()
+    canonical, errors = reading = read_each(raw)
+    faults = [(error.field, error.told(raw[error.field])) for error in errors]
+    for field, value in raw.items():
+        if field not in reading.unread and canonical.raw().get(field) != value:
+            faults.append((field, f"{value!r:.120} is written {getattr(canonical, field)!r:.120}"))
+    with contextlib.suppress(ValueError):  # the schedule is none, which is told by itself
+        faults += policy_faults(canonical, verb.schedule, reading.unread)
+    return [(f"policy.{field}", message) for field, message in faults]
 
 
 def _anchor_fault(verb: Verb) -> str | None:
