@@ -8,7 +8,7 @@ on are skipped as `paused` when it is resumed.
 from typing import NamedTuple
 
 from controller.core.model import Skipped, SkipReason
-from controller.core.redeploy import Added, Carried, Existing, closed, closes_at, reopened
+from controller.core.redeploy import Added, Carried, Existing, closed, closes_at, first_slot, reopened
 from schema.keys import slot_of
 from schema.past import past_fault
 from schema.policy import parse_policy
@@ -61,7 +61,7 @@ def plan_creation(key: str, verb: str, spec: Spec, now: int) -> Added:
     """A new job's row; its books open at `now`. Raises NeverRuns."""
     anchor = now if spec.anchor is None else spec.anchor
     _refuse_past(spec.schedule, spec.policy, anchor, now)
-    tick, run_at = timetable(spec.schedule, anchor, spec.policy).following(key, now) or (None, None)
+    tick, run_at = first_slot(timetable(spec.schedule, anchor, spec.policy), key, now) or (None, None)
     return Added(
         key, verb, slot_of(key), spec.schedule, anchor, spec.timeout_ms, spec.on_disconnect, tick, run_at, spec.policy,
         spec.payload,

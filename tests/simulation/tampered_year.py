@@ -1,10 +1,10 @@
 """A finished year whose rows are copies, to be tampered with: wrong books show what a checker is worth."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from controller.core.model import Outcome, Skipped, SkipReason, Trigger
 from controller.core.totals import Span
@@ -17,7 +17,12 @@ from tests.simulation.year_oracle import Oracle, is_cron, policy_of
 from tests.simulation.year_world import YearWorld
 
 HOUR_US = 3_600_000_000
+Row = TypeVar("Row")
 TABLES = ("executions", "skips", "started_by", "wishes", "spans", "activations")
+
+
+class Missing(LookupError):
+    """A year has nothing of this kind: take another seed."""
 
 
 class Pair(NamedTuple):
@@ -51,7 +56,7 @@ class TamperedYear:
                 span = book.span_of(before.tick)
                 if span == book.span_of(after.tick) and fits(span) and self._is_calm(book, before, after):
                     return Pair(book, before, after)
-        raise AssertionError("no such pair in this year: take another seed")
+        raise Missing("a pair")
 
     def _is_calm(self, book: Book, before: ExecutionRow, after: ExecutionRow) -> bool:
         if after.report is None or before.report is None or book.due_before(after.tick) != before.tick:
@@ -74,26 +79,20 @@ class TamperedYear:
         self.store.executions[added.execution_id] = added
         return added
 
-    def skipped(self, reason: SkipReason, *, alone: bool = True) -> SkipRow:
-        return next(
-            row for row in self.store.skips if row.skipped.reason is reason and (row.skipped.ticks == 1 or not alone)
-        )
+    def skipped(self, reason: SkipReason) -> SkipRow:
+        """A single tick."""
+        return first(row for row in self.store.skips if row.skipped.reason is reason and row.skipped.ticks == 1)
 
     def retried(self) -> tuple[ExecutionRow, ExecutionRow]:
         """A tick's first attempt, and its second."""
-        for row in self.store.executions.values():
-            if row.trigger is Trigger.RETRY and row.of_schedule and row.attempt == 2:
-                first = next(
-                    each
-                    for each in self.store.executions.values()
-                    if each.job is row.job and each.tick == row.tick and each.attempt == 1
-                )
-                return first, row
-        raise AssertionError("nothing was retried in this year: take another seed")
+        rows = self.store.executions.values()
+        retry = first(row for row in rows if row.trigger is Trigger.RETRY and row.of_schedule and row.attempt == 2)
+        before = first(row for row in rows if row.job is retry.job and row.tick == retry.tick and row.attempt == 1)
+        return before, retry
 
     def wished(self, trigger: Trigger, runs: int = 1) -> Wish:
         """What was asked for, of a job that is still there, and had so many runs."""
-        return next(
+        return first(
             wish
             for wish in self.store.wishes
             if wish.trigger is trigger
@@ -105,7 +104,7 @@ class TamperedYear:
     def result(self) -> ExecutionRow:
         """Of a runner that is still there."""
         living = [runner.name for runner in self.world.runners if runner.alive]
-        return next(
+        return first(
             row
             for row in self.store.executions.values()
             if row.runner_id in living
@@ -113,6 +112,12 @@ class TamperedYear:
             and row.execution_id in self.world.journal.finished
             and row.trigger is Trigger.SCHEDULE
         )
+
+
+def first(rows: Iterable[Row]) -> Row:
+    for row in rows:
+        return row
+    raise Missing("a row")
 
 
 @contextmanager

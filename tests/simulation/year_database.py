@@ -6,19 +6,21 @@ from typing import Final
 from cronring.virtual.clock import SECOND
 from tests.simulation.database import Answer, Call, Database
 
-STATEMENTS_A_SECOND: Final = 100  # of one controller: a dozen jobs, and what it does for itself, take far less
+STATEMENTS_A_SECOND: Final = 100  # of one controller, beyond one for each run: what it does for itself takes far less
 
 
 class WatchedDatabase(Database):
     """Invariant 7, as far as a handful of jobs can show it: nobody spins."""
 
     _second = -1
+    _executions = 0  # when the second began
     _asked: Counter[str]
 
     def ask(self, source: str, call: Call, answer: Answer) -> None:
-        second = self._clock.now_ns // SECOND
+        second, executions = self._clock.now_ns // SECOND, len(self.store.executions)
         if second != self._second:
-            self._second, self._asked = second, Counter()
+            self._second, self._executions, self._asked = second, executions, Counter()
         self._asked[source] += 1
-        assert self._asked[source] <= STATEMENTS_A_SECOND, f"work: {source} asks PostgreSQL without end"
+        most = STATEMENTS_A_SECOND + 2 * (executions - self._executions)
+        assert self._asked[source] <= most, f"work: {source} asks PostgreSQL without end"
         super().ask(source, call, answer)
