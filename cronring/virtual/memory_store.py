@@ -293,7 +293,7 @@ class MemoryStore(MemoryControl):
         if request.report.outcome is Outcome.COMPLETED:
             row.failures, row.last_success = 0, max(execution.tick, row.last_success or 0)
             return False
-        row.failures += final
+        row.failures += final and request.report.outcome is not Outcome.CANCELLED
         return self._pause_failing(row)
 
     def _move_anchor(self, row: JobRow, execution: ExecutionRow, request: EndRequest, undecided: int | None) -> None:

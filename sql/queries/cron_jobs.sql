@@ -109,7 +109,8 @@ ORDER BY a.position;
 -- job frees it and sets its next tick, unless the schedule has changed since: then the row's own next tick stays. One of
 -- several is no longer counted; one that ran beside leaves the job as it is. A retry that is wanted is put beside the
 -- schedule, whatever the schedule is by now; a job that has had no success for too long is paused. Should it have come to
--- that by a tick whose retry was superseded, an end that is retried itself pauses it too.
+-- that by a tick whose retry was superseded, an end that is retried itself pauses it too. A cancelled run is neither a
+-- success nor a failure: somebody, or the job's own overlap policy, decided that it should not go on.
 -- $1 controller id; parallel arrays: $2 execution ids, $3 job ids (ascending), $4 claims' start_time, $5 outcomes,
 -- $6 started_at, $7 ended_at, $8 error types, $9 error messages, $10 outputs, $11 revisions, $12 next ticks or null,
 -- $13 their run_at or null, $14 when to retry or null, $15 anchors that the schedule counts from now on or null,
@@ -145,6 +146,7 @@ WITH reported AS MATERIALIZED (
     SELECT u.id, u.job_id, u.position, u.tick, u.run_at, u.outcome, u.started_at, u.ended_at, u.counted, u.retry_at,
            j.holds, j.counts, j.final, j.failures, j.pause_after, j.active,
            u.of_schedule AND u.outcome <> 'completed' AS troubled,
+           j.final AND u.outcome NOT IN ('completed', 'cancelled') AS failed,
            CASE WHEN j.retried THEN nextval('cron_activation_ids') END AS retry_id,
            CASE WHEN j.counts THEN u.next_tick ELSE j.next_tick END AS next_tick,
            CASE WHEN j.counts THEN u.next_execution ELSE j.next_execution END AS next_execution,
@@ -168,12 +170,12 @@ WITH reported AS MATERIALIZED (
 ), settled AS ( -- one row for each job: of several that ended, the latest says how it stands
     SELECT job_id, run_at, started_at, ended_at, outcome, next_tick, next_execution, anchor, closes_at, missed, active,
            pause_after, failures, 0 AS leaving, CASE WHEN final AND outcome = 'completed' THEN tick END AS succeeded,
-           (final AND troubled)::integer AS failed, troubled::integer AS troubled
+           failed::integer AS failed, troubled::integer AS troubled
     FROM held WHERE holds
     UNION ALL
     (SELECT DISTINCT ON (job_id) job_id, run_at, started_at, ended_at, outcome, next_tick, next_execution, NULL, NULL,
            missed, active, pause_after, failures, count(*) OVER of_job, succeeded,
-           count(*) FILTER (WHERE final AND troubled AND (succeeded IS NULL OR tick > succeeded)) OVER of_job,
+           count(*) FILTER (WHERE failed AND (succeeded IS NULL OR tick > succeeded)) OVER of_job,
            count(*) FILTER (WHERE troubled AND (succeeded IS NULL OR tick > succeeded)) OVER of_job
     FROM (
         SELECT *, max(tick) FILTER (WHERE final AND outcome = 'completed') OVER (PARTITION BY job_id) AS succeeded

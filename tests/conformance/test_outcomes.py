@@ -6,7 +6,7 @@ from controller.core.model import Execution, Outcome, Skipped, SkipReason, SkipR
 from controller.core.totals import Span
 from schema.module import Module, Verb
 from schema.policy import Policy
-from tests.conformance.harness import GRACE_MS, SECOND, TIMEOUT_MS, World, claim_of
+from tests.conformance.harness import GRACE_MS, SECOND, TIMEOUT_MS, World, claim_of, end_of
 
 FAILED = Outcome.FAILED
 HOUR = 3600 * SECOND
@@ -113,7 +113,8 @@ async def test_what_is_removed_or_paused_is_not_tried_again(world: World, why: s
 async def test_failures_in_a_row_are_counted_and_a_success_ends_them(world: World) -> None:
     (execution,) = await world.running("c1", "a", seconds_ago=100)
     for outcome, failures in (
-        (FAILED, 1), (Outcome.LOST, 2), (Outcome.TIMED_OUT, 3), (Outcome.COMPLETED, 0), (Outcome.CANCELLED, 1),
+        (FAILED, 1), (Outcome.CANCELLED, 1), (Outcome.LOST, 2), (Outcome.TIMED_OUT, 3), (Outcome.COMPLETED, 0),
+        (Outcome.CANCELLED, 0),
     ):  # fmt: skip
         await world.end(execution, outcome)
         assert (await world.scene.job(execution.job.job_id)).failures == failures
@@ -137,6 +138,34 @@ async def test_a_job_without_success_for_too_long_is_paused(world: World) -> Non
     assert (await world.scene.job(execution.job.job_id)).failures == 0
     third = await run_again(world, second)
     assert not (await world.end(third, FAILED)).paused
+
+
+async def test_runs_that_their_own_policy_cuts_do_not_pause_the_job(world: World) -> None:
+    policy = Policy(overlap="cancel_running", pause_after_failures=2, jitter="off")
+    (execution,) = await world.running("c1", "a", policy=policy, seconds_ago=100)
+    for _ in range(3):
+        assert not (await world.end(execution, Outcome.CANCELLED)).paused
+        execution = await run_again(world, execution)
+    booked = await world.scene.job(execution.job.job_id)
+    assert (booked.failures, booked.last_success, booked.paused) == (0, None, False)
+    # Nor do they part two failures: between those there was no success.
+    await world.end(execution, FAILED)
+    execution = await run_again(world, execution)
+    await world.end(execution, Outcome.CANCELLED)
+    execution = await run_again(world, execution)
+    assert (await world.end(execution, FAILED)).paused
+
+
+async def test_of_several_that_end_at_once_cancelled_ones_are_no_failures(world: World) -> None:
+    policy = Policy(overlap="allow", pause_after_failures=2, jitter="off")
+    (first,) = await world.running("c1", "a", policy=policy, seconds_ago=100)
+    second = await run_again(world, first)
+    third = await run_again(world, second)
+    ends = [(first, Outcome.CANCELLED), (second, FAILED), (third, Outcome.CANCELLED)]
+    requests = [end_of(execution, outcome) for execution, outcome in ends]
+    results = await world.store.end_cron_jobs("c1", requests)
+    assert [result.paused for result in results] == [False, False, False]
+    assert (await world.scene.job(first.job.job_id)).failures == 1
 
 
 async def test_a_tick_that_is_to_be_tried_again_is_no_failure_yet(world: World) -> None:
