@@ -278,13 +278,13 @@ class Ending:
 
 def _request(execution: Execution, report: Report, now_us: int) -> EndRequest:
     following = ticks.after_run(execution, report, now_us)
-    slot, anchor = following.next, None
+    slot, anchor, closes_at = following.next, None, None
     moved = None if slot is None else ticks.moved(execution, report, slot)
     if moved is not None:
-        anchor, slot = moved
+        anchor, slot, closes_at = moved
     tick, run_at = slot or (None, None)
     retry_at = ticks.retry(execution, report, ticks.ended(execution, report, now_us), run_at)
-    return EndRequest(report, execution.job.revision, tick, run_at, following.skipped, retry_at, anchor)
+    return EndRequest(report, execution.job.revision, tick, run_at, following.skipped, retry_at, anchor, closes_at)
 
 
 def _take(waiting: dict[int, Pending], count: int) -> list[Pending]:

@@ -192,7 +192,7 @@ class EndRequest(NamedTuple):
     """End the execution whose claim is `report.claimed_at`; set its job's next tick if it still has `revision`.
 
     An end that wants a retry puts it beside, as an activation. One that moved the job's next run (`anchor`) opens new
-    books: the schedule counts from there on, the revision grows. It may have no tick there: it has an end.
+    books at `closes_at`: the schedule counts from the anchor on, the revision grows. It may have no tick there.
     """
 
     report: Report
@@ -202,6 +202,7 @@ class EndRequest(NamedTuple):
     skipped: tuple[Skipped, ...]  # ticks that passed while it ran
     retry_at: int | None = None
     anchor: int | None = None
+    closes_at: int | None = None
 
 
 class EndResult(NamedTuple):

@@ -114,11 +114,20 @@ def after_run(execution: Execution, report: Report, now_us: int) -> Following:
     return Following(answer.next, _skipped(answer.skipped))
 
 
-def moved(execution: Execution, report: Report, undecided: Slot) -> tuple[int, Slot | None] | None:
-    """The new anchor, and the next tick, of a job whose verb moved its next run (`ctx.next_in`).
+class Moved(NamedTuple):
+    """`closes_at`: where the old anchor's books end, and the new one's begin."""
+
+    anchor: int
+    next: Slot | None
+    closes_at: int
+
+
+def moved(execution: Execution, report: Report, undecided: Slot) -> Moved | None:
+    """What becomes of a job whose verb moved its next run (`ctx.next_in`).
 
     `undecided`: what comes next otherwise. Jitter lets an interval's ticks run, and be skipped, before their instants:
-    the moved one comes after all that have been decided. Beyond the schedule's end there is none.
+    the moved one comes after all that have been decided. Beyond the schedule's end there is none. The books change
+    hands there too, or with the new anchor, and no later: another run, that began beside this one, may move it again.
     """
     job, table = execution.job, _table(execution.job)
     if not report.next_in_ms or report.outcome is not Outcome.COMPLETED or table.interval_us is None:
@@ -128,7 +137,7 @@ def moved(execution: Execution, report: Report, undecided: Slot) -> tuple[int, S
     tick = -(-max(report.ended_at + report.next_in_ms * MS_US, decided + 1) // SECOND_US) * SECOND_US
     anchor = tick - table.interval_us
     slot = timetable(job.schedule, anchor, job.policy).following(job.key, tick - 1)
-    return anchor, Slot(tick, tick) if slot is not None and slot.tick == tick else slot
+    return Moved(anchor, Slot(tick, tick) if slot is not None and slot.tick == tick else slot, max(decided, anchor))
 
 
 def retry(execution: Execution, report: Report, ended_at: int, next_run_at: int | None) -> int | None:

@@ -6,7 +6,6 @@ says. The rows are public, for checkers to read.
 
 from controller.core import ticks
 from controller.core.model import (
-    OF_A_TICK,
     ClaimRequest,
     ClaimResult,
     EndRequest,
@@ -276,7 +275,7 @@ class MemoryStore(MemoryControl):
 
     def _free(self, execution: ExecutionRow, request: EndRequest, controller_id: str, *, final: bool) -> bool:
         """Whether it paused the job."""
-        row, undecided = execution.job, execution.job.next_tick
+        row = execution.job
         row.last_outcome = request.report.outcome
         if execution.counted:
             row.running -= 1
@@ -287,7 +286,7 @@ class MemoryStore(MemoryControl):
                 row.missed += ticks.missed(request.skipped)
                 self._skip(row, request.skipped, controller_id)
                 if request.anchor is not None:
-                    self._move_anchor(row, execution, request, undecided)
+                    self._move_anchor(row, request.anchor, request.closes_at)
         if not execution.of_schedule:
             return False
         if request.report.outcome is Outcome.COMPLETED:
@@ -296,16 +295,10 @@ class MemoryStore(MemoryControl):
         row.failures += final and request.report.outcome is not Outcome.CANCELLED
         return self._pause_failing(row)
 
-    def _move_anchor(self, row: JobRow, execution: ExecutionRow, request: EndRequest, undecided: int | None) -> None:
-        """The old books end with the last tick that was decided."""
-        assert request.anchor is not None
-        decided = [execution.tick] if execution.trigger in OF_A_TICK else []
-        decided += [] if undecided is None else [undecided - 1]
-        bounds = [] if request.next_tick is None else [request.next_tick - 1]
-        closes_at = min([*bounds, *([max(decided)] if decided else [])])
-        closes_at = max([closes_at, *(skipped.last_tick for skipped in request.skipped[-1:])])
-        row.anchor, row.revision = request.anchor, row.revision + 1
-        self._open_span(row, self._close_span(row, closes_at))
+    def _move_anchor(self, row: JobRow, anchor: int, closes_at: int | None) -> None:
+        row.anchor, row.revision = anchor, row.revision + 1
+        if closes_at is not None:
+            self._open_span(row, self._close_span(row, closes_at))
 
     def _pause_failing(self, row: JobRow) -> bool:
         most = parse_policy(row.policy).pause_after_failures if row.policy else 0

@@ -114,7 +114,7 @@ ORDER BY a.position;
 -- $1 controller id; parallel arrays: $2 execution ids, $3 job ids (ascending), $4 claims' start_time, $5 outcomes,
 -- $6 started_at, $7 ended_at, $8 error types, $9 error messages, $10 outputs, $11 revisions, $12 next ticks or null,
 -- $13 their run_at or null, $14 when to retry or null, $15 anchors that the schedule counts from now on or null,
--- $16 the last tick that passed meanwhile or null; of these ticks, $17 execution ids, $18 job ids, $19 reasons,
+-- $16 where the books of the anchor before end; of ticks that passed meanwhile, $17 execution ids, $18 job ids, $19 reasons,
 -- $20 first ticks, $21 last ticks, $22 ticks; $23 by execution, missed ticks among those.
 -- Locks executions, then jobs, each in order of their ids; so does everything else that waits for either.
 WITH reported AS MATERIALIZED (
@@ -123,10 +123,10 @@ WITH reported AS MATERIALIZED (
                          $13::timestamptz[], $14::timestamptz[], $15::timestamptz[], $16::timestamptz[], $23::bigint[])
         WITH ORDINALITY
         AS r (execution_id, job_id, claimed_at, outcome, started_at, ended_at, error_type, error_message, output,
-              revision, next_tick, next_execution, retry_at, anchor, last_passed, missed, position)
+              revision, next_tick, next_execution, retry_at, anchor, closes_at, missed, position)
 ), unfinished AS MATERIALIZED (
     SELECT e.id, e.job_id, e.tick, e.run_at, e.trigger, e.holds_job, e.counted, e.of_schedule, r.outcome, r.error_type,
-           r.error_message, r.output, r.revision, r.next_tick, r.next_execution, r.retry_at, r.anchor, r.last_passed,
+           r.error_message, r.output, r.revision, r.next_tick, r.next_execution, r.retry_at, r.anchor, r.closes_at,
            r.missed, r.position,
            greatest(e.claimed_at, least(r.started_at, now())) AS started_at,
            greatest(e.claimed_at, least(r.started_at, now()), least(r.ended_at, now())) AS ended_at
@@ -150,12 +150,8 @@ WITH reported AS MATERIALIZED (
            CASE WHEN j.retried THEN nextval('cron_activation_ids') END AS retry_id,
            CASE WHEN j.counts THEN u.next_tick ELSE j.next_tick END AS next_tick,
            CASE WHEN j.counts THEN u.next_execution ELSE j.next_execution END AS next_execution,
-           CASE WHEN j.counts THEN u.anchor END AS anchor, CASE WHEN j.counts THEN u.missed ELSE 0 END AS missed,
-           -- Where the old books end, if the schedule counts from elsewhere now: with the last tick that was decided.
-           CASE WHEN j.counts AND u.anchor IS NOT NULL THEN greatest(u.last_passed, least(
-               u.next_tick - interval '1 microsecond',
-               greatest(CASE WHEN u.trigger IN ('schedule', 'catch_up') THEN u.tick END,
-                        j.next_tick - interval '1 microsecond'))) END AS closes_at
+           CASE WHEN j.counts THEN u.anchor END AS anchor, CASE WHEN j.counts THEN u.closes_at END AS closes_at,
+           CASE WHEN j.counts THEN u.missed ELSE 0 END AS missed
     FROM (SELECT * FROM unfinished ORDER BY job_id) u
     CROSS JOIN LATERAL (
         SELECT next_tick, next_execution, failures, pause_after, removed_at IS NULL AND paused_at IS NULL AS active,

@@ -196,11 +196,14 @@ async def test_a_moved_run_opens_new_books_behind_what_was_decided(world: World)
     anchor = execution.tick + 100 * SECOND
     moved = anchor + HOUR
     skipped = Skipped(SkipReason.OVERLAP, execution.tick + SECOND, execution.tick + 2 * SECOND, 2)
-    result = await world.end(execution, anchor=anchor, next_tick=moved, next_run_at=moved, skipped=(skipped,))
+    closing = skipped.last_tick + 30 * SECOND
+    result = await world.end(
+        execution, anchor=anchor, next_tick=moved, next_run_at=moved, skipped=(skipped,), closes_at=closing
+    )
     assert (result.next_tick, result.revision) == (moved, job.revision + 1)
     booked = await world.scene.job(job.job_id)
     assert (booked.anchor, booked.next_tick) == (anchor, moved)
-    closes_at = max(before.from_at, skipped.last_tick)
+    closes_at = max(before.from_at, closing)
     assert await world.scene.spans(job.job_id) == [
         before._replace(until_at=closes_at), Span(job.schedule, anchor, closes_at, None, job.policy)
     ]  # fmt: skip
@@ -210,7 +213,9 @@ async def test_a_run_that_moves_its_schedule_past_its_end_leaves_it_without_tick
     (execution,) = await world.running("c1", "a")
     job = execution.job
     (before,) = await world.scene.spans(job.job_id)
-    result = await world.end(execution, anchor=execution.tick + HOUR, next_tick=None, next_run_at=None)
+    result = await world.end(
+        execution, anchor=execution.tick + HOUR, next_tick=None, next_run_at=None, closes_at=execution.tick
+    )
     assert (result.next_tick, result.revision) == (None, job.revision + 1)
     closes_at = max(before.from_at, execution.tick)
     assert await world.scene.spans(job.job_id) == [
@@ -226,7 +231,9 @@ async def test_a_run_beyond_its_schedule_moves_it_from_before_the_next_tick_on(w
     (started,) = await world.activate("c1", await world.control.trigger_job(job.key, "me", None))
     assert started.execution is not None
     moved = await world.scene.now() + 300 * SECOND
-    await world.end(started.execution, anchor=moved - 24 * HOUR, next_tick=moved, next_run_at=moved)
+    await world.end(
+        started.execution, anchor=moved - 24 * HOUR, next_tick=moved, next_run_at=moved, closes_at=moved - 24 * HOUR
+    )
     old, new = await world.scene.spans(job.job_id)
     assert old.until_at == new.from_at
     assert old.from_at <= new.from_at < moved
@@ -237,7 +244,9 @@ async def test_a_move_computed_with_an_old_schedule_is_ignored(world: World) -> 
     module = Module("billing", (Verb("a", schedule="every 7m"),))
     (job,) = (await world.store.create_deployment(module, "b" * 64, 1, TIMEOUT_MS, True)).jobs
     moved = execution.tick + HOUR
-    result = await world.end(execution, anchor=execution.tick, next_tick=moved, next_run_at=moved)
+    result = await world.end(
+        execution, anchor=execution.tick, next_tick=moved, next_run_at=moved, closes_at=execution.tick
+    )
     assert (result.next_tick, result.revision) == (job.next_tick, job.revision)
     assert len(await world.scene.spans(job.job_id)) == 2
 

@@ -189,7 +189,7 @@ async def test_an_ends_work_grows_with_its_batch_alone(filled_url: str, jobs: in
             "'c1'", array([record["execution_id"] for record in claimed]), array(ids), at, array(["completed"] * jobs),
             at, at, texts, texts, texts, array([1] * jobs),
             *([later, later] if wants == "moved anchors" else [nulls, nulls]), at if wants == "retries" else nulls,
-            at if wants == "moved anchors" else nulls, at,
+            *([at, at] if wants == "moved anchors" else [nulls, nulls]),
             array([record["execution_id"] for record in claimed]), array(ids), array(["overlap"] * jobs), at, at,
             array([1] * jobs), array([0] * jobs),
         ]  # fmt: skip

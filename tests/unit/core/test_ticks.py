@@ -1,6 +1,6 @@
 from controller.core import ticks
 from controller.core.model import Execution, Job, Outcome, Report, Skipped, SkipReason, Trigger
-from controller.core.ticks import Slot
+from controller.core.ticks import Moved, Slot
 from schema.instant import format_instant
 
 S = 1_000_000
@@ -117,10 +117,10 @@ def test_a_run_that_jitter_began_before_its_tick_does_not_move_the_next_one_to_i
     report = report._replace(next_in_ms=100)
     undecided = Slot(T + 60 * S, T + 60 * S)
     early = execution._replace(job=_job("every 60s"), claimed_at=T - S, run_at=T - S)
-    assert ticks.moved(early, report, undecided) == (T - 59 * S, (T + S, T + S))
+    assert ticks.moved(early, report, undecided) == Moved(T - 59 * S, Slot(T + S, T + S), T)
     job = _job("every 60s")._replace(next_tick=T + 60 * S, next_run_at=T + 60 * S)
     by_hand = early._replace(trigger=Trigger.MANUAL, tick=T - S + 1, job=job._replace(anchor=T - 60 * S))
-    assert ticks.moved(by_hand, report, undecided) == (T - 59 * S, (T + S, T + S))
+    assert ticks.moved(by_hand, report, undecided) == Moved(T - 59 * S, Slot(T + S, T + S), T)
 
 
 def test_ticks_that_were_missed_before_a_manual_run_are_caught_up_after_it() -> None:
@@ -141,7 +141,8 @@ def test_a_verb_moves_the_next_run_of_an_interval_only() -> None:
     assert ticks.moved(execution, report, undecided) is None
     job = _job("every 60s")
     tick = T + 302 * S  # on a whole second
-    assert ticks.moved(execution._replace(job=job), report, undecided) == (tick - 60 * S, (tick, tick))
+    there = Moved(tick - 60 * S, Slot(tick, tick), tick - 60 * S)
+    assert ticks.moved(execution._replace(job=job), report, undecided) == there
     failed = report._replace(outcome=Outcome.FAILED)
     assert ticks.moved(execution._replace(job=job), failed, undecided) is None
 
@@ -152,7 +153,7 @@ def test_a_moved_run_comes_after_every_tick_that_has_been_decided() -> None:
     undecided = Slot(T + 7_200 * S, T + 7_000 * S)
     moved = ticks.moved(execution._replace(job=_job("every 1h")), report._replace(next_in_ms=60_000), undecided)
     tick = T + 3_601 * S
-    assert moved == (T + S, (tick, tick))
+    assert moved == Moved(T + S, Slot(tick, tick), T + 3_600 * S)
 
 
 def test_a_run_that_is_moved_past_the_end_is_the_last_one() -> None:
@@ -162,7 +163,22 @@ def test_a_run_that_is_moved_past_the_end_is_the_last_one() -> None:
     undecided = Slot(T + 60 * S, T + 60 * S)
     ends = _job("every 60s")._replace(policy=f'{{"end_at":"{format_instant(T + 200 * S)}"}}')
     tick = T + 301 * S
-    assert ticks.moved(execution._replace(job=ends), report, undecided) == (tick - 60 * S, None)
+    assert ticks.moved(execution._replace(job=ends), report, undecided) == Moved(tick - 60 * S, None, tick - 60 * S)
     starts = _job("every 60s")._replace(policy=f'{{"start_at":"{format_instant(T + 400 * S)}"}}')
     later = T + 421 * S
-    assert ticks.moved(execution._replace(job=starts), report, undecided) == (tick - 60 * S, (later, later))
+    assert ticks.moved(execution._replace(job=starts), report, undecided) == Moved(
+        tick - 60 * S, Slot(later, later), tick - 60 * S
+    )
+
+
+def test_a_run_moved_twice_is_in_the_books_though_the_second_move_is_to_an_earlier_tick() -> None:
+    """Two backfilled runs of an interval, one after the other (seed 426650010)."""
+    execution, report = _run(Outcome.COMPLETED, T + S)
+    job = _job("every 7s")._replace(next_tick=T + 35 * S, next_run_at=T + 35 * S)
+    by_hand = execution._replace(job=job, trigger=Trigger.BACKFILL)
+    first = ticks.moved(by_hand, report._replace(next_in_ms=31_000), Slot(T + 35 * S, T + 35 * S))
+    assert first == Moved(T + 25 * S, Slot(T + 32 * S, T + 32 * S), T + 28 * S)
+    assert first.next is not None
+    by_hand = by_hand._replace(job=job._replace(anchor=first.anchor))
+    second = ticks.moved(by_hand, report._replace(next_in_ms=30_000), first.next)
+    assert second == Moved(T + 24 * S, Slot(T + 31 * S, T + 31 * S), T + 24 * S)
