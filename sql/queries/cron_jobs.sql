@@ -197,7 +197,7 @@ WITH reported AS MATERIALIZED (
         SELECT t.*, n.failures_now,
                t.active AND t.troubled > 0 AND t.pause_after BETWEEN 1 AND n.failures_now AND t.next_tick IS NOT NULL
                    AS pauses
-        FROM settled t
+        FROM (SELECT * FROM settled ORDER BY job_id) t -- sorted: no job changes before all of `held` has been read
         CROSS JOIN LATERAL (
             SELECT CASE WHEN t.succeeded IS NULL THEN t.failures ELSE 0 END + t.failed AS failures_now
         ) n

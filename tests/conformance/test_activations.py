@@ -5,7 +5,7 @@ import pytest
 from controller.core.model import Activation, Execution, Job, Outcome, Trigger
 from controller.ports import Backfill
 from schema.policy import Policy
-from tests.conformance.harness import SECOND, SLOTS, World
+from tests.conformance.harness import SECOND, SLOTS, World, end_of
 
 FAILED = Outcome.FAILED
 MINUTE = 60 * SECOND
@@ -330,6 +330,21 @@ async def test_beside_its_job_a_backfill_neither_holds_nor_counts(world: World) 
     assert (result.ended, result.next_tick) == (True, None)
     retry = next(each for each in await world.scene.activations() if each.activation_id == result.retry_id)
     assert retry.beside
+
+
+async def test_a_run_and_those_beside_it_end_in_one_statement(world: World) -> None:
+    job = await idle(world)
+    (claimed,) = await world.claim("c1", await world.due(job))
+    assert claimed.execution_id is not None
+    (held,) = await world.store.get_unfinished((claimed.execution_id,))
+    waiting = await backfill(world, job, 2, beside=True)
+    first = await started(world, waiting, waiting.tick + MINUTE)
+    (moved,) = await world.waiting()
+    second = await started(world, moved)
+    requests = [end_of(each, FAILED)._replace(retry_at=each.claimed_at + MINUTE) for each in (held, first, second)]
+    results = await world.store.end_cron_jobs("c1", requests)
+    assert [result.ended for result in results] == [True, True, True]
+    assert None not in [result.retry_id for result in results]
 
 
 async def test_a_backfill_leaves_alone_what_its_schedule_has_yet_to_run(world: World) -> None:
