@@ -8,10 +8,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
 import grpc
-from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.timestamp_pb2 import Timestamp
-from google.rpc import error_details_pb2, status_pb2
+from grpc_status import rpc_status
 
+from controller.api.job_specs import Defaults, new_job
+from controller.api.problems import InvalidRequest, status_of
 from protos.cronring.v1 import (
     cluster_pb2,
     cluster_pb2_grpc,
@@ -22,6 +23,7 @@ from protos.cronring.v1 import (
     jobs_pb2,
     jobs_pb2_grpc,
 )
+from schema.module import Module, Verb
 
 EPOCH = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
 
@@ -61,7 +63,7 @@ class FakeApi(
     deployments_pb2_grpc.DeploymentsServicer,
     cluster_pb2_grpc.ClusterServicer,
 ):
-    """Attributes are what it answers; `failure` makes every call fail."""
+    """Attributes are what it answers; `failure` and `refusal` make every call fail."""
 
     def __init__(self) -> None:
         self.jobs = [
@@ -72,6 +74,7 @@ class FakeApi(
         self.members = ["controller-1", "controller-2"]
         self.waiting: list[list[jobs_pb2.Activation]] = []
         self.failure: tuple[grpc.StatusCode, str] | None = None
+        self.refusal: InvalidRequest | None = None
         self.page_limit = 1000
         self.watch_ends = False
         self.requests: list[Any] = []
@@ -81,6 +84,8 @@ class FakeApi(
         self.requests.append(request)
         if self.failure is not None:
             await context.abort(*self.failure)
+        if self.refusal is not None:
+            await abort_invalid(context, self.refusal)
 
     async def not_found(self, context: Any, what: str) -> NoReturn:
         await context.abort(grpc.StatusCode.NOT_FOUND, f"there is no {what}")
@@ -121,8 +126,12 @@ class FakeApi(
 
     async def CreateJob(self, request: Any, context: Any) -> jobs_pb2.Job:  # noqa: N802
         await self.check(request, context)
-        if request.spec.policy.timezone == "Europe/Berln":
-            await abort_invalid(context, "spec.policy.timezone", "there is no zone of this name; write 'Europe/Berlin'")
+        # As it is judged by the controllers themselves.
+        verb = Verb(request.verb, "dict", "Unit", request_optional=True)
+        try:
+            new_job(request, Module(request.module, (verb,)), verb, Defaults(1_000, ""))
+        except InvalidRequest as error:
+            await abort_invalid(context, error)
         return job(f"{request.verb}:{request.name}", schedule=request.spec.schedule)
 
     async def UpdateJob(self, request: Any, context: Any) -> jobs_pb2.Job:  # noqa: N802
@@ -191,7 +200,7 @@ class FakeApi(
     async def CreateDeployment(self, request: Any, context: Any) -> Any:  # noqa: N802
         await self.check(request, context)
         if request.schema.name == "refused":
-            await abort_invalid(context, "schema.verbs[0].schedule", "it can never fire")
+            await abort_invalid(context, InvalidRequest([("schema.verbs[0].schedule", "it can never fire")]))
         return deployments_pb2.CreateDeploymentResponse(
             deployment=self.deployment(),
             created=True,
@@ -249,14 +258,12 @@ class FakeApi(
         )  # fmt: skip
 
 
-async def abort_invalid(context: Any, field: str, description: str) -> NoReturn:
-    """INVALID_ARGUMENT with google.rpc.BadRequest, as the controllers answer it."""
-    detail = AnyMessage()
-    violation = error_details_pb2.BadRequest.FieldViolation(field=field, description=description)
-    detail.Pack(error_details_pb2.BadRequest(field_violations=[violation]))
-    status = status_pb2.Status(code=grpc.StatusCode.INVALID_ARGUMENT.value[0], message="refused", details=[detail])
-    context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
-    await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "refused")
+async def abort_invalid(context: Any, error: InvalidRequest) -> NoReturn:
+    """As the controllers answer it."""
+    status = status_of(error)
+    assert status is not None
+    rich = rpc_status.to_status(status)
+    await context.abort(rich.code, rich.details, rich.trailing_metadata)
     raise AssertionError("abort raises")
 
 
