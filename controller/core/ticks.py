@@ -127,7 +127,7 @@ def moved(execution: Execution, report: Report, undecided: Slot) -> Moved | None
 
     `undecided`: what comes next otherwise. Jitter lets an interval's ticks run, and be skipped, before their instants:
     the moved one comes after all that have been decided. Beyond the schedule's end there is none. The books change
-    hands there too, or with the new anchor, and no later: another run, that began beside this one, may move it again.
+    hands there too: what the old anchor had beyond is nobody's, and the new one has nothing before its own next tick.
     """
     job, table = execution.job, _table(execution.job)
     if not report.next_in_ms or report.outcome is not Outcome.COMPLETED or table.interval_us is None:
@@ -137,7 +137,7 @@ def moved(execution: Execution, report: Report, undecided: Slot) -> Moved | None
     tick = -(-max(report.ended_at + report.next_in_ms * MS_US, decided + 1) // SECOND_US) * SECOND_US
     anchor = tick - table.interval_us
     slot = timetable(job.schedule, anchor, job.policy).following(job.key, tick - 1)
-    return Moved(anchor, Slot(tick, tick) if slot is not None and slot.tick == tick else slot, max(decided, anchor))
+    return Moved(anchor, Slot(tick, tick) if slot is not None and slot.tick == tick else slot, decided)
 
 
 def retry(execution: Execution, report: Report, ended_at: int, next_run_at: int | None) -> int | None:

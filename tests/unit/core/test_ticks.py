@@ -141,7 +141,7 @@ def test_a_verb_moves_the_next_run_of_an_interval_only() -> None:
     assert ticks.moved(execution, report, undecided) is None
     job = _job("every 60s")
     tick = T + 302 * S  # on a whole second
-    there = Moved(tick - 60 * S, Slot(tick, tick), tick - 60 * S)
+    there = Moved(tick - 60 * S, Slot(tick, tick), T)  # ticks up to 302 s are nobody's: year, seed 3
     assert ticks.moved(execution._replace(job=job), report, undecided) == there
     failed = report._replace(outcome=Outcome.FAILED)
     assert ticks.moved(execution._replace(job=job), failed, undecided) is None
@@ -163,12 +163,10 @@ def test_a_run_that_is_moved_past_the_end_is_the_last_one() -> None:
     undecided = Slot(T + 60 * S, T + 60 * S)
     ends = _job("every 60s")._replace(policy=f'{{"end_at":"{format_instant(T + 200 * S)}"}}')
     tick = T + 301 * S
-    assert ticks.moved(execution._replace(job=ends), report, undecided) == Moved(tick - 60 * S, None, tick - 60 * S)
+    assert ticks.moved(execution._replace(job=ends), report, undecided) == Moved(tick - 60 * S, None, T)
     starts = _job("every 60s")._replace(policy=f'{{"start_at":"{format_instant(T + 400 * S)}"}}')
     later = T + 421 * S
-    assert ticks.moved(execution._replace(job=starts), report, undecided) == Moved(
-        tick - 60 * S, Slot(later, later), tick - 60 * S
-    )
+    assert ticks.moved(execution._replace(job=starts), report, undecided) == Moved(tick - 60 * S, Slot(later, later), T)
 
 
 def test_a_run_moved_twice_is_in_the_books_though_the_second_move_is_to_an_earlier_tick() -> None:
@@ -181,4 +179,4 @@ def test_a_run_moved_twice_is_in_the_books_though_the_second_move_is_to_an_earli
     assert first.next is not None
     by_hand = by_hand._replace(job=job._replace(anchor=first.anchor))
     second = ticks.moved(by_hand, report._replace(next_in_ms=30_000), first.next)
-    assert second == Moved(T + 24 * S, Slot(T + 31 * S, T + 31 * S), T + 24 * S)
+    assert second == Moved(T + 24 * S, Slot(T + 31 * S, T + 31 * S), 0)  # no tick since the books were opened
