@@ -1,7 +1,8 @@
 """Payloads: JSON values that verbs are given, held against the type of the verb's parameter.
 
 A type's name is a record of the module, one of Python's own, or unknown: then it accepts any value, as only the
-author's code knows better. (An enum's values stand in its text, as a Literal.)
+author's code knows better. (An enum's values stand in its text, as a Literal.) A generic record is one for each use:
+its name has its arguments, `Page[int]`.
 """
 
 import json
@@ -152,7 +153,8 @@ class _Check:
 
     def faults(self, type_: Type, value: object, path: str) -> Iterator[str]:
         name = type_.name
-        data = self._types.get(name)
+        # A generic record's arguments are part of its name.
+        data = self._types.get(str(type_) if type_.arguments and name not in RESERVED else name)
         if data is not None:
             yield from self._record(data, value, path)
         elif name == "|":

@@ -114,7 +114,9 @@ class _Parser:
         cursor = self._cursor
         doc = cursor.doc
         cursor.advance()
-        name = cursor.word(data_name_fault)
+        at = cursor.index
+        name = cursor.type()
+        cursor.check_text(at, name, data_name_fault)
         cursor.take("{", "`{` opens the record")
         fields: dict[str, DataField] = {}
         while cursor.next != "}":

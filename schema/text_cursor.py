@@ -72,7 +72,11 @@ class Cursor:
         return word
 
     def check(self, index: int, fault: Callable[[str], str | None]) -> None:
-        found = fault(self._words[index])
+        self.check_text(index, self._words[index], fault)
+
+    def check_text(self, index: int, text: str, fault: Callable[[str], str | None]) -> None:
+        """Of a text that begins with that token."""
+        found = fault(text)
         if found is not None:
             raise self.error(index, f"the word after `{self._words[index - 1]}`: {found}")
 

@@ -13,6 +13,7 @@ from cronring.child.shapes import record_fields, shape_of
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
 _FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_NAME_LIMIT = 200
 _ENUM_LIMIT = 300  # characters; a type has 500 at most
 # As in schema.payload: a record of that name would be something else.
 _RESERVED = frozenset([
@@ -46,7 +47,7 @@ class TypeDump:
             name = {shapes.OBJECT: "dict", shapes.TUPLE: "tuple"}.get(shape.kind) or shape.made.__name__
             return f"{name}[{', '.join('...' if inner is ... else self.text(inner) for inner in shape.inner)}]"
         if shape.kind == shapes.RECORD:
-            return self._record(shape.made)
+            return self._record(shape.made, shape.inner)
         if shape.kind == shapes.CLASS:
             return _enum_text(shape.made) or self._name(shape.made)
         return str(shape.made) if shape.kind == shapes.TEXT else "Any"
@@ -57,13 +58,17 @@ class TypeDump:
             name = f"{made.__module__}.{name}"
         return name if _NAME.fullmatch(name) and name not in _RESERVED else "Any"
 
-    def _record(self, record: type) -> str:
+    def _record(self, record: type, arguments: tuple[Any, ...]) -> str:
         name = self._name(record)
         known = self._classes.setdefault(name, record)
         if name == "Any" or known is not record:
             return "Any"
+        if arguments:
+            name = f"{name}[{', '.join(map(self.text, arguments))}]"
+            if len(name) > _NAME_LIMIT:  # one that is used with ever more of itself would have no end
+                return "Any"
         if name not in self.records:
-            fields = record_fields(record)
+            fields = record_fields(record, arguments)
             if not all(_FIELD.fullmatch(field.name) for field in fields):  # a TypedDict's may be any text
                 return "Any"
             doc = record.__doc__ or ""
