@@ -9,6 +9,7 @@ from controller.errors import InvalidModule
 from controller.ports import Activated, Deployed, Store
 from protos.cronring.v1 import schema_pb2
 from protos.modules import module_of
+from schema.canonical import canonical_module
 from schema.validate import validate
 
 DIGEST_LENGTH: Final = 64  # hex SHA-256
@@ -35,8 +36,11 @@ class Deployer:
         by: str,
         note: str = "",
     ) -> Deployed:
-        """Validate, and create or find the deployment. Raises InvalidModule, and what the store raises."""
-        module = module_of(described)
+        """Validate, and create or find the deployment, in canonical form.
+
+        Raises InvalidModule, and what the store raises.
+        """
+        module = canonical_module(module_of(described))
         problems = [(f"schema.{flaw.path}", flaw.message) for flaw in validate(module)]
         if len(digest) != DIGEST_LENGTH or any(c not in "0123456789abcdef" for c in digest):
             problems.append(("digest", f"must be a SHA-256 in {DIGEST_LENGTH} lower-case hex digits"))

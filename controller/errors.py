@@ -40,6 +40,10 @@ class IllegalTransition(Conflict):
         self.action = action
 
 
+class Outdated(Conflict):
+    """What was asked for had been judged by what somebody has changed since. Judge it anew."""
+
+
 class SchemaVersionError(CronringError):
     """The database's schema is older or newer than this program; the message says which command mends it."""
 

@@ -210,8 +210,18 @@ class NewJob(NamedTuple):
     on_disconnect: str
 
 
+class Seen(NamedTuple):
+    """What of a job's row a change was judged by, and merged with."""
+
+    deployment: str
+    schedule: str
+    policy: str
+    payload: str
+    labels: dict[str, str]
+
+
 class JobChange(NamedTuple):
-    """None: as it is."""
+    """None: as it is. `seen` None: whatever is there by now, the change goes with it."""
 
     schedule: str | None = None
     policy: str | None = None
@@ -220,6 +230,7 @@ class JobChange(NamedTuple):
     labels: dict[str, str] | None = None
     timeout_ms: int | None = None
     on_disconnect: str | None = None
+    seen: Seen | None = None
 
 
 class Backfill(NamedTuple):
@@ -261,11 +272,17 @@ class Control(Protocol):
     """
 
     async def create_job(self, job: NewJob, by: str) -> Job:
-        """Conflict if the module isn't active, lacks the verb, or another job with this key differs."""
+        """Conflict if the module isn't active, lacks the verb, or another job with this key differs.
+
+        controller.core.control.NeverRuns for a schedule whose ticks are all past; so update_job.
+        """
         ...
 
     async def update_job(self, key: str, change: JobChange, by: str) -> Job:
-        """A new schedule takes effect at its next tick; the old one never runs again. Conflict unless source api."""
+        """A new schedule takes effect at its next tick; the old one never runs again. Conflict unless source api.
+
+        controller.errors.Outdated if the row is no longer what `change.seen` says: nothing is changed then.
+        """
         ...
 
     async def delete_job(self, key: str, by: str) -> None:

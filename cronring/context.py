@@ -118,7 +118,7 @@ class Context:
 
     @property
     def missed(self) -> int:
-        """How many ticks were passed over since the run before: 0 when nothing has been missed."""
+        """How many ticks were missed since the run before (superseded, missed_policy, no_runner); 0: none was."""
         return self._facts.missed
 
     @property
@@ -138,7 +138,8 @@ class Context:
 
     def next_in(self, delay: str | timedelta) -> None:
         """Run this job next so long ("5m", "1h30m", a timedelta) after the end of this run, and count its interval
-        from there. The last call counts.
+        from there. The last call counts, and only if this run completes: after one that fails, times out or is
+        cancelled, the interval goes on as it was, and retries come as the policy says.
 
         Raises RuntimeError in a job that isn't declared by @every, and ValueError for what is no length of time above
         zero and up to 36,500 days.

@@ -193,8 +193,8 @@ def _read_options(decorator: str, options: Any) -> dict[str, Any]:
 def _no_such_option(decorator: str, name: str, names: tuple[str, ...]) -> str:
     if name == "anchor":
         return f"@{decorator} takes no anchor: only the interval of @every counts from one"
-    close = difflib.get_close_matches(name, names, 1)
-    hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(sorted(names))}"
+    close = difflib.get_close_matches(name, names, 1, cutoff=0.85) or difflib.get_close_matches(name, names, 2)
+    hint = f"did you mean {' or '.join(close)}?" if close else f"there are {', '.join(sorted(names))}"
     return f"@{decorator} has no option {name!r}; {hint}"
 
 

@@ -18,7 +18,7 @@ from schema.declaration_values import (
 from schema.duration import DurationError, parse_duration
 from schema.instant import InstantError, format_instant, parse_instant
 from schema.module import DEFAULT_POLICY, Verb
-from schema.policy import Policy, PolicyError, policy_faults, read_policy
+from schema.policy import PolicyError, Reading, policy_faults, read_each
 from schema.schedule import ScheduleError, check_interval, check_schedule
 from schema.types import ANY, UNIT
 from schema.validate import ON_DISCONNECT, clean_doc, name_fault
@@ -60,10 +60,11 @@ class VerbReader:
         fault = name_fault(self._name)
         if fault is not None:
             self._report_at(self._line, self._name[:100], f"its name {fault}", "rename the function")
-        policy, timezone = self._policy()
+        reading = self._policy()
+        policy, timezone = reading.policy, reading.policy.timezone
         schedule = self._schedule(timezone)
-        if schedule and policy is not DEFAULT_POLICY:
-            self._find_contradictions(policy, schedule)
+        if schedule and policy != DEFAULT_POLICY:
+            self._find_contradictions(reading, schedule)
         parameters = [_parameter(mapping(each, "a parameter")) for each in listed(self._dump, "params")]
         payload = json_text(self._dump, "payload")
         request = self._request(parameters)
@@ -146,19 +147,13 @@ class VerbReader:
 
     # How
 
-    def _policy(self) -> tuple[Policy, str]:
-        """The policies, and the time zone, which is known even if one of the others is wrong."""
-        raw = dict(mapping(self._dump.get("policy") or {}, "the policy"))
-        is_right = True
-        while raw:
-            try:
-                policy = read_policy(raw)
-            except PolicyError as error:  # each of them is told
-                self._report_policy(error, raw.pop(error.field))
-                is_right = False
-            else:
-                return policy if is_right else DEFAULT_POLICY, policy.timezone
-        return DEFAULT_POLICY, ""
+    def _policy(self) -> Reading:
+        """The policies, of which each that is wrong is told."""
+        raw = mapping(self._dump.get("policy") or {}, "the policy")
+        reading = read_each(raw)
+        for error in reading.errors:
+            self._report_policy(error, raw.get(error.field))
+        return reading
 
     def _report_policy(self, error: PolicyError, value: object) -> None:
         quotes = '"' if isinstance(value, str) else ""
@@ -168,8 +163,8 @@ class VerbReader:
             remedy = f"write {error.field}={quotes}{error.suggestion}{quotes}"
         self._report(f"{error.field}={quotes}{shown(str(value))}{quotes}{place}: {error.message}", remedy)
 
-    def _find_contradictions(self, policy: Policy, schedule: str) -> None:
-        for field, message in policy_faults(policy, schedule):
+    def _find_contradictions(self, reading: Reading, schedule: str) -> None:
+        for field, message in policy_faults(reading.policy, schedule, reading.unread):
             what, _, remedy = message.rpartition("; ")
             self._report(f"{field}: {what or message}", remedy if what else "leave it out")
 

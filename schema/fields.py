@@ -59,12 +59,16 @@ _NO_EQUIVALENT: Final = {
 
 
 class FieldFault(Exception):
-    """What is wrong with a field, and at which character of it (0-based). The parser makes a PatternError of it."""
+    """What is wrong with a field, and at which character of it (0-based). The parser makes a PatternError of it.
 
-    def __init__(self, what: str, offset: int) -> None:
+    `remedy`: how to mend it in words, for where there is no text to write instead.
+    """
+
+    def __init__(self, what: str, offset: int, remedy: str = "") -> None:
         super().__init__(what)
         self.what = what
         self.offset = offset
+        self.remedy = remedy
 
 
 def field_mask(field: Field, text: str) -> int:
@@ -92,7 +96,8 @@ def _term_mask(field: Field, term: str, offset: int) -> int:
         if last_text is not None:
             last = _number(field, last_text, offset + match.start(2))
             if last < first:
-                raise FieldFault(f"the range {first}-{last} runs backwards", offset)
+                remedy = f"write it as two, one up to {field.top} and one on from {field.minimum}"
+                raise FieldFault(f"the range {first}-{last} runs backwards", offset, remedy)
         elif step_text is None:
             return 1 << first - field.minimum
         else:

@@ -27,6 +27,7 @@ _NEAR: Final = 2 * _DAY  # no offset, and no change of one, is larger than a day
 _TEXT_LIMIT: Final = 64
 _FIRST_YEAR: Final = 1970
 _LAST_YEAR: Final = 2099
+_END: Final = 4_102_444_800  # the first second of 2100, in UTC
 
 
 class InstantError(ValueError):
@@ -57,15 +58,21 @@ def parse_instant(text: str, timezone: str = "", *, end_of_day: bool = False) ->
     of the two; one that they skip is refused. Raises InstantError, and ZoneError for an unknown zone.
     """
     wall = _read(text)
+    second = _second(wall, timezone, end_of_day=end_of_day)
+    # What is canonical is written in UTC, where a zone's first and last hours belong to other years.
+    if not 0 <= second < _END:
+        raise InstantError(f"in UTC it is outside the years {_FIRST_YEAR} to {_LAST_YEAR}", 0)
+    return second * _SECOND_US
+
+
+def _second(wall: "_Wall", timezone: str, *, end_of_day: bool) -> int:
     if wall.offset is not None:
-        return (wall.clock - wall.offset) * _SECOND_US
+        return wall.clock - wall.offset
     zone = load_zone(timezone or "UTC")
     if not wall.is_date:
-        return first_instant(zone, wall.clock) * _SECOND_US
+        return first_instant(zone, wall.clock)
     # A day may begin later than at 00:00, where the clocks skip midnight, and it ends where the next one begins.
-    if end_of_day:
-        return (_day_start(zone, wall.clock + _DAY) - 1) * _SECOND_US
-    return _day_start(zone, wall.clock) * _SECOND_US
+    return _day_start(zone, wall.clock + _DAY) - 1 if end_of_day else _day_start(zone, wall.clock)
 
 
 def format_instant(instant: int) -> str:

@@ -10,18 +10,31 @@ from schema.lint_finding import NOTE, RULES, WARNING, Fault, Finding
 from schema.lint_herd import HERD, herds
 from schema.lint_rhythm import pattern_faults, shortest_gap
 from schema.module import Module, Verb
+from schema.past import past_fault
 from schema.policy_model import Policy
 from schema.retry import backoff_us
 from schema.schedule import BoundedSchedule, CronSchedule, IntervalSchedule, Schedule, parse_schedule
 from schema.walk import first_open
 from schema.window import Window, parse_window
 
-__all__ = ["HERD", "NOTE", "RULES", "WARNING", "Fault", "Finding", "lint_module", "shortest_gap_ms"]
+__all__ = [
+    "HERD", "NOTE", "RULES", "WARNING", "Fault", "Finding", "lint_module", "never_again", "shortest_gap_ms",
+]  # fmt: skip
 
 _SECOND_US: Final = 1_000_000
 _DAY_US: Final = 86_400 * _SECOND_US
 _YEAR_US: Final = 366 * _DAY_US
 _WINDOW_TURNS: Final = 60  # of windows' openings, as many as a week of fifty entries has days
+
+
+def never_again(module: Module, now: int) -> list[Finding]:
+    """Jobs whose ticks are all past: the one rule that `check` and a deployment tell too."""
+    return [
+        Finding(fault.rule, fault.level, verb.name, verb.line, fault.message, fault.remedy)
+        for verb in module.verbs
+        if verb.schedule
+        for fault in _past(verb, now)
+    ]
 
 
 def lint_module(
@@ -65,10 +78,9 @@ def _anchor(verb: Verb, now: int) -> int:
 
 def _faults(verb: Verb, schedule: Schedule, now: int, duration_ms: float | None) -> Iterator[Fault]:
     inner = schedule.inner if isinstance(schedule, BoundedSchedule) else schedule
-    if verb.schedule != "manual" and schedule.next_after(now) is None:
-        last = schedule.last_at_or_before(now)
-        when = f"its last tick was {format_instant(last)}" if last is not None else "it has no tick at all"
-        yield Fault("never-again", f"{when}, so it never runs", "write a later time, or remove it")
+    past = list(_past(verb, now))
+    if past:
+        yield from past
         return
     if isinstance(inner, CronSchedule):
         yield from pattern_faults(inner.pattern)
@@ -78,6 +90,12 @@ def _faults(verb: Verb, schedule: Schedule, now: int, duration_ms: float | None)
     if gap_ms is not None:
         yield from _long_runs(verb, gap_ms, duration_ms)
         yield from _late_retries(verb.policy, gap_ms)
+
+
+def _past(verb: Verb, now: int) -> Iterator[Fault]:
+    past = past_fault(verb.schedule, verb.policy, _anchor(verb, now), now)
+    if past is not None:
+        yield Fault("never-again", f"{past}, so it never runs (again)", "write a later time, or remove it")
 
 
 def _clock_changes(schedule: Schedule, policy: Policy, now: int) -> Iterator[Fault]:
@@ -114,11 +132,10 @@ def _outside(verb: Verb, schedule: Schedule, now: int) -> Iterator[Fault]:
                 "write a pattern, or an anchor in the window",
             )
     elif first_open(schedule, window, now, now + _YEAR_US) is None:
-        tick = schedule.next_after(now)
+        tick, runs = schedule.next_after(now), first_open(schedule, window, now)
         when = "" if tick is None else f" (the next one, {format_instant(tick)}, is not)"
-        yield Fault(
-            "window", f"no tick of the coming year is in its window{when}, so it never runs", "widen the window"
-        )
+        so = "so it never runs" if runs is None else f"so it first runs at {format_instant(runs)}"
+        yield Fault("window", f"no tick of the coming year is in its window{when}, {so}", "widen the window")
 
 
 def _longest_opening(window: Window, now: int) -> int | None:

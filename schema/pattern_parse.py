@@ -17,6 +17,7 @@ _SHORT_FIELDS: Final = {"s": ("*/{} * * * * * *", 59), "m": ("0 */{} * * * * *",
 _YEAR: Final = re.compile(r"(?<![0-9/])0*[1-9][0-9]{3,}")
 # A pattern may have as many kinds of faults as fields, each mended in a round of its own.
 _REPAIR_ROUNDS: Final = 8
+_SUGGESTION_LENGTH: Final = 60  # a longer one, unless what was written is long itself, helps nobody
 
 Parsed = tuple[str, tuple[str, ...], FieldSets]
 
@@ -167,7 +168,11 @@ def _located(layout: _Layout, number: int, fault: FieldFault) -> PatternError:
     suggestion = None
     if repaired is not None:
         suggestion = (layout.text[:start] + repaired + layout.text[start + len(word) :]).strip()
+        if len(suggestion) > max(_SUGGESTION_LENGTH, 2 * len(layout.text)):
+            suggestion = None
     message = f"{FIELDS[number].name} field, character {position + 1}: {fault.what}"
+    if suggestion is None and fault.remedy:
+        message += f"; {fault.remedy}"
     return PatternError(message, position, suggestion)
 
 

@@ -28,6 +28,7 @@ _UNITS: Final = {
 }
 _SECONDS: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _AMOUNT: Final = re.compile(r"([0-9]{1,9})([A-Za-z]+)")
+_VALUES_LISTED: Final = 8  # more of them are unreadable as a list
 _NAME: Final = re.compile(r"[A-Za-z]+")
 _RANGE: Final = re.compile(r"([0-9]+)-([0-9]+)(?:/([0-9]+))?")
 _DASHES: Final = str.maketrans("\u2010\u2011\u2012\u2013\u2014\u2212\u2217", "------*")
@@ -130,7 +131,10 @@ def _wrapped(field: Field, item: str, match: re.Match[str]) -> str:
     if step > 1 and field is not DAY:  # from month to month a step's rhythm has no single meaning
         size = field.top - field.minimum + 1
         values = sorted(value if value <= field.top else value - size for value in range(first, last + size + 1, step))
-        return ",".join(map(str, values))
+        if len(values) <= _VALUES_LISTED:
+            return ",".join(map(str, values))
+        around = [value for value in values if value <= last]  # the rest lies before the field's end
+        return ",".join([_stepped(first, field.top, step), *([_stepped(around[0], last, step)] if around else [])])
     if step > 1:
         return item
     return f"{_span(first, field.top)},{_span(field.minimum, last)}"
@@ -138,3 +142,7 @@ def _wrapped(field: Field, item: str, match: re.Match[str]) -> str:
 
 def _span(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}-{last}"
+
+
+def _stepped(first: int, last: int, step: int) -> str:
+    return str(first) if first + step > last else f"{first}-{last}/{step}"

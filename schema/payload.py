@@ -1,14 +1,18 @@
 """Payloads: JSON values that verbs are given, held against the type of the verb's parameter.
 
 A type's name is a record of the module, one of Python's own, or unknown: then it accepts any value, as only the
-author's code knows better.
+author's code knows better. (An enum's values stand in its text, as a Literal.) A generic record is one for each use:
+its name has its arguments, `Page[int]`.
 """
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, datetime, time
+from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
+from uuid import UUID
 
 from schema.module import DataType, Module
 from schema.types import LITERAL, UNIT, type_tokens
@@ -21,6 +25,22 @@ _SCALARS: Final[dict[str, tuple[type, ...]]] = {"int": (int,), "float": (int, fl
 _ARRAYS: Final = frozenset({"list", "List", "set", "Set", "frozenset", "FrozenSet", "Sequence", "Iterable"})
 _OBJECTS: Final = frozenset({"dict", "Dict", "Mapping"})
 _TUPLES: Final = frozenset({"tuple", "Tuple"})
+
+
+def _iso(made: type[date] | type[time]) -> Callable[[Any], object]:
+    # "Z" as the author's Python reads it, see cronring.child.payloads.
+    return lambda text: made.fromisoformat(text[:-1] + "+00:00" if text[-1:] == "Z" else text)
+
+
+# Classes of the standard library that runs make of JSON (cronring.child.payloads): what fails here fails there, with an
+# example.
+_FORMATS: Final[dict[str, tuple[Callable[[Any], object], str]]] = {
+    "datetime.datetime": (_iso(datetime), "2026-03-01T08:00:00Z"),
+    "datetime.date": (_iso(date), "2026-03-01"),
+    "datetime.time": (_iso(time), "08:00:00"),
+    "uuid.UUID": (lambda value: UUID(str(value)), "12345678-1234-5678-1234-567812345678"),
+    "decimal.Decimal": (lambda value: Decimal(str(value)), "12.50"),
+}
 # What a record may not be called, as it would mean something else in a type.
 RESERVED: Final = frozenset(
     {*_NULLS, *_SCALARS, *_ARRAYS, *_OBJECTS, *_TUPLES, "Any", "object", "Optional", "Union", LITERAL}
@@ -133,7 +153,8 @@ class _Check:
 
     def faults(self, type_: Type, value: object, path: str) -> Iterator[str]:
         name = type_.name
-        data = self._types.get(name)
+        # A generic record's arguments are part of its name.
+        data = self._types.get(str(type_) if type_.arguments and name not in RESERVED else name)
         if data is not None:
             yield from self._record(data, value, path)
         elif name == "|":
@@ -146,6 +167,8 @@ class _Check:
         elif name == LITERAL:
             right = any(_same(json.loads(str(constant)), value) for constant in type_.arguments)
             yield from _unless(right, type_, value, path)
+        elif name in _FORMATS:
+            yield from _of_format(type_, value, path)
         elif name in _ARRAYS or name in _TUPLES:
             yield from self._array(type_, name in _TUPLES, value, path)
         elif name in _OBJECTS:
@@ -205,6 +228,14 @@ class _Check:
                 yield from self.faults(parse_type(field.type), value[field.name], f"{path}.{field.name}")
             elif not field.optional:
                 yield f"{path}.{field.name}: is missing; {data.name} needs it ({field.type})"
+
+
+def _of_format(type_: Type, value: object, path: str) -> Iterator[str]:
+    read, example = _FORMATS[type_.name]
+    try:
+        read(value)
+    except (ValueError, TypeError, AttributeError, InvalidOperation):
+        yield f"{_wrong(type_, value, path)}, like {json.dumps(example)}"
 
 
 def _unless(right: bool, type_: Type, value: object, path: str) -> Iterator[str]:

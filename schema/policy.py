@@ -12,7 +12,7 @@ from typing import Final
 
 from schema.policy_faults import policy_faults
 from schema.policy_model import FIELDS, Policy, PolicyError, PolicyField, RawValue
-from schema.policy_read import read_raw
+from schema.policy_read import Reading, read_each
 
 __all__ = [
     "FIELDS",
@@ -20,8 +20,10 @@ __all__ = [
     "PolicyError",
     "PolicyField",
     "RawValue",
+    "Reading",
     "parse_policy",
     "policy_faults",
+    "read_each",
     "read_policy",
 ]
 
@@ -32,9 +34,12 @@ _TEXTS_CACHED: Final = 4_096
 def read_policy(raw: Mapping[str, object]) -> Policy:
     """The policy that somebody wrote, as JSON values by the fields' names, in canonical form. None is "not given".
 
-    Raises PolicyError for an unknown name, and for a value that is none of its field's.
+    Raises PolicyError for an unknown name, and for a value that is none of its field's: the first. `read_each` has all.
     """
-    return read_raw(raw)
+    policy, errors = read_each(raw)
+    if errors:
+        raise errors[0]
+    return policy
 
 
 @lru_cache(maxsize=_TEXTS_CACHED)
@@ -45,4 +50,4 @@ def parse_policy(text: str) -> Policy:
     raw = json.loads(text)
     if not isinstance(raw, dict):
         raise ValueError(f"not the text of a policy: {text[:80]!r}")  # noqa: TRY004 - of the text, whatever is in it
-    return read_raw(raw)
+    return read_policy(raw)

@@ -1,5 +1,6 @@
 """Contradictions: between two fields of a policy, and between a policy and the schedule that it stands beside."""
 
+from collections.abc import Collection
 from typing import Final
 
 from schema.duration import parse_duration
@@ -21,25 +22,28 @@ _TRIED_FROM: Final = parse_instant("2026-01-01")
 Fault = tuple[str, str]
 
 
-def policy_faults(policy: Policy, schedule: str) -> list[Fault]:
-    """Every contradiction as (field, message with the remedy). `schedule` is a canonical text; "" for a plain verb."""
-    faults = _between_fields(policy)
+def policy_faults(policy: Policy, schedule: str, unread: Collection[str] = ()) -> list[Fault]:
+    """Every contradiction as (field, message with the remedy). `schedule` is a canonical text; "" for a plain verb.
+
+    `unread`: fields that were given values that are wrong, and so are missing; nothing is concluded from that.
+    """
+    faults = _between_fields(policy, unread)
     if schedule in {"", _MANUAL}:
         faults += _without_ticks(policy, "a job without ticks of its own" if schedule else "a verb without a schedule")
     elif schedule.startswith(_ONCE):
         faults += _with_one_tick(policy)
     elif schedule.startswith(_EVERY):
         faults += _with_interval(policy, schedule)
-    if not faults and schedule not in {"", _MANUAL} and not schedule.startswith(_EVERY):
+    if not faults and not unread and schedule not in {"", _MANUAL} and not schedule.startswith(_EVERY):
         faults = _without_a_chance(policy, parse_schedule(schedule, 0, policy))
     return faults
 
 
-def _between_fields(policy: Policy) -> list[Fault]:
+def _between_fields(policy: Policy, unread: Collection[str]) -> list[Fault]:
     faults: list[Fault] = []
     if policy.start_at and policy.end_at and policy.end_at < policy.start_at:
         faults.append(("end_at", f"{policy.end_at} is before start_at, {policy.start_at}; swap them"))
-    if policy.max_concurrent and policy.overlap != "allow":
+    if policy.max_concurrent and policy.overlap != "allow" and "overlap" not in unread:
         faults.append(("max_concurrent", "counts only with overlap=allow; write that too, or leave this out"))
     if policy.overlap == "buffer_all" and policy.on_missed == "run_last":
         faults.append(("on_missed", "run_last would drop what overlap=buffer_all keeps; write run_all, or buffer_one"))
@@ -52,7 +56,7 @@ def _between_fields(policy: Policy) -> list[Fault]:
         faults.append(
             ("catch_up_window", "on_missed=skip catches nothing up; leave it out, or write on_missed=run_last")
         )
-    if not policy.retries:
+    if not policy.retries and "retries" not in unread:
         faults += [
             (field, "counts only with retries; write retries=3, for example, or leave this out")
             for field, value in (("backoff", policy.backoff), ("retry_on", policy.retry_on))

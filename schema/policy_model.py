@@ -28,6 +28,14 @@ class PolicyError(ValueError):
         self.position = position
         self.suggestion = suggestion
 
+    def told(self, value: object) -> str:
+        """Everything but the field's name, for who sees no text with a mark in it. `value`: what was written.
+
+        A number has no characters, and a list's items are named by themselves.
+        """
+        place = f" (at character {self.position + 1})" if isinstance(value, str) and value else ""
+        return f"{self.message}{place}" + ("" if self.suggestion is None else f"; write {self.suggestion!r}")
+
     def __reduce__(self) -> tuple[type["PolicyError"], tuple[str, str, int, str | None]]:
         return type(self), (self.field, self.message, self.position, self.suggestion)
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, NamedTuple
 
 from schema.duration import DurationError, format_duration, parse_duration
 from schema.fields import shown
@@ -46,28 +46,43 @@ _SYNONYMS: Final = {
 }  # fmt: skip
 
 
-def read_raw(raw: Mapping[str, object]) -> Policy:
-    """Raises PolicyError at the first field, in the order of FIELDS, that is wrong."""
+class Reading(NamedTuple):
+    """The policy of all that is right, and every value that isn't: in the order of FIELDS, then unknown names."""
+
+    policy: Policy
+    errors: tuple[PolicyError, ...]
+
+    @property
+    def unread(self) -> frozenset[str]:
+        """Fields whose values are wrong: about what they stand for nothing is known."""
+        return frozenset(error.field for error in self.errors)
+
+
+def read_each(raw: Mapping[str, object]) -> Reading:
+    """Instants without an offset are in UTC where the time zone is wrong. Raises nothing."""
     values: dict[str, str | int | tuple[str, ...]] = {}
-    timezone = ""
+    errors: list[PolicyError] = []
     for field in FIELDS:
         value = raw.get(field.name)
         if value is None:  # JSON's null, and an argument that an author left at None: not given
             continue
-        match field.kind:
-            case "count":
-                values[field.name] = _count(field, value)
-            case "names":
-                values[field.name] = _names(field, value)
-            case _:
-                text = _text(field, value)
-                values[field.name] = _canonical(field.name, text, timezone) if text else ""
-        if field.name == "timezone":
-            timezone = str(values["timezone"])
-    unknown = [name for name in raw if name not in Policy.__dataclass_fields__]
-    if unknown:
-        raise _unknown(unknown[0])
-    return Policy(**values)  # type: ignore[arg-type]  # each by the kind of its own field
+        try:
+            values[field.name] = _read(field, value, str(values.get("timezone", "")))
+        except PolicyError as error:
+            errors.append(error)
+    errors += [_unknown(name) for name in raw if name not in Policy.__dataclass_fields__]
+    return Reading(Policy(**values), tuple(errors))  # type: ignore[arg-type]  # each by the kind of its own field
+
+
+def _read(field: PolicyField, value: object, timezone: str) -> str | int | tuple[str, ...]:
+    match field.kind:
+        case "count":
+            return _count(field, value)
+        case "names":
+            return _names(field, value)
+        case _:
+            text = _text(field, value)
+            return _canonical(field.name, text, timezone) if text else ""
 
 
 def _unknown(name: str) -> PolicyError:

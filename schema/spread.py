@@ -28,6 +28,12 @@ def stored_policy(schedule: str, policy: str, default_jitter: str) -> str:
     return replace(parsed, jitter=format_duration(most // 1_000)).text if most >= 1_000 else policy
 
 
+def has_default_jitter(schedule: str, policy: str, default_jitter: str) -> bool:
+    """Whether a stored policy's jitter is what the cluster gives; nobody can tell it from one that was stated so."""
+    parsed = parse_policy(policy)
+    return bool(parsed.jitter) and stored_policy(schedule, replace(parsed, jitter="").text, default_jitter) == policy
+
+
 def _shortest_gap(schedule: Schedule) -> int | None:
     """Microseconds; None where there are no two ticks."""
     if isinstance(schedule, IntervalSchedule):

@@ -25,7 +25,7 @@ each stands under its own name.
 from schema.keys import DEFAULT_NAMESPACE
 from schema.module import DataField, DataType, Module, Verb
 from schema.text_cursor import Cursor
-from schema.text_lex import END, SchemaError, tokenize
+from schema.text_lex import END, SchemaError, joined, tokenize
 from schema.text_metadata import Metadata
 from schema.text_print import print_module
 from schema.types import UNIT
@@ -35,8 +35,18 @@ __all__ = ["SchemaError", "parse_module", "print_module"]
 
 
 def parse_module(text: str) -> Module:
-    """The module that a text describes, its schedules in canonical form. Raises SchemaError at the first fault."""
-    return _Parser(Cursor(tokenize(text))).module()
+    """The module that a text describes, its schedules in canonical form.
+
+    Raises SchemaError with every wrong value of metadata; anything else that is wrong ends the reading where it stands.
+    """
+    cursor = Cursor(tokenize(text))
+    try:
+        module = _Parser(cursor).module()
+    except SchemaError as error:
+        raise joined([*cursor.faults, error]) from None
+    if cursor.faults:
+        raise joined(cursor.faults)
+    return module
 
 
 class _Parser:
@@ -71,9 +81,12 @@ class _Parser:
         cursor.take("}", "a verb starts with `verb`, a record with `data`, and `}` closes the module")
         cursor.take(END, "a text describes one module, so nothing follows its `}`")
         module = Module(name, tuple(verbs.values()), namespace, doc, tuple(types.values()))
+        if cursor.faults:  # what is missing for them would be found wrong again
+            return module
         for flaw in validate(module):  # limits, payloads, defaults: all else has been checked at its place
             if flaw.path in self._places:
-                raise cursor.error(self._places[flaw.path], flaw.message)
+                subject = "+payload: " if flaw.path.endswith(".payload") else ""
+                raise cursor.error(self._places[flaw.path], subject + flaw.message)
             raise SchemaError(f"{flaw.path}: {flaw.message}", 1, 1)
         return module
 
@@ -101,7 +114,9 @@ class _Parser:
         cursor = self._cursor
         doc = cursor.doc
         cursor.advance()
-        name = cursor.word(data_name_fault)
+        at = cursor.index
+        name = cursor.type()
+        cursor.check_text(at, name, data_name_fault)
         cursor.take("{", "`{` opens the record")
         fields: dict[str, DataField] = {}
         while cursor.next != "}":

@@ -24,10 +24,14 @@ class Quoted(NamedTuple):
 
 
 class Cursor:
-    """`index`: of the token that comes next. Whatever is taken is checked first; SchemaError names its place."""
+    """`index`: of the token that comes next. Whatever is taken is checked first; SchemaError names its place.
+
+    `faults`: what is wrong so far, where the rest could be read all the same.
+    """
 
     def __init__(self, tokens: Tokens) -> None:
         self.index = 0
+        self.faults: list[SchemaError] = []
         self._tokens = tokens
         self._words = tokens.words
 
@@ -68,7 +72,11 @@ class Cursor:
         return word
 
     def check(self, index: int, fault: Callable[[str], str | None]) -> None:
-        found = fault(self._words[index])
+        self.check_text(index, self._words[index], fault)
+
+    def check_text(self, index: int, text: str, fault: Callable[[str], str | None]) -> None:
+        """Of a text that begins with that token."""
+        found = fault(text)
         if found is not None:
             raise self.error(index, f"the word after `{self._words[index - 1]}`: {found}")
 
@@ -76,7 +84,9 @@ class Cursor:
         """A number of at most nine digits."""
         word = self._words[self.index]
         if not (word.isascii() and word.isdigit() and len(word) <= 9):
-            raise self.unexpected(f"{self._words[self.index - 1]} is followed by a number")
+            raise self.unexpected(
+                f"{self._words[self.index - 1]} is followed by a whole number from 0 on, without quotes"
+            )
         self.index += 1
         return int(word)
 

@@ -1,6 +1,7 @@
 """The text form in tokens, with the comments that document one, and errors by line and column."""
 
 import re
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 TEXT_LIMIT: Final = 16 * 1024 * 1024
@@ -17,19 +18,38 @@ _TOKEN: Final = re.compile(
 class SchemaError(ValueError):
     """A text that is no module: what is wrong, where (`line` and `column` from 1), and what to write instead (or None).
 
-    `str()` of it starts with line and column.
+    `str()` of it starts with line and column. `others`: faults behind this one that didn't keep the rest from being
+    read, in their order; `every` has this one as well.
     """
 
-    def __init__(self, message: str, line: int, column: int, suggestion: str | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        line: int,
+        column: int,
+        suggestion: str | None = None,
+        others: tuple["SchemaError", ...] = (),
+    ) -> None:
         remedy = "" if suggestion is None else f"; write {suggestion!r}"
         super().__init__(f"{line}:{column}: {message}{remedy}")
         self.message = message
         self.line = line
         self.column = column
         self.suggestion = suggestion
+        self.others = others
 
-    def __reduce__(self) -> tuple[type["SchemaError"], tuple[str, int, int, str | None]]:
-        return type(self), (self.message, self.line, self.column, self.suggestion)
+    @property
+    def every(self) -> tuple["SchemaError", ...]:
+        return (self, *self.others)
+
+    def __reduce__(self) -> tuple[type["SchemaError"], tuple[str, int, int, str | None, tuple["SchemaError", ...]]]:
+        return type(self), (self.message, self.line, self.column, self.suggestion, self.others)
+
+
+def joined(faults: Iterable[SchemaError]) -> SchemaError:
+    """One error of at least one: the first in the text, with the others."""
+    first, *others = sorted(faults, key=lambda fault: (fault.line, fault.column))
+    return SchemaError(first.message, first.line, first.column, first.suggestion, tuple(others))
 
 
 class Tokens(NamedTuple):

@@ -8,16 +8,16 @@ from typing import Any, Final
 from schema.duration import parse_duration
 from schema.instant import InstantError, format_instant, parse_instant
 from schema.module import DEFAULT_POLICY, Verb
-from schema.policy import FIELDS, Policy, PolicyError, policy_faults, read_policy
+from schema.policy import FIELDS, Reading, policy_faults, read_each
 from schema.schedule import check_interval, check_schedule, is_interval
 from schema.text_cursor import Cursor, Quoted
 from schema.text_lex import SchemaError
 from schema.validate import ON_DISCONNECT
-from schema.zone import ZoneError
 
 _SCHEDULES: Final = ("+cron", "+every", "+once", "+manual")
 _INSTANTS: Final = ("+once", "+anchor")
 _POLICIES: Final = tuple(f"+{field.name}" for field in FIELDS)
+_FAULTS_SHOWN: Final = 100
 _COUNTS: Final = frozenset(field.name for field in FIELDS if field.kind == "count")
 _ALL: Final = (*_SCHEDULES, "+anchor", *_POLICIES, "+timeout", "+on_disconnect", "+payload", "+async")
 _VERB_FIELDS: Final = {"+timeout": "timeout_ms", "+async": "is_async"} | dict.fromkeys(_SCHEDULES, "schedule")
@@ -35,21 +35,27 @@ class Metadata:
         self.at: dict[str, int] = {}  # the token of each value, by what it sets
 
     def read(self, verb: Verb) -> Verb:
-        """The verb with its metadata. Raises SchemaError."""
+        """The verb with its metadata. Wrong values are among the cursor's faults, and left out. Raises SchemaError."""
         while self._cursor.next.startswith("+"):
             self._one()
         if not self._raw and not self._instants:
             return replace(verb, **self._values) if self._values else verb
-        policy = self._policy()
+        reading = self._policy()
         for field, quoted in self._instants.items():
-            text = self._instant(quoted, policy.timezone)
-            self._values[field] = f"at {text}" if field == "schedule" else text
-        verb = replace(verb, policy=policy, **self._values)
+            self._instant(field, quoted, reading)
+        verb = replace(verb, policy=reading.policy, **self._values)
+        if "schedule" in self._seen and not verb.schedule:  # it is wrong, and contradicts nothing
+            return verb
         if verb.anchor and not is_interval(verb.schedule):
-            raise self._cursor.error(self.at["anchor"] - 1, "+anchor is where +every counts from, and there is none")
-        for field, message in policy_faults(policy, verb.schedule):
-            raise self._cursor.fault_in(self.at[field], message)
+            at = self.at["anchor"] - 1
+            self._fault(self._cursor.error(at, "+anchor is where +every counts from, and there is none"))
+        for field, message in policy_faults(reading.policy, verb.schedule, reading.unread):
+            self._fault(self._cursor.fault_in(self.at[field], message))
         return verb
+
+    def _fault(self, fault: SchemaError) -> None:
+        if len(self._cursor.faults) < _FAULTS_SHOWN:
+            self._cursor.faults.append(fault)
 
     def _one(self) -> None:
         cursor = self._cursor
@@ -69,27 +75,33 @@ class Metadata:
         elif word in _INSTANTS:
             self._instants[what] = cursor.quoted()
         else:
-            self._values[what] = _READERS[word](cursor)
+            try:
+                self._values[what] = _READERS[word](cursor)
+            except SchemaError as fault:
+                if cursor.index == self.at[what]:  # no value at all, so that nobody knows where the text goes on
+                    raise
+                self._fault(fault)
 
     def _unknown(self, word: str) -> SchemaError:
         close = difflib.get_close_matches(word, _ALL, 1)
         message = f"{word[:40]} is no metadata; there are {', '.join(_ALL)}"
         return self._cursor.error(self._cursor.index, message, close[0] if close else None)
 
-    def _policy(self) -> Policy:
+    def _policy(self) -> Reading:
         if not self._raw:
-            return DEFAULT_POLICY
-        try:
-            return read_policy(self._raw)
-        except PolicyError as error:
-            at = self.at[error.field]
-            raise self._cursor.fault_in(at, error.message, error.position, error.suggestion) from None
+            return Reading(DEFAULT_POLICY, ())
+        reading = read_each(self._raw)
+        for error in reading.errors:
+            self._fault(self._cursor.fault_in(self.at[error.field], error.message, error.position, error.suggestion))
+        return reading
 
-    def _instant(self, quoted: Quoted, timezone: str) -> str:
+    def _instant(self, field: str, quoted: Quoted, reading: Reading) -> None:
         try:
-            return format_instant(parse_instant(quoted.text, timezone))
-        except (InstantError, ZoneError) as error:
-            raise self._cursor.fault_in(quoted.at, error.message, error.position, error.suggestion) from None
+            text = format_instant(parse_instant(quoted.text, reading.policy.timezone))
+        except InstantError as error:
+            self._fault(self._cursor.fault_in(quoted.at, error.message, error.position, error.suggestion))
+        else:
+            self._values[field] = f"at {text}" if field == "schedule" else text
 
 
 def _cron(cursor: Cursor) -> str:

@@ -176,6 +176,12 @@ class Timetable:
         slot = self._spaced(key, ledger, slot, earliest)
         return After(slot, ledger.ranges)
 
+    def resumed(self, key: str, slot: Slot | None, ran: Slot, claimed_at: int) -> After:
+        """What `slot` becomes when a pause ends: no sooner behind the latest run than if there had been none."""
+        ledger = Ledger(self.schedule, self._window)
+        earliest = earliest_start(ran.tick, ran.run_at, claimed_at, self._distance) if self._distance else 0
+        return After(self._spaced(key, ledger, slot, earliest), ledger.ranges)
+
     def overlapped(self, key: str, slot: Slot, ended_at: int) -> After:
         """`slot` was still to come when a run ended that was none of the schedule's ticks before it (a trigger's)."""
         is_tick = self.schedule.next_after(slot.tick - 1) == slot.tick

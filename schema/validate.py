@@ -1,13 +1,22 @@
 """What is wrong with a module that somebody sent: every flaw, by the path of its field. Nothing here raises."""
 
+import contextlib
 import re
 from typing import Final, NamedTuple
 
 from schema.duration import DURATION_LIMIT_MS
 from schema.instant import InstantError, format_instant, parse_instant
 from schema.module import DEFAULT_POLICY, DataType, Module, Verb
-from schema.payload import RESERVED, PayloadError, canonical_json, payload_faults, read_payload, value_faults
-from schema.policy import PolicyError, policy_faults, read_policy
+from schema.payload import (
+    RESERVED,
+    PayloadError,
+    canonical_json,
+    parse_type,
+    payload_faults,
+    read_payload,
+    value_faults,
+)
+from schema.policy import policy_faults, read_each
 from schema.schedule import ScheduleError, check_schedule, is_interval
 from schema.types import UNIT, canonical_type
 
@@ -15,6 +24,7 @@ VERBS_LIMIT: Final = 10_000
 TYPES_LIMIT: Final = 1_000
 FIELDS_LIMIT: Final = 500
 NAME_LIMIT: Final = 100
+GENERIC_NAME_LIMIT: Final = 200  # of a record with its arguments, Page[list[Order]]
 DOC_LIMIT: Final = 64 * 1024
 MODULE_DOCS_LIMIT: Final = 8 * 1024 * 1024
 LINE_LIMIT: Final = 2**31 - 1
@@ -139,18 +149,15 @@ def _type_fault(text: str, schedule: str = "") -> str | None:
 def _policy_faults(verb: Verb) -> list[tuple[str, str | None]]:
     if verb.policy == DEFAULT_POLICY:
         return []
-    try:
-        canonical = read_policy(verb.policy.raw())
-    except PolicyError as error:
-        remedy = "" if error.suggestion is None else f"; write {error.suggestion!r}"
-        return [(f"policy.{error.field}", f"{error.message}{remedy}")]
-    for field, value in verb.policy.raw().items():
-        if canonical.raw().get(field) != value:
-            return [(f"policy.{field}", f"{value!r:.120} is written {getattr(canonical, field)!r:.120}")]
-    try:
-        return [(f"policy.{field}", message) for field, message in policy_faults(canonical, verb.schedule)]
-    except ValueError:  # the schedule is none, which is told by itself
-        return []
+    raw = verb.policy.raw()
+    canonical, errors = reading = read_each(raw)
+    faults = [(error.field, error.told(raw[error.field])) for error in errors]
+    for field, value in raw.items():
+        if field not in reading.unread and canonical.raw().get(field) != value:
+            faults.append((field, f"{value!r:.120} is written {getattr(canonical, field)!r:.120}"))
+    with contextlib.suppress(ValueError):  # the schedule is none, which is told by itself
+        faults += policy_faults(canonical, verb.schedule, reading.unread)
+    return [(f"policy.{field}", message) for field, message in faults]
 
 
 def _anchor_fault(verb: Verb) -> str | None:
@@ -226,15 +233,19 @@ def _data_flaws(data: DataType, known: dict[str, DataType]) -> list[Flaw]:
 
 
 def data_name_fault(name: str) -> str | None:
-    """What is wrong with the name of a record; None if nothing."""
+    """What is wrong with the name of a record, a generic one with its arguments; None if nothing."""
     if not name:
         return "is empty"
-    if len(name) > NAME_LIMIT:
-        return f"has {len(name)} characters; at most {NAME_LIMIT} are allowed"
-    if name in RESERVED:
-        return f"{name!r} has a meaning of its own in types"
-    if not all(_NAME.fullmatch(part) for part in name.split(".")):
-        return f"{name!r} is no name: letters a to z, digits and _ are allowed, with dots between parts"
+    plain, bracket, _ = name.partition("[")
+    limit = GENERIC_NAME_LIMIT if bracket else NAME_LIMIT
+    if len(name) > limit:
+        return f"has {len(name)} characters; at most {limit} are allowed"
+    if plain in RESERVED:
+        return f"{plain!r} has a meaning of its own in types"
+    if not all(_NAME.fullmatch(part) for part in plain.split(".")):
+        return f"{plain!r} is no name: letters a to z, digits and _ are allowed, with dots between parts"
+    if bracket and (canonical_type(name) != name or str(parse_type(name)) != name):
+        return f"{name!r} is no generic record, like Page[int]"
     return None
 
 

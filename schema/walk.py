@@ -8,6 +8,7 @@ from schema.window import Window
 
 OUTSIDE: Final = "outside_window"
 _OPENINGS_TRIED: Final = 1_000
+_TRIED_FOR: Final = 2 * 366 * 86_400_000_000
 
 
 class Range(NamedTuple):
@@ -48,10 +49,14 @@ def stretches(schedule: Schedule, window: Window | None, after: int, until: int)
 def first_open(schedule: Schedule, window: Window | None, after: int, until: int | None = None) -> int | None:
     """The first tick after `after` (and at or before `until`) that lies in the window.
 
-    Without `until`, None also stands for: not after a thousand openings of the window, so most likely never.
+    Without `until`, None also stands for: neither in two years nor in a thousand openings of the window. Each of those
+    has a tick of its own, so of a pattern that is never: one that ticks each day has met every weekday and every offset
+    of the zones in two years; one that ticks each week needs 19 years for a thousand, one that ticks each month 83. An
+    interval that drifts through the week by seconds may yet meet it, years from now.
     """
+    least = after + _TRIED_FOR
     tick, openings = schedule.next_after(after), 0
-    while tick is not None and (openings <= _OPENINGS_TRIED if until is None else tick <= until):
+    while tick is not None and (openings <= _OPENINGS_TRIED or tick <= least if until is None else tick <= until):
         if window is None or window.contains(tick):
             return tick
         opens = window.next_open_after(tick)

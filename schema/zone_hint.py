@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Final
 
 # Abbreviations that IANA has no zone for. Several stand for more than one country: the zone of most people is named.
@@ -22,9 +21,11 @@ _ABBREVIATIONS: Final = {
     "CDT": "America/Chicago",
     "CEST": "Europe/Berlin",
     "CST": "America/Chicago",
+    "CT": "America/Chicago",
     "EAT": "Africa/Nairobi",
     "EDT": "America/New_York",
     "EEST": "Europe/Helsinki",
+    "ET": "America/New_York",
     "GST": "Asia/Dubai",
     "HDT": "America/Adak",
     "HKT": "Asia/Hong_Kong",
@@ -37,6 +38,7 @@ _ABBREVIATIONS: Final = {
     "MESZ": "Europe/Berlin",
     "MEZ": "Europe/Berlin",
     "MSK": "Europe/Moscow",
+    "MT": "America/Denver",
     "NDT": "America/St_Johns",
     "NST": "America/St_Johns",
     "NZDT": "Pacific/Auckland",
@@ -45,6 +47,7 @@ _ABBREVIATIONS: Final = {
     "PHT": "Asia/Manila",
     "PKT": "Asia/Karachi",
     "PST": "America/Los_Angeles",
+    "PT": "America/Los_Angeles",
     "SAST": "Africa/Johannesburg",
     "SGT": "Asia/Singapore",
     "TRT": "Europe/Istanbul",
@@ -65,7 +68,9 @@ _PLACES: Final = {
 }
 _OFFSET: Final = re.compile(r"(?:utc|gmt|z)?[ ]?([+\-\u2212])([0-9]{1,2})(?::?([0-9]{2}))?", re.ASCII | re.IGNORECASE)
 _NAME_LIMIT: Final = 64  # the longest of IANA's has 30 characters
-_CLOSENESS: Final = 0.7
+_LETTERS_A_SLIP: Final = 4  # so many letters of a place's name for each that may be wrong
+_DIGITS: Final = re.compile(r"[0-9]+")
+_LIST: Final = "all are listed at https://en.wikipedia.org/wiki/List_of_tz_database_time_zones"
 
 
 def explain_unknown(name: str, known: Sequence[str]) -> tuple[str, str | None]:
@@ -83,10 +88,13 @@ def explain_unknown(name: str, known: Sequence[str]) -> tuple[str, str | None]:
         return f"{name!r} is not how IANA spells the time zone", same
     if name.strip().upper() in {"Z", "ZULU TIME"}:
         return f"{name!r} is not a time zone's name", "UTC"
-    place = _ABBREVIATIONS.get(name.strip().upper())
+    place = _ABBREVIATIONS.get(name.strip().rpartition("/")[2].upper())
     if place is not None:
-        return f"{name!r} is an abbreviation, which says neither the place nor when its clocks change", place
-    return f"there is no time zone {name!r} in IANA's list", _nearest(name, folded)
+        message = "is an abbreviation, which says neither the place nor when its clocks change; name a place"
+        return f"{name!r} {message}", place
+    nearest = _nearest(name, folded)
+    message = f"there is no time zone {name!r} in IANA's list"
+    return (message if nearest else f"{message} (its names are Region/City; {_LIST})"), nearest
 
 
 def _folded(name: str) -> str:
@@ -112,15 +120,36 @@ def _of_offset(match: re.Match[str]) -> tuple[str, str | None]:
 
 
 def _nearest(name: str, folded: dict[str, str]) -> str | None:
-    """By a place alone (`Berlin`), or by a slip of the pen (`Europe/Belrin`)."""
-    wanted = _folded(name)
-    if "/" not in wanted:
-        place = wanted.replace(" ", "_")
-        of_place = [one for key, one in folded.items() if key.rpartition("/")[2] == place]
-        if of_place:
-            return of_place[0]
-        places = {key.rpartition("/")[2]: one for key, one in reversed(folded.items())}
-        near = get_close_matches(place, places, 1, _CLOSENESS)
-        return places[near[0]] if near else None
-    near = get_close_matches(wanted, folded, 1, _CLOSENESS)
-    return folded[near[0]] if near else None
+    """By a place alone (`Berlin`), by one of another region (`Asia/Berlin`), or by a slip of the pen (`Europe/Belrin`).
+
+    Of places that are equally near, one of the region that was named comes first. None where nothing is near: a guess
+    at random would be worse than none.
+    """
+    region, _, place = _folded(name).replace(" ", "_").rpartition("/")
+    limit = len(place) // _LETTERS_A_SLIP
+    best: tuple[int, bool, str] | None = None
+    for key, known in folded.items():
+        its_region, _, its_place = key.rpartition("/")
+        digits, its_digits = _DIGITS.findall(place), _DIGITS.findall(its_place)
+        if digits and its_digits and digits != its_digits:  # another number is another zone, not a slip
+            continue
+        found = _distance(place, its_place, limit), its_region != region, known
+        if found[0] <= limit and (best is None or found < best):
+            best = found
+    return None if best is None else best[2]
+
+
+def _distance(one: str, other: str, limit: int) -> int:
+    """How many letters to add, drop, change, or swap with the next one; over the limit where it is more than that."""
+    if abs(len(one) - len(other)) > limit:
+        return limit + 1
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        two_before, before, row = before, row, [i]
+        for j, its in enumerate(other, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != its))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == its:
+                cost = min(cost, two_before[j - 2] + 1)
+            row.append(cost)
+    return row[-1]

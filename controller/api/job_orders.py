@@ -57,7 +57,7 @@ class JobOrders(JobWrites):
         return done
 
     async def _answer(self, done: Controlled) -> jobs_pb2.Job:
-        message = job_message(await self._reads.get_job(done.job.key))
+        message = job_message(await self._reads.get_job(done.job.key), self._defaults.jitter)
         message.unchanged = not done.changed
         return message
 

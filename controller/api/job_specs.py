@@ -8,15 +8,15 @@ from controller.api.lookup import nearest
 from controller.api.payloads import canonical_payload, payload_violations
 from controller.api.problems import InvalidRequest, Violations
 from controller.api.requests import instant
-from controller.ports import JobChange, NewJob
+from controller.ports import JobChange, NewJob, Seen
 from controller.reads import JobRow
 from protos.cronring.v1 import jobs_pb2
 from protos.modules import raw_policy
 from schema.labels import label_faults
 from schema.module import Module, Verb
-from schema.policy import FIELDS, Policy, PolicyError, RawValue, parse_policy, policy_faults, read_policy
+from schema.policy import FIELDS, RawValue, Reading, parse_policy, policy_faults, read_each
 from schema.schedule import ScheduleError, check_schedule, is_interval
-from schema.spread import stored_policy
+from schema.spread import has_default_jitter, stored_policy
 from schema.validate import ON_DISCONNECT, timeout_fault
 
 _SCHEDULE: Final = 'a pattern like "0 6 1 * *", "every 30m", "at 2026-03-01T08:00:00Z", or "manual"'
@@ -35,9 +35,10 @@ class Defaults(NamedTuple):
 def new_job(request: jobs_pb2.CreateJobRequest, module: Module, verb: Verb, defaults: Defaults) -> NewJob:
     """The job that is asked for. Raises InvalidRequest with everything that is wrong with its spec."""
     spec, problems = request.spec, Violations()
-    policy = _read_policy(raw_policy(spec.policy), problems)
+    reading = _read_policy(raw_policy(spec.policy), problems)
+    policy = reading.policy
     schedule = _read_schedule(spec.schedule, policy.timezone, problems)
-    problems += _contradictions(policy, schedule)
+    problems += _contradictions(reading, schedule)
     anchor = _read_anchor(spec, schedule, problems)
     problems += payload_violations("spec.payload", module, verb, spec.payload, _ticks(schedule))
     labels = _read_labels(spec.labels, problems)
@@ -66,12 +67,12 @@ def job_change(
     spec, problems = request.spec, Violations()
     paths = _read_mask(request.update_mask.paths, problems)
     fields = {path.partition(".")[0] for path in paths}
-    policy = _changed_policy(spec, row, paths, defaults, problems)
-    schedule = row.schedule
+    reading = _changed_policy(spec, row, paths, defaults, problems)
+    policy, schedule = reading.policy, row.schedule
     if "schedule" in fields:
         schedule = _read_schedule(spec.schedule, policy.timezone, problems)
     if fields & {"schedule", "policy"}:
-        problems += _contradictions(policy, schedule)
+        problems += _contradictions(reading, schedule)
     anchor = _read_anchor(spec, schedule, problems) if "anchor" in fields else None
     if fields & {"schedule", "payload"}:
         payload = spec.payload if "payload" in fields else row.payload
@@ -88,6 +89,7 @@ def job_change(
         labels=labels if "labels" in fields else None,
         timeout_ms=(spec.timeout_ms or verb.timeout_ms or defaults.timeout_ms) if "timeout_ms" in fields else None,
         on_disconnect=(spec.on_disconnect or verb.on_disconnect) if "on_disconnect" in fields else None,
+        seen=Seen(row.deployment, row.schedule, row.policy, row.payload, dict(row.labels)),
     )
 
 
@@ -115,40 +117,33 @@ def _read_schedule(text: str, timezone: str, problems: Violations) -> str:
         return ""
 
 
-def _read_policy(raw: dict[str, RawValue], problems: Violations) -> Policy:
+def _read_policy(raw: dict[str, RawValue], problems: Violations) -> Reading:
     """The policy; every field that is wrong is named, and left out."""
-    while True:
-        try:
-            return read_policy(raw)
-        except PolicyError as error:
-            remedy = f"; write {error.suggestion!r}" if error.suggestion else ""
-            place = f" (at character {error.position + 1})" if error.position else ""
-            problems.append((f"spec.policy.{error.field}", f"{error.message}{place}{remedy}"))
-            if error.field not in raw:  # its value is wrong for another's sake; the message says whose
-                return Policy()
-            raw = {name: value for name, value in raw.items() if name != error.field}
+    reading = read_each(raw)
+    problems += [(f"spec.policy.{error.field}", error.told(raw[error.field])) for error in reading.errors]
+    return reading
 
 
 def _changed_policy(
     spec: jobs_pb2.JobSpec, row: JobRow, paths: list[str], defaults: Defaults, problems: Violations
-) -> Policy:
+) -> Reading:
     asked = raw_policy(spec.policy)
     if "policy" in paths:
         return _read_policy(asked, problems)
     policy = parse_policy(row.policy)
-    without = replace(policy, jitter="")
-    if stored_policy(row.schedule, without.text, defaults.jitter) == row.policy:  # nobody asked for the cluster's
-        policy = without
+    if has_default_jitter(row.schedule, row.policy, defaults.jitter):
+        policy = replace(policy, jitter="")
     names = [path.partition(".")[2] for path in paths if path in _POLICY_PATHS]
     if not names:
-        return policy
+        return Reading(policy, ())
     raw = {name: value for name, value in policy.raw().items() if name not in names}
     return _read_policy(raw | {name: asked[name] for name in names if name in asked}, problems)
 
 
-def _contradictions(policy: Policy, schedule: str) -> Violations:
+def _contradictions(reading: Reading, schedule: str) -> Violations:
     """`schedule` "" is one that is wrong itself, and contradicts nothing."""
-    return [(f"spec.policy.{field}", message) for field, message in policy_faults(policy, schedule)] if schedule else []
+    faults = policy_faults(reading.policy, schedule, reading.unread) if schedule else []
+    return [(f"spec.policy.{field}", message) for field, message in faults]
 
 
 def _read_anchor(spec: jobs_pb2.JobSpec, schedule: str, problems: Violations) -> int | None:

@@ -1,6 +1,8 @@
 """cronring.v1.Jobs, what makes and changes jobs: create, update, delete."""
 
+import contextlib
 from collections.abc import Callable
+from typing import Final
 
 from controller.api.job_specs import Defaults, job_change, new_job
 from controller.api.lookup import find_job, find_module, find_verb
@@ -9,12 +11,15 @@ from controller.api.problems import InvalidRequest, Violations
 from controller.api.requests import Context, actor
 from controller.core.events import ActivationsCreated, JobsCreated, JobsNotified
 from controller.core.model import Job
+from controller.errors import Outdated
 from controller.ports import Control
 from controller.reads import Reads
 from protos.cronring.v1 import jobs_pb2
 from schema.keys import DEFAULT_NAMESPACE
 from schema.names import job_name_fault
 from schema.validate import name_fault, namespace_fault
+
+_TRIES: Final = 50  # each lost to somebody whose change was committed
 
 # What takes the events by which this controller's own node hears of what was done here.
 Put = Callable[[JobsCreated | JobsNotified | ActivationsCreated], None]
@@ -42,10 +47,17 @@ class JobWrites:
 
     async def UpdateJob(self, request: jobs_pb2.UpdateJobRequest, context: Context) -> jobs_pb2.Job:
         by = actor(request.requested_by, context)
+        for _ in range(_TRIES):
+            with contextlib.suppress(Outdated):
+                return await self._changed(await self._update(request, by))
+        raise Outdated(f"others keep changing {request.key!r}; try again")
+
+    async def _update(self, request: jobs_pb2.UpdateJobRequest, by: str) -> Job:
+        """Raises Outdated if somebody changed the job after it was read: what they set is not to be lost."""
         row = await find_job(self._reads, request.key)
         module = await find_module(self._reads, row.namespace, row.module)
         change = job_change(request, row, module, find_verb(module, row.verb), self._defaults)
-        return await self._changed(await self._control.update_job(row.key, change, by))
+        return await self._control.update_job(row.key, change, by)
 
     async def DeleteJob(self, request: jobs_pb2.DeleteJobRequest, context: Context) -> jobs_pb2.DeleteJobResponse:
         by = actor(request.requested_by, context)
@@ -56,7 +68,7 @@ class JobWrites:
 
     async def _changed(self, job: Job) -> jobs_pb2.Job:
         self._put(JobsCreated([job]))
-        return job_message(await self._reads.get_job(job.key))
+        return job_message(await self._reads.get_job(job.key), self._defaults.jitter)
 
 
 def _check_names(request: jobs_pb2.CreateJobRequest) -> None:

@@ -49,12 +49,12 @@ class JobsService(JobOrders, JobsInBulk, ActivationWrites, jobs_pb2_grpc.JobsSer
         rows = await self._reads.list_jobs(where, pages.text_cursor(request.page_token), limit + 1)
         page = rows[:limit]
         return jobs_pb2.ListJobsResponse(
-            jobs=[job_message(row) for row in page],
+            jobs=[job_message(row, self._defaults.jitter) for row in page],
             next_page_token=pages.token(page[-1].key) if len(rows) > limit else "",
         )
 
     async def GetJob(self, request: jobs_pb2.GetJobRequest, context: Context) -> jobs_pb2.Job:
-        return job_message(await find_job(self._reads, request.key))
+        return job_message(await find_job(self._reads, request.key), self._defaults.jitter)
 
     async def ListActions(self, request: jobs_pb2.ListActionsRequest, context: Context) -> jobs_pb2.ListActionsResponse:
         if request.job and request.deployment:
@@ -81,7 +81,7 @@ class JobsService(JobOrders, JobsInBulk, ActivationWrites, jobs_pb2_grpc.JobsSer
             watched = self._hub.watch(lambda row: _matches(row, where), lambda: self._all(where))
         async with contextlib.aclosing(watched) as events:
             async for event in events:
-                job = None if event.row is None else job_message(event.row)
+                job = None if event.row is None else job_message(event.row, self._defaults.jitter)
                 yield jobs_pb2.JobEvent(kind=_KINDS[event.kind], job=job, resume_token=event.token)
 
     async def _all(self, where: JobFilter) -> AsyncIterator[JobRow]:

@@ -12,6 +12,7 @@ from protos.cronring.v1 import cluster_pb2, deployments_pb2, executions_pb2, job
 from protos.modules import policy_message
 from schema.policy import parse_policy
 from schema.schedule import parse_schedule
+from schema.spread import has_default_jitter
 from schema.timetable import Timetable
 from schema.zone import load_zone
 
@@ -44,7 +45,8 @@ def local_text(instant_us: int, zone: str) -> str:
     return (_EPOCH + timedelta(seconds=second)).astimezone(offset).isoformat()
 
 
-def job_message(row: JobRow) -> jobs_pb2.Job:
+def job_message(row: JobRow, default_jitter: str) -> jobs_pb2.Job:
+    """`default_jitter`: the cluster's, for jobs that state none."""
     started, run_at = row.last_started_at, row.last_run_at
     policy = parse_policy(row.policy)
     zone = policy.timezone or UTC_NAME
@@ -82,6 +84,7 @@ def job_message(row: JobRow) -> jobs_pb2.Job:
         last_success=timestamp(row.last_success),
         running=row.running,
         cancelled=_cancellation_message(row),
+        jitter_is_default=has_default_jitter(row.schedule, row.policy, default_jitter),
     )
 
 
@@ -171,10 +174,10 @@ def execution_message(row: ExecutionRow) -> executions_pb2.Execution:
         number=row.number,
         duration_ms=0 if row.started_at is None or row.ended_at is None else (row.ended_at - row.started_at) / 1e3,
         cpu_ms=None if row.cpu_us is None else row.cpu_us / 1e3,
-        memory_peak_bytes=row.memory_peak_bytes,
-        memory_shared=row.memory_shared,
-        stack=row.stack,
-        metrics_json=row.metrics,
+        memory_peak_bytes=row.memory_peak_bytes or 0,
+        memory_shared=row.memory_shared or False,
+        stack=row.stack or "",
+        metrics_json=row.metrics or "",
         cancel_requested_at=timestamp(row.cancel_requested_at),
         cancel_requested_by=row.cancel_requested_by or "",
         cancel_note=row.cancel_note or "",

@@ -10,11 +10,13 @@ from google.protobuf import any_pb2
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
+from controller.core.control import NeverRuns
 from controller.errors import (
     Conflict,
     IllegalTransition,
     InvalidModule,
     NotFound,
+    Outdated,
     RunnerAway,
     StoreError,
     StoreUnavailable,
@@ -43,41 +45,46 @@ class SlowReaderError(Exception):
     """The caller of a stream doesn't keep up with it, and may open another one."""
 
 
+# The first that fits: Outdated is a Conflict.
+_KINDS: Final[tuple[tuple[type[Exception], code_pb2.Code, str], ...]] = (
+    (NotFound, code_pb2.NOT_FOUND, ""),
+    (Outdated, code_pb2.ABORTED, ""),
+    (Conflict, code_pb2.FAILED_PRECONDITION, ""),
+    (SlowReaderError, code_pb2.RESOURCE_EXHAUSTED, ""),
+    (TooMany, code_pb2.RESOURCE_EXHAUSTED, ""),
+    (RunnerAway, code_pb2.UNAVAILABLE, ""),
+    (StoreUnavailable, code_pb2.UNAVAILABLE, "PostgreSQL can't be reached by this controller; try again: "),
+    (StoreError, code_pb2.INTERNAL, "PostgreSQL refused the statement: "),
+)
+
+
 class Log(Protocol):
     def exception(self, event: str, error: BaseException) -> None: ...
 
 
-def status_of(error: Exception) -> status_pb2.Status | None:  # noqa: PLR0911  one line for each kind of failure
+def status_of(error: Exception) -> status_pb2.Status | None:
     """None for an error that nobody foresaw."""
     match error:
         case InvalidRequest():
             return _bad_request("the request", error.violations)
+        case NeverRuns():
+            return _bad_request("the request", [("spec.schedule", str(error))])
         case InvalidModule():
             return _bad_request("the module", error.problems)
-        case NotFound():
-            return status_pb2.Status(code=code_pb2.NOT_FOUND, message=_cut(str(error), MESSAGE_LENGTH_MAX))
-        case Conflict():
-            return _conflict(error)
-        case SlowReaderError() | TooMany():
-            return status_pb2.Status(code=code_pb2.RESOURCE_EXHAUSTED, message=str(error))
-        case RunnerAway():
-            return status_pb2.Status(code=code_pb2.UNAVAILABLE, message=str(error))
-        case StoreUnavailable():
-            message = f"PostgreSQL can't be reached by this controller; try again: {error}"
-            return status_pb2.Status(code=code_pb2.UNAVAILABLE, message=_cut(message, MESSAGE_LENGTH_MAX))
-        case StoreError():
-            message = f"PostgreSQL refused the statement: {error}"
-            return status_pb2.Status(code=code_pb2.INTERNAL, message=_cut(message, MESSAGE_LENGTH_MAX))
-        case _:
-            return None
+        case IllegalTransition():
+            return _illegal(error)
+    for kind, code, prefix in _KINDS:
+        if isinstance(error, kind):
+            return status_pb2.Status(code=code, message=_cut(f"{prefix}{error}", MESSAGE_LENGTH_MAX))
+    return None
 
 
-def _conflict(error: Conflict) -> status_pb2.Status:
+def _illegal(error: IllegalTransition) -> status_pb2.Status:
     status = status_pb2.Status(code=code_pb2.FAILED_PRECONDITION, message=_cut(str(error), MESSAGE_LENGTH_MAX))
-    if isinstance(error, IllegalTransition):
-        named = {"job": error.job, "action": error.action, "state": error.state, "target": error.target}
-        info = error_details_pb2.ErrorInfo(reason="ILLEGAL_TRANSITION", domain="cronring", metadata=named)
-        status.details.add().Pack(info)
+    named = {"job": error.job, "action": error.action, "state": error.state, "target": error.target}
+    status.details.add().Pack(
+        error_details_pb2.ErrorInfo(reason="ILLEGAL_TRANSITION", domain="cronring", metadata=named)
+    )
     return status
 
 

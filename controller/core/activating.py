@@ -21,7 +21,6 @@ from controller.core.window import Duty, Window
 
 BATCH: Final = 500
 BUSY_BASE_MS: Final = 100  # its job runs, or no runner is there: tried again, ever less often
-BUSY_CAP_MS: Final = 2_000
 EARLY_MARGIN_US: Final = 2_000  # the clock is an estimate; a claim that comes too early is one more statement
 
 
@@ -158,7 +157,7 @@ class Activating:
         if not waiting.own and self._window.duties[activation.job.slot] is not Duty.PRIMARY:
             delay_us = self._desk.settings.backup_delay_ms * 1_000
         if waiting.busy:
-            backoff_ns = self._desk.backoff_ns(waiting.busy, BUSY_BASE_MS, BUSY_CAP_MS)
+            backoff_ns = self._desk.backoff_ns(waiting.busy, BUSY_BASE_MS, self._desk.settings.activation_retry_ms)
             delay_us += max(0, self._desk.now_us - activation.run_at) + backoff_ns // 1_000
         self._timers.arm(activation.activation_id, activation.run_at + delay_us)
 
@@ -212,8 +211,7 @@ class Activating:
                 self._sessions.change_held(request.runner_id, -1)
             else:
                 self._holding.hold(execution, stale=False)
-                if execution.holds_job:
-                    self._window.runner_here(request.job_id)
+                self._window.runner_here(execution)
                 won.append(execution)
             self._follow(waiting, request, result)
         self._desk.stats.activated += len(won)

@@ -15,8 +15,6 @@ from schema.instant import format_instant
 
 LATE_AFTER_US: Final = 10_000_000
 """Started more than this after its run_at, a tick is late: what schema.timetable takes for missed."""
-GRACE_US: Final = 2_000_000
-"""How long a due tick may stay undecided before its controllers are asked why: claims and a failover fit into it."""
 FINDINGS_MAX: Final = 20  # of each kind
 KINDS: Final = ("unaccounted", "duplicates", "early", "undue")
 
@@ -148,8 +146,8 @@ def counted(
 def add_undecided(found: Audit, scope: Scope, job: Standing, timeline: Timeline, after: int) -> None:
     """Ticks that are due and that nobody has decided yet: kept by a pause, waiting, or overdue.
 
-    A tick that waits for a runner, or for what runs, is pending. One that an idle job with a runner has had for longer
-    than the grace ought to have been claimed or skipped: nobody looks after it.
+    A tick is pending while it still stands before its job as the next one, or behind that: it waits for a runner, for
+    what runs, for its turn after an outage, or for a controller. One that its job has gone past is none of these.
     """
     until = min(scope.until, scope.now)
     waiting = timeline.count(after, until) if until > after else 0
@@ -160,19 +158,8 @@ def add_undecided(found: Audit, scope: Scope, job: Standing, timeline: Timeline,
         first = max(after, (job.undecided_tick or until + 1) - 1)
         kept = timeline.count(first, until) if until > first else 0
         found.skipped["paused"] += kept
-        found.pending += waiting - kept
-        return
-    settled = scope.now - GRACE_US
-    overdue = 0
-    due_at = max(job.next_run_at or scope.now, job.freed_at or 0)
-    if not job.executing and job.hosted and due_at <= settled and until > after:
-        overdue = timeline.count(after, max(after, min(until, settled)))
-    found.pending += waiting - overdue
-    if overdue:
-        found.unaccounted += overdue
-        tick = timeline.next_after(after) or after
-        text = "due, and no controller has decided about it; is one up? cronring cluster members"
-        found.note(Finding("unaccounted", job.key, tick, overdue, (), text))
+        waiting -= kept
+    found.pending += waiting
 
 
 def add_closed(found: Audit, scope: Scope, closed: Closed | None) -> None:

@@ -23,8 +23,7 @@ class Span(NamedTuple):
 class Standing(NamedTuple):
     """How a job's row stands.
 
-    `undecided_tick`: its next one; or, of a paused job, the first that its pause keeps from running. `freed_at`: when
-    the latest execution that held it ended. `hosted`: a living runner has its deployment.
+    `undecided_tick`: its next one; or, of a paused job, the first that its pause keeps from running.
     """
 
     job_id: int
@@ -34,9 +33,6 @@ class Standing(NamedTuple):
     executing: bool
     last_tick: int | None
     undecided_tick: int | None
-    next_run_at: int | None
-    freed_at: int | None
-    hosted: bool
 
 
 class Closed(NamedTuple):

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from itertools import islice
 
 from controller.core import ticks
-from controller.core.desk import Desk
+from controller.core.desk import MS, Desk
 from controller.core.effects import Claim, Level
 from controller.core.events import Claimed, StoreFailed
 from controller.core.holding import Holding
@@ -213,7 +213,7 @@ class Claiming:
             request.trigger,
             job.deployment,
             request.runner_id,
-            ticks.missed(request.skipped),
+            result.missed,
             result.previous_tick,
             result.previous_success,
             job.payload,
@@ -246,9 +246,19 @@ class Claiming:
         self._window.retry_at(entry, now_us + wait_ns // 1_000)
 
     def _too_many(self, entry: Entry) -> None:
-        """As many of its executions run as may at once, so this tick does not."""
-        slot = entry.slot
+        """As many of its executions run as may at once, so this tick does not.
+
+        But what came due while nobody could claim is not decided before the runners' reports had time to come: runs
+        that ended meanwhile still count in their job's row.
+        """
+        slot, ready_since_us = entry.slot, self._parking.ready_since_us
         assert slot is not None, "claimed without a tick"
+        patience_ns = self._desk.settings.runner_lost_after_ms * MS
+        if slot.run_at < (ready_since_us or 0) and self._lease.unbroken_ns() < patience_ns:
+            entry.retries += 1
+            wait_ns = self._desk.backoff_ns(entry.retries, CONTENDED_BASE_MS, CONTENDED_CAP_MS)
+            self._window.retry_at(entry, self._desk.now_us + wait_ns // 1_000)
+            return
         answer = ticks.passed(entry.job, slot, self._desk.now_us, SkipReason.OVERLAP)
         self._skipping.skip(entry, answer.skipped, answer.next)
 

@@ -7,12 +7,26 @@ on are skipped as `paused` when it is resumed.
 
 from typing import NamedTuple
 
-from controller.core.model import Skipped
-from controller.core.redeploy import Added, Carried, Existing, closed, reopened, rescheduled
+from controller.core.model import Skipped, SkipReason
+from controller.core.redeploy import Added, Carried, Existing, closed, first_slot, reopened, rescheduled
 from schema.keys import slot_of
-from schema.timetable import timetable
+from schema.past import past_fault
+from schema.policy import parse_policy
+from schema.timetable import Slot, timetable
 
 SECOND_US = 1_000_000
+
+
+class NeverRuns(Exception):
+    """An operator asks for a schedule whose ticks are all past: nothing would ever come of it."""
+
+
+class Start(NamedTuple):
+    """The latest one by a job's schedule."""
+
+    tick: int
+    run_at: int
+    claimed_at: int
 
 
 class Resumed(NamedTuple):
@@ -44,9 +58,10 @@ class Wanted(NamedTuple):
 
 
 def plan_creation(key: str, verb: str, spec: Spec, now: int) -> Added:
-    """A new job's row; its books open at `now`."""
+    """A new job's row; its books open at `now`. Raises NeverRuns."""
     anchor = now if spec.anchor is None else spec.anchor
-    tick, run_at = timetable(spec.schedule, anchor, spec.policy).following(key, now) or (None, None)
+    _refuse_past(spec.schedule, spec.policy, anchor, now)
+    tick, run_at = first_slot(timetable(spec.schedule, anchor, spec.policy), key, now) or (None, None)
     return Added(
         key, verb, slot_of(key), spec.schedule, anchor, spec.timeout_ms, spec.on_disconnect, tick, run_at, spec.policy,
         spec.payload,
@@ -54,7 +69,10 @@ def plan_creation(key: str, verb: str, spec: Spec, now: int) -> Added:
 
 
 def plan_change(job: Existing, wanted: Wanted, now: int) -> Carried:
-    """Another schedule, policy or anchor closes the books at `now` and opens new ones; the old never ticks again."""
+    """Another schedule, policy or anchor closes the books at `now` and opens new ones; the old never ticks again.
+
+    Raises NeverRuns for a change to what is past; one that is past already may have its policies changed.
+    """
     schedule = job.schedule if wanted.schedule is None else wanted.schedule
     policy = job.policy if wanted.policy is None else wanted.policy
     anchor = wanted.anchor
@@ -65,8 +83,20 @@ def plan_change(job: Existing, wanted: Wanted, now: int) -> Carried:
         return Carried(
             job.job_id, job.key, *kept, False, schedule, anchor, job.next_tick, None, (), policy, job.paused_tick, None
         )  # fmt: skip
+    if schedule != job.schedule or _past(job.schedule, job.policy, job.anchor, now) is None:
+        _refuse_past(schedule, policy, anchor, now)
     carried = Carried(job.job_id, job.key, *kept, True, schedule, anchor, None, None, (), policy, None, None)
     return rescheduled(job, carried, now)
+
+
+def _past(schedule: str, policy: str, anchor: int, now: int) -> str | None:
+    return past_fault(schedule, parse_policy(policy), anchor, now)
+
+
+def _refuse_past(schedule: str, policy: str, anchor: int, now: int) -> None:
+    fault = _past(schedule, policy, anchor, now)
+    if fault is not None:
+        raise NeverRuns(f"{fault}, so it would never run; give a later time, or `manual` and trigger it")
 
 
 def plan_pause(job: Existing) -> int | None:
@@ -77,11 +107,26 @@ def plan_pause(job: Existing) -> int | None:
     return None if following is None else following.tick
 
 
-def plan_resume(job: Existing, now: int) -> Resumed:
-    """What passed since a paused job's `paused_tick` is skipped; it goes on with the first tick after `now`."""
-    following = reopened(job, timetable(job.schedule, job.anchor, job.policy), now)
-    tick, run_at = following or (None, None)
-    return Resumed(tick, run_at, closed(job, now))
+def plan_resume(job: Existing, latest: Start | None, now: int) -> Resumed:
+    """What passed since a paused job's `paused_tick` is skipped; it goes on with the first tick after `now`.
+
+    That keeps its distance from the latest start: a pause and its end don't make two runs come closer.
+    """
+    slot, superseded = distant(job, reopened(job, timetable(job.schedule, job.anchor, job.policy), now), latest)
+    tick, run_at = slot or (None, None)
+    return Resumed(tick, run_at, (*closed(job, now), *superseded))
+
+
+def distant(job: Existing, slot: Slot | None, latest: Start | None) -> tuple[Slot | None, tuple[Skipped, ...]]:
+    """`slot`, or what runs in its place, no sooner behind the latest start than if there had been no order.
+
+    And the ticks that are passed over for that: orders don't make two runs come closer (schema.spacing).
+    """
+    if latest is None:
+        return slot, ()
+    table = timetable(job.schedule, job.anchor, job.policy)
+    after = table.resumed(job.key, slot, Slot(latest.tick, latest.run_at), latest.claimed_at)
+    return after.next, tuple(Skipped(SkipReason(part.reason), *part[1:]) for part in after.skipped)
 
 
 def manual_tick(now: int) -> int:

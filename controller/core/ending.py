@@ -26,12 +26,13 @@ BACKOFF_CAP_MS: Final = 2_000
 class Pending:
     """A report that isn't decided yet, and the runners that wait for its acknowledgement."""
 
-    __slots__ = ("execution", "report", "retry_at", "runners")
+    __slots__ = ("anchor", "execution", "report", "retry_at", "runners")
 
     def __init__(self, report: Report, execution: Execution | None, runner_id: str | None) -> None:
         self.report = report
         self.execution = execution
         self.retry_at: int | None = None
+        self.anchor: int | None = None  # of a run that moves its job's next one
         self.runners: dict[str, None] = {} if runner_id is None else {runner_id: None}
 
 
@@ -51,6 +52,7 @@ class Ending:
         "_ready",
         "_unknown",
         "_window",
+        "overlooked",
         "stale_revision",
     )
 
@@ -67,6 +69,7 @@ class Ending:
         self._batch = desk.settings.end_batch
         self._failures = 0
         self._not_before_ns = 0
+        self.overlooked: list[int] = []  # slots in which an end left a tick that is due; the node clears it, too
         self.stale_revision = False  # a row is newer than what the window knows; the node reads and clears it
 
     def __len__(self) -> int:
@@ -126,6 +129,8 @@ class Ending:
         desk = self._desk
         if not (self._ready or self._unknown) or not desk.store_ok or desk.now_ns < self._not_before_ns:
             return
+        if not desk.clock.known:  # what comes after a run is reckoned by it; the first renewal tells it
+            return
         if self._unknown and not self._fetching:
             parcel = _take(self._unknown, desk.settings.end_batch)
             request_id = desk.request(self)
@@ -145,7 +150,7 @@ class Ending:
             execution = pending.execution
             assert execution is not None, "ended without being known"
             request = _request(execution, pending.report, now_us)
-            pending.retry_at = request.retry_at
+            pending.retry_at, pending.anchor = request.retry_at, request.anchor
             requests.append(request)
         requests.sort(key=_job_and_execution)
         return requests
@@ -184,7 +189,7 @@ class Ending:
                 self._activating.job_freed(result.job_id)
             else:
                 desk.stats.ends_wasted += 1
-            self._follow(result)
+            self._follow(result, by_id[result.execution_id])
         self._settle(parcel)
 
     def _retry(self, pending: Pending, result: EndResult) -> None:
@@ -205,9 +210,10 @@ class Ending:
         )
         self._activating.created([retry])
 
-    def _follow(self, result: EndResult) -> None:
+    def _follow(self, result: EndResult, pending: Pending) -> None:
         entry = self._window.entries.get(result.job_id)
         if entry is None:
+            self._stand_in(result, pending)
             return
         if result.revision != entry.job.revision:
             self.stale_revision = True
@@ -215,8 +221,28 @@ class Ending:
             self._window.forget(result.job_id)
         elif result.ended or result.next_tick is not None:
             self._window.follow_end(entry, result.next_tick, result.next_run_at)
+            if result.job_id not in self._window.entries:
+                self._stand_in(result, pending)
         else:  # it had been ended elsewhere, and the next one runs there already
             self._window.runner_away(result.job_id)
+
+    def _stand_in(self, result: EndResult, pending: Pending) -> None:
+        """The job's owners don't hear of an end that is committed here. What they can't foresee is claimed here."""
+        execution = pending.execution
+        if not result.ended or result.next_run_at is None or execution is None:
+            return
+        job, now_us = execution.job, self._desk.now_us
+        if pending.anchor is not None:
+            job = job._replace(anchor=pending.anchor, revision=job.revision + 1)
+        foreseen = ticks.following(execution.job, max(now_us, execution.tick))
+        unforeseen = foreseen is None or result.next_run_at < foreseen.run_at
+        soon = result.next_run_at <= now_us + self._desk.settings.refetch_interval_ms * 1_000
+        if result.next_run_at <= now_us and job.revision != result.revision:
+            self.overlooked.append(job.slot)  # it was rescheduled while it ran: only its row tells how
+        elif unforeseen and soon and job.revision == result.revision:
+            self._window.stand_in(
+                job._replace(executing=False, next_tick=result.next_tick, next_run_at=result.next_run_at)
+            )
 
     def _settle(self, decided: Iterable[Pending]) -> None:
         by_runner: dict[str, list[int]] = {}
@@ -252,13 +278,15 @@ class Ending:
 
 def _request(execution: Execution, report: Report, now_us: int) -> EndRequest:
     following = ticks.after_run(execution, report, now_us)
-    slot, anchor = following.next, None
-    moved = ticks.moved(execution, report) if slot is not None else None
+    slot, anchor, closes_at = following.next, None, None
+    moved = None if slot is None else ticks.moved(execution, report, slot)
     if moved is not None:
-        anchor, slot = moved
+        anchor, slot, closes_at = moved
     tick, run_at = slot or (None, None)
     retry_at = ticks.retry(execution, report, ticks.ended(execution, report, now_us), run_at)
-    return EndRequest(report, execution.tick, execution.job.revision, tick, run_at, following.skipped, retry_at, anchor)
+    return EndRequest(
+        report, execution.tick, execution.job.revision, tick, run_at, following.skipped, retry_at, anchor, closes_at
+    )
 
 
 def _take(waiting: dict[int, Pending], count: int) -> list[Pending]:

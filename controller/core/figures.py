@@ -1,8 +1,8 @@
 """Counters and histograms of a job's executions, as its row keeps them, and what is told from them.
 
 A histogram's bucket b holds lengths of time from 2^(b/4) to 2^((b+1)/4) microseconds (0: all below as well): from a
-microsecond to a year there are 180. A quantile is told as the geometric middle of the bucket it lies in, so it is off by
-a factor of 2^(1/8) at most: 9.1 %. `cron_bucket` in sql/migrations is the same function.
+microsecond to a year there are 180. A quantile is told as the geometric middle of the bucket it lies in, so it is off
+by a factor of 2^(1/8) at most: 9.1 %. `cron_bucket` in sql/migrations is the same function.
 """
 
 import math

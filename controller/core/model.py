@@ -96,7 +96,7 @@ class ClaimRequest(NamedTuple):
     trigger: Trigger = Trigger.SCHEDULE
     next_tick: int | None = None
     next_run_at: int | None = None
-    revision: int = 0  # of a job of which several may run, the one that those two were computed with
+    revision: int = 0  # the one that those two, and what is passed over, were computed with
 
 
 class ClaimResult(NamedTuple):
@@ -114,6 +114,7 @@ class ClaimResult(NamedTuple):
     # When updated: the tick claimed before this one, and the latest one that completed.
     previous_tick: int | None = None
     previous_success: int | None = None
+    missed: int = 0  # ticks missed since that one's claim, those of this request among them
 
 
 class Activation(NamedTuple):
@@ -170,6 +171,7 @@ class Execution(NamedTuple):
     previous_success: int | None = None
     payload: str = ""
     holds_job: bool = True  # False: it runs beside; its end neither frees the job nor sets the next tick
+    of_schedule: bool = True  # False: a manual run, a backfill, or a retry of either; no tick supersedes it
 
 
 class Report(NamedTuple):
@@ -197,7 +199,7 @@ class EndRequest(NamedTuple):
     """End the execution whose claim is `report.claimed_at`; set its job's next tick if it still has `revision`.
 
     An end that wants a retry puts it beside, as an activation. One that moved the job's next run (`anchor`) opens new
-    books: the schedule counts from there on, the revision grows.
+    books at `closes_at`: the schedule counts from the anchor on, the revision grows. It may have no tick there.
     """
 
     report: Report
@@ -208,6 +210,7 @@ class EndRequest(NamedTuple):
     skipped: tuple[Skipped, ...]  # ticks that passed while it ran
     retry_at: int | None = None
     anchor: int | None = None
+    closes_at: int | None = None
 
 
 class EndResult(NamedTuple):

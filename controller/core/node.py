@@ -347,6 +347,9 @@ class Node:
             self._claiming.in_doubt = self._activating.in_doubt = False
             self._sweeping.doubt()
             self._refetching.wish()
+        for slot in self._ending.overlooked:
+            self._looks.wish(slot)
+        self._ending.overlooked.clear()
         if self._parking.outdated:
             self._parking.outdated = False
             self._refetching.wish_rarely()

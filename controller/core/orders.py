@@ -6,9 +6,9 @@ that finds things as it wants them changes nothing.
 
 from typing import NamedTuple
 
-from controller.core.control import plan_pause, plan_resume
+from controller.core.control import Start, distant, plan_pause, plan_resume
 from controller.core.model import Skipped, SkipReason
-from controller.core.redeploy import Existing, closed, closes_at, decided_ahead, hold
+from controller.core.redeploy import Existing, closed, closes_at, decided_ahead, first_slot, hold, not_before
 from controller.core.states import Order, State, allowed, refusal, state_of
 from schema.instant import format_instant
 from schema.timetable import Slot, Timetable, timetable
@@ -66,12 +66,13 @@ class Row(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """A job as an order finds it. `running`: an execution holds it, or is counted by it."""
+    """A job as an order finds it. `running`: an execution holds it, or is counted by it. `latest`: start, if known."""
 
     job: Existing
     row: Row
     running: bool
     last_outcome: str | None
+    latest: Start | None = None
 
     @property
     def state(self) -> State:
@@ -175,14 +176,15 @@ def _pause(standing: Standing, wish: Pause, by: str, now: int) -> Ordered:
     held = None if first is None else hold(table, job.key, first, wish.until)
     if held is None:
         return Ordered(paused, _told(until=wish.until), taken_back=freed)
-    paused = paused._replace(next_tick=held.next_tick, next_run_at=held.next_run_at, paused_tick=held.paused_tick)
+    (tick, run_at), superseded = _distant(standing, held.next_tick, held.next_run_at)
+    paused = paused._replace(next_tick=tick, next_run_at=run_at, paused_tick=held.paused_tick)
     if held.paused_tick is not None:
         chained = ahead_until is not None and ahead_until > now
         paused = paused._replace(
             ahead_from=ahead_from if chained else held.paused_tick, ahead_until=held.ahead_until
         )  # fmt: skip
     ticks = sum(part.ticks for part in held.skipped)
-    return Ordered(paused, _told(until=wish.until, ticks=ticks), held.skipped, freed)
+    return Ordered(paused, _told(until=wish.until, ticks=ticks), held.skipped + superseded, freed)
 
 
 def _resume(standing: Standing, now: int) -> Ordered:
@@ -193,14 +195,14 @@ def _resume(standing: Standing, now: int) -> Ordered:
     ahead_from, ahead_until = _ahead_without_pause(job, table)
     if job.paused_until is None:
         # What was decided ahead before the pause stays so, and comes before the pause's first tick.
-        planned = plan_resume(job._replace(ahead_from=None, ahead_until=None), now)
+        planned = plan_resume(job._replace(ahead_from=None, ahead_until=None), standing.latest, now)
         return Ordered(
             Row(planned.next_tick, planned.next_run_at, ahead_from=ahead_from, ahead_until=ahead_until),
             _told(ticks=sum(part.ticks for part in planned.skipped)), planned.skipped,
         )  # fmt: skip
     first, freed = _without_pause(standing, table, now)
-    tick, run_at = first or (None, None)
-    return Ordered(Row(tick, run_at, ahead_from=ahead_from, ahead_until=ahead_until), {}, taken_back=freed)
+    (tick, run_at), superseded = _distant(standing, *(not_before(first, now) or (None, None)))
+    return Ordered(Row(tick, run_at, ahead_from=ahead_from, ahead_until=ahead_until), {}, superseded, freed)
 
 
 def _skip_next(standing: Standing, wish: SkipNext, now: int) -> Ordered | Refusal | NotNext:
@@ -217,7 +219,7 @@ def _skip_next(standing: Standing, wish: SkipNext, now: int) -> Ordered | Refusa
         return NotNext(job.key, wish.tick, slot.tick)
     closed_window = table.owed(first, slot.tick - 1, SkipReason.OUTSIDE_WINDOW.value) if first < slot.tick else ()
     outside = tuple(Skipped(SkipReason(part.reason), *part[1:]) for part in closed_window)
-    following, run_at = table.following(job.key, slot.tick) or (None, None)
+    (following, run_at), superseded = _distant(standing, *(table.following(job.key, slot.tick) or (None, None)))
     chained = decided_ahead(job, now)
     ahead = slot.tick > now
     return Ordered(
@@ -227,7 +229,7 @@ def _skip_next(standing: Standing, wish: SkipNext, now: int) -> Ordered | Refusa
             ahead_until=slot.tick if ahead else job.ahead_until if chained else None,
         ),
         _told(tick=slot.tick),
-        (*owed, *outside, Skipped(SkipReason.CANCELLED, slot.tick, slot.tick, 1)),
+        (*owed, *outside, Skipped(SkipReason.CANCELLED, slot.tick, slot.tick, 1), *superseded),
     )  # fmt: skip
 
 
@@ -252,12 +254,21 @@ def _restore(standing: Standing, now: int) -> Ordered:
     if not job.cancelled:
         return Ordered(None, {})
     opens_at = max(now, job.opened_at, job.last_tick or 0)
-    tick, run_at = _table(job).following(job.key, opens_at) or (None, None)
-    return Ordered(Row(tick, run_at), _told(next_tick=tick), opens_at=opens_at)
+    (tick, run_at), superseded = _distant(standing, *(first_slot(_table(job), job.key, opens_at) or (None, None)))
+    return Ordered(Row(tick, run_at), _told(next_tick=tick), superseded, opens_at=opens_at)
 
 
 def _table(job: Existing) -> Timetable:
     return timetable(job.schedule, job.anchor, job.policy)
+
+
+def _distant(
+    standing: Standing, tick: int | None, run_at: int | None
+) -> tuple[tuple[int | None, int | None], tuple[Skipped, ...]]:
+    """What the row goes on to instead of this tick, if that came too soon behind the latest start."""
+    slot = None if tick is None or run_at is None else Slot(tick, run_at)
+    kept, superseded = distant(standing.job, slot, standing.latest)
+    return kept or (None, None), superseded
 
 
 def _first(standing: Standing, table: Timetable) -> Slot | None:

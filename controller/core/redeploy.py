@@ -138,7 +138,7 @@ def _anchor(verb: Verb, otherwise: int) -> int:
 def _added(key: str, verb: Verb, now: int, timeout_ms: int, default_jitter: str) -> Added:
     policy = stored_policy(verb.schedule, verb.policy.text, default_jitter)
     anchor = _anchor(verb, now)
-    tick, run_at = timetable(verb.schedule, anchor, policy).following(key, now) or (None, None)
+    tick, run_at = first_slot(timetable(verb.schedule, anchor, policy), key, now) or (None, None)
     return Added(
         key, verb.name, slot_of(key), verb.schedule, anchor, verb.timeout_ms or timeout_ms, verb.on_disconnect,
         tick, run_at, policy, verb.payload,
@@ -204,7 +204,17 @@ def _kept(job: Existing) -> Carried:
 
 def reopened(job: Existing, table: Timetable, now: int) -> Slot | None:
     """The first tick of a job's new books."""
-    return table.following(job.key, closes_at(job, now))
+    return first_slot(table, job.key, closes_at(job, now))
+
+
+def first_slot(table: Timetable, key: str, opens_at: int) -> Slot | None:
+    """The first tick of books that open then."""
+    return not_before(table.following(key, opens_at), opens_at)
+
+
+def not_before(slot: Slot | None, opens_at: int) -> Slot | None:
+    """Jitter may have meant an interval's tick to be run before: it would be late, and its runner's grace over."""
+    return None if slot is None else slot._replace(run_at=max(slot.run_at, opens_at))
 
 
 def closes_at(job: Existing, now: int) -> int:

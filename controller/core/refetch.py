@@ -11,6 +11,7 @@ from controller.core.effects import FetchOverdue, FetchWindow
 from controller.core.events import OverdueFetched, StoreFailed, WindowFetched
 from controller.core.lease import Lease
 from controller.core.model import Job
+from controller.core.timers import Timers
 from controller.core.window import IN_FLIGHT, Stage, Window
 
 COALESCE_NS: Final = 20 * MS
@@ -77,7 +78,7 @@ class Refetching:
 class BackupLooks:
     """FetchOverdue over the slots whose backup was called: one at a time, some time apart."""
 
-    __slots__ = ("_desk", "_in_flight", "_not_before_ns", "_slots", "_window")
+    __slots__ = ("_desk", "_in_flight", "_not_before_ns", "_slots", "_window", "_wishes")
 
     def __init__(self, desk: Desk, window: Window) -> None:
         self._desk = desk
@@ -85,13 +86,23 @@ class BackupLooks:
         self._slots: dict[int, None] = {}
         self._in_flight: tuple[int, tuple[int, ...]] | None = None
         self._not_before_ns = 0
+        self._wishes = Timers()
+
+    def wish(self, slot: int) -> None:
+        """Something in it is due, and its owners may not know: look at it as its backup would."""
+        self._wishes.arm(slot, self._desk.now_ns + self._desk.settings.backup_delay_ms * MS)
 
     def next_deadline(self) -> int | None:
-        return self._not_before_ns if self._slots and self._in_flight is None and self._desk.store_ok else None
+        if not self._desk.store_ok:
+            return None
+        waiting = self._not_before_ns if self._slots and self._in_flight is None else None
+        wished = self._wishes.next_us()
+        return wished if waiting is None or (wished is not None and wished < waiting) else waiting
 
     def turn(self) -> None:
         desk = self._desk
         self._slots.update(self._window.pop_backup(desk.now_us))
+        self._slots.update(dict.fromkeys(self._wishes.pop_due(desk.now_ns)))
         if desk.draining:
             self._slots.clear()
         if not self._slots or self._in_flight is not None or not desk.store_ok:

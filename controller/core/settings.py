@@ -44,6 +44,7 @@ class ClusterSettings:
     sync_interval_ms: int = 10_000
     history_days: int = 30  # executions are kept so long, or
     history_runs: int = 100  # so many of each job: whichever keeps more
+    activation_retry_ms: int = 2_000  # at most between two tries of what waits for its job or for a runner
 
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:

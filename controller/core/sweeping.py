@@ -144,7 +144,7 @@ class Sweeping:
         for execution in new:
             self._holding.adopt(execution)
             if execution.runner_id in self._sessions.by_id:
-                self._window.runner_here(execution.job.job_id)
+                self._window.runner_here(execution)
         self._desk.stats.adopted += len(new)
         if new:
             self._desk.note(Level.INFO, "adopted", executions=len(new), controllers=", ".join(controller_ids))

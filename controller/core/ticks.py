@@ -14,7 +14,7 @@ from schema.timetable import Range, Slot, Timetable, timetable
 
 SECOND_US: Final = 1_000_000
 MS_US: Final = 1_000
-_MISSED: Final = (SkipReason.SUPERSEDED, SkipReason.MISSED_POLICY)
+_MISSED: Final = (SkipReason.SUPERSEDED, SkipReason.MISSED_POLICY, SkipReason.NO_RUNNER)
 _LATE_US: Final = 1_000_000  # schema.spacing counts from the tick unless a run started later than this
 _ANSWERS_CACHED: Final = 8_192
 
@@ -77,7 +77,7 @@ def due(job: Job, slot: Slot, now_us: int) -> Decision:
 
 
 def missed(skipped: tuple[Skipped, ...]) -> int:
-    """How many ticks a run stands for beside its own."""
+    """How many of these the next run stands for, beside its own: none that a pause or a window kept from running."""
     return sum(part.ticks for part in skipped if part.reason in _MISSED)
 
 
@@ -106,7 +106,7 @@ def after_run(execution: Execution, report: Report, now_us: int) -> Following:
         return Following(None, ())
     ended_at = ended(execution, report, now_us)
     if job.next_tick > execution.tick or execution.trigger not in OF_A_TICK:
-        return _undecided(job, Slot(job.next_tick, job.next_run_at), ended_at)
+        return _undecided(job, Slot(job.next_tick, job.next_run_at), execution.claimed_at, ended_at)
     ran = Slot(execution.tick, execution.run_at)
     if not job.policy and execution.claimed_at - execution.run_at <= _LATE_US and ran.tick == ran.run_at:
         return _after_run(job.schedule, job.anchor, execution.tick, ended_at // SECOND_US)
@@ -114,20 +114,47 @@ def after_run(execution: Execution, report: Report, now_us: int) -> Following:
     return Following(answer.next, _skipped(answer.skipped))
 
 
-def moved(execution: Execution, report: Report) -> tuple[int, Slot] | None:
-    """The new anchor, and the next tick, of a job whose verb moved its next run (`ctx.next_in`)."""
-    interval_us = _table(execution.job).interval_us
-    if not report.next_in_ms or report.outcome is not Outcome.COMPLETED or interval_us is None:
+class Moved(NamedTuple):
+    """`closes_at`: where the old anchor's books end, and the new one's begin."""
+
+    anchor: int
+    next: Slot | None
+    closes_at: int
+
+
+def moved(execution: Execution, report: Report, undecided: Slot) -> Moved | None:
+    """What becomes of a job whose verb moved its next run (`ctx.next_in`).
+
+    `undecided`: what comes next otherwise. Jitter lets an interval's ticks run, and be skipped, before their instants:
+    the moved one comes after all that have been decided. Beyond the schedule's end there is none. The books change
+    hands there too: what the old anchor had beyond is nobody's, and the new one has nothing before its own next tick.
+    """
+    job, table = execution.job, _table(execution.job)
+    if not report.next_in_ms or report.outcome is not Outcome.COMPLETED or table.interval_us is None:
         return None
-    tick = -(-(report.ended_at + report.next_in_ms * MS_US) // SECOND_US) * SECOND_US
-    return tick - interval_us, Slot(tick, tick)
+    own = execution.tick if execution.trigger in OF_A_TICK else 0
+    decided = max(own, table.schedule.last_at_or_before(undecided.tick - 1) or 0)
+    tick = -(-max(report.ended_at + report.next_in_ms * MS_US, decided + 1) // SECOND_US) * SECOND_US
+    anchor = tick - table.interval_us
+    slot = timetable(job.schedule, anchor, job.policy).following(job.key, tick - 1)
+    return Moved(anchor, Slot(tick, tick) if slot is not None and slot.tick == tick else slot, decided)
 
 
 def retry(execution: Execution, report: Report, ended_at: int, next_run_at: int | None) -> int | None:
-    """When to try again; None: not, or the next tick comes before that."""
-    policy = _table(execution.job).policy if execution.job.policy else None
+    """When to try again; None: not, or the next tick comes before that.
+
+    `next_run_at`: of the tick that the job goes on to, if this end says so. A run beside others (overlap "allow") has a
+    next tick of its own, which came or comes whatever it does; a manual run and a backfill have none.
+    """
+    job = execution.job
+    policy = _table(job).policy if job.policy else None
     if policy is None or not policy.retries:
         return None
+    if not execution.of_schedule:
+        next_run_at = None
+    elif not execution.holds_job:
+        slot = following(job, execution.tick)
+        next_run_at = None if slot is None else slot.run_at
     answer = retry_at(
         policy, execution.attempt, report.outcome.value, report.error_type, ended_at, next_run_at, report.error_bases
     )
@@ -153,9 +180,13 @@ def cut_at(execution: Execution) -> int | None:
     return None if slot is None else slot.run_at
 
 
-def _undecided(job: Job, slot: Slot, ended_at: int) -> Following:
-    """`slot` is next, unless it came due meanwhile."""
-    if slot.run_at > ended_at:
+def _undecided(job: Job, slot: Slot, claimed_at: int, ended_at: int) -> Following:
+    """`slot` is next, unless it came due during the run.
+
+    What had been due before that was missed, and is for the next claim to decide: a run by hand that comes first after
+    an outage must not take the place of the ticks that are to be caught up.
+    """
+    if not claimed_at < slot.run_at <= ended_at:
         return Following(slot, ())
     answer = _table(job).overlapped(job.key, slot, ended_at)
     return Following(answer.next, _skipped(answer.skipped))

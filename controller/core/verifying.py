@@ -110,7 +110,7 @@ class Verifying:
                 continue
             self._holding.touch(execution_id)
             if execution.runner_id in self._sessions.by_id:
-                self._window.runner_here(execution.job.job_id)
+                self._window.runner_here(execution)
                 if execution_id in self._holding.undispatched:
                     to_dispatch.append(execution)
         self._holding.dispatch(to_dispatch)

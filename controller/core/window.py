@@ -10,7 +10,7 @@ from typing import Final
 
 from controller.core import ticks
 from controller.core.desk import MS, Desk
-from controller.core.model import Job
+from controller.core.model import Execution, Job
 from controller.core.ticks import Slot
 from controller.core.timers import Timers
 from schema.keys import SLOTS
@@ -61,12 +61,13 @@ class Entry:
 class Window:
     """Entries by job id, and their timers."""
 
-    __slots__ = ("_backup", "_desk", "_primary", "duties", "entries")
+    __slots__ = ("_backup", "_desk", "_primary", "_slots", "duties", "entries")
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self.entries: dict[int, Entry] = {}
         self.duties: Sequence[Duty] = [Duty.NONE] * SLOTS
+        self._slots: tuple[int, ...] = ()
         self._primary = Timers()
         self._backup = Timers()
 
@@ -77,11 +78,12 @@ class Window:
 
     def slots(self) -> tuple[int, ...]:
         """Mine, as primary or backup, ascending."""
-        return tuple(slot for slot, duty in enumerate(self.duties) if duty)
+        return self._slots
 
     def set_duties(self, duties: Sequence[Duty]) -> None:
         """The ring changed. Entries of slots that are lost go, unless something of theirs is under way."""
         before, self.duties = self.duties, duties
+        self._slots = tuple(slot for slot, duty in enumerate(duties) if duty)
         for entry in list(self.entries.values()):
             slot = entry.job.slot
             if before[slot] == duties[slot]:
@@ -148,7 +150,16 @@ class Window:
 
     def add_own(self, jobs: list[Job]) -> None:
         """Jobs this controller has just created: nobody else may have heard of them yet."""
-        until_ns = self._desk.now_ns + self._desk.settings.refetch_interval_ms * MS
+        self._own(jobs, self._desk.settings.refetch_interval_ms)
+
+    def stand_in(self, job: Job) -> None:
+        """It is none of mine, and due before its owners look at it again."""
+        assert job.next_run_at is not None, "a job without a next tick needs nobody"
+        wait_ms = max(0, job.next_run_at - self._desk.now_us) // 1_000
+        self._own([job], wait_ms + self._desk.settings.backup_delay_ms)
+
+    def _own(self, jobs: list[Job], length_ms: int) -> None:
+        until_ns = self._desk.now_ns + length_ms * MS
         for job in jobs:
             known = self.entries.get(job.job_id)
             if known is not None and known.stage in IN_FLIGHT:
@@ -172,7 +183,9 @@ class Window:
         return entry
 
     def reset(self, entry: Entry, executing: bool, tick: int | None, run_at: int | None) -> None:
-        """An answer says what the entry's row is like; wait for what that calls for."""
+        """An answer says what the entry's row is like; wait for what that calls for. Nothing, if it was forgotten."""
+        if self.entries.get(entry.job.job_id) is not entry:
+            return
         entry.changed_ns = self._desk.now_ns
         entry.stage = Stage.WAITING
         if self.duty(entry) is Duty.NONE or tick is None:
@@ -201,14 +214,16 @@ class Window:
         if entry is not None and entry.stage is Stage.RUNNING:
             self.reset(entry, executing=True, tick=entry.tick, run_at=entry.run_at)
 
-    def runner_here(self, job_id: int) -> None:
-        """An execution of the job is held here, on a connected runner: its end will tell the next tick."""
-        entry = self.entries.get(job_id)
-        if entry is not None and entry.stage is Stage.WAITING:
+    def runner_here(self, execution: Execution) -> None:
+        """It is held here, on a connected runner: its end will tell its job's next tick, if it holds the job."""
+        entry = self.entries.get(execution.job.job_id)
+        if execution.holds_job and entry is not None and entry.stage is Stage.WAITING:
             self.move_to(entry, Stage.RUNNING)
 
     def retry_at(self, entry: Entry, at_us: int) -> None:
-        """Try the same tick again."""
+        """Try the same tick again, unless the job was forgotten meanwhile."""
+        if self.entries.get(entry.job.job_id) is not entry:
+            return
         entry.changed_ns = self._desk.now_ns
         entry.stage = Stage.WAITING
         self._primary.arm(entry.job.job_id, at_us)
@@ -233,9 +248,17 @@ class Window:
         self._arm(entry)
 
     def _foresee(self, entry: Entry, tick: int | None) -> None:
-        """Somebody else has (or should have) this tick: look for the first one after it, and after now."""
+        """Somebody else has (or should have) this tick: look for the first one after it, and to be run after now.
+
+        An interval's run_at may lie before its tick, by less than half an interval. One that is still to come is
+        nobody's yet: what runs then is none of the schedule's, but a manual run, a backfill or a retry.
+        """
         now_us = self._desk.now_us
+        if entry.run_at is not None and entry.run_at > now_us:
+            return
         following = ticks.following(entry.job, now_us if tick is None else max(tick, now_us))
+        if following is not None and following.run_at <= now_us:
+            following = ticks.following(entry.job, following.tick)
         entry.tick, entry.run_at = following or (None, None)
 
     def _arm(self, entry: Entry) -> None:

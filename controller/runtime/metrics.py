@@ -13,7 +13,7 @@ from prometheus_client.core import (
     Metric,
 )
 
-from controller.core.model import ClaimRequest, ClaimResult, EndRequest, EndResult
+from controller.core.model import ActivationResult, ClaimRequest, ClaimResult, EndRequest, EndResult
 
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 _BOUNDS_US: Final = tuple(round(bound * 1_000_000) for bound in _SECONDS)
@@ -53,6 +53,8 @@ class Metrics:
         self.duration = Histogram()
         self.loop_lag = Histogram()
         self._claims: Counter[str] = Counter()
+        self._activation_claims: Counter[str] = Counter()
+        self._activated: Counter[str] = Counter()
         self._executions: Counter[str] = Counter()
         self._notes: Counter[tuple[str, str]] = Counter()
         self._refused: Counter[str] = Counter()
@@ -88,6 +90,15 @@ class Metrics:
         self._claims["won"] += won
         self._claims["lost"] += len(requests) - won
 
+    def activated(self, results: list[ActivationResult]) -> None:
+        for result in results:
+            execution = result.execution
+            if execution is not None:
+                self._activation_claims["won"] += 1
+                self._activated[execution.trigger] += 1
+            else:
+                self._activation_claims["gone" if result.gone else "waits"] += 1
+
     def ended(self, requests: list[EndRequest], results: list[EndResult]) -> None:
         decided = {result.execution_id for result in results if result.ended}
         for request in requests:
@@ -103,6 +114,13 @@ class Metrics:
     def collect(self) -> Iterable[Metric]:
         """Called by the registry."""
         yield _counter("claims", "Claims by result; lost ones were somebody else's, or not due", "result", self._claims)
+        yield _counter(
+            "activation_claims",
+            "Claims beside the schedule; its job was busy (waits), or it was superseded or somebody else's (gone)",
+            "result",
+            self._activation_claims,
+        )
+        yield _counter("activations_started", "Retries, manual runs and backfills begun", "trigger", self._activated)
         yield _counter("executions", "Executions that this controller ended, by outcome", "outcome", self._executions)
         yield _counter("refused", "Messages refused, by what was wrong", "what", self._refused)
         yield _counter("store_failures", "Statements that failed, by effect", "effect", self._store_failures)

@@ -141,6 +141,7 @@ class Performer:
                 return events.Skipped(request_id, await store.skip_ticks(own_id, skip_requests))
             case effects.Activate(request_id, wanted, hard_grace_ms):
                 database_now, started = await store.start_activations(own_id, wanted, hard_grace_ms)
+                self._metrics.activated(started)
                 return events.Activated(request_id, database_now, started)
             case effects.Adopt(request_id, controller_ids):
                 return events.Adopted(request_id, await store.adopt_executions(own_id, controller_ids))

@@ -17,8 +17,8 @@ from controller.core.model import Activation, Job, SkipReason, Trigger
 from controller.core.orders import Pause, Resume, refused
 from controller.core.redeploy import plan_removal
 from controller.core.states import Order
-from controller.errors import Conflict
-from controller.ports import Backfill, JobChange, NewJob
+from controller.errors import Conflict, Outdated
+from controller.ports import Backfill, JobChange, NewJob, Seen
 from controller.refusals import error_of
 from controller.store.actions import Action, add_actions
 from controller.store.locked import Locked, find_job, lock_job, no_such_job
@@ -71,13 +71,14 @@ class PostgresControl(Ordering):
         )
         async with self._changing(key, "updating a job", Order.UPDATE) as (transaction, row):
             _check_source(row, key, "updated")
+            _check_seen(row, change.seen)
             planned = plan_change(row.job, wanted, row.now)
             if planned.rescheduled:
                 await take_back(transaction, [row.job], row.now)
             await carry_jobs_over(transaction, row.deployment_id, [planned])
             labels = None if change.labels is None else json.dumps(change.labels)
             await transaction.fetch("LabelJob", row.job.job_id, labels, by)
-            fields = {name: value for name, value in change._asdict().items() if value is not None}
+            fields = {name: value for name, value in change._asdict().items() if value is not None and name != "seen"}
             await _keep(transaction, row, Order.UPDATE, by, "", _shown(fields))
             return await _job(transaction, row.job.job_id)
 
@@ -166,6 +167,12 @@ def _shown(fields: dict[str, object]) -> dict[str, object]:
 def _check_source(row: Locked, key: str, done: str) -> None:
     if row.job.source != "api":
         raise Conflict(f"{key!r} is declared in its module: it can't be {done} but by deploying another version of it")
+
+
+def _check_seen(row: Locked, seen: Seen | None) -> None:
+    there = Seen(row.deployment or "", row.job.schedule, row.job.policy, row.payload, json.loads(row.labels))
+    if seen not in (None, there):
+        raise Outdated(f"{row.job.key!r} has been changed meanwhile; try again")
 
 
 async def _job(transaction: Transaction, job_id: int) -> Job:

@@ -19,6 +19,7 @@ class _Retried(NamedTuple):
     tick: int
     payload: str | None
     beside: bool
+    of_schedule: bool
 
 
 class _Attempt(NamedTuple):
@@ -79,7 +80,14 @@ async def _waiting(transaction: Transaction, retried: _Retried, latest: int, by:
     records = await transaction.fetch("HastenRetry", retried.job_id, retried.tick, by)
     if not records:
         records = await transaction.fetch(
-            "CreateRetry", retried.job_id, retried.tick, latest + 1, retried.payload, retried.beside, by
+            "CreateRetry",
+            retried.job_id,
+            retried.tick,
+            latest + 1,
+            retried.payload,
+            retried.beside,
+            retried.of_schedule,
+            by,
         )
     activation_id: int = records[0][0]
     return activation_id

@@ -1,6 +1,7 @@
 """Ends and sweeps: what is done to executions that have been claimed."""
 
 from controller.core.model import EndRequest, EndResult, Execution
+from controller.core.ticks import missed
 from controller.store.pool import Database
 from controller.store.rows import execution_of, skip_columns, storable
 
@@ -16,9 +17,12 @@ class ExecutionStatements:
         if not requests:
             return []
         # Transposed at once: attribute by attribute costs three times as much.
-        reports, ticks, revisions, next_ticks, next_run_ats, skips, retries, anchors = zip(*requests, strict=True)
         (
-            ids, job_ids, claims, outcomes, starts, ends, types, messages, outputs, _, _, stacks, cpus, peaks, shared, metrics
+            reports, ticks, revisions, next_ticks, next_run_ats, skips, retries, anchors, closings
+        ) = zip(*requests, strict=True)  # fmt: skip
+        (
+            ids, job_ids, claims, outcomes, starts, ends, types, messages, outputs, _, _, stacks, cpus, peaks, shared,
+            metrics,
         ) = zip(*reports, strict=True)  # fmt: skip
         skipped = [(request.report, part) for request in requests for part in request.skipped] if any(skips) else []
         records = await self._database.fetch(
@@ -38,7 +42,7 @@ class ExecutionStatements:
             next_run_ats,
             retries,
             anchors,
-            [ranges[-1].last_tick if ranges else None for ranges in skips],
+            closings,
             [report.execution_id for report, _ in skipped],
             [report.job_id for report, _ in skipped],
             *skip_columns([part for _, part in skipped]),
@@ -48,6 +52,7 @@ class ExecutionStatements:
             peaks,
             shared,
             [text or None for text in metrics],
+            [missed(ranges) if ranges else 0 for ranges in skips],
         )
         return list(map(EndResult._make, records))
 

@@ -74,5 +74,6 @@ class JobStatements:
             *skip_columns([request.skipped[0] for request in requests]),
             [request.job_id for request in requests for _ in request.skipped[1:]],
             *skip_columns([skipped for request in requests for skipped in request.skipped[1:]]),
+            [missed(request.skipped) for request in requests],
         )
         return [job_of(record) for record in records]

@@ -63,7 +63,7 @@ class PostgresBooks:
 
     async def standings(self, after_id: int, key: str, limit: int) -> list[Standing]:
         """How jobs stand, removed ones too, in order of ids."""
-        records = await self._transaction.fetch("GetStandings", after_id, key, limit, self._lost_after_ms)
+        records = await self._transaction.fetch("GetStandings", after_id, key, limit)
         return list(map(Standing._make, records))
 
     async def spans(self, job_ids: list[int], since: int, after: tuple[int, int], limit: int) -> list[NumberedSpan]:

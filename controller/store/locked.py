@@ -15,10 +15,14 @@ _REST_FIRST = _STANDING_NEXT + 2
 
 
 class Locked(NamedTuple):
-    """A job's row. `now`: PostgreSQL's clock once it was locked."""
+    """A job's row. `now`: PostgreSQL's clock once it was locked.
+
+    `deployment` None: of one that was made while the lock was waited for.
+    """
 
     standing: Standing
     deployment_id: int
+    deployment: str | None
     namespace: str
     module: str
     payload: str

@@ -7,7 +7,7 @@ and executions before jobs, as everywhere.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from controller.core.control import manual_tick
+from controller.core.control import Start, manual_tick
 from controller.core.model import Job, Skipped, SkipReason, Trigger
 from controller.core.orders import Cancel, NotNext, Ordered, Refusal, Restore, Resume, Wish, carry_out, refused
 from controller.core.orders import order_of as order_name
@@ -74,8 +74,9 @@ async def _order(
     transaction: Transaction, rows: list[Locked], wish: Wish, by: str, *, dry_run: bool
 ) -> list[Controlled | Conflict]:
     planned: list[tuple[Locked, Ordered | Conflict]] = []
+    starts = {} if isinstance(wish, Cancel) else await _latest_starts(transaction, [row.job for row in rows])
     for row in rows:
-        plan = carry_out(row.standing, wish, by, row.now)
+        plan = carry_out(row.standing._replace(latest=starts.get(row.job.job_id)), wish, by, row.now)
         if isinstance(plan, Refusal):
             planned.append((row, error_of(plan)))
         elif isinstance(plan, NotNext):
@@ -94,6 +95,15 @@ async def _order(
         )
         for row, plan in planned
     ]  # fmt: skip
+
+
+async def _latest_starts(transaction: Transaction, jobs: list[Existing]) -> dict[int, Start]:
+    """By job; a statement of its own, which sees what was committed while the jobs' locks were waited for."""
+    started = [(job.job_id, job.last_tick) for job in jobs if job.last_tick is not None]
+    if not started:
+        return {}
+    records = await transaction.fetch("GetLatestStarts", *map(list, zip(*started, strict=True)))
+    return {record[0]: Start(*record[1:]) for record in records}
 
 
 async def _write(

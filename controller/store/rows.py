@@ -4,7 +4,7 @@ import asyncpg
 
 from controller.core.model import Activation, Execution, Job, Skipped, SkipReason, Trigger
 
-_EXECUTION_COLUMNS = 13
+_EXECUTION_COLUMNS = 14
 _ACTIVATION_COLUMNS = 8
 
 

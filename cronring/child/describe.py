@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any, Callable
 
 from cronring.child import signature
+from cronring.child.buildable import REMEDY, unbuildable
 from cronring.child.describe_types import TypeDump
 from cronring.child.errors import error_text
 from cronring.child.load import load_file
@@ -46,6 +47,7 @@ def describe_module(module: ModuleType, path: str, namespace: str) -> dict[str, 
     for declaration in declarations(module.__name__):
         try:
             dump["verbs"].append(_describe_verb(declaration, module, types))
+            dump["problems"] += _parameter_problems(declaration, module)
         except Exception as error:  # a built-in function without a signature, an annotation that raises
             message = f"it can't be inspected: {type(error).__name__}: {error_text(error)}"
             dump["problems"].append(_problem(declaration, message, "decorate a function made by def or async def"))
@@ -160,6 +162,22 @@ def _verb_problems(declaration: Declaration, module: ModuleType) -> list[dict[st
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         return [_problem(declaration, "it is a generator, which nobody would iterate", "replace `yield`")]
     return []
+
+
+def _parameter_problems(declaration: Declaration, module: ModuleType) -> list[dict[str, Any]]:
+    """Of parameters that no payload could be made for: its run would get bare JSON where it asks for an object."""
+    function = inspect.unwrap(declaration.function)
+    namespace = getattr(function, "__globals__", vars(module))
+    problems = []
+    annotations = {} if isinstance(function, type) else own_annotations(function)
+    for name, annotation in annotations.items():
+        found = None if name == "return" else unbuildable(resolve(annotation, namespace))
+        if found is not None:
+            where, made = found
+            what = f"its parameter {name}" + (f" ({name}{where})" if where else "")
+            message = f"{what} is a {made}, which can't be made of a JSON payload"
+            problems.append(_problem(declaration, message, REMEDY))
+    return problems
 
 
 def _repeated(declared: list[Declaration]) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import inspect
 import json
 import re
@@ -12,6 +13,8 @@ from cronring.child.shapes import record_fields, shape_of
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
 _FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
+_NAME_LIMIT = 200
+_ENUM_LIMIT = 300  # characters; a type has 500 at most
 # As in schema.payload: a record of that name would be something else.
 _RESERVED = frozenset([
     "Unit", "None", "NoneType", "int", "float", "str", "bool", "list", "List", "set", "Set", "frozenset", "FrozenSet",
@@ -44,10 +47,10 @@ class TypeDump:
             name = {shapes.OBJECT: "dict", shapes.TUPLE: "tuple"}.get(shape.kind) or shape.made.__name__
             return f"{name}[{', '.join('...' if inner is ... else self.text(inner) for inner in shape.inner)}]"
         if shape.kind == shapes.RECORD:
-            return self._record(shape.made)
-        if shape.kind == shapes.TEXT:
-            return str(shape.made)
-        return self._name(shape.made) if shape.kind == shapes.CLASS else "Any"
+            return self._record(shape.made, shape.inner)
+        if shape.kind == shapes.CLASS:
+            return _enum_text(shape.made) or self._name(shape.made)
+        return str(shape.made) if shape.kind == shapes.TEXT else "Any"
 
     def _name(self, made: Any) -> str:
         name = getattr(made, "__qualname__", "")
@@ -55,13 +58,17 @@ class TypeDump:
             name = f"{made.__module__}.{name}"
         return name if _NAME.fullmatch(name) and name not in _RESERVED else "Any"
 
-    def _record(self, record: type) -> str:
+    def _record(self, record: type, arguments: tuple[Any, ...]) -> str:
         name = self._name(record)
         known = self._classes.setdefault(name, record)
         if name == "Any" or known is not record:
             return "Any"
+        if arguments:
+            name = f"{name}[{', '.join(map(self.text, arguments))}]"
+            if len(name) > _NAME_LIMIT:  # one that is used with ever more of itself would have no end
+                return "Any"
         if name not in self.records:
-            fields = record_fields(record)
+            fields = record_fields(record, arguments)
             if not all(_FIELD.fullmatch(field.name) for field in fields):  # a TypedDict's may be any text
                 return "Any"
             doc = record.__doc__ or ""
@@ -73,6 +80,17 @@ class TypeDump:
                 dump = {"name": field.name, "type": self.text(field.annotation), "optional": field.optional}
                 described.append({**dump, **_default(field.default)})
         return name
+
+
+def _enum_text(made: Any) -> str:
+    """The values of an enum as a Literal; "" for what is none, or takes more than its members' values."""
+    if not isinstance(made, type) or not issubclass(made, enum.Enum) or issubclass(made, enum.Flag):
+        return ""
+    if "_missing_" in {name for base in made.__mro__ if base is not enum.Enum for name in vars(base)}:
+        return ""
+    values = [member.value for member in made]
+    text = f"Literal[{', '.join(map(json.dumps, values))}]" if all(type(each) in {str, int} for each in values) else ""
+    return text if len(text) <= _ENUM_LIMIT and values else ""
 
 
 def _default(default: tuple[Any, ...]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ _HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def describe_error(error: BaseException) -> tuple[str, str, str]:
-    """(type, message, traceback), the last two at most 16 KiB. Only the author's frames, none of ours or importlib's."""
+    """(type, message, traceback), the last two at most 16 KiB. Only the author's frames, not ours or importlib's."""
     name = _name(type(error))
     try:
         frames = "".join(_author_frames(error).format())

@@ -7,13 +7,11 @@ import json
 from typing import Any, Callable
 
 from cronring.child import shapes
+from cronring.child.buildable import builder_of
 from cronring.child.shapes import record_fields, resolve, shape_of
 
 # (value, its JSON path, alternatives that are known not to fit) -> what the verb gets
 Make = Callable[[Any, str, "set[tuple[int, int]]"], Any]
-# Classes of the standard library that JSON has as text.
-_ISO = {"datetime.datetime", "datetime.date", "datetime.time"}
-_OF_TEXT = {"decimal.Decimal", "uuid.UUID", "pathlib.Path", "pathlib.PurePath"}
 
 
 class PayloadError(ValueError):
@@ -24,7 +22,7 @@ class Payloads:
     """Makes values of one parameter. Looks at its type once, and at that of a record when the first one comes."""
 
     def __init__(self, annotation: Any, namespace: dict[str, Any]) -> None:
-        self._records: dict[type, Make] = {}
+        self._records: dict[Any, Make] = {}
         self._make = self._maker(resolve(annotation, namespace))
 
     def read(self, payload_json: str) -> Any:
@@ -49,9 +47,12 @@ class Payloads:
         return _as_it_is if maker is None else maker(shape)
 
     def _union(self, shape: shapes.Shape) -> Make:
-        options = [self._maker(inner) for inner in shape.inner]
+        nullable = any(shape_of(inner).kind == shapes.NULL for inner in shape.inner)
+        options = [self._maker(inner) for inner in shape.inner if shape_of(inner).kind != shapes.NULL]
 
         def make(value: Any, path: str, unfit: set[tuple[int, int]]) -> Any:
+            if value is None and nullable:
+                return None
             # Alternatives inside alternatives would be tried again for each way that leads to them.
             reason: PayloadError | None = None
             for option in options:
@@ -99,19 +100,20 @@ class Payloads:
 
     def _record(self, shape: shapes.Shape) -> Make:
         """Made only when it is needed, as records may hold records of their own kind."""
-        record = shape.made
+        key = shape.made, repr(shape.inner)  # what it is used with need not be hashable
 
         def make(value: Any, path: str, unfit: set[tuple[int, int]]) -> Any:
-            known = self._records.get(record)
+            known = self._records.get(key)
             if known is None:
-                known = self._records[record] = self._record_maker(record)
+                known = self._records[key] = self._record_maker(shape.made, shape.inner)
             return known(value, path, unfit)
 
         return make
 
-    def _record_maker(self, record: Any) -> Make:
-        fields = {field.name: self._maker(field.annotation) for field in record_fields(record)}
-        required = [field.name for field in record_fields(record) if not field.optional]
+    def _record_maker(self, record: Any, arguments: tuple[Any, ...]) -> Make:
+        told = record_fields(record, arguments)
+        fields = {field.name: self._maker(field.annotation) for field in told}
+        required = [field.name for field in told if not field.optional]
 
         def make(value: Any, path: str, unfit: set[tuple[int, int]]) -> Any:
             _require(isinstance(value, dict), value, path, record.__name__)
@@ -159,22 +161,9 @@ def _literal(shape: shapes.Shape) -> Make:
 
 
 def _of_class(shape: shapes.Shape) -> Make:
-    """Enums, and what knows how to make itself of JSON; others get the value as it is."""
-    made = shape.made
-    name = f"{getattr(made, '__module__', '')}.{getattr(made, '__qualname__', '')}"
-    build: Callable[[Any], Any]
-    if isinstance(made, type) and issubclass(made, enum.Enum):
-        build = made
-    elif hasattr(made, "model_validate"):  # pydantic
-        build = made.model_validate
-    elif name in _ISO:
-        # "Z" is understood from Python 3.11 on.
-        build = lambda text: made.fromisoformat(text[:-1] + "+00:00" if text[-1:] == "Z" else text)  # noqa: E731
-    elif name in _OF_TEXT:
-        build = lambda value: made(str(value))  # noqa: E731
-    else:
-        return _as_it_is
-    return lambda value, path, _: _called(lambda: build(value), path)
+    """Others than can be made of JSON are refused when the module is described; here they get the value as it is."""
+    build = builder_of(shape.made)
+    return _as_it_is if build is None else lambda value, path, _: _called(lambda: build(value), path)
 
 
 def _called(build: Callable[[], Any], path: str) -> Any:

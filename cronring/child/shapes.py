@@ -8,6 +8,7 @@ import sys
 import typing
 from typing import Any, NamedTuple
 
+from cronring.child.generics import bindings, filled
 from cronring.context import Context
 
 if sys.version_info >= (3, 10):
@@ -40,7 +41,7 @@ class Shape(NamedTuple):
     """`kind` is one of the above. `made`: the class that a value becomes (or the text of TEXT, which is no type here).
 
     `inner`: annotations, of the alternatives, of the items (TUPLE: of each; with `...` last, of all), of key and value;
-    of LITERAL the constants.
+    of LITERAL the constants, of a RECORD what its type variables stand for.
     """
 
     kind: str
@@ -97,7 +98,7 @@ def shape_of(annotation: Any) -> Shape:
 
 
 def _shape_of_class(annotation: Any, origin: Any, arguments: tuple[Any, ...]) -> Shape:
-    if not isinstance(origin, type) or origin is object:
+    if not isinstance(origin, type) or origin in {object, Any}:
         return Shape(ANY)
     if origin in _SCALARS:
         return Shape(SCALAR, origin)
@@ -105,11 +106,9 @@ def _shape_of_class(annotation: Any, origin: Any, arguments: tuple[Any, ...]) ->
         return Shape(ARRAY, _ARRAYS[origin], arguments or (Any,))
     if origin in _OBJECTS:
         return Shape(OBJECT, dict, arguments or (str, Any))
-    if arguments or getattr(origin, "__parameters__", ()):
-        return Shape(CLASS, origin)  # generic: its fields depend on what it is used with
     if dataclasses.is_dataclass(origin) or is_typed_dict(origin):
-        return Shape(RECORD, origin)
-    return Shape(CLASS, annotation)
+        return Shape(RECORD, origin, arguments)
+    return Shape(CLASS, origin if arguments else annotation)
 
 
 def own_annotations(annotated: Any) -> dict[str, Any]:
@@ -126,15 +125,11 @@ def is_typed_dict(made: type) -> bool:
     return issubclass(made, dict) and hasattr(made, "__total__") and hasattr(made, "__annotations__")
 
 
-def record_fields(record: type) -> list[RecordField]:
-    """The fields that a JSON object may have for this dataclass or TypedDict."""
-    namespace = vars(sys.modules.get(record.__module__, typing))
-    try:
-        hints = typing.get_type_hints(record, include_extras=True)
-    except Exception:  # one name that only exists for type checkers spoils it for all
-        hints = {}
-        for base in reversed(record.__mro__):
-            hints.update({name: resolve(hint, namespace) for name, hint in own_annotations(base).items()})
+def record_fields(record: type, arguments: tuple[Any, ...] = ()) -> list[RecordField]:
+    """The fields that a JSON object may have for this dataclass or TypedDict, a generic one with these arguments."""
+    hints = _hints(record)
+    if any(hasattr(base, "__parameters__") for base in (record, *record.__mro__)):
+        hints = _filled_hints(record, arguments, hints)
     if is_typed_dict(record):
         return [RecordField(name, hint, not _is_required(record, name, hint)) for name, hint in hints.items()]
     found = []
@@ -145,6 +140,28 @@ def record_fields(record: type) -> list[RecordField]:
             default = (field.default,) if known else ()
             found.append(RecordField(field.name, hints.get(field.name, Any), optional, default))
     return found
+
+
+def _hints(record: type) -> dict[str, Any]:
+    namespace = vars(sys.modules.get(record.__module__, typing))
+    try:
+        hints = typing.get_type_hints(record, include_extras=True)
+    except Exception:  # one name that only exists for type checkers spoils it for all
+        hints = {}
+        for base in reversed(record.__mro__):
+            hints.update({name: resolve(hint, namespace) for name, hint in own_annotations(base).items()})
+    return hints
+
+
+def _filled_hints(record: type, arguments: tuple[Any, ...], hints: dict[str, Any]) -> dict[str, Any]:
+    """Each hint as the class means it that declares it: bases may use one variable for different things."""
+    bound = bindings(record, arguments)
+    everywhere = {variable: value for each in reversed(list(bound.values())) for variable, value in each.items()}
+    made = {}
+    for name, hint in hints.items():
+        owner = next((base for base in bound if name in own_annotations(base)), record)
+        made[name] = filled(hint, {**everywhere, **bound[owner]})
+    return made
 
 
 def _is_required(record: Any, name: str, hint: Any) -> bool:

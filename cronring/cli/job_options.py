@@ -13,6 +13,7 @@ import click
 from cronring.cli.failures import Failure
 from cronring.cli.instants import Moment, resolved
 from cronring.cli.options import Duration
+from cronring.cli.schedules import pointed
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -102,8 +103,18 @@ def schedule_text(cron: str | None, every: str | None, at: str | None, manual: b
     if at:
         return f"at {resolved(at, zone):%Y-%m-%dT%H:%M:%SZ}"
     if every:
-        return f"every {every}"
+        return _interval(every)
     return "manual" if manual else cron
+
+
+def _interval(amount: str) -> str:
+    """Judged here, as the controllers would count characters from the word `every` on. Raises Failure."""
+    from schema.schedule import ScheduleError, check_interval
+
+    try:
+        return check_interval(amount)
+    except ScheduleError as error:
+        raise Failure(f"--every: {pointed(amount, error)}") from error
 
 
 def timeout_ms(timeout: float | None) -> int:

@@ -47,7 +47,8 @@ def _from_text(path: Path) -> Described:
     except UnicodeDecodeError as error:
         raise Failure(f"{path}: it is no UTF-8 text (byte {error.start})") from error
     except SchemaError as error:
-        raise Failure(f"{path}:{error}", prefix="") from error
+        # Lines of their own, as editors read FILE:LINE at the beginning of one.
+        raise Failure("\n".join(f"{path}:{each}" for each in error.every), prefix="") from error
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}") from error
     return Described(module, digest(print_module(module), b""))

@@ -50,15 +50,15 @@ def parse_given(
     dst_overlap: str | None = None,
 ) -> Given:
     """The schedule; an interval counts from `start`. Raises Failure."""
-    from schema.policy import PolicyError, policy_faults, read_policy
+    from schema.policy import policy_faults, read_each
     from schema.schedule import ScheduleError, parse_schedule
 
+    raw = {"timezone": timezone, "dst_gap": dst_gap, "dst_overlap": dst_overlap}
+    policy, errors = read_each(raw)
+    if errors:
+        raise Failure("\n".join(f"--{each.field.replace('_', '-')}: {each.told(raw[each.field])}" for each in errors))
     try:
-        policy = read_policy({"timezone": timezone, "dst_gap": dst_gap, "dst_overlap": dst_overlap})
         schedule = parse_schedule(text, to_us(start), policy)
-    except PolicyError as error:
-        remedy = f"; write {error.suggestion}" if error.suggestion else ""
-        raise Failure(f"--{error.field.replace('_', '-')}: {error.message}{remedy}") from error
     except ScheduleError as error:
         raise Failure(pointed(text, error)) from error
     for field, message in policy_faults(policy, schedule.text):

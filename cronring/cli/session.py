@@ -5,7 +5,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from cronring.cli.failures import Failure, nearest
-from cronring.client.errors import NotFound
+from cronring.cli.flags import refused
+from cronring.client.errors import Invalid, NotFound
 
 if TYPE_CHECKING:
     from cronring.client import Client
@@ -14,7 +15,10 @@ Answer = TypeVar("Answer")
 
 
 def ask(addresses: tuple[str, ...], question: "Callable[[Client], Coroutine[Any, Any, Answer]]") -> Answer:
-    """What the controllers answer to `question(client)`."""
+    """What the controllers answer to `question(client)`.
+
+    Raises Failure for what they refuse, in words of the command that is running.
+    """
 
     async def conversation() -> Answer:
         from cronring.client import Client
@@ -22,7 +26,10 @@ def ask(addresses: tuple[str, ...], question: "Callable[[Client], Coroutine[Any,
         async with Client(addresses) as client:
             return await question(client)
 
-    return asyncio.run(conversation())
+    try:
+        return asyncio.run(conversation())
+    except Invalid as error:
+        raise refused(error) from error
 
 
 async def or_nearest(

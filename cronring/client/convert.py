@@ -76,6 +76,7 @@ def job(message: jobs_pb2.Job) -> model.Job:
         running=message.running,
         cancelled=cancellation(message.cancelled) if message.HasField("cancelled") else None,
         unchanged=message.unchanged,
+        jitter_is_default=message.jitter_is_default,
     )
 
 

@@ -28,8 +28,10 @@ class Invalid(ClientError):
     """The request was refused. `violations` are (field, description) pairs."""
 
     def __init__(self, message: str, violations: Sequence[tuple[str, str]] = ()) -> None:
-        lines = "".join(f"\n  {field}: {description}" for field, description in violations)
-        super().__init__(message + lines)
+        texts = [f"{field}: {description}" for field, description in violations]
+        # A controller's message names them too; a list is for several.
+        said = len(texts) == 1 and texts[0] in message
+        super().__init__(message if said else "\n  ".join([message, *texts]))
         self.violations = tuple(violations)
 
 

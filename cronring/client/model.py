@@ -67,6 +67,7 @@ class Job:
     running: int  # executions that run now, with overlap "allow"
     cancelled: Cancellation | None
     unchanged: bool  # in the answer to what was to change it: it was so already
+    jitter_is_default: bool = False  # the policy's jitter is what the cluster gives to a job that states none
 
 
 @dataclass(frozen=True, slots=True)

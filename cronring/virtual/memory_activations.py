@@ -11,10 +11,22 @@ class MemoryActivations(MemoryTables):
     def _add_activation(
         self, job: JobRow, trigger: Trigger, tick: int, until_tick: int | None = None, *, attempt: int = 1,
         run_at: int, payload: str | None = None, beside: bool = False, again: bool = False, by: str = "",
+        of_schedule: bool = False,
     ) -> ActivationRow:  # fmt: skip
         self.activations_made += 1
         row = ActivationRow(
-            self.activations_made, job, trigger, tick, until_tick, attempt, run_at, payload, beside, again, by
+            self.activations_made,
+            job,
+            trigger,
+            tick,
+            until_tick,
+            attempt,
+            run_at,
+            payload,
+            beside,
+            again,
+            by,
+            of_schedule,
         )
         self.activations[row.activation_id] = row
         return row
@@ -47,8 +59,11 @@ class MemoryActivations(MemoryTables):
         stands_at = row.tick if row.trigger is Trigger.BACKFILL else None
         if not leased or row.tick != request.tick or row.run_at > now:
             return ActivationResult(row.activation_id, None, gone=False, next_tick=stands_at)
-        superseded = row.trigger is Trigger.RETRY and not row.by_hand and (row.job.last_tick or 0) > row.tick
+        # A retry that somebody asked for is superseded by nothing.
+        superseded = row.of_schedule and not row.by_hand and (row.job.last_tick or 0) > row.tick
         if row.job.removed or superseded:
+            if not row.job.removed and (row.job.last_success or 0) < row.tick:
+                row.job.failures += 1
             del self.activations[row.activation_id]
             return ActivationResult(row.activation_id, None, gone=True, next_tick=None)
         attempts = self.attempts.get((row.job.job_id, row.tick), [])
@@ -89,6 +104,7 @@ class MemoryActivations(MemoryTables):
             previous_tick=_told(None if first is None else first.previous_tick, job.last_tick, row.tick),
             previous_success=_told(None if first is None else first.previous_success, job.last_success, row.tick),
             payload=row.payload, holds_job=holds_job, counted=not row.beside and not holds_job,
+            of_schedule=row.of_schedule,
         )  # fmt: skip
         self._add_execution(execution)
         if holds_job:

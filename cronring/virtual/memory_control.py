@@ -11,8 +11,8 @@ from controller.core.model import Activation, Job, SkipReason, Trigger
 from controller.core.orders import Pause, Resume
 from controller.core.redeploy import Added, plan_removal
 from controller.core.states import Order
-from controller.errors import Conflict
-from controller.ports import Backfill, JobChange, NewJob, RunByHand
+from controller.errors import Conflict, Outdated
+from controller.ports import Backfill, JobChange, NewJob, RunByHand, Seen
 from cronring.virtual.memory_orders import MemoryOrders
 from cronring.virtual.memory_rows import DeploymentRow, JobRow
 from schema.instant import format_instant
@@ -59,6 +59,9 @@ class MemoryControl(MemoryOrders):
             change.schedule, change.policy, change.anchor, change.payload, change.timeout_ms, change.on_disconnect
         )
         self._check(row, Order.UPDATE)
+        there = Seen(row.deployment.key, row.schedule, row.policy, row.payload, row.labels)
+        if change.seen not in (None, there):
+            raise Outdated(f"{key!r} has been changed meanwhile; try again")
         planned = plan_change(row.existing(), wanted, self.now_us())
         if planned.rescheduled:
             self._take_back_all([row])

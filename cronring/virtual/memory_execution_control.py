@@ -32,7 +32,7 @@ class MemoryExecutionControl(MemoryActivations):
             attempts = [each.attempt for each in self.attempts[job.job_id, row.tick]]
             waiting = self._add_activation(
                 job, Trigger.RETRY, row.tick, attempt=max(attempts) + 1, run_at=now, payload=row.payload,
-                beside=not (row.holds_job or row.counted), by=by,
+                beside=not (row.holds_job or row.counted), by=by, of_schedule=row.of_schedule,
             )  # fmt: skip
         else:
             waiting.requested_by, waiting.run_at = by, min(waiting.run_at, now)

@@ -44,16 +44,12 @@ class MemoryBooks:
         return [self._standing(row) for row in rows[:limit]]
 
     def _standing(self, row: JobRow) -> Standing:
-        ends = [
-            each.report.ended_at for each in self._runs_of(row.job_id) if each.holds_job and each.report is not None
-        ]
         undecided = row.next_tick
         if undecided is None and row.paused_until is None:
             undecided = row.paused_tick
         return Standing(
-            row.job_id, row.key, row.removed, row.paused and row.paused_until is None, row.executing,
-            row.last_tick,
-            undecided, row.next_run_at, max(ends, default=None), row.deployment.key in self._hosted,
+            row.job_id, row.key, row.removed, row.paused and row.paused_until is None, row.executing, row.last_tick,
+            undecided,
         )  # fmt: skip
 
     async def spans(self, job_ids: list[int], since: int, after: tuple[int, int], limit: int) -> list[NumberedSpan]:

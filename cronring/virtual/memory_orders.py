@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from controller.core.control import manual_tick
-from controller.core.model import Activation, CancelRequest, Skipped, SkipReason, Trigger
+from controller.core.control import Start, manual_tick
+from controller.core.model import OF_A_TICK, Activation, CancelRequest, Skipped, SkipReason, Trigger
 from controller.core.orders import (
     Cancel,
     NotNext,
@@ -58,7 +58,7 @@ class MemoryOrders(MemoryActivations):
 
     def _order(self, row: JobRow, wish: Wish, by: str, *, dry_run: bool) -> Controlled:
         now, held = self.now_us(), row.execution_id
-        plan = carry_out(standing(row), wish, by, now)
+        plan = carry_out(standing(row)._replace(latest=self._latest_start(row)), wish, by, now)
         if isinstance(plan, Refusal):
             raise error_of(plan)
         if isinstance(plan, NotNext):
@@ -92,6 +92,12 @@ class MemoryOrders(MemoryActivations):
         self._act(order_of(wish), by, wish.note, row, **plan.details, **counts)
         self.on_notify()
         return cancelling
+
+    def _latest_start(self, row: JobRow) -> Start | None:
+        """By its schedule."""
+        of_tick = self.attempts.get((row.job_id, row.last_tick), ()) if row.last_tick is not None else ()
+        found = (each for each in of_tick if each.trigger in OF_A_TICK)
+        return next((Start(each.tick, each.run_at, each.claimed_at) for each in found), None)
 
     def _run_by_hand(self, row: JobRow, wish: RunByHand, by: str, *, dry_run: bool) -> Controlled:
         self._check(row, Order.TRIGGER)

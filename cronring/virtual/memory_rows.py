@@ -51,6 +51,7 @@ class JobRow:
     last_tick: int | None = None
     last_outcome: Outcome | None = None
     last_success: int | None = None
+    missed: int = 0  # since its latest claim, in statements of their own
     failures: int = 0
     paused_at: int | None = None
     paused_tick: int | None = None
@@ -127,6 +128,7 @@ class ExecutionRow:
     payload: str | None = None
     holds_job: bool = True
     counted: bool = False
+    of_schedule: bool = True
     retry_at: int | None = None
     outcome: Outcome | None = None
     report: Report | None = None
@@ -139,7 +141,7 @@ class ExecutionRow:
         return Execution(
             self.execution_id, self.job.job(), self.tick, self.run_at, self.claimed_at, self.attempt, self.trigger,
             self.deployment.key, self.runner_id, self.missed, self.previous_tick, self.previous_success, payload,
-            self.holds_job,
+            self.holds_job, self.of_schedule,
         )  # fmt: skip
 
 
@@ -156,6 +158,7 @@ class ActivationRow:
     beside: bool
     again: bool
     requested_by: str
+    of_schedule: bool = False  # a retry of a tick of its schedule
 
     @property
     def by_hand(self) -> bool:

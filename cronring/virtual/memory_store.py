@@ -6,7 +6,6 @@ says. The rows are public, for checkers to read.
 
 from controller.core import ticks
 from controller.core.model import (
-    OF_A_TICK,
     ClaimRequest,
     ClaimResult,
     EndRequest,
@@ -212,16 +211,18 @@ class MemoryStore(MemoryControl, MemoryExecutionControl):
         active = row.deployment.min_replicas > 0
         hosted = active and row.deployment.key == request.deployment
         claimable = leased and hosted and not row.full and self._is_due(row, request)
-        claimable = claimable and (row.concurrency == 0 or row.revision == request.revision)
+        plain = not row.policy and request.run_tick == request.expected_tick  # neither schedule nor policy was asked
+        claimable = claimable and (plain or row.revision == request.revision)
         if not claimable:
             return ClaimResult(
                 row.job_id, False, active, None, now, row.full, row.next_tick, row.next_run_at, row.revision
             )  # fmt: skip
         previous_tick, row.last_tick = row.last_tick, request.run_tick
+        missed, row.missed = row.missed + ticks.missed(request.skipped), 0
         execution = ExecutionRow(
             len(self.executions) + 1, row, row.deployment, request.run_tick, request.run_at, now, controller_id,
             request.runner_id, now + (row.timeout_ms + hard_grace_ms) * 1000, 1, request.trigger,
-            ticks.missed(request.skipped), previous_tick, row.last_success,
+            missed, previous_tick, row.last_success,
             holds_job=row.concurrency == 0, counted=row.concurrency > 0,
         )  # fmt: skip
         self._add_execution(execution)
@@ -232,7 +233,7 @@ class MemoryStore(MemoryControl, MemoryExecutionControl):
         self._skip(row, request.skipped, controller_id)
         return ClaimResult(
             row.job_id, True, True, execution.execution_id, now, row.full, row.next_tick, row.next_run_at,
-            row.revision, previous_tick, row.last_success,
+            row.revision, previous_tick, row.last_success, missed,
         )  # fmt: skip
 
     def _is_due(self, row: JobRow, request: ClaimRequest) -> bool:
@@ -253,6 +254,7 @@ class MemoryStore(MemoryControl, MemoryExecutionControl):
                 continue
             if row.next_tick == request.expected_tick and row.revision == request.revision:
                 row.next_tick, row.next_run_at = request.next_tick, request.next_run_at
+                row.missed += ticks.missed(request.skipped)
                 self._skip_on(row, request.skipped, controller_id)
         return [self.jobs[request.job_id].job() for request in requests if request.job_id in self.jobs]
 
@@ -305,12 +307,12 @@ class MemoryStore(MemoryControl, MemoryExecutionControl):
         beside = not (execution.holds_job or execution.counted)
         return self._add_activation(
             row, Trigger.RETRY, execution.tick, attempt=execution.attempt + 1, run_at=execution.retry_at,
-            payload=execution.payload, beside=beside,
+            payload=execution.payload, beside=beside, of_schedule=execution.of_schedule,
         ).activation_id  # fmt: skip
 
     def _free(self, execution: ExecutionRow, request: EndRequest, controller_id: str, *, final: bool) -> bool:
         """Whether it paused the job."""
-        row, undecided = execution.job, execution.job.next_tick
+        row = execution.job
         row.last_outcome = request.report.outcome
         if execution.counted:
             row.running -= 1
@@ -318,30 +320,22 @@ class MemoryStore(MemoryControl, MemoryExecutionControl):
             row.execution_id = None
             if row.revision == request.revision and row.active:
                 row.next_tick, row.next_run_at = request.next_tick, request.next_run_at
+                row.missed += ticks.missed(request.skipped)
                 self._skip(row, request.skipped, controller_id)
                 if request.anchor is not None:
-                    self._move_anchor(row, execution, request, undecided)
-        of_tick = execution.trigger in OF_A_TICK or (
-            execution.trigger is Trigger.RETRY and execution.tick <= (row.last_tick or 0)
-        )
-        if not of_tick or not final:
+                    self._move_anchor(row, request.anchor, request.closes_at)
+        if not execution.of_schedule:
             return False
         if request.report.outcome is Outcome.COMPLETED:
             row.failures, row.last_success = 0, max(execution.tick, row.last_success or 0)
             return False
-        row.failures += 1
+        row.failures += final and request.report.outcome is not Outcome.CANCELLED
         return self._pause_failing(row)
 
-    def _move_anchor(self, row: JobRow, execution: ExecutionRow, request: EndRequest, undecided: int | None) -> None:
-        """The old books end with the last tick that was decided."""
-        assert request.next_tick is not None
-        assert request.anchor is not None
-        decided = [execution.tick] if execution.trigger in OF_A_TICK else []
-        decided += [] if undecided is None else [undecided - 1]
-        closes_at = min([request.next_tick - 1, *([max(decided)] if decided else [])])
-        closes_at = max([closes_at, *(skipped.last_tick for skipped in request.skipped[-1:])])
-        row.anchor, row.revision = request.anchor, row.revision + 1
-        self._open_span(row, self._close_span(row, closes_at))
+    def _move_anchor(self, row: JobRow, anchor: int, closes_at: int | None) -> None:
+        row.anchor, row.revision = anchor, row.revision + 1
+        if closes_at is not None:
+            self._open_span(row, self._close_span(row, closes_at))
 
     def _pause_failing(self, row: JobRow) -> bool:
         most = parse_policy(row.policy).pause_after_failures if row.policy else 0

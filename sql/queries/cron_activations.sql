@@ -24,8 +24,9 @@ LEFT JOIN (
 -- name: StartActivations
 -- Claims, in one statement, those activations that are due and whose job may run now, if the caller's lease is valid, and
 -- inserts their executions. A claimed one is gone, but for a backfill that has a next tick: that moves on. So does a
--- backfill past a tick that completed before; a retry that the next tick has superseded goes, and what is left of a job
--- that was removed. Answers with every attempted one, in the order asked.
+-- backfill past a tick that completed before. A retry that its schedule's next tick has superseded goes, and its tick counts
+-- as one without success (the next end that is none either pauses the job, see EndCronJob); and what is left of a job
+-- that was removed goes. Answers with every attempted one, in the order asked.
 -- $1 controller id; parallel arrays: $2 activation ids, $3 the tick that is expected there, $4 runner ids, $5 keys of the
 -- deployments these host, $6 next ticks of backfills or null; $7 grace after the timeout (ms).
 -- SKIP LOCKED as in StartCronJobs. The job's row is locked even for a run beside it, so that of two for one tick the
@@ -35,14 +36,13 @@ WITH wanted AS MATERIALIZED (
         AS w (activation_id, tick, runner_id, deployment, next_tick, position)
 ), judged AS (
     SELECT w.position, w.activation_id, w.runner_id, w.next_tick, a.job_id, a.trigger, a.tick, a.run_at, a.payload,
-           a.beside, j.executions, j.deployment_id, j.timeout_ms, j.state, j.running, j.concurrency,
+           a.beside, a.of_schedule, j.executions, j.deployment_id, j.timeout_ms, j.state, j.running, j.concurrency,
            greatest(a.attempt, t.attempts + 1) AS attempt,
            CASE a.trigger WHEN 'retry' THEN t.missed ELSE 0 END AS missed,
            coalesce(t.previous_tick, CASE WHEN j.last_tick < a.tick THEN j.last_tick END) AS previous_tick,
            coalesce(t.previous_success, CASE WHEN j.last_success < a.tick THEN j.last_success END) AS previous_success,
-           -- A retry that somebody asked for is superseded by nothing.
-           j.removed_at IS NOT NULL
-               OR a.trigger = 'retry' AND a.requested_by = '' AND coalesce(j.last_tick > a.tick, false) AS over,
+           j.removed_at IS NOT NULL OR s.superseded AS over,
+           j.removed_at IS NULL AND s.superseded AND coalesce(j.last_success < a.tick, true) AS failed,
            a.trigger = 'backfill' AND NOT a.again AND t.completed AS passed,
            (NOT cron_paused(j.paused_at, j.paused_until) OR a.trigger = 'manual' OR a.trigger = 'retry' AND a.requested_by > '')
                AND NOT t.running
@@ -67,6 +67,9 @@ WITH wanted AS MATERIALIZED (
                coalesce(bool_or(ended_at IS NULL), false) AS running
         FROM cron_executions WHERE job_id = a.job_id AND tick = a.tick
     ) t
+    CROSS JOIN LATERAL ( -- a retry that somebody asked for is superseded by nothing
+        SELECT a.of_schedule AND a.requested_by = '' AND coalesce(j.last_tick > a.tick, false) AS superseded
+    ) s
 ), chosen AS MATERIALIZED ( -- as many of each job as it has room for, in the order asked
     SELECT n.*, n.executions + count(n.execution_id) FILTER (WHERE NOT n.over AND NOT n.passed)
                                    OVER (PARTITION BY n.job_id ORDER BY n.position) AS number
@@ -83,10 +86,10 @@ WITH wanted AS MATERIALIZED (
 ), inserted AS (
     INSERT INTO cron_executions (id, job_id, deployment_id, tick, run_at, claimed_at, controller_id, runner_id,
                                  hard_deadline, attempt, trigger, missed, previous_tick, previous_success, payload,
-                                 holds_job, counted, number)
+                                 holds_job, counted, of_schedule, number)
     SELECT execution_id, job_id, deployment_id, tick, run_at, now(), $1, runner_id,
            now() + (timeout_ms + $7::bigint) * interval '1 millisecond', attempt, trigger, missed, previous_tick,
-           previous_success, payload, NOT beside AND concurrency = 0, NOT beside AND concurrency > 0, number
+           previous_success, payload, NOT beside AND concurrency = 0, NOT beside AND concurrency > 0, of_schedule, number
     FROM chosen WHERE execution_id IS NOT NULL AND NOT over AND NOT passed
     ON CONFLICT (job_id, tick, attempt) DO NOTHING
     RETURNING id
@@ -101,12 +104,16 @@ WITH wanted AS MATERIALIZED (
     SET state = CASE WHEN s.holds THEN 'executing' ELSE j.state END,
         start_time = CASE WHEN s.holds THEN now() ELSE j.start_time END,
         execution_id = CASE WHEN s.holds THEN s.execution_id ELSE j.execution_id END,
-        running = j.running + CASE WHEN j.concurrency = 0 THEN 0 ELSE s.counted END,
-        executions = s.number
+        running = j.running + s.counted, failures = j.failures + s.failed,
+        executions = coalesce(s.number, j.executions)
     FROM (
-        SELECT job_id, count(*) FILTER (WHERE NOT beside) AS counted, bool_or(NOT beside AND concurrency = 0) AS holds,
-               max(execution_id) FILTER (WHERE NOT beside) AS execution_id, max(number) AS number
-        FROM decided WHERE started GROUP BY job_id
+        SELECT job_id, count(*) FILTER (WHERE held AND concurrency > 0) AS counted,
+               coalesce(bool_or(held AND concurrency = 0), false) AS holds,
+               max(execution_id) FILTER (WHERE held) AS execution_id, count(*) FILTER (WHERE failed) AS failed,
+               max(number) FILTER (WHERE started) AS number
+        FROM (SELECT *, started AND NOT beside AS held FROM decided) d
+        WHERE started OR failed
+        GROUP BY job_id
     ) s
     WHERE j.id = s.job_id
     RETURNING j.id, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing
@@ -124,14 +131,14 @@ SELECT now() AS database_now, r.activation_id, r.started,
        CASE WHEN r.moves THEN r.goes_on WHEN a.trigger = 'backfill' THEN a.tick END AS next_tick,
        r.execution_id, r.tick, r.run_at, now() AS claimed_at, r.attempt, r.trigger, d.key AS deployment, r.runner_id,
        r.missed, r.previous_tick, r.previous_success, coalesce(r.payload, j.payload) AS payload,
-       NOT r.beside AND r.concurrency = 0 AS holds_job,
+       NOT r.beside AND r.concurrency = 0 AS holds_job, r.of_schedule,
        j.id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
        j.on_disconnect, coalesce(r.executing, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1))
            AS executing, j.next_tick, j.next_execution, j.policy, j.payload AS job_payload
 FROM (
     SELECT w.activation_id, w.position, coalesce(c.started, false) AS started, coalesce(c.moves, false) AS moves,
            c.goes_on, c.execution_id, c.job_id, c.tick, c.run_at, c.attempt, c.trigger, c.runner_id, c.missed,
-           c.previous_tick, c.previous_success, c.payload, c.beside, c.concurrency, h.executing
+           c.previous_tick, c.previous_success, c.payload, c.beside, c.of_schedule, c.concurrency, h.executing
     FROM wanted w
     FULL JOIN decided c ON c.position = w.position
     FULL JOIN held h ON h.id = c.job_id

@@ -15,7 +15,7 @@ WITH left_behind AS MATERIALIZED (
 )
 SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS deployment, e.runner_id, e.missed,
        e.previous_tick, e.previous_success, coalesce(e.payload, j.payload) AS payload, e.holds_job,
-       j.id AS job_id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
+       e.of_schedule, j.id AS job_id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
        j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
        j.next_execution, j.policy, j.payload AS job_payload
 FROM adopted e
@@ -28,7 +28,7 @@ ORDER BY e.id;
 -- $1 execution ids.
 SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS deployment, e.runner_id, e.missed,
        e.previous_tick, e.previous_success, coalesce(e.payload, j.payload) AS payload, e.holds_job,
-       j.id AS job_id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
+       e.of_schedule, j.id AS job_id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
        j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
        j.next_execution, j.policy, j.payload AS job_payload
 FROM cron_executions e
@@ -42,7 +42,7 @@ ORDER BY e.id;
 -- Unfinished executions of runners not seen for $1 ms, but for jobs that run on without contact.
 SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS deployment, e.runner_id, e.missed,
        e.previous_tick, e.previous_success, coalesce(e.payload, j.payload) AS payload, e.holds_job,
-       j.id AS job_id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
+       e.of_schedule, j.id AS job_id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
        j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
        j.next_execution, j.policy, j.payload AS job_payload
 FROM runners r
@@ -59,7 +59,7 @@ ORDER BY e.id;
 -- Unfinished executions past their hard deadline. Each has a row in controllers: that is how the index is entered.
 SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS deployment, e.runner_id, e.missed,
        e.previous_tick, e.previous_success, coalesce(e.payload, j.payload) AS payload, e.holds_job,
-       j.id AS job_id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
+       e.of_schedule, j.id AS job_id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
        j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
        j.next_execution, j.policy, j.payload AS job_payload
 FROM controllers c

@@ -31,6 +31,8 @@ LEFT JOIN (
 -- $5 its run_at, $6 runner ids, $7 keys of the deployments these host, $8 triggers, $9 missed ticks, $10 next ticks or
 -- null, $11 their run_at or null, $12 revisions; of the ticks that are passed over, $13 job ids, $14 reasons, $15 first
 -- ticks, $16 last ticks, $17 ticks; $18 grace after the timeout (ms).
+-- Who passes ticks over, goes on to the next one or heeds a window has asked schedule and policy: they must be those
+-- that the row has by now. Without a policy the next tick is the next tick, whoever knows it.
 -- SKIP LOCKED: a row somebody else is claiming right now is not ours, and waiting for it would only make us late.
 -- Nobody waits, so nobody deadlocks. What the answer says of a row that was not claimed is as old as the statement.
 WITH wanted AS MATERIALIZED (
@@ -40,21 +42,22 @@ WITH wanted AS MATERIALIZED (
         AS w (job_id, expected_tick, run_tick, run_at, runner_id, deployment, trigger, missed, next_tick,
               next_execution, revision, position)
 ), due AS (
-    SELECT j.id, j.previous_tick, j.previous_success, w.run_tick, w.run_at, w.runner_id, w.trigger, w.missed,
+    SELECT j.id, j.previous_tick, j.previous_success, w.run_tick, w.run_at, w.runner_id, w.trigger,
+           j.missed + w.missed AS missed,
            w.next_tick, w.next_execution, nextval('cron_execution_ids') AS execution_id
     FROM wanted w
     CROSS JOIN LATERAL (
-        SELECT id, last_tick AS previous_tick, last_success AS previous_success FROM cron_jobs
+        SELECT id, last_tick AS previous_tick, last_success AS previous_success, missed FROM cron_jobs
         WHERE id = w.job_id AND state = 'idle' AND running < greatest(concurrency, 1) AND next_tick = w.expected_tick
           AND next_execution <= now() AND w.run_at <= now() AND (last_tick IS NULL OR last_tick < w.run_tick)
-          AND (concurrency = 0 OR revision = w.revision)
+          AND (revision = w.revision OR policy = '' AND w.run_tick = w.expected_tick)
           AND EXISTS (SELECT FROM controllers WHERE id = $1 AND lease_expires_at > now())
           AND (SELECT min_replicas > 0 AND key = w.deployment FROM deployments WHERE id = deployment_id)
         FOR NO KEY UPDATE SKIP LOCKED
     ) j
 ), claimed AS (
     UPDATE cron_jobs j
-    SET last_tick = due.run_tick,
+    SET last_tick = due.run_tick, missed = 0,
         executions = j.executions + 1,
         state = CASE WHEN j.concurrency = 0 THEN 'executing' ELSE 'idle' END,
         start_time = CASE WHEN j.concurrency = 0 THEN now() END,
@@ -91,10 +94,11 @@ SELECT a.job_id,
        CASE WHEN a.execution_id IS NULL THEN j.next_execution ELSE a.next_execution END AS next_execution,
        coalesce(a.revision, j.revision, 0) AS revision,
        a.previous_tick,
-       a.previous_success
+       a.previous_success,
+       a.missed
 FROM (
     SELECT w.job_id, w.position, c.execution_id, c.executing, c.next_tick, c.next_execution, c.revision,
-           c.previous_tick, c.previous_success
+           c.previous_tick, c.previous_success, c.missed
     FROM wanted w FULL JOIN claimed c ON c.id = w.job_id
 ) a
 -- Looked up only where the claim itself doesn't tell: a probe for null is none.
@@ -106,24 +110,28 @@ ORDER BY a.position;
 -- Ends, in one statement, those executions that are unfinished and whose claim is the reported one. One that held its
 -- job frees it and sets its next tick, unless the schedule has changed since: then the row's own next tick stays. One of
 -- several is no longer counted; one that ran beside leaves the job as it is. A retry that is wanted is put beside the
--- schedule, whatever the schedule is by now; a job that has had no success for too long is paused.
+-- schedule, whatever the schedule is by now; a job that has had no success for too long is paused. Should it have come to
+-- that by a tick whose retry was superseded, an end that is retried itself pauses it too. A cancelled run is neither a
+-- success nor a failure: somebody, or the job's own overlap policy, decided that it should not go on.
 -- $1 controller id; parallel arrays: $2 execution ids, $3 job ids (ascending), $4 claims' start_time, $5 outcomes,
 -- $6 started_at, $7 ended_at, $8 error types, $9 error messages, $10 outputs, $11 revisions, $12 next ticks or null,
 -- $13 their run_at or null, $14 when to retry or null, $15 anchors that the schedule counts from now on or null,
--- $16 the last tick that passed meanwhile or null; of these ticks, $17 execution ids, $18 job ids, $19 reasons,
+-- $16 where the books of the anchor before end; of ticks that passed meanwhile, $17 execution ids, $18 job ids, $19 reasons,
 -- $20 first ticks, $21 last ticks, $22 ticks; of the executions again, $23 ticks (where their rows are: only that partition
--- is looked into), $24 stacks, $25 CPU (us), $26 peak memory (bytes), $27 whether that is shared, $28 metrics, each or null.
+-- is looked into), $24 stacks, $25 CPU (us), $26 peak memory (bytes), $27 whether that is shared, $28 metrics, each or null,
+-- $29 missed ticks among those that passed.
 -- The job's row counts its end, too: the one that frees it, or the latest of several; the others go into cron_uncounted.
 -- Locks executions, then jobs, each in order of their ids; so does everything else that waits for either.
 WITH reported AS MATERIALIZED (
     SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::timestamptz[], $5::text[], $6::timestamptz[],
                          $7::timestamptz[], $8::text[], $9::text[], $10::text[], $11::integer[], $12::timestamptz[],
                          $13::timestamptz[], $14::timestamptz[], $15::timestamptz[], $16::timestamptz[],
-                         $23::timestamptz[], $24::text[], $25::bigint[], $26::bigint[], $27::boolean[], $28::text[])
+                         $23::timestamptz[], $24::text[], $25::bigint[], $26::bigint[], $27::boolean[], $28::text[],
+                         $29::bigint[])
         WITH ORDINALITY
         AS r (execution_id, job_id, claimed_at, outcome, started_at, ended_at, error_type, error_message, output,
-              revision, next_tick, next_execution, retry_at, anchor, last_passed, tick, stack, cpu_us,
-              memory_peak_bytes, memory_shared, metrics, position)
+              revision, next_tick, next_execution, retry_at, anchor, closes_at, tick, stack, cpu_us,
+              memory_peak_bytes, memory_shared, metrics, missed, position)
 ), ended AS ( -- locks as it goes, in order of the subquery: the only join that there can be here is a loop over that
     UPDATE cron_executions e
     SET outcome = r.outcome, started_at = greatest(e.claimed_at, least(r.started_at, now())),
@@ -136,20 +144,18 @@ WITH reported AS MATERIALIZED (
     FROM (SELECT * FROM reported ORDER BY execution_id) r
     WHERE e.id = r.execution_id AND e.tick = r.tick AND e.claimed_at = r.claimed_at AND e.ended_at IS NULL
     RETURNING e.id, e.job_id, e.tick, e.run_at, e.trigger, e.holds_job, e.counted, e.outcome, e.started_at, e.ended_at,
-              e.retry_at, e.attempt, e.payload, r.revision, r.next_tick, r.next_execution, r.anchor, r.last_passed,
-              r.position
+              e.retry_at, e.attempt, e.payload, e.of_schedule, r.revision, r.next_tick, r.next_execution, r.anchor,
+              r.closes_at, r.missed, r.position
 ), held AS MATERIALIZED ( -- each with its job; only a tick's last attempt tells whether the tick was a success
     SELECT u.id, u.job_id, u.position, u.tick, u.run_at, u.outcome, u.started_at, u.ended_at, u.counted, u.retry_at,
-           u.attempt, u.payload, j.slot, j.holds, j.counts, j.final, j.failures, j.pause_after, j.active,
+           u.attempt, u.payload, u.of_schedule, j.slot, j.holds, j.counts, j.final, j.failures, j.pause_after, j.active,
+           u.of_schedule AND u.outcome <> 'completed' AS troubled,
+           j.final AND u.outcome NOT IN ('completed', 'cancelled') AS failed,
            CASE WHEN j.retried THEN nextval('cron_activation_ids') END AS retry_id,
            CASE WHEN j.counts THEN u.next_tick ELSE j.next_tick END AS next_tick,
            CASE WHEN j.counts THEN u.next_execution ELSE j.next_execution END AS next_execution,
-           CASE WHEN j.counts THEN u.anchor END AS anchor,
-           -- Where the old books end, if the schedule counts from elsewhere now: with the last tick that was decided.
-           CASE WHEN j.counts AND u.anchor IS NOT NULL THEN greatest(u.last_passed, least(
-               u.next_tick - interval '1 microsecond',
-               greatest(CASE WHEN u.trigger IN ('schedule', 'catch_up') THEN u.tick END,
-                        j.next_tick - interval '1 microsecond'))) END AS closes_at
+           CASE WHEN j.counts THEN u.anchor END AS anchor, CASE WHEN j.counts THEN u.closes_at END AS closes_at,
+           CASE WHEN j.counts THEN u.missed ELSE 0 END AS missed
     FROM (SELECT * FROM ended ORDER BY job_id) u
     CROSS JOIN LATERAL (
         SELECT slot, next_tick, next_execution, failures, pause_after,
@@ -158,22 +164,21 @@ WITH reported AS MATERIALIZED (
                u.holds_job AND execution_id = u.id AND revision = u.revision
                    AND cron_active(removed_at, cancelled_at, paused_at, paused_until) AS counts,
                u.retry_at IS NOT NULL AND cron_active(removed_at, cancelled_at, paused_at, paused_until) AS retried,
-               (u.trigger IN ('schedule', 'catch_up') OR u.trigger = 'retry' AND coalesce(u.tick <= last_tick, false))
-                   AND NOT (u.retry_at IS NOT NULL
-                            AND cron_active(removed_at, cancelled_at, paused_at, paused_until)) AS final
+               u.of_schedule AND NOT (u.retry_at IS NOT NULL
+                                      AND cron_active(removed_at, cancelled_at, paused_at, paused_until)) AS final
         FROM cron_jobs WHERE id = u.job_id
         FOR NO KEY UPDATE
     ) j
 ), settled AS ( -- one row for each job: of several that ended, the latest says how it stands
-    SELECT id, job_id, run_at, started_at, ended_at, outcome, next_tick, next_execution, anchor, closes_at, active,
+    SELECT id, job_id, run_at, started_at, ended_at, outcome, next_tick, next_execution, anchor, closes_at, missed, active,
            pause_after, failures, 0 AS leaving, CASE WHEN final AND outcome = 'completed' THEN tick END AS succeeded,
-           (final AND outcome <> 'completed')::integer AS failed
+           failed::integer AS failed, troubled::integer AS troubled
     FROM held WHERE holds
     UNION ALL
     (SELECT DISTINCT ON (job_id) id, job_id, run_at, started_at, ended_at, outcome, next_tick, next_execution, NULL, NULL,
-           active, pause_after, failures, count(*) OVER of_job, succeeded,
-           count(*) FILTER (WHERE final AND outcome <> 'completed' AND (succeeded IS NULL OR tick > succeeded))
-               OVER of_job
+           missed, active, pause_after, failures, count(*) OVER of_job, succeeded,
+           count(*) FILTER (WHERE failed AND (succeeded IS NULL OR tick > succeeded)) OVER of_job,
+           count(*) FILTER (WHERE troubled AND (succeeded IS NULL OR tick > succeeded)) OVER of_job
     FROM (
         SELECT *, max(tick) FILTER (WHERE final AND outcome = 'completed') OVER (PARTITION BY job_id) AS succeeded
         FROM held WHERE counted
@@ -184,7 +189,7 @@ WITH reported AS MATERIALIZED (
     UPDATE cron_jobs j
     SET state = 'idle', start_time = NULL, execution_id = NULL, running = greatest(j.running - s.leaving, 0),
         last_run_at = s.run_at, last_started_at = s.started_at, last_ended_at = s.ended_at, last_outcome = s.outcome,
-        last_success = greatest(j.last_success, s.succeeded), failures = s.failures_now,
+        last_success = greatest(j.last_success, s.succeeded), failures = s.failures_now, missed = j.missed + s.missed,
         outcomes[s.place] = j.outcomes[s.place] + 1,
         duration_us = j.duration_us + s.lasted_us::bigint, lateness_us = j.lateness_us + s.late_us::bigint,
         durations[s.duration_bucket] = coalesce(j.durations[s.duration_bucket], 0) + 1,
@@ -201,9 +206,9 @@ WITH reported AS MATERIALIZED (
                            ELSE j.paused_note END
     FROM (
         SELECT t.*, n.*, cron_bucket(n.lasted_us) AS duration_bucket, cron_bucket(n.late_us) AS lateness_bucket,
-               t.active AND t.failed > 0 AND t.pause_after BETWEEN 1 AND n.failures_now AND t.next_tick IS NOT NULL
+               t.active AND t.troubled > 0 AND t.pause_after BETWEEN 1 AND n.failures_now AND t.next_tick IS NOT NULL
                    AS pauses
-        FROM (SELECT * FROM settled ORDER BY job_id) t -- sorted: nobody's job changes before all of `held` has been read
+        FROM (SELECT * FROM settled ORDER BY job_id) t -- sorted: no job changes before all of `held` has been read
         CROSS JOIN LATERAL (
             SELECT CASE WHEN t.succeeded IS NULL THEN t.failures ELSE 0 END + t.failed AS failures_now,
                    array_position('{completed,failed,timed_out,cancelled,lost}', t.outcome) AS place,
@@ -220,8 +225,8 @@ WITH reported AS MATERIALIZED (
            (date_part('epoch', started_at - run_at) * 1e6)::bigint
     FROM held WHERE CASE WHEN id IN (SELECT counted_id FROM freed) THEN false ELSE true END
 ), retries AS (
-    INSERT INTO cron_activations (id, job_id, slot, trigger, tick, attempt, run_at, payload, beside)
-    SELECT retry_id, job_id, slot, 'retry', tick, attempt + 1, retry_at, payload, NOT (holds OR counted)
+    INSERT INTO cron_activations (id, job_id, slot, trigger, tick, attempt, run_at, payload, beside, of_schedule)
+    SELECT retry_id, job_id, slot, 'retry', tick, attempt + 1, retry_at, payload, NOT (holds OR counted), of_schedule
     FROM held WHERE retry_id IS NOT NULL
 ), closed AS (
     UPDATE cron_schedules c SET until_at = greatest(c.from_at, f.closes_at)
@@ -269,14 +274,14 @@ ORDER BY a.position;
 -- (In place of it, and not in it, as whoever follows the jobs goes by ids.)
 -- $1 controller id; parallel arrays: $2 job ids (ascending), $3 the tick the caller expects, $4 revisions, $5 next ticks
 -- or null, $6 their run_at or null; of each job's first range, $7 reasons, $8 first ticks, $9 last ticks, $10 ticks;
--- of the further ones, $11 job ids, $12 reasons, $13 first ticks, $14 last ticks, $15 ticks.
+-- of the further ones, $11 job ids, $12 reasons, $13 first ticks, $14 last ticks, $15 ticks; $16 by job, missed ticks.
 WITH wanted AS MATERIALIZED (
     SELECT * FROM unnest($2::bigint[], $3::timestamptz[], $4::integer[], $5::timestamptz[], $6::timestamptz[],
-                         $7::text[], $8::timestamptz[], $9::timestamptz[], $10::bigint[]) WITH ORDINALITY
+                         $7::text[], $8::timestamptz[], $9::timestamptz[], $10::bigint[], $16::bigint[]) WITH ORDINALITY
         AS w (job_id, expected_tick, revision, next_tick, next_execution, reason, first_tick, last_tick, ticks,
-              position)
+              missed, position)
 ), idle AS (
-    SELECT j.id, w.next_tick, w.next_execution, w.reason, l.id AS latest_id, w.last_tick,
+    SELECT j.id, w.next_tick, w.next_execution, w.missed, w.reason, l.id AS latest_id, w.last_tick,
            coalesce(l.first_tick, w.first_tick) AS first_tick, coalesce(l.ticks, 0) + w.ticks AS ticks
     FROM wanted w
     CROSS JOIN LATERAL (
@@ -292,7 +297,7 @@ WITH wanted AS MATERIALIZED (
        AND l.first_tick > (SELECT c.from_at FROM cron_schedules c WHERE c.job_id = j.id AND c.until_at IS NULL)
 ), moved AS (
     UPDATE cron_jobs j
-    SET next_tick = i.next_tick, next_execution = i.next_execution
+    SET next_tick = i.next_tick, next_execution = i.next_execution, missed = j.missed + i.missed
     FROM idle i
     WHERE j.id = i.id
     RETURNING j.id, j.next_tick, j.next_execution, i.reason, i.first_tick, i.last_tick, i.ticks, i.latest_id

@@ -19,7 +19,7 @@ SELECT id, pg_notify('cronring_cancels', id::text) FROM marked;
 SELECT j.id, j.key,
        CASE WHEN j.removed_at IS NOT NULL THEN 'removed' WHEN j.cancelled_at IS NOT NULL THEN 'cancelled' ELSE '' END
            AS gone,
-       e.tick, e.payload, NOT (e.holds_job OR e.counted) AS beside
+       e.tick, e.payload, NOT (e.holds_job OR e.counted) AS beside, e.of_schedule
 FROM cron_executions e
 JOIN cron_jobs j ON j.id = e.job_id
 WHERE e.id = $1
@@ -40,7 +40,8 @@ WHERE job_id = $1 AND tick = $2 AND trigger = 'retry'
 RETURNING id;
 
 -- name: CreateRetry
--- $1 job id, $2 tick, $3 attempt, $4 payload or null for the job's own, $5 beside, $6 who.
-INSERT INTO cron_activations (job_id, slot, trigger, tick, attempt, run_at, payload, beside, requested_by)
-SELECT id, slot, 'retry', $2, $3, now(), $4, $5, $6 FROM cron_jobs WHERE id = $1
+-- $1 job id, $2 tick, $3 attempt, $4 payload or null for the job's own, $5 beside, $6 of its schedule,
+-- $7 who.
+INSERT INTO cron_activations (job_id, slot, trigger, tick, attempt, run_at, payload, beside, of_schedule, requested_by)
+SELECT id, slot, 'retry', $2, $3, now(), $4, $5, $6, $7 FROM cron_jobs WHERE id = $1
 RETURNING id;

@@ -2,7 +2,7 @@
 
 -- name: LockJob
 -- The job of that key that is not removed, locked until the transaction ends; and PostgreSQL's now, past any wait for the
--- lock. $1 key.
+-- lock. $1 key. Other tables are as they were before that wait: a deployment made since has no key here.
 SELECT id, key, schedule, anchor, state = 'executing' AS executing, next_tick, last_tick, policy, verb, source,
        paused_at IS NOT NULL AND coalesce(paused_until > clock_timestamp(), true) AS paused, paused_tick,
        (SELECT coalesce(s.until_at, s.from_at) FROM cron_schedules s WHERE s.job_id = cron_jobs.id
@@ -11,8 +11,8 @@ SELECT id, key, schedule, anchor, state = 'executing' AS executing, next_tick, l
        next_tick, next_execution, paused_at, paused_tick, paused_until, paused_by, paused_note, cancelled_at,
        cancelled_by, cancelled_note, ahead_from, ahead_until,
        state = 'executing' OR running > 0 AS running, last_outcome,
-       deployment_id, namespace, module, payload, labels, timeout_ms, on_disconnect, execution_id,
-       clock_timestamp() AS now
+       deployment_id, (SELECT d.key FROM deployments d WHERE d.id = deployment_id) AS deployment, namespace, module,
+       payload, labels, timeout_ms, on_disconnect, execution_id, clock_timestamp() AS now
 FROM cron_jobs
 WHERE removed_at IS NULL AND key > '' AND key = $1
 FOR NO KEY UPDATE;
@@ -27,8 +27,8 @@ SELECT id, key, schedule, anchor, state = 'executing' AS executing, next_tick, l
        next_tick, next_execution, paused_at, paused_tick, paused_until, paused_by, paused_note, cancelled_at,
        cancelled_by, cancelled_note, ahead_from, ahead_until,
        state = 'executing' OR running > 0 AS running, last_outcome,
-       deployment_id, namespace, module, payload, labels, timeout_ms, on_disconnect, execution_id,
-       clock_timestamp() AS now
+       deployment_id, (SELECT d.key FROM deployments d WHERE d.id = deployment_id) AS deployment, namespace, module,
+       payload, labels, timeout_ms, on_disconnect, execution_id, clock_timestamp() AS now
 FROM cron_jobs
 WHERE id = ANY($1::bigint[]) AND (removed_at IS NULL) IS TRUE
 ORDER BY id
@@ -181,3 +181,13 @@ JOIN cron_job_status s ON s.job_id = j.id
 WHERE j.removed_at IS NULL AND j.key > ''
   AND ($1 = '' OR j.namespace = $1) AND ($2 = '' OR j.module = $2) AND ($3 = '' OR j.verb = $3)
   AND ($4 = '' OR s.status = $4) AND ($5::text = '{}' OR j.labels @> $5::text::jsonb);
+
+-- name: GetLatestStarts
+-- Of what jobs' schedules claimed last. $1 job ids, $2 their last ticks.
+SELECT l.job_id, e.tick, e.run_at, e.claimed_at
+FROM unnest($1::bigint[], $2::timestamptz[]) AS l (job_id, last_tick)
+CROSS JOIN LATERAL (
+    SELECT tick, run_at, claimed_at FROM cron_executions
+    WHERE job_id = l.job_id AND tick = l.last_tick AND trigger IN ('schedule', 'catch_up')
+    ORDER BY attempt LIMIT 1
+) e;

@@ -1,18 +1,13 @@
 -- What the audit and "why" read. LATERAL over the jobs of a page, as in cron_jobs.sql: one range of an index for each.
 
 -- name: GetStandings
--- How jobs stand, removed ones among them, in order of ids. $1 above this id, $2 only of this key, or "", $3 at most,
--- $4 a runner seen in the last so many ms lives.
+-- How jobs stand, removed ones among them, in order of ids. $1 above this id, $2 only of this key, or "", $3 at most.
 SELECT j.id, j.key, j.removed_at IS NOT NULL AS removed,
        -- Of a pause with an end, the books have the ticks already.
        j.paused_at IS NOT NULL AND j.paused_until IS NULL AS paused,
        j.state = 'executing' AS executing, j.last_tick,
-       coalesce(j.next_tick, CASE WHEN j.paused_until IS NULL THEN j.paused_tick END) AS undecided_tick,
-       j.next_execution, j.last_ended_at,
-       EXISTS (SELECT FROM runners r WHERE r.last_seen_at > now() - $4::bigint * interval '1 millisecond'
-                                       AND d.key = ANY(r.deployments)) AS hosted
+       coalesce(j.next_tick, CASE WHEN j.paused_until IS NULL THEN j.paused_tick END) AS undecided_tick
 FROM cron_jobs j
-JOIN deployments d ON d.id = j.deployment_id
 WHERE j.id > $1 AND ($2 = '' OR j.key = $2)
 ORDER BY j.id
 LIMIT $3;

@@ -5,7 +5,7 @@ import pytest
 from controller.core.model import Activation, Execution, Job, Outcome, Trigger
 from controller.ports import Backfill
 from schema.policy import Policy
-from tests.conformance.harness import SECOND, SLOTS, World
+from tests.conformance.harness import SECOND, SLOTS, World, end_of
 
 FAILED = Outcome.FAILED
 MINUTE = 60 * SECOND
@@ -174,6 +174,88 @@ async def test_the_next_tick_supersedes_a_waiting_retry(world: World) -> None:
     assert [row.retry_at for row in await world.scene.executions()] == [first.claimed_at, None]
 
 
+async def superseded(world: World, first: Execution) -> Execution:
+    """`first` fails, and its next tick is claimed before the retry is; that one's execution."""
+    await world.end(first, FAILED, retry_at=first.claimed_at)
+    (waiting,) = await world.waiting()
+    await world.scene.set_next_tick(first.job.job_id, first.tick + SECOND)
+    (claimed,) = await world.claim("c1", await world.job(first.job.job_id))
+    assert claimed.execution_id is not None
+    assert (await world.activate("c1", waiting))[0].gone
+    (second,) = await world.store.get_unfinished((claimed.execution_id,))
+    return second
+
+
+async def test_a_tick_whose_retry_is_superseded_is_one_without_success(world: World) -> None:
+    (first,) = await world.running("c1", "a", seconds_ago=100)
+    second = await superseded(world, first)
+    booked = await world.scene.job(first.job.job_id)
+    assert (booked.failures, booked.executing) == (1, True)
+    await world.end(second)
+    assert (await world.scene.job(first.job.job_id)).failures == 0
+
+
+async def test_ticks_whose_retries_are_superseded_pause_their_job(world: World) -> None:
+    policy = Policy(retries=5, pause_after_failures=2, jitter="off")
+    (execution,) = await world.running("c1", "a", policy=policy, seconds_ago=100)
+    for _ in range(2):
+        assert not (await world.scene.job(execution.job.job_id)).paused
+        execution = await superseded(world, execution)
+    upcoming = execution.tick + SECOND
+    result = await world.end(execution, FAILED, retry_at=execution.claimed_at, next_tick=upcoming, next_run_at=upcoming)
+    booked = await world.scene.job(execution.job.job_id)
+    assert (result.paused, booked.paused, booked.failures, booked.paused_tick) == (True, True, 2, upcoming)
+
+
+async def test_a_retry_that_a_success_has_overtaken_is_no_failure(world: World) -> None:
+    (first,) = await world.running("c1", "a", seconds_ago=100)
+    await world.end(first, FAILED, retry_at=first.claimed_at)
+    (waiting,) = await world.waiting()
+    await world.scene.set_next_tick(first.job.job_id, first.tick + SECOND)
+    (claimed,) = await world.claim("c1", await world.job(first.job.job_id))
+    assert claimed.execution_id is not None
+    (second,) = await world.store.get_unfinished((claimed.execution_id,))
+    await world.end(second)
+    assert (await world.activate("c1", waiting))[0].gone
+    assert (await world.scene.job(first.job.job_id)).failures == 0
+
+
+async def test_beside_a_superseded_retry_another_run_of_its_job_starts_at_once(world: World) -> None:
+    (first,) = await world.running("c1", "a", seconds_ago=100)
+    await world.end(first, FAILED, retry_at=first.claimed_at)
+    (retry,) = await world.waiting()
+    await world.scene.set_next_tick(first.job.job_id, first.tick + SECOND)
+    (claimed,) = await world.claim("c1", await world.job(first.job.job_id))
+    assert claimed.execution_id is not None
+    (second,) = await world.store.get_unfinished((claimed.execution_id,))
+    await world.end(second, FAILED)
+    manual = await triggered(world, first.job)
+    gone, begun = await world.activate("c1", retry, manual)
+    assert (gone.gone, begun.execution is not None) == (True, True)
+    booked = await world.scene.job(first.job.job_id)
+    assert (booked.failures, booked.executing) == (2, True)
+
+
+@pytest.mark.parametrize("by_hand", [False, True])
+async def test_retries_of_backfills_and_manual_runs_are_nobodys_but_theirs(world: World, by_hand: bool) -> None:
+    job = await idle(world, policy=Policy(retries=3, pause_after_failures=1, jitter="off"))
+    waiting = await triggered(world, job) if by_hand else await backfill(world, job, 1)
+    own = await started(world, waiting)
+    assert not own.of_schedule
+    await world.end(own, FAILED, retry_at=own.claimed_at, next_tick=job.next_tick, next_run_at=job.next_run_at)
+    (claimed,) = await world.claim("c1", await world.due(job, 0))  # a later tick, by the schedule
+    assert claimed.execution_id is not None
+    (later,) = await world.store.get_unfinished((claimed.execution_id,))
+    await world.end(later, next_tick=job.next_tick, next_run_at=job.next_run_at)
+    before = await world.scene.job(job.job_id)
+    (retry,) = await world.waiting()
+    again = await started(world, retry)
+    assert (again.trigger, again.attempt, again.tick, again.of_schedule) == (Trigger.RETRY, 2, own.tick, False)
+    assert await world.store.get_unfinished((again.execution_id,)) == [again]
+    await world.end(again, FAILED, next_tick=job.next_tick, next_run_at=job.next_run_at)
+    assert await world.scene.job(job.job_id) == before, "it is no tick of the schedule that failed"
+
+
 async def test_a_retry_that_runs_makes_the_next_tick_wait(world: World) -> None:
     (first,) = await world.running("c1", "a", seconds_ago=100)
     await world.end(first, FAILED, retry_at=first.claimed_at)
@@ -248,6 +330,21 @@ async def test_beside_its_job_a_backfill_neither_holds_nor_counts(world: World) 
     assert (result.ended, result.next_tick) == (True, None)
     retry = next(each for each in await world.scene.activations() if each.activation_id == result.retry_id)
     assert retry.beside
+
+
+async def test_a_run_and_those_beside_it_end_in_one_statement(world: World) -> None:
+    job = await idle(world)
+    (claimed,) = await world.claim("c1", await world.due(job))
+    assert claimed.execution_id is not None
+    (held,) = await world.store.get_unfinished((claimed.execution_id,))
+    waiting = await backfill(world, job, 2, beside=True)
+    first = await started(world, waiting, waiting.tick + MINUTE)
+    (moved,) = await world.waiting()
+    second = await started(world, moved)
+    requests = [end_of(each, FAILED)._replace(retry_at=each.claimed_at + MINUTE) for each in (held, first, second)]
+    results = await world.store.end_cron_jobs("c1", requests)
+    assert [result.ended for result in results] == [True, True, True]
+    assert None not in [result.retry_id for result in results]
 
 
 async def test_a_backfill_leaves_alone_what_its_schedule_has_yet_to_run(world: World) -> None:

@@ -3,9 +3,13 @@
 import asyncio
 import random
 from collections.abc import AsyncIterator
+from typing import Any
 
 import pytest
+from google.protobuf.field_mask_pb2 import FieldMask
 
+from controller.api.job_specs import Defaults
+from controller.api.job_writes import JobWrites
 from controller.core.model import (
     Activation,
     ActivationRequest,
@@ -19,7 +23,11 @@ from controller.ports import Backfill, ControllerInfo
 from controller.store.connect import Connection, connect
 from controller.store.control import PostgresControl
 from controller.store.pool import Database
+from controller.store.reads import PostgresReads
 from controller.store.store import PostgresStore
+from protos.cronring.v1 import jobs_pb2
+from protos.cronring.v1.jobs_pb2 import JobSpec
+from protos.cronring.v1.schema_pb2 import Policy
 from schema.module import Module, Verb
 from tests.conformance.harness import GRACE_MS, LEASE_MS, LOST_AFTER_MS, TIMEOUT_MS, claim_of, end_of
 
@@ -267,5 +275,41 @@ async def test_two_backfills_of_one_tick_are_two_attempts(
         _, results = await stores[0].start_activations("c1", requests, GRACE_MS)
         (second,) = [result.execution for result in results if result.execution is not None]
         assert (first[0].attempt, second.attempt, second.tick) == (1, 2, first[0].tick)
+    finally:
+        await database.close()
+
+
+class Caller:
+    """As much of a call's context as the service asks for."""
+
+    def peer(self) -> str:
+        return "test"
+
+
+async def test_of_operators_who_change_a_job_at_once_nobody_loses_anything(
+    database_url: str, stores: list[PostgresStore]
+) -> None:
+    await stores[0].create_deployment(Module("m", (Verb("a"),)), "a" * 64, 1, TIMEOUT_MS, True)
+    database = await Database.open(database_url, "cronring control")
+    try:
+        reads = PostgresReads(database, LOST_AFTER_MS)
+        writes = JobWrites(PostgresControl(database), reads, Defaults(TIMEOUT_MS, ""), lambda _: None)
+        context: Any = Caller()
+        create = jobs_pb2.CreateJobRequest(module="m", verb="a", name="x", spec=JobSpec(schedule="every 1h"))
+        await writes.CreateJob(create, context)
+        changes = [(f"labels.k{number}", JobSpec(labels={f"k{number}": "v"})) for number in range(10)]
+        changes += [
+            ("policy.retries", JobSpec(policy=Policy(retries=3))),
+            ("policy.overlap", JobSpec(policy=Policy(overlap="allow"))),
+            ("schedule", JobSpec(schedule="every 2h")),
+        ]
+        requests = [
+            jobs_pb2.UpdateJobRequest(key="m.a:x", spec=spec, update_mask=FieldMask(paths=[path]))
+            for path, spec in changes
+        ]
+        await asyncio.gather(*(writes.UpdateJob(request, context) for request in requests))
+        row = await reads.get_job("m.a:x")
+        assert row.labels == {f"k{number}": "v" for number in range(10)}
+        assert (row.schedule, row.policy) == ("every 2h", '{"overlap":"allow","retries":3}')
     finally:
         await database.close()

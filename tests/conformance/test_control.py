@@ -2,8 +2,9 @@
 
 import pytest
 
-from controller.errors import Conflict, NotFound
-from controller.ports import JobChange, NewJob
+from controller.core.control import NeverRuns
+from controller.errors import Conflict, NotFound, Outdated
+from controller.ports import JobChange, NewJob, Seen
 from schema.module import Module, Verb
 from schema.policy import Policy
 from tests.conformance.harness import SECOND, TIMEOUT_MS, World
@@ -99,6 +100,42 @@ async def test_a_change_of_nothing_but_what_it_is_given_keeps_its_ticks(world: W
     assert same == changed
     assert len(await world.scene.spans(job.job_id)) == 1
     assert await world.control.create_job(NIGHTLY._replace(payload="{}", labels={"a": "b"}), "me") == changed
+
+
+async def test_a_change_that_was_judged_by_what_is_no_more_changes_nothing(world: World) -> None:
+    await module(world)
+    job = await world.control.create_job(NIGHTLY, "me")
+    seen = Seen(job.deployment, job.schedule, job.policy, job.payload, {"team": "x"})
+    first = JobChange(labels={"team": "x", "a": "1"}, seen=seen)
+    second = JobChange(labels={"team": "x", "b": "2"}, seen=seen)
+    await world.control.update_job(job.key, first, "me")
+    with pytest.raises(Outdated, match="try again"):
+        await world.control.update_job(job.key, second, "you")
+    now_seen = seen._replace(labels={"a": "1", "team": "x"})
+    await world.control.update_job(job.key, second._replace(timeout_ms=7, seen=now_seen), "you")
+    assert (await world.job(job.job_id)).timeout_ms == 7
+    await module(world, "b")  # its verb may take another payload now
+    with pytest.raises(Outdated, match="try again"):
+        await world.control.update_job(job.key, first._replace(seen=seen._replace(labels={"b": "2"})), "me")
+
+
+@pytest.mark.parametrize(
+    ("schedule", "policy"),
+    [
+        ("at 2020-01-01T00:00:00Z", ""),
+        ("0 0 1 1 * 2020", ""),
+        ("every 1h", Policy(end_at="2020-01-01T00:00:00Z").text),
+    ],
+)
+async def test_what_would_never_run_is_refused(world: World, schedule: str, policy: str) -> None:
+    await module(world)
+    with pytest.raises(NeverRuns, match="would never run; give a later time"):
+        await world.control.create_job(NIGHTLY._replace(schedule=schedule, policy=policy), "me")
+    job = await world.control.create_job(NIGHTLY, "me")
+    with pytest.raises(NeverRuns, match="would never run; give a later time"):
+        await world.control.update_job(job.key, JobChange(schedule=schedule, policy=policy), "me")
+    assert await world.job(job.job_id) == job
+    await world.control.create_job(NIGHTLY._replace(name="by_hand", schedule="manual"), "me")
 
 
 async def test_a_policy_takes_effect_as_a_schedule_does(world: World) -> None:
@@ -226,3 +263,15 @@ async def test_what_is_not_there_is_said(world: World) -> None:
     ):
         with pytest.raises(NotFound, match=r"billing\.x"):
             await attempt
+
+
+async def test_a_resumed_job_keeps_its_distance_from_its_latest_run(world: World) -> None:
+    """That one was late, so the next may start a second after its start, and not with the next second."""
+    await world.controller("c1")
+    (job,) = await world.jobs("a", schedule="* * * * * *")
+    job = await world.due(job, 5)
+    (claimed,) = await world.claim("c1", job)
+    await world.control.pause_job(job.key, "me", "")
+    resumed = await world.control.resume_job(job.key, "me")
+    assert resumed.next_run_at is not None
+    assert resumed.next_run_at >= claimed.claimed_at + SECOND

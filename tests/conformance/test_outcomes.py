@@ -2,11 +2,11 @@
 
 import pytest
 
-from controller.core.model import Execution, Outcome, Skipped, SkipReason, SkipRequest, Trigger
 from controller.core.books import Span
+from controller.core.model import Execution, Outcome, Skipped, SkipReason, SkipRequest, Trigger
 from schema.module import Module, Verb
 from schema.policy import Policy
-from tests.conformance.harness import GRACE_MS, SECOND, TIMEOUT_MS, World, claim_of
+from tests.conformance.harness import GRACE_MS, SECOND, TIMEOUT_MS, World, claim_of, end_of
 
 FAILED = Outcome.FAILED
 HOUR = 3600 * SECOND
@@ -113,7 +113,8 @@ async def test_what_is_removed_or_paused_is_not_tried_again(world: World, why: s
 async def test_failures_in_a_row_are_counted_and_a_success_ends_them(world: World) -> None:
     (execution,) = await world.running("c1", "a", seconds_ago=100)
     for outcome, failures in (
-        (FAILED, 1), (Outcome.LOST, 2), (Outcome.TIMED_OUT, 3), (Outcome.COMPLETED, 0), (Outcome.CANCELLED, 1),
+        (FAILED, 1), (Outcome.CANCELLED, 1), (Outcome.LOST, 2), (Outcome.TIMED_OUT, 3), (Outcome.COMPLETED, 0),
+        (Outcome.CANCELLED, 0),
     ):  # fmt: skip
         await world.end(execution, outcome)
         assert (await world.scene.job(execution.job.job_id)).failures == failures
@@ -137,6 +138,34 @@ async def test_a_job_without_success_for_too_long_is_paused(world: World) -> Non
     assert (await world.scene.job(execution.job.job_id)).failures == 0
     third = await run_again(world, second)
     assert not (await world.end(third, FAILED)).paused
+
+
+async def test_runs_that_their_own_policy_cuts_do_not_pause_the_job(world: World) -> None:
+    policy = Policy(overlap="cancel_running", pause_after_failures=2, jitter="off")
+    (execution,) = await world.running("c1", "a", policy=policy, seconds_ago=100)
+    for _ in range(3):
+        assert not (await world.end(execution, Outcome.CANCELLED)).paused
+        execution = await run_again(world, execution)
+    booked = await world.scene.job(execution.job.job_id)
+    assert (booked.failures, booked.last_success, booked.paused) == (0, None, False)
+    # Nor do they part two failures: between those there was no success.
+    await world.end(execution, FAILED)
+    execution = await run_again(world, execution)
+    await world.end(execution, Outcome.CANCELLED)
+    execution = await run_again(world, execution)
+    assert (await world.end(execution, FAILED)).paused
+
+
+async def test_of_several_that_end_at_once_cancelled_ones_are_no_failures(world: World) -> None:
+    policy = Policy(overlap="allow", pause_after_failures=2, jitter="off")
+    (first,) = await world.running("c1", "a", policy=policy, seconds_ago=100)
+    second = await run_again(world, first)
+    third = await run_again(world, second)
+    ends = [(first, Outcome.CANCELLED), (second, FAILED), (third, Outcome.CANCELLED)]
+    requests = [end_of(execution, outcome) for execution, outcome in ends]
+    results = await world.store.end_cron_jobs("c1", requests)
+    assert [result.paused for result in results] == [False, False, False]
+    assert (await world.scene.job(first.job.job_id)).failures == 1
 
 
 async def test_a_tick_that_is_to_be_tried_again_is_no_failure_yet(world: World) -> None:
@@ -167,13 +196,30 @@ async def test_a_moved_run_opens_new_books_behind_what_was_decided(world: World)
     anchor = execution.tick + 100 * SECOND
     moved = anchor + HOUR
     skipped = Skipped(SkipReason.OVERLAP, execution.tick + SECOND, execution.tick + 2 * SECOND, 2)
-    result = await world.end(execution, anchor=anchor, next_tick=moved, next_run_at=moved, skipped=(skipped,))
+    closing = skipped.last_tick + 30 * SECOND
+    result = await world.end(
+        execution, anchor=anchor, next_tick=moved, next_run_at=moved, skipped=(skipped,), closes_at=closing
+    )
     assert (result.next_tick, result.revision) == (moved, job.revision + 1)
     booked = await world.scene.job(job.job_id)
     assert (booked.anchor, booked.next_tick) == (anchor, moved)
-    closes_at = max(before.from_at, skipped.last_tick)
+    closes_at = max(before.from_at, closing)
     assert await world.scene.spans(job.job_id) == [
         before._replace(until_at=closes_at), Span(job.schedule, anchor, closes_at, None, job.policy)
+    ]  # fmt: skip
+
+
+async def test_a_run_that_moves_its_schedule_past_its_end_leaves_it_without_ticks(world: World) -> None:
+    (execution,) = await world.running("c1", "a")
+    job = execution.job
+    (before,) = await world.scene.spans(job.job_id)
+    result = await world.end(
+        execution, anchor=execution.tick + HOUR, next_tick=None, next_run_at=None, closes_at=execution.tick
+    )
+    assert (result.next_tick, result.revision) == (None, job.revision + 1)
+    closes_at = max(before.from_at, execution.tick)
+    assert await world.scene.spans(job.job_id) == [
+        before._replace(until_at=closes_at), Span(job.schedule, execution.tick + HOUR, closes_at, None, job.policy)
     ]  # fmt: skip
 
 
@@ -185,7 +231,9 @@ async def test_a_run_beyond_its_schedule_moves_it_from_before_the_next_tick_on(w
     (started,) = await world.activate("c1", await world.control.trigger_job(job.key, "me", None))
     assert started.execution is not None
     moved = await world.scene.now() + 300 * SECOND
-    await world.end(started.execution, anchor=moved - 24 * HOUR, next_tick=moved, next_run_at=moved)
+    await world.end(
+        started.execution, anchor=moved - 24 * HOUR, next_tick=moved, next_run_at=moved, closes_at=moved - 24 * HOUR
+    )
     old, new = await world.scene.spans(job.job_id)
     assert old.until_at == new.from_at
     assert old.from_at <= new.from_at < moved
@@ -196,7 +244,9 @@ async def test_a_move_computed_with_an_old_schedule_is_ignored(world: World) -> 
     module = Module("billing", (Verb("a", schedule="every 7m"),))
     (job,) = (await world.store.create_deployment(module, "b" * 64, 1, TIMEOUT_MS, True)).jobs
     moved = execution.tick + HOUR
-    result = await world.end(execution, anchor=execution.tick, next_tick=moved, next_run_at=moved)
+    result = await world.end(
+        execution, anchor=execution.tick, next_tick=moved, next_run_at=moved, closes_at=execution.tick
+    )
     assert (result.next_tick, result.revision) == (job.next_tick, job.revision)
     assert len(await world.scene.spans(job.job_id)) == 2
 

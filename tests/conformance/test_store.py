@@ -4,6 +4,7 @@ import pytest
 
 from controller.core.model import EndRequest, Outcome, Skipped, SkipReason, SkipRequest
 from schema.module import Module, Verb
+from schema.policy import Policy
 from tests.conformance.harness import GRACE_MS, SECOND, TIMEOUT_MS, World, claim_of, end_of
 
 
@@ -61,6 +62,34 @@ async def test_a_claim_of_another_tick_than_the_next_one_is_refused_and_told(wor
     stale = job._replace(next_tick=job.next_tick - SECOND, next_run_at=job.next_tick - SECOND)
     (result,) = await world.claim("c1", stale)
     assert (result.updated, result.next_tick, result.next_run_at) == (False, job.next_tick, job.next_run_at)
+
+
+async def test_ticks_are_passed_over_only_by_whoever_knows_the_schedule(world: World) -> None:
+    """A verb may have moved its interval: the tick that an older anchor names as the latest is none of the new one's.
+
+    The next tick itself may be claimed all the same, as nobody had to ask the schedule for it.
+    """
+    await world.controller("c1")
+    (job,) = await world.due_jobs("a")
+    due = await world.due(job)
+    assert due.next_tick is not None
+    skipped = Skipped(SkipReason.SUPERSEDED, due.next_tick, due.next_tick, 1)
+    stale = claim_of(due, skipped=(skipped,))._replace(
+        revision=due.revision - 1, run_tick=due.next_tick + SECOND, run_at=due.next_tick
+    )
+    _, (refused,) = await world.store.start_cron_jobs("c1", [stale], GRACE_MS)
+    assert (refused.updated, refused.next_tick, refused.revision) == (False, due.next_tick, due.revision)
+    _, (known,) = await world.store.start_cron_jobs("c1", [stale._replace(revision=due.revision)], GRACE_MS)
+    assert known.updated
+
+
+async def test_a_job_with_a_policy_is_claimed_only_by_whoever_knows_it(world: World) -> None:
+    """Its window may have closed meanwhile."""
+    await world.controller("c1")
+    (job,) = await world.due_jobs("a", policy=Policy(window="00:00-12:00, 12:00-00:00"))
+    stale = claim_of(await world.due(job))._replace(revision=job.revision - 1)
+    _, (refused,) = await world.store.start_cron_jobs("c1", [stale], GRACE_MS)
+    assert (refused.updated, refused.revision) == (False, job.revision)
 
 
 @pytest.mark.parametrize("expired", [True, False])
@@ -218,6 +247,34 @@ async def test_skipping_moves_an_idle_job_on(world: World) -> None:
     assert await world.scene.skips() == [(first.job_id, "no_runner", first.next_tick, first.next_tick, 1, "c1")]
     assert await world.store.skip_ticks("c1", requests) == jobs
     assert len(await world.scene.skips()) == 1
+
+
+async def test_a_run_is_told_of_all_ticks_missed_since_the_one_before(world: World) -> None:
+    """Also of those that were decided in statements before its claim; a pause or a window keeps none for it."""
+    await world.controller("c1")
+    (job,) = await world.due_jobs("a")
+    for reason, ticks in ((SkipReason.NO_RUNNER, 22), (SkipReason.OUTSIDE_WINDOW, 5)):
+        assert job.next_tick is not None
+        skipped = Skipped(reason, job.next_tick, job.next_tick, ticks)
+        request = SkipRequest(job.job_id, job.next_tick, job.revision, (skipped,), job.next_tick + 1, job.next_tick + 1)
+        (job,) = await world.store.skip_ticks("c1", [request])
+    assert job.next_tick is not None
+    late = Skipped(SkipReason.SUPERSEDED, job.next_tick, job.next_tick, 3)
+    claim = claim_of(job)._replace(run_tick=job.next_tick + 1, run_at=job.next_tick + 1, skipped=(late,))
+    _, (claimed,) = await world.store.start_cron_jobs("c1", [claim], GRACE_MS)
+    assert claimed.missed == 25
+    assert claimed.execution_id is not None
+    (execution,) = await world.store.get_unfinished((claimed.execution_id,))
+    assert execution.missed == 25
+
+    passed = Skipped(SkipReason.MISSED_POLICY, job.next_tick + 2, job.next_tick + 2, 2)
+    over = Skipped(SkipReason.OVERLAP, job.next_tick + 3, job.next_tick + 3, 1)
+    following = job.next_tick + 4
+    end = end_of(execution)._replace(skipped=(passed, over), next_tick=following, next_run_at=following)
+    await world.store.end_cron_jobs("c1", [end])
+    (again,) = await world.claim("c1", job._replace(next_tick=following, next_run_at=following))
+    assert again.missed == 2
+    assert [row.missed for row in await world.scene.executions()] == [25, 2]
 
 
 @pytest.mark.parametrize("stale", ["revision", "executing"])

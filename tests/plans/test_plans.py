@@ -23,6 +23,7 @@ HOT = [
     "GetUnfinishedIds", "GetChanges", "ListDeployments", "GetDeployment", "GetActivations", "StartActivations",
     "ListActivations", "DeleteActivation", "LockJob", "GetJobId", "GetCronJob", "PauseJob", "ResumeJob", "LabelJob",
     "MarkCancelled", "LockJobOfExecution", "GetAttempts", "HastenRetry", "CreateRetry", "GetExecutionChanges",
+    "GetLatestStarts",
 ]  # fmt: skip
 # In order of an index, until the page is full: bounded by LIMIT, not by a condition.
 IN_ORDER = {"cron_jobs_key", "cron_executions_pkey", "cron_skips_pkey"}
@@ -190,9 +191,9 @@ async def test_an_ends_work_grows_with_its_batch_alone(filled_url: str, jobs: in
             "'c1'", array([record["execution_id"] for record in claimed]), array(ids), at, array(["completed"] * jobs),
             at, at, texts, texts, texts, array([1] * jobs),
             *([later, later] if wants == "moved anchors" else [nulls, nulls]), at if wants == "retries" else nulls,
-            at if wants == "moved anchors" else nulls, at,
+            *([at, at] if wants == "moved anchors" else [nulls, nulls]),
             array([record["execution_id"] for record in claimed]), array(ids), array(["overlap"] * jobs), at, at,
-            array([1] * jobs), timestamps(ticks), texts, *[nulls] * 3, texts,
+            array([1] * jobs), timestamps(ticks), texts, *[nulls] * 3, texts, array([0] * jobs),
         ]  # fmt: skip
         found = await plan(connection, "EndCronJob", arguments)
         assert astray("EndCronJob", found) == []
@@ -227,6 +228,7 @@ async def test_a_skips_work_grows_with_its_batch_alone(filled_url: str, jobs: in
             reasons,
             at,
             at,
+            ones,
             ones,
         ]
         found = await plan(connection, "SkipTicks", arguments)

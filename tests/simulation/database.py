@@ -4,7 +4,8 @@ import random
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-from controller.errors import StoreError, StoreUnavailable
+from controller.core.control import NeverRuns
+from controller.errors import Conflict, NotFound, StoreError, StoreUnavailable
 from cronring.virtual.clock import MS, VirtualClock
 from cronring.virtual.memory_store import MemoryStore
 from cronring.virtual.performing import run_now
@@ -36,6 +37,7 @@ class Database:
         self._epoch_us = epoch_us
         self._stepped_us = 0
         self.stepped_back_us = 0  # all steps back together
+        self.stepped_all_us = 0  # all steps together, either way
         self.away = False
         self.breaking = 0.0
         self.statements = 0
@@ -48,6 +50,7 @@ class Database:
     def step_clock(self, by_us: int) -> None:
         self._stepped_us += by_us
         self.stepped_back_us += max(0, -by_us)
+        self.stepped_all_us += abs(by_us)
 
     def _notify(self) -> None:
         for listener in list(self.notified):
@@ -91,5 +94,5 @@ class Database:
     def _run(self, call: Call) -> Any:
         try:
             return run_now(call(self.store))
-        except StoreError as refusal:
+        except (StoreError, NotFound, Conflict, NeverRuns) as refusal:
             return refusal

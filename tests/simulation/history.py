@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from controller.core.model import ClaimRequest, ClaimResult, EndRequest, EndResult, Job, Outcome, SkipRequest
+from controller.core.model import ClaimRequest, ClaimResult, EndRequest, EndResult, Job, Outcome, SkipRequest, Trigger
 from controller.errors import StoreError
 from cronring.virtual.memory_rows import ExecutionRow
 from cronring.virtual.memory_store import MemoryStore
@@ -13,6 +13,9 @@ class RecordingStore(MemoryStore):
         super().__init__(now_us, on_notify)
         self.refused_job: int | None = None  # whatever would change it, is refused as a whole
         self.on_lost: Callable[[ExecutionRow], None] = lambda _: None
+        self.allowed: dict[int, int] = {}  # by execution: how many of its job's might run at once when it was claimed
+        self.ended_us: dict[int, int] = {}  # by execution: when its end was committed
+        self.cancelled: dict[int, int] = {}  # activations, and when
 
     async def start_cron_jobs(
         self, controller_id: str, requests: list[ClaimRequest], hard_grace_ms: int
@@ -28,12 +31,37 @@ class RecordingStore(MemoryStore):
         self._may_refuse(request.job_id for request in requests)
         return await super().skip_ticks(controller_id, requests)
 
+    async def cancel_activation(self, key: str, activation_id: int, by: str = "", note: str = "") -> bool:
+        found = await super().cancel_activation(key, activation_id, by, note)
+        if found:
+            self.cancelled[activation_id] = self.now_us()
+        return found
+
+    def _add_execution(self, row: ExecutionRow) -> None:
+        """Judged at the very commit: no clock has a say in what came first."""
+        job = row.job
+        assert not job.removed, f"removed: {row} is claimed of a job that is gone"
+        assert not job.paused or row.trigger is Trigger.MANUAL, f"paused: {row} is claimed while its job is paused"
+        overtaken = row.trigger is Trigger.RETRY and row.of_schedule and (job.last_tick or 0) > row.tick
+        assert not overtaken, f"superseded: {row} is claimed after tick {job.last_tick}"
+        most = self.allowed[row.execution_id] = max(job.concurrency, 1)
+        beside = [each for each in self.unfinished.values() if each.job is job and takes_a_place(each)]
+        assert not takes_a_place(row) or len(beside) < most, f"no overlap: {row} is claimed beside {beside}"
+        super()._add_execution(row)
+
     def _may_refuse(self, job_ids: Iterable[int]) -> None:
         if self.refused_job in tuple(job_ids):
             raise StoreError(f"refused, for the sake of job {self.refused_job}")
 
     def _end(self, controller_id: str, request: EndRequest) -> EndResult:
         result = super()._end(controller_id, request)
+        if result.ended:
+            self.ended_us[result.execution_id] = self.now_us()
         if result.ended and request.report.outcome is Outcome.LOST:
             self.on_lost(self.executions[result.execution_id])
         return result
+
+
+def takes_a_place(row: ExecutionRow) -> bool:
+    """Backfills beside the job take nobody's."""
+    return row.holds_job or row.counted

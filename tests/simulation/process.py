@@ -61,29 +61,30 @@ class Process:
         if self._working or self.machine is None:
             return
         self._working = True
+        deadline_ns: int | None = None
         steps = 0
         while self.alive and not self.stopped:
             now_ns = self.local_ns()
-            deadline_ns = self.machine.next_deadline()
             if self._inbox:
                 event = self._inbox.popleft()
-            elif deadline_ns is not None and deadline_ns <= now_ns:
-                event = self._woke
             else:
-                break
+                deadline_ns = self.machine.next_deadline()
+                if deadline_ns is None or deadline_ns > now_ns:
+                    break
+                event = self._woke
             steps += 1
             assert steps < STEPS_AT_ONCE_MAX, f"{self.name} spins: {event}"
             for effect in self.machine.step(event, now_ns):
                 self.perform(effect)
         self._working = False
-        self._arm()
+        self._arm(deadline_ns)
 
-    def _arm(self) -> None:
+    def _arm(self, deadline_ns: int | None) -> None:
+        """Wake at the deadline that the machine had when nothing was left to do."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        deadline_ns = self.machine.next_deadline() if self.machine is not None and self.alive else None
-        if deadline_ns is not None and not self.stopped:
+        if deadline_ns is not None and self.alive and not self.stopped:
             self._timer = self.clock.call_at(self.virtual_ns(deadline_ns), self.work)
 
     def perform(self, effect: Any) -> None:

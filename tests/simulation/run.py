@@ -1,15 +1,17 @@
 """python -m tests.simulation.run --seed N [--quiet]: one seed's transcript. --seeds A-B: which of these fail.
 
 --faults stop_runner,kill_controller: only these, whatever the seed draws.
+--year: a year of mixed schedules instead; --days N: a shorter one, which is another story than that of the whole.
 """
 
 import argparse
 import sys
 import time
 import traceback
+from collections.abc import Callable
 
 from tests.simulation.world import World
-from tests.simulation.year_world import YearWorld
+from tests.simulation.year_world import DAYS, YearWorld
 
 
 def main() -> int:
@@ -17,16 +19,18 @@ def main() -> int:
     parser.add_argument("--seed", type=int)
     parser.add_argument("--seeds", help="a range, such as 1-500")
     parser.add_argument("--year", action="store_true", help="a year of schedules, instead of half a minute of faults")
+    parser.add_argument("--days", type=int, default=DAYS, help="of the year")
     parser.add_argument("--quiet", action="store_true", help="only the digest")
+    parser.add_argument("--plain", action="store_true", help="no policies and no operator, whatever the seed draws")
     parser.add_argument("--faults", default="", help="names of tests/simulation/faults.py, with commas")
     arguments = parser.parse_args()
     faults = tuple(name for name in arguments.faults.split(",") if name)
     if arguments.seeds:
         first, last = arguments.seeds.split("-")
-        return _hunt(range(int(first), int(last) + 1), faults, year=arguments.year)
-    show = None if arguments.quiet else print
+        make = _maker(faults, None, arguments)
+        return _hunt(range(int(first), int(last) + 1), make)
     seed = arguments.seed or 0
-    world = YearWorld(seed, show) if arguments.year else World(seed, show, faults)
+    world = _maker(faults, None if arguments.quiet else print, arguments)(seed)
     try:
         world.run()
     finally:
@@ -34,16 +38,25 @@ def main() -> int:
     return 0
 
 
-def _hunt(seeds: range, faults: tuple[str, ...], *, year: bool) -> int:
+def _maker(
+    faults: tuple[str, ...], show: Callable[[str], None] | None, wanted: argparse.Namespace
+) -> Callable[[int], World]:
+    if wanted.year:
+        return lambda seed: YearWorld(seed, show, wanted.days)
+    return lambda seed: World(seed, show, faults, plain=True if wanted.plain else None)
+
+
+def _hunt(seeds: range, make: Callable[[int], World]) -> int:
     began = time.perf_counter()
     failed = 0
     for seed in seeds:
         try:
-            (YearWorld(seed) if year else World(seed, faults=faults)).run()
+            make(seed).run()
         except Exception as error:
             failed += 1
             frame = traceback.extract_tb(error.__traceback__)[-1]
             sys.stdout.write(f"seed {seed}: {type(error).__name__} {error} at {frame.name}:{frame.lineno}\n")
+            sys.stdout.flush()
     sys.stdout.write(f"{len(seeds)} seeds, {failed} failed, {time.perf_counter() - began:.1f} s\n")
     return 1 if failed else 0
 

@@ -15,32 +15,53 @@ from controller.ports import Deployed
 from cronring.virtual.clock import SECOND, VirtualClock
 from tests.simulation.checkers import Journal, check_accounts, check_converged, check_lost, check_once, check_results
 from tests.simulation.controllers import Controller, settings_for_simulation
-from tests.simulation.database import Database
+from tests.simulation.database import EPOCH_US, Database
 from tests.simulation.faults import end_faults, schedule_faults
 from tests.simulation.network import Network
+from tests.simulation.operating import Operator
 from tests.simulation.pace import Pace
+from tests.simulation.policies import PolicyWorkload
+from tests.simulation.policy_checkers import check_policies
 from tests.simulation.runners import Runner
 from tests.simulation.workload import Workload
+from tests.simulation.year_history import YearStore
 
 FAULTS_NS: Final = 25 * SECOND
 RECOVERY_NS: Final = 24 * SECOND
 CALM_NS: Final = 6 * SECOND
+OPERATED_NS: Final = 33 * SECOND
+SETTLED_US: Final = 15_000_000
+PLAIN_SHARE: Final = 0.2
+SECOND_US: Final = 1_000_000
 DRAIN_TIMEOUT_NS: Final = 5 * SECOND
 
 
 class World:
     """`run()` goes through the phases and raises AssertionError for whatever does not hold.
 
-    `faults`: names of those of `faults.py` that happen; by default the seed draws them.
+    `faults`: names of those of `faults.py` that happen; by default the seed draws them. `plain`: as worlds were before
+    there were policies: jobs have none, and no operator does anything. Of seeds that don't say so, some are.
     """
 
     pace = Pace()
     default_jitter = ""
 
-    def __init__(self, seed: int, show: Callable[[str], None] | None = None, faults: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        seed: int,
+        show: Callable[[str], None] | None = None,
+        faults: tuple[str, ...] = (),
+        *,
+        plain: bool | None = None,
+    ) -> None:
         self.seed = seed
         self._faults = faults
         self.rng = random.Random(seed)
+        # A generator of its own, so that plain worlds remain the stories that they were.
+        self._policy_rng = random.Random(f"policies of {seed}")
+        drawn_plain = self._policy_rng.random() < PLAIN_SHARE
+        self.plain = drawn_plain if plain is None else plain
+        self.start_us = EPOCH_US + (0 if self.plain else self._policy_rng.randrange(60) * SECOND_US)
         self._show = show
         self._digest = hashlib.blake2b(digest_size=16)
         self.clock = VirtualClock()
@@ -57,16 +78,20 @@ class World:
         self.runners: list[Runner] = []
         self._deployments: tuple[str, ...] = ()
         self._deploying = False
+        self.operator: Operator | None = None
+        self.settled_us = 0  # from then on (PostgreSQL's time) nothing should be left of any fault
 
     def _database(self) -> Database:
-        return Database(self.clock, self.network, self.fork())
+        if self.plain:
+            return Database(self.clock, self.network, self.fork())
+        return Database(self.clock, self.network, self.fork(), self.start_us, YearStore)
 
     def _settings(self) -> ClusterSettings:
         # Mostly so long that a hard timeout can't hide that something was forgotten.
         return settings_for_simulation(self.rng.choice((18_000, 100_000, 100_000, 100_000)))
 
     def _workload(self) -> Workload:
-        return Workload(self.fork())
+        return Workload(self.fork()) if self.plain else PolicyWorkload(self.fork(), self.start_us)
 
     def fork(self) -> random.Random:
         return random.Random(self.rng.getrandbits(64))
@@ -96,13 +121,19 @@ class World:
             self.later(1, 3, self.start_runner)
         if len(self.addresses) > 1 or self.rng.random() < 0.8:
             schedule_faults(self, FAULTS_NS, self._faults)
+        if isinstance(self.workload, PolicyWorkload):
+            self.operator = Operator(self, self.workload, OPERATED_NS)
         self.clock.run_until(FAULTS_NS)
         end_faults(self)
+        self.settled_us = self.database.now_us() + SETTLED_US
         self.clock.run_for(RECOVERY_NS + CALM_NS)
         check_once(self.database.store)
         check_results(self)
-        check_accounts(self.database.store)
         check_converged(self)
+        if self.operator is None:
+            check_accounts(self.database.store)
+        else:
+            check_policies(self, self.operator.promised)
 
     def later(self, low_s: float, high_s: float, action: Callable[[], None]) -> None:
         self.clock.call_after(int(self.rng.uniform(low_s, high_s) * SECOND), action)

@@ -2,12 +2,15 @@
 
 from bisect import bisect_left, bisect_right
 from itertools import pairwise
+from typing import Final
 
-from controller.core.model import OF_A_TICK
 from controller.core.books import Span
+from controller.core.model import OF_A_TICK
 from cronring.virtual.memory_rows import ExecutionRow, JobRow, SkipRow
 from tests.simulation.year_history import Pause, YearStore
 from tests.simulation.year_oracle import Oracle, policy_of, slice_of
+
+SPANS_TOLD: Final = 3
 
 
 class Book:
@@ -47,7 +50,8 @@ class Book:
         assert not strange, self.says(f"not due by the oracle: {sorted(strange)[:10]}")
 
     def says(self, what: str) -> str:
-        return f"{self.job.key}: {what}; {[tuple(span) for span in self.spans]}"
+        told = [tuple(span) for span in self.spans[-SPANS_TOLD:]]
+        return f"{self.job.key}: {what}; its last of {len(self.spans)} schedules are {told}"
 
     def span_of(self, tick: int) -> Span:
         """The one in whose books a decided tick is."""

@@ -12,11 +12,21 @@ if TYPE_CHECKING:
 
 
 def check_year(world: "YearWorld") -> None:
-    store = world.store
-    spans = [span for job_id in store.jobs for span in store.spans[job_id]]
-    oracle = Oracle(spans, world.start_us, world.end_us)
-    now_us = store.now_us()
-    books = {job.job_id: Book(store, job, oracle, now_us) for job in store.jobs.values()}
+    check_books(world, oracle_of(world))
+
+
+def oracle_of(world: "YearWorld") -> Oracle:
+    spans = [span for job_id in world.store.jobs for span in world.store.spans[job_id]]
+    return Oracle(spans, world.start_us, world.end_us)
+
+
+def books_of(world: "YearWorld", oracle: Oracle) -> dict[int, Book]:
+    now_us = world.store.now_us()
+    return {job.job_id: Book(world.store, job, oracle, now_us) for job in world.store.jobs.values()}
+
+
+def check_books(world: "YearWorld", oracle: Oracle) -> None:
+    books = books_of(world, oracle)
     for book in books.values():
         book.check_accounts()
         _check_never_early(book)

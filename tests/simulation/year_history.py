@@ -28,6 +28,7 @@ class Wish(NamedTuple):
     again: bool
     at: int
     span: int  # which of its job's spans it was made in
+    of_schedule: bool  # a retry of a tick
 
 
 class YearStore(RecordingStore):
@@ -58,10 +59,11 @@ class YearStore(RecordingStore):
 
     def _add_activation(self, job: JobRow, trigger: Trigger, *values: Any, **named: Any) -> ActivationRow:
         row = super()._add_activation(job, trigger, *values, **named)
-        span = len(self.spans[job.job_id]) - 1
-        self.wishes.append(
-            Wish(row.activation_id, job, trigger, row.tick, row.until_tick, row.again, self.now_us(), span)
-        )
+        made = Wish(
+            row.activation_id, job, trigger, row.tick, row.until_tick, row.again, self.now_us(),
+            len(self.spans[job.job_id]) - 1, row.of_schedule,
+        )  # fmt: skip
+        self.wishes.append(made)
         return row
 
     def _start(self, row: ActivationRow, *values: Any) -> ExecutionRow:

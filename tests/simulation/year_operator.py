@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+from controller.core.control import NeverRuns
 from controller.core.events import ActivationsCreated, Event, JobsCreated
 from controller.core.model import Activation, Job
 from controller.errors import Conflict, NotFound, StoreUnavailable
@@ -31,7 +32,7 @@ class Operator:
             (8, self._update), (2, self._delete),
         )  # fmt: skip
         for most, task in tasks:
-            for _ in range(self._rng.randint(most // 3, most)):
+            for _ in range(self._rng.randint(world.often(most) // 3, world.often(most))):
                 world.at(self._instant(), task)
         for at_us in range(world.start_us + DAY_US, until_us, 4 * DAY_US):
             world.at(at_us + self._rng.randint(0, DAY_US), self._resume_failing)
@@ -63,7 +64,9 @@ class Operator:
             if isinstance(result, StoreUnavailable):
                 self._world.clock.call_after(AGAIN_NS, lambda: self._ask(what, call, tell))
                 return
-            assert not isinstance(result, Exception) or isinstance(result, Conflict | NotFound), repr(result)
+            assert not isinstance(result, Exception) or isinstance(result, Conflict | NotFound | NeverRuns), repr(
+                result
+            )
             controller = self._world.some_controller()
             event = None if isinstance(result, Exception) else tell(result)
             if event is not None and controller is not None:

@@ -1,4 +1,4 @@
-"""What was due, by means that share nothing with `schema`: the brute-force walk of clocks, and plain arithmetic."""
+"""What was due, by means that share nothing with `schema`: the brute-force calendar, and plain arithmetic."""
 
 import json
 import re
@@ -9,21 +9,14 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 from controller.core.books import Span
-from tests.oracle.walk import CHUNK, Walk, clock_of
+from tests.oracle.walk import clock_of
+from tests.simulation.year_days import Pattern, ticks_of_pattern
 
 SECOND_US: Final = 1_000_000
+BACKFILLED_US: Final = 21 * 86_400 * SECOND_US  # further back than any that an operator asks for
 _UNITS_US: Final = {"ms": 1_000, "s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000}
 _DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _WINDOW: Final = re.compile(r"(?:([A-Z][a-z]{2})(?:-([A-Z][a-z]{2}))? )?(\d\d):(\d\d)-(\d\d):(\d\d)")
-
-
-class Pattern(NamedTuple):
-    """What decides about a pattern's ticks."""
-
-    zone: str
-    text: str
-    gap: str
-    overlap: str
 
 
 @lru_cache(maxsize=4_096)
@@ -43,19 +36,24 @@ def instant_us(text: str) -> int:
 
 
 class Oracle:
-    """Every tick of every schedule between two instants."""
+    """Every tick of every schedule between two instants, and of those that backfills reach back to."""
 
     def __init__(self, spans: Iterable[Span], start_us: int, end_us: int) -> None:
-        self._start_us = start_us
-        self._end_us = end_us
-        wanted = {pattern for span in spans if (pattern := _pattern(span)) is not None}
-        self._ticks = _walk(sorted(wanted), start_us // SECOND_US, end_us // SECOND_US)
+        wanted: dict[Pattern, tuple[int, int]] = {}
+        for span in spans:
+            pattern = _pattern(span)
+            if pattern is not None:
+                after, until = _bounds(span._replace(from_at=start_us - BACKFILLED_US), end_us)
+                first, last = wanted.get(pattern, (after, until))
+                wanted[pattern] = min(first, after), max(last, until)
+        self._ticks: dict[Pattern, list[int]] = {}
+        for pattern, (first, last) in wanted.items():
+            seconds = ticks_of_pattern(pattern, first // SECOND_US, last // SECOND_US)
+            self._ticks[pattern] = [second * SECOND_US for second in seconds]
 
     def ticks(self, span: Span, until_us: int) -> list[int]:
         """Those of the span, at most up to `until_us`."""
-        policy = policy_of(span.policy)
-        after = max(span.from_at, instant_us(policy["start_at"]) - 1 if "start_at" in policy else 0)
-        until = min(until_us, instant_us(policy["end_at"]) if "end_at" in policy else until_us)
+        after, until = _bounds(span, until_us)
         pattern = _pattern(span)
         if pattern is not None:
             ticks = self._ticks[pattern]
@@ -65,9 +63,12 @@ class Oracle:
         word, _, value = span.schedule.partition(" ")
         if word == "at":
             return [tick for tick in (instant_us(value),) if after < tick <= until]
-        interval = length_us(value)
-        first = span.anchor + ((after - span.anchor) // interval + 1) * interval
-        return list(range(first, until + 1, interval))
+        return _multiples(span.anchor // SECOND_US * SECOND_US, length_us(value), after, until)
+
+
+def _multiples(anchor: int, interval: int, after: int, until: int) -> list[int]:
+    """Ticks of (after, until] at anchor + n x interval. The anchor itself is none, nor is anything before it."""
+    return list(range(anchor + max((after - anchor) // interval + 1, 1) * interval, until + 1, interval))
 
 
 def is_cron(schedule: str) -> bool:
@@ -82,17 +83,11 @@ def _pattern(span: Span) -> Pattern | None:
     return Pattern(zone, span.schedule, policy.get("dst_gap", ""), policy.get("dst_overlap", ""))
 
 
-def _walk(patterns: list[Pattern], start: int, end: int) -> dict[Pattern, list[int]]:
-    """In us, by pattern. One zone and some days at a time, for all patterns of that zone."""
-    found: dict[Pattern, list[int]] = {pattern: [] for pattern in patterns}
-    for zone in sorted({pattern.zone for pattern in patterns}):
-        for first in range(start // CHUNK * CHUNK, end + 1, CHUNK):
-            walk = Walk(clock_of(zone), first, first + CHUNK - 60)
-            for pattern in patterns:
-                if pattern.zone == zone:
-                    ticks = walk.match(pattern.text).ticks(pattern.gap, pattern.overlap)
-                    found[pattern] += [tick * SECOND_US for tick in ticks]
-    return found
+def _bounds(span: Span, until_us: int) -> tuple[int, int]:
+    """Its ticks lie in (after, until]."""
+    policy = policy_of(span.policy)
+    after = max(span.from_at, instant_us(policy["start_at"]) - 1 if "start_at" in policy else 0)
+    return after, min(until_us, instant_us(policy["end_at"]) if "end_at" in policy else until_us)
 
 
 @lru_cache(maxsize=1_024)

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from tests.simulation.year_world import YearWorld
 
 MINUTE_US: Final = 60_000_000
-HOUR_US: Final = 3_600_000_000
+LONGEST_MINUTES: Final = 4_000
+ALONE_MINUTES: Final = (
+    300  # one that is left alone looks for others every few seconds, which costs, and tells nothing more
+)
 
 
 class Outage(NamedTuple):
@@ -27,9 +30,10 @@ def plan_outages(world: "YearWorld", until_us: int) -> list[Outage]:
     rng = world.rng
     planned: list[Outage] = []
     for kind, most in (("database", 7), ("runners", 6), ("controllers", 3), ("controller", 10), ("runner", 8)):
-        for _ in range(rng.randint(0, most)):
+        for _ in range(rng.randint(0, world.often(most))):
             from_us = rng.randint(world.start_us + DAY_US, until_us - DAY_US)
-            planned.append(Outage(kind, from_us, from_us + int(MINUTE_US * 4_000 ** rng.random())))
+            longest = ALONE_MINUTES if kind == "controller" else LONGEST_MINUTES
+            planned.append(Outage(kind, from_us, from_us + int(MINUTE_US * longest ** rng.random())))
     for move in world.year.moves:
         if rng.random() < 0.5:
             from_us = move - rng.randint(-30, 300) * MINUTE_US

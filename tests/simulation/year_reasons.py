@@ -44,7 +44,7 @@ def check_reasons(world: "YearWorld", book: Book) -> None:
             case SkipReason.OVERLAP:
                 plausible = all(_overlapped(book, row, tick) for tick in ticks)
             case SkipReason.NO_RUNNER:
-                plausible = all(_had_no_runner(world, tick, row.decided_at) for tick in ticks)
+                plausible = all(_had_no_runner(world, book, tick, row.decided_at) for tick in ticks)
             case SkipReason.OUTSIDE_WINDOW:
                 plausible = True  # see check_windows
             case SkipReason.DEPLOYMENT_REMOVED | SkipReason.CANCELLED:
@@ -55,7 +55,10 @@ def check_reasons(world: "YearWorld", book: Book) -> None:
 def _closes(book: Book, row: SkipRow) -> bool:
     """It was written when its books were closed."""
     until = book.span_of(row.skipped.first_tick).until_at
-    return until is not None and row.skipped.last_tick <= until and row.decided_at <= until + AT_ONCE_US
+    if until is None or row.skipped.last_tick > until:
+        return False
+    since = until - _early_us(book, row.skipped.first_tick) - AT_ONCE_US
+    return since <= row.decided_at <= until + AT_ONCE_US
 
 
 def _early_us(book: Book, tick: int) -> int:
@@ -121,8 +124,8 @@ def _overlapped(book: Book, row: SkipRow, tick: int) -> bool:
     return bool(running)
 
 
-def _had_no_runner(world: "YearWorld", tick: int, decided_at: int) -> bool:
-    return world.troubled(tick - MISSED_AFTER_US, decided_at)
+def _had_no_runner(world: "YearWorld", book: Book, tick: int, decided_at: int) -> bool:
+    return world.troubled(tick - _early_us(book, tick) - MISSED_AFTER_US, decided_at)
 
 
 def check_buffers(book: Book) -> None:
@@ -139,8 +142,23 @@ def check_buffers(book: Book) -> None:
         kept = book.next_due(row.skipped.last_tick)
         while kept is not None and contains is not None and not contains(kept):
             kept = book.next_due(kept)
+        if _was_moved(book, row):
+            continue
         soon = kept is not None and kept - _early_us(book, row.skipped.last_tick) <= row.decided_at
         assert soon, book.says(f"{row}, and nothing is kept for after the run, under {overlap}; next is {kept}")
+
+
+def _was_moved(book: Book, row: SkipRow) -> bool:
+    """The run's verb moved the next one (`ctx.next_in`): that is the one which is kept."""
+    at = book.index_of(row.skipped.last_tick)
+    return (
+        book.spans[at].until_at == row.skipped.last_tick
+        and book.spans[at + 1].anchor != book.spans[at].anchor
+        and any(
+            each.report is not None and each.report.next_in_ms and each.report.ended_at <= row.decided_at
+            for each in book.running_at(row.skipped.last_tick, row.decided_at)
+        )
+    )
 
 
 def _distance_us(schedule: str, policy_text: str) -> int:

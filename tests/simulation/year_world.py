@@ -18,6 +18,7 @@ from tests.simulation.pace import Pace
 from tests.simulation.workload import Workload
 from tests.simulation.world import World
 from tests.simulation.year_checkers import check_year
+from tests.simulation.year_database import WatchedDatabase
 from tests.simulation.year_history import YearStore
 from tests.simulation.year_operator import Operator
 from tests.simulation.year_outages import Outage, plan_outages, schedule_outages
@@ -50,10 +51,13 @@ def settings_for_a_year() -> ClusterSettings:
         probe_interval_ms=HOUR_MS,
         probe_timeout_ms=HOUR_MS // 6,
         sync_interval_ms=10 * HOUR_MS,
+        activation_retry_ms=HOUR_MS // 12,
     )
 
 
 class YearWorld(World):
+    """`days`: as many of the year, for tests that don't need all of it; there is less in them of everything."""
+
     pace = Pace(
         drift_ppm=1,
         redial_ns=MINUTE // 2,
@@ -69,7 +73,8 @@ class YearWorld(World):
         ),
     )
 
-    def __init__(self, seed: int, show: Callable[[str], None] | None = None) -> None:
+    def __init__(self, seed: int, show: Callable[[str], None] | None = None, days: int = DAYS) -> None:
+        self.days = days
         super().__init__(seed, show)
         self.notify_loss = self.rng.choice((0.0, 0.0, 0.3))
         self.addresses = tuple(f"host-{number}:7000" for number in range(self.rng.choice((2, 2, 3))))
@@ -91,8 +96,8 @@ class YearWorld(World):
 
     def _database(self) -> Database:
         self.start_us = FIRST_START + self.rng.randrange(STARTS_DAYS) * DAY_US
-        self.end_us = self.start_us + DAYS * DAY_US
-        return Database(self.clock, self.network, self.fork(), self.start_us, YearStore)
+        self.end_us = self.start_us + self.days * DAY_US
+        return WatchedDatabase(self.clock, self.network, self.fork(), self.start_us, YearStore)
 
     def _settings(self) -> ClusterSettings:
         return settings_for_a_year()
@@ -124,6 +129,10 @@ class YearWorld(World):
         check_results(self)
         check_converged(self)
         check_year(self)
+
+    def often(self, times_a_year: int) -> int:
+        """How often in the days that there are."""
+        return -(-times_a_year * self.days // DAYS)
 
     def troubled(self, from_us: int, until_us: int) -> bool:
         """Whether anything was away in [from, until], or had just come back."""

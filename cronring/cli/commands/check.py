@@ -1,10 +1,16 @@
 """`cronring check` and `cronring schema`: modules as they are declared, before anything runs."""
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
+from cronring.cli.clock import wall_now
 from cronring.cli.options import option
+from cronring.cli.schedules import to_us
+
+if TYPE_CHECKING:
+    from schema.module import Module
 
 
 @click.command()
@@ -27,7 +33,18 @@ def check(file: str, namespace: str, python: str | None) -> None:
     from cronring.cli.modules import described
     from schema.text import print_module
 
-    click.echo(print_module(described(file, namespace, python).module), nl=False)
+    module = described(file, namespace, python).module
+    warn_of_past(file, module)
+    click.echo(print_module(module), nl=False)
+
+
+def warn_of_past(file: str, module: "Module") -> None:
+    """Name jobs whose ticks are all past. No error: a module that has been deployed for long may be deployed again."""
+    from schema.lint import never_again
+
+    for finding in never_again(module, to_us(wall_now())):
+        place = f"{file}:{finding.line}" if finding.line else file
+        click.echo(f"{place}: {finding.level}: verb {finding.verb}: {finding.message}; {finding.remedy}", err=True)
 
 
 @click.group()

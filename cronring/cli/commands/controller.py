@@ -48,6 +48,7 @@ _MEANINGS = {
     "sync_interval_ms": "How often two members exchange their whole views.",
     "history_days": "Executions are kept for so many days, or the newest of --history-runs if those reach further.",
     "history_runs": "How many of its newest executions each job keeps, however old.",
+    "activation_retry_ms": "How often a retry, manual run or backfill whose job runs elsewhere is tried, at least.",
 }
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cronring.cli.bulk import actor, as_option, note_option
+from cronring.cli.commands.check import warn_of_past
 from cronring.cli.completion import active_module, deployment_key
 from cronring.cli.failures import Failure, nearest
 from cronring.cli.options import controllers_option, limit_option, option, output_option
@@ -110,6 +111,7 @@ def deploy(
     from cronring.cli.modules import described
 
     module = described(file, namespace, python)
+    warn_of_past(file, module.module)
     deployed = ask(
         controllers,
         lambda client: client.deployments.create(module.module, module.digest, min_replicas, note, actor(as_name)),

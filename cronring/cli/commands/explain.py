@@ -13,15 +13,19 @@ from cronring.cli.schedules import from_us, parse_given, to_us, zone_options
 
 if TYPE_CHECKING:
     from schema.explain import Explanation, PerDay
+    from schema.policy_model import Policy
 
 TICKS = 10
 KINDS = {
-    "fixed-time": "fixed times of the day: with changed clocks, a skipped one runs after, a repeated one once",
-    "interval-like": "a rhythm, as minute or hour has `*` or `/`: with changed clocks, it goes on as they show",
+    "fixed-time": "fixed times of the day: with changed clocks, a skipped one {gap}, a repeated one {overlap}",
+    "interval-like": "a rhythm, as minute or hour has `*` or `/`: with changed clocks, it goes on as they show{rhythm}",
     "interval": "an interval, counted from its anchor (here, from the start): changed clocks don't matter",
     "once": "one tick",
     "manual": "no tick of its own",
 }
+GAPS = {"run_after": "runs after", "skip": "does not run"}
+OVERLAPS = {"first": "once", "second": "once, the second time", "both": "both times"}
+RHYTHMS = {"first": ", but not twice", "second": ", but of repeated ticks only the second"}
 
 
 @click.command()
@@ -56,7 +60,7 @@ def explain(
         [
             ("schedule", found.schedule),
             ("runs", found.words),
-            ("kind", kind_text(found.kind, found.timezone)),
+            ("kind", kind_text(found.kind, given.policy)),
             ("timezone", found.timezone),
             ("ticks a day", per_day_text(found.per_day)),
         ]
@@ -70,10 +74,14 @@ def explain(
             click.echo(f"  {change.happens}")
 
 
-def kind_text(kind: str, timezone: str) -> str:
+def kind_text(kind: str, policy: "Policy") -> str:
     """Of UTC nothing is said about changes of the clocks: it has none."""
-    words = KINDS[kind]
-    return words.partition(": ")[0] if timezone == "UTC" else words
+    words = KINDS[kind].format(
+        gap=GAPS[policy.dst_gap or "run_after"],
+        overlap=OVERLAPS[policy.dst_overlap or "first"],
+        rhythm=RHYTHMS.get(policy.dst_overlap, ""),
+    )
+    return words.partition(": ")[0] if policy.timezone in {"", "UTC"} else words
 
 
 def per_day_text(per_day: "PerDay") -> str:

@@ -25,7 +25,10 @@ def print_job(job: "Job", waiting: "Sequence[Activation]") -> None:
             ("schedule", f"{job.schedule}   ({job.schedule_words})" if job.schedule_words else job.schedule),
             ("status", job.status),
             *_next(job),
-            *[(name, f"{_value(value)}   ({in_words(name, value)})") for name, value in job.policy.items()],
+            *[
+                (name, f"{_value(value)}{_whose(job, name)}   ({in_words(name, value)})")
+                for name, value in job.policy.items()
+            ],
             *_given(job),
             ("last outcome", job.last_outcome or "-"),
             ("last start", short_instant(job.last_started_at)),
@@ -47,6 +50,10 @@ def print_job(job: "Job", waiting: "Sequence[Activation]") -> None:
     if waiting:
         click.echo("\nwaiting beside its schedule:")
         print_rows(activation_columns(), waiting, "")
+
+
+def _whose(job: "Job", name: str) -> str:
+    return " (cluster default)" if name == "jitter" and job.jitter_is_default else ""
 
 
 def _next(job: "Job") -> list[tuple[str, str]]:

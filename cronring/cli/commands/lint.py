@@ -4,6 +4,7 @@ import math
 import re
 import sys
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,8 +20,9 @@ from schema.lint_finding import RULES, WARNING
 
 if TYPE_CHECKING:
     from cronring.client import Client
+    from cronring.client.model import Job
     from schema.lint import Finding
-    from schema.module import Module
+    from schema.module import Module, Verb
 
 _FEWEST_RUNS: Final = 5  # that say something about durations
 _QUANTILE: Final = 0.95
@@ -32,7 +34,7 @@ _QUANTILE: Final = 0.95
 @click.option("--herd", type=click.IntRange(min=2), default=5, show_default=True,
               help="So many verbs at one instant are a herd.")  # fmt: skip
 @click.option("--controllers", "--controller", type=Addresses(),
-              help="Ask these how long the jobs' runs have taken.  [not asked]")  # fmt: skip
+              help="Ask these how long runs have taken, and for jobs made through the API.  [not asked]")  # fmt: skip
 @click.option("--runs", type=click.IntRange(_FEWEST_RUNS, 10_000), default=100, show_default=True,
               help="How many of a job's latest runs are asked for.")  # fmt: skip
 @option("--namespace", default="default", show_default=True, help="Where the jobs live (a text form says so itself).")
@@ -67,9 +69,12 @@ def lint(
     now = to_us(wall_now())
     found: list[tuple[str, Finding]] = []
     for file in files:
-        module = described(file, namespace, python).module
-        durations = measured(controllers, module, runs) if controllers else {}
+        module = described(file, namespace, python).module  # and the jobs that were made for its verbs
         lines = text_lines(file)
+        durations: dict[str, float] = {}
+        if controllers:
+            made, durations = measured(controllers, module, runs)
+            module = replace(module, verbs=(*module.verbs, *made))
         found += [
             (file, finding._replace(line=finding.line or lines.get(finding.verb, 0)))
             for finding in lint_module(module, now, durations, herd)
@@ -90,7 +95,8 @@ def finding_text(file: str, finding: "Finding") -> str:
     place = f"{file}:{finding.line}" if finding.line else file
     color = "yellow" if finding.level == WARNING else "cyan"
     level = click.style(finding.level, fg=color)
-    return f"{place}: {level}: verb {finding.verb}: {finding.message} [{finding.rule}]\n    {finding.remedy}"
+    what = "job" if ":" in finding.verb else "verb"  # a job's name stands behind its verb's
+    return f"{place}: {level}: {what} {finding.verb}: {finding.message} [{finding.rule}]\n    {finding.remedy}"
 
 
 def text_lines(file: str) -> dict[str, int]:
@@ -106,21 +112,37 @@ def text_lines(file: str) -> dict[str, int]:
     return found
 
 
-def measured(controllers: tuple[str, ...], module: "Module", runs: int) -> dict[str, float]:
-    """Of every job that has run often enough: what 95 % of its latest runs stayed below, in milliseconds."""
+def measured(controllers: tuple[str, ...], module: "Module", runs: int) -> "tuple[list[Verb], dict[str, float]]":
+    """Jobs of the module made through the API, each as a verb by its key; and how long runs took, in milliseconds.
 
-    async def question(client: "Client") -> dict[str, list[float]]:
+    The latter of every job that has run often enough, by its verb or its key: what 95 % of the latest stayed below.
+    """
+
+    async def question(client: "Client") -> "tuple[list[Verb], dict[str, list[float]]]":
         taken: dict[str, list[float]] = defaultdict(list)
         jobs = await client.jobs.list(module.namespace, module.name)
+        made = [job for job in jobs if job.source == "api"]
         for job in jobs:
-            executions = await client.executions.list(job.key, limit=runs) if job.source != "api" else []
-            for took in map(duration_ms, executions):
+            name = job.key if job.source == "api" else job.verb
+            for took in map(duration_ms, await client.executions.list(job.key, limit=runs)):
                 if took is not None:
-                    taken[job.verb].append(took)
-        return taken
+                    taken[name].append(took)
+        return list(map(as_verb, made)), taken
 
-    taken = ask(controllers, question)
-    return {verb: quantile(each, _QUANTILE) for verb, each in taken.items() if len(each) >= _FEWEST_RUNS}
+    made, taken = ask(controllers, question)
+    return made, {name: quantile(each, _QUANTILE) for name, each in taken.items() if len(each) >= _FEWEST_RUNS}
+
+
+def as_verb(job: "Job") -> "Verb":
+    """What a job made through the API would be, were it declared."""
+    from schema.instant import format_instant
+    from schema.module import Verb
+    from schema.policy import read_policy
+    from schema.schedule import is_interval
+
+    anchor = format_instant(to_us(job.anchor)) if job.anchor and is_interval(job.schedule) else ""
+    policy = read_policy(dict(job.policy))
+    return Verb(job.key, schedule=job.schedule, policy=policy, anchor=anchor)
 
 
 def quantile(values: list[float], share: float) -> float:

@@ -57,7 +57,13 @@ def next_ticks(
     for line in tick_lines(ticks, local=timezone is not None):
         click.echo(line)
     if len(ticks) < count:
-        click.echo("it never fires again" if ticks else "it never fires after that", err=True)
+        click.echo(_end_text(given.schedule.text, bool(ticks)), err=True)
+
+
+def _end_text(schedule: str, ticked: bool) -> str:
+    if schedule == "manual":
+        return "it has no ticks of its own; it runs when it is triggered: cronring jobs trigger KEY"
+    return "it never fires again" if ticked else "it never fires after that"
 
 
 def parse_zone(timezone: str | None) -> str:

@@ -1,5 +1,6 @@
 """`cronring plan`: what would a deployment change?"""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,6 +14,7 @@ from cronring.cli.session import ask
 
 if TYPE_CHECKING:
     from cronring.client import Client
+    from cronring.client.model import Job
     from schema.forecast import JobForecast
     from schema.module import Module
 
@@ -23,6 +25,15 @@ class Deployed(NamedTuple):
     key: str
     text: str
     anchors: dict[str, int]  # microseconds, by verb
+    made: "tuple[Job, ...]" = ()  # through the API
+
+
+class Made(NamedTuple):
+    """What becomes of a job that was made through the API. `faults`: why its payload no longer fits."""
+
+    key: str
+    change: str  # "removed" | "payload"
+    faults: tuple[str, ...]
 
 
 @click.command()
@@ -36,6 +47,8 @@ def plan(file: str, days: int, namespace: str, python: str | None, output: str, 
     """Compare the ticks of what is deployed with those of FILE, over the next days. Changes nothing.
 
     + are ticks that would be new, - ones that would be gone, ~ ones that would move. Jitter is left out.
+    Jobs made through the API stay as they are while their verb is there; those that lose it are named, and ! are those
+    whose payload their verb would no longer take.
 
     \b
     Examples:
@@ -57,15 +70,25 @@ def plan(file: str, days: int, namespace: str, python: str | None, output: str, 
     if old is not None:
         changed = diff_modules(old, module).changed
         others = {verb.name: [field.field for field in verb.fields] for verb in changed}
+    made = [found for found in (judged(job, module) for job in deployed.made) if found is not None]
     if output == "json":
         rows = [{**as_json(job), "changed_fields": others.get(job.verb, [])} for job in jobs]
-        print_json({"deployed": deployed.key, "from": now, "until": until, "jobs": rows})
+        print_json(
+            {
+                "deployed": deployed.key,
+                "from": now,
+                "until": until,
+                "jobs": rows,
+                "api_jobs": [each._asdict() for each in made],
+            }
+        )
         return
     before = deployed.key or f"nothing, as {module.name} has no active deployment"
     click.echo(f"from {before}, to {file}: ticks until {short_instant(until)}")
     lines = [line for job in jobs for line in in_words(job, others.get(job.verb, []))]
+    lines += [line for each in made for line in made_in_words(each)]
     for line in lines:
-        click.secho(line, fg={"+": "green", "-": "red", "~": "yellow"}.get(line[:1]))
+        click.secho(line, fg={"+": "green", "-": "red", "~": "yellow", "!": "yellow"}.get(line[:1]))
     if not lines:
         same = sum(job.before for job in jobs)
         click.echo(f"nothing changes: the {len(jobs)} jobs keep their {same:,} ticks")
@@ -78,7 +101,38 @@ async def active(client: "Client", module: "Module") -> Deployed:
         return Deployed("", "", {})
     jobs = await client.jobs.list(module.namespace, module.name)
     anchors = {job.verb: to_us(job.anchor) for job in jobs if job.anchor is not None and job.source != "api"}
-    return Deployed(rows[0].key, rows[0].schema_text, anchors)
+    made = [await client.jobs.get(job.key) for job in jobs if job.source == "api"]  # a list has no payloads
+    return Deployed(rows[0].key, rows[0].schema_text, anchors, tuple(made))
+
+
+def judged(job: "Job", module: "Module") -> Made | None:
+    """What the module as a deployment would do to a job made through the API; None: nothing."""
+    from schema.payload import payload_faults
+    from schema.types import UNIT
+    from schema.validate import payload_needed
+
+    verb = next((verb for verb in module.verbs if verb.name == job.verb), None)
+    if verb is None:
+        return Made(job.key, "removed", ())
+    if verb.request == UNIT:
+        faults = [f"{verb.name} takes no payload"] if job.payload else []
+    elif job.payload:
+        faults = payload_faults(module, verb.request, job.payload)
+    else:
+        needed = payload_needed(replace(verb, schedule=job.schedule))
+        faults = [f"it has none, and {verb.name} takes a {verb.request}"] if needed else []
+    return Made(job.key, "payload", tuple(faults)) if faults else None
+
+
+def made_in_words(made: Made) -> list[str]:
+    if made.change == "removed":
+        what_else = "what waits beside its schedule goes too, what runs finishes, its history stays"
+        return [f"- {made.key}: made through the API, and its verb is gone: it would be removed; {what_else}"]
+    return [
+        f"! {made.key}: made through the API, and its payload would no longer fit: its runs would fail "
+        f"until `cronring jobs update {made.key} --payload ...`",
+        *(f"    {fault}" for fault in made.faults),
+    ]
 
 
 def in_words(job: "JobForecast", fields: list[str]) -> list[str]:

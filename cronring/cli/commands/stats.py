@@ -18,7 +18,12 @@ if TYPE_CHECKING:
 @output_option
 @controllers_option
 def stats(output: str, controllers: tuple[str, ...]) -> None:
-    """Show how all jobs do: how many there are by status, how their executions ended, and how long they took."""
+    """Show how all jobs do: how many there are by status, how their executions ended, and how long they took.
+
+    \b
+    Example:
+      cronring stats -o json
+    """
     found = ask(controllers, lambda client: client.statistics.scheduler())
     if output == "json":
         print_json(jsonable(found))
@@ -42,7 +47,12 @@ def stats(output: str, controllers: tuple[str, ...]) -> None:
 @output_option
 @controllers_option
 def job_stats(key: str, output: str, controllers: tuple[str, ...]) -> None:
-    """Show how a job does: executions, successes, duration and lateness of all time (quantiles within 9.1 %)."""
+    """Show how a job does: executions, successes, duration and lateness of all time (quantiles within 9.1 %).
+
+    \b
+    Example:
+      cronring jobs stats billing.close_month
+    """
 
     async def question(client: "Client") -> "JobStats":
         return await or_nearest(client.statistics.job(key), "job", key, lambda: job_keys(client))

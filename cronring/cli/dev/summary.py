@@ -9,9 +9,10 @@ def last_line(books: Audit) -> str:
     """`ticks due 87 | executed 81 | skipped 6 (overlap 6) | unaccounted: 0`."""
     skipped = sum(books.skipped.values())
     reasons = f" ({_counts(books.skipped)})" if skipped else ""
+    pending = f"pending {books.pending} | " if books.pending else ""
     return (
         f"ticks due {books.ticks} | executed {books.executed} | skipped {skipped}{reasons} | "
-        f"unaccounted: {not_booked(books)}"
+        f"{pending}unaccounted: {books.unaccounted}"
     )
 
 

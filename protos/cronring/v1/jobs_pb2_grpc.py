@@ -158,7 +158,7 @@ class JobsServicer:
 
     def UpdateJob(self, request, context):
         """Update changes a job that was made by CreateJob. A new schedule takes effect at its next tick, and the old one never
-        runs again.
+        runs again. Two of them at once both count: each is merged with what the other left; of one field, the later one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

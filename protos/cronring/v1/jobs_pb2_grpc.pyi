@@ -44,7 +44,7 @@ class JobsStub:
     """Create makes a job for a verb of an active module, under the key `module.verb:name`."""
     UpdateJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.UpdateJobRequest, _jobs_pb2.Job]
     """Update changes a job that was made by CreateJob. A new schedule takes effect at its next tick, and the old one never
-    runs again.
+    runs again. Two of them at once both count: each is merged with what the other left; of one field, the later one.
     """
     DeleteJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.DeleteJobRequest, _jobs_pb2.DeleteJobResponse]
     """Delete removes a job that was made by CreateJob. What runs finishes, and history stays."""
@@ -87,7 +87,7 @@ class JobsAsyncStub(JobsStub):
     """Create makes a job for a verb of an active module, under the key `module.verb:name`."""
     UpdateJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.UpdateJobRequest, _jobs_pb2.Job]  # type: ignore[assignment]
     """Update changes a job that was made by CreateJob. A new schedule takes effect at its next tick, and the old one never
-    runs again.
+    runs again. Two of them at once both count: each is merged with what the other left; of one field, the later one.
     """
     DeleteJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.DeleteJobRequest, _jobs_pb2.DeleteJobResponse]  # type: ignore[assignment]
     """Delete removes a job that was made by CreateJob. What runs finishes, and history stays."""
@@ -157,7 +157,7 @@ class JobsServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_jobs_pb2.Job, _abc.Awaitable[_jobs_pb2.Job]]:
         """Update changes a job that was made by CreateJob. A new schedule takes effect at its next tick, and the old one never
-        runs again.
+        runs again. Two of them at once both count: each is merged with what the other left; of one field, the later one.
         """
 
     @_abc_1.abstractmethod

@@ -8,10 +8,11 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
 import grpc
-from google.protobuf.any_pb2 import Any as AnyMessage
 from google.protobuf.timestamp_pb2 import Timestamp
-from google.rpc import error_details_pb2, status_pb2
+from grpc_status import rpc_status
 
+from controller.api.job_specs import Defaults, new_job
+from controller.api.problems import InvalidRequest, status_of
 from protos.cronring.v1 import (
     cluster_pb2,
     cluster_pb2_grpc,
@@ -23,7 +24,10 @@ from protos.cronring.v1 import (
     jobs_pb2_grpc,
     ledger_pb2,
     ledger_pb2_grpc,
+    statistics_pb2,
+    statistics_pb2_grpc,
 )
+from schema.module import Module, Verb
 from tests.unit.cli.fake_orders import FakeOrders
 
 EPOCH = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -65,8 +69,9 @@ class FakeApi(
     deployments_pb2_grpc.DeploymentsServicer,
     cluster_pb2_grpc.ClusterServicer,
     ledger_pb2_grpc.LedgerServicer,
+    statistics_pb2_grpc.StatisticsServicer,
 ):
-    """Attributes are what it answers; `failure` makes every call fail."""
+    """Attributes are what it answers; `failure` and `refusal` make every call fail."""
 
     def __init__(self) -> None:
         FakeOrders.__init__(self)
@@ -82,12 +87,13 @@ class FakeApi(
         self.members = ["controller-1", "controller-2"]
         self.waiting: list[list[jobs_pb2.Activation]] = []
         self.failure: tuple[grpc.StatusCode, str] | None = None
+        self.refusal: InvalidRequest | None = None
         self.page_limit = 1000
         self.watch_ends = False
         self.printed = b""
         self.cut = 0
         self.breaks = 0  # how often a followed stream breaks
-        self.refusal: tuple[grpc.StatusCode, str] | None = None  # how one that has told all ends
+        self.cut_off: tuple[grpc.StatusCode, str] | None = None  # how one that has told all ends
         self.sessions: list[list[executions_pb2.ExecutionEvent]] = []
         self.requests: list[Any] = []
         self.address = ""
@@ -96,6 +102,8 @@ class FakeApi(
         self.requests.append(request)
         if self.failure is not None:
             await context.abort(*self.failure)
+        if self.refusal is not None:
+            await abort_invalid(context, self.refusal)
 
     async def not_found(self, context: Any, what: str) -> NoReturn:
         await context.abort(grpc.StatusCode.NOT_FOUND, f"there is no {what}")
@@ -136,8 +144,12 @@ class FakeApi(
 
     async def CreateJob(self, request: Any, context: Any) -> jobs_pb2.Job:  # noqa: N802
         await self.check(request, context)
-        if request.spec.policy.timezone == "Europe/Berln":
-            await abort_invalid(context, "spec.policy.timezone", "there is no zone of this name; write 'Europe/Berlin'")
+        # As it is judged by the controllers themselves.
+        verb = Verb(request.verb, "dict", "Unit", request_optional=True)
+        try:
+            new_job(request, Module(request.module, (verb,)), verb, Defaults(1_000, ""))
+        except InvalidRequest as error:
+            await abort_invalid(context, error)
         return job(f"{request.verb}:{request.name}", schedule=request.spec.schedule)
 
     async def UpdateJob(self, request: Any, context: Any) -> jobs_pb2.Job:  # noqa: N802
@@ -215,8 +227,8 @@ class FakeApi(
             if self.breaks:
                 self.breaks -= 1
                 await context.abort(grpc.StatusCode.CANCELLED, "the server is shutting down")
-        if self.refusal is not None:
-            await context.abort(*self.refusal)
+        if self.cut_off is not None:
+            await context.abort(*self.cut_off)
         yield executions_pb2.OutputChunk(offset=offset, execution=found)
 
     async def WatchExecutions(  # noqa: N802
@@ -239,7 +251,7 @@ class FakeApi(
     async def CreateDeployment(self, request: Any, context: Any) -> Any:  # noqa: N802
         await self.check(request, context)
         if request.schema.name == "refused":
-            await abort_invalid(context, "schema.verbs[0].schedule", "it can never fire")
+            await abort_invalid(context, InvalidRequest([("schema.verbs[0].schedule", "it can never fire")]))
         return deployments_pb2.CreateDeploymentResponse(
             deployment=self.deployment(),
             created=True,
@@ -289,6 +301,16 @@ class FakeApi(
             await self.not_found(context, f"job {request.job}")
         return cluster_pb2.GetOwnersResponse(slot=7, primary="controller-1", backup="")
 
+    async def GetJobStats(self, request: Any, context: Any) -> statistics_pb2.JobStats:  # noqa: N802
+        await self.check(request, context)
+        if request.job not in {each.key for each in self.jobs}:
+            await self.not_found(context, f"job {request.job}")
+        return statistics_pb2.JobStats(job=request.job, status="scheduled", executions=3, successes=3)
+
+    async def GetSchedulerStats(self, request: Any, context: Any) -> statistics_pb2.SchedulerStats:  # noqa: N802
+        await self.check(request, context)
+        return statistics_pb2.SchedulerStats(jobs={"scheduled": len(self.jobs)}, executions=3, successes=3)
+
     async def Audit(self, request: Any, context: Any) -> ledger_pb2.AuditResponse:  # noqa: N802
         await self.check(request, context)
         if request.job not in {"", *(each.key for each in self.jobs)}:
@@ -307,14 +329,12 @@ class FakeApi(
         )  # fmt: skip
 
 
-async def abort_invalid(context: Any, field: str, description: str) -> NoReturn:
-    """INVALID_ARGUMENT with google.rpc.BadRequest, as the controllers answer it."""
-    detail = AnyMessage()
-    violation = error_details_pb2.BadRequest.FieldViolation(field=field, description=description)
-    detail.Pack(error_details_pb2.BadRequest(field_violations=[violation]))
-    status = status_pb2.Status(code=grpc.StatusCode.INVALID_ARGUMENT.value[0], message="refused", details=[detail])
-    context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
-    await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "refused")
+async def abort_invalid(context: Any, error: InvalidRequest) -> NoReturn:
+    """As the controllers answer it."""
+    status = status_of(error)
+    assert status is not None
+    rich = rpc_status.to_status(status)
+    await context.abort(rich.code, rich.details, rich.trailing_metadata)
     raise AssertionError("abort raises")
 
 
@@ -332,6 +352,7 @@ def serving(api: FakeApi) -> Iterator[FakeApi]:
         executions_pb2_grpc.add_ExecutionsServicer_to_server(api, server)
         deployments_pb2_grpc.add_DeploymentsServicer_to_server(api, server)
         ledger_pb2_grpc.add_LedgerServicer_to_server(api, server)
+        statistics_pb2_grpc.add_StatisticsServicer_to_server(api, server)
         cluster_pb2_grpc.add_ClusterServicer_to_server(api, server)
         await server.start()
         started.set()

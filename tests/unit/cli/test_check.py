@@ -73,6 +73,25 @@ def test_deploy(asked: Cronring, api: FakeApi, good: Path) -> None:
     assert (sent.schema.verbs[1].timeout_ms, len(sent.digest), sent.min_replicas) == (300_000, 64, 1)
 
 
+PAST = """from cronring import once
+
+
+@once(run_at="2020-01-01T00:00:00Z")
+def migrate():
+    pass
+"""
+
+
+@pytest.mark.parametrize("command", ["check", "deploy"])
+def test_a_one_shot_that_has_passed_is_said_and_no_error(asked: Cronring, tmp_path: Path, command: str) -> None:
+    file = tmp_path / "old.py"
+    file.write_text(PAST)
+    done = asked(command, str(file))
+    assert done.exit_code == 0, done.stderr
+    assert f"{file}:4: warning: verb migrate: its last tick was 2020-01-01T00:00:00Z" in done.stderr
+    assert "write a later time, or remove it" in done.stderr
+
+
 def test_deploy_prints_violations(asked: Cronring, tmp_path: Path) -> None:
     file = tmp_path / "refused.py"
     file.write_text(GOOD)

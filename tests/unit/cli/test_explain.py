@@ -30,6 +30,13 @@ def test_explain_in_utc_says_nothing_of_clocks(cronring: Cronring) -> None:
     assert "clocks" not in done.stdout
 
 
+def test_explain_says_what_the_given_rules_do(cronring: Cronring) -> None:
+    done = cronring("explain", "30 2 * * *", *BERLIN, "--dst-gap", "skip", "--dst-overlap", "both")
+    assert "a skipped one does not run, a repeated one both times" in done.stdout
+    assert "a skipped one runs after, a repeated one once\n" in cronring("explain", "30 2 * * *", *BERLIN).stdout
+    assert "only the second" in cronring("explain", "*/5 * * * *", *BERLIN, "--dst-overlap", "second").stdout
+
+
 def test_explain_json(cronring: Cronring) -> None:
     found = json.loads(cronring("explain", "30 2 * * *", *BERLIN, "--dst-gap", "skip", "-o", "json").stdout)
     assert found["per_day"] == {"least": 0, "average": 364 / 365, "most": 1, "days": 365}

@@ -8,6 +8,7 @@ import click
 import grpc
 import pytest
 
+from controller.api.problems import InvalidRequest
 from cronring.cli.clock import wall_now
 from cronring.cli.commands.jobs import jobs
 from cronring.cli.failures import Failure
@@ -80,7 +81,60 @@ def test_wrong_usage_says_what_is_right(asked: Cronring, api: FakeApi, arguments
 def test_what_the_controller_refuses_is_shown_field_by_field(asked: Cronring) -> None:
     done = asked("jobs", "create", "billing.refresh", "--name", "a", "--manual", "--timezone", "Europe/Berln")
     assert done.exit_code == 1
-    assert "spec.policy.timezone: there is no zone of this name; write 'Europe/Berlin'" in done.stderr
+    told = "--timezone: there is no time zone 'Europe/Berln' in IANA's list (at character 1); write 'Europe/Berlin'"
+    assert told in done.stderr
+
+
+def test_what_is_refused_is_told_in_words_of_what_was_typed(asked: Cronring) -> None:
+    done = asked(
+        "jobs", "create", "billing.refresh", "--name", "a", "--cron", "0 9 * * 8", "--window", "Mon-Fri 08:00-25:00",
+        "--start-at", "2026-02-31", "--catch-up-window", "6h", "--on-missed", "skip", "--max-concurrent", "3",
+        "--payload", "{", "--label", "team!=x",
+    )  # fmt: skip
+    assert done.exit_code == 1
+    assert "spec." not in done.stderr
+    lines = dict(line.strip().split(": ", 1) for line in done.stderr.splitlines()[1:])
+    assert list(lines) == ["--start-at", "--window", "--cron", "--payload", "--label team!"]
+    assert "character 15" in lines["--window"]
+    assert "day-of-week field, character 9" in lines["--cron"]
+
+
+def test_policies_are_flags_in_what_is_said_of_them(asked: Cronring) -> None:
+    done = asked("jobs", "create", "billing.refresh", "--name", "a", "--cron", "5m", "--max-concurrent", "3",
+                 "--catch-up-window", "6h", "--on-missed", "skip", "--start-at", "2026-03-02", "--end-at",
+                 "2026-03-01")  # fmt: skip
+    told = " ".join(done.stderr.split())
+    assert "--end-at: 2026-03-01T23:59:59Z is before --start-at, 2026-03-02T00:00:00Z; swap them" in told
+    assert "--max-concurrent: counts only with --overlap allow; write that too" in told
+    assert "--catch-up-window: --on-missed skip catches nothing up; leave it out, or write --on-missed run_last" in told
+
+
+@pytest.mark.parametrize(
+    ("violation", "command", "told"),
+    [
+        (("until_at", "is before from_at; swap them"), ["backfill", "billing.refresh", "--from", "-2h"],
+         "--to: is before --from; swap them"),
+        (("payload", "$: is 3, not Site"), ["trigger", "billing.refresh", "--payload", "3"],
+         "--payload: $: is 3, not Site"),
+        (("spec.schedule", "has no tick left"), ["update", "billing.refresh", "--at", "2026-03-01"],
+         "--at: has no tick left"),
+        (("module", "is empty"), ["create", ".x", "--name", "a", "--manual"], "names no verb"),
+        (("note", "must have 1000 characters"), ["pause", "billing.refresh", "--note", "x"],
+         "--note: must have 1000 characters"),
+    ],
+)  # fmt: skip
+def test_every_field_has_its_flag(
+    asked: Cronring, api: FakeApi, violation: tuple[str, str], command: list[str], told: str
+) -> None:
+    api.refusal = InvalidRequest([violation])
+    assert told in asked("jobs", *command).stderr
+
+
+def test_an_interval_is_judged_by_its_own_characters(asked: Cronring, api: FakeApi) -> None:
+    done = asked("jobs", "create", "billing.refresh", "--name", "a", "--every", "5x")
+    assert (done.exit_code, api.requests) == (1, [])
+    assert "--every: " in done.stderr
+    assert "  5x\n   ^" in done.stderr
 
 
 def test_update_names_only_what_was_given(asked: Cronring, api: FakeApi) -> None:
@@ -111,6 +165,14 @@ def test_every_policy_has_an_option_with_its_help_and_words(asked: Cronring) -> 
     kinds = {"dst_gap": DST_GAP, "dst_overlap": DST_OVERLAP, "on_missed": ON_MISSED, "overlap": OVERLAP}
     for name, values in kinds.items():
         assert all(value != in_words(name, value) for value in values), name
+
+
+def test_the_clusters_jitter_is_shown_as_such(asked: Cronring, api: FakeApi) -> None:
+    api.jobs = [job("a", policy={"jitter": "3s"}, jitter_is_default=True), job("b", policy={"jitter": "3s"})]
+    assert "3s (cluster default)   (starts are spread" in asked("jobs", "show", "billing.a").stdout
+    assert "3s   (starts are spread" in asked("jobs", "show", "billing.b").stdout
+    shown = json.loads(asked("jobs", "show", "billing.a", "-o", "json").stdout)
+    assert (shown["policy"], shown["jitter_is_default"]) == ({"jitter": "3s"}, True)
 
 
 @pytest.mark.parametrize(
@@ -177,7 +239,7 @@ def test_trigger_waits_for_its_own_execution(asked: Cronring, api: FakeApi) -> N
 
 def test_a_run_that_cannot_be_followed_has_an_exit_code_of_its_own(asked: Cronring, api: FakeApi) -> None:
     api.executions.insert(0, execution(6, trigger="manual"))
-    api.printed, api.refusal = b"work", (grpc.StatusCode.RESOURCE_EXHAUSTED, "reads too slowly; go on from offset 4")
+    api.printed, api.cut_off = b"work", (grpc.StatusCode.RESOURCE_EXHAUSTED, "reads too slowly; go on from offset 4")
     done = asked("jobs", "trigger", "billing.refresh", "--wait")
     assert (done.exit_code, done.stdout) == (2, "work")
     assert "go on from offset 4" in done.stderr

@@ -93,6 +93,16 @@ def test_measured_durations(asked: Cronring, api: FakeApi, odd: Path) -> None:
     assert {request.job for request in api.requests if hasattr(request, "after_id")} >= {"billing.refresh"}
 
 
+def test_jobs_made_through_the_api_are_measured_by_their_own_schedule(asked: Cronring, api: FakeApi, odd: Path) -> None:
+    name = "billing.refresh:acme"
+    api.jobs = [job("refresh", key=name, source="api", schedule="*/5 * * * *", policy={"overlap": "buffer_one"})]
+    api.executions = [execution(number, job=name, ended_at=stamp(number + 400)) for number in range(30, 0, -1)]
+    done = asked("lint", str(odd), "--controllers", api.address, "--ignore", "skips-months")
+    assert f"job {name}: 5 % of its runs took 6m39s" in done.stdout
+    assert "all but the latest of them are skipped" in done.stdout
+    assert "verb refresh: 5 %" not in done.stdout
+
+
 def test_nobody_is_asked_unless_told_to(asked: Cronring, api: FakeApi, odd: Path) -> None:
     asked("lint", str(odd))
     assert api.requests == []

@@ -79,6 +79,11 @@ def test_intervals_count_from_the_start(cronring: Cronring) -> None:
     assert done.stdout.splitlines() == ["2027-01-01T01:37:00Z  Fri", "2027-01-01T03:07:00Z  Fri"]
 
 
+def test_manual_jobs_have_no_ticks(cronring: Cronring) -> None:
+    done = cronring("next", "manual")
+    assert (done.stdout, "cronring jobs trigger" in done.stderr) == ("", True)
+
+
 def test_one_instant(cronring: Cronring) -> None:
     done = cronring("next", "at 2027-03-01T08:00:00Z", "--from", "2027-01-01")
     assert done.stdout.splitlines() == ["2027-03-01T08:00:00Z  Mon"]

@@ -17,9 +17,7 @@ DAY = 86_400 * SECOND
 BERLIN = Policy(timezone="Europe/Berlin", end_at="2026-09-16T07:30:00Z").text
 JITTERED = Policy(jitter="10%").text
 EACH_SECOND = (Span("1s", T0, T0, None),)
-IDLE = Standing(
-    1, "billing.a", False, False, False, T0 + 100 * SECOND, T0 + 101 * SECOND, T0 + 101 * SECOND, None, True
-)
+IDLE = Standing(1, "billing.a", False, False, False, T0 + 100 * SECOND, T0 + 101 * SECOND)
 
 
 def at(seconds: float) -> int:
@@ -52,8 +50,7 @@ def skip(reason: str, first: int, last: int, ticks: int | None = None) -> SkipRa
 
 
 def standing(**changes: object) -> Standing:
-    changed = IDLE._replace(**changes)  # type: ignore[arg-type]  # fields by name
-    return changed if "next_run_at" in changes else changed._replace(next_run_at=changed.undecided_tick)
+    return IDLE._replace(**changes)  # type: ignore[arg-type]  # fields by name
 
 
 def walked(case: Case) -> Audit:
@@ -136,17 +133,36 @@ AGREEING = {
         Case(standing(last_tick=at(98), undecided_tick=at(99)), runs=runs(1, 98)),
         {"ticks": 100, "on_time": 98, "pending": 2},
     ),
-    "idle, with a runner, and nobody decides": (
+    "it waits for a runner, or for its turn: its job stands before it": (
         Case(standing(last_tick=at(89), undecided_tick=at(90)), runs=runs(1, 89)),
-        {"ticks": 100, "on_time": 89, "pending": 2, "unaccounted": 9},
-    ),
-    "it waits for a runner": (
-        Case(standing(last_tick=at(89), undecided_tick=at(90), hosted=False), runs=runs(1, 89)),
         {"ticks": 100, "on_time": 89, "pending": 11},
     ),
-    "all missed ticks run in turn, and one has just ended": (
-        Case(standing(last_tick=at(59), undecided_tick=at(60), freed_at=at(99)), runs=runs(1, 59)),
-        {"ticks": 100, "on_time": 59, "pending": 41},
+    "run at once": (
+        Case(standing(last_tick=at(99), undecided_tick=at(100)), runs=runs(1, 99)),
+        {"ticks": 100, "on_time": 99, "pending": 1},
+    ),
+    "as many run as may, and the next ones wait for a place": (
+        Case(
+            standing(last_tick=at(89), undecided_tick=at(90)),
+            runs=(*runs(1, 87), run(88, outcome=None), run(89, outcome=None)),
+        ),
+        {"ticks": 100, "on_time": 87, "running": 2, "pending": 11},
+    ),
+    "its turn has come after an outage, by a schedule that is new since 95 s": (
+        Case(
+            standing(last_tick=at(95), undecided_tick=at(96)),
+            (Span("1s", T0, T0, at(95)), Span("1s", T0, at(95), None)),
+            runs(1, 95),
+        ),
+        {"ticks": 100, "on_time": 95, "pending": 5},
+    ),
+    "it waits since before the span of time": (
+        Case(standing(last_tick=at(14), undecided_tick=at(15)), runs=runs(1, 14), scope=Scope(at(20), at(30), NOW)),
+        {"ticks": 11, "pending": 11},
+    ),
+    "it waits since within the span of time": (
+        Case(standing(last_tick=at(24), undecided_tick=at(25)), runs=runs(1, 24), scope=Scope(at(20), at(30), NOW)),
+        {"ticks": 11, "on_time": 5, "pending": 6},
     ),
     "removed at 50 s, and its last run goes on": (
         Case(
@@ -174,12 +190,12 @@ AGREEING = {
         {"ticks": 55, "on_time": 39, "running": 1, "pending": 5, "skipped": {"overlap": 10}},
     ),
     "paused since 40 s": (
-        Case(standing(paused=True, undecided_tick=at(40), next_run_at=None), runs=runs(1, 39)),
+        Case(standing(paused=True, undecided_tick=at(40)), runs=runs(1, 39)),
         {"ticks": 100, "on_time": 39, "skipped": {"paused": 61}},
     ),
     "paused at 40 s, while the tick before ran on": (
         Case(
-            standing(paused=True, executing=True, last_tick=at(39), undecided_tick=at(40), next_run_at=None),
+            standing(paused=True, executing=True, last_tick=at(39), undecided_tick=at(40)),
             runs=(*runs(1, 38), run(39, outcome=None)),
         ),
         {"ticks": 100, "on_time": 38, "running": 1, "skipped": {"paused": 61}},
@@ -196,7 +212,7 @@ AGREEING = {
         {"ticks": 100, "on_time": 60, "pending": 40},
     ),
     "late by its jitter only": (
-        Case(standing(undecided_tick=at(90), next_run_at=at(120)), runs=runs(1, 89)),
+        Case(standing(undecided_tick=at(90)), runs=runs(1, 89)),
         {"ticks": 100, "on_time": 89, "pending": 11},
     ),
     "several run at once": (
@@ -286,6 +302,19 @@ VIOLATIONS = {
             "unaccounted 99 2: was due, and so were the ticks after it until "
             "2026-09-21T14:15:00Z: neither executed nor skipped",
         ],
+    ),
+    "one that its job has gone past, while others wait for a runner": (
+        Case(standing(last_tick=at(89), undecided_tick=at(90)), runs=(*runs(1, 49), *runs(51, 89))),
+        {"ticks": 100, "on_time": 88, "pending": 11, "unaccounted": 1},
+        ["unaccounted 50 1: was due: neither executed nor skipped"],
+    ),
+    "one that its job has gone past, while it runs": (
+        Case(
+            standing(executing=True, last_tick=at(60), undecided_tick=at(60)),
+            runs=(*runs(1, 49), *runs(51, 59), run(60, outcome=None)),
+        ),
+        {"ticks": 100, "on_time": 58, "running": 1, "pending": 40, "unaccounted": 1},
+        ["unaccounted 50 1: was due: neither executed nor skipped"],
     ),
     "removed, and its books end too early": (
         Case(standing(removed=True, undecided_tick=None), (Span("1s", T0, T0, at(50)),), runs(1, 49)),

@@ -3,7 +3,9 @@
 import pytest
 
 from controller.core.control import (
+    NeverRuns,
     Spec,
+    Start,
     Wanted,
     manual_tick,
     plan_backfill,
@@ -14,6 +16,7 @@ from controller.core.control import (
 )
 from controller.core.model import Skipped, SkipReason
 from controller.core.redeploy import Existing
+from schema.instant import format_instant
 from schema.keys import slot_of
 
 SECOND = 1_000_000
@@ -38,6 +41,16 @@ def test_a_new_job_begins_with_the_first_tick_after_now() -> None:
     assert (added.slot, added.payload, added.timeout_ms) == (slot_of("billing.a:x"), "1", 5)
     given = plan_creation("billing.a:x", "a", Spec("every 10s", "", at(-3), "", 5, "stop"), NOW)
     assert (given.anchor, given.next_tick) == (at(-3), at(7))
+
+
+def test_a_one_shot_that_has_passed_may_have_its_policies_changed() -> None:
+    past = existing(schedule=f"at {format_instant(at(-50))}", next_tick=None, last_tick=at(-50))
+    changed = plan_change(past, AS_IT_IS._replace(policy='{"retries":3}'), NOW)
+    assert (changed.next_tick, changed.policy) == (None, '{"retries":3}')
+    with pytest.raises(NeverRuns, match="give a later time"):
+        plan_change(past, AS_IT_IS._replace(schedule=f"at {format_instant(at(-40))}"), NOW)
+    later = plan_change(past, AS_IT_IS._replace(schedule=f"at {format_instant(at(40))}"), NOW)
+    assert later.next_tick == at(40)
 
 
 @pytest.mark.parametrize(
@@ -69,13 +82,13 @@ def test_a_resumed_job_skips_what_passed_and_goes_on_behind_it(
     paused_tick: int | None, skipped: tuple[Skipped, ...]
 ) -> None:
     job = existing(next_tick=None, last_tick=at(-60), paused=True, paused_tick=paused_tick)
-    resumed = plan_resume(job, NOW)
+    resumed = plan_resume(job, None, NOW)
     assert (resumed.next_tick, resumed.next_run_at, resumed.skipped) == (at(10), at(10), skipped)
 
 
 def test_toggled_at_the_tick_itself_the_tick_does_not_run() -> None:
     job = existing(next_tick=None, last_tick=at(-10), paused=True, paused_tick=at(0))
-    resumed = plan_resume(job, at(0))
+    resumed = plan_resume(job, None, at(0))
     assert (resumed.next_tick, resumed.skipped) == (at(10), (Skipped(SkipReason.PAUSED, at(0), at(0), 1),))
 
 
@@ -127,3 +140,20 @@ def test_a_backfill_stays_behind_the_schedule(
     job: Existing, from_at: int, until_at: int, planned: tuple[int, int] | None
 ) -> None:
     assert plan_backfill(job, from_at, until_at, NOW) == planned
+
+
+@pytest.mark.parametrize(
+    ("schedule", "late_us", "run_at", "superseded"),
+    [
+        ("*/2 * * * * *", 900_000, at(2), ()),  # on time: counted from the tick
+        ("*/2 * * * * *", 1_376_000, at(2) + 376_000, ()),  # the next one waits
+        ("* * * * * *", 1_376_000, at(3), (at(2),)),  # waiting, it would come too close to the one after it
+    ],
+)
+def test_toggling_pause_brings_no_two_runs_closer(
+    schedule: str, late_us: int, run_at: int, superseded: tuple[int, ...]
+) -> None:
+    job = existing(schedule=schedule, next_tick=None, last_tick=at(0), paused=True, paused_tick=at(2))
+    resumed = plan_resume(job, Start(at(0), at(0), at(0) + late_us), at(1) + 749_058)
+    assert (resumed.next_tick, resumed.next_run_at) == (run_at // SECOND * SECOND, run_at)
+    assert resumed.skipped == tuple(Skipped(SkipReason.SUPERSEDED, tick, tick, 1) for tick in superseded)

@@ -1,7 +1,8 @@
 from typing import Any
 
 from controller.core import effects, events
-from controller.core.model import ClaimResult, SkipReason
+from controller.core.model import ClaimResult, Skipped, SkipReason
+from schema.timetable import timetable
 from tests.unit.core.told import S_US, T, Told, job, runner, won
 
 DUE = T + 10 * S_US
@@ -65,6 +66,43 @@ def test_a_job_that_runs_elsewhere_is_tried_again_at_its_next_tick() -> None:
     assert not told.take(effects.Claim)
     told.wait_renewing(300)
     assert told.one(effects.Claim).requests[0].expected_tick == DUE + 10 * S_US
+
+
+def test_a_job_that_runs_elsewhere_is_not_tried_from_an_early_run_at_until_its_tick() -> None:
+    """An interval's jitter puts run_at up to half an interval before its tick (seed 4 of a year)."""
+    told = Told()
+    policy = '{"jitter":"45%"}'
+    table = timetable("every 1h", T, policy)
+    slots = [table.following("m.j1", T + hours * 3_600 * S_US) for hours in range(40)]
+    early = next(slot for slot in slots if slot is not None and slot.tick - slot.run_at > 60 * S_US)
+    before = early.tick - 3_600 * S_US
+    told.now_ns = (early.run_at - 10 * S_US - T) * 1_000
+    told.ready(job(schedule="every 1h", policy=policy, executing=True, next_tick=before, next_run_at=before))
+    told.wait_renewing(10_000)
+    for _ in range(5):
+        for claim in told.take(effects.Claim):
+            refusal = ClaimResult(1, False, True, None, told.database_us, True, before, before, 1)
+            told.tell(events.Claimed(claim.request_id, told.database_us, [refusal]))
+    assert told.node.stats().claims_wasted == 1
+
+
+def test_what_was_missed_is_no_overlap_before_reports_had_time_to_come() -> None:
+    """Runs that ended while nobody was there still count in their job's row (seed 64 of a year)."""
+    told = Told()
+    policy = '{"overlap":"allow","max_concurrent":1}'
+    told.ready(job(due=T - 7_200 * S_US, schedule="10m", policy=policy))
+    told.claimed(_not_won(told, executing=True, next_tick=T - 7_200 * S_US, next_run_at=T - 7_200 * S_US))
+    told.wait_renewing(200)
+    assert not told.take(effects.SkipTicks)
+    claim = told.one(effects.Claim)
+    (request,) = claim.requests
+    assert (request.run_tick, request.skipped[0].reason) == (T, SkipReason.SUPERSEDED)
+    refusal = _not_won(told, executing=True, next_tick=T - 7_200 * S_US, next_run_at=T - 7_200 * S_US)
+    told.wait_renewing(9_000)
+    told.tell(events.Claimed(claim.request_id, told.database_us, [refusal]))
+    told.wait(1)
+    (skip,) = told.one(effects.SkipTicks).requests
+    assert skip.skipped == (Skipped(SkipReason.OVERLAP, T - 7_200 * S_US, T, 13),)
 
 
 def test_a_row_with_another_tick_is_believed() -> None:

@@ -1,5 +1,7 @@
 from controller.core import effects, events
 from controller.core.model import ClaimResult, EndResult, Execution, Outcome
+from controller.core.window import Duty
+from schema.keys import SLOTS
 from tests.unit.core.told import S_US, T, Told, job, report, runner
 
 NEXT = T + 20 * S_US
@@ -92,6 +94,98 @@ def test_a_report_of_something_unknown_is_looked_up() -> None:
     assert end.requests[0].report.execution_id == 77
     _ended(told, end)
     assert told.one(effects.AckReports).execution_ids == (77,)
+
+
+def test_what_an_end_leaves_due_is_claimed_at_once_though_others_own_the_job() -> None:
+    """They foresee the tick after it, or read the job again in a minute (seed 30234)."""
+    told = Told()
+    told.ready()
+    told.node._window.duties = [Duty.NONE] * SLOTS
+    buffered = job(policy='{"overlap":"buffer_one"}', due=T - 20 * S_US)
+    execution = Execution(9, buffered, T - 20 * S_US, T - 20 * S_US, T - 20 * S_US, 1, "schedule", "d", "r1")
+    told.tell(_reports(execution, ended_at=T - S_US))
+    told.tell(events.ExecutionsFetched(told.one(effects.FetchExecutions).request_id, [execution]))
+    end = told.one(effects.End)
+    assert end.requests[0].next_tick == T - 10 * S_US
+    _ended(told, end)
+    told.wait(10)
+    assert [request.expected_tick for request in told.one(effects.Claim).requests] == [T - 10 * S_US]
+
+
+def test_nor_does_it_matter_that_it_had_been_claimed_in_their_stead_before() -> None:
+    """Seed 40081."""
+    told = Told()
+    (execution,) = told.running(job(policy='{"overlap":"buffer_one"}'))
+    told.wait_renewing(25_000)
+    told.node._window.duties = [Duty.NONE] * SLOTS
+    told.tell(_reports(execution, ended_at=told.database_us - 1_000))
+    _ended(told, told.one(effects.End))
+    told.wait(10)
+    assert [request.expected_tick for request in told.one(effects.Claim).requests] == [T + 30 * S_US]
+
+
+def test_so_is_a_run_that_its_verb_has_moved_to_before_what_the_owners_foresee() -> None:
+    """Seed 50060."""
+    told = Told()
+    told.ready()
+    told.node._window.duties = [Duty.NONE] * SLOTS
+    of_activity = job(schedule="every 60s", due=T - 50 * S_US)
+    execution = Execution(9, of_activity, T - 50 * S_US, T - 50 * S_US, T - 50 * S_US, 1, "schedule", "d", "r1")
+    told.tell(_reports(execution, ended_at=T, next_in_ms=2_000))
+    told.tell(events.ExecutionsFetched(told.one(effects.FetchExecutions).request_id, [execution]))
+    (request,) = (end := told.one(effects.End)).requests
+    assert (request.next_tick, request.anchor) == (T + 2 * S_US, T - 58 * S_US)
+    result = EndResult(9, 1, True, request.next_tick, request.next_run_at, 2)
+    told.tell(events.Ended(end.request_id, [result]))
+    told.wait_renewing(2_000)
+    (claim,) = told.one(effects.Claim).requests
+    assert (claim.expected_tick, claim.revision) == (T + 2 * S_US, 2)
+
+
+def test_a_job_that_was_rescheduled_while_it_ran_is_read_by_who_ends_its_run_if_that_leaves_a_tick_due() -> None:
+    """Its owners know of the change, but not of the end (seed 60135)."""
+    told = Told()
+    (execution,) = told.running(job())
+    told.node._window.duties = [Duty.NONE] * SLOTS
+    told.node._window.forget(1)
+    told.tell(_reports(execution))
+    end = told.one(effects.End)
+    due = told.database_us - S_US
+    told.tell(events.Ended(end.request_id, [EndResult(execution.execution_id, 1, True, due, due, 2)]))
+    told.wait_renewing(600)
+    look = told.one(effects.FetchOverdue)
+    assert look.slots == (1,)
+    told.tell(events.OverdueFetched(look.request_id, told.database_us, [job(due=due, revision=2)]))
+    (claim,) = told.one(effects.Claim).requests
+    assert (claim.expected_tick, claim.revision) == (due, 2)
+
+
+def test_a_job_that_was_forgotten_while_its_ticks_were_skipped_is_not_tried_again() -> None:
+    """Another run's end paused it meanwhile, and the skip failed: the controller broke down (seed 50018)."""
+    told = Told()
+    told.ready(job(policy='{"overlap":"allow","window":"00:00-01:00"}'))
+    told.wait_renewing(10_000)
+    skip = told.one(effects.SkipTicks)
+    told.node._window.forget(1)
+    told.fail(skip)
+    told.wait_renewing(5_000)
+    assert not told.take(effects.Claim)
+
+
+def test_before_it_knows_what_time_it_is_a_controller_ends_nothing() -> None:
+    """A runner may come with its results before the first renewal is answered: a retry would not wait its backoff."""
+    told = Told()
+    (execution,) = Told().running(job(policy='{"retries":1,"backoff":"2s"}'))
+    told.stepped_us = 60 * S_US
+    told.tell(events.Woke())
+    told.tell(events.RunnerJoined(runner()))
+    told.tell(_reports(execution, outcome=Outcome.FAILED))
+    assert not told.take(effects.FetchExecutions)
+    told.renewed()
+    told.tell(events.ExecutionsFetched(told.one(effects.FetchExecutions).request_id, [execution]))
+    (request,) = told.one(effects.End).requests
+    assert request.retry_at is not None
+    assert request.retry_at >= request.report.claimed_at
 
 
 def test_a_runner_cannot_end_what_is_not_its_own() -> None:

@@ -142,6 +142,20 @@ def test_what_was_adopted_while_its_runner_is_away_waits_for_it() -> None:
     assert told.one(effects.Dispatch).runner_id == "r9"
 
 
+def test_a_run_beside_its_job_that_is_looked_up_keeps_no_tick_of_it_waiting() -> None:
+    told = Told()
+    told.ready(job())
+    told.tell(events.RunnerJoined(runner("r9")))
+    _renew(told, dead_controllers=("c2",))
+    beside = EXECUTION._replace(holds_job=False)
+    told.tell(events.Adopted(told.one(effects.Adopt).request_id, [beside]))
+    told.wait_renewing(5_000)
+    for looked_up in told.take(effects.FetchExecutions):
+        told.tell(events.ExecutionsFetched(looked_up.request_id, [beside]))
+    told.wait_renewing(5_000)
+    assert [request.run_tick for request in told.one(effects.Claim).requests] == [T + 10 * S_US]
+
+
 def test_a_sleeper_dispatches_nothing_before_it_has_looked() -> None:
     """Stopped for a minute in the middle of a claim: somebody else has adopted, and perhaps ended, what it won."""
     told = Told()

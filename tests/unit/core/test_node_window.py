@@ -135,13 +135,21 @@ def test_a_backup_follows_the_schedule_without_reading_rows() -> None:
     _appears(told, "c2")
     slot = _backup_slot(told)
     told.wait(25)
-    told.fetched(job(1, slot=slot, executing=True, due=DUE))
+    told.fetched(job(1, slot=slot, executing=True, due=DUE - 10 * S_US))
     looks = 0
     for _ in range(310):
         told.wait_renewing(100)
         for look in told.take(effects.FetchOverdue):
             looks += 1
             told.tell(events.OverdueFetched(look.request_id, told.database_us, []))
-    # Executing at 10 s, so it is looked for at 20 and 30 s; nothing due, no query.
-    assert looks == 2
+    # Its tick of 0 s runs, so it is looked for at 10, 20 and 30 s; nothing due, no query.
+    assert looks == 3
     assert not told.take(effects.FetchWindow)
+
+
+def test_while_a_run_by_hand_holds_the_job_its_next_tick_is_still_to_come() -> None:
+    """Who read the row meanwhile waited for the tick after it (seed 50203)."""
+    told = Told()
+    told.ready(job(executing=True))
+    told.wait_renewing(10_000)
+    assert [request.run_tick for request in told.one(effects.Claim).requests] == [T + 10 * S_US]

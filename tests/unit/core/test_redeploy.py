@@ -4,6 +4,7 @@ import pytest
 
 from controller.core.model import Skipped, SkipReason
 from controller.core.redeploy import Existing, deployment_key, plan_redeploy, plan_removal
+from schema.instant import format_instant
 from schema.module import Module, Verb
 from schema.policy import Policy
 
@@ -37,6 +38,26 @@ def test_only_verbs_with_a_schedule_become_jobs_with_the_next_tick_after_now() -
     (added,) = plan.added
     assert (added.key, added.next_tick, added.anchor, added.timeout_ms) == ("billing.a", at(10), NOW, DEFAULT_MS)
     assert (plan.carried, plan.removed) == ([], [])
+
+
+def test_a_one_shot_that_has_passed_is_deployed_and_has_no_tick() -> None:
+    (added,) = plan_redeploy(module(Verb("a", schedule="at 2020-01-01T00:00:00Z")), [], NOW, DEFAULT_MS).added
+    assert (added.next_tick, added.next_run_at) == (None, None)
+
+
+def test_nothing_is_due_before_its_schedule_was_deployed() -> None:
+    """An interval's jitter would have had it run earlier: counted from then, its runner's grace was over at once (seeds
+    13 and 26 of a year).
+    """
+    anchor = format_instant(at(0))
+    policy = Policy(jitter="45%")
+    verbs = [Verb(f"v{number}", schedule="every 1h", policy=policy, anchor=anchor) for number in range(20)]
+    late = at(3_500)
+    run_ats = [added.next_run_at for added in plan_redeploy(module(*verbs), [], late, DEFAULT_MS).added]
+    assert min(run_at for run_at in run_ats if run_at is not None) == late
+    before = [existing(f"billing.{verb.name}", schedule="every 2h", next_tick=late + SECOND) for verb in verbs]
+    carried = plan_redeploy(module(*verbs), before, late, DEFAULT_MS).carried
+    assert min(job.next_run_at for job in carried if job.next_run_at is not None) == late
 
 
 def test_an_unchanged_schedule_keeps_its_tick_and_owes_nothing() -> None:

@@ -1,6 +1,7 @@
 from controller.core import ticks
 from controller.core.model import Execution, Job, Outcome, Report, Skipped, SkipReason, Trigger
-from controller.core.ticks import Slot
+from controller.core.ticks import Moved, Slot
+from schema.instant import format_instant
 
 S = 1_000_000
 T = 1_800_000_000 * S  # a full minute
@@ -93,12 +94,89 @@ def test_a_retry_is_planned_unless_the_next_tick_comes_first() -> None:
     assert ticks.retry(retried._replace(attempt=2), report, T + S, T + 10 * S) is None
 
 
+def test_a_run_beside_others_is_retried_before_its_own_next_tick_or_not_at_all() -> None:
+    """With overlap "allow" the end says no next tick. A retry beyond T + 10 would be superseded, and never be told."""
+    execution, report = _run(Outcome.FAILED, T + S)
+    job = _job()._replace(policy='{"overlap":"allow","retries":3,"backoff":"5s"}')
+    beside = execution._replace(job=job, holds_job=False)
+    assert ticks.retry(beside, report, T + S, None) == T + 6 * S
+    assert ticks.retry(beside, report, T + 5 * S, None) is None
+
+
+def test_a_backfill_is_retried_whatever_ticks_come() -> None:
+    execution, report = _run(Outcome.FAILED, T + S)
+    job = _job()._replace(policy='{"retries":3,"backoff":"5s"}')
+    for trigger in (Trigger.BACKFILL, Trigger.RETRY, Trigger.MANUAL):
+        own = execution._replace(job=job, trigger=trigger, of_schedule=False)
+        assert ticks.retry(own, report, T + 8 * S, T + 10 * S) == T + 13 * S
+
+
+def test_a_run_that_jitter_began_before_its_tick_does_not_move_the_next_one_to_it() -> None:
+    """The tick would be claimed by nobody: it has been run."""
+    execution, report = _run(Outcome.COMPLETED, T - S // 2)
+    report = report._replace(next_in_ms=100)
+    undecided = Slot(T + 60 * S, T + 60 * S)
+    early = execution._replace(job=_job("every 60s"), claimed_at=T - S, run_at=T - S)
+    assert ticks.moved(early, report, undecided) == Moved(T - 59 * S, Slot(T + S, T + S), T)
+    job = _job("every 60s")._replace(next_tick=T + 60 * S, next_run_at=T + 60 * S)
+    by_hand = early._replace(trigger=Trigger.MANUAL, tick=T - S + 1, job=job._replace(anchor=T - 60 * S))
+    assert ticks.moved(by_hand, report, undecided) == Moved(T - 59 * S, Slot(T + S, T + S), T)
+
+
+def test_ticks_that_were_missed_before_a_manual_run_are_caught_up_after_it() -> None:
+    execution, report = _run(Outcome.COMPLETED, T + 25 * S)
+    by_hand = execution._replace(trigger=Trigger.MANUAL, tick=T + 1, claimed_at=T + 14 * S, run_at=T + 14 * S)
+    missed = by_hand._replace(job=_job()._replace(next_tick=T + 10 * S, next_run_at=T + 10 * S))
+    assert ticks.after_run(missed, report, T + 25 * S) == ((T + 10 * S, T + 10 * S), ())
+    meanwhile = by_hand._replace(job=_job()._replace(next_tick=T + 20 * S, next_run_at=T + 20 * S))
+    following, skipped = ticks.after_run(meanwhile, report, T + 25 * S)
+    assert following == (T + 30 * S, T + 30 * S)
+    assert skipped == (Skipped(SkipReason.OVERLAP, T + 20 * S, T + 20 * S, 1),)
+
+
 def test_a_verb_moves_the_next_run_of_an_interval_only() -> None:
     execution, report = _run(Outcome.COMPLETED, T + S + 1)
     report = report._replace(next_in_ms=300_000)
-    assert ticks.moved(execution, report) is None
+    undecided = Slot(T + 60 * S, T + 60 * S)
+    assert ticks.moved(execution, report, undecided) is None
     job = _job("every 60s")
     tick = T + 302 * S  # on a whole second
-    assert ticks.moved(execution._replace(job=job), report) == (tick - 60 * S, (tick, tick))
+    there = Moved(tick - 60 * S, Slot(tick, tick), T)  # ticks up to 302 s are nobody's: year, seed 3
+    assert ticks.moved(execution._replace(job=job), report, undecided) == there
     failed = report._replace(outcome=Outcome.FAILED)
-    assert ticks.moved(execution._replace(job=job), failed) is None
+    assert ticks.moved(execution._replace(job=job), failed, undecided) is None
+
+
+def test_a_moved_run_comes_after_every_tick_that_has_been_decided() -> None:
+    """An interval's jitter lets ticks be due, and be skipped, before their instants (seed 5 of the year)."""
+    execution, report = _run(Outcome.COMPLETED, T + S)
+    undecided = Slot(T + 7_200 * S, T + 7_000 * S)
+    moved = ticks.moved(execution._replace(job=_job("every 1h")), report._replace(next_in_ms=60_000), undecided)
+    tick = T + 3_601 * S
+    assert moved == Moved(T + S, Slot(tick, tick), T + 3_600 * S)
+
+
+def test_a_run_that_is_moved_past_the_end_is_the_last_one() -> None:
+    """Seed 3 of the year: it ran after `end_at`. Nor is one moved to before `start_at`."""
+    execution, report = _run(Outcome.COMPLETED, T + S)
+    report = report._replace(next_in_ms=300_000)
+    undecided = Slot(T + 60 * S, T + 60 * S)
+    ends = _job("every 60s")._replace(policy=f'{{"end_at":"{format_instant(T + 200 * S)}"}}')
+    tick = T + 301 * S
+    assert ticks.moved(execution._replace(job=ends), report, undecided) == Moved(tick - 60 * S, None, T)
+    starts = _job("every 60s")._replace(policy=f'{{"start_at":"{format_instant(T + 400 * S)}"}}')
+    later = T + 421 * S
+    assert ticks.moved(execution._replace(job=starts), report, undecided) == Moved(tick - 60 * S, Slot(later, later), T)
+
+
+def test_a_run_moved_twice_is_in_the_books_though_the_second_move_is_to_an_earlier_tick() -> None:
+    """Two backfilled runs of an interval, one after the other (seed 426650010)."""
+    execution, report = _run(Outcome.COMPLETED, T + S)
+    job = _job("every 7s")._replace(next_tick=T + 35 * S, next_run_at=T + 35 * S)
+    by_hand = execution._replace(job=job, trigger=Trigger.BACKFILL)
+    first = ticks.moved(by_hand, report._replace(next_in_ms=31_000), Slot(T + 35 * S, T + 35 * S))
+    assert first == Moved(T + 25 * S, Slot(T + 32 * S, T + 32 * S), T + 28 * S)
+    assert first.next is not None
+    by_hand = by_hand._replace(job=job._replace(anchor=first.anchor))
+    second = ticks.moved(by_hand, report._replace(next_in_ms=30_000), first.next)
+    assert second == Moved(T + 24 * S, Slot(T + 31 * S, T + 31 * S), 0)  # no tick since the books were opened

@@ -26,7 +26,7 @@ S = 1_000_000
         ("2026-03-01T08:00+05:30", "Europe/Berlin", "2026-03-01T02:30:00Z"),
         ("2026-03-01T08:00-0330", "", "2026-03-01T11:30:00Z"),
         ("2026-03-01", "Asia/Tokyo", "2026-02-28T15:00:00Z"),
-        ("1970-01-01", "Asia/Tokyo", "1969-12-31T15:00:00Z"),
+        ("1970-01-01T09:00", "Asia/Tokyo", "1970-01-01T00:00:00Z"),
         ("2099-12-31T23:59:59", "", "2099-12-31T23:59:59Z"),
         # twice: the first of the two
         ("2026-10-25T02:30", "Europe/Berlin", "2026-10-25T00:30:00Z"),
@@ -123,3 +123,12 @@ def test_as_zoneinfo_has_it(zone: str, day: datetime.date, time: datetime.time):
     else:
         with pytest.raises(InstantError, match="skip this time"):
             parse_instant(text, zone)
+
+
+@pytest.mark.parametrize(
+    ("text", "timezone"),
+    [("1970-01-01", "Asia/Tokyo"), ("2099-12-31T23:00", "America/New_York"), ("1970-01-01T00:00+00:01", "")],
+)
+def test_what_could_not_be_written_in_utc_is_refused(text: str, timezone: str) -> None:
+    with pytest.raises(InstantError, match="in UTC it is outside the years 1970 to 2099"):
+        parse_instant(text, timezone)

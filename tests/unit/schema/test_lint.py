@@ -85,6 +85,8 @@ def test_windows():
     (never,) = linted(verb("0 20 * * *", window=window))
     assert (never.rule, "never runs" in never.message) == ("window", True)
     assert linted(verb("0 9 * * *", window=window)) == []
+    leap = linted(verb("0 0 29 2 *", window="Mon 00:00-24:00"))[-1]
+    assert (leap.rule, leap.message.rpartition(", ")[2]) == ("window", "so it first runs at 2044-02-29T00:00:00Z")
     (long,) = linted(verb("every 12h", window=window))
     assert "longer than the window is ever open (10h)" in long.message
     assert linted(verb("every 12h", window=window, anchor="2026-01-01T09:00:00Z")) == []

@@ -166,6 +166,32 @@ def test_a_suggestion_means_the_same(text: str, meaning: set[int]):
     assert Twin(caught.value.suggestion).values[2] == meaning
 
 
+@pytest.mark.parametrize("step", [2, 3, 7, 29])
+def test_a_stepped_range_that_runs_backwards_has_a_short_equal(step: int):
+    for first in range(1, 60):
+        last = first * 37 % 60 % first  # any that lies before it
+        with pytest.raises(PatternError) as caught:
+            CronPattern.parse(f"{first}-{last}/{step} * * * *")
+        assert caught.value.suggestion is not None
+        assert len(caught.value.suggestion) <= 40
+        meaning = {value % 60 for value in range(first, last + 61, step)}
+        assert Twin(caught.value.suggestion).values[1] == meaning
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("0 0 25-5/2 * *", "one up to 31 and one on from 1"),
+        ("0 0 1 1 * 2030-2020/2", "one up to 2099"),
+        (",".join(["5-1"] * 12) + " * * * *", "one up to 59 and one on from 0"),
+    ],
+)
+def test_what_has_no_short_equal_is_told_in_words(text: str, words: str):
+    with pytest.raises(PatternError, match=f"write it as two, {words}") as caught:
+        CronPattern.parse(text)
+    assert caught.value.suggestion is None
+
+
 HOSTILE = [
     "*" * 10_000,
     "0," * 5_000,

@@ -49,10 +49,15 @@ SHOP = Module("shop", types=(ORDER, LINE))
         ("Union[int, str]", '"a"'),
         ("Literal[1, true, null]", "true"),
         ("Order", '{"id": 1}'),
+        ("datetime.date", '"2026-03-01"'),
+        ("datetime.datetime | None", "null"),
+        ("list[uuid.UUID]", '["12345678123456781234567812345678"]'),
+        ("decimal.Decimal", "12.5"),
+        ("decimal.Decimal", '"12.50"'),
         (
             "list[Order] | None",
             '[{"id": 1, "lines": [{"sku": "a"}], "note": "x", "state": 3, "pair": [1, "a"],'
-            ' "by": {"x": [1, 2.5]}, "parent": {"id": 2, "parent": null}, "when": "soon"}]',
+            ' "by": {"x": [1, 2.5]}, "parent": {"id": 2, "parent": null}, "when": "2026-03-01T08:00:00Z"}]',
         ),
     ],
 )
@@ -148,3 +153,22 @@ def test_any_type_takes_a_stand_on_any_value(type_text: str, value: object):
     assert str(parse_type(canonical)) in {canonical, canonical.replace("Union", "")}
     for fault in payload_faults(SHOP, canonical, canonical_json(value)):
         assert fault.startswith("$")
+
+
+@pytest.mark.parametrize(
+    ("type_text", "payload", "example"),
+    [
+        ("datetime.datetime", '"soon"', "2026-03-01T08:00:00Z"),
+        ("datetime.datetime", "1795219200", "2026-03-01T08:00:00Z"),
+        ("datetime.date", '"2026-02-30"', "2026-03-01"),
+        ("datetime.time", '"25:00"', "08:00:00"),
+        ("uuid.UUID", '"7"', "12345678-1234-5678-1234-567812345678"),
+        ("decimal.Decimal", '"a lot"', "12.50"),
+        ("decimal.Decimal", "[1]", "12.50"),
+        ("dict[str, datetime.date]", '{"a": null}', "2026-03-01"),
+    ],
+)
+def test_what_is_no_text_of_its_class_is_refused_with_an_example(type_text: str, payload: str, example: str):
+    (fault,) = payload_faults(SHOP, type_text, payload)
+    assert fault.startswith("$")
+    assert fault.endswith(f'like "{example}"')

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from schema.instant import parse_instant
-from schema.policy import read_policy
+from schema.instant import format_instant, parse_instant
+from schema.policy import policy_faults, read_policy
 from schema.timetable import MISSED_AFTER, Range, Slot, Timetable, timetable
 
 S = 1_000_000
@@ -251,6 +251,17 @@ def test_ticks_in_the_window():
     assert office.next_within(at("16:59"), at("17:00")) == at("17:00")
     never = table("0 7 * * *", **OFFICE, end_at="2027-11-21")
     assert never.following_open("job", at("00:00")) is None
+
+
+def test_a_window_of_many_openings_that_only_another_offset_meets():
+    """Lord Howe is half an hour nearer to UTC from April on: after more than a thousand openings in vain."""
+    halves = ", ".join(f"{hour:02}:30-{hour:02}:31" for hour in range(24)) + " Australia/Lord_Howe"
+    policy = read_policy({"window": halves})
+    assert policy_faults(policy, "0 * * * *") == []
+    january = parse_instant("2026-01-01T00:00:00Z")
+    found = timetable("0 * * * *", 0, policy.text).following_open("job", january)
+    assert found is not None
+    assert format_instant(found.tick) == "2026-04-04T15:00:00Z"
 
 
 def test_books_are_closed_by_the_ticks_themselves():

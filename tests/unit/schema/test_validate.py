@@ -50,7 +50,7 @@ def record(*fields: DataField) -> Module:
         (one(schedule="5m", policy=Policy(timezone="UTC")), "verbs[1].policy.timezone", "'UTC' is written ''"),
         (one(schedule="5m", policy=Policy(overlap="skip")), "verbs[1].policy.overlap", "'skip' is written ''"),
         (one(schedule="5m", policy=Policy(retries=-1)), "verbs[1].policy.retries", "outside 0 to 100"),
-        (one(schedule="5m", policy=Policy(backoff="90s")), "verbs[1].policy.backoff", "is written '1m30s'"),
+        (one(schedule="5m", policy=Policy(backoff="90s", retries=1)), "verbs[1].policy.backoff", "is written '1m30s'"),
         (one(schedule="5m", policy=Policy(max_concurrent=3)), "verbs[1].policy.max_concurrent", "overlap=allow"),
         (one(schedule="manual", policy=Policy(window="08:00-18:00")), "verbs[1].policy.window", "leave it out"),
         (one(schedule="5m", anchor="2026-03-01T00:00:00Z"), "verbs[1].anchor", "an interval counts from"),

@@ -1,11 +1,11 @@
 """A Control, and the Reads that go with it, in memory: what the API is tested on without a database."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from controller.core.model import Activation, Job, Trigger
 from controller.core.orders import Cancel, Pause, Resume, SkipNext, Wish, order_of
-from controller.errors import Conflict, NotFound
+from controller.errors import Conflict, NotFound, Outdated
 from controller.ports import Backfill, Controlled, JobChange, NewJob, RunByHand
 from controller.reads import ActionFilter, ActionRow, DeploymentFilter, DeploymentRow, JobFilter, JobRow, TickRun
 from schema.instant import format_instant
@@ -29,6 +29,7 @@ class MemoryControl:
         self.failure: Exception | None = None
         self.refusing: dict[str, Conflict] = {}  # orders to many jobs
         self.actions: list[ActionRow] = []
+        self.meanwhile: list[Callable[[JobRow], JobRow]] = []  # what others change just before the next updates
 
     async def create_job(self, job: NewJob, by: str) -> Job:
         self._asked("create", by)
@@ -48,7 +49,10 @@ class MemoryControl:
         row = self._row(key)
         if row.source != "api":
             raise Conflict(f"{key} is declared by its module; change it there, and deploy that")
-        fields = {name: value for name, value in change._asdict().items() if value is not None}
+        if self.meanwhile:
+            self.rows[key] = self.meanwhile.pop(0)(row)
+            raise Outdated("changed meanwhile")
+        fields = {name: value for name, value in change._replace(seen=None)._asdict().items() if value is not None}
         self.rows[key] = self._following(row._replace(**fields))
         return self._job(self.rows[key])
 

@@ -12,6 +12,7 @@ from controller.api.job_specs import Defaults
 from controller.api.jobs import JobsService
 from controller.api.problems import ProblemInterceptor
 from controller.api.watch import JobHub
+from controller.core.control import NeverRuns
 from controller.core.events import ActivationsCreated, JobsCreated, JobsNotified
 from controller.errors import StoreUnavailable
 from controller.ports import Backfill
@@ -211,6 +212,38 @@ async def test_only_what_the_mask_names_changes(api: Api) -> None:
     assert isinstance(api.told[-1], JobsCreated)
 
 
+async def test_of_two_changes_at_once_both_count(api: Api) -> None:
+    """Between the reading of the row and the writing of the change, somebody else changes the same fields' others."""
+    key = (await api.create(policy=Policy(retries=2, backoff="5s"), labels={"a": "1"})).key
+    other = '{"jitter":"3s","retries":2,"backoff":"9s"}'
+    api.control.meanwhile = [
+        lambda row: row._replace(policy=other),
+        lambda row: row._replace(labels={"a": "1", "b": "2"}),
+    ]
+    job = await api.update(key, "policy.retries", "labels.c", policy=Policy(retries=7), labels={"c": "3"})
+    assert (job.policy.retries, job.policy.backoff) == (7, "9s")
+    assert dict(job.labels) == {"a": "1", "b": "2", "c": "3"}
+
+
+async def test_what_others_made_wrong_meanwhile_is_refused(api: Api) -> None:
+    key = (await api.create(schedule="every 1h")).key
+    api.control.meanwhile = [lambda row: row._replace(schedule="manual", policy="")]
+    told = await refused(api.update(key, "policy.window", policy=Policy(window="Mon 08:00-18:00")))
+    assert "leave it out" in told["spec.policy.window"]
+
+
+async def test_a_job_that_never_stands_still_is_told_so(api: Api) -> None:
+    key = (await api.create()).key
+    api.control.meanwhile = [lambda row: row] * 1_000
+    told = await refused(api.update(key, "timeout_ms", timeout_ms=1), grpc.StatusCode.ABORTED)
+    assert "try again" in told[""]
+
+
+async def test_a_schedule_that_is_past_is_refused_with_the_remedy(api: Api) -> None:
+    api.control.failure = NeverRuns("its last tick was 2020-01-01T00:00:00Z, so it would never run; give a later time")
+    assert "give a later time" in (await refused(api.create(schedule="at 2020-01-01T00:00:00Z")))["spec.schedule"]
+
+
 async def test_a_change_is_judged_beside_what_stays(api: Api) -> None:
     key = (await api.create(policy=Policy(retries=2, backoff="5s"))).key
     assert "retries" in (await refused(api.update(key, "policy.retries")))["spec.policy.backoff"]
@@ -219,6 +252,16 @@ async def test_a_change_is_judged_beside_what_stays(api: Api) -> None:
     assert "did you mean 'policy.retries'?" in told["update_mask"]
     assert "'labels.'" in told["update_mask"]
     assert "names nothing" in (await refused(api.update(key)))["update_mask"]
+
+
+async def test_the_clusters_jitter_is_told_from_a_jobs_own(api: Api) -> None:
+    assert [
+        (await api.create()).jitter_is_default,
+        (await api.stub.ListJobs(jobs_pb2.ListJobsRequest())).jobs[0].jitter_is_default,
+    ] == [True, True]
+    own = await api.create(name="b", policy=Policy(jitter="10s"))
+    assert (own.policy.jitter, own.jitter_is_default) == ("10s", False)
+    assert not (await api.create(name="c", schedule="manual")).jitter_is_default
 
 
 async def test_the_clusters_jitter_is_nobodys_wish(api: Api) -> None:

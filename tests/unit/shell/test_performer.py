@@ -8,7 +8,17 @@ import pytest
 from controller.core import effects, events
 from controller.core.effects import Effect
 from controller.core.events import Event
-from controller.core.model import ClaimRequest, EndRequest, LeaseRenewal, Outcome, Report
+from controller.core.model import (
+    ActivationResult,
+    ClaimRequest,
+    EndRequest,
+    Execution,
+    Job,
+    LeaseRenewal,
+    Outcome,
+    Report,
+    Trigger,
+)
 from controller.core.settings import ClusterSettings
 from controller.core.swim.messages import Ack, Packet
 from controller.deploying import Deployer
@@ -86,7 +96,7 @@ async def test_a_tick_from_lease_to_end_is_answered_and_counted() -> None:
     world = World()
     module = hello(schedule="1s").modules[0]
     settings = ClusterSettings(timeout_ms=1_000, default_jitter="off")
-    await Deployer(world.store, settings, lambda _: None).deploy(module.schema, module.digest, activate=True)
+    await Deployer(world.store, settings, lambda _: None).deploy(module.schema, module.digest, activate=True, by="me")
     renewed = await world.answer(effects.RenewLease(1, False, ()))
     assert isinstance(renewed, events.LeaseRenewed)
     fetched = await world.answer(effects.FetchWindow(2, tuple(range(4096)), 90_000))
@@ -108,7 +118,8 @@ async def test_a_tick_from_lease_to_end_is_answered_and_counted() -> None:
     report = Report(
         result.execution_id, job.job_id, claimed_at, Outcome.FAILED, claimed_at, claimed_at + 5, "E", "m", ""
     )
-    ended = await world.answer(effects.End(5, [EndRequest(report, found.executions[0].tick, result.revision, None, None, ())]))
+    end = EndRequest(report, found.executions[0].tick, result.revision, None, None, ())
+    ended = await world.answer(effects.End(5, [end]))
     assert isinstance(ended, events.Ended)
     assert ended.results[0].ended
     text = world.metrics.text().decode()
@@ -138,6 +149,29 @@ async def test_an_error_that_nobody_foresaw_is_not_swallowed() -> None:
     await wait_until(lambda: bool(world.failures), "it was swallowed")
     assert isinstance(world.failures[0], ZeroDivisionError)
     assert world.answers.empty()
+
+
+def test_claims_beside_the_schedule_are_counted_by_result_and_trigger() -> None:
+    metrics = Metrics()
+    job = Job(1, "m.a", 1, "d", "a", "manual", 0, 1, 1, "stop", True, None, None)
+    run = Execution(7, job, 1, 1, 1, 1, Trigger.MANUAL, "d", "r")
+    metrics.activated(
+        [
+            ActivationResult(1, run, gone=False, next_tick=None),
+            ActivationResult(2, run._replace(trigger=Trigger.BACKFILL), gone=False, next_tick=5),
+            ActivationResult(3, None, gone=False, next_tick=None),
+            ActivationResult(4, None, gone=True, next_tick=None),
+        ]
+    )
+    text = metrics.text().decode()
+    for line in (
+        'cronring_activation_claims_total{result="won"} 2.0',
+        'cronring_activation_claims_total{result="waits"} 1.0',
+        'cronring_activation_claims_total{result="gone"} 1.0',
+        'cronring_activations_started_total{trigger="manual"} 1.0',
+        'cronring_activations_started_total{trigger="backfill"} 1.0',
+    ):
+        assert line in text
 
 
 def test_warnings_of_one_kind_are_limited_and_all_are_counted(capsys: pytest.CaptureFixture[str]) -> None:

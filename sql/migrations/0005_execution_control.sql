@@ -6,6 +6,12 @@ ALTER TABLE cron_executions
     ADD COLUMN cancel_requested_by text,
     ADD COLUMN cancel_note text;
 
+-- Any that has ended may be retried by now, so that of those, too, it counts whose ticks they were.
+UPDATE cron_executions e SET of_schedule = false
+WHERE e.trigger IN ('manual', 'backfill')
+   OR e.trigger = 'retry' AND NOT EXISTS (SELECT FROM cron_executions o WHERE o.job_id = e.job_id AND o.tick = e.tick
+                                          AND o.trigger IN ('schedule', 'catch_up'));
+
 -- No claim has an entry here, and an end only where it was marked. A query that names no condition on controller_id can
 -- use none of the other indexes of unfinished executions; see cron_jobs.sql.
 CREATE INDEX cron_executions_cancelling ON cron_executions (controller_id)

@@ -1,0 +1,169 @@
+"""What an operator does to single jobs while everything else goes wrong, through whichever controller answers."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from controller.core.control import NeverRuns
+from controller.core.events import ActivationsCreated, Event, JobsCreated, JobsNotified
+from controller.core.model import Activation, Job
+from controller.errors import Conflict, NotFound, StoreUnavailable
+from controller.ports import Backfill, JobChange, NewJob
+from cronring.virtual.clock import MS, SECOND
+from cronring.virtual.memory_rows import JobRow
+from tests.simulation.database import Call
+from tests.simulation.policies import API_VERBS, SECOND_US, PolicyWorkload
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+PERSISTENCE: Final = 0.7  # how likely the operator asks again what was not answered
+
+
+class Operator:
+    """`promised`: activations that it was told of. What it was not told may have been done all the same."""
+
+    def __init__(self, world: "World", workload: PolicyWorkload, until_ns: int) -> None:
+        self._world = world
+        self._workload = workload
+        self._rng = world.fork()
+        self._until_ns = until_ns
+        self._made = 0
+        self._pause_ns = self._rng.choice((SECOND // 2, SECOND, 3 * SECOND))
+        self.promised: list[int] = []
+        tasks: tuple[tuple[int, Callable[[], None]], ...] = (
+            (4, self._pause), (4, self._resume), (5, self._trigger), (4, self._backfill), (2, self._cancel),
+            (3, self._create), (3, self._update), (1, self._delete),
+        )  # fmt: skip
+        self._tasks = tuple(task for weight, task in tasks for _ in range(weight))
+        world.clock.call_after(2 * SECOND, self._act)
+
+    def _act(self) -> None:
+        if self._world.clock.now_ns >= self._until_ns:
+            self._resume_most()
+            return
+        self._rng.choice(self._tasks)()
+        self._world.clock.call_after(int(self._rng.random() * 2 * self._pause_ns) + MS, self._act)
+
+    def _resume_most(self) -> None:
+        for row in self._rows():
+            if row.paused and self._rng.random() < 0.8:
+                self._ask(f"resumes {row.key}", _resuming(row.key), _job)
+
+    # Asking
+
+    def _ask(self, what: str, call: Call, tell: Callable[[Any], Event | None] = lambda _: None) -> None:
+        """Some controller, which hears of it from itself; the others by NOTIFY. Perhaps again if nobody answers."""
+        controller = self._world.some_controller()
+        if controller is None:
+            self._again(what, call, tell)
+            return
+        self._world.log(f"OPERATOR {what}, asks {controller.name}")
+
+        def answered(result: Any) -> None:
+            if not controller.alive or isinstance(result, StoreUnavailable):
+                self._again(what, call, tell)
+            elif isinstance(result, Exception):
+                assert isinstance(result, Conflict | NotFound | NeverRuns), repr(result)
+            else:
+                self._world.log(f"OPERATOR is told: {what}")
+                event = tell(result)
+                if event is not None:
+                    controller.put(event)
+
+        self._world.database.ask(controller.address, call, answered)
+
+    def _again(self, what: str, call: Call, tell: Callable[[Any], Event | None]) -> None:
+        if self._rng.random() < PERSISTENCE:
+            delay_ns = int(self._rng.uniform(0.1, 3) * SECOND)
+            self._world.clock.call_after(delay_ns, lambda: self._ask(what, call, tell))
+
+    def _activation(self, made: Activation | None) -> Event | None:
+        if made is None:
+            return None
+        self.promised.append(made.activation_id)
+        return ActivationsCreated([made])
+
+    # What it does
+
+    def _rows(self, source: str = "") -> list[JobRow]:
+        rows = self._world.database.store.jobs.values()
+        return [row for row in rows if not row.removed and (not source or row.source == source)]
+
+    def _some(self, source: str = "") -> JobRow | None:
+        rows = self._rows(source)
+        return self._rng.choice(rows) if rows else None
+
+    def _pause(self) -> None:
+        row = self._some()
+        if row is not None:
+            key = row.key
+            self._ask(f"pauses {key}", lambda store: store.pause_job(key, "operator", "for a test"), _job)
+            if self._rng.random() < 0.7:
+                length_ns = int(10 ** self._rng.uniform(-1.5, 1) * SECOND)
+                self._world.clock.call_after(length_ns, lambda: self._ask(f"resumes {key}", _resuming(key), _job))
+
+    def _resume(self) -> None:
+        paused = [row for row in self._rows() if row.paused]
+        if paused:
+            key = self._rng.choice(paused).key
+            self._ask(f"resumes {key}", _resuming(key), _job)
+
+    def _trigger(self) -> None:
+        row = self._some()
+        if row is not None:
+            key = row.key
+            call: Call = lambda store: store.trigger_job(key, "operator", None)  # noqa: E731
+            self._ask(f"triggers {key}", call, self._activation)
+
+    def _backfill(self) -> None:
+        row = self._some()
+        if row is None:
+            return
+        key = row.key
+        from_at = self._world.database.now_us() - self._rng.randint(1, 40) * SECOND_US
+        until_at = from_at + self._rng.randint(0, 25) * SECOND_US
+        wanted = Backfill(from_at, until_at, beside=self._rng.random() < 0.3, again=self._rng.random() < 0.3)
+        call: Call = lambda store: store.backfill_job(key, "operator", wanted)  # noqa: E731
+        self._ask(f"backfills {key} {wanted}", call, self._activation)
+
+    def _cancel(self) -> None:
+        waiting = list(self._world.database.store.activations.values())
+        if waiting:
+            row = self._rng.choice(waiting)
+            key, activation_id = row.job.key, row.activation_id
+            call: Call = lambda store: store.cancel_activation(key, activation_id)  # noqa: E731
+            self._ask(f"cancels {activation_id} {row.trigger} of {key}", call)
+
+    def _create(self) -> None:
+        self._made += 1
+        verb = self._rng.choice(API_VERBS)
+        timing = self._workload.timing(self._rng)
+        job = NewJob(
+            "default", "sim", verb.name, f"made{self._made}", timing.schedule, timing.policy.text, None, "", {},
+            verb.timeout_ms, verb.on_disconnect,
+        )  # fmt: skip
+        call: Call = lambda store: store.create_job(job, "operator")  # noqa: E731
+        self._ask(f"creates {job.verb}:{job.name} {job.schedule} {job.policy}", call, _job)
+
+    def _update(self) -> None:
+        row = self._some("api")
+        if row is not None:
+            key, timing = row.key, self._workload.timing(self._rng)
+            schedule = None if self._rng.random() < 0.3 and not timing.policy.text else timing.schedule
+            change = JobChange(schedule=schedule, policy=timing.policy.text)
+            call: Call = lambda store: store.update_job(key, change, "operator")  # noqa: E731
+            self._ask(f"changes {key} to {change}", call, _job)
+
+    def _delete(self) -> None:
+        row = self._some("api")
+        if row is not None:
+            key = row.key
+            self._ask(f"deletes {key}", lambda store: store.delete_job(key, "operator"), lambda _: JobsNotified())
+
+
+def _resuming(key: str) -> Call:
+    return lambda store: store.resume_job(key, "operator")
+
+
+def _job(job: Job) -> Event:
+    return JobsCreated([job])

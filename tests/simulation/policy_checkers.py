@@ -1,0 +1,201 @@
+"""What policies and operators promise, held against what was committed, when a world of faults has come to rest.
+
+Clocks are set in these worlds: where a checker compares instants, it allows for all the steps there were. What has an
+order whatever the clock, is judged at the commit (history.py), or by the order of commits: execution ids ascend.
+"""
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from controller.core.books import Span
+from controller.core.model import Outcome, Trigger
+from cronring.virtual.memory_rows import ExecutionRow
+from schema.policy import parse_policy
+from schema.policy_model import Policy
+from schema.retry import backoff_us
+from schema.timetable import timetable
+from tests.simulation.policy_reasons import check_reasons
+from tests.simulation.policy_wishes import check_wishes
+from tests.simulation.year_books import Book, brief
+from tests.simulation.year_history import YearStore
+from tests.simulation.year_oracle import Oracle, is_cron
+from tests.simulation.year_reasons import check_windows
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+SECOND_US: Final = 1_000_000
+LONG_BEFORE_US: Final = 3_600 * SECOND_US
+CLOCK_ERROR_US: Final = 100_000  # controllers estimate PostgreSQL's clock
+SPREAD_US: Final = 6 * SECOND_US  # at most, of the intervals that are drawn
+DISTANCE_US: Final = SECOND_US  # every pattern here has seconds
+
+
+class Calendar(Oracle):
+    """The product's own: half a minute needs no brute force, which the year and tests/oracle hold it against."""
+
+    def __init__(self, start_us: int) -> None:  # it has no ticks to walk to
+        self._from_us = start_us - LONG_BEFORE_US
+
+    def ticks(self, span: Span, until_us: int) -> list[int]:
+        schedule = timetable(span.schedule, span.anchor, span.policy).schedule
+        ticks: list[int] = []
+        tick = schedule.next_after(max(span.from_at, self._from_us))
+        while tick is not None and tick <= until_us:
+            ticks.append(tick)
+            tick = schedule.next_after(tick)
+        return ticks
+
+
+def check_policies(world: "World", promised: list[int]) -> None:
+    store = world.database.store
+    assert isinstance(store, YearStore)
+    calendar = Calendar(world.start_us)
+    now_us = store.now_us()
+    books = {job.job_id: Book(store, job, calendar, now_us) for job in store.jobs.values()}
+    for book in books.values():
+        book.check_accounts()
+        check_windows(book)
+        _check_order(book)
+        _check_distances(world, book)
+        _check_attempts(world, book)
+        _check_cuts(world, book)
+        check_reasons(world, book)
+        _check_pauses(world, store, book)
+    check_wishes(world, store, books, promised)
+
+
+def policy_of(span: Span) -> Policy:
+    return parse_policy(span.policy)
+
+
+def _check_order(book: Book) -> None:
+    """Ticks of the schedule are claimed in their order, and each is run no earlier than it says."""
+    by_commit = sorted(book.of_ticks, key=lambda row: row.execution_id)
+    assert by_commit == book.of_ticks, book.says(f"out of order: {[row.tick for row in by_commit]}")
+    for row in book.of_ticks:
+        if is_cron(book.span_of(row.tick).schedule):
+            assert row.run_at >= row.tick, book.says(f"never early: {brief(row)}")
+
+
+def _check_distances(world: "World", book: Book) -> None:
+    """The minimum interval between starts, within one schedule and policy."""
+    for before, after in pairwise(book.of_ticks):
+        span = book.span_of(after.tick)
+        policy = policy_of(span)
+        exempt = policy.overlap in {"allow", "buffer_all"} or policy.on_missed == "run_all"
+        if exempt or not is_cron(span.schedule) or book.index_of(before.tick) != book.index_of(after.tick):
+            continue
+        begun = before.claimed_at if before.claimed_at - before.run_at > SECOND_US else before.tick
+        soon_us = begun + DISTANCE_US - after.claimed_at - world.database.stepped_back_us
+        assert soon_us <= 0, book.says(f"too soon by {soon_us} us: {brief(after)} after {brief(before)}")
+
+
+# Retries
+
+
+def _check_attempts(world: "World", book: Book) -> None:
+    """Attempts follow each other; a retry follows a failure that its policy names, after the backoff."""
+    of_tick: dict[int, list[ExecutionRow]] = {}
+    for row in book.executions:
+        of_tick.setdefault(row.tick, []).append(row)
+    for rows in of_tick.values():
+        rows.sort(key=lambda row: row.attempt)
+        attempts = [row.attempt for row in rows]
+        assert attempts == list(range(1, len(rows) + 1)), book.says(f"attempts {attempts} of tick {rows[0].tick}")
+        for row in rows:
+            if row.trigger is Trigger.RETRY:
+                _check_retry(world, book, row, rows)
+            if row.outcome is not None and row.retry_at is None:
+                _check_not_retried(world, book, row)
+
+
+def _check_retry(world: "World", book: Book, row: ExecutionRow, rows: list[ExecutionRow]) -> None:
+    wanted = [other for other in rows if other.attempt < row.attempt and other.retry_at == row.run_at]
+    assert wanted, book.says(f"nobody wanted {brief(row)}")
+    before = wanted[-1]
+    assert before.report is not None, book.says(f"{brief(row)} is a retry of what has not ended")
+    earliest = before.report.ended_at - CLOCK_ERROR_US - world.database.stepped_all_us
+    asked = [
+        policy
+        for policy in _policies_of(book, before)
+        if _names(policy, before) and row.run_at >= earliest + backoff_us(policy, before.attempt)
+    ]
+    assert asked, book.says(f"{brief(row)} after {brief(before)}, {before.report.error_type}: no policy wanted it")
+
+
+def _check_not_retried(world: "World", book: Book, row: ExecutionRow) -> None:
+    """A failure that every policy it may have run under names is tried again, unless the next tick comes before."""
+    assert row.report is not None
+    policies = _policies_of(book, row)
+    if row.job.removed or not all(_names(policy, row) for policy in policies):
+        return
+    waits_us = max(backoff_us(policy, row.attempt) for policy in policies)
+    ended_at = row.report.ended_at
+    if row.outcome is Outcome.LOST:  # nobody knows when, only that it had ended by then
+        ended_at = max(ended_at, world.database.store.ended_us[row.execution_id])
+    until = ended_at + waits_us + CLOCK_ERROR_US + world.database.stepped_all_us
+    ticks = [tick for span in book.spans for tick in book.oracle.ticks(span, until + SPREAD_US)]
+    spread_us = max(_spread_us(span) for span in book.spans)
+    following = row.of_schedule and [tick for tick in ticks if row.tick < tick <= until + spread_us]
+    assert following, book.says(f"{brief(row)}, {row.report.error_type}: was not to be tried again, by {policies}")
+
+
+def _policies_of(book: Book, row: ExecutionRow) -> list[Policy]:
+    """Those that it may have been claimed or ended under: whoever ends it knows the job as it was at some time."""
+    assert row.report is not None
+    spans = [span for span in book.spans if span.until_at is None or span.until_at >= row.claimed_at]
+    return [policy_of(span) for span in spans or book.spans[-1:]]
+
+
+def _names(policy: Policy, row: ExecutionRow) -> bool:
+    assert row.report is not None
+    if row.outcome not in (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.LOST) or row.attempt > policy.retries:
+        return False
+    return not policy.retry_on or str(row.outcome) in policy.retry_on or row.report.error_type in policy.retry_on
+
+
+def _spread_us(span: Span) -> int:
+    """How far jitter may move a tick of intervals this short."""
+    return SPREAD_US if policy_of(span).jitter else 0
+
+
+# Overlap, and pauses by failures
+
+
+def _check_cuts(world: "World", book: Book) -> None:
+    """Under cancel_running, once all is well again, no run outlives the next tick for long."""
+    for row in book.of_ticks:
+        at = book.index_of(row.tick)
+        span = book.spans[at]
+        if policy_of(span).overlap != "cancel_running" or row.claimed_at < world.settled_us or row.job.paused:
+            continue
+        if span.until_at is not None:
+            continue
+        following = timetable(span.schedule, span.anchor, span.policy).following_open(row.job.key, row.tick)
+        ended = book.now_us if row.report is None else row.report.ended_at
+        if following is not None:
+            late_us = ended - max(following.run_at, row.claimed_at)
+            assert late_us < 3 * SECOND_US, book.says(f"{brief(row)} was not cut by {following}")
+
+
+def _check_pauses(world: "World", store: YearStore, book: Book) -> None:
+    """A job that pauses itself had so many ticks in a row without success; one that had them is paused."""
+    most = policy_of(book.spans[-1]).pause_after_failures
+    job = book.job
+    failing = most and job.failures >= most and job.next_tick is not None and len(book.spans) == 1
+    assert not failing, book.says(f"{job.failures} ticks without success, and not paused")
+    for pause in book.pauses:
+        if pause.by_hand:
+            continue
+        limits = [policy_of(span).pause_after_failures for span in book.spans]
+        assert any(limits), book.says(f"paused itself, and no policy says so: {pause}")
+        least = min(limit for limit in limits if limit)
+        until = pause.since + world.database.stepped_all_us
+        failed = [row for row in store.executions.values() if row.job is job and _failed_by(store, row, until)]
+        assert len({row.tick for row in failed}) >= least, book.says(f"{pause} after {len(failed)} failures")
+
+
+def _failed_by(store: YearStore, row: ExecutionRow, until: int) -> bool:
+    ended = row.outcome is not None and store.ended_us[row.execution_id] <= until
+    return ended and row.outcome is not Outcome.COMPLETED and row.of_schedule

@@ -1,0 +1,84 @@
+"""What was asked for beside the schedule is never lost: manual runs, backfills and retries of a world of faults."""
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Final
+
+from controller.core.model import Outcome, Trigger
+from cronring.virtual.memory_rows import ActivationRow, ExecutionRow
+from schema.timetable import timetable
+from tests.simulation.year_books import Book, brief
+from tests.simulation.year_history import Wish, YearStore
+from tests.simulation.year_oracle import slice_of
+
+if TYPE_CHECKING:
+    from tests.simulation.world import World
+
+SECOND_US: Final = 1_000_000
+PATIENCE_US: Final = 5 * SECOND_US  # what may start is tried every other second, at least
+
+
+def check_wishes(world: "World", store: YearStore, books: dict[int, Book], promised: list[int]) -> None:
+    wished = {wish.activation_id: wish for wish in store.wishes}
+    for activation_id in promised:
+        assert activation_id in wished, f"lost: activation {activation_id}, of which the operator was told"
+    for wish in store.wishes:
+        _check_wish(store, books[wish.job.job_id], wish)
+    for row in store.activations.values():
+        _check_not_stuck(world, books[row.job.job_id], row)
+
+
+def _check_wish(store: YearStore, book: Book, wish: Wish) -> None:
+    started = store.started_by.get(wish.activation_id, [])
+    ended = wish.activation_id not in store.activations
+    dropped = wish.job.removed or wish.activation_id in store.cancelled
+    told = f"{wish.trigger} {wish.activation_id} of tick {wish.tick}"
+    if wish.trigger is Trigger.BACKFILL:
+        ran = [row.tick for row in started]
+        assert all(before < after for before, after in pairwise(ran)), book.says(f"{told} ran {ran}")
+        _check_backfill(store, book, wish, ran, dropped=dropped)
+        return
+    assert len(started) <= 1, book.says(f"{told} ran {len(started)} times: {[brief(row) for row in started]}")
+    assert ended or not started, book.says(f"{told} ran, and still waits")
+    if ended and not started and not dropped:
+        attempts = store.attempts.get((book.job.job_id, wish.tick), [])
+        of_schedule = wish.trigger is Trigger.RETRY and any(row.of_schedule for row in attempts)
+        overtaken = of_schedule and any(row.tick > wish.tick for row in book.of_ticks)
+        assert overtaken, book.says(f"{told} is gone, and never ran")
+
+
+def _check_backfill(store: YearStore, book: Book, wish: Wish, ran: list[int], *, dropped: bool) -> None:
+    """Each of its ticks was run by it, or had completed; as far as it came, or was to come."""
+    assert wish.until_tick is not None
+    if len(book.spans) > wish.span + 1:
+        return  # its ticks became others meanwhile
+    span = book.spans[wish.span]._replace(from_at=0)
+    table = timetable(span.schedule, span.anchor, span.policy)
+    wanted = slice_of(book.oracle.ticks(span, wish.until_tick), wish.tick, wish.until_tick)
+    wanted = [tick for tick in wanted if table.next_within(tick - 1, tick) == tick]
+    strange = [tick for tick in ran if tick not in wanted]
+    assert not strange, book.says(f"backfill {wish[2:]} ran {strange}, which are none of its ticks")
+    waiting = store.activations.get(wish.activation_id)
+    if waiting is not None:
+        wanted = [tick for tick in wanted if tick < waiting.tick]
+    elif dropped:
+        return
+    for tick in wanted:
+        done = tick in ran or (not wish.again and _completed(store, book, tick))
+        assert done, book.says(f"backfill {wish.activation_id} {wish[2:]} left {tick} out; it ran {ran}")
+
+
+def _completed(store: YearStore, book: Book, tick: int) -> bool:
+    rows: list[ExecutionRow] = store.attempts.get((book.job.job_id, tick), [])
+    return any(row.outcome is Outcome.COMPLETED for row in rows)
+
+
+def _check_not_stuck(world: "World", book: Book, row: ActivationRow) -> None:
+    """It is not due yet, or its job is paused or busy, or has been just now."""
+    job, now_us = row.job, book.now_us
+    if job.paused and row.trigger is not Trigger.MANUAL:
+        return
+    busy_until = max((now_us if each.report is None else each.report.ended_at for each in book.executions), default=0)
+    since = max(row.run_at, busy_until, world.settled_us)
+    assert since > now_us - PATIENCE_US, book.says(
+        f"stuck: {row.trigger} {row.activation_id} of {row.tick} waits since {since}, now is {now_us}"
+    )
