@@ -8,7 +8,7 @@ on are skipped as `paused` when it is resumed.
 from typing import NamedTuple
 
 from controller.core.model import Skipped, SkipReason
-from controller.core.redeploy import Added, Carried, Existing, closed, closes_at, first_slot, reopened
+from controller.core.redeploy import Added, Carried, Existing, closed, closes_at, first_slot, not_before, reopened
 from schema.keys import slot_of
 from schema.past import past_fault
 from schema.policy import parse_policy
@@ -121,8 +121,9 @@ def plan_resume(job: Existing, latest: Start | None, now: int) -> Resumed:
     if latest is None:
         tick, run_at = reopened(job, table, now) or (None, None)
         return Resumed(tick, run_at, closed(job, now))
-    after = table.resumed(job.key, closes_at(job, now), Slot(latest.tick, latest.run_at), latest.claimed_at)
-    tick, run_at = after.next or (None, None)
+    opens_at = closes_at(job, now)
+    after = table.resumed(job.key, opens_at, Slot(latest.tick, latest.run_at), latest.claimed_at)
+    tick, run_at = not_before(after.next, opens_at) or (None, None)
     return Resumed(
         tick, run_at, (*closed(job, now), *(Skipped(SkipReason(part[0]), *part[1:]) for part in after.skipped))
     )

@@ -162,8 +162,12 @@ def reopened(job: Existing, table: Timetable, now: int) -> Slot | None:
 
 
 def first_slot(table: Timetable, key: str, opens_at: int) -> Slot | None:
-    """The first tick of books that open then: jitter may have meant an interval's to be run before that."""
-    slot = table.following(key, opens_at)
+    """The first tick of books that open then."""
+    return not_before(table.following(key, opens_at), opens_at)
+
+
+def not_before(slot: Slot | None, opens_at: int) -> Slot | None:
+    """Jitter may have meant an interval's tick to be run before: it would be late, and its runner's grace over."""
     return None if slot is None else slot._replace(run_at=max(slot.run_at, opens_at))
 
 
