@@ -11,12 +11,15 @@ class Drag:
 
     def __init__(self) -> None:
         self._held_s: dict[str, float] = {}  # by verb
+        self._lasted_s = 0.0
         self._told = False
 
     def note(self, verb: str, lasted_s: float, held_s: float) -> None:
         """`verb`: of the run that has been under way for longest, for `lasted_s` by now."""
         if lasted_s >= LASTING_S:
-            self._held_s[verb] = self._held_s.get(verb, 0.0) + held_s
+            begun_s = lasted_s if self._lasted_s < LASTING_S else 0.0  # that of a run which might have been short
+            self._held_s[verb] = self._held_s.get(verb, 0.0) + begun_s + held_s
+        self._lasted_s = lasted_s
 
     def dominates(self, real_s: float) -> bool:
         """Most of the real time so far went by for runs."""

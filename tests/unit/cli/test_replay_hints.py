@@ -20,7 +20,7 @@ def test_runs_that_take_most_of_the_time_are_told_once() -> None:
     for tenth in range(30):
         drag.note("slow", tenth / 10, 0.1)
     drag.note("other", 0.6, 0.1)
-    assert drag.news(30.0, 10.0) is None, "a quarter of the time is not most of it"
+    assert drag.news(30.0, 10.0) is None, "3 s of 10 are not most of it"
     news = drag.news(30.0, 5.0)
     assert news is not None
     assert (news["verb"], news["speed"]) == ("slow", "6x")
