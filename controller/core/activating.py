@@ -21,6 +21,7 @@ from controller.core.window import Duty, Window
 
 BATCH: Final = 500
 BUSY_BASE_MS: Final = 100  # its job runs, or no runner is there: tried again, ever less often
+TOGETHER_US: Final = 100_000
 EARLY_MARGIN_US: Final = 2_000  # the clock is an estimate; a claim that comes too early is one more statement
 
 
@@ -159,7 +160,10 @@ class Activating:
         if waiting.busy:
             backoff_ns = self._desk.backoff_ns(waiting.busy, BUSY_BASE_MS, self._desk.settings.activation_retry_ms)
             delay_us += max(0, self._desk.now_us - activation.run_at) + backoff_ns // 1_000
-        self._timers.arm(activation.activation_id, activation.run_at + delay_us)
+        at_us = activation.run_at + delay_us
+        if waiting.busy:  # hundreds may wait for one job: what comes about the same time goes into one statement
+            at_us = -(-at_us // TOGETHER_US) * TOGETHER_US
+        self._timers.arm(activation.activation_id, at_us)
 
     def _forget(self, activation_id: int) -> None:
         waiting = self._waiting.pop(activation_id, None)

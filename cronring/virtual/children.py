@@ -25,13 +25,17 @@ _STOPPED = "the code of a run with a duration took too long"
 
 
 class _Running:
-    """`end_us`: where a run with a duration ends; None for others. `given_up`: its code is stopped before its end."""
+    """`began_us`: by the real monotonic clock. `end_us`: where a run with a duration ends; None for others.
 
-    __slots__ = ("end_us", "ended", "given_up", "run", "started_us", "timer")
+    `given_up`: its code is stopped before its end.
+    """
+
+    __slots__ = ("began_us", "end_us", "ended", "given_up", "run", "started_us", "timer")
 
     def __init__(self, run: Run, started_us: int, ended: Callable[[list[Result]], None]) -> None:
         self.run = run
         self.started_us = started_us
+        self.began_us = monotonic_us()
         self.ended = ended
         self.end_us: int | None = None
         self.given_up = False
@@ -66,6 +70,15 @@ class RunsInChildren:
     def busy(self) -> bool:
         """Code is under way."""
         return bool(self._free or self._awaited)
+
+    @property
+    def longest(self) -> tuple[str, float]:
+        """Of the runs whose code is under way: the verb of the first, and real seconds since; ("", 0) for none."""
+        first = min((each for ids in (self._free, self._awaited) for each in ids), default=None)
+        if first is None:
+            return "", 0.0
+        running = self._running[first]
+        return running.run.verb, (monotonic_us() - running.began_us) / 1e6
 
     @property
     def last_end_us(self) -> int | None:

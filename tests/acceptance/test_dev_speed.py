@@ -1,6 +1,7 @@
 """`cronring dev --speed`, as a user starts it: real children, virtual days."""
 
 import json
+import re
 import time
 from pathlib import Path
 
@@ -122,3 +123,17 @@ def test_what_is_refused(module: Path, folder: Path, arguments: list[str], said:
     with Dev([str(module), *arguments], folder) as dev:
         assert dev.finish(timeout_s=30) == 2
         assert said in dev.errors.read_text()
+
+
+@pytest.mark.timeout(120)
+def test_a_verb_that_really_sleeps_is_named_once(folder: Path) -> None:
+    file = folder / "sleeps.py"
+    file.write_text(
+        "import time\nfrom cronring import every\n@every('10m', jitter='off')\ndef nap() -> None: time.sleep(1.5)\n"
+    )
+    lines = played(file, folder, "--speed", "3600x", "--for", "40m", "--plain")
+    (held,) = [line for line in lines if "held_by_runs" in line]
+    assert "verb=nap" in held
+    assert "--duration nap=LENGTH" in held
+    assert re.search(r"virtual days in [0-9.]+ s \([0-9,]+x\)", lines[-2])
+    assert "most of that went by for real" in lines[-1]

@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol
 from controller.core.redeploy import deployment_key
 from controller.core.settings import ClusterSettings
 from cronring.cli.dev.pace import Pace
+from cronring.cli.dev.replay_drag import Drag
 from cronring.cli.dev.replay_news import Books, News, Noted
 from cronring.cli.dev.replay_summary import summary_json, summary_text
 from cronring.runner.config import default_sync_children
@@ -66,6 +67,7 @@ class Replay:
         self._noted: list[tuple[int, News]] = []
         self._engine: Engine | None = None
         self._real_s = 0.0
+        self._drag = Drag()
 
     async def run(self) -> None:
         loop = asyncio.get_running_loop()
@@ -91,7 +93,7 @@ class Replay:
 
     async def _play(self, engine: Engine, runs: RunsInChildren, view: View) -> None:
         until_us = self._plan.until_us or FOREVER_US
-        pace, books, drawn = Pace(self._plan.speed, engine.now_us), Books(engine.store), 0.0
+        pace, books, drawn, began = Pace(self._plan.speed, engine.now_us), Books(engine.store), 0.0, time.monotonic()
         with contextlib.suppress(BrokenPipeError):  # whoever read it has had enough
             while engine.now_us < until_us and not self._stop.is_set():
                 runs.arrived.clear()
@@ -104,7 +106,7 @@ class Replay:
                     await asyncio.sleep(0 if self._plan.speed is None else PACED_S)
                 else:
                     pace.hold(engine.now_us)
-                    await self._wait(runs, HELD_S)
+                    await self._held(engine, runs, began)
             await self._finish(engine, runs)
             self._tell(view, books)
             view.draw()
@@ -116,6 +118,17 @@ class Replay:
             await self._wait(runs, HELD_S)
             runs.arrived.clear()
         engine.run_until(max(engine.now_us, runs.last_end_us or 0))
+
+    async def _held(self, engine: Engine, runs: RunsInChildren, began: float) -> None:
+        """Runs are in the way; if they are so most of the time, that is told once."""
+        since = time.monotonic()
+        verb, lasted_s = runs.longest
+        await self._wait(runs, HELD_S)
+        now = time.monotonic()
+        self._drag.note(verb, lasted_s, now - since)
+        news = self._drag.news((engine.now_us - self._plan.start_us) / 1e6, now - began)
+        if news is not None:
+            self._note("replay", "warning", "held_by_runs", news)
 
     async def _wait(self, runs: RunsInChildren, timeout_s: float) -> None:
         """For a result, or until virtual time may have gone on."""
@@ -144,7 +157,9 @@ class Replay:
         """Lines for people."""
         assert self._engine is not None, "run() comes first"
         reports = job_reports(self._engine.store, self._plan.start_us, self._end_us())
-        return summary_text(reports, self._virtual_s(), self._real_s)
+        hint = f"most of that went by for real: {self._drag.hint}"
+        dominates = self._drag.dominates(self._real_s)
+        return [*summary_text(reports, self._virtual_s(), self._real_s), *([hint] if dominates else [])]
 
     def summary_json(self) -> str:
         assert self._engine is not None, "run() comes first"

@@ -46,6 +46,9 @@ def replay(
     if options["speed"] == MAX and for_s is None:
         raise click.UsageError("--speed max needs --for: it would come to the end of 2099 before you can stop it")
     plan = _plan(files, for_s, namespace, python, options)
+    cut = _cut_by_timeouts(plan)
+    for line in cut:
+        click.echo(line, err=True)
     output: str | None = options["output"] or ("text" if plain or not sys.stdout.isatty() else None)
     pace = "as fast as it goes" if plan.speed is None else f"{plan.speed:,.6g}x"
 
@@ -57,8 +60,27 @@ def replay(
     if output == "json":
         click.echo(played.summary_json())
         return
-    for line in played.summary():
+    for line in [*played.summary(), *cut]:  # again, as the picture has gone over it
         click.echo(line)
+
+
+def _cut_by_timeouts(plan: "Plan") -> list[str]:
+    """Hints about durations that no run will last, as the verb's timeout comes first."""
+    from controller.core.settings import ClusterSettings
+    from schema.duration import format_duration
+
+    lines = []
+    for verb in [verb for each in plan.modules for verb in each.module.verbs]:
+        timeout_ms = verb.timeout_ms or ClusterSettings().timeout_ms
+        lasts_ms = plan.durations_us.get(verb.name, 0) // 1_000
+        if lasts_ms > timeout_ms:
+            whose = "its timeout" if verb.timeout_ms else "the default timeout"
+            lines.append(
+                f"hint: --duration {verb.name}={format_duration(lasts_ms)} is longer than {whose}, "
+                f"{format_duration(timeout_ms)}, at which its runs end as timed_out; write "
+                f'timeout="{format_duration(2 * lasts_ms)}" at the verb to let them go on'
+            )
+    return lines
 
 
 def _plan(

@@ -4,6 +4,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Mapping
 
+from cronring.cli.dev.replay_drag import speed_text
 from cronring.cli.dev.replay_lines import json_line
 from cronring.cli.output import short_instant
 from cronring.virtual.report import JobReport
@@ -21,7 +22,11 @@ def summary_text(reports: list[JobReport], virtual_s: float, real_s: float) -> l
         zone = "" if report.timezone == "UTC" else f", {report.timezone}"
         lines.append(f"{report.job}  ({report.schedule}{zone}){'  PAUSED' if report.paused else ''}")
         lines += [f"  {line}" for line in _of_job(report)]
-    return [*lines, "", _last_line(reports), f"{virtual_s / 86_400:.2f} virtual days in {real_s:.1f} s"]
+    return [*lines, "", _last_line(reports), _pace_line(virtual_s, real_s)]
+
+
+def _pace_line(virtual_s: float, real_s: float) -> str:
+    return f"{virtual_s / 86_400:.2f} virtual days in {real_s:.1f} s ({speed_text(virtual_s, real_s)})"
 
 
 def _of_job(report: JobReport) -> list[str]:

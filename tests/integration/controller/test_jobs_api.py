@@ -83,7 +83,7 @@ def test_a_job_made_through_the_api_runs_at_once_and_with_its_payload(cluster: C
 
 def test_what_is_wrong_is_told_with_its_remedy(cluster: Cluster) -> None:
     for verb, options, says in (
-        ("crawl.site", ["--cron", "61 * * * *", "--payload", SITE], "spec.schedule"),
+        ("crawl.site", ["--cron", "61 * * * *", "--payload", SITE], "--cron: minute field, character 1"),
         ("crawl.site", ["--manual", "--payload", '{"ulr": 1}'], "did you mean url?"),
         ("crawl.site", ["--every", "1h"], "takes a"),
         ("crawl.sweep", ["--every", "1h", "--timezone", "Europe/Berln"], "Europe/Berlin"),

@@ -86,6 +86,19 @@ def test_a_resumed_job_skips_what_passed_and_goes_on_behind_it(
     assert (resumed.next_tick, resumed.next_run_at, resumed.skipped) == (at(10), at(10), skipped)
 
 
+@pytest.mark.parametrize("latest", [None, Start(at(0), at(0), at(0))])
+def test_what_jitter_would_have_had_run_during_the_pause_runs_on_time_after_it(latest: Start | None) -> None:
+    now, run_ats = at(7_100), []
+    for number in range(20):
+        job = existing(schedule="every 1h", anchor=at(0), policy='{"jitter":"45%"}', next_tick=None, last_tick=at(0))
+        job = job._replace(key=f"billing.j{number}", paused=True, paused_tick=at(3_600))
+        resumed = plan_resume(job, latest, now)
+        assert resumed.next_tick == at(7_200)
+        run_ats.append(resumed.next_run_at or 0)
+    assert min(run_ats) == now
+    assert max(run_ats) > at(7_200)
+
+
 def test_toggled_at_the_tick_itself_the_tick_does_not_run() -> None:
     job = existing(next_tick=None, last_tick=at(-10), paused=True, paused_tick=at(0))
     resumed = plan_resume(job, None, at(0))
