@@ -23,8 +23,6 @@ ALTER TABLE cron_jobs
         AND CASE state WHEN 'idle' THEN start_time IS NULL AND execution_id IS NULL AND running >= 0
                        WHEN 'executing' THEN start_time IS NOT NULL AND execution_id IS NOT NULL AND running = 0
                        ELSE false END);
--- For ControlJobs by label.
-CREATE INDEX cron_jobs_labels ON cron_jobs USING gin (labels jsonb_path_ops) WHERE labels <> '{}';
 
 -- Whether a pause is in force.
 CREATE FUNCTION cron_paused(paused_at timestamptz, paused_until timestamptz) RETURNS boolean
