@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +70,7 @@ def cluster_field(module_database_url: str, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.fixture
-async def field(cluster_field: Field) -> AsyncIterator[Field]:
+async def field(cluster_field: Field) -> Field:
     await asyncio.to_thread(cluster_field.whole)
     async with Client(cluster_field.addresses) as client:
 
@@ -79,7 +79,7 @@ async def field(cluster_field: Field) -> AsyncIterator[Field]:
             return len(jobs) == 7
 
         await wait_until(deployed, "its runner doesn't register", 40)
-    yield cluster_field
+    return cluster_field
 
 
 async def ended(client: Client, execution_id: int, seconds: float = 20) -> Execution:

@@ -42,8 +42,8 @@ def spinning(ctx: Context) -> None:
     while True:
         try:
             sum(range(1000))
-        except BaseException:
-            pass
+        except BaseException as stop:
+            print(f"not me: {stop!r}")
 
 
 @manual
