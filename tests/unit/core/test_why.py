@@ -284,7 +284,8 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
     ),
     "by hand only": (
         facts(tick=None, subject=job(schedule="manual", next_tick=None, next_run_at=None, last_tick=None),
-              previous_tick=None, following_tick=None, before=run(trigger="manual", tick=T9 - 1, claimed_at=T9 - 1, started_at=T9, ended_at=T9 + SECOND),
+              previous_tick=None, following_tick=None, before=run(
+                  trigger="manual", tick=T9 - 1, claimed_at=T9 - 1, started_at=T9, ended_at=T9 + SECOND),
               waiting=(Waiting(8, "manual", T9 + MINUTE, None, 1, T9 + MINUTE, "bob"),)),
         "not_due",
         ["billing.sync has no schedule: it runs when somebody triggers it.",
