@@ -2,8 +2,8 @@
 
 import pytest
 
-from controller.core.model import Execution, Outcome, Skipped, SkipReason, SkipRequest, Trigger
 from controller.core.books import Span
+from controller.core.model import Execution, Outcome, Skipped, SkipReason, SkipRequest, Trigger
 from schema.module import Module, Verb
 from schema.policy import Policy
 from tests.conformance.harness import GRACE_MS, SECOND, TIMEOUT_MS, World, claim_of
