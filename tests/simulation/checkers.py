@@ -5,8 +5,8 @@ Each checker is named for its invariant. `Journal` judges while the cluster runs
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from controller.core.model import OF_A_TICK, Outcome, SkipReason
 from controller.core.books import Span
+from controller.core.model import OF_A_TICK, Outcome, SkipReason
 from cronring.runner.core.model import Run
 from cronring.virtual.memory_rows import ExecutionRow, JobRow, SkipRow
 from cronring.virtual.memory_store import MemoryStore

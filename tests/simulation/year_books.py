@@ -3,8 +3,8 @@
 from bisect import bisect_left, bisect_right
 from itertools import pairwise
 
-from controller.core.model import OF_A_TICK
 from controller.core.books import Span
+from controller.core.model import OF_A_TICK
 from cronring.virtual.memory_rows import ExecutionRow, JobRow, SkipRow
 from tests.simulation.year_history import Pause, YearStore
 from tests.simulation.year_oracle import Oracle, policy_of, slice_of
