@@ -13,7 +13,15 @@ from controller.core.events import DrainExpired, DrainRequested, JobsCreated
 from controller.core.settings import ClusterSettings
 from controller.ports import Deployed
 from cronring.virtual.clock import SECOND, VirtualClock
-from tests.simulation.checkers import Journal, check_accounts, check_converged, check_lost, check_once, check_results
+from tests.simulation.checkers import (
+    Journal,
+    check_accounts,
+    check_audit,
+    check_converged,
+    check_lost,
+    check_once,
+    check_results,
+)
 from tests.simulation.controllers import Controller, settings_for_simulation
 from tests.simulation.database import Database
 from tests.simulation.faults import end_faults, schedule_faults
@@ -102,6 +110,7 @@ class World:
         check_once(self.database.store)
         check_results(self)
         check_accounts(self.database.store)
+        check_audit(self.database.store)
         check_converged(self)
 
     def later(self, low_s: float, high_s: float, action: Callable[[], None]) -> None:
