@@ -179,6 +179,14 @@ class DeploymentRow(NamedTuple):
     jobs: int
 
 
+class DueRow(NamedTuple):
+    """A job's next tick."""
+
+    job: str
+    tick: int
+    run_at: int
+
+
 class ControllerRow(NamedTuple):
     """A row of `controllers`; with an expired lease until nothing unfinished carries its id."""
 
@@ -264,6 +272,10 @@ class Reads(Protocol):
 
     async def get_deployment(self, key: str) -> DeploymentRow:
         """Raises controller.errors.NotFound."""
+        ...
+
+    async def list_due(self, within_ms: int, limit: int) -> list[DueRow]:
+        """What is due within so long, in the whole cluster, the earliest first."""
         ...
 
     async def list_controllers(self) -> list[ControllerRow]: ...

@@ -3,7 +3,7 @@
 from typing import Final, Protocol
 
 from controller.api.messages import runner_message, timestamp
-from controller.api.requests import Context, required
+from controller.api.requests import Context, required, within
 from controller.core.ring import Ring
 from controller.core.swim.member import Member
 from controller.core.swim.messages import Status
@@ -17,6 +17,12 @@ _STATUS_WORDS: Final = {
     Status.DEAD: "dead",
     Status.LEFT: "left",
 }
+
+
+_DUE_DEFAULT: Final = 10
+_DUE_MAX: Final = 100
+_WITHIN_DEFAULT_MS: Final = 300_000
+_WITHIN_MAX_MS: Final = 86_400_000
 
 
 class NodeView(Protocol):
@@ -41,6 +47,16 @@ class ClusterService(cluster_pb2_grpc.ClusterServicer):
         self._node = node
         self._reads = reads
         self._clock = clock
+
+    async def ListDue(self, request: cluster_pb2.ListDueRequest, context: Context) -> cluster_pb2.ListDueResponse:
+        limit = within("limit", request.limit, _DUE_MAX) or _DUE_DEFAULT
+        within_ms = within("within_ms", request.within_ms, _WITHIN_MAX_MS) or _WITHIN_DEFAULT_MS
+        rows = await self._reads.list_due(within_ms, limit)
+        return cluster_pb2.ListDueResponse(
+            due=[
+                cluster_pb2.DueJob(job=row.job, tick=timestamp(row.tick), run_at=timestamp(row.run_at)) for row in rows
+            ]
+        )
 
     async def GetCluster(
         self, request: cluster_pb2.GetClusterRequest, context: Context

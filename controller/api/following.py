@@ -45,8 +45,9 @@ class Following:
             raise TooMany(f"{FOLLOWERS_MAX} executions are followed through this controller; ask another one")
         self._followers += 1
         try:
-            async for chunk in self._chunks(execution_id, offset, once):
-                yield chunk
+            async with contextlib.aclosing(self._chunks(execution_id, offset, once)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
         finally:
             self._followers -= 1
 
@@ -64,14 +65,15 @@ class Following:
                 return
             stream = None if ended else self._outputs.follow(row.runner_id, execution_id, offset)
             if stream is not None:
-                async for chunk, state in _parts(stream):
-                    heard_at = loop.time()
-                    ended = state is OutputState.ENDED
-                    offset = chunk.offset + len(chunk.data)
-                    if chunk.data:
-                        yield chunk
-                    if once:
-                        break
+                async with contextlib.aclosing(_parts(stream)) as parts:
+                    async for chunk, state in parts:
+                        heard_at = loop.time()
+                        ended = state is OutputState.ENDED
+                        offset = chunk.offset + len(chunk.data)
+                        if chunk.data:
+                            yield chunk
+                        if once:
+                            break
             if not ended and stream is None and (once or loop.time() - heard_at > AWAY_S):
                 raise RunnerAway(
                     f"runner {row.runner_id} of execution {execution_id} isn't connected to this controller"

@@ -89,5 +89,12 @@ def execution_id(field: str, value: int) -> int:
     return value
 
 
+def within(field: str, value: int, highest: int) -> int:
+    """Raises InvalidRequest for what lies outside of 0 (the default) and `highest`."""
+    if not 0 <= value <= highest:
+        raise InvalidRequest([(field, f"is {value}; it must be from 1 to {highest}, or 0 for the default")])
+    return value
+
+
 def _shown(value: str) -> str:
     return repr(value if len(value) <= 100 else value[:99] + "…")

@@ -166,7 +166,7 @@ def add_closed(found: Audit, scope: Scope, closed: Closed | None) -> None:
     """What retention has summarised counts as it was. Of a part of it (`since`) nothing more can be said."""
     if closed is None or (scope.since is not None and scope.since > closed.until_at):
         return
-    found.summarised_until = closed.until_at
+    found.summarised_until = max(found.summarised_until or 0, closed.until_at)
     if scope.since is not None or closed.until_at > scope.until:
         return
     skipped = sum(closed.skipped.values())

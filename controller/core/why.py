@@ -342,7 +342,7 @@ def _next(facts: Facts) -> list[str]:
             return []
         return ["Its schedule has no further tick."]
     if subject.executing and subject.last_tick is not None and tick <= subject.last_tick:
-        return []  # its end will say
+        return ["Which tick is next is decided when that ends."]
     if tick == facts.tick and tick <= now:
         return []  # it has been told above what it waits for
     if run_at <= now:

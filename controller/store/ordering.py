@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from controller.core.control import Start, manual_tick
-from controller.core.model import Job, Skipped, SkipReason, Trigger
+from controller.core.model import Activation, Job, Skipped, SkipReason
 from controller.core.orders import Cancel, NotNext, Ordered, Refusal, Restore, Resume, Wish, carry_out, refused
 from controller.core.orders import order_of as order_name
 from controller.core.redeploy import Existing, decided_ahead, taken_back
@@ -149,29 +149,41 @@ async def _write(
 async def _run_by_hand(
     transaction: Transaction, rows: list[Locked], wish: RunByHand, by: str, *, dry_run: bool
 ) -> list[Controlled | Conflict]:
+    refusals = {row.job.job_id: refused(row.standing, Order.TRIGGER) for row in rows}
+    fit = [row for row in rows if refusals[row.job.job_id] is None]
+    made: dict[int, Activation] = {}
+    if fit and not dry_run:
+        made = await _make_activations(transaction, fit, wish, by)
+        await _notify(transaction, fit)
+    jobs = await _jobs(transaction, [row.job.job_id for row in fit])
     done: list[Controlled | Conflict] = []
-    actions: list[Action] = []
     for row in rows:
-        job_id, tick = row.job.job_id, manual_tick(row.now)
-        refusing = refused(row.standing, Order.TRIGGER)
-        if refusing is not None:
-            done.append(error_of(refusing))
-            continue
-        activation = None
-        if not dry_run:
-            made = await transaction.fetch(
-                "CreateActivation", job_id, row.now, by, Trigger.MANUAL, tick, None, wish.payload, False, False
-            )
-            found = await transaction.fetch("ListActivations", job_id, made[0][0])
-            activation = activation_of(found[0])
-            details = {"activation": activation.activation_id}
-            actions.append(Action(Order.TRIGGER, by, wish.note, job_id=job_id, details=details))
-        (job,) = (await _jobs(transaction, [job_id])).values()
-        done.append(Controlled(job, True, {}, row.execution_id, activation=activation))
-    await add_actions(transaction, actions)
-    if actions:
-        await _notify(transaction, rows)
+        job_id, refusal = row.job.job_id, refusals[row.job.job_id]
+        if refusal is not None:
+            done.append(error_of(refusal))
+        else:
+            done.append(Controlled(jobs[job_id], True, {}, row.execution_id, activation=made.get(job_id)))
     return done
+
+
+async def _make_activations(
+    transaction: Transaction, rows: list[Locked], wish: RunByHand, by: str
+) -> "dict[int, Activation]":
+    """By job id."""
+    now = max(row.now for row in rows)
+    ids = [row.job.job_id for row in rows]
+    records = await transaction.fetch("RunJobsByHand", now, by, wish.payload, ids, [manual_tick(now)] * len(ids))
+    found = await transaction.fetch("GetActivationsById", [record[0] for record in records])
+    made = {each.job.job_id: each for each in map(activation_of, found)}
+    await add_actions(
+        transaction,
+        [
+            Action(Order.TRIGGER, by, wish.note, job_id=job_id, details={"activation": each.activation_id})
+            for job_id, each in sorted(made.items())
+        ],
+        now,
+    )
+    return made
 
 
 async def _fate(transaction: Transaction, row: Locked, other: NotNext) -> Ordered | Conflict:

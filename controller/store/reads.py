@@ -16,6 +16,7 @@ from controller.reads import (
     ControllerRow,
     DeploymentFilter,
     DeploymentRow,
+    DueRow,
     ExecutionChange,
     ExecutionFilter,
     ExecutionRow,
@@ -156,6 +157,10 @@ class PostgresReads:
         if not records:
             raise NotFound(f"there is no deployment {key!r}; `cronring deployments list` shows them")
         return DeploymentRow._make(records[0])
+
+    async def list_due(self, within_ms: int, limit: int) -> list[DueRow]:
+        """What is due within so long, in the whole cluster, the earliest first."""
+        return list(map(DueRow._make, await self._fetch("ListDue", within_ms, limit)))
 
     async def list_controllers(self) -> list[ControllerRow]:
         """By id; one with an expired lease as long as anything unfinished carries its id, and a minute."""

@@ -26,6 +26,7 @@ from cronring.cli.commands.plan import plan
 from cronring.cli.commands.rollback import rollback
 from cronring.cli.commands.runner import runner
 from cronring.cli.commands.stats import stats
+from cronring.cli.commands.top import top
 from cronring.cli.commands.why import why
 from cronring.cli.failures import translated
 
@@ -85,6 +86,7 @@ def cli() -> None:
                cronring why billing.close_month  why a tick ran, or not
                cronring audit --since -1d        did every tick end as it must?
                cronring stats                    how do all jobs do?
+               cronring top                      what does the cluster do now? live
 
     Every option can be given as an environment variable, which --help of its command names, such as
     CRONRING_DATABASE_URL and CRONRING_CONTROLLERS.
@@ -93,7 +95,7 @@ def cli() -> None:
 
 for command in (
     audit, check, cluster, completion, controller, convert, deploy, deployments, dev, executions, explain, import_group,
-    jobs, lint, logs, migrate, next_ticks, plan, rollback, runner, schema, stats, undeploy, why,
+    jobs, lint, logs, migrate, next_ticks, plan, rollback, runner, schema, stats, top, undeploy, why,
 ):  # fmt: skip
     cli.add_command(command)
 for command in (cancel_execution, logs, retry_execution, watch_executions):

@@ -26,6 +26,15 @@ class ClusterCalls:
             await self._failover.unary(lambda channel: ClusterStub(channel).GetRing(request, timeout=timeout))
         )
 
+    async def due(self, limit: int = 10, within_s: float = 300.0) -> tuple[model.Due, ...]:
+        """What runs next in the whole cluster, the earliest first."""
+        timeout = self._failover.timeout_s
+        request = cluster_pb2.ListDueRequest(limit=limit, within_ms=round(within_s * 1000))
+        answer = await self._failover.unary(lambda channel: ClusterStub(channel).ListDue(request, timeout=timeout))
+        return tuple(
+            model.Due(each.job, convert.instant(each.tick), convert.instant(each.run_at)) for each in answer.due
+        )
+
     async def owners(self, job: str) -> model.Owners:
         """Raises NotFound where there is no such job."""
         timeout = self._failover.timeout_s

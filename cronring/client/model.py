@@ -338,6 +338,15 @@ class Ring:
 
 
 @dataclass(frozen=True, slots=True)
+class Due:
+    """A job's next tick, and when it is attempted."""
+
+    job: str
+    tick: datetime | None
+    run_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
 class Owners:
     """Who runs a job, and who is next. None: nobody."""
 

@@ -192,7 +192,7 @@ CROSS JOIN LATERAL (
 
 -- name: GetChanges
 -- What has happened to jobs: executions above $1 or among $2, skips above $3 or among $4 (20,000 of each at a time); and,
--- at or after $5, what somebody did to a job, and deployments activated or deactivated: those have no job_id, and
+-- at or after $5, what somebody did to a job, ends of pauses, and deployments (de)activated: those have no job_id, and
 -- `instant` tells one change from the next.
 (SELECT 'execution' AS kind, id, job_id, outcome IS NOT NULL AS settled, NULL::timestamptz AS instant,
         now() AS database_now
@@ -207,7 +207,9 @@ UNION ALL
 SELECT 'deployment', d.id, NULL, true, greatest(d.activated_at, d.deactivated_at), now()
 FROM deployments d WHERE greatest(d.activated_at, d.deactivated_at) >= $5
 UNION ALL
-SELECT 'job', id, id, true, changed_at, now() FROM cron_jobs WHERE changed_at >= $5;
+SELECT 'job', id, id, true, changed_at, now() FROM cron_jobs WHERE changed_at >= $5
+UNION ALL
+SELECT 'job', id, id, true, paused_until, now() FROM cron_jobs WHERE paused_until >= $5 AND paused_until <= now();
 
 -- name: GetExecutionChanges
 -- Executions above $1 (20,000 at a time) or among $2.

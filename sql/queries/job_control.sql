@@ -161,15 +161,35 @@ SELECT (SELECT e.id FROM cron_executions e WHERE e.job_id = $1 AND e.tick = $2 O
        (SELECT s.reason FROM cron_skips s WHERE s.job_id = $1 AND s.first_tick <= $2 AND s.last_tick >= $2
         ORDER BY s.first_tick DESC LIMIT 1) AS reason;
 
+-- name: RunJobsByHand
+-- $1 run_at, $2 who asks, $3 payload or null for each job's own; parallel arrays: $4 job ids, $5 ticks.
+INSERT INTO cron_activations (job_id, slot, attempt, run_at, requested_by, trigger, tick, payload)
+SELECT j.id, j.slot, 1, $1, $2, 'manual', w.tick, $3
+FROM unnest($4::bigint[], $5::timestamptz[]) AS w (job_id, tick)
+CROSS JOIN LATERAL (SELECT id, slot FROM cron_jobs WHERE id = w.job_id OFFSET 0) j
+RETURNING id;
+
+-- name: GetActivationsById
+-- $1 ids.
+SELECT a.id AS activation_id, a.tick, a.until_tick, a.attempt, a.trigger, a.run_at,
+       coalesce(a.payload, '') AS activation_payload, a.beside,
+       j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
+       j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
+       j.next_execution, j.policy, j.payload
+FROM cron_activations a
+JOIN cron_jobs j ON j.id = a.job_id
+JOIN deployments d ON d.id = j.deployment_id
+WHERE a.id = ANY($1::bigint[]);
+
 -- name: FindJobs
 -- Ids and keys of jobs that are not removed, in order of their ids. $1 after this id; $2 namespace, $3 module, $4 verb,
 -- $5 status, "" for any; $6 labels that they have (JSON); $7 limit.
 SELECT j.id, j.key
 FROM cron_jobs j
-JOIN cron_job_status s ON s.job_id = j.id
 WHERE j.removed_at IS NULL AND j.id > $1
   AND ($2 = '' OR j.namespace = $2) AND ($3 = '' OR j.module = $3) AND ($4 = '' OR j.verb = $4)
-  AND ($5 = '' OR s.status = $5) AND ($6::text = '{}' OR j.labels @> $6::text::jsonb)
+  AND ($6::text = '{}' OR j.labels @> $6::text::jsonb)
+  AND ($5 = '' OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = $5 OFFSET 0))
 ORDER BY j.id
 LIMIT $7;
 
@@ -177,10 +197,10 @@ LIMIT $7;
 -- How many FindJobs would find. $1 to $5 its $2 to $6.
 SELECT count(*)
 FROM cron_jobs j
-JOIN cron_job_status s ON s.job_id = j.id
 WHERE j.removed_at IS NULL AND j.key > ''
   AND ($1 = '' OR j.namespace = $1) AND ($2 = '' OR j.module = $2) AND ($3 = '' OR j.verb = $3)
-  AND ($4 = '' OR s.status = $4) AND ($5::text = '{}' OR j.labels @> $5::text::jsonb);
+  AND ($5::text = '{}' OR j.labels @> $5::text::jsonb)
+  AND ($4 = '' OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = $4 OFFSET 0));
 
 -- name: GetLatestStarts
 -- Of what jobs' schedules claimed last. $1 job ids, $2 their last ticks.

@@ -77,11 +77,11 @@ class MemoryHands:
 
 class PostgresHands:
     def __init__(self, database: Database, connection: Connection) -> None:
-        self._connection = connection
+        self.connection = connection
         self.ledger: Ledger = PostgresLedger(database, LOST_AFTER_MS)
 
     async def open_books(self, job_id: int, at: int, last_tick: int | None) -> None:
-        run = self._connection.execute
+        run = self.connection.execute
         await run(
             "UPDATE cron_jobs SET anchor = $2, created_at = $2, last_tick = $3 WHERE id = $1", job_id, at, last_tick
         )
@@ -91,7 +91,7 @@ class PostgresHands:
         self, job_id: int, tick: int, trigger: str = "schedule", attempt: int = 1, outcome: str | None = "completed"
     ) -> None:
         ended_at = None if outcome is None else tick + 1_000
-        await self._connection.execute(
+        await self.connection.execute(
             "INSERT INTO cron_executions (job_id, deployment_id, tick, run_at, claimed_at, started_at, ended_at, "
             "outcome, controller_id, runner_id, hard_deadline, attempt, trigger) "
             "SELECT id, deployment_id, $2, $2, $2, $3, $3, $4, 'c1', 'r1', $2, $5, $6 FROM cron_jobs WHERE id = $1",
@@ -100,25 +100,25 @@ class PostgresHands:
 
     async def begin_at(self, job_id: int, tick: int, at: int, run_at: int) -> None:
         # It holds that nothing is claimed before its run_at: somebody has dropped it, and put the row right there.
-        await self._connection.execute("ALTER TABLE cron_executions DROP CONSTRAINT cron_executions_sound")
-        await self._connection.execute(
+        await self.connection.execute("ALTER TABLE cron_executions DROP CONSTRAINT cron_executions_sound")
+        await self.connection.execute(
             "UPDATE cron_executions SET claimed_at = $3, started_at = $3, ended_at = $3, run_at = $4 "
             "WHERE job_id = $1 AND tick = $2",
             job_id, tick, at, run_at,
         )  # fmt: skip
 
     async def remove_run(self, job_id: int, tick: int) -> None:
-        await self._connection.execute("DELETE FROM cron_executions WHERE job_id = $1 AND tick = $2", job_id, tick)
+        await self.connection.execute("DELETE FROM cron_executions WHERE job_id = $1 AND tick = $2", job_id, tick)
 
     async def add_skip(self, job_id: int, reason: str, first: int, last: int, ticks: int) -> None:
-        await self._connection.execute(
+        await self.connection.execute(
             "INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id, decided_at) "
             "VALUES ($1, $2, $3, $4, $5, 'c1', $4)",
             job_id, reason, first, last, ticks,
         )  # fmt: skip
 
     async def remove_skips(self, job_id: int) -> None:
-        await self._connection.execute("DELETE FROM cron_skips WHERE job_id = $1", job_id)
+        await self.connection.execute("DELETE FROM cron_skips WHERE job_id = $1", job_id)
 
 
 def hands_of(scene: Scene) -> Hands:

@@ -16,7 +16,7 @@ from controller.ports import Backfill
 from schema.module import Module, Verb
 from schema.policy import Policy
 from tests.conformance.harness import SECOND, TIMEOUT_MS, World
-from tests.conformance.tampering import Hands, hands_of
+from tests.conformance.tampering import Hands, PostgresHands, hands_of
 
 MINUTE = 60 * SECOND
 LATE_AFTER = 10 * SECOND
@@ -226,6 +226,30 @@ async def test_a_tick_that_ran_of_two_jobs_of_one_key_ran_twice(books: Books) ->
 async def _deployments(books: Books) -> set[str]:
     _, jobs = await books.world.store.get_cron_jobs(tuple(range(4096)), 10**9)
     return {job.deployment for job in jobs}
+
+
+async def test_what_retention_has_summarised_counts_as_it_was(books: Books) -> None:
+    """What is summarised is of PostgreSQL alone: nothing is removed in memory."""
+    if not isinstance(books.hands, PostgresHands):
+        assert (await books.audit()).summarised_until is None
+        return
+    run = books.hands.connection.execute
+    close = (
+        "INSERT INTO cron_closed_books (job_id, until_at, due, executed, caught_up, late, skipped, outcomes) VALUES "
+    )
+    close += "($1, $2, $3, $4, $5, $6, $7::text::jsonb, $8::text::jsonb)"
+    await run("DELETE FROM cron_executions WHERE job_id = $1 AND tick <= $2", books.ran, books.tick(9))
+    await run(close, books.ran, books.tick(9), 10, 10, 2, 1, "{}", '{"completed": 9, "failed": 1}')
+    await run(close, 0, books.tick(0), 500, 490, 0, 0, '{"overlap": 10}', '{"completed": 490}')
+    for thorough in (False, True):
+        found = await books.audit(thorough=thorough)
+        assert (found.ticks, found.executed, found.late, found.caught_up) == (620, 540, 1, 2)
+        assert (found.skipped["overlap"], found.outcomes["failed"]) == (15, 1)
+        assert (found.clean, found.summarised_until) == (True, books.tick(9))
+        part = await books.audit(books.tick(5), thorough=thorough)
+        assert (part.ticks, part.clean, part.summarised_until) == (50 + 55, True, books.tick(9))
+    word, text = await told(books, "billing.ran", books.tick(3))
+    assert (word, "only counts are kept" in text) == ("summarised", True)
 
 
 async def test_an_unknown_key_is_not_found(books: Books) -> None:

@@ -14,19 +14,21 @@ from tests.support.databases import PostgresServer, run_coroutine
 
 JOBS = 100_000
 EXECUTIONS = 50_000
-GROWING = {"cron_jobs", "cron_executions", "cron_skips", "cron_schedules", "cron_activations"}
+GROWING = {"cron_jobs", "cron_executions", "cron_skips", "cron_schedules", "cron_activations", "cron_actions"}
 HOT = [
     "GetCronJobs", "StartCronJobs", "EndCronJob", "SkipTicks", "RenewLease", "AdoptExecutions", "GetUnfinished",
     "GetLost", "GetOverdueExecutions", "LockCronJobs", "GetModuleJobs", "CarryCronJobsOver", "RemoveCronJobs",
     "ListJobs", "GetJob", "GetJobsById", "GetSkippedTicks", "GetExecution", "ListExecutions",
     "ListTroubledExecutions", "ListRunningExecutions", "ListJobExecutions", "FindExecutionBefore", "GetLastIds",
     "GetUnfinishedIds", "GetChanges", "ListDeployments", "GetDeployment", "GetActivations", "StartActivations",
-    "ListActivations", "DeleteActivation", "LockJob", "GetJobId", "GetCronJob", "PauseJob", "ResumeJob", "LabelJob",
+    "ListActivations", "DeleteActivation", "LockJob", "GetJobId", "GetCronJobsById", "LabelJob",
+    "LockJobsById", "OrderJobs", "TakeBackSkips", "CloseBooks", "OpenBooks", "ForgetActivations",
+    "CancelExecutionsOfJobs", "GetFateOfTick", "FindJobs", "ListActions", "ListJobActions", "ListDeploymentActions",
     "MarkCancelled", "LockJobOfExecution", "GetAttempts", "HastenRetry", "CreateRetry", "GetExecutionChanges",
-    "GetLatestStarts",
+    "GetLatestStarts", "ListDue",
 ]  # fmt: skip
 # In order of an index, until the page is full: bounded by LIMIT, not by a condition.
-IN_ORDER = {"cron_jobs_key", "cron_executions_pkey", "cron_skips_pkey"}
+IN_ORDER = {"cron_jobs_key", "cron_jobs_pkey", "cron_executions_pkey", "cron_skips_pkey", "cron_actions_pkey"}
 FILL = f"""
 SELECT cron_add_partition('infinity') FROM generate_series(5, 34);
 INSERT INTO deployments (key, namespace, module, digest, schema_text, min_replicas)
@@ -101,7 +103,7 @@ def astray(name: str, found: list[dict[str, Any]]) -> list[str]:
         kind, condition = node["Node Type"], node.get("Index Cond")
         if kind == "Seq Scan" and node["Relation Name"] in GROWING:
             complaints.append(f"{name} reads all of {node['Relation Name']}")
-        in_order = node.get("Index Name") in IN_ORDER and name.startswith(("List", "GetLastIds", "FindExecution"))
+        in_order = node.get("Index Name") in IN_ORDER and name.startswith(("List", "GetLastIds", "Find"))
         whole = kind in {"Index Scan", "Index Only Scan"} and condition is None and not in_order
         if whole and node["Relation Name"] in GROWING:
             complaints.append(f"{name} reads all of {node['Index Name']}")

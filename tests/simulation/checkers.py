@@ -3,11 +3,15 @@
 Each checker is named for its invariant. `Journal` judges while the cluster runs; the others when it has come to rest.
 """
 
+import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
+from controller.core.audit import LATE_AFTER_US
 from controller.core.books import Span
 from controller.core.model import OF_A_TICK, Outcome, SkipReason
+from controller.ledger import AuditRequest
 from cronring.runner.core.model import Run
+from cronring.virtual.memory_ledger import MemoryLedger
 from cronring.virtual.memory_rows import ExecutionRow, JobRow, SkipRow
 from cronring.virtual.memory_store import MemoryStore
 from schema.schedule import parse_schedule
@@ -15,6 +19,10 @@ from tests.simulation.history import RecordingStore, takes_a_place
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
+
+
+_REASONS = (SkipReason.OVERLAP, SkipReason.NO_RUNNER, SkipReason.SUPERSEDED, SkipReason.DEPLOYMENT_REMOVED)
+_RUNNER_LOST_AFTER_MS = 10_000
 
 
 class Running(NamedTuple):
@@ -131,7 +139,7 @@ def _ticks(span: Span, job: JobRow) -> list[int]:
 
 def _enter_skip(store: RecordingStore, skip: SkipRow, accounted: dict[int, str]) -> None:
     skipped = skip.skipped
-    assert skipped.reason in (SkipReason.OVERLAP, SkipReason.NO_RUNNER, SkipReason.SUPERSEDED)
+    assert skipped.reason in _REASONS
     spans = store.spans[skip.job_id]
     span = next(s for s in spans if s.until_at is None or skipped.first_tick <= s.until_at)
     schedule = parse_schedule(span.schedule, span.anchor)
@@ -143,6 +151,13 @@ def _enter_skip(store: RecordingStore, skip: SkipRow, accounted: dict[int, str])
         count += 1
         tick = schedule.next_after(tick)
     assert count == skipped.ticks, f"{skipped} of job {skip.job_id} counts {skipped.ticks}, and names {count}"
+
+
+def check_audit(store: MemoryStore) -> None:
+    """What `cronring audit --thorough` says: computed another way than by the checkers here."""
+    request = AuditRequest(None, None, "", LATE_AFTER_US, thorough=True)
+    audit = asyncio.run(MemoryLedger(store, _RUNNER_LOST_AFTER_MS).audit(request)).audit
+    assert audit.clean, audit.findings
 
 
 def check_converged(world: "World") -> None:

@@ -13,7 +13,15 @@ from controller.core.events import DrainExpired, DrainRequested, JobsCreated
 from controller.core.settings import ClusterSettings
 from controller.ports import Deployed
 from cronring.virtual.clock import SECOND, VirtualClock
-from tests.simulation.checkers import Journal, check_accounts, check_converged, check_lost, check_once, check_results
+from tests.simulation.checkers import (
+    Journal,
+    check_accounts,
+    check_audit,
+    check_converged,
+    check_lost,
+    check_once,
+    check_results,
+)
 from tests.simulation.controllers import Controller, settings_for_simulation
 from tests.simulation.database import EPOCH_US, Database
 from tests.simulation.faults import end_faults, schedule_faults
@@ -129,6 +137,7 @@ class World:
         self.clock.run_for(RECOVERY_NS + CALM_NS)
         check_once(self.database.store)
         check_results(self)
+        check_audit(self.database.store)
         check_converged(self)
         if self.operator is None:
             check_accounts(self.database.store)

@@ -263,3 +263,74 @@ class GetOwnersResponse(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___GetOwnersResponse: _TypeAlias = GetOwnersResponse  # noqa: Y015
+
+@_typing.final
+class ListDueRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    LIMIT_FIELD_NUMBER: _builtins.int
+    WITHIN_MS_FIELD_NUMBER: _builtins.int
+    limit: _builtins.int
+    """0: 10; at most 100"""
+    within_ms: _builtins.int
+    """0: 5 minutes; at most a day"""
+    def __init__(
+        self,
+        *,
+        limit: _builtins.int = ...,
+        within_ms: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "within_ms", b"within_ms"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListDueRequest: _TypeAlias = ListDueRequest  # noqa: Y015
+
+@_typing.final
+class DueJob(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    TICK_FIELD_NUMBER: _builtins.int
+    RUN_AT_FIELD_NUMBER: _builtins.int
+    job: _builtins.str
+    @_builtins.property
+    def tick(self) -> _timestamp_pb2.Timestamp: ...
+    @_builtins.property
+    def run_at(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        job: _builtins.str = ...,
+        tick: _timestamp_pb2.Timestamp | None = ...,
+        run_at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["run_at", b"run_at", "tick", b"tick"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job", "run_at", b"run_at", "tick", b"tick"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___DueJob: _TypeAlias = DueJob  # noqa: Y015
+
+@_typing.final
+class ListDueResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DUE_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def due(self) -> _containers.RepeatedCompositeFieldContainer[Global___DueJob]: ...
+    def __init__(
+        self,
+        *,
+        due: _abc.Iterable[Global___DueJob] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["due", b"due"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___ListDueResponse: _TypeAlias = ListDueResponse  # noqa: Y015

@@ -49,6 +49,11 @@ class ClusterStub:
                 request_serializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.GetOwnersRequest.SerializeToString,
                 response_deserializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.GetOwnersResponse.FromString,
                 _registered_method=True)
+        self.ListDue = channel.unary_unary(
+                '/cronring.v1.Cluster/ListDue',
+                request_serializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.ListDueRequest.SerializeToString,
+                response_deserializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.ListDueResponse.FromString,
+                _registered_method=True)
 
 
 class ClusterServicer:
@@ -73,6 +78,13 @@ class ClusterServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def ListDue(self, request, context):
+        """ListDue gives what runs next in the whole cluster, the earliest first.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_ClusterServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -90,6 +102,11 @@ def add_ClusterServicer_to_server(servicer, server):
                     servicer.GetOwners,
                     request_deserializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.GetOwnersRequest.FromString,
                     response_serializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.GetOwnersResponse.SerializeToString,
+            ),
+            'ListDue': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListDue,
+                    request_deserializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.ListDueRequest.FromString,
+                    response_serializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.ListDueResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -173,6 +190,33 @@ class Cluster:
             '/cronring.v1.Cluster/GetOwners',
             protos_dot_cronring_dot_v1_dot_cluster__pb2.GetOwnersRequest.SerializeToString,
             protos_dot_cronring_dot_v1_dot_cluster__pb2.GetOwnersResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListDue(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.v1.Cluster/ListDue',
+            protos_dot_cronring_dot_v1_dot_cluster__pb2.ListDueRequest.SerializeToString,
+            protos_dot_cronring_dot_v1_dot_cluster__pb2.ListDueResponse.FromString,
             options,
             channel_credentials,
             insecure,

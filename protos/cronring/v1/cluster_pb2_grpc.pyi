@@ -35,6 +35,8 @@ class ClusterStub:
     GetRing: _grpc.UnaryUnaryMultiCallable[_cluster_pb2.GetRingRequest, _cluster_pb2.GetRingResponse]
     GetOwners: _grpc.UnaryUnaryMultiCallable[_cluster_pb2.GetOwnersRequest, _cluster_pb2.GetOwnersResponse]
     """GetOwners says who runs a job, and who is next."""
+    ListDue: _grpc.UnaryUnaryMultiCallable[_cluster_pb2.ListDueRequest, _cluster_pb2.ListDueResponse]
+    """ListDue gives what runs next in the whole cluster, the earliest first."""
 
 @_typing.type_check_only
 class ClusterAsyncStub(ClusterStub):
@@ -43,6 +45,8 @@ class ClusterAsyncStub(ClusterStub):
     GetRing: _aio.UnaryUnaryMultiCallable[_cluster_pb2.GetRingRequest, _cluster_pb2.GetRingResponse]  # type: ignore[assignment]
     GetOwners: _aio.UnaryUnaryMultiCallable[_cluster_pb2.GetOwnersRequest, _cluster_pb2.GetOwnersResponse]  # type: ignore[assignment]
     """GetOwners says who runs a job, and who is next."""
+    ListDue: _aio.UnaryUnaryMultiCallable[_cluster_pb2.ListDueRequest, _cluster_pb2.ListDueResponse]  # type: ignore[assignment]
+    """ListDue gives what runs next in the whole cluster, the earliest first."""
 
 class ClusterServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
@@ -66,5 +70,13 @@ class ClusterServicer(metaclass=_abc_1.ABCMeta):
         context: _ServicerContext,
     ) -> _typing.Union[_cluster_pb2.GetOwnersResponse, _abc.Awaitable[_cluster_pb2.GetOwnersResponse]]:
         """GetOwners says who runs a job, and who is next."""
+
+    @_abc_1.abstractmethod
+    def ListDue(
+        self,
+        request: _cluster_pb2.ListDueRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_cluster_pb2.ListDueResponse, _abc.Awaitable[_cluster_pb2.ListDueResponse]]:
+        """ListDue gives what runs next in the whole cluster, the earliest first."""
 
 def add_ClusterServicer_to_server(servicer: ClusterServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

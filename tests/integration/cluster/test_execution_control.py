@@ -1,10 +1,16 @@
 """Cancelling, retrying and following executions on a living cluster of three controllers, with kill -9."""
 
 import asyncio
+import contextlib
+import fcntl
 import json
+import os
+import pty
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -288,3 +294,36 @@ async def test_the_command_line(field: Field) -> None:
     late = await asyncio.to_thread(run, "executions", "cancel", execution_id)
     assert late.returncode == 1
     assert "is failed, and only a running one can become cancelled" in late.stderr
+
+
+async def test_top_draws_one_frame_or_one_after_the_other_until_q(field: Field) -> None:
+    async with Client(field.addresses) as client:
+        execution = await field.running(client, "patient")
+        once = await asyncio.to_thread(cli, field, "top", "--once")
+        assert once.returncode == 0, once.stderr
+        assert "controllers (3)" in once.stdout
+        assert "control.patient" in once.stdout
+        seen = await asyncio.to_thread(on_a_terminal, field)
+        assert seen.count("controllers (3)") >= 2, "it is drawn anew"
+        assert "control.each_second" in seen
+        await client.executions.cancel(execution.id, by="ann")
+
+
+def on_a_terminal(field: Field) -> str:
+    """`cronring top` on a terminal of 80x24, until it has been drawn a few times; then q."""
+    own, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    command = [sys.executable, "-m", "cronring.cli.main", "top", "--interval", "300ms"]
+    environment = field.cluster.environment | {"TERM": "xterm", "CRONRING_CONTROLLERS": ",".join(field.addresses)}
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment) as process:
+        os.close(theirs)
+        seen, deadline = "", time.monotonic() + 20
+        while seen.count("controllers (3)") < 3 and time.monotonic() < deadline:
+            seen += os.read(own, 65_536).decode(errors="replace")
+        os.write(own, b"q")
+        with contextlib.suppress(OSError):  # Linux: its other end is closed
+            while os.read(own, 65_536):
+                pass
+        assert process.wait(10) == 0
+    os.close(own)
+    return seen

@@ -212,12 +212,14 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
     ),
     "it waits for what runs": (
         facts(subject=BUSY, before=EARLIER._replace(ended_at=None, outcome=None)), "waiting",
-        [DUE, "It waits for execution 11 to end, and is skipped (overlap) then.", "Execution 11 is running now."],
+        [DUE, "It waits for execution 11 to end, and is skipped (overlap) then.", "Execution 11 is running now.",
+         "Which tick is next is decided when that ends."],
     ),
     "it is buffered": (
         facts(subject=BUSY._replace(policy=Policy(overlap="buffer_one").text)), "waiting",
         [DUE, "It waits for execution 11 to end, and is run if it is the latest (overlap=buffer_one) then.",
-         "Execution 11 is running now."],
+         "Execution 11 is running now.",
+         "Which tick is next is decided when that ends."],
     ),
     "it waits for a runner": (
         facts(subject=job(next_tick=T9, next_run_at=T9, last_tick=None, hosted=False, runner_seen_at=T9 - MINUTE)),
@@ -284,8 +286,8 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
     ),
     "by hand only": (
         facts(tick=None, subject=job(schedule="manual", next_tick=None, next_run_at=None, last_tick=None),
-              previous_tick=None, following_tick=None,
-              before=run(trigger="manual", tick=T9 - 1, claimed_at=T9 - 1, started_at=T9, ended_at=T9 + SECOND),
+              previous_tick=None, following_tick=None, before=run(
+                  trigger="manual", tick=T9 - 1, claimed_at=T9 - 1, started_at=T9, ended_at=T9 + SECOND),
               waiting=(Waiting(8, "manual", T9 + MINUTE, None, 1, T9 + MINUTE, "bob"),)),
         "not_due",
         ["billing.sync has no schedule: it runs when somebody triggers it.",

@@ -1,0 +1,219 @@
+"""WatchExecutions: every start and every end, once, also from a token on. And the tokens themselves."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from typing import NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.api import watch_executions as watch_module
+from controller.api.problems import SlowReaderError
+from controller.api.watch_executions import ExecutionHub, Kind, WatchEvent
+from controller.reads import ExecutionChange, ExecutionRow
+from controller.store.changes import (
+    ExecutionPosition,
+    Position,
+    Row,
+    Stream,
+    beginning,
+    decode_position,
+    encode_position,
+)
+
+POLL_S = 0.001
+
+
+def row(execution_id: int, outcome: str | None = None, job: str = "m.v") -> ExecutionRow:
+    ended = 9 if outcome else None
+    return ExecutionRow(
+        execution_id, job, "d", 0, 0, 1, ended, ended, outcome, 1, "schedule", "c", "r", None, None, None
+    )
+
+
+def change(execution_id: int, outcome: str | None = None, *, started: bool, job: str = "m.v") -> ExecutionChange:
+    return ExecutionChange(row(execution_id, outcome, job), started)
+
+
+class At(NamedTuple):
+    """A position: so many batches have been told."""
+
+    database_now: int
+
+
+class Books:
+    """What a test says has happened, in batches; the part of Reads that a hub asks."""
+
+    def __init__(self) -> None:
+        self.batches: list[Sequence[ExecutionChange]] = []
+        self.polls = 0
+
+    async def execution_position(self) -> At:
+        return At(len(self.batches))
+
+    async def execution_changes(self, position: At) -> tuple[At, Sequence[ExecutionChange]]:
+        self.polls += 1
+        if position.database_now >= len(self.batches):
+            return position, []
+        return At(position.database_now + 1), self.batches[position.database_now]
+
+    def has_told(self, position: At, change: ExecutionChange) -> bool:
+        return any(change in batch for batch in self.batches[: position.database_now])
+
+    def encode_position(self, position: At) -> str:
+        return f"t{position.database_now}"
+
+    def decode_position(self, token: str, kind: str) -> At:
+        assert kind == "executions"
+        return At(int(token[1:]))
+
+
+def anything(kind: Kind, row: ExecutionRow) -> bool:
+    return bool(kind and row)
+
+
+def made(books: Books) -> ExecutionHub:
+    def fail(error: BaseException) -> None:
+        raise error
+
+    return ExecutionHub(books, fail, POLL_S)  # type: ignore[arg-type]  # five methods of Reads
+
+
+async def take(events: AsyncGenerator[WatchEvent, None], count: int) -> list[tuple[str, int, str]]:
+    async with asyncio.timeout(5):
+        taken = [await anext(events) for _ in range(count)]
+    return [(event.kind.value, event.row.execution_id if event.row else 0, event.token) for event in taken]
+
+
+async def test_every_start_and_end_is_told_and_a_short_run_twice() -> None:
+    books = Books()
+    hub = made(books)
+    events = hub.watch(anything)
+    assert await take(events, 1) == [("watching", 0, "t0")]
+    books.batches.append([change(1, started=True), change(2, "failed", started=True)])
+    books.batches.append([change(1, "completed", started=False)])
+    assert await take(events, 4) == [
+        ("started", 1, ""), ("started", 2, ""), ("ended", 2, "t1"), ("ended", 1, "t2"),
+    ]  # fmt: skip
+    await events.aclose()
+    assert len(hub) == 0
+
+
+async def test_a_start_is_told_as_it_was() -> None:
+    books = Books()
+    events = made(books).watch(anything)
+    await take(events, 1)
+    books.batches.append([change(1, "failed", started=True)])
+    started, ended = await anext(events), await anext(events)
+    assert started.row is not None
+    assert (started.row.outcome, started.row.ended_at) == (None, None)
+    assert ended.row is not None
+    assert ended.row.outcome == "failed"
+    await events.aclose()
+
+
+async def test_a_resumed_watch_is_told_what_it_missed_and_nothing_twice() -> None:
+    books = Books()
+    books.batches = [[change(1, started=True)], [change(2, started=True)], [change(1, "completed", started=False)]]
+    hub = made(books)
+    others = hub.watch(anything)
+    await take(others, 1)
+    events = hub.resume(anything, hub.resumed("t1", 0))
+    assert await take(events, 1) == [("watching", 0, "")]
+    # Meanwhile the hub finds these too, and keeps them for the watcher, which has caught up with them by then.
+    books.batches.append([change(2, "completed", started=False)])
+    assert await take(others, 1) == [("ended", 2, "t4")]
+    assert await take(events, 3) == [("started", 2, "t2"), ("ended", 1, "t3"), ("ended", 2, "t4")]
+    books.batches.append([change(3, started=True)])
+    assert await take(events, 1) == [("started", 3, "t5")]
+    await events.aclose()
+    await others.aclose()
+
+
+async def test_a_watch_of_something_else_gets_tokens_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch_module, "TOKEN_S", 0.02)
+    books = Books()
+    events = made(books).watch(lambda kind, row: kind is Kind.ENDED and row.job == "m.rare")
+    await take(events, 1)
+    books.batches.append([change(1, "completed", started=True)])
+    tokens = [token for _, _, token in await take(events, 3)]
+    assert tokens[-1] == "t1"
+    books.batches.append([change(2, "completed", started=True, job="m.rare")])
+    found = [event async for event in until_row(events)]
+    assert found[-1].kind is Kind.ENDED
+    await events.aclose()
+
+
+async def until_row(events: AsyncGenerator[WatchEvent, None]) -> AsyncGenerator[WatchEvent, None]:
+    async with asyncio.timeout(5):
+        async for event in events:
+            yield event
+            if event.row is not None:
+                return
+
+
+async def test_a_slow_watcher_is_told_to_resume(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch_module, "PENDING_MAX", 10)
+    books = Books()
+    hub = made(books)
+    slow = hub.watch(anything)
+    await take(slow, 1)
+    books.batches += [[change(number, started=True)] for number in range(11)]
+    async with asyncio.timeout(5):
+        while books.polls < 12:
+            await asyncio.sleep(POLL_S)
+    with pytest.raises(SlowReaderError, match="resume_token"):
+        await take(slow, 1)
+    assert len(hub) == 0
+
+
+IDS = st.integers(1, 2**40)
+STREAMS = st.builds(
+    Stream, IDS, st.frozensets(IDS, max_size=30), st.lists(st.tuples(IDS, IDS), max_size=5, unique=True).map(
+        lambda missing: tuple(sorted(missing)))
+)  # fmt: skip
+CHANGES = st.frozensets(st.tuples(IDS, IDS), max_size=5)
+POSITIONS = st.one_of(
+    st.builds(ExecutionPosition, IDS, STREAMS), st.builds(Position, IDS, STREAMS, STREAMS, CHANGES, CHANGES)
+)
+
+
+@given(POSITIONS)
+def test_a_token_is_its_position(position: Position | ExecutionPosition) -> None:
+    assert decode_position(encode_position(position)) == position
+
+
+@given(st.text(max_size=60))
+def test_no_other_text_is_a_token(text: str) -> None:
+    with pytest.raises(ValueError):  # noqa: PT011  what it says is for nobody
+        decode_position(text)
+
+
+@given(POSITIONS, st.data())
+def test_a_damaged_token_is_a_token_or_a_value_error(
+    position: Position | ExecutionPosition, data: st.DataObject
+) -> None:
+    token = encode_position(position)
+    at = data.draw(st.integers(0, len(token) - 1))
+    damaged = token[:at] + data.draw(st.sampled_from("Aa0-_=é\0")) + token[at + 1 :]
+    try:
+        found = decode_position(damaged)
+    except ValueError:
+        return
+    assert isinstance(found, Position | ExecutionPosition)
+
+
+def test_tokens_of_many_running_executions_are_small() -> None:
+    running = frozenset(range(10**9, 10**9 + 20_000, 2))
+    assert len(encode_position(ExecutionPosition(10**15, Stream(10**9 + 20_000, running, ())))) < 1_000
+
+
+def test_what_a_stream_has_told() -> None:
+    stream, told = beginning(0, []).after([Row(1, 1, True), Row(2, 2, False), Row(4, 4, True)], 0)
+    assert told == [1, 2, 4]
+    assert stream.has_told(1, settled=True)
+    assert stream.has_told(2, settled=False)
+    assert not stream.has_told(2, settled=True)
+    assert not stream.has_told(3, settled=False), "it may still be committed"
+    assert not stream.has_told(5, settled=False)
