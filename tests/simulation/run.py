@@ -19,6 +19,7 @@ def main() -> int:
     parser.add_argument("--year", action="store_true", help="a year of schedules, instead of half a minute of faults")
     parser.add_argument("--quiet", action="store_true", help="only the digest")
     parser.add_argument("--faults", default="", help="names of tests/simulation/faults.py, with commas")
+    parser.add_argument("--cancels", action="store_true", help="somebody cancels executions meanwhile")
     arguments = parser.parse_args()
     faults = tuple(name for name in arguments.faults.split(",") if name)
     if arguments.seeds:
@@ -26,7 +27,7 @@ def main() -> int:
         return _hunt(range(int(first), int(last) + 1), faults, year=arguments.year)
     show = None if arguments.quiet else print
     seed = arguments.seed or 0
-    world = YearWorld(seed, show) if arguments.year else World(seed, show, faults)
+    world = YearWorld(seed, show) if arguments.year else World(seed, show, faults, cancels=arguments.cancels)
     try:
         world.run()
     finally:

@@ -13,6 +13,7 @@ from controller.core.events import DrainExpired, DrainRequested, JobsCreated
 from controller.core.settings import ClusterSettings
 from controller.ports import Deployed
 from cronring.virtual.clock import SECOND, VirtualClock
+from tests.simulation.cancels import Cancels
 from tests.simulation.checkers import (
     Journal,
     check_accounts,
@@ -39,13 +40,21 @@ DRAIN_TIMEOUT_NS: Final = 5 * SECOND
 class World:
     """`run()` goes through the phases and raises AssertionError for whatever does not hold.
 
-    `faults`: names of those of `faults.py` that happen; by default the seed draws them.
+    `faults`: names of those of `faults.py` that happen; by default the seed draws them. `cancels`: somebody cancels
+    executions meanwhile.
     """
 
     pace = Pace()
     default_jitter = ""
 
-    def __init__(self, seed: int, show: Callable[[str], None] | None = None, faults: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        seed: int,
+        show: Callable[[str], None] | None = None,
+        faults: tuple[str, ...] = (),
+        *,
+        cancels: bool = False,
+    ) -> None:
         self.seed = seed
         self._faults = faults
         self.rng = random.Random(seed)
@@ -65,6 +74,7 @@ class World:
         self.runners: list[Runner] = []
         self._deployments: tuple[str, ...] = ()
         self._deploying = False
+        self.cancels = Cancels(self, FAULTS_NS + RECOVERY_NS) if cancels else None
 
     def _database(self) -> Database:
         return Database(self.clock, self.network, self.fork())
@@ -112,6 +122,9 @@ class World:
         check_accounts(self.database.store)
         check_audit(self.database.store)
         check_converged(self)
+        if self.cancels is not None:
+            # Runners that were away longest are back by then.
+            self.cancels.check(self.database.now_us() - (RECOVERY_NS // 2 + CALM_NS) // 1_000)
 
     def later(self, low_s: float, high_s: float, action: Callable[[], None]) -> None:
         self.clock.call_after(int(self.rng.uniform(low_s, high_s) * SECOND), action)
