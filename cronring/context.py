@@ -70,7 +70,7 @@ class Context:
     @property
     def fence(self) -> int:
         """A number that grows with every claim of the job, by which a handler's own transaction, or another system, can
-        tell that this execution has been taken for dead and another runs in its place: docs/control.md says how.
+        tell that this execution has been taken for dead and another runs in its place: docs/fencing.md says how.
         """
         return self._facts.execution_id
 

@@ -309,7 +309,7 @@ class PostgresScene:
 
     async def actions(self) -> list[BookedAction]:
         records = await self._fetch("SELECT action, actor, note, details::text FROM cron_actions ORDER BY id")
-        return [BookedAction(action, actor, note, json.loads(text)) for action, actor, note, text in records]
+        return [BookedAction(action, actor, note, json.loads(details)) for action, actor, note, details in records]
 
     async def controllers(self) -> list[str]:
         return [record[0] for record in await self._fetch("SELECT id FROM controllers ORDER BY id")]

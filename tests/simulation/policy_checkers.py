@@ -125,8 +125,13 @@ def _check_retry(world: "World", book: Book, row: ExecutionRow, rows: list[Execu
 
 
 def _check_not_retried(world: "World", book: Book, row: ExecutionRow) -> None:
-    """A failure that every policy it may have run under names is tried again, unless the next tick comes before."""
+    """A failure that every policy it may have run under names is tried again, unless the next tick comes before.
+
+    Or unless somebody wanted it cancelled.
+    """
     assert row.report is not None
+    if row.cancel is not None:
+        return
     policies = _policies_of(book, row)
     if row.job.removed or not all(_names(policy, row) for policy in policies):
         return

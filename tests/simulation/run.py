@@ -23,6 +23,7 @@ def main() -> int:
     parser.add_argument("--quiet", action="store_true", help="only the digest")
     parser.add_argument("--plain", action="store_true", help="no policies and no operator, whatever the seed draws")
     parser.add_argument("--faults", default="", help="names of tests/simulation/faults.py, with commas")
+    parser.add_argument("--cancels", action="store_true", help="somebody cancels executions meanwhile")
     arguments = parser.parse_args()
     faults = tuple(name for name in arguments.faults.split(",") if name)
     if arguments.seeds:
@@ -43,7 +44,7 @@ def _maker(
 ) -> Callable[[int], World]:
     if wanted.year:
         return lambda seed: YearWorld(seed, show, wanted.days)
-    return lambda seed: World(seed, show, faults, plain=True if wanted.plain else None)
+    return lambda seed: World(seed, show, faults, plain=True if wanted.plain else None, cancels=wanted.cancels)
 
 
 def _hunt(seeds: range, make: Callable[[int], World]) -> int:

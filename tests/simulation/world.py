@@ -13,6 +13,7 @@ from controller.core.events import DrainExpired, DrainRequested, JobsCreated
 from controller.core.settings import ClusterSettings
 from controller.ports import Deployed
 from cronring.virtual.clock import SECOND, VirtualClock
+from tests.simulation.cancels import Cancels
 from tests.simulation.checkers import (
     Journal,
     check_accounts,
@@ -48,7 +49,8 @@ class World:
     """`run()` goes through the phases and raises AssertionError for whatever does not hold.
 
     `faults`: names of those of `faults.py` that happen; by default the seed draws them. `plain`: as worlds were before
-    there were policies: jobs have none, and no operator does anything. Of seeds that don't say so, some are.
+    there were policies: jobs have none, and no operator does anything. Of seeds that don't say so, some are. `cancels`:
+    somebody cancels executions meanwhile.
     """
 
     pace = Pace()
@@ -61,6 +63,7 @@ class World:
         faults: tuple[str, ...] = (),
         *,
         plain: bool | None = None,
+        cancels: bool = False,
     ) -> None:
         self.seed = seed
         self._faults = faults
@@ -88,6 +91,7 @@ class World:
         self._deploying = False
         self.operator: Operator | None = None
         self.settled_us = 0  # from then on (PostgreSQL's time) nothing should be left of any fault
+        self.cancels = Cancels(self, FAULTS_NS + RECOVERY_NS) if cancels else None
 
     def _database(self) -> Database:
         if self.plain:
@@ -143,6 +147,9 @@ class World:
             check_accounts(self.database.store)
         else:
             check_policies(self, self.operator.promised)
+        if self.cancels is not None:
+            # Runners that were away longest are back by then.
+            self.cancels.check(self.database.now_us() - (RECOVERY_NS // 2 + CALM_NS) // 1_000)
 
     def later(self, low_s: float, high_s: float, action: Callable[[], None]) -> None:
         self.clock.call_after(int(self.rng.uniform(low_s, high_s) * SECOND), action)

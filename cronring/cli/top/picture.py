@@ -52,9 +52,9 @@ def _counts(frame: Frame) -> Text:
     jobs = ", ".join(f"{count} {status}" for status, count in frame.figures.jobs.items() if count) or "none"
     rates = frame.rates
     pace = "" if rates is None else (
-        f"   {rates.started:.1f} started/s, {rates.ended:.1f} ended/s, {rates.failed:.1f} failed/s"
+        f"{rates.started:.1f} started/s, {rates.ended:.1f} ended/s, {rates.failed:.1f} failed/s   "
     )  # fmt: skip
-    return Text(f"jobs: {jobs}{pace}", no_wrap=True, overflow="ellipsis")
+    return Text(f"{pace}jobs: {jobs}", no_wrap=True, overflow="ellipsis")
 
 
 def _part(

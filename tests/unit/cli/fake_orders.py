@@ -12,7 +12,7 @@ TICK = Timestamp(seconds=1_795_248_300)  # 2026-11-21T08:05:00Z
 
 
 class FakeOrders:
-    """`fate`: of many jobs by key, a problem, "unchanged", or "" for done. `skipped_before`: SkipNextTick's."""
+    """`fate`: of many jobs by key, a problem, "unchanged", or "" for done. `skipped_before`: by somebody else."""
 
     written: Any
     check: Any
