@@ -96,7 +96,7 @@ async def test_a_zombies_transaction_does_not_commit(book: Book) -> None:
     assert await book.holds(commit=True)
     await book.write()
     await book.end()
-    with pytest.raises(LOST, match="no longer holds .* it has been ended, so nothing is committed"):
+    with pytest.raises(LOST, match=r"no longer holds .* it has been ended, so nothing is committed"):
         await transaction.commit()
     assert await book.written() == 0
 

@@ -230,6 +230,11 @@ class FakeApi(
             await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "this watcher reads too slowly, and was dropped")
         await context.abort(grpc.StatusCode.INTERNAL, "no more events")
 
+    async def ListDue(self, request: Any, context: Any) -> cluster_pb2.ListDueResponse:  # noqa: N802
+        await self.check(request, context)
+        due = [cluster_pb2.DueJob(job=each.key, tick=each.next_tick, run_at=each.next_execution) for each in self.jobs]
+        return cluster_pb2.ListDueResponse(due=due[: request.limit])
+
     def deployment(self) -> deployments_pb2.Deployment:
         return deployments_pb2.Deployment(
             key="billing-1", namespace="default", module="billing", digest="ab12", active=True, min_replicas=1,
