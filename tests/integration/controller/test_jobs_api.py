@@ -98,7 +98,8 @@ def test_what_is_wrong_is_told_with_its_remedy(cluster: Cluster) -> None:
 def test_trigger_waits_for_its_run_and_tells_how_it_ended(cluster: Cluster) -> None:
     cluster.cli("jobs", "create", "crawl.site", "--name", "by-hand", "--manual")
     done = cronring(cluster, "jobs", "trigger", "crawl.site:by-hand", "--payload", SITE, "--wait")
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr.count("\n")) == (0, 1), done.stderr
+    assert "of crawl.site:by-hand" in done.stderr
     assert "manual " in done.stdout
     assert "https://example.com to depth 2" in done.stdout
     done = cronring(cluster, "jobs", "trigger", "crawl.site:by-hand", "--payload", '{"url": "down"}', "--wait")
