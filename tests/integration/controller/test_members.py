@@ -49,7 +49,9 @@ async def test_a_module_deployed_through_one_is_seen_through_all(cluster: Cluste
     one, other = [await clients.of(process) for process in await start(cluster, 2)]
     watch = other.jobs.WatchJobs(WatchJobsRequest())
     async with asyncio.timeout(10):
-        assert (await watch.read()) == JobEvent(kind=JobEvent.KIND_LISTED)
+        listed = await watch.read()
+        assert isinstance(listed, JobEvent)
+        assert listed == JobEvent(kind=JobEvent.KIND_LISTED, resume_token=listed.resume_token)
         deployed = await one.deploy(MODULE, "a" * 64)
         seen = [await watch.read() for _ in range(2)]
     assert deployed.created
@@ -58,6 +60,10 @@ async def test_a_module_deployed_through_one_is_seen_through_all(cluster: Cluste
     assert "verb close_month(Unit) Unit" in deployed.deployment.schema_text
     assert all(isinstance(event, JobEvent) and event.kind == JobEvent.KIND_CHANGED for event in seen)
     assert {event.job.key for event in seen if isinstance(event, JobEvent)} == set(deployed.jobs_added)
+    resumed = one.jobs.WatchJobs(WatchJobsRequest(resume_token=listed.resume_token))
+    async with asyncio.timeout(10):
+        told = [await resumed.read() for _ in range(2)]
+    assert {event.job.key for event in told if isinstance(event, JobEvent)} == set(deployed.jobs_added)
     jobs = (await other.jobs.ListJobs(ListJobsRequest())).jobs
     assert [(job.key, job.schedule, job.status) for job in jobs] == [
         ("billing.close_month", "0 6 1 * *", "scheduled"),

@@ -242,6 +242,11 @@ class FakeApi(
             await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "this watcher reads too slowly, and was dropped")
         await context.abort(grpc.StatusCode.INTERNAL, "no more events")
 
+    async def ListDue(self, request: Any, context: Any) -> cluster_pb2.ListDueResponse:  # noqa: N802
+        await self.check(request, context)
+        due = [cluster_pb2.DueJob(job=each.key, tick=each.next_tick, run_at=each.next_execution) for each in self.jobs]
+        return cluster_pb2.ListDueResponse(due=due[: request.limit])
+
     def deployment(self) -> deployments_pb2.Deployment:
         return deployments_pb2.Deployment(
             key="billing-1", namespace="default", module="billing", digest="ab12", active=True, min_replicas=1,
@@ -306,10 +311,6 @@ class FakeApi(
         if request.job not in {each.key for each in self.jobs}:
             await self.not_found(context, f"job {request.job}")
         return statistics_pb2.JobStats(job=request.job, status="scheduled", executions=3, successes=3)
-
-    async def ListDue(self, request: Any, context: Any) -> cluster_pb2.ListDueResponse:  # noqa: N802
-        await self.check(request, context)
-        return cluster_pb2.ListDueResponse()
 
     async def GetSchedulerStats(self, request: Any, context: Any) -> statistics_pb2.SchedulerStats:  # noqa: N802
         await self.check(request, context)
