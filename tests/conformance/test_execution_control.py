@@ -90,6 +90,23 @@ async def test_a_retry_by_hand_is_superseded_by_no_later_tick(world: World) -> N
     assert (result.execution.tick, result.execution.attempt) == (execution.tick, 2)
 
 
+async def test_a_retry_by_hand_is_its_schedules_as_far_as_what_it_retries(world: World) -> None:
+    """So the success of a tick's counts as that tick's, and that of a manual run as nothing."""
+    execution = await failed(world)
+    assert (await world.scene.job(execution.job.job_id)).failures == 1
+    manual = await world.control.trigger_job(execution.job.key, "ann", None)
+    (begun,) = await world.activate("c1", manual)
+    assert begun.execution is not None
+    await world.end(begun.execution, Outcome.FAILED)
+    for retried, failures in ((begun.execution, 1), (execution, 0)):
+        waiting = await world.execution_control.retry_execution(retried.execution_id, "ann")
+        (again,) = await world.activate("c1", waiting)
+        assert again.execution is not None
+        assert again.execution.of_schedule == retried.of_schedule
+        await world.end(again.execution)
+        assert (await world.scene.job(execution.job.job_id)).failures == failures
+
+
 async def test_a_retry_by_hand_runs_though_its_job_is_paused(world: World) -> None:
     execution = await failed(world)
     await world.control.pause_job(execution.job.key, "bob", "")
