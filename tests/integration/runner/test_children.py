@@ -356,7 +356,7 @@ async def main():
         threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
     stage = Stage({runs})
     await stage.open(Path({str(tmp_path / "mod.py")!r}), {sys.executable!r})
-    spawned = [stage.host._held[run] for run in stage.start(*["spawn"] * {runs})]
+    spawned = [stage.host.held[run] for run in stage.start(*["spawn"] * {runs})]
     while not all(held.tail for held in spawned):
         await asyncio.sleep(0.01)
     print(*[held.tail.text().strip() for held in spawned], flush=True)
