@@ -1,6 +1,7 @@
 import random
 
 from controller.core.desk import Desk
+from controller.core.effects import Note, SkipTicks
 from controller.core.lease import Lease
 from controller.core.parking import Parking
 from controller.core.settings import ClusterSettings
@@ -48,4 +49,4 @@ def test_a_later_tick_has_a_grace_of_its_own_though_that_of_one_before_ended_whi
     desk.now_ns += (ClusterSettings().runner_grace_ms + 1_000) * MS
     parking.turn()
     skipping.turn()
-    assert [type(effect).__name__ for effect in desk.effects] == ["SkipTicks"]
+    assert [type(effect) for effect in desk.effects] == [Note, SkipTicks]
