@@ -51,6 +51,7 @@ class Parking:
         self._window.move_to(entry, Stage.PARKED)
         self.outdated = True
         self._drop(entry.job.job_id)
+        self._expired.pop(entry.job.job_id, None)  # of a tick before, which somebody else has decided meanwhile
         self._parked.setdefault(entry.job.deployment, {})[entry.job.job_id] = entry
         self._parked_for[entry.job.job_id] = entry.job.deployment
         self._arm(entry, entry.run_at)

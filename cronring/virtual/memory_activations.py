@@ -4,6 +4,8 @@ from controller.core.model import Activation, ActivationRequest, ActivationResul
 from cronring.virtual.memory_rows import ActivationRow, ExecutionRow, JobRow
 from cronring.virtual.memory_tables import MemoryTables
 
+BESIDE_MAX = 10  # runs of one backfill beside its job's own, at once
+
 
 class MemoryActivations(MemoryTables):
     """The part of MemoryStore that is about activations."""
@@ -87,8 +89,19 @@ class MemoryActivations(MemoryTables):
         upcoming = job.next_tick is not None and row.tick >= job.next_tick and row.tick > (job.last_tick or 0)
         if row.trigger is Trigger.BACKFILL and upcoming:
             return False
+        if row.trigger is Trigger.BACKFILL and row.beside and self.beside_is_full(row):
+            return False
         hosted = job.deployment.min_replicas > 0 and job.deployment.key == request.deployment
         return hosted and (row.beside or not job.full)
+
+    def beside_is_full(self, row: ActivationRow) -> bool:
+        """Each waits for the tenth before it, which had waited as well: so many run beside at most."""
+        before = sorted(
+            ((each.tick, each.attempt), each.outcome is None)
+            for each in self.executions.values()
+            if each.job is row.job and each.tick < row.tick
+        )
+        return len(before) >= BESIDE_MAX and before[-BESIDE_MAX][1]
 
     def _start(
         self, row: ActivationRow, request: ActivationRequest, controller_id: str, attempts: list[ExecutionRow],

@@ -49,6 +49,10 @@ WITH wanted AS MATERIALIZED (
                -- A tick that its schedule has yet to claim is the schedule's.
                AND (a.trigger <> 'backfill' OR j.next_tick IS NULL OR a.tick < j.next_tick
                     OR coalesce(a.tick <= j.last_tick, false))
+               -- Beside the job's own runs, ten at once: each waits for the tenth before it, which had waited as well.
+               AND NOT (a.trigger = 'backfill' AND a.beside AND coalesce((
+                   SELECT ended_at IS NULL FROM cron_executions WHERE job_id = a.job_id AND tick < a.tick
+                   ORDER BY tick DESC, attempt DESC LIMIT 1 OFFSET 9), false))
                AND (SELECT min_replicas > 0 AND key = w.deployment FROM deployments WHERE id = j.deployment_id) AS may
     FROM wanted w
     CROSS JOIN LATERAL (

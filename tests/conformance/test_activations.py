@@ -332,6 +332,23 @@ async def test_beside_its_job_a_backfill_neither_holds_nor_counts(world: World) 
     assert retry.beside
 
 
+async def test_of_a_backfill_beside_its_job_ten_run_at_once(world: World) -> None:
+    job = await idle(world)
+    waiting = await backfill(world, job, 12, beside=True)
+    running: list[Execution] = []
+    for _ in range(10):
+        running.append(await started(world, waiting, waiting.tick + MINUTE))
+        (waiting,) = await world.waiting()
+    (refused,) = await world.activate("c1", waiting)
+    assert (refused.execution, refused.gone, refused.next_tick) == (None, False, waiting.tick)
+    await world.end(running[1])  # in order: it waits for the first one of the ten
+    assert (await world.activate("c1", waiting))[0].execution is None
+    await world.end(running[0])
+    running.append(await started(world, waiting, waiting.tick + MINUTE))
+    (waiting,) = await world.waiting()
+    await started(world, waiting)
+
+
 async def test_a_run_and_those_beside_it_end_in_one_statement(world: World) -> None:
     job = await idle(world)
     (claimed,) = await world.claim("c1", await world.due(job))

@@ -79,7 +79,7 @@ def trigger_job(key: str | None, payload: str | None, wait: bool, **values: Any)
 @click.option("--to", type=Moment(), default="now", show_default=True,
               help="Ticks up to this instant; a date alone means its end.")  # fmt: skip
 @click.option("--overlap", type=click.Choice(["wait", "allow"]), default="wait", show_default=True,
-              help="Take turns with the job's own runs, or run beside them.")  # fmt: skip
+              help="Take turns with the job's own runs, or run beside them, ten at once.")  # fmt: skip
 @click.option("--again", is_flag=True, help="Also ticks that have completed.")
 @click.option("--dry-run", is_flag=True, help="Only say which ticks, and which of them ran already.")
 @click.option("--wait", is_flag=True, help="Wait for the last of them, and show how they ended.")
