@@ -250,7 +250,7 @@ class MemoryStore(MemoryControl, MemoryExecutionControl):
         leased = self._lease_is_valid(controller_id)
         for request in requests:
             row = self.jobs.get(request.job_id)
-            if row is None or not leased or row.executing:
+            if row is None or not leased or (row.executing and not row.concurrency):
                 continue
             if row.next_tick == request.expected_tick and row.revision == request.revision:
                 row.next_tick, row.next_run_at = request.next_tick, request.next_run_at
@@ -318,7 +318,7 @@ class MemoryStore(MemoryControl, MemoryExecutionControl):
             row.running -= 1
         elif row.execution_id == execution.execution_id:
             row.execution_id = None
-            if row.revision == request.revision and row.active:
+            if row.revision == request.revision and row.active and not row.concurrency:
                 row.next_tick, row.next_run_at = request.next_tick, request.next_run_at
                 row.missed += ticks.missed(request.skipped)
                 self._skip(row, request.skipped, controller_id)

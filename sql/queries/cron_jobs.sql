@@ -108,8 +108,8 @@ ORDER BY a.position;
 
 -- name: EndCronJob
 -- Ends, in one statement, those executions that are unfinished and whose claim is the reported one. One that held its
--- job frees it and sets its next tick, unless the schedule has changed since: then the row's own next tick stays. One of
--- several is no longer counted; one that ran beside leaves the job as it is. A retry that is wanted is put beside the
+-- job frees it and sets its next tick, unless the schedule has changed since, or several may run by now: then the row's
+-- own next tick stays. One of several is no longer counted; one that ran beside leaves the job as it is. A retry that is wanted is put beside the
 -- schedule, whatever the schedule is by now; a job that has had no success for too long is paused. Should it have come to
 -- that by a tick whose retry was superseded, an end that is retried itself pauses it too. A cancelled run is neither a
 -- success nor a failure: somebody, or the job's own overlap policy, decided that it should not go on.
@@ -161,7 +161,7 @@ WITH reported AS MATERIALIZED (
         SELECT slot, next_tick, next_execution, failures, pause_after,
                cron_active(removed_at, cancelled_at, paused_at, paused_until) AS active,
                u.holds_job AND execution_id = u.id AS holds,
-               u.holds_job AND execution_id = u.id AND revision = u.revision
+               u.holds_job AND execution_id = u.id AND revision = u.revision AND concurrency = 0
                    AND cron_active(removed_at, cancelled_at, paused_at, paused_until) AS counts,
                u.retry_at IS NOT NULL AND cron_active(removed_at, cancelled_at, paused_at, paused_until) AS retried,
                u.of_schedule AND NOT (u.retry_at IS NOT NULL
@@ -272,6 +272,7 @@ ORDER BY a.position;
 -- A range that goes on where the job's latest one ended, for the same reason, takes its place: a job that is outside its
 -- window for a night has one. It goes on there if nothing ran since and the books are the same ones: they have no holes.
 -- (In place of it, and not in it, as whoever follows the jobs goes by ids.)
+-- Where several may run, ticks go on beside a run that has held the job since only one might.
 -- $1 controller id; parallel arrays: $2 job ids (ascending), $3 the tick the caller expects, $4 revisions, $5 next ticks
 -- or null, $6 their run_at or null; of each job's first range, $7 reasons, $8 first ticks, $9 last ticks, $10 ticks;
 -- of the further ones, $11 job ids, $12 reasons, $13 first ticks, $14 last ticks, $15 ticks; $16 by job, missed ticks.
@@ -286,7 +287,8 @@ WITH wanted AS MATERIALIZED (
     FROM wanted w
     CROSS JOIN LATERAL (
         SELECT id, last_tick FROM cron_jobs
-        WHERE id = w.job_id AND state = 'idle' AND next_tick = w.expected_tick AND revision = w.revision
+        WHERE id = w.job_id AND (state = 'idle' OR concurrency > 0) AND next_tick = w.expected_tick
+          AND revision = w.revision
           AND EXISTS (SELECT FROM controllers WHERE id = $1 AND lease_expires_at > now())
         FOR NO KEY UPDATE SKIP LOCKED
     ) j

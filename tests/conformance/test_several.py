@@ -81,6 +81,27 @@ async def test_several_ends_of_one_job_in_one_batch_all_count(world: World) -> N
     assert (booked.running, booked.failures, booked.last_success) == (0, 1, executions[0].tick)
 
 
+async def test_a_run_of_when_only_one_might_stops_neither_ticks_nor_books(world: World) -> None:
+    """Seed 91306: the policy changed to "allow" while a run held the job; its skips were refused until that ended."""
+    (execution,) = await world.running("c1", "a")
+    declared = Module("billing", (Verb("a", schedule="every 1h", policy=TWO),))
+    await world.store.create_deployment(declared, "b" * 64, 1, TIMEOUT_MS, True)
+    job = await world.due(await world.job(execution.job.job_id))
+    assert (job.executing, (await world.claim_next("c1", job)).updated) == (True, False)
+    assert job.next_tick is not None
+    passed, moved = Skipped(SkipReason.OVERLAP, job.next_tick, job.next_tick, 1), job.next_tick + 60 * SECOND
+    request = SkipRequest(job.job_id, job.next_tick, job.revision, (passed,), moved, moved)
+    (after,) = await world.store.skip_ticks("c1", [request])
+    assert (after.executing, after.next_tick) == (True, moved)
+    # Whoever took the run over knows the new revision, but a tick of before the skip.
+    late = end_of(execution, Outcome.COMPLETED)._replace(
+        revision=job.revision, next_tick=job.next_tick, next_run_at=job.next_tick, skipped=(passed,)
+    )
+    (result,) = await world.store.end_cron_jobs("c1", [late])
+    assert (result.ended, result.next_tick) == (True, moved)
+    assert [skip.first_tick for skip in await world.scene.skips()].count(job.next_tick) == 1
+
+
 async def test_while_it_is_full_its_ticks_are_skipped(world: World) -> None:
     job, _ = await two_running(world)
     assert job.next_tick is not None

@@ -55,10 +55,14 @@ class Journal:
         running[run.execution_id] = Running(row, runner_id, now_us)
 
     def _no_overlap(self, row: ExecutionRow, others: list[Running], runner_id: str) -> None:
-        """One at a time, or as many as the policy allows. Backfills beside the job take nobody's place."""
+        """One at a time, or as many as the policy allows. Backfills beside the job take nobody's place.
+
+        The latest claim counts those before it, started or not, and under the policy of its own time.
+        """
         if not others or not takes_a_place(row):
             return
-        most = self._world.database.store.allowed[row.execution_id]
+        latest = max(row.execution_id, *(each.execution.execution_id for each in others))
+        most = self._world.database.store.allowed[latest]
         assert len(others) < most, f"no overlap: {row.execution_id} on {runner_id} started beside {others}"
 
     def is_running(self, execution_id: int) -> bool:
