@@ -81,6 +81,7 @@ class Job(_message.Message):
     JITTER_IS_DEFAULT_FIELD_NUMBER: _builtins.int
     CANCELLED_FIELD_NUMBER: _builtins.int
     UNCHANGED_FIELD_NUMBER: _builtins.int
+    TEMPLATE_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     namespace: _builtins.str
     module: _builtins.str
@@ -115,6 +116,8 @@ class Job(_message.Message):
     """policy.jitter is what this cluster gives to a job that states none"""
     unchanged: _builtins.bool
     """in the answer to what was to change it: it was so already"""
+    template: _builtins.str
+    """that it was made from; empty: none"""
     @_builtins.property
     def next_tick(self) -> _timestamp_pb2.Timestamp:
         """nominal, exactly on the schedule"""
@@ -191,10 +194,11 @@ class Job(_message.Message):
         jitter_is_default: _builtins.bool = ...,
         cancelled: Global___Cancellation | None = ...,
         unchanged: _builtins.bool = ...,
+        template: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "cancelled", b"cancelled", "created_at", b"created_at", "last_ended_at", b"last_ended_at", "last_started_at", b"last_started_at", "last_success", b"last_success", "next_execution", b"next_execution", "next_tick", b"next_tick", "paused", b"paused", "policy", b"policy"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "cancelled", b"cancelled", "created_at", b"created_at", "deployment", b"deployment", "failures", b"failures", "id", b"id", "jitter_is_default", b"jitter_is_default", "key", b"key", "labels", b"labels", "last_ended_at", b"last_ended_at", "last_lateness_ms", b"last_lateness_ms", "last_outcome", b"last_outcome", "last_started_at", b"last_started_at", "last_success", b"last_success", "module", b"module", "namespace", b"namespace", "next_execution", b"next_execution", "next_tick", b"next_tick", "next_tick_local", b"next_tick_local", "on_disconnect", b"on_disconnect", "paused", b"paused", "payload", b"payload", "policy", b"policy", "running", b"running", "running_execution_id", b"running_execution_id", "schedule", b"schedule", "schedule_words", b"schedule_words", "skipped", b"skipped", "slot", b"slot", "source", b"source", "status", b"status", "timeout_ms", b"timeout_ms", "timezone", b"timezone", "unchanged", b"unchanged", "verb", b"verb"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "cancelled", b"cancelled", "created_at", b"created_at", "deployment", b"deployment", "failures", b"failures", "id", b"id", "jitter_is_default", b"jitter_is_default", "key", b"key", "labels", b"labels", "last_ended_at", b"last_ended_at", "last_lateness_ms", b"last_lateness_ms", "last_outcome", b"last_outcome", "last_started_at", b"last_started_at", "last_success", b"last_success", "module", b"module", "namespace", b"namespace", "next_execution", b"next_execution", "next_tick", b"next_tick", "next_tick_local", b"next_tick_local", "on_disconnect", b"on_disconnect", "paused", b"paused", "payload", b"payload", "policy", b"policy", "running", b"running", "running_execution_id", b"running_execution_id", "schedule", b"schedule", "schedule_words", b"schedule_words", "skipped", b"skipped", "slot", b"slot", "source", b"source", "status", b"status", "template", b"template", "timeout_ms", b"timeout_ms", "timezone", b"timezone", "unchanged", b"unchanged", "verb", b"verb"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -559,6 +563,9 @@ class CreateJobRequest(_message.Message):
     NAME_FIELD_NUMBER: _builtins.int
     SPEC_FIELD_NUMBER: _builtins.int
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    TEMPLATE_FIELD_NUMBER: _builtins.int
+    EXPLICIT_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
     namespace: _builtins.str
     """of the module; empty: "default" """
     module: _builtins.str
@@ -567,8 +574,16 @@ class CreateJobRequest(_message.Message):
     """tells it from the verb's other jobs"""
     requested_by: _builtins.str
     """who asks; empty: the caller's address"""
+    template: _builtins.str
+    """Of the same namespace: its values are the job's where the spec has none. They are copied; see Templates."""
+    note: _builtins.str
+    """why; kept with the action"""
     @_builtins.property
     def spec(self) -> Global___JobSpec: ...
+    @_builtins.property
+    def explicit(self) -> _field_mask_pb2.FieldMask:
+        """Fields that the spec sets though they are empty, as UpdateJob names them: the template's values are not taken."""
+
     def __init__(
         self,
         *,
@@ -578,10 +593,13 @@ class CreateJobRequest(_message.Message):
         name: _builtins.str = ...,
         spec: Global___JobSpec | None = ...,
         requested_by: _builtins.str = ...,
+        template: _builtins.str = ...,
+        explicit: _field_mask_pb2.FieldMask | None = ...,
+        note: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["spec", b"spec"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["explicit", b"explicit", "spec", b"spec"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["module", b"module", "name", b"name", "namespace", b"namespace", "requested_by", b"requested_by", "spec", b"spec", "verb", b"verb"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["explicit", b"explicit", "module", b"module", "name", b"name", "namespace", b"namespace", "note", b"note", "requested_by", b"requested_by", "spec", b"spec", "template", b"template", "verb", b"verb"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -595,8 +613,10 @@ class UpdateJobRequest(_message.Message):
     SPEC_FIELD_NUMBER: _builtins.int
     UPDATE_MASK_FIELD_NUMBER: _builtins.int
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     requested_by: _builtins.str
+    note: _builtins.str
     @_builtins.property
     def spec(self) -> Global___JobSpec: ...
     @_builtins.property
@@ -612,10 +632,11 @@ class UpdateJobRequest(_message.Message):
         spec: Global___JobSpec | None = ...,
         update_mask: _field_mask_pb2.FieldMask | None = ...,
         requested_by: _builtins.str = ...,
+        note: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["spec", b"spec", "update_mask", b"update_mask"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "requested_by", b"requested_by", "spec", b"spec", "update_mask", b"update_mask"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "note", b"note", "requested_by", b"requested_by", "spec", b"spec", "update_mask", b"update_mask"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -627,17 +648,20 @@ class DeleteJobRequest(_message.Message):
 
     KEY_FIELD_NUMBER: _builtins.int
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     requested_by: _builtins.str
+    note: _builtins.str
     def __init__(
         self,
         *,
         key: _builtins.str = ...,
         requested_by: _builtins.str = ...,
+        note: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "requested_by", b"requested_by"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -968,6 +992,7 @@ class ListActionsRequest(_message.Message):
     JOB_FIELD_NUMBER: _builtins.int
     DEPLOYMENT_FIELD_NUMBER: _builtins.int
     SINCE_FIELD_NUMBER: _builtins.int
+    TEMPLATE_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
     """0: 100; at most 1000"""
     page_token: _builtins.str
@@ -975,6 +1000,8 @@ class ListActionsRequest(_message.Message):
     """of the jobs that have had this key"""
     deployment: _builtins.str
     """or of this deployment"""
+    template: _builtins.str
+    """or of this template: its name, or namespace/name"""
     @_builtins.property
     def since(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
@@ -985,10 +1012,11 @@ class ListActionsRequest(_message.Message):
         job: _builtins.str = ...,
         deployment: _builtins.str = ...,
         since: _timestamp_pb2.Timestamp | None = ...,
+        template: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["deployment", b"deployment", "job", b"job", "page_size", b"page_size", "page_token", b"page_token", "since", b"since"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deployment", b"deployment", "job", b"job", "page_size", b"page_size", "page_token", b"page_token", "since", b"since", "template", b"template"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1030,6 +1058,7 @@ class Action(_message.Message):
     ACTOR_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
     DETAILS_FIELD_NUMBER: _builtins.int
+    TEMPLATE_FIELD_NUMBER: _builtins.int
     id: _builtins.int
     job: _builtins.str
     """empty: it was none's"""
@@ -1038,10 +1067,12 @@ class Action(_message.Message):
     action: _builtins.str
     """create update pause resume skip_next trigger backfill cancel_activation cancel restore delete,"""
     actor: _builtins.str
-    """deploy activate undeploy"""
+    """deploy activate undeploy, cancel_execution retry_execution, set_template delete_template"""
     note: _builtins.str
     details: _builtins.str
     """JSON"""
+    template: _builtins.str
+    """namespace/name; empty: it was none's"""
     @_builtins.property
     def at(self) -> _timestamp_pb2.Timestamp: ...
     def __init__(
@@ -1056,10 +1087,11 @@ class Action(_message.Message):
         actor: _builtins.str = ...,
         note: _builtins.str = ...,
         details: _builtins.str = ...,
+        template: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "actor", b"actor", "at", b"at", "deployment", b"deployment", "details", b"details", "execution_id", b"execution_id", "id", b"id", "job", b"job", "note", b"note"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["action", b"action", "actor", b"actor", "at", b"at", "deployment", b"deployment", "details", b"details", "execution_id", b"execution_id", "id", b"id", "job", b"job", "note", b"note", "template", b"template"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -1107,6 +1139,7 @@ class BackfillJobRequest(_message.Message):
     AGAIN_FIELD_NUMBER: _builtins.int
     DRY_RUN_FIELD_NUMBER: _builtins.int
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
+    NOTE_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     beside: _builtins.bool
     """beside the job's own runs, not between them"""
@@ -1115,6 +1148,7 @@ class BackfillJobRequest(_message.Message):
     dry_run: _builtins.bool
     """only say which"""
     requested_by: _builtins.str
+    note: _builtins.str
     @_builtins.property
     def from_at(self) -> _timestamp_pb2.Timestamp:
         """ticks at or after"""
@@ -1133,10 +1167,11 @@ class BackfillJobRequest(_message.Message):
         again: _builtins.bool = ...,
         dry_run: _builtins.bool = ...,
         requested_by: _builtins.str = ...,
+        note: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["from_at", b"from_at", "until_at", b"until_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["again", b"again", "beside", b"beside", "dry_run", b"dry_run", "from_at", b"from_at", "key", b"key", "requested_by", b"requested_by", "until_at", b"until_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["again", b"again", "beside", b"beside", "dry_run", b"dry_run", "from_at", b"from_at", "key", b"key", "note", b"note", "requested_by", b"requested_by", "until_at", b"until_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
