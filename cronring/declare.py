@@ -59,6 +59,8 @@ class Options(TypedDict, total=False):
     """Only after these failures: exceptions, by class or name, "timed_out", "lost"."""
     pause_after_failures: int | None
     """Pause the job after so many ticks in a row without success."""
+    late_after: str | None
+    """Tell webhooks of a tick that has not started so long after its time: "5m"."""
     payload: Any
     """The JSON value that a run by schedule gets, where the verb takes one."""
 

@@ -68,6 +68,7 @@ def _between_fields(policy: Policy, unread: Collection[str]) -> list[Fault]:
 def _without_ticks(policy: Policy, what: str) -> list[Fault]:
     ticking = (
         "dst_gap", "dst_overlap", "start_at", "end_at", "window", "jitter", "on_missed", "catch_up_window",
+        "late_after",
     )  # fmt: skip
     faults = [
         (field, f"says when ticks run, and {what} has none; leave it out")

@@ -67,6 +67,9 @@ FIELDS: Final = (
     PolicyField("backoff", "text", "", "wait before the first retry, 10s if unset; doubles with each one, up to 1h"),
     PolicyField("retry_on", "names", (), "retry only these: exception names, or failed, timed_out, lost"),
     PolicyField("pause_after_failures", "count", 0, "pause the job when so many ticks in a row have had no success"),
+    PolicyField(
+        "late_after", "text", "", "webhooks are told of a tick that starts so much too late, or not at all, like 5m"
+    ),
 )
 
 
@@ -89,6 +92,7 @@ class Policy:
     backoff: str = ""
     retry_on: tuple[str, ...] = ()
     pause_after_failures: int = 0
+    late_after: str = ""
 
     @property
     def concurrency(self) -> int:

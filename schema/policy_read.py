@@ -24,7 +24,9 @@ from schema.zone import ZoneError, load_zone
 
 MISSED_AFTER_MS: Final = 10_000
 BACKOFF_LIMIT_MS: Final = 3_600_000
+LATE_AFTER_LEAST_MS: Final = 1_000
 _LIMITS: Final = {"max_concurrent": 10_000, "retries": 100, "pause_after_failures": 1_000_000}
+_DURATIONS: Final = frozenset({"backoff", "catch_up_window", "late_after"})
 _NAMES_LIMIT: Final = 50
 _NAME_LIMIT: Final = 200
 _DOTTED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
@@ -141,7 +143,11 @@ def _text(field: PolicyField, value: object) -> str:
         return _jitter_number(value)
     if isinstance(value, str):
         return value.strip()
-    if isinstance(value, int) and not isinstance(value, bool) and field.name in {"backoff", "catch_up_window"}:
+    if (
+        isinstance(value, int)
+        and not isinstance(value, bool)
+        and field.name in {"backoff", "catch_up_window", "late_after"}
+    ):
         raise PolicyError(field.name, f"{value} has no unit", 0, f"{value}s" if value > 0 else None)
     raise PolicyError(field.name, f"{shown(str(value))} is not a text")
 
@@ -201,6 +207,14 @@ def _backoff(text: str, _: str) -> str:
     return format_duration(length_ms)
 
 
+def _late_after(text: str, _: str) -> str:
+    length_ms = parse_duration(text)
+    if length_ms < LATE_AFTER_LEAST_MS:
+        least = format_duration(LATE_AFTER_LEAST_MS)
+        raise DurationError(f"a start within {least} is on time, so it is at least that", 0, least)
+    return format_duration(length_ms)
+
+
 def _word(name: str, words: tuple[str, ...], default: str = "") -> Callable[[str, str], str]:
     """A reader of one of some words. The default one says nothing, so it is left out."""
 
@@ -229,4 +243,5 @@ _READERS: Final[dict[str, Callable[[str, str], str]]] = {
     "catch_up_window": _catch_up_window,
     "overlap": _word("overlap", OVERLAP, "skip"),
     "backoff": _backoff,
+    "late_after": _late_after,
 }

@@ -44,6 +44,7 @@ _WORDS: Final[dict[str, str | dict[str, str]]] = {
     "backoff": "the first of them after {}, each next after twice as long, at most 1h",
     "retry_on": "retried only: {}",
     "pause_after_failures": "paused after {} ticks in a row without success",
+    "late_after": "webhooks are told of a tick that has not started {} after its time",
 }
 
 

@@ -91,6 +91,7 @@ _POLICY_VALUES: dict[str, st.SearchStrategy[Any]] = {
     "backoff": DURATIONS,
     "retry_on": st.lists(st.sampled_from(["ConnectionError", "requests.Timeout", "lost"]), min_size=1, unique=True),
     "pause_after_failures": st.integers(1, 1_000),
+    "late_after": DURATIONS,
 }
 assert set(_POLICY_VALUES) == {field.name for field in FIELDS}
 
