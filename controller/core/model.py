@@ -17,6 +17,8 @@ class Outcome(StrEnum):
     TIMED_OUT = "timed_out"
     CANCELLED = "cancelled"
     LOST = "lost"
+    OUT_OF_MEMORY = "out_of_memory"
+    OUT_OF_CPU = "out_of_cpu"
 
 
 class Trigger(StrEnum):

@@ -23,6 +23,8 @@ _OUTCOMES: Final = {
     int(wire.OUTCOME_FAILED): Outcome.FAILED,
     int(wire.OUTCOME_TIMED_OUT): Outcome.TIMED_OUT,
     int(wire.OUTCOME_CANCELLED): Outcome.CANCELLED,
+    int(wire.OUTCOME_OUT_OF_MEMORY): Outcome.OUT_OF_MEMORY,
+    int(wire.OUTCOME_OUT_OF_CPU): Outcome.OUT_OF_CPU,
 }
 _CRON: Final = wire.SCHEDULE_KIND_CRON
 _SCHEDULE_KINDS: Final = {

@@ -11,6 +11,8 @@ _OUTCOMES = {
     Outcome.FAILED: runner_pb2.OUTCOME_FAILED,
     Outcome.TIMED_OUT: runner_pb2.OUTCOME_TIMED_OUT,
     Outcome.CANCELLED: runner_pb2.OUTCOME_CANCELLED,
+    Outcome.OUT_OF_MEMORY: runner_pb2.OUTCOME_OUT_OF_MEMORY,
+    Outcome.OUT_OF_CPU: runner_pb2.OUTCOME_OUT_OF_CPU,
 }
 # Far below gRPC's 4 MiB for a message, however much the runs have printed.
 _MESSAGE_BYTES = 2 << 20
@@ -41,6 +43,8 @@ def runs_from_dispatch(dispatch: runner_pb2.Dispatch) -> list[Run]:
             run.payload_json,
             run.timezone,
             run.schedule_kind == interval,
+            run.memory_limit_bytes,
+            run.cpu_limit_us,
         )
         for run in dispatch.runs
     ]

@@ -11,6 +11,8 @@ class Outcome(StrEnum):
     FAILED = "failed"
     TIMED_OUT = "timed_out"
     CANCELLED = "cancelled"
+    OUT_OF_MEMORY = "out_of_memory"
+    OUT_OF_CPU = "out_of_cpu"
 
 
 class StopReason(StrEnum):
@@ -59,6 +61,13 @@ class Run(NamedTuple):
     payload_json: str = ""
     timezone: str = ""  # the job's; "" is UTC
     interval: bool = False  # its verb may move the job's next run
+    memory_limit: int = 0  # bytes; 0: none, as below
+    cpu_limit_us: int = 0
+
+    @property
+    def limited(self) -> bool:
+        """It has to have its processes for itself."""
+        return bool(self.memory_limit or self.cpu_limit_us)
 
 
 class Result(NamedTuple):

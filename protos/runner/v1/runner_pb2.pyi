@@ -77,6 +77,10 @@ class _OutcomeEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Outcome.Value
     OUTCOME_CANCELLED: _Outcome.ValueType  # 4
     OUTCOME_LOST: _Outcome.ValueType  # 5
     """only controllers say so"""
+    OUTCOME_OUT_OF_MEMORY: _Outcome.ValueType  # 6
+    """over its memory_limit"""
+    OUTCOME_OUT_OF_CPU: _Outcome.ValueType  # 7
+    """over its cpu_limit"""
 
 class Outcome(_Outcome, metaclass=_OutcomeEnumTypeWrapper): ...
 
@@ -87,6 +91,10 @@ OUTCOME_TIMED_OUT: Outcome.ValueType  # 3
 OUTCOME_CANCELLED: Outcome.ValueType  # 4
 OUTCOME_LOST: Outcome.ValueType  # 5
 """only controllers say so"""
+OUTCOME_OUT_OF_MEMORY: Outcome.ValueType  # 6
+"""over its memory_limit"""
+OUTCOME_OUT_OF_CPU: Outcome.ValueType  # 7
+"""over its cpu_limit"""
 Global___Outcome: _TypeAlias = Outcome  # noqa: Y015
 
 @_typing.final
@@ -422,6 +430,8 @@ class Run(_message.Message):
     PAYLOAD_JSON_FIELD_NUMBER: _builtins.int
     TIMEZONE_FIELD_NUMBER: _builtins.int
     SCHEDULE_KIND_FIELD_NUMBER: _builtins.int
+    MEMORY_LIMIT_BYTES_FIELD_NUMBER: _builtins.int
+    CPU_LIMIT_US_FIELD_NUMBER: _builtins.int
     execution_id: _builtins.int
     job_id: _builtins.int
     job: _builtins.str
@@ -449,6 +459,9 @@ class Run(_message.Message):
     timezone: _builtins.str
     """the job's, an IANA name; empty: UTC"""
     schedule_kind: Global___ScheduleKind.ValueType
+    memory_limit_bytes: _builtins.int
+    """of its process and what that starts; 0: none, as below"""
+    cpu_limit_us: _builtins.int
     def __init__(
         self,
         *,
@@ -470,10 +483,12 @@ class Run(_message.Message):
         payload_json: _builtins.str = ...,
         timezone: _builtins.str = ...,
         schedule_kind: Global___ScheduleKind.ValueType = ...,
+        memory_limit_bytes: _builtins.int = ...,
+        cpu_limit_us: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "claimed_at_us", b"claimed_at_us", "deadline_us", b"deadline_us", "deployment", b"deployment", "execution_id", b"execution_id", "job", b"job", "job_id", b"job_id", "missed", b"missed", "on_disconnect", b"on_disconnect", "payload_json", b"payload_json", "previous_success_us", b"previous_success_us", "previous_tick_us", b"previous_tick_us", "run_at_us", b"run_at_us", "schedule_kind", b"schedule_kind", "tick_us", b"tick_us", "timezone", b"timezone", "trigger", b"trigger", "verb", b"verb"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "claimed_at_us", b"claimed_at_us", "cpu_limit_us", b"cpu_limit_us", "deadline_us", b"deadline_us", "deployment", b"deployment", "execution_id", b"execution_id", "job", b"job", "job_id", b"job_id", "memory_limit_bytes", b"memory_limit_bytes", "missed", b"missed", "on_disconnect", b"on_disconnect", "payload_json", b"payload_json", "previous_success_us", b"previous_success_us", "previous_tick_us", b"previous_tick_us", "run_at_us", b"run_at_us", "schedule_kind", b"schedule_kind", "tick_us", b"tick_us", "timezone", b"timezone", "trigger", b"trigger", "verb", b"verb"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -576,9 +591,11 @@ class Usage(_message.Message):
     MEMORY_PEAK_BYTES_FIELD_NUMBER: _builtins.int
     MEMORY_SHARED_FIELD_NUMBER: _builtins.int
     cpu_us: _builtins.int
-    """of a sync run: of its process; of an async one: of its steps on the event loop"""
+    """Of a run with a limit: of its process and all that this started. Else of a sync run: of its process; of an async one:
+    of its steps on the event loop.
+    """
     memory_peak_bytes: _builtins.int
-    """of its child process; 0: not known"""
+    """of its child process, and (with a limit) what that started; 0: not known"""
     memory_shared: _builtins.bool
     """that process ran others meanwhile"""
     def __init__(
