@@ -61,6 +61,10 @@ class Options(TypedDict, total=False):
     """Pause the job after so many ticks in a row without success."""
     late_after: str | None
     """Tell webhooks of a tick that has not started so long after its time: "5m"."""
+    after: str | None
+    """In place of a schedule: run for each tick of this job that has succeeded: "billing.close_month"."""
+    priority: int | None
+    """Where places are short, -100 to 100: a level is worth a second of waiting."""
     payload: Any
     """The JSON value that a run by schedule gets, where the verb takes one."""
 
@@ -92,7 +96,7 @@ class Declaration:
 
 _OPTIONS = tuple(Options.__annotations__)
 _INTERVAL_OPTIONS = (*_OPTIONS, "anchor")
-_TEXTS = {"timeout": '"5m"', "on_disconnect": '"finish"'}
+_TEXTS = {"timeout": '"5m"', "on_disconnect": '"finish"', "after": '"billing.close_month"'}
 _declared: dict[str, list[Declaration]] = {}
 
 
@@ -101,14 +105,18 @@ def declarations(module_name: str) -> list[Declaration]:
     return list(_declared.get(module_name, ()))
 
 
-def cron(pattern: str, **options: Unpack[Options]) -> Callable[[Function], Function]:
+def cron(pattern: str | None = None, **options: Unpack[Options]) -> Callable[[Function], Function]:
     """Run the verb at every instant that `pattern` matches: `@cron("0 9 * * 1-5", timezone="Europe/Berlin")`.
 
-    In UTC, unless `timezone` says otherwise. All options stand in `Options`. Raises TypeError for one that doesn't
+    In UTC, unless `timezone` says otherwise. In place of a pattern, `@cron(after="billing.close_month")` runs it for
+    each tick of that job that has succeeded. All options stand in `Options`. Raises TypeError for one that doesn't
     exist, and for values that are neither text nor number.
     """
+    read = _read_options("cron", options)
+    if pattern is None and "after" in read:
+        return _decorator(_caller(), read, manual=True)
     _require_text("cron", "pattern", pattern, '@cron("0 6 1 * *")')
-    return _decorator(_caller(), _read_options("cron", options), cron=pattern)
+    return _decorator(_caller(), read, cron=pattern)
 
 
 def every(interval: str, **options: Unpack[IntervalOptions]) -> Callable[[Function], Function]:

@@ -70,7 +70,7 @@ class VerbReader:
         request = self._request(parameters)
         if self._decorators:
             self._check_signature(parameters)
-            self._check_payload(request, payload)
+            self._check_payload(request, payload, follows=bool(policy.after))
         returns = text(self._dump, "returns")
         return Verb(
             name=self._name,
@@ -221,11 +221,11 @@ class VerbReader:
             message = f"it returns {shown(returns)}, but nobody receives what a verb with a schedule returns"
             self._report(message, "return None, and say so: `-> None`")
 
-    def _check_payload(self, request: _Parameter | None, payload: str) -> None:
+    def _check_payload(self, request: _Parameter | None, payload: str, *, follows: bool) -> None:
         if request is None and payload:
             message = "it is given a payload, but has no parameter for it"
             self._report(message, f"write `def {self._name}(ctx: Context, payload: dict)`, or leave payload= out")
-        if request is None or payload or request.has_default or self._decorators == ["manual"]:
+        if request is None or payload or request.has_default or (self._decorators == ["manual"] and not follows):
             return
         if (
             request.annotation is not None
@@ -234,7 +234,8 @@ class VerbReader:
         ):
             name = shown(request.name)
             message = f"its parameter {name} is a {shown(request.annotation)}, and its schedule has none to give"
-            remedy = f"write `{name}: Context`, or give it a default, or write @{self._decorators[0]}(…, payload=…)"
+            decorator = "cron" if follows else self._decorators[0]
+            remedy = f"write `{name}: Context`, or give it a default, or write @{decorator}(…, payload=…)"
             self._report(message, remedy)
 
 

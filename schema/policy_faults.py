@@ -28,6 +28,8 @@ def policy_faults(policy: Policy, schedule: str, unread: Collection[str] = ()) -
     `unread`: fields that were given values that are wrong, and so are missing; nothing is concluded from that.
     """
     faults = _between_fields(policy, unread)
+    if policy.after and schedule != _MANUAL:
+        faults.append(_beside_after(schedule))
     if schedule in {"", _MANUAL}:
         faults += _without_ticks(policy, "a job without ticks of its own" if schedule else "a verb without a schedule")
     elif schedule.startswith(_ONCE):
@@ -80,6 +82,12 @@ def _without_ticks(policy: Policy, what: str) -> list[Fault]:
             ("overlap", f"{policy.overlap} is about ticks, and {what} has none; leave it out, or write allow")
         )
     return faults
+
+
+def _beside_after(schedule: str) -> Fault:
+    if not schedule:
+        return "after", "says when a job runs, and a verb without a schedule is none; make it manual, or leave this out"
+    return "after", f"it says when the job runs, and so does the schedule `{schedule}`; write one of the two"
 
 
 def _with_one_tick(policy: Policy) -> list[Fault]:

@@ -47,6 +47,7 @@ class PolicyField(NamedTuple):
     kind: str
     default: str | int | tuple[str, ...]
     help: str
+    lowest: int = 0  # of a count
 
 
 FIELDS: Final = (
@@ -69,6 +70,10 @@ FIELDS: Final = (
     PolicyField("pause_after_failures", "count", 0, "pause the job when so many ticks in a row have had no success"),
     PolicyField(
         "late_after", "text", "", "webhooks are told of a tick that starts so much too late, or not at all, like 5m"
+    ),
+    PolicyField("after", "text", "", "run for each tick of this job that has succeeded, like billing.close_month"),
+    PolicyField(
+        "priority", "count", 0, "-100 to 100: runs first where places are short, one second earlier a level", -100
     ),
 )
 
@@ -93,6 +98,8 @@ class Policy:
     retry_on: tuple[str, ...] = ()
     pause_after_failures: int = 0
     late_after: str = ""
+    after: str = ""
+    priority: int = 0
 
     @property
     def concurrency(self) -> int:

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 from schema.duration import DurationError, format_duration, parse_duration
 from schema.fields import shown
 from schema.instant import InstantError, format_instant, parse_instant
+from schema.following import canonical_after
 from schema.jitter import JitterError, parse_jitter
 from schema.policy_model import (
     DST_GAP,
@@ -25,12 +26,12 @@ from schema.zone import ZoneError, load_zone
 MISSED_AFTER_MS: Final = 10_000
 BACKOFF_LIMIT_MS: Final = 3_600_000
 LATE_AFTER_LEAST_MS: Final = 1_000
-_LIMITS: Final = {"max_concurrent": 10_000, "retries": 100, "pause_after_failures": 1_000_000}
+_LIMITS: Final = {"max_concurrent": 10_000, "retries": 100, "pause_after_failures": 1_000_000, "priority": 100}
 _DURATIONS: Final = frozenset({"backoff", "catch_up_window", "late_after"})
 _NAMES_LIMIT: Final = 50
 _NAME_LIMIT: Final = 200
 _DOTTED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
-_DIGITS: Final = re.compile(r"[0-9]{1,12}", re.ASCII)
+_DIGITS: Final = re.compile(r"-?[0-9]{1,12}", re.ASCII)
 _OUTCOMES: Final = ("failed", "timed_out", "lost")
 # Other schedulers' words for the same, and what people call it.
 _SYNONYMS: Final = {
@@ -102,9 +103,10 @@ def _count(field: PolicyField, value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise PolicyError(field.name, f"{shown(str(value))} is not a number; it is a whole one, like 3")
     limit = _LIMITS[field.name]
-    if not 0 <= value <= limit:
-        nearest = "0" if value < 0 else str(limit)
-        raise PolicyError(field.name, f"{value} is outside 0 to {limit} (0 is the default)", 0, nearest)
+    if not field.lowest <= value <= limit:
+        nearest = str(field.lowest if value < field.lowest else limit)
+        message = f"{value} is outside {field.lowest} to {limit} (0 is the default)"
+        raise PolicyError(field.name, message, 0, nearest)
     return value
 
 
@@ -244,4 +246,5 @@ _READERS: Final[dict[str, Callable[[str, str], str]]] = {
     "overlap": _word("overlap", OVERLAP, "skip"),
     "backoff": _backoff,
     "late_after": _late_after,
+    "after": lambda text, _: canonical_after(text),
 }

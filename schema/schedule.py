@@ -147,14 +147,16 @@ class OnceSchedule:
 
 @dataclass(frozen=True, slots=True)
 class ManualSchedule:
-    """No tick: it runs when somebody triggers it."""
+    """No tick of its own: it runs when somebody triggers it, and for ticks of the job that it follows."""
+
+    after: str = ""
 
     @property
     def text(self) -> str:
         return MANUAL
 
     def words(self) -> str:
-        return "only when triggered"
+        return f"after {self.after}" if self.after else "only when triggered"
 
     def next_after(self, instant: int) -> int | None:  # noqa: ARG002 - there is none after any
         return None
@@ -205,6 +207,8 @@ def parse_schedule(text: str, anchor: int, policy: Policy = _DEFAULT_POLICY) -> 
     text are cached, so that this may be called for every job at every tick.
     """
     parsed = _parse(text, policy.timezone, policy.dst_gap, policy.dst_overlap)
+    if policy.after and isinstance(parsed, ManualSchedule):
+        return ManualSchedule(policy.after)
     schedule: Schedule
     schedule = IntervalSchedule(parsed, anchor - anchor % _SECOND_US) if isinstance(parsed, int) else parsed
     if policy.start_at or policy.end_at:

@@ -172,7 +172,8 @@ def _anchor_fault(verb: Verb) -> str | None:
 
 def payload_needed(verb: Verb) -> bool:
     """Whether its schedule has to give it a payload: nobody else does, as somebody does who triggers a manual job."""
-    return verb.request != UNIT and not verb.request_optional and verb.schedule not in {"", "manual"}
+    runs_by_itself = bool(verb.policy.after) or verb.schedule not in {"", "manual"}
+    return verb.request != UNIT and not verb.request_optional and runs_by_itself
 
 
 def _payload_fault(verb: Verb, module: Module) -> str | None:

@@ -45,6 +45,8 @@ _WORDS: Final[dict[str, str | dict[str, str]]] = {
     "retry_on": "retried only: {}",
     "pause_after_failures": "paused after {} ticks in a row without success",
     "late_after": "webhooks are told of a tick that has not started {} after its time",
+    "after": "runs for each tick of {} that has succeeded",
+    "priority": "where places are short it runs as if it had been due {} seconds earlier",
 }
 
 
@@ -66,7 +68,7 @@ def policy_options(command: Command) -> Command:
 def _settings(field: PolicyField) -> dict[str, Any]:
     match field.kind:
         case "count":
-            return {"type": click.IntRange(min=0), "metavar": "N", "help": _help(field)}
+            return {"type": click.IntRange(min=field.lowest), "metavar": "N", "help": _help(field)}
         case "names":
             return {"metavar": "NAME,...", "multiple": True, "help": _help(field)}
         case _:

@@ -140,6 +140,7 @@ class Policy(_message.Message):
     RETRY_ON_FIELD_NUMBER: _builtins.int
     PAUSE_AFTER_FAILURES_FIELD_NUMBER: _builtins.int
     LATE_AFTER_FIELD_NUMBER: _builtins.int
+    AFTER_FIELD_NUMBER: _builtins.int
     timezone: _builtins.str
     dst_gap: _builtins.str
     dst_overlap: _builtins.str
@@ -155,6 +156,8 @@ class Policy(_message.Message):
     backoff: _builtins.str
     pause_after_failures: _builtins.int
     late_after: _builtins.str
+    after: _builtins.str
+    """key of the job whose ticks it follows"""
     @_builtins.property
     def retry_on(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     def __init__(
@@ -176,10 +179,11 @@ class Policy(_message.Message):
         retry_on: _abc.Iterable[_builtins.str] | None = ...,
         pause_after_failures: _builtins.int = ...,
         late_after: _builtins.str = ...,
+        after: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["backoff", b"backoff", "catch_up_window", b"catch_up_window", "dst_gap", b"dst_gap", "dst_overlap", b"dst_overlap", "end_at", b"end_at", "jitter", b"jitter", "late_after", b"late_after", "max_concurrent", b"max_concurrent", "on_missed", b"on_missed", "overlap", b"overlap", "pause_after_failures", b"pause_after_failures", "retries", b"retries", "retry_on", b"retry_on", "start_at", b"start_at", "timezone", b"timezone", "window", b"window"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "backoff", b"backoff", "catch_up_window", b"catch_up_window", "dst_gap", b"dst_gap", "dst_overlap", b"dst_overlap", "end_at", b"end_at", "jitter", b"jitter", "late_after", b"late_after", "max_concurrent", b"max_concurrent", "on_missed", b"on_missed", "overlap", b"overlap", "pause_after_failures", b"pause_after_failures", "retries", b"retries", "retry_on", b"retry_on", "start_at", b"start_at", "timezone", b"timezone", "window", b"window"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -92,6 +92,8 @@ _POLICY_VALUES: dict[str, st.SearchStrategy[Any]] = {
     "retry_on": st.lists(st.sampled_from(["ConnectionError", "requests.Timeout", "lost"]), min_size=1, unique=True),
     "pause_after_failures": st.integers(1, 1_000),
     "late_after": DURATIONS,
+    "after": st.sampled_from(["billing.close_month", "team-a/billing.sync:eu-1"]),
+    "priority": st.integers(-100, 100).filter(bool),
 }
 assert set(_POLICY_VALUES) == {field.name for field in FIELDS}
 
