@@ -110,8 +110,11 @@ def plan_pause(job: Existing) -> int | None:
 def plan_resume(job: Existing, latest: Start | None, now: int) -> Resumed:
     """What passed since a paused job's `paused_tick` is skipped; it goes on with the first tick after `now`.
 
-    That keeps its distance from the latest start: a pause and its end don't make two runs come closer.
+    That keeps its distance from the latest start: a pause and its end don't make two runs come closer. Where the pause
+    kept nothing (a one-shot's tick had run, or was skipped ahead), nothing comes.
     """
+    if job.paused_tick is None:
+        return Resumed(None, None, ())
     slot, superseded = distant(job, reopened(job, timetable(job.schedule, job.anchor, job.policy), now), latest)
     tick, run_at = slot or (None, None)
     return Resumed(tick, run_at, (*closed(job, now), *superseded))

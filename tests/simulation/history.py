@@ -1,10 +1,11 @@
 """The store in memory, with what a simulation may do to it, and wants to hear."""
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from controller.core.model import ClaimRequest, ClaimResult, EndRequest, EndResult, Job, Outcome, SkipRequest, Trigger
 from controller.errors import StoreError
-from cronring.virtual.memory_rows import ExecutionRow
+from cronring.virtual.memory_rows import ActivationRow, ExecutionRow
 from cronring.virtual.memory_store import MemoryStore
 
 
@@ -15,7 +16,9 @@ class RecordingStore(MemoryStore):
         self.on_lost: Callable[[ExecutionRow], None] = lambda _: None
         self.allowed: dict[int, int] = {}  # by execution: how many of its job's might run at once when it was claimed
         self.ended_us: dict[int, int] = {}  # by execution: when its end was committed
+        self.ended: dict[int, int] = {}  # by execution: as the how many-th it ended
         self.cancelled: dict[int, int] = {}  # activations, and when
+        self._by_hand = False  # what is being claimed was asked for
 
     async def start_cron_jobs(
         self, controller_id: str, requests: list[ClaimRequest], hard_grace_ms: int
@@ -37,12 +40,19 @@ class RecordingStore(MemoryStore):
             self.cancelled[activation_id] = self.now_us()
         return found
 
+    def _start(self, row: ActivationRow, *values: Any) -> ExecutionRow:
+        self._by_hand = row.by_hand
+        execution = super()._start(row, *values)
+        self._by_hand = False
+        return execution
+
     def _add_execution(self, row: ExecutionRow) -> None:
         """Judged at the very commit: no clock has a say in what came first."""
-        job = row.job
+        job, by_hand = row.job, self._by_hand
         assert not job.removed, f"removed: {row} is claimed of a job that is gone"
-        assert not job.paused or row.trigger is Trigger.MANUAL, f"paused: {row} is claimed while its job is paused"
-        overtaken = row.trigger is Trigger.RETRY and row.of_schedule and (job.last_tick or 0) > row.tick
+        assert job.cancelled_at is None, f"cancelled: {row} is claimed of a job that is cancelled"
+        assert not job.paused or by_hand, f"paused: {row} is claimed while its job is paused"
+        overtaken = row.trigger is Trigger.RETRY and row.of_schedule and not by_hand and (job.last_tick or 0) > row.tick
         assert not overtaken, f"superseded: {row} is claimed after tick {job.last_tick}"
         most = self.allowed[row.execution_id] = max(job.concurrency, 1)
         beside = [each for each in self.unfinished.values() if each.job is job and takes_a_place(each)]
@@ -56,6 +66,8 @@ class RecordingStore(MemoryStore):
     def _end(self, controller_id: str, request: EndRequest) -> EndResult:
         result = super()._end(controller_id, request)
         if result.ended:
+            assert result.execution_id not in self.ended, f"one outcome: {result} ended twice"
+            self.ended[result.execution_id] = len(self.ended) + 1
             self.ended_us[result.execution_id] = self.now_us()
         if result.ended and request.report.outcome is Outcome.LOST:
             self.on_lost(self.executions[result.execution_id])

@@ -1,31 +1,28 @@
 """What an operator does to single jobs while everything else goes wrong, through whichever controller answers."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
-from controller.core.control import NeverRuns
-from controller.core.events import ActivationsCreated, Event, JobsCreated, JobsNotified
-from controller.core.model import Activation, Job
-from controller.errors import Conflict, NotFound, StoreUnavailable
+from controller.core.events import ActivationsCreated, Event, JobsNotified
+from controller.core.model import Activation
 from controller.ports import Backfill, JobChange, NewJob
 from cronring.virtual.clock import MS, SECOND
-from cronring.virtual.memory_rows import JobRow
+from tests.simulation.asking import Asker, created
 from tests.simulation.database import Call
 from tests.simulation.policies import API_VERBS, SECOND_US, PolicyWorkload
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
 
-PERSISTENCE: Final = 0.7  # how likely the operator asks again what was not answered
+JOBS_MAX: Final = 30  # made and not deleted: more than in half a minute, fewer than in two hours
 
 
-class Operator:
+class Operator(Asker):
     """`promised`: activations that it was told of. What it was not told may have been done all the same."""
 
     def __init__(self, world: "World", workload: PolicyWorkload, until_ns: int) -> None:
-        self._world = world
+        super().__init__(world, world.fork())
         self._workload = workload
-        self._rng = world.fork()
         self._until_ns = until_ns
         self._made = 0
         self._pause_ns = self._rng.choice((SECOND // 2, SECOND, 3 * SECOND))
@@ -47,35 +44,7 @@ class Operator:
     def _resume_most(self) -> None:
         for row in self._rows():
             if row.paused and self._rng.random() < 0.8:
-                self._ask(f"resumes {row.key}", _resuming(row.key), _job)
-
-    # Asking
-
-    def _ask(self, what: str, call: Call, tell: Callable[[Any], Event | None] = lambda _: None) -> None:
-        """Some controller, which hears of it from itself; the others by NOTIFY. Perhaps again if nobody answers."""
-        controller = self._world.some_controller()
-        if controller is None:
-            self._again(what, call, tell)
-            return
-        self._world.log(f"OPERATOR {what}, asks {controller.name}")
-
-        def answered(result: Any) -> None:
-            if not controller.alive or isinstance(result, StoreUnavailable):
-                self._again(what, call, tell)
-            elif isinstance(result, Exception):
-                assert isinstance(result, Conflict | NotFound | NeverRuns), repr(result)
-            else:
-                self._world.log(f"OPERATOR is told: {what}")
-                event = tell(result)
-                if event is not None:
-                    controller.put(event)
-
-        self._world.database.ask(controller.address, call, answered)
-
-    def _again(self, what: str, call: Call, tell: Callable[[Any], Event | None]) -> None:
-        if self._rng.random() < PERSISTENCE:
-            delay_ns = int(self._rng.uniform(0.1, 3) * SECOND)
-            self._world.clock.call_after(delay_ns, lambda: self._ask(what, call, tell))
+                self._ask(f"resumes {row.key}", _resuming(row.key), created)
 
     def _activation(self, made: Activation | None) -> Event | None:
         if made is None:
@@ -85,28 +54,20 @@ class Operator:
 
     # What it does
 
-    def _rows(self, source: str = "") -> list[JobRow]:
-        rows = self._world.database.store.jobs.values()
-        return [row for row in rows if not row.removed and (not source or row.source == source)]
-
-    def _some(self, source: str = "") -> JobRow | None:
-        rows = self._rows(source)
-        return self._rng.choice(rows) if rows else None
-
     def _pause(self) -> None:
         row = self._some()
         if row is not None:
             key = row.key
-            self._ask(f"pauses {key}", lambda store: store.pause_job(key, "operator", "for a test"), _job)
+            self._ask(f"pauses {key}", lambda store: store.pause_job(key, "operator", "for a test"), created)
             if self._rng.random() < 0.7:
                 length_ns = int(10 ** self._rng.uniform(-1.5, 1) * SECOND)
-                self._world.clock.call_after(length_ns, lambda: self._ask(f"resumes {key}", _resuming(key), _job))
+                self._world.clock.call_after(length_ns, lambda: self._ask(f"resumes {key}", _resuming(key), created))
 
     def _resume(self) -> None:
         paused = [row for row in self._rows() if row.paused]
         if paused:
             key = self._rng.choice(paused).key
-            self._ask(f"resumes {key}", _resuming(key), _job)
+            self._ask(f"resumes {key}", _resuming(key), created)
 
     def _trigger(self) -> None:
         row = self._some()
@@ -135,6 +96,9 @@ class Operator:
             self._ask(f"cancels {activation_id} {row.trigger} of {key}", call)
 
     def _create(self) -> None:
+        if len(self._rows("api")) >= JOBS_MAX:
+            self._delete()
+            return
         self._made += 1
         verb = self._rng.choice(API_VERBS)
         timing = self._workload.timing(self._rng)
@@ -143,7 +107,7 @@ class Operator:
             verb.timeout_ms, verb.on_disconnect,
         )  # fmt: skip
         call: Call = lambda store: store.create_job(job, "operator")  # noqa: E731
-        self._ask(f"creates {job.verb}:{job.name} {job.schedule} {job.policy}", call, _job)
+        self._ask(f"creates {job.verb}:{job.name} {job.schedule} {job.policy}", call, created)
 
     def _update(self) -> None:
         row = self._some("api")
@@ -152,7 +116,7 @@ class Operator:
             schedule = None if self._rng.random() < 0.3 and not timing.policy.text else timing.schedule
             change = JobChange(schedule=schedule, policy=timing.policy.text)
             call: Call = lambda store: store.update_job(key, change, "operator")  # noqa: E731
-            self._ask(f"changes {key} to {change}", call, _job)
+            self._ask(f"changes {key} to {change}", call, created)
 
     def _delete(self) -> None:
         row = self._some("api")
@@ -163,7 +127,3 @@ class Operator:
 
 def _resuming(key: str) -> Call:
     return lambda store: store.resume_job(key, "operator")
-
-
-def _job(job: Job) -> Event:
-    return JobsCreated([job])

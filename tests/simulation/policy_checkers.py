@@ -14,6 +14,7 @@ from schema.policy import parse_policy
 from schema.policy_model import Policy
 from schema.retry import backoff_us
 from schema.timetable import timetable
+from tests.simulation.order_checkers import check_orders
 from tests.simulation.policy_reasons import check_reasons
 from tests.simulation.policy_wishes import check_wishes
 from tests.simulation.year_books import Book, brief
@@ -62,6 +63,7 @@ def check_policies(world: "World", promised: list[int]) -> None:
         _check_cuts(world, book)
         check_reasons(world, book)
         _check_pauses(world, store, book)
+        check_orders(world, store, book)
     check_wishes(world, store, books, promised)
 
 
@@ -111,6 +113,13 @@ def _check_attempts(world: "World", book: Book) -> None:
 
 
 def _check_retry(world: "World", book: Book, row: ExecutionRow, rows: list[ExecutionRow]) -> None:
+    store = world.database.store
+    assert isinstance(store, YearStore)
+    if store.activation_of[row.execution_id] in store.by_hand:
+        earlier = [other for other in rows if other.attempt < row.attempt]
+        failed = earlier and all(other.outcome not in (None, Outcome.COMPLETED) for other in earlier)
+        assert failed, book.says(f"{brief(row)} was asked for, and tick {row.tick} needed none: {earlier}")
+        return
     wanted = [other for other in rows if other.attempt < row.attempt and other.retry_at == row.run_at]
     assert wanted, book.says(f"nobody wanted {brief(row)}")
     before = wanted[-1]
@@ -179,7 +188,7 @@ def _check_cuts(world: "World", book: Book) -> None:
             continue
         following = timetable(span.schedule, span.anchor, span.policy).following_open(row.job.key, row.tick)
         ended = book.now_us if row.report is None else row.report.ended_at
-        if following is not None:
+        if following is not None and following.tick not in book.skips:
             late_us = ended - max(following.run_at, row.claimed_at)
             assert late_us < 3 * SECOND_US, book.says(f"{brief(row)} was not cut by {following}")
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Final
 
 from controller.core.model import Outcome, SkipReason
+from controller.core.orders import SkipNext
 from cronring.virtual.memory_rows import ExecutionRow, SkipRow
 from schema.duration import parse_duration
 from schema.policy import parse_policy
@@ -27,6 +28,7 @@ class Reasons:
         self._book = book
         self._ended_us = world.database.store.ended_us
         self._slack = world.database.stepped_all_us + AT_ONCE_US
+        self._skip_orders = [order for order in book.orders if isinstance(order.wish, SkipNext)]
 
     def check(self) -> None:
         for row in self._book.ranges:
@@ -50,8 +52,13 @@ class Reasons:
                 return self._had_no_runner(row)
             case SkipReason.OUTSIDE_WINDOW:
                 return True  # see check_windows
-            case SkipReason.DEPLOYMENT_REMOVED | SkipReason.CANCELLED:
+            case SkipReason.DEPLOYMENT_REMOVED:
                 return self._closes(row)
+            case SkipReason.CANCELLED:
+                return self._closes(row) or self._was_skipped_by_hand(row)
+
+    def _was_skipped_by_hand(self, row: SkipRow) -> bool:
+        return row.skipped.ticks == 1 and any(order.tick == row.skipped.first_tick for order in self._skip_orders)
 
     def _policy(self, tick: int) -> Policy:
         return parse_policy(self._book.span_of(tick).policy)
@@ -67,6 +74,10 @@ class Reasons:
         """An operator or a deployment wrote it as they closed these books."""
         until = self._book.span_of(row.skipped.first_tick).until_at
         return row.controller_id == "" and until is not None
+
+    def _by_order(self, row: SkipRow) -> bool:
+        """An operator's order wrote it, by the row of the job as it stood."""
+        return row.controller_id == "" and any(order.at == row.decided_at for order in self._book.orders)
 
     def _next(self, tick: int) -> int:
         """By then the tick's jitter is over."""
@@ -102,7 +113,7 @@ class Reasons:
             return True
         last = row.skipped.last_tick
         together = [each for each in self._book.of_ticks if each.claimed_at == row.decided_at and each.tick > last]
-        if together or row.controller_id == "":
+        if together or (row.controller_id == "" and not self._by_order(row)):
             return bool(together)
         before = [each for each in self._book.of_ticks if each.tick < row.skipped.first_tick]
         return (
@@ -112,7 +123,7 @@ class Reasons:
         )
 
     def _overlapped(self, row: SkipRow, tick: int) -> bool:
-        if self._closes(row):
+        if self._closes(row) or self._by_order(row):
             return bool(self._places_taken(row.decided_at))
         policy = self._policy(tick)
         if policy.overlap == "allow":

@@ -40,6 +40,7 @@ def _check_wish(store: YearStore, book: Book, wish: Wish) -> None:
     assert len(started) <= 1, book.says(f"{told} ran {len(started)} times: {[brief(row) for row in started]}")
     assert ended or not started, book.says(f"{told} ran, and still waits")
     if ended and not started and not dropped:
+        assert wish.activation_id not in store.by_hand, book.says(f"{told} was asked for, is gone, and never ran")
         attempts = store.attempts.get((book.job.job_id, wish.tick), [])
         of_schedule = wish.trigger is Trigger.RETRY and any(row.of_schedule for row in attempts)
         overtaken = of_schedule and any(row.tick > wish.tick for row in book.of_ticks)
@@ -75,7 +76,7 @@ def _completed(store: YearStore, book: Book, tick: int) -> bool:
 def _check_not_stuck(world: "World", book: Book, row: ActivationRow) -> None:
     """It is not due yet, or its job is paused or busy, or has been just now."""
     job, now_us = row.job, book.now_us
-    if job.paused and row.trigger is not Trigger.MANUAL:
+    if job.paused and not row.by_hand:
         return
     busy_until = max((now_us if each.report is None else each.report.ended_at for each in book.executions), default=0)
     since = max(row.run_at, busy_until, world.settled_us)

@@ -22,6 +22,7 @@ def main() -> int:
     parser.add_argument("--days", type=int, default=DAYS, help="of the year")
     parser.add_argument("--quiet", action="store_true", help="only the digest")
     parser.add_argument("--plain", action="store_true", help="no policies and no operator, whatever the seed draws")
+    parser.add_argument("--without-orders", action="store_true", help="as policies were before there were orders")
     parser.add_argument("--faults", default="", help="names of tests/simulation/faults.py, with commas")
     parser.add_argument("--cancels", action="store_true", help="somebody cancels executions meanwhile")
     arguments = parser.parse_args()
@@ -44,7 +45,8 @@ def _maker(
 ) -> Callable[[int], World]:
     if wanted.year:
         return lambda seed: YearWorld(seed, show, wanted.days)
-    return lambda seed: World(seed, show, faults, plain=True if wanted.plain else None, cancels=wanted.cancels)
+    plain, orders = True if wanted.plain else None, False if wanted.without_orders else None
+    return lambda seed: World(seed, show, faults, plain=plain, cancels=wanted.cancels, orders=orders)
 
 
 def _hunt(seeds: range, make: Callable[[int], World]) -> int:

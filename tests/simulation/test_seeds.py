@@ -21,22 +21,23 @@ def _known_seeds() -> list[str]:
     return [line.split()[0] for line in lines if line and not line.startswith("#")]
 
 
-def _run(seed: int, faults: str = "", *, plain: bool | None = None) -> None:
+def _run(seed: int, faults: str = "", *, plain: bool | None = None, orders: bool | None = None) -> None:
     try:
-        World(seed, faults=tuple(name for name in faults.split(",") if name), plain=plain).run()
+        World(seed, faults=tuple(name for name in faults.split(",") if name), plain=plain, orders=orders).run()
     except Exception as error:
         command = f"python -m tests.simulation.run --seed {seed}" + (f" --faults {faults}" if faults else "")
-        command += " --plain" if plain else ""
+        command += (" --plain" if plain else "") + (" --without-orders" if orders is False else "")
         raise AssertionError(f"seed {seed} fails: {error}; see {command}") from error
 
 
 @pytest.mark.parametrize("known", _known_seeds())
 def test_seeds_that_once_failed(known: str) -> None:
-    """A line begins with seed[:plain][:faults]."""
+    """A line begins with seed[:plain][:without-orders][:faults]."""
     seed, *told = known.split(":")
-    plain = "plain" in told
-    faults = next((part for part in told if part != "plain"), "")
-    _run(int(seed), faults, plain=True if plain else None)
+    faults = next((part for part in told if part not in {"plain", "without-orders"}), "")
+    _run(
+        int(seed), faults, plain=True if "plain" in told else None, orders=False if "without-orders" in told else None
+    )  # fmt: skip
 
 
 @pytest.mark.timeout(110)

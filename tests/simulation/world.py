@@ -28,6 +28,7 @@ from tests.simulation.database import EPOCH_US, Database
 from tests.simulation.faults import end_faults, schedule_faults
 from tests.simulation.network import Network
 from tests.simulation.operating import Operator
+from tests.simulation.ordering import Orders
 from tests.simulation.pace import Pace
 from tests.simulation.policies import PolicyWorkload
 from tests.simulation.policy_checkers import check_policies
@@ -41,6 +42,7 @@ CALM_NS: Final = 6 * SECOND
 OPERATED_NS: Final = 33 * SECOND
 SETTLED_US: Final = 15_000_000
 PLAIN_SHARE: Final = 0.2
+ORDERS_SHARE: Final = 0.7
 SECOND_US: Final = 1_000_000
 DRAIN_TIMEOUT_NS: Final = 5 * SECOND
 
@@ -50,7 +52,7 @@ class World:
 
     `faults`: names of those of `faults.py` that happen; by default the seed draws them. `plain`: as worlds were before
     there were policies: jobs have none, and no operator does anything. Of seeds that don't say so, some are. `cancels`:
-    somebody cancels executions meanwhile.
+    somebody cancels executions meanwhile. `orders`: and gives the orders of ordering.py; of worlds with policies, most.
     """
 
     pace = Pace()
@@ -64,6 +66,7 @@ class World:
         *,
         plain: bool | None = None,
         cancels: bool = False,
+        orders: bool | None = None,
     ) -> None:
         self.seed = seed
         self._faults = faults
@@ -87,11 +90,15 @@ class World:
         self.addresses = tuple(f"host-{number}:7000" for number in range(self.rng.choice((1, 2, 3, 3, 4, 5))))
         self.controllers: list[Controller] = []
         self.runners: list[Runner] = []
-        self._deployments: tuple[str, ...] = ()
-        self._deploying = False
+        self.deployments: tuple[str, ...] = ()
+        self.deploying = False
         self.operator: Operator | None = None
         self.settled_us = 0  # from then on (PostgreSQL's time) nothing should be left of any fault
-        self.cancels = Cancels(self, FAULTS_NS + RECOVERY_NS) if cancels else None
+        # Drawn by one of its own, too, so that worlds without orders remain what they were.
+        drawn_orders = random.Random(f"whether {seed} has orders").random() < ORDERS_SHARE
+        self.ordered = not self.plain and (drawn_orders if orders is None else orders)
+        self.orders: Orders | None = None
+        self.cancels = Cancels(self, FAULTS_NS + RECOVERY_NS) if cancels or self.ordered else None
 
     def _database(self) -> Database:
         if self.plain:
@@ -133,12 +140,21 @@ class World:
             self.later(1, 3, self.start_runner)
         if len(self.addresses) > 1 or self.rng.random() < 0.8:
             schedule_faults(self, FAULTS_NS, self._faults)
-        if isinstance(self.workload, PolicyWorkload):
-            self.operator = Operator(self, self.workload, OPERATED_NS)
+        self.employ_operators(OPERATED_NS)
         self.clock.run_until(FAULTS_NS)
         end_faults(self)
         self.settled_us = self.database.now_us() + SETTLED_US
         self.clock.run_for(RECOVERY_NS + CALM_NS)
+        self.judge()
+
+    def employ_operators(self, until_ns: int) -> None:
+        if isinstance(self.workload, PolicyWorkload):
+            self.operator = Operator(self, self.workload, until_ns)
+        if self.ordered:
+            self.orders = Orders(self, until_ns)
+
+    def judge(self) -> None:
+        """When all has been quiet for long enough."""
         check_once(self.database.store)
         check_results(self)
         check_audit(self.database.store)
@@ -146,7 +162,7 @@ class World:
         if self.operator is None:
             check_accounts(self.database.store)
         else:
-            check_policies(self, self.operator.promised)
+            check_policies(self, self.operator.promised + ([] if self.orders is None else self.orders.promised))
         if self.cancels is not None:
             # Runners that were away longest are back by then.
             self.cancels.check(self.database.now_us() - (RECOVERY_NS // 2 + CALM_NS) // 1_000)
@@ -189,13 +205,13 @@ class World:
 
     def start_runner(self) -> None:
         """It hosts every version there is; before there is any, it waits."""
-        if not self._deployments:
+        if not self.deployments:
             self.later(0.1, 0.5, self.start_runner)
             return
         name = f"r{len(self.runners) + 1}"
         drift_ppm = self.rng.randint(-self.pace.drift_ppm, self.pace.drift_ppm)
         self.log(f"start {name}")
-        runner = Runner(self, name, self._deployments, self.fork(), drift_ppm)
+        runner = Runner(self, name, self.deployments, self.fork(), drift_ppm)
         self.runners.append(runner)
         runner.start()
 
@@ -204,7 +220,7 @@ class World:
 
         Not while the version before is still on its way: it would arrive as the latest one, and have no runners.
         """
-        if self._deploying:
+        if self.deploying:
             self.later(0.1, 0.5, self.roll_out)
             return
         self.log("FAULT roll out the next version")
@@ -220,7 +236,7 @@ class World:
 
     def deploy(self, then: Callable[[], None] = lambda: None) -> None:
         """By one of the controllers, which hears of the jobs from itself; others by NOTIFY, if that isn't lost."""
-        self._deploying = True
+        self.deploying = True
         module, digest = self.workload.module()
         creator = self.some_controller()
 
@@ -228,8 +244,8 @@ class World:
             if not isinstance(result, Deployed):
                 self.later(0.1, 0.5, ask)
                 return
-            self._deploying = False
-            self._deployments += (result.key,)
+            self.deploying = False
+            self.deployments += (result.key,)
             self.log(f"deployed {result.key} with {len(result.jobs)} jobs")
             if creator is not None:
                 creator.put(JobsCreated(result.jobs))

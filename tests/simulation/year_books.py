@@ -6,6 +6,7 @@ from typing import Final
 
 from controller.core.books import Span
 from controller.core.model import OF_A_TICK
+from controller.core.orders import Restore
 from cronring.virtual.memory_rows import ExecutionRow, JobRow, SkipRow
 from tests.simulation.year_history import Pause, YearStore
 from tests.simulation.year_oracle import Oracle, policy_of, slice_of
@@ -21,8 +22,12 @@ class Book:
         self.now_us = now_us
         self.oracle = oracle
         self.spans = store.spans[job.job_id]
-        for before, after in pairwise(self.spans):
-            assert before.until_at == after.from_at, f"{job.key}: its books have a hole, {self.spans}"
+        self.orders = [order for order in store.orders if order.job_id == job.job_id]
+        restored = {order.span for order in self.orders if isinstance(order.wish, Restore)}
+        for number, (before, after) in enumerate(pairwise(self.spans), 1):
+            ends = after.from_at + 1 if before.until_at is None else before.until_at
+            whole = ends == after.from_at or (number in restored and ends < after.from_at)
+            assert whole, f"{job.key}: its books have a hole, {self.spans}"
         self.due_of = [oracle.ticks(span, _decided_until(span, job, now_us)) for span in self.spans]
         self.due = [tick for due in self.due_of for tick in due]
         self.executions = [row for row in store.executions.values() if row.job is job]
@@ -95,7 +100,9 @@ def ended_at(row: ExecutionRow, now_us: int) -> int:
 def _decided_until(span: Span, job: JobRow, now_us: int) -> int:
     if span.until_at is not None:
         return span.until_at
-    undecided = job.paused_tick if job.paused else job.next_tick
+    ends = job.paused_until is not None
+    undecided = job.paused_tick if job.paused and not ends else job.next_tick
     if job.executing and not job.paused and undecided is not None and (job.last_tick or 0) >= undecided:
         return job.last_tick or 0
-    return now_us if undecided is None else undecided - 1
+    # What was decided ahead may be the last of all its ticks.
+    return max(now_us, job.ahead_until or 0) if undecided is None else undecided - 1

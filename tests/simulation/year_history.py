@@ -3,13 +3,15 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from controller.core.model import Job, Trigger
+from controller.core import orders
+from controller.core.model import Activation, Trigger
 from cronring.virtual.memory_rows import ActivationRow, ExecutionRow, JobRow
+from schema.instant import parse_instant
 from tests.simulation.history import RecordingStore
 
 
 class Pause(NamedTuple):
-    """Of a job. `until`: when it was resumed; None: it still is paused. `by_hand`: not by its failures."""
+    """Of a job. `until`: when it ended, or is to by itself; None: it still is paused. `by_hand`: not by failures."""
 
     job_id: int
     since: int
@@ -31,25 +33,60 @@ class Wish(NamedTuple):
     of_schedule: bool  # a retry of a tick
 
 
+class Written(NamedTuple):
+    """An order that changed a job: committed `at`, in the books of its job's span of that number.
+
+    `executions`, `ends`: how many there had been. `tick`: which was skipped. `paused_tick`: the first that is kept.
+    """
+
+    job_id: int
+    wish: orders.Wish
+    at: int
+    span: int
+    executions: int
+    ends: int
+    tick: int | None
+    paused_tick: int | None
+
+
 class YearStore(RecordingStore):
     def __init__(self, now_us: Callable[[], int], on_notify: Callable[[], None]) -> None:
         super().__init__(now_us, on_notify)
         self.pauses: list[Pause] = []
+        self.orders: list[Written] = []
         self.wishes: list[Wish] = []
+        self.by_hand: dict[int, int] = {}  # retries that somebody asked for, by activation: of which execution
+        self.activation_of: dict[int, int] = {}  # by execution
         self.started_by: dict[int, list[ExecutionRow]] = {}  # by activation
 
-    async def pause_job(self, key: str, by: str, note: str) -> Job:
-        row = self._job(key)
-        if not row.paused:
-            self.pauses.append(Pause(row.job_id, self.now_us(), None, by_hand=True))
-        return await super().pause_job(key, by, note)
+    def _write(self, row: JobRow, plan: orders.Ordered, after: orders.Row, wish: orders.Wish, *values: Any) -> int:
+        now = self.now_us()
+        if not isinstance(wish, orders.SkipNext):
+            self._end_pause(row, now)
+        if isinstance(wish, orders.Pause):
+            self.pauses.append(Pause(row.job_id, now, wish.until, by_hand=True))
+        if isinstance(wish, orders.Cancel):
+            waiting = [each.activation_id for each in self.activations.values() if each.job is row]
+            self.cancelled.update(dict.fromkeys(waiting, now))
+        done = super()._write(row, plan, after, wish, *values)
+        tick = plan.details.get("tick")
+        self.orders.append(
+            Written(
+                row.job_id, wish, now, len(self.spans[row.job_id]) - 1, len(self.executions), len(self.ended),
+                None if tick is None else parse_instant(str(tick)), after.paused_tick,
+            )
+        )  # fmt: skip
+        return done
 
-    async def resume_job(self, key: str, by: str) -> Job:
-        row = self._job(key)
-        if row.paused:
-            at = next(at for at, pause in enumerate(self.pauses) if pause.job_id == row.job_id and pause.until is None)
-            self.pauses[at] = self.pauses[at]._replace(until=self.now_us())
-        return await super().resume_job(key, by)
+    def _end_pause(self, row: JobRow, now: int) -> None:
+        for at, pause in enumerate(self.pauses):
+            if pause.job_id == row.job_id and (pause.until is None or pause.until > now):
+                self.pauses[at] = pause._replace(until=now)
+
+    async def retry_execution(self, execution_id: int, *values: Any, **named: Any) -> Activation:
+        made = await super().retry_execution(execution_id, *values, **named)
+        self.by_hand.setdefault(made.activation_id, execution_id)
+        return made
 
     def _pause_failing(self, row: JobRow) -> bool:
         paused = super()._pause_failing(row)
@@ -69,4 +106,5 @@ class YearStore(RecordingStore):
     def _start(self, row: ActivationRow, *values: Any) -> ExecutionRow:
         execution = super()._start(row, *values)
         self.started_by.setdefault(row.activation_id, []).append(execution)
+        self.activation_of[execution.execution_id] = row.activation_id
         return execution

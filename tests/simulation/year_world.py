@@ -12,7 +12,7 @@ from controller.core.settings import ClusterSettings
 from cronring.runner.core.settings import RunnerSettings
 from cronring.virtual.clock import SECOND
 from schema.instant import parse_instant
-from tests.simulation.checkers import check_converged, check_once, check_results
+from tests.simulation.checkers import check_audit, check_converged, check_once, check_results
 from tests.simulation.database import Database
 from tests.simulation.pace import Pace
 from tests.simulation.workload import Workload
@@ -75,7 +75,7 @@ class YearWorld(World):
 
     def __init__(self, seed: int, show: Callable[[str], None] | None = None, days: int = DAYS) -> None:
         self.days = days
-        super().__init__(seed, show)
+        super().__init__(seed, show, orders=False)
         self.notify_loss = self.rng.choice((0.0, 0.0, 0.3))
         self.addresses = tuple(f"host-{number}:7000" for number in range(self.rng.choice((2, 2, 3))))
         self.default_jitter = self.settings.default_jitter
@@ -128,6 +128,7 @@ class YearWorld(World):
         check_once(self.store)
         check_results(self)
         check_converged(self)
+        check_audit(self.store)
         check_year(self)
 
     def often(self, times_a_year: int) -> int:
@@ -153,7 +154,7 @@ class YearWorld(World):
 
     def roll_out(self) -> None:
         """Runners that host the new version come; those before leave when they are there."""
-        if self._deploying:
+        if self.deploying:
             self.later(60, 600, self.roll_out)
             return
         self.log("OPERATOR rolls out the next version")

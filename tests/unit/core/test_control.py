@@ -75,12 +75,9 @@ def test_a_pause_keeps_the_first_undecided_tick_from_running(job: Existing, firs
         (at(10), ()),
         (at(0), (Skipped(SkipReason.PAUSED, at(0), at(0), 1),)),
         (at(-50), (Skipped(SkipReason.PAUSED, at(-50), at(0), 6),)),
-        (None, ()),
     ],
 )
-def test_a_resumed_job_skips_what_passed_and_goes_on_behind_it(
-    paused_tick: int | None, skipped: tuple[Skipped, ...]
-) -> None:
+def test_a_resumed_job_skips_what_passed_and_goes_on_behind_it(paused_tick: int, skipped: tuple[Skipped, ...]) -> None:
     job = existing(next_tick=None, last_tick=at(-60), paused=True, paused_tick=paused_tick)
     resumed = plan_resume(job, None, NOW)
     assert (resumed.next_tick, resumed.next_run_at, resumed.skipped) == (at(10), at(10), skipped)

@@ -95,3 +95,13 @@ def test_a_resumed_intervals_run_is_not_late_by_its_jitter() -> None:
         run_ats.append(plan.row.next_run_at or 0)
     assert min(run_ats) == now
     assert max(run_ats) > at(7_200)
+
+
+def test_a_one_shot_that_was_skipped_ahead_does_not_come_back_when_a_pause_ends() -> None:
+    shot = {"schedule": "at 2026-09-21T14:19:00Z", "next_tick": None, "ahead_from": at(300), "ahead_until": at(300)}
+    paused = ordered(standing(None, **shot)._replace(last_outcome=None), Pause())
+    assert paused.row is not None
+    assert paused.row.paused_tick is None
+    resumed = ordered(standing(None, **shot, paused=True), Resume(), at(50))
+    assert resumed.row is not None
+    assert (resumed.row.next_tick, resumed.row.next_run_at, resumed.skipped) == (None, None, ())
