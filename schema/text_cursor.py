@@ -83,10 +83,9 @@ class Cursor:
     def count(self) -> int:
         """A number of at most nine digits."""
         word = self._words[self.index]
-        if not (word.isascii() and word.isdigit() and len(word) <= 9):
-            raise self.unexpected(
-                f"{self._words[self.index - 1]} is followed by a whole number from 0 on, without quotes"
-            )
+        digits = word.removeprefix("-")
+        if not (digits.isascii() and digits.isdigit() and len(digits) <= 9):
+            raise self.unexpected(f"{self._words[self.index - 1]} is followed by a whole number, without quotes")
         self.index += 1
         return int(word)
 

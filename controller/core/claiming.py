@@ -49,9 +49,11 @@ class Claiming:
         "_lease",
         "_not_before_ns",
         "_parking",
+        "_ranked",
         "_ready",
         "_sessions",
         "_skipping",
+        "_unsorted",
         "_window",
         "in_doubt",
         "stale_revision",
@@ -75,6 +77,8 @@ class Claiming:
         self._parking = parking
         self._skipping = skipping
         self._ready: dict[int, Entry] = {}
+        self._ranked = False  # one of those has a priority; else they go in the order in which they came due
+        self._unsorted = False
         self._in_flight: dict[int, Parcel] = {}
         self._batch = desk.settings.claim_batch
         self._failures = 0
@@ -91,6 +95,8 @@ class Claiming:
         """The entry is due."""
         self._window.move_to(entry, Stage.READY)
         self._ready[entry.job.job_id] = entry
+        if self._ranked or (entry.job.policy and ticks.priority(entry.job)):
+            self._ranked = self._unsorted = True
 
     def offer_all(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
@@ -113,6 +119,9 @@ class Claiming:
         parcel = Parcel()
         picker = Picker(self._sessions)
         now_us = self._desk.now_us
+        if self._unsorted:
+            self._unsorted = False
+            self._ready = dict(sorted(self._ready.items(), key=_rank))
         ready = self._ready
         for job_id in list(islice(ready, self._batch)):
             entry = ready.pop(job_id)
@@ -128,6 +137,7 @@ class Claiming:
             else:
                 parcel.requests.append(self._request(entry, decision.run, decision, runner_id))
                 parcel.entries.append(entry)
+        self._ranked = self._ranked and bool(ready)
         if parcel.requests:
             self._send(parcel)
 
@@ -286,3 +296,7 @@ class Claiming:
 
 def _job_id(entry: Entry) -> int:
     return entry.job.job_id
+
+
+def _rank(pair: tuple[int, Entry]) -> tuple[int, int]:
+    return pair[1].rank_us, pair[0]

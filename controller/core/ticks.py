@@ -8,13 +8,14 @@ the answers don't change.
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from controller.core.model import OF_A_TICK, Execution, Job, Outcome, Report, Skipped, SkipReason
+from controller.core.model import OF_A_TICK, Execution, Job, Outcome, Report, Skipped, SkipReason, Trigger
 from schema.retry import retry_at
 from schema.timetable import Range, Slot, Timetable, timetable
 
 SECOND_US: Final = 1_000_000
 MS_US: Final = 1_000
 _MISSED: Final = (SkipReason.SUPERSEDED, SkipReason.MISSED_POLICY, SkipReason.NO_RUNNER)
+BACKFILL_BENEATH: Final = 10  # levels of priority
 _LATE_US: Final = 1_000_000  # schema.spacing counts from the tick unless a run started later than this
 _ANSWERS_CACHED: Final = 8_192
 
@@ -49,6 +50,12 @@ def allows(job: Job) -> bool:
 def cuts(job: Job) -> bool:
     """Whether the next tick cancels what runs."""
     return bool(job.policy) and _table(job).policy.overlap == "cancel_running"
+
+
+def priority(job: Job, trigger: str = Trigger.SCHEDULE) -> int:
+    """By how many seconds a run comes before what came due with it, where places are short."""
+    own = _table(job).policy.priority if job.policy else 0
+    return own - BACKFILL_BENEATH if trigger == Trigger.BACKFILL else own
 
 
 def following(job: Job, instant_us: int) -> Slot | None:

@@ -57,6 +57,14 @@ class Entry:
         """The tick to claim next, and when."""
         return None if self.tick is None or self.run_at is None else Slot(self.tick, self.run_at)
 
+    @property
+    def rank_us(self) -> int:
+        """Where places are short, the lowest goes first. A level of priority is worth a second of waiting.
+
+        So nothing that comes due more than (p - q) seconds after a tick of priority q goes before it by its priority p.
+        """
+        return (self.run_at or 0) - ticks.priority(self.job) * ticks.SECOND_US
+
 
 class Window:
     """Entries by job id, and their timers."""

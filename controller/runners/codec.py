@@ -3,7 +3,8 @@
 import json
 from typing import Final
 
-from controller.core.model import Execution, Outcome, Report, RunnerInfo
+from controller.core import ticks
+from controller.core.model import Execution, Outcome, Report, RunnerInfo, Trigger
 from protos.runner.v1 import runner_pb2 as wire
 from schema.duration import DURATION_LIMIT_MS
 from schema.policy import parse_policy
@@ -66,6 +67,8 @@ def encode_run(execution: Execution) -> wire.Run:
         run.payload_json = payload
     if job.policy:
         run.timezone = parse_policy(job.policy).timezone
+    if job.policy or execution.trigger == Trigger.BACKFILL:
+        run.priority = ticks.priority(job, execution.trigger)
     return run
 
 

@@ -45,6 +45,7 @@ def runs_from_dispatch(dispatch: runner_pb2.Dispatch) -> list[Run]:
             run.schedule_kind == interval,
             run.memory_limit_bytes,
             run.cpu_limit_us,
+            run.priority,
         )
         for run in dispatch.runs
     ]

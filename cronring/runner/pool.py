@@ -45,6 +45,14 @@ class Lane:
         self.children_max = children_max
         self.failures = 0
         self.resting = False  # after a start that failed
+        self._ranked = False  # something that waits has a priority
+
+    def enqueue(self, batch: list[Held]) -> None:
+        """They wait, by priority: without any in the order in which they came."""
+        self._ranked = any(held.run.priority for held in batch) or (self._ranked and bool(self.waiting))
+        self.waiting.extend(batch)
+        if self._ranked:
+            self.waiting = deque(sorted(self.waiting, key=_rank_us))
 
 
 class Pool:
@@ -93,15 +101,15 @@ class Pool:
     def start(self, batch: list[Held]) -> None:
         """Run these, each as soon as a child has room."""
         if not self._isolated:
-            self._shared.waiting.extend(batch)
+            self._shared.enqueue(batch)
             self._pump(self._shared)
             return
-        touched: dict[int, Lane] = {}
+        by_lane: dict[int, tuple[Lane, list[Held]]] = {}
         for held in batch:
             lane = self._isolated.get(held.run.verb, self._shared)
-            lane.waiting.append(held)
-            touched[id(lane)] = lane
-        for lane in touched.values():
+            by_lane.setdefault(id(lane), (lane, []))[1].append(held)
+        for lane, its_own in by_lane.values():
+            lane.enqueue(its_own)
             self._pump(lane)
 
     def _start_again(self, batch: list[Held]) -> None:
@@ -358,6 +366,10 @@ class Pool:
         self.start(settlement.again)
         if lane is not None:
             self._pump(lane)
+
+
+def _rank_us(held: Held) -> int:
+    return held.run.rank_us
 
 
 def _result(held: Held, row: list[Any], offset_us: int, usage: Usage) -> Result:

@@ -63,6 +63,12 @@ class Run(NamedTuple):
     interval: bool = False  # its verb may move the job's next run
     memory_limit: int = 0  # bytes; 0: none, as below
     cpu_limit_us: int = 0
+    priority: int = 0  # a level is worth a second of waiting
+
+    @property
+    def rank_us(self) -> int:
+        """Of those that wait for a child, the lowest goes first: with time everything comes before what is new."""
+        return self.run_at_us - self.priority * 1_000_000
 
     @property
     def limited(self) -> bool:

@@ -432,6 +432,7 @@ class Run(_message.Message):
     SCHEDULE_KIND_FIELD_NUMBER: _builtins.int
     MEMORY_LIMIT_BYTES_FIELD_NUMBER: _builtins.int
     CPU_LIMIT_US_FIELD_NUMBER: _builtins.int
+    PRIORITY_FIELD_NUMBER: _builtins.int
     execution_id: _builtins.int
     job_id: _builtins.int
     job: _builtins.str
@@ -462,6 +463,8 @@ class Run(_message.Message):
     memory_limit_bytes: _builtins.int
     """of its process and what that starts; 0: none, as below"""
     cpu_limit_us: _builtins.int
+    priority: _builtins.int
+    """of those that wait for a child, a level is worth a second of waiting"""
     def __init__(
         self,
         *,
@@ -485,10 +488,11 @@ class Run(_message.Message):
         schedule_kind: Global___ScheduleKind.ValueType = ...,
         memory_limit_bytes: _builtins.int = ...,
         cpu_limit_us: _builtins.int = ...,
+        priority: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "claimed_at_us", b"claimed_at_us", "cpu_limit_us", b"cpu_limit_us", "deadline_us", b"deadline_us", "deployment", b"deployment", "execution_id", b"execution_id", "job", b"job", "job_id", b"job_id", "memory_limit_bytes", b"memory_limit_bytes", "missed", b"missed", "on_disconnect", b"on_disconnect", "payload_json", b"payload_json", "previous_success_us", b"previous_success_us", "previous_tick_us", b"previous_tick_us", "run_at_us", b"run_at_us", "schedule_kind", b"schedule_kind", "tick_us", b"tick_us", "timezone", b"timezone", "trigger", b"trigger", "verb", b"verb"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "claimed_at_us", b"claimed_at_us", "cpu_limit_us", b"cpu_limit_us", "deadline_us", b"deadline_us", "deployment", b"deployment", "execution_id", b"execution_id", "job", b"job", "job_id", b"job_id", "memory_limit_bytes", b"memory_limit_bytes", "missed", b"missed", "on_disconnect", b"on_disconnect", "payload_json", b"payload_json", "previous_success_us", b"previous_success_us", "previous_tick_us", b"previous_tick_us", "priority", b"priority", "run_at_us", b"run_at_us", "schedule_kind", b"schedule_kind", "tick_us", b"tick_us", "timezone", b"timezone", "trigger", b"trigger", "verb", b"verb"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
