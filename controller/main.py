@@ -26,6 +26,7 @@ from controller.api.ledger import LedgerService
 from controller.api.problems import ProblemInterceptor
 from controller.api.server import AddressInUseError, GrpcServer, check_free, in_use
 from controller.api.statistics import StatisticsService
+from controller.api.templates import TemplatesService
 from controller.api.watch import JobHub
 from controller.api.watch_executions import ExecutionHub
 from controller.config import WILDCARD_HOSTS, Address, ProcessConfig
@@ -62,6 +63,7 @@ from controller.store.pool import Database
 from controller.store.reads import PostgresReads
 from controller.store.statistics import PostgresStatistics
 from controller.store.store import PostgresStore
+from controller.store.templates import PostgresTemplates
 from protos.cronring.v1 import (
     cluster_pb2_grpc,
     deployments_pb2_grpc,
@@ -69,6 +71,7 @@ from protos.cronring.v1 import (
     jobs_pb2_grpc,
     ledger_pb2_grpc,
     statistics_pb2_grpc,
+    templates_pb2_grpc,
 )
 from protos.gossip.v1 import gossip_pb2_grpc
 from protos.runner.v1 import runner_pb2, runner_pb2_grpc
@@ -194,6 +197,7 @@ class _Controller:
         self._execution_control = PostgresExecutionControl(database)
         self._reads = PostgresReads(database, base.settings.runner_lost_after_ms)
         self._ledger = PostgresLedger(database, base.settings.runner_lost_after_ms)
+        self._templates = PostgresTemplates(database)
         self._statistics = PostgresStatistics(database, base.settings.lease_ms)
         self._server = server
         self._info = info
@@ -250,10 +254,12 @@ class _Controller:
         following = Following(reads, self._sessions)
         executions = ExecutionsService(reads, self._execution_control, following, self._execution_hub, put)
         defaults = Defaults(base.settings.timeout_ms, base.settings.default_jitter)
-        jobs = JobsService(reads, self._hub, self._control, defaults, put)
+        jobs = JobsService(reads, self._hub, self._control, self._templates, defaults, put)
+        templates = TemplatesService(self._templates)
         return [
             ("cronring.v1.Deployments", partial(deployments_pb2_grpc.add_DeploymentsServicer_to_server, deployments)),
             ("cronring.v1.Jobs", partial(jobs_pb2_grpc.add_JobsServicer_to_server, jobs)),
+            ("cronring.v1.Templates", partial(templates_pb2_grpc.add_TemplatesServicer_to_server, templates)),
             ("cronring.v1.Executions", partial(executions_pb2_grpc.add_ExecutionsServicer_to_server, executions)),
             ("cronring.v1.Ledger", partial(ledger_pb2_grpc.add_LedgerServicer_to_server, ledger)),
             ("cronring.v1.Statistics", partial(statistics_pb2_grpc.add_StatisticsServicer_to_server, statistics)),

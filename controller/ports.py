@@ -133,6 +133,10 @@ class Store(Protocol):
         """(PostgreSQL's now, waiting activations of the slots with run_at before now + window)."""
         ...
 
+    async def get_followers(self, activation_ids: tuple[int, ...]) -> tuple[int, list[Activation]]:
+        """(PostgreSQL's now, those of these that are there, and whose jobs are not paused)."""
+        ...
+
     async def start_activations(
         self, controller_id: str, requests: list[ActivationRequest], hard_grace_ms: int
     ) -> tuple[int, list[ActivationResult]]:
@@ -208,6 +212,7 @@ class NewJob(NamedTuple):
     labels: dict[str, str]
     timeout_ms: int
     on_disconnect: str
+    template: str = ""  # that it starts from; its values stand above
 
 
 class Seen(NamedTuple):
@@ -271,21 +276,21 @@ class Control(Protocol):
     controller.errors.Conflict (what is so, and what would have to be) for what the job's state doesn't allow.
     """
 
-    async def create_job(self, job: NewJob, by: str) -> Job:
+    async def create_job(self, job: NewJob, by: str, note: str = "") -> Job:
         """Conflict if the module isn't active, lacks the verb, or another job with this key differs.
 
         controller.core.control.NeverRuns for a schedule whose ticks are all past; so update_job.
         """
         ...
 
-    async def update_job(self, key: str, change: JobChange, by: str) -> Job:
+    async def update_job(self, key: str, change: JobChange, by: str, note: str = "") -> Job:
         """A new schedule takes effect at its next tick; the old one never runs again. Conflict unless source api.
 
         controller.errors.Outdated if the row is no longer what `change.seen` says: nothing is changed then.
         """
         ...
 
-    async def delete_job(self, key: str, by: str) -> None:
+    async def delete_job(self, key: str, by: str, note: str = "") -> None:
         """What runs finishes. Conflict unless source api."""
         ...
 
@@ -305,7 +310,7 @@ class Control(Protocol):
         ...
 
     async def trigger_job(self, key: str, by: str, payload: str | None, note: str = "") -> Activation: ...
-    async def backfill_job(self, key: str, by: str, backfill: Backfill) -> Activation | None:
+    async def backfill_job(self, key: str, by: str, backfill: Backfill, note: str = "") -> Activation | None:
         """None: no tick in the range."""
         ...
 
@@ -326,7 +331,7 @@ class ExecutionControl(Protocol):
         """
         ...
 
-    async def retry_execution(self, execution_id: int, by: str) -> Activation:
+    async def retry_execution(self, execution_id: int, by: str, note: str = "") -> Activation:
         """A further attempt at its tick, as soon as the job is free: neither a later tick nor a pause keeps it.
 
         One that waits already is the answer, and waits no longer for its backoff. NotFound; Conflict if an attempt at

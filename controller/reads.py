@@ -16,7 +16,7 @@ class JobFilter(NamedTuple):
 
 
 class ActionRow(NamedTuple):
-    """What an operator did to a job, a deployment or an execution; keys "" and id None: to none. `details`: JSON."""
+    """What an operator did to a job, deployment, execution or template; "" and None: to none. `details`: JSON."""
 
     action_id: int
     at: int
@@ -27,14 +27,16 @@ class ActionRow(NamedTuple):
     actor: str
     note: str
     details: str
+    template: str = ""
 
 
 class ActionFilter(NamedTuple):
-    """Of the jobs that have had this key, or of the deployments of this one; "": of any. `since`: at or after."""
+    """Of the jobs that have had this key, or of this deployment, or template; "": of any. `since`: at or after."""
 
     job: str = ""
     deployment: str = ""
     since: int | None = None
+    template: str = ""
 
 
 class JobRow(NamedTuple):
@@ -83,6 +85,7 @@ class JobRow(NamedTuple):
     cancelled_at: int | None = None
     cancelled_by: str | None = None
     cancelled_note: str | None = None
+    template: str = ""
 
 
 class ExecutionFilter(NamedTuple):

@@ -44,7 +44,7 @@ class ActivationWrites:
         return activation_message(activation, table_of(row))
 
     async def BackfillJob(self, request: jobs_pb2.BackfillJobRequest, context: Context) -> jobs_pb2.BackfillJobResponse:
-        by = actor(request.requested_by, context)
+        by, why = actor(request.requested_by, context), note("note", request.note)
         row = await find_job(self._reads, request.key)
         table = table_of(row)
         wanted = await self._wanted(request)
@@ -60,7 +60,7 @@ class ActivationWrites:
         if ticks > BACKFILL_TICKS_MAX:
             message = f"has {ticks} ticks of {row.key}; at most {BACKFILL_TICKS_MAX} run at once: backfill in parts"
             raise InvalidRequest([("until_at", message)])
-        activation = await self._control.backfill_job(row.key, by, wanted)
+        activation = await self._control.backfill_job(row.key, by, wanted, why)
         if activation is None:
             return jobs_pb2.BackfillJobResponse(ticks=0)
         self._put(ActivationsCreated([activation]))

@@ -44,8 +44,9 @@ class ExecutionWrites:
     async def RetryExecution(
         self, request: executions_pb2.RetryExecutionRequest, context: Context
     ) -> jobs_pb2.Activation:
-        wanted, by = execution_id("id", request.id), actor(request.requested_by, context)
-        activation = await self._control.retry_execution(wanted, by)
+        wanted = execution_id("id", request.id)
+        by, why = actor(request.requested_by, context), note("note", request.note)
+        activation = await self._control.retry_execution(wanted, by, why)
         self._put(ActivationsCreated([activation]))
         return activation_message(activation, table_of(await self._reads.get_job(activation.job.key)))
 
@@ -67,4 +68,6 @@ _ENDED = {
     Outcome.FAILED: "failed",
     Outcome.TIMED_OUT: "run into its timeout",
     Outcome.LOST: "been lost with its runner",
+    Outcome.OUT_OF_MEMORY: "gone over its memory_limit",
+    Outcome.OUT_OF_CPU: "gone over its cpu_limit",
 }

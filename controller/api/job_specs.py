@@ -20,9 +20,9 @@ from schema.spread import has_default_jitter, stored_policy
 from schema.validate import ON_DISCONNECT, timeout_fault
 
 _SCHEDULE: Final = 'a pattern like "0 6 1 * *", "every 30m", "at 2026-03-01T08:00:00Z", or "manual"'
-_POLICY_PATHS: Final = tuple(f"policy.{field.name}" for field in FIELDS)
-_SPEC_PATHS: Final = ("schedule", "policy", "anchor", "payload", "labels", "timeout_ms", "on_disconnect")
-_LABEL: Final = "labels."
+POLICY_PATHS: Final = tuple(f"policy.{field.name}" for field in FIELDS)
+SPEC_PATHS: Final = ("schedule", "policy", "anchor", "payload", "labels", "timeout_ms", "on_disconnect")
+LABEL: Final = "labels."
 
 
 class Defaults(NamedTuple):
@@ -35,14 +35,14 @@ class Defaults(NamedTuple):
 def new_job(request: jobs_pb2.CreateJobRequest, module: Module, verb: Verb, defaults: Defaults) -> NewJob:
     """The job that is asked for. Raises InvalidRequest with everything that is wrong with its spec."""
     spec, problems = request.spec, Violations()
-    reading = _read_policy(raw_policy(spec.policy), problems)
+    reading = read_policy(raw_policy(spec.policy), problems)
     policy = reading.policy
-    schedule = _read_schedule(spec.schedule, policy.timezone, problems)
-    problems += _contradictions(reading, schedule)
-    anchor = _read_anchor(spec, schedule, problems)
+    schedule = read_schedule(spec.schedule, policy.timezone, problems)
+    problems += contradictions(reading, schedule)
+    anchor = read_anchor(spec, schedule, problems)
     problems += payload_violations("spec.payload", module, verb, spec.payload, _ticks(schedule))
-    labels = _read_labels(spec.labels, problems)
-    _check_running(spec, problems)
+    labels = read_labels(spec.labels, problems)
+    check_running(spec, problems)
     if problems:
         raise InvalidRequest(problems)
     return NewJob(
@@ -57,6 +57,7 @@ def new_job(request: jobs_pb2.CreateJobRequest, module: Module, verb: Verb, defa
         labels=labels,
         timeout_ms=spec.timeout_ms or verb.timeout_ms or defaults.timeout_ms,
         on_disconnect=spec.on_disconnect or verb.on_disconnect,
+        template=request.template,
     )
 
 
@@ -65,20 +66,22 @@ def job_change(
 ) -> JobChange:
     """What the mask names, judged as it will stand beside what stays. Raises InvalidRequest."""
     spec, problems = request.spec, Violations()
-    paths = _read_mask(request.update_mask.paths, problems)
+    paths = read_mask("update_mask", request.update_mask.paths, problems)
+    if not paths:
+        problems.append(("update_mask", f"names nothing to set; it may name {', '.join(SPEC_PATHS)}, policy.retries"))
     fields = {path.partition(".")[0] for path in paths}
     reading = _changed_policy(spec, row, paths, defaults, problems)
     policy, schedule = reading.policy, row.schedule
     if "schedule" in fields:
-        schedule = _read_schedule(spec.schedule, policy.timezone, problems)
+        schedule = read_schedule(spec.schedule, policy.timezone, problems)
     if fields & {"schedule", "policy"}:
-        problems += _contradictions(reading, schedule)
-    anchor = _read_anchor(spec, schedule, problems) if "anchor" in fields else None
+        problems += contradictions(reading, schedule)
+    anchor = read_anchor(spec, schedule, problems) if "anchor" in fields else None
     if fields & {"schedule", "payload"}:
         payload = spec.payload if "payload" in fields else row.payload
         problems += payload_violations("spec.payload", module, verb, payload, _ticks(schedule))
     labels = _changed_labels(spec, row, paths, problems)
-    _check_running(spec, problems)
+    check_running(spec, problems)
     if problems:
         raise InvalidRequest(problems)
     return JobChange(
@@ -93,19 +96,17 @@ def job_change(
     )
 
 
-def _read_mask(paths: Iterable[str], problems: Violations) -> list[str]:
-    """The paths, where every one names something that can be set."""
-    known = (*_SPEC_PATHS, *_POLICY_PATHS)
+def read_mask(field: str, paths: Iterable[str], problems: Violations, more: tuple[str, ...] = ()) -> list[str]:
+    """The paths, where every one names something that can be set: of a spec, or one of `more`."""
+    known = (*more, *SPEC_PATHS, *POLICY_PATHS)
     found = list(dict.fromkeys(paths))
-    if not found:
-        problems.append(("update_mask", f"names nothing to set; it may name {', '.join(_SPEC_PATHS)}, policy.retries"))
     for path in found:
-        if path not in known and not (path.startswith(_LABEL) and path != _LABEL):
-            problems.append(("update_mask", f"there is nothing named {path!r:.120} to set{nearest(path, known)}"))
+        if path not in known and not (path.startswith(LABEL) and path != LABEL):
+            problems.append((field, f"there is nothing named {path!r:.120} to set{nearest(path, known)}"))
     return found
 
 
-def _read_schedule(text: str, timezone: str, problems: Violations) -> str:
+def read_schedule(text: str, timezone: str, problems: Violations) -> str:
     """The canonical text; "" when it is none. `timezone`: of an instant that names no offset."""
     if not text:
         problems.append(("spec.schedule", f"is empty; it must be {_SCHEDULE}"))
@@ -117,7 +118,7 @@ def _read_schedule(text: str, timezone: str, problems: Violations) -> str:
         return ""
 
 
-def _read_policy(raw: dict[str, RawValue], problems: Violations) -> Reading:
+def read_policy(raw: dict[str, RawValue], problems: Violations) -> Reading:
     """The policy; every field that is wrong is named, and left out."""
     reading = read_each(raw)
     problems += [(f"spec.policy.{error.field}", error.told(raw[error.field])) for error in reading.errors]
@@ -129,24 +130,24 @@ def _changed_policy(
 ) -> Reading:
     asked = raw_policy(spec.policy)
     if "policy" in paths:
-        return _read_policy(asked, problems)
+        return read_policy(asked, problems)
     policy = parse_policy(row.policy)
     if has_default_jitter(row.schedule, row.policy, defaults.jitter):
         policy = replace(policy, jitter="")
-    names = [path.partition(".")[2] for path in paths if path in _POLICY_PATHS]
+    names = [path.partition(".")[2] for path in paths if path in POLICY_PATHS]
     if not names:
         return Reading(policy, ())
     raw = {name: value for name, value in policy.raw().items() if name not in names}
-    return _read_policy(raw | {name: asked[name] for name in names if name in asked}, problems)
+    return read_policy(raw | {name: asked[name] for name in names if name in asked}, problems)
 
 
-def _contradictions(reading: Reading, schedule: str) -> Violations:
+def contradictions(reading: Reading, schedule: str) -> Violations:
     """`schedule` "" is one that is wrong itself, and contradicts nothing."""
     faults = policy_faults(reading.policy, schedule, reading.unread) if schedule else []
     return [(f"spec.policy.{field}", message) for field, message in faults]
 
 
-def _read_anchor(spec: jobs_pb2.JobSpec, schedule: str, problems: Violations) -> int | None:
+def read_anchor(spec: jobs_pb2.JobSpec, schedule: str, problems: Violations) -> int | None:
     if not spec.HasField("anchor"):
         return None
     if schedule and not is_interval(schedule):
@@ -157,7 +158,7 @@ def _read_anchor(spec: jobs_pb2.JobSpec, schedule: str, problems: Violations) ->
     return anchor
 
 
-def _read_labels(labels: Mapping[str, str], problems: Violations) -> dict[str, str]:
+def read_labels(labels: Mapping[str, str], problems: Violations) -> dict[str, str]:
     found = dict(labels)
     problems += [(f"spec.labels.{key}" if key else "spec.labels", fault) for key, fault in label_faults(found)]
     return found
@@ -165,15 +166,15 @@ def _read_labels(labels: Mapping[str, str], problems: Violations) -> dict[str, s
 
 def _changed_labels(spec: jobs_pb2.JobSpec, row: JobRow, paths: list[str], problems: Violations) -> dict[str, str]:
     if "labels" in paths:
-        return _read_labels(spec.labels, problems)
-    keys = [path.removeprefix(_LABEL) for path in paths if path.startswith(_LABEL)]
+        return read_labels(spec.labels, problems)
+    keys = [path.removeprefix(LABEL) for path in paths if path.startswith(LABEL)]
     if not keys:
         return dict(row.labels)
     kept = {key: value for key, value in row.labels.items() if key not in keys}
-    return _read_labels(kept | {key: spec.labels[key] for key in keys if key in spec.labels}, problems)
+    return read_labels(kept | {key: spec.labels[key] for key in keys if key in spec.labels}, problems)
 
 
-def _check_running(spec: jobs_pb2.JobSpec, problems: Violations) -> None:
+def check_running(spec: jobs_pb2.JobSpec, problems: Violations) -> None:
     fault = timeout_fault(spec.timeout_ms)
     if fault is not None:
         problems.append(("spec.timeout_ms", fault))

@@ -8,18 +8,20 @@ from controller.api.job_specs import Defaults, job_change, new_job
 from controller.api.lookup import find_job, find_module, find_verb
 from controller.api.messages import job_message
 from controller.api.problems import InvalidRequest, Violations
-from controller.api.requests import Context, actor
+from controller.api.requests import Context, actor, note
+from controller.api.template_specs import find_template, started_from
 from controller.core.events import ActivationsCreated, JobsCreated, JobsNotified
 from controller.core.model import Job
 from controller.errors import Outdated
 from controller.ports import Control
 from controller.reads import Reads
+from controller.templates import Templates
 from protos.cronring.v1 import jobs_pb2
 from schema.keys import DEFAULT_NAMESPACE
 from schema.names import job_name_fault
 from schema.validate import name_fault, namespace_fault
 
-_TRIES: Final = 50  # each lost to somebody whose change was committed
+TRIES: Final = 50  # each lost to somebody whose change was committed
 
 # What takes the events by which this controller's own node hears of what was done here.
 Put = Callable[[JobsCreated | JobsNotified | ActivationsCreated], None]
@@ -32,37 +34,41 @@ class JobWrites:
     is this node's own until its next refetch, whatever the ring says.
     """
 
-    def __init__(self, control: Control, reads: Reads, defaults: Defaults, put: Put) -> None:
+    def __init__(self, control: Control, reads: Reads, templates: Templates, defaults: Defaults, put: Put) -> None:
         self._control = control
         self._reads = reads
+        self._templates = templates
         self._defaults = defaults
         self._put = put
 
     async def CreateJob(self, request: jobs_pb2.CreateJobRequest, context: Context) -> jobs_pb2.Job:
         _check_names(request)
-        by = actor(request.requested_by, context)
-        module = await find_module(self._reads, request.namespace or DEFAULT_NAMESPACE, request.module)
-        job = new_job(request, module, find_verb(module, request.verb), self._defaults)
-        return await self._changed(await self._control.create_job(job, by))
+        by, why = actor(request.requested_by, context), note("note", request.note)
+        namespace = request.namespace or DEFAULT_NAMESPACE
+        module = await find_module(self._reads, namespace, request.module)
+        verb = find_verb(module, request.verb)
+        template = await find_template(self._templates, namespace, request.template) if request.template else None
+        job = started_from(template, request, lambda filled: new_job(filled, module, verb, self._defaults))
+        return await self._changed(await self._control.create_job(job, by, why))
 
     async def UpdateJob(self, request: jobs_pb2.UpdateJobRequest, context: Context) -> jobs_pb2.Job:
-        by = actor(request.requested_by, context)
-        for _ in range(_TRIES):
+        by, why = actor(request.requested_by, context), note("note", request.note)
+        for _ in range(TRIES):
             with contextlib.suppress(Outdated):
-                return await self._changed(await self._update(request, by))
+                return await self._changed(await self._update(request, by, why))
         raise Outdated(f"others keep changing {request.key!r}; try again")
 
-    async def _update(self, request: jobs_pb2.UpdateJobRequest, by: str) -> Job:
+    async def _update(self, request: jobs_pb2.UpdateJobRequest, by: str, why: str) -> Job:
         """Raises Outdated if somebody changed the job after it was read: what they set is not to be lost."""
         row = await find_job(self._reads, request.key)
         module = await find_module(self._reads, row.namespace, row.module)
         change = job_change(request, row, module, find_verb(module, row.verb), self._defaults)
-        return await self._control.update_job(row.key, change, by)
+        return await self._control.update_job(row.key, change, by, why)
 
     async def DeleteJob(self, request: jobs_pb2.DeleteJobRequest, context: Context) -> jobs_pb2.DeleteJobResponse:
-        by = actor(request.requested_by, context)
+        by, why = actor(request.requested_by, context), note("note", request.note)
         row = await find_job(self._reads, request.key)
-        await self._control.delete_job(row.key, by)
+        await self._control.delete_job(row.key, by, why)
         self._put(JobsNotified())
         return jobs_pb2.DeleteJobResponse()
 

@@ -17,7 +17,9 @@ from controller.api.requests import Context, instant, name
 from controller.api.watch import JobHub, Kind
 from controller.ports import Control
 from controller.reads import ActionFilter, JobFilter, JobRow, Reads
+from controller.templates import Templates, template_key
 from protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
+from schema.keys import DEFAULT_NAMESPACE
 
 _KINDS: Final = {
     Kind.PRESENT: jobs_pb2.JobEvent.KIND_PRESENT,
@@ -35,10 +37,11 @@ class JobsService(JobOrders, JobsInBulk, ActivationWrites, jobs_pb2_grpc.JobsSer
         reads: Reads,
         hub: JobHub,
         control: Control,
+        templates: Templates,
         defaults: Defaults,
         put: Put,
     ) -> None:
-        JobOrders.__init__(self, control, reads, defaults, put)
+        JobOrders.__init__(self, control, reads, templates, defaults, put)
         ActivationWrites.__init__(self, control, reads, put)
         self._hub = hub
 
@@ -57,12 +60,14 @@ class JobsService(JobOrders, JobsInBulk, ActivationWrites, jobs_pb2_grpc.JobsSer
         return job_message(await find_job(self._reads, request.key), self._defaults.jitter)
 
     async def ListActions(self, request: jobs_pb2.ListActionsRequest, context: Context) -> jobs_pb2.ListActionsResponse:
-        if request.job and request.deployment:
-            raise InvalidRequest([("deployment", "excludes job; give one of them")])
+        of = [field for field in ("job", "deployment", "template") if getattr(request, field)]
+        if len(of) > 1:
+            raise InvalidRequest([(of[1], f"excludes {of[0]}; give one of them")])
         where = ActionFilter(
             job=name("job", request.job),
             deployment=name("deployment", request.deployment),
             since=instant("since", request.since) if request.HasField("since") else None,
+            template=_template_key(name("template", request.template)),
         )
         limit, pages = page_size(request.page_size), Pages("ListActions", *where)
         rows = await self._reads.list_actions(where, pages.number_cursor(request.page_token), limit + 1)
@@ -93,6 +98,11 @@ class JobsService(JobOrders, JobsInBulk, ActivationWrites, jobs_pb2_grpc.JobsSer
             if len(rows) < PAGE_SIZE_MAX:
                 return
             after = rows[-1].key
+
+
+def _template_key(asked: str) -> str:
+    """Of its name alone, too: that of the namespace "default"."""
+    return template_key(DEFAULT_NAMESPACE, asked) if asked and "/" not in asked else asked
 
 
 def _matches(row: JobRow, where: JobFilter) -> bool:

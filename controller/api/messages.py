@@ -85,6 +85,7 @@ def job_message(row: JobRow, default_jitter: str) -> jobs_pb2.Job:
         running=row.running,
         cancelled=_cancellation_message(row),
         jitter_is_default=has_default_jitter(row.schedule, row.policy, default_jitter),
+        template=row.template,
     )
 
 
@@ -117,6 +118,7 @@ def action_message(row: ActionRow) -> jobs_pb2.Action:
         actor=row.actor,
         note=row.note,
         details=row.details,
+        template=row.template,
     )
 
 

@@ -9,7 +9,7 @@ from controller.store.pool import Transaction
 
 
 class Action(NamedTuple):
-    """On a job, a deployment, or an execution (of a job). Instants in `details` are ISO 8601 texts in UTC."""
+    """On a job, a deployment, an execution (of a job) or a template. Instants in `details` are ISO 8601 in UTC."""
 
     action: str  # such as "pause"
     actor: str
@@ -18,6 +18,7 @@ class Action(NamedTuple):
     deployment_id: int | None = None
     execution_id: int | None = None
     details: Mapping[str, object] = MappingProxyType({})
+    template: str | None = None  # its key
 
 
 async def add_actions(transaction: Transaction, actions: Iterable[Action], at: int | None = None) -> None:
@@ -35,4 +36,5 @@ async def add_actions(transaction: Transaction, actions: Iterable[Action], at: i
         [each.actor for each in found],
         [each.note for each in found],
         [json.dumps(dict(each.details)) for each in found],
+        [each.template for each in found],
     )

@@ -6,7 +6,7 @@ from controller.core.model import Activation, ActivationRequest, ActivationResul
 from controller.store.pool import Database
 from controller.store.rows import activation_of, execution_of
 
-_EXECUTION_FIRST = 5
+_EXECUTION_FIRST = 6
 
 
 class ActivationStatements:
@@ -17,11 +17,11 @@ class ActivationStatements:
 
     async def get_activations(self, slots: tuple[int, ...], window_ms: int) -> tuple[int, list[Activation]]:
         """(PostgreSQL's now, waiting activations of the slots with run_at before now + window)."""
-        records = await self._database.fetch("GetActivations", slots, window_ms)
-        database_now: int = records[0][0]
-        if records[0][1] is None:
-            return database_now, []
-        return database_now, [activation_of(record, 1) for record in records]
+        return _fetched(await self._database.fetch("GetActivations", slots, window_ms))
+
+    async def get_followers(self, activation_ids: tuple[int, ...]) -> tuple[int, list[Activation]]:
+        """(PostgreSQL's now, those of these that are there, and whose jobs are not paused)."""
+        return _fetched(await self._database.fetch("GetFollowers", activation_ids))
 
     async def start_activations(
         self, controller_id: str, requests: list[ActivationRequest], hard_grace_ms: int
@@ -42,7 +42,14 @@ class ActivationStatements:
         return records[0][0], list(map(_result, records))
 
 
+def _fetched(records: list[asyncpg.Record]) -> tuple[int, list[Activation]]:
+    database_now: int = records[0][0]
+    if records[0][1] is None:
+        return database_now, []
+    return database_now, [activation_of(record, 1) for record in records]
+
+
 def _result(record: asyncpg.Record) -> ActivationResult:
-    _, activation_id, started, gone, next_tick = record[:_EXECUTION_FIRST]
+    _, activation_id, started, gone, next_tick, full = record[:_EXECUTION_FIRST]
     execution = execution_of(record, _EXECUTION_FIRST) if started else None
-    return ActivationResult(activation_id, execution, gone, next_tick)
+    return ActivationResult(activation_id, execution, gone, next_tick, full)

@@ -13,6 +13,7 @@ from controller.core.control import (
     plan_change,
     plan_creation,
 )
+from controller.core.following import followed
 from controller.core.model import Activation, Job, SkipReason, Trigger
 from controller.core.orders import Pause, Resume, refused
 from controller.core.redeploy import plan_removal
@@ -23,11 +24,12 @@ from controller.refusals import error_of
 from controller.store.actions import Action, add_actions
 from controller.store.locked import Locked, find_job, lock_job, no_such_job
 from controller.store.ordering import Ordering, take_back
-from controller.store.plans import carry_jobs_over, policy_columns, remove_jobs
+from controller.store.plans import carry_jobs_over, policy_columns, refuse_cycles, remove_jobs
 from controller.store.pool import Transaction
 from controller.store.rows import activation_of, job_of
 from schema.instant import format_instant
 from schema.keys import JobKey
+from schema.policy import parse_policy
 from schema.text import parse_module
 
 
@@ -45,7 +47,7 @@ class _Activation(NamedTuple):
 class PostgresControl(Ordering):
     """controller.ports.Control."""
 
-    async def create_job(self, job: NewJob, by: str) -> Job:
+    async def create_job(self, job: NewJob, by: str, note: str = "") -> Job:
         """Idempotent: one that is there already, and the same, is the answer."""
         key = str(JobKey(job.namespace, job.module, f"{job.verb}:{job.name}"))
         module = f"{job.namespace}/{job.module}"
@@ -55,7 +57,9 @@ class PostgresControl(Ordering):
             found = await find_job(transaction, key)
             if found is None:
                 job_id = await _insert(transaction, key, job, deployment_id, now, by)
-                created = Action("create", by, job_id=job_id, details={"schedule": job.schedule})
+                details = {"schedule": job.schedule} | ({"template": job.template} if job.template else {})
+                await refuse_cycles(transaction, [key] if parse_policy(job.policy).after else [])
+                created = Action("create", by, note, job_id=job_id, details=details)
                 await add_actions(transaction, [created], now)
                 await transaction.fetch("NotifyJobs", module)
             elif _is_same(found, job):
@@ -64,7 +68,7 @@ class PostgresControl(Ordering):
                 raise Conflict(f"there is another job {key!r}: update it, or delete it first")
             return await _job(transaction, job_id)
 
-    async def update_job(self, key: str, change: JobChange, by: str) -> Job:
+    async def update_job(self, key: str, change: JobChange, by: str, note: str = "") -> Job:
         """See controller.ports.Control."""
         wanted = Wanted(
             change.schedule, change.policy, change.anchor, change.payload, change.timeout_ms, change.on_disconnect
@@ -76,20 +80,21 @@ class PostgresControl(Ordering):
             if planned.rescheduled:
                 await take_back(transaction, [row.job], row.now)
             await carry_jobs_over(transaction, row.deployment_id, [planned])
+            await refuse_cycles(transaction, list(followed([planned])))
             labels = None if change.labels is None else json.dumps(change.labels)
             await transaction.fetch("LabelJob", row.job.job_id, labels, by)
             fields = {name: value for name, value in change._asdict().items() if value is not None and name != "seen"}
-            await _keep(transaction, row, Order.UPDATE, by, "", _shown(fields))
+            await _keep(transaction, row, Order.UPDATE, by, note, _shown(fields))
             return await _job(transaction, row.job.job_id)
 
-    async def delete_job(self, key: str, by: str) -> None:
+    async def delete_job(self, key: str, by: str, note: str = "") -> None:
         """What runs finishes; what waits beside the schedule goes."""
         async with self._changing(key, "deleting a job") as (transaction, row):
             _check_source(row, key, "deleted")
             await take_back(transaction, [row.job], row.now)
             await remove_jobs(transaction, plan_removal([row.job], row.now, SkipReason.CANCELLED), row.now)
             await transaction.fetch("LabelJob", row.job.job_id, None, by)
-            await _keep(transaction, row, Order.DELETE, by, "", {})
+            await _keep(transaction, row, Order.DELETE, by, note, {})
 
     async def pause_job(self, key: str, by: str, note: str) -> Job:
         """One that is paused stays so."""
@@ -107,7 +112,7 @@ class PostgresControl(Ordering):
             await _keep(transaction, row, Order.TRIGGER, by, note, {"activation": activation.activation_id})
             return activation
 
-    async def backfill_job(self, key: str, by: str, backfill: Backfill) -> Activation | None:
+    async def backfill_job(self, key: str, by: str, backfill: Backfill, note: str = "") -> Activation | None:
         """None: no tick in the range that the schedule has done with."""
         async with self._changing(key, "backfilling a job", Order.BACKFILL) as (transaction, row):
             planned = plan_backfill(row.job, backfill.from_at, backfill.until_at, row.now)
@@ -116,7 +121,7 @@ class PostgresControl(Ordering):
             wanted = _Activation(Trigger.BACKFILL, *planned, beside=backfill.beside, again=backfill.again)
             activation = await _activate(transaction, row, wanted, by)
             span: dict[str, object] = {"from": format_instant(planned[0]), "until": format_instant(planned[1])}
-            await _keep(transaction, row, Order.BACKFILL, by, "", span | {"activation": activation.activation_id})
+            await _keep(transaction, row, Order.BACKFILL, by, note, span | {"activation": activation.activation_id})
             return activation
 
     async def list_activations(self, key: str) -> list[Activation]:
@@ -195,7 +200,7 @@ def _is_same(row: Locked, job: NewJob) -> bool:
     return (
         (there.schedule, there.policy, row.payload, row.timeout_ms, row.on_disconnect)
         == (job.schedule, job.policy, job.payload, job.timeout_ms, job.on_disconnect)
-        and json.loads(row.labels) == job.labels
+        and (json.loads(row.labels), row.template) == (job.labels, job.template)
         and job.anchor in (None, there.anchor)
     )
 
@@ -225,6 +230,7 @@ async def _insert(transaction: Transaction, key: str, job: NewJob, deployment_id
         json.dumps(job.labels),
         by,
         now,
+        job.template,
     )
     job_id: int = records[0][0]
     return job_id

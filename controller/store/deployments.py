@@ -3,13 +3,14 @@
 import asyncio
 from typing import NamedTuple
 
+from controller.core.following import declared
 from controller.core.model import Job
 from controller.core.redeploy import Existing, Redeploy, deployment_key, plan_redeploy, plan_removal
 from controller.errors import NotFound
 from controller.ports import Activated, Deployed
 from controller.store.actions import Action, add_actions
 from controller.store.ordering import take_back
-from controller.store.plans import carry_jobs_over, policy_columns, remove_jobs
+from controller.store.plans import carry_jobs_over, policy_columns, refuse_cycles, remove_jobs
 from controller.store.pool import Database, Transaction
 from controller.store.rows import job_of
 from schema.keys import JobKey
@@ -160,6 +161,7 @@ async def _activate(transaction: Transaction, module: Module, change: _Change) -
     changed = {each.job_id for each in plan.removed} | {each.job_id for each in plan.carried if each.rescheduled}
     await take_back(transaction, [job for job in existing if job.job_id in changed], now)
     await _apply(transaction, name, row.deployment_id, plan, now)
+    await refuse_cycles(transaction, list(declared(module)))
     await transaction.fetch("NotifyJobs", str(name))
     return _deployed(row.key, plan, await _jobs(transaction, name))
 

@@ -26,6 +26,12 @@ class _Attempt(NamedTuple):
     execution_id: int
     attempt: int
     outcome: str | None
+    settled: bool  # its tick had counted as one without success before it
+
+    @property
+    def settles(self) -> bool:
+        """Whether its tick has counted as one without success by now; a cancelled attempt alone doesn't."""
+        return self.settled or self.outcome != "cancelled"
 
 
 class PostgresExecutionControl:
@@ -38,7 +44,7 @@ class PostgresExecutionControl:
         """Whether this marked it."""
         return bool(await self._database.fetch("MarkCancelled", execution_id, by, note))
 
-    async def retry_execution(self, execution_id: int, by: str) -> Activation:
+    async def retry_execution(self, execution_id: int, by: str, note: str = "") -> Activation:
         """A further attempt at its tick. Raises NotFound, Conflict."""
         async with self._database.transaction("retrying an execution") as transaction:
             found = await transaction.fetch("LockJobOfExecution", execution_id)
@@ -49,13 +55,13 @@ class PostgresExecutionControl:
             latest = _check(execution_id, retried, list(map(_Attempt._make, attempts)))
             activation_id = await _waiting(transaction, retried, latest, by)
             details = {"activation": activation_id, "tick": format_instant(retried.tick)}
-            kept = Action("retry_execution", by, "", retried.job_id, None, execution_id, details)
+            kept = Action("retry_execution", by, note, retried.job_id, None, execution_id, details)
             await add_actions(transaction, [kept])
             await transaction.fetch("NotifyJobs", retried.key)
             return activation_of((await transaction.fetch("ListActivations", retried.job_id, activation_id))[0])
 
 
-def _check(execution_id: int, retried: _Retried, attempts: list[_Attempt]) -> int:
+def _check(execution_id: int, retried: _Retried, attempts: list[_Attempt]) -> _Attempt:
     """The latest attempt at the tick. Raises Conflict unless there may be a further one."""
     what = f"execution {execution_id} of {retried.key}"
     if retried.gone:
@@ -72,10 +78,10 @@ def _check(execution_id: int, retried: _Retried, attempts: list[_Attempt]) -> in
             f"{what} is {own}, but execution {each.execution_id}, attempt {each.attempt} at the same tick, is {state}: "
             "there is nothing to retry"
         )
-    return attempts[0].attempt
+    return attempts[0]
 
 
-async def _waiting(transaction: Transaction, retried: _Retried, latest: int, by: str) -> int:
+async def _waiting(transaction: Transaction, retried: _Retried, latest: _Attempt, by: str) -> int:
     """The id of the retry that waits: one that the job's policy had made before, or a new one."""
     records = await transaction.fetch("HastenRetry", retried.job_id, retried.tick, by)
     if not records:
@@ -83,11 +89,12 @@ async def _waiting(transaction: Transaction, retried: _Retried, latest: int, by:
             "CreateRetry",
             retried.job_id,
             retried.tick,
-            latest + 1,
+            latest.attempt + 1,
             retried.payload,
             retried.beside,
             retried.of_schedule,
             by,
+            latest.settles,
         )
     activation_id: int = records[0][0]
     return activation_id

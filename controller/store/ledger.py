@@ -13,13 +13,13 @@ import asyncpg
 from controller.core.audit import Runs
 from controller.core.audit_walk import Run, SkipRange
 from controller.core.books import Closed, Span, Standing
+from controller.core.figures import OUTCOMES
 from controller.core.why_facts import Action, Attempt, Facts, Skip, Subject, Waiting
 from controller.explaining import gather
 from controller.ledger import AuditRequest, CountedSkips, NumberedSpan, Report, Twin, audit
 from controller.store.pool import Database, Transaction
 
 RUNS_COUNTED_AT_ONCE: Final = 10_000  # of each job of a page
-_OUTCOMES: Final = ("completed", "failed", "timed_out", "cancelled", "lost")
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
@@ -156,8 +156,8 @@ def _closed(record: asyncpg.Record) -> Closed:
 def _added(before: Runs, record: asyncpg.Record) -> Runs:
     """With what one more statement counted of the job."""
     outcomes = Counter(dict(before.outcomes))
-    outcomes.update({name: record[name] for name in _OUTCOMES if record[name]})
-    outcomes["running"] += record["executions"] - sum(record[name] for name in _OUTCOMES)
+    outcomes.update({name: record[name] for name in OUTCOMES if record[name]})
+    outcomes["running"] += record["executions"] - sum(record[name] for name in OUTCOMES)
     ahead_of_run = record["ahead_of_run"] // _MICROSECOND
     ahead_of_tick = record["ahead_of_tick"]
     return Runs(

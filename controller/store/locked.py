@@ -30,6 +30,7 @@ class Locked(NamedTuple):
     timeout_ms: int
     on_disconnect: str
     execution_id: int | None
+    template: str
     now: int
 
     @property

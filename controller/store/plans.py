@@ -4,8 +4,10 @@ from collections.abc import Iterable
 
 from controller.core.model import Skipped
 from controller.core.redeploy import Carried, Removed
+from controller.errors import Conflict
 from controller.store.pool import Transaction
 from controller.store.rows import skip_columns
+from schema.following import cycle_fault, cycle_of
 from schema.policy import parse_policy
 
 
@@ -38,6 +40,17 @@ async def carry_jobs_over(transaction: Transaction, deployment_id: int, carried:
         [job.ahead_until for job in carried],
     )
     await add_skips(transaction, ((job.job_id, job.skipped) for job in carried))
+
+
+async def refuse_cycles(transaction: Transaction, keys: list[str]) -> None:
+    """Raises Conflict where one of these jobs, as they have just been written, would run after itself in the end."""
+    if not keys:
+        return
+    after: dict[str, str] = dict(await transaction.fetch("GetFollowed", keys))
+    for key in sorted(keys):
+        cycle = cycle_of(key, after)
+        if cycle:
+            raise Conflict(cycle_fault(cycle))
 
 
 async def remove_jobs(transaction: Transaction, removed: list[Removed], now: int) -> None:

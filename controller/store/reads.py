@@ -81,6 +81,8 @@ class PostgresReads:
         elif where.deployment:
             deployment = await self.get_deployment(where.deployment)
             records = await self._fetch("ListDeploymentActions", before, [deployment.deployment_id], where.since, limit)
+        elif where.template:
+            records = await self._fetch("ListTemplateActions", before, where.template, where.since, limit)
         else:
             records = await self._fetch("ListActions", before, where.since, limit)
         return list(map(ActionRow._make, records))

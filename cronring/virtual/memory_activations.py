@@ -4,6 +4,7 @@ from controller.core.model import Activation, ActivationRequest, ActivationResul
 from cronring.virtual.memory_rows import ActivationRow, ExecutionRow, JobRow
 from cronring.virtual.memory_tables import MemoryTables
 
+SECOND_US = 1_000_000
 BESIDE_MAX = 10  # runs of one backfill beside its job's own, at once
 
 
@@ -13,7 +14,7 @@ class MemoryActivations(MemoryTables):
     def _add_activation(
         self, job: JobRow, trigger: Trigger, tick: int, until_tick: int | None = None, *, attempt: int = 1,
         run_at: int, payload: str | None = None, beside: bool = False, again: bool = False, by: str = "",
-        of_schedule: bool = False,
+        of_schedule: bool = False, settled: bool = False,
     ) -> ActivationRow:  # fmt: skip
         self.activations_made += 1
         row = ActivationRow(
@@ -29,9 +30,24 @@ class MemoryActivations(MemoryTables):
             again,
             by,
             of_schedule,
+            settled,
         )
         self.activations[row.activation_id] = row
         return row
+
+    def _follow(self, execution: ExecutionRow) -> list[int] | None:
+        """Activations of what follows a tick that has completed, each once; None if there is none."""
+        job, tick = execution.job, execution.tick
+        if execution.outcome is not Outcome.COMPLETED or tick % SECOND_US:  # a run by hand has no tick of a schedule
+            return None
+        waiting = {(each.job.job_id, each.tick) for each in self.activations.values() if each.trigger is Trigger.AFTER}
+        made: list[int] = []
+        for job_id in self.followers.of(job.key):
+            row = self.jobs[job_id]
+            if row.cancelled_at is None and (job_id, tick) not in self.attempts and (job_id, tick) not in waiting:
+                added = self._add_activation(row, Trigger.AFTER, tick, run_at=self.now_us(), of_schedule=True)
+                made.append(added.activation_id)
+        return made or None
 
     async def get_activations(self, slots: tuple[int, ...], window_ms: int) -> tuple[int, list[Activation]]:
         now = self.now_us()
@@ -43,6 +59,10 @@ class MemoryActivations(MemoryTables):
             for row in self.activations.values()
             if row.job.slot in wanted and row.run_at <= now + window_ms * 1000 and (not row.job.paused or row.by_hand)
         ]
+
+    async def get_followers(self, activation_ids: tuple[int, ...]) -> tuple[int, list[Activation]]:
+        found = [self.activations[each] for each in sorted(activation_ids) if each in self.activations]
+        return self.now_us(), [row.activation() for row in found if not row.job.paused]
 
     async def start_activations(
         self, controller_id: str, requests: list[ActivationRequest], hard_grace_ms: int
@@ -61,10 +81,13 @@ class MemoryActivations(MemoryTables):
         stands_at = row.tick if row.trigger is Trigger.BACKFILL else None
         if not leased or row.tick != request.tick or row.run_at > now:
             return ActivationResult(row.activation_id, None, gone=False, next_tick=stands_at)
+        if row.trigger is Trigger.AFTER and (row.job.cancelled_at or (row.job.job_id, row.tick) in self.attempts):
+            del self.activations[row.activation_id]
+            return ActivationResult(row.activation_id, None, gone=True, next_tick=None)
         # A retry that somebody asked for is superseded by nothing.
         superseded = row.of_schedule and not row.by_hand and (row.job.last_tick or 0) > row.tick
         if row.job.removed or superseded:
-            if not row.job.removed and (row.job.last_success or 0) < row.tick:
+            if not row.job.removed and not row.settled and (row.job.last_success or 0) < row.tick:
                 row.job.failures += 1
             del self.activations[row.activation_id]
             return ActivationResult(row.activation_id, None, gone=True, next_tick=None)
@@ -117,7 +140,7 @@ class MemoryActivations(MemoryTables):
             previous_tick=_told(None if first is None else first.previous_tick, job.last_tick, row.tick),
             previous_success=_told(None if first is None else first.previous_success, job.last_success, row.tick),
             payload=row.payload, holds_job=holds_job, counted=not row.beside and not holds_job,
-            of_schedule=row.of_schedule,
+            of_schedule=row.of_schedule, settled=row.settled,
         )  # fmt: skip
         self._add_execution(execution)
         if holds_job:

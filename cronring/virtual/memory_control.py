@@ -7,6 +7,7 @@ from controller.core.control import (
     plan_change,
     plan_creation,
 )
+from controller.core.following import followed
 from controller.core.model import Activation, Job, SkipReason, Trigger
 from controller.core.orders import Pause, Resume
 from controller.core.redeploy import Added, plan_removal
@@ -29,7 +30,7 @@ def job_row(job_id: int, added: Added, deployment: DeploymentRow) -> JobRow:
 class MemoryControl(MemoryOrders):
     """Implements controller.ports.Control."""
 
-    async def create_job(self, job: NewJob, by: str) -> Job:
+    async def create_job(self, job: NewJob, by: str, note: str = "") -> Job:
         name = (job.namespace, job.module)
         deployment = next((row for row in self.deployments if row.module == name and row.min_replicas), None)
         if deployment is None:
@@ -43,17 +44,20 @@ class MemoryControl(MemoryOrders):
             there = Spec(
                 row.schedule, row.policy, job.anchor and row.anchor, row.payload, row.timeout_ms, row.on_disconnect
             )
-            if (there, row.labels) != (spec, job.labels):
+            if (there, row.labels, row.template) != (spec, job.labels, job.template):
                 raise Conflict(f"there is another job {key!r}")
             return row.job()
-        row = job_row(len(self.jobs) + 1, plan_creation(key, job.verb, spec, self.now_us()), deployment)
-        row.source, row.labels, row.changed_by = "api", dict(job.labels), by
+        added = plan_creation(key, job.verb, spec, self.now_us())
+        self.followers.refuse_cycles(list(self.jobs.values()), followed([added]))
+        row = job_row(len(self.jobs) + 1, added, deployment)
+        row.source, row.labels, row.changed_by, row.template = "api", dict(job.labels), by, job.template
         self._add_job(row)
-        self._act("create", by, "", row, schedule=row.schedule)
+        template = {"template": job.template} if job.template else {}
+        self._act("create", by, note, row, schedule=row.schedule, **template)
         self.on_notify()
         return row.job()
 
-    async def update_job(self, key: str, change: JobChange, by: str) -> Job:
+    async def update_job(self, key: str, change: JobChange, by: str, note: str = "") -> Job:
         row = self._of_api(key, "updated")
         wanted = Wanted(
             change.schedule, change.policy, change.anchor, change.payload, change.timeout_ms, change.on_disconnect
@@ -63,22 +67,24 @@ class MemoryControl(MemoryOrders):
         if change.seen not in (None, there):
             raise Outdated(f"{key!r} has been changed meanwhile; try again")
         planned = plan_change(row.existing(), wanted, self.now_us())
+        others = [each for each in self.jobs.values() if each is not row]
+        self.followers.refuse_cycles(others, followed([planned]))
         if planned.rescheduled:
             self._take_back_all([row])
         self._carry(planned, row.deployment)
-        self._act(Order.UPDATE, by, "", row)
+        self._act(Order.UPDATE, by, note, row)
         row.labels = row.labels if change.labels is None else dict(change.labels)
         row.changed_by = by
         self.on_notify()
         return row.job()
 
-    async def delete_job(self, key: str, by: str) -> None:
+    async def delete_job(self, key: str, by: str, note: str = "") -> None:
         row = self._of_api(key, "deleted")
         removed = plan_removal([row.existing()], self.now_us(), SkipReason.CANCELLED)
         self._take_back_all([row])
         self._remove(removed)
         row.changed_by = by
-        self._act(Order.DELETE, by, "", row)
+        self._act(Order.DELETE, by, note, row)
         self.on_notify()
 
     async def pause_job(self, key: str, by: str, note: str) -> Job:
@@ -92,7 +98,7 @@ class MemoryControl(MemoryOrders):
         assert done.activation is not None, "no dry run, and no run"
         return done.activation
 
-    async def backfill_job(self, key: str, by: str, backfill: Backfill) -> Activation | None:
+    async def backfill_job(self, key: str, by: str, backfill: Backfill, note: str = "") -> Activation | None:
         row, now = self._job(key), self.now_us()
         self._check(row, Order.BACKFILL)
         planned = plan_backfill(row.existing(), backfill.from_at, backfill.until_at, now)
@@ -102,7 +108,7 @@ class MemoryControl(MemoryOrders):
             row, Trigger.BACKFILL, *planned, run_at=now, beside=backfill.beside, again=backfill.again, by=by
         )  # fmt: skip
         span = {"from": format_instant(planned[0]), "until": format_instant(planned[1])}
-        self._act(Order.BACKFILL, by, "", row, activation=added.activation_id, **span)
+        self._act(Order.BACKFILL, by, note, row, activation=added.activation_id, **span)
         self.on_notify()
         return added.activation()
 

@@ -17,11 +17,11 @@ class MemoryExecutionControl(MemoryActivations):
         if row is None or row.cancel is not None:
             return False
         row.cancel = CancelRequest(execution_id, row.runner_id, by, note)
-        self.actions.append(ActionRow("cancel_execution", by, note, row.job.job_id, {}))
+        self.actions.append(ActionRow("cancel_execution", by, note, row.job.job_id, {}, at=self.now_us()))
         self.on_cancels()
         return True
 
-    async def retry_execution(self, execution_id: int, by: str) -> Activation:
+    async def retry_execution(self, execution_id: int, by: str, note: str = "") -> Activation:
         row = self.executions.get(execution_id)
         if row is None:
             raise NotFound(f"there is no execution {execution_id}")
@@ -29,15 +29,16 @@ class MemoryExecutionControl(MemoryActivations):
         job, now = row.job, self.now_us()
         waiting = next((each for each in self.activations.values() if each.is_retry_of(job, row.tick)), None)
         if waiting is None:
-            attempts = [each.attempt for each in self.attempts[job.job_id, row.tick]]
+            latest = max(self.attempts[job.job_id, row.tick], key=lambda each: each.attempt)
             waiting = self._add_activation(
-                job, Trigger.RETRY, row.tick, attempt=max(attempts) + 1, run_at=now, payload=row.payload,
+                job, Trigger.RETRY, row.tick, attempt=latest.attempt + 1, run_at=now, payload=row.payload,
                 beside=not (row.holds_job or row.counted), by=by, of_schedule=row.of_schedule,
+                settled=latest.settled or latest.outcome is not Outcome.CANCELLED,
             )  # fmt: skip
         else:
             waiting.requested_by, waiting.run_at = by, min(waiting.run_at, now)
         details = {"activation": waiting.activation_id, "tick": format_instant(row.tick)}
-        self.actions.append(ActionRow("retry_execution", by, "", job.job_id, details))
+        self.actions.append(ActionRow("retry_execution", by, note, job.job_id, details, at=now))
         self.on_notify()
         return waiting.activation()
 

@@ -66,6 +66,7 @@ class JobRow:
     source: str = "annotation"
     labels: dict[str, str] = field(default_factory=dict)
     changed_by: str = ""
+    template: str = ""  # that it was made from
     opened_at: int = 0  # of its present books, which are in cron_schedules; or where they ended, of a cancelled job
     now_us: Callable[[], int] = lambda: 0  # the store's clock, from when the job is in it
     executions: int = 0  # claimed so far
@@ -129,6 +130,7 @@ class ExecutionRow:
     holds_job: bool = True
     counted: bool = False
     of_schedule: bool = True
+    settled: bool = False  # its tick had counted as one without success before it was tried again by hand
     retry_at: int | None = None
     outcome: Outcome | None = None
     report: Report | None = None
@@ -159,6 +161,7 @@ class ActivationRow:
     again: bool
     requested_by: str
     of_schedule: bool = False  # a retry of a tick of its schedule
+    settled: bool = False  # see ExecutionRow
 
     @property
     def by_hand(self) -> bool:
@@ -184,6 +187,7 @@ class ActionRow:
     details: dict[str, object]
     deployment: str = ""
     at: int = 0
+    template: str = ""
 
 
 @dataclass

@@ -5,6 +5,7 @@ says. The rows are public, for checkers to read.
 """
 
 from controller.core import ticks
+from controller.core.following import declared
 from controller.core.model import (
     ClaimRequest,
     ClaimResult,
@@ -25,6 +26,7 @@ from controller.ports import Activated, ControllerInfo, Deployed
 from cronring.virtual.memory_control import MemoryControl, job_row
 from cronring.virtual.memory_execution_control import MemoryExecutionControl
 from cronring.virtual.memory_rows import ActionRow, ControllerRow, DeploymentRow, ExecutionRow, JobRow, RunnerRow
+from cronring.virtual.memory_templates import MemoryTemplates
 from schema.module import Module
 from schema.policy import parse_policy
 
@@ -32,8 +34,8 @@ CONTROLLER_KEPT_US = 60_000_000  # after its lease ran out
 RUNNER_KEPT_US = 86_400_000_000  # after it was last seen
 
 
-class MemoryStore(MemoryControl, MemoryExecutionControl):
-    """Implements controller.ports.Store, Control and ExecutionControl."""
+class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
+    """Implements controller.ports.Store, Control and ExecutionControl, and controller.templates.Templates."""
 
     # Deployments
 
@@ -51,6 +53,8 @@ class MemoryStore(MemoryControl, MemoryExecutionControl):
         name = (module.namespace, module.name)
         row = next((row for row in self.deployments if row.module == name and row.digest == digest), None)
         is_new = row is None
+        if activate or is_new:
+            self._refuse_cycles(module)
         if row is None:
             row = DeploymentRow(deployment_key(module, digest), name, digest, 0, module)
             self.deployments.append(row)
@@ -62,6 +66,7 @@ class MemoryStore(MemoryControl, MemoryExecutionControl):
         self, key: str, min_replicas: int, timeout_ms: int, default_jitter: str = "", by: str = "", note: str = ""
     ) -> Activated:
         row = self._deployment(key)
+        self._refuse_cycles(row.schema)
         others = [other for other in self.deployments if other.module == row.module and other is not row]
         previous = next((other.key for other in others if other.min_replicas), None)
         deployed = self._make_active(row, min_replicas, timeout_ms, default_jitter, ("activate", by, note))
@@ -83,6 +88,12 @@ class MemoryStore(MemoryControl, MemoryExecutionControl):
         row.min_replicas = min_replicas
         self.actions.append(ActionRow(*action, None, {}, row.key, self.now_us()))
         return self._apply(row.schema, row, jobs, timeout_ms, default_jitter)
+
+    def _refuse_cycles(self, module: Module) -> None:
+        """Raises Conflict, before anything is changed."""
+        name = (module.namespace, module.name)
+        others = [job for job in self.jobs.values() if job.deployment.module != name or job.source == "api"]
+        self.followers.refuse_cycles(others, declared(module))
 
     def _deployment(self, key: str) -> DeploymentRow:
         row = next((row for row in self.deployments if row.key == key), None)
@@ -283,7 +294,7 @@ class MemoryStore(MemoryControl, MemoryExecutionControl):
         report = request.report
         execution = self.unfinished.get(report.execution_id)
         row = self.jobs.get(report.job_id)
-        ended, paused, retry_id = False, False, None
+        ended, paused, retry_id, followers = False, False, None, None
         if execution is not None and execution.claimed_at == report.claimed_at:
             ended = True
             del self.unfinished[report.execution_id]
@@ -291,13 +302,14 @@ class MemoryStore(MemoryControl, MemoryExecutionControl):
             # What somebody wanted cancelled is not tried again, however it ended.
             execution.retry_at = request.retry_at if execution.cancel is None else None
             retry_id = self._retry(execution)
+            followers = self._follow(execution)
             if execution.holds_job or execution.counted:
                 paused = self._free(execution, request, controller_id, final=retry_id is None)
         if row is None:
             return EndResult(report.execution_id, report.job_id, ended, None, None, 0)
         next_tick, next_run_at = (None, None) if row.full else (row.next_tick, row.next_run_at)
         return EndResult(
-            report.execution_id, report.job_id, ended, next_tick, next_run_at, row.revision, retry_id, paused
+            report.execution_id, report.job_id, ended, next_tick, next_run_at, row.revision, retry_id, paused, followers
         )
 
     def _retry(self, execution: ExecutionRow) -> int | None:
@@ -307,7 +319,7 @@ class MemoryStore(MemoryControl, MemoryExecutionControl):
         beside = not (execution.holds_job or execution.counted)
         return self._add_activation(
             row, Trigger.RETRY, execution.tick, attempt=execution.attempt + 1, run_at=execution.retry_at,
-            payload=execution.payload, beside=beside, of_schedule=execution.of_schedule,
+            payload=execution.payload, beside=beside, of_schedule=execution.of_schedule, settled=execution.settled,
         ).activation_id  # fmt: skip
 
     def _free(self, execution: ExecutionRow, request: EndRequest, controller_id: str, *, final: bool) -> bool:
@@ -329,7 +341,7 @@ class MemoryStore(MemoryControl, MemoryExecutionControl):
         if request.report.outcome is Outcome.COMPLETED:
             row.failures, row.last_success = 0, max(execution.tick, row.last_success or 0)
             return False
-        row.failures += final and request.report.outcome is not Outcome.CANCELLED
+        row.failures += final and not execution.settled and request.report.outcome is not Outcome.CANCELLED
         return self._pause_failing(row)
 
     def _move_anchor(self, row: JobRow, anchor: int, closes_at: int | None) -> None:

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from controller.core.books import Span
 from controller.core.model import Skipped
 from controller.core.redeploy import Carried, Removed
+from controller.templates import TemplateRow
+from cronring.virtual.memory_followers import Followers
 from cronring.virtual.memory_rows import (
     ActionRow,
     ActivationRow,
@@ -31,8 +33,11 @@ class MemoryTables:
         self.attempts: dict[tuple[int, int], list[ExecutionRow]] = {}  # by job and tick: unique by attempt
         self.activations: dict[int, ActivationRow] = {}
         self.activations_made = 0
+        self.followers = Followers()
         self.skips: list[SkipRow] = []
         self.actions: list[ActionRow] = []
+        self.templates: dict[tuple[str, str], TemplateRow] = {}  # by namespace and name
+        self.templates_made = 0
         self.latest_skip: dict[int, SkipRow] = {}  # by job
         self.spans: dict[int, list[Span]] = {}  # by job, in order; the last is open unless the job was removed
         self.controllers: dict[str, ControllerRow] = {}
@@ -49,6 +54,7 @@ class MemoryTables:
     def _add_job(self, row: JobRow) -> None:
         self.jobs[row.job_id] = row
         row.now_us = self.now_us
+        self.followers.note(row)
         self.spans[row.job_id] = []
         self._open_span(row, self.now_us())
 
@@ -84,6 +90,7 @@ class MemoryTables:
         row.payload = row.payload if carried.payload is None else carried.payload
         if carried.rescheduled:
             row.schedule, row.anchor, row.policy = carried.schedule, carried.anchor, carried.policy
+            self.followers.note(row)
             row.next_tick, row.next_run_at = carried.next_tick, carried.next_run_at
             row.paused_tick, row.revision = carried.paused_tick, row.revision + 1
             row.ahead_from, row.ahead_until = carried.ahead_from, carried.ahead_until
@@ -96,6 +103,7 @@ class MemoryTables:
         for each in removed:
             row = self.jobs[each.job_id]
             row.removed, row.next_tick, row.next_run_at, row.revision = True, None, None, row.revision + 1
+            self.followers.note(row)
             if row.cancelled_at is None:
                 self._close_span(row, each.closes_at)
             self._skip(row, each.skipped, "")

@@ -2,8 +2,8 @@
 
 CREATE TABLE cron_templates (
     id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
-    namespace      text NOT NULL,
-    name           text NOT NULL CHECK (name > ''),
+    namespace      text COLLATE "C" NOT NULL,
+    name           text COLLATE "C" NOT NULL CHECK (name > ''),
     description    text NOT NULL DEFAULT '',
     -- What is '', '{}', 0 or null is left to the job. Texts are canonical, as in cron_jobs; the policy is partial.
     schedule       text NOT NULL DEFAULT '',

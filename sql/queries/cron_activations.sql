@@ -21,12 +21,29 @@ LEFT JOIN (
       AND (NOT cron_paused(j.paused_at, j.paused_until) OR a.trigger = 'manual' OR a.trigger = 'retry' AND a.requested_by > '')
 ) waiting ON true;
 
+-- name: GetFollowers
+-- PostgreSQL's now, and those of these activations that may run. One row of nulls when there is none. $1 activation ids.
+SELECT n.database_now, waiting.*
+FROM (SELECT now() AS database_now) n
+LEFT JOIN (
+    SELECT a.id AS activation_id, a.tick, a.until_tick, a.attempt, a.trigger, a.run_at,
+           coalesce(a.payload, '') AS activation_payload, a.beside,
+           j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
+           j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
+           j.next_execution, j.policy, j.payload
+    FROM cron_activations a
+    JOIN cron_jobs j ON j.id = a.job_id
+    JOIN deployments d ON d.id = j.deployment_id
+    WHERE a.id = ANY($1::bigint[]) AND NOT cron_paused(j.paused_at, j.paused_until)
+) waiting ON true;
+
 -- name: StartActivations
 -- Claims, in one statement, those activations that are due and whose job may run now, if the caller's lease is valid, and
 -- inserts their executions. A claimed one is gone, but for a backfill that has a next tick: that moves on. So does a
 -- backfill past a tick that completed before. A retry that its schedule's next tick has superseded goes, and its tick counts
 -- as one without success (the next end that is none either pauses the job, see EndCronJob); and what is left of a job
--- that was removed goes. Answers with every attempted one, in the order asked.
+-- that was removed goes; and so does what follows a tick that has been run for, or whose job was cancelled meanwhile.
+-- Answers with every attempted one, in the order asked.
 -- $1 controller id; parallel arrays: $2 activation ids, $3 the tick that is expected there, $4 runner ids, $5 keys of the
 -- deployments these host, $6 next ticks of backfills or null; $7 grace after the timeout (ms).
 -- SKIP LOCKED as in StartCronJobs. The job's row is locked even for a run beside it, so that of two for one tick the
@@ -36,13 +53,16 @@ WITH wanted AS MATERIALIZED (
         AS w (activation_id, tick, runner_id, deployment, next_tick, position)
 ), judged AS (
     SELECT w.position, w.activation_id, w.runner_id, w.next_tick, a.job_id, a.trigger, a.tick, a.run_at, a.payload,
-           a.beside, a.of_schedule, j.executions, j.deployment_id, j.timeout_ms, j.state, j.running, j.concurrency,
+           a.beside, a.of_schedule, a.settled, j.executions, j.deployment_id, j.timeout_ms, j.state, j.running, j.concurrency,
+           j.module_limit, j.namespace_limit,
+           a.run_at - (j.priority - CASE WHEN a.trigger = 'backfill' THEN 10 ELSE 0 END) * interval '1 second' AS place_at,
            greatest(a.attempt, t.attempts + 1) AS attempt,
            CASE a.trigger WHEN 'retry' THEN t.missed ELSE 0 END AS missed,
            coalesce(t.previous_tick, CASE WHEN j.last_tick < a.tick THEN j.last_tick END) AS previous_tick,
            coalesce(t.previous_success, CASE WHEN j.last_success < a.tick THEN j.last_success END) AS previous_success,
-           j.removed_at IS NOT NULL OR s.superseded AS over,
-           j.removed_at IS NULL AND s.superseded AND coalesce(j.last_success < a.tick, true) AS failed,
+           j.removed_at IS NOT NULL OR s.superseded OR a.trigger = 'after' AND (t.attempts > 0 OR j.cancelled_at IS NOT NULL)
+               AS over,
+           j.removed_at IS NULL AND s.superseded AND NOT a.settled AND coalesce(j.last_success < a.tick, true) AS failed,
            a.trigger = 'backfill' AND NOT a.again AND t.completed AS passed,
            (NOT cron_paused(j.paused_at, j.paused_until) OR a.trigger = 'manual' OR a.trigger = 'retry' AND a.requested_by > '')
                AND NOT t.running
@@ -74,26 +94,57 @@ WITH wanted AS MATERIALIZED (
     CROSS JOIN LATERAL ( -- a retry that somebody asked for is superseded by nothing
         SELECT a.of_schedule AND a.requested_by = '' AND coalesce(j.last_tick > a.tick, false) AS superseded
     ) s
-), chosen AS MATERIALIZED ( -- as many of each job as it has room for, in the order asked
+), roomy AS MATERIALIZED ( -- as many of each job as it has room for, in the order asked
+    SELECT p.*, p.may AND (p.beside OR p.state = 'idle' AND p.place <= greatest(p.concurrency, 1) - p.running) AS fits
+    FROM (
+        SELECT g.*, count(*) FILTER (WHERE may AND NOT beside AND NOT over AND NOT passed)
+                   OVER (PARTITION BY job_id ORDER BY position) AS place
+        FROM judged g
+    ) p
+), limited AS MATERIALIZED (
+    SELECT position, module_limit, namespace_limit, place_at FROM roomy
+    WHERE coalesce(module_limit, namespace_limit) IS NOT NULL AND fits AND NOT over AND NOT passed
+), limits AS MATERIALIZED ( -- as in StartCronJobs
+    SELECT l.id, l.free
+    FROM (
+        SELECT DISTINCT v.id FROM limited CROSS JOIN LATERAL (VALUES (module_limit), (namespace_limit)) v (id)
+        WHERE v.id IS NOT NULL ORDER BY v.id
+    ) g
+    CROSS JOIN LATERAL (
+        SELECT id, coalesce(max_concurrent - running, 2147483647) AS free FROM cron_limits WHERE id = g.id
+        FOR NO KEY UPDATE
+    ) l
+), placed AS MATERIALIZED (
+    SELECT position,
+           CASE WHEN NOT in_module THEN module_limit WHEN namespace_limit IS NOT NULL AND nth > free THEN namespace_limit END
+               AS full_limit
+    FROM (
+        SELECT m.*, count(*) FILTER (WHERE in_module) OVER (PARTITION BY namespace_limit ORDER BY place_at, position) AS nth
+        FROM (
+            SELECT d.*, coalesce(n.free, 0) AS free,
+                   d.module_limit IS NULL
+                       OR count(*) OVER (PARTITION BY d.module_limit ORDER BY d.place_at, d.position) <= coalesce(m.free, 0)
+                       AS in_module
+            FROM limited d LEFT JOIN limits m ON m.id = d.module_limit LEFT JOIN limits n ON n.id = d.namespace_limit
+        ) m
+    ) p
+), chosen AS MATERIALIZED (
     SELECT n.*, n.executions + count(n.execution_id) FILTER (WHERE NOT n.over AND NOT n.passed)
                                    OVER (PARTITION BY n.job_id ORDER BY n.position) AS number
     FROM (
-        SELECT p.*, CASE WHEN p.may AND (p.beside OR p.state = 'idle'
-                                         AND p.place <= greatest(p.concurrency, 1) - p.running)
+        SELECT r.*, CASE WHEN r.fits AND CASE WHEN coalesce(r.module_limit, r.namespace_limit) IS NULL THEN true
+                                              ELSE r.position NOT IN (SELECT position FROM placed WHERE full_limit IS NOT NULL) END
                     THEN nextval('cron_execution_ids') END AS execution_id
-        FROM (
-            SELECT g.*, count(*) FILTER (WHERE may AND NOT beside AND NOT over AND NOT passed)
-                       OVER (PARTITION BY job_id ORDER BY position) AS place
-            FROM judged g
-        ) p
+        FROM roomy r
     ) n
 ), inserted AS (
     INSERT INTO cron_executions (id, job_id, deployment_id, tick, run_at, claimed_at, controller_id, runner_id,
                                  hard_deadline, attempt, trigger, missed, previous_tick, previous_success, payload,
-                                 holds_job, counted, of_schedule, number)
+                                 holds_job, counted, of_schedule, settled, number)
     SELECT execution_id, job_id, deployment_id, tick, run_at, now(), $1, runner_id,
            now() + (timeout_ms + $7::bigint) * interval '1 millisecond', attempt, trigger, missed, previous_tick,
-           previous_success, payload, NOT beside AND concurrency = 0, NOT beside AND concurrency > 0, of_schedule, number
+           previous_success, payload, NOT beside AND concurrency = 0, NOT beside AND concurrency > 0, of_schedule, settled,
+           number
     FROM chosen WHERE execution_id IS NOT NULL AND NOT over AND NOT passed
     ON CONFLICT (job_id, tick, attempt) DO NOTHING
     RETURNING id
@@ -121,6 +172,13 @@ WITH wanted AS MATERIALIZED (
     ) s
     WHERE j.id = s.job_id
     RETURNING j.id, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing
+), taken AS (
+    UPDATE cron_limits l SET running = l.running + t.places
+    FROM (
+        SELECT v.id, count(*) AS places FROM decided CROSS JOIN LATERAL (VALUES (module_limit), (namespace_limit)) v (id)
+        WHERE started AND v.id IS NOT NULL GROUP BY v.id
+    ) t
+    WHERE l.id = t.id
 ), moved AS (
     UPDATE cron_activations a SET tick = d.goes_on, run_at = now(), attempt = 1
     FROM (SELECT activation_id, goes_on FROM decided WHERE moves AND goes_on IS NOT NULL) d
@@ -133,6 +191,7 @@ WITH wanted AS MATERIALIZED (
 SELECT now() AS database_now, r.activation_id, r.started,
        a.id IS NULL OR r.moves AND NOT r.started AND r.goes_on IS NULL AS gone,
        CASE WHEN r.moves THEN r.goes_on WHEN a.trigger = 'backfill' THEN a.tick END AS next_tick,
+       CASE WHEN NOT r.started THEN (SELECT full_limit FROM placed WHERE position = r.position) END AS full_limit,
        r.execution_id, r.tick, r.run_at, now() AS claimed_at, r.attempt, r.trigger, d.key AS deployment, r.runner_id,
        r.missed, r.previous_tick, r.previous_success, coalesce(r.payload, j.payload) AS payload,
        NOT r.beside AND r.concurrency = 0 AS holds_job, r.of_schedule,

@@ -34,7 +34,9 @@ LEFT JOIN (
 -- Who passes ticks over, goes on to the next one or heeds a window has asked schedule and policy: they must be those
 -- that the row has by now. Without a policy the next tick is the next tick, whoever knows it.
 -- SKIP LOCKED: a row somebody else is claiming right now is not ours, and waiting for it would only make us late.
--- Nobody waits, so nobody deadlocks. What the answer says of a row that was not claimed is as old as the statement.
+-- Of jobs under a limit only as many are claimed as there are places, those that have waited longest first (a level of
+-- priority is worth a second). For a limit's row claims do wait, having all their jobs: it says exactly how many run.
+-- Nobody waits for a job, so nobody deadlocks. What the answer says of a row that was not claimed is as old as the statement.
 WITH wanted AS MATERIALIZED (
     SELECT * FROM unnest($2::bigint[], $3::timestamptz[], $4::timestamptz[], $5::timestamptz[], $6::text[], $7::text[],
                          $8::text[], $9::bigint[], $10::timestamptz[], $11::timestamptz[], $12::integer[])
@@ -44,10 +46,14 @@ WITH wanted AS MATERIALIZED (
 ), due AS (
     SELECT j.id, j.previous_tick, j.previous_success, w.run_tick, w.run_at, w.runner_id, w.trigger,
            j.missed + w.missed AS missed,
-           w.next_tick, w.next_execution, nextval('cron_execution_ids') AS execution_id
+           w.next_tick, w.next_execution, nextval('cron_execution_ids') AS execution_id, j.module_limit,
+           j.namespace_limit, j.place
     FROM wanted w
     CROSS JOIN LATERAL (
-        SELECT id, last_tick AS previous_tick, last_success AS previous_success, missed FROM cron_jobs
+        SELECT id, last_tick AS previous_tick, last_success AS previous_success, missed, module_limit, namespace_limit,
+               CASE WHEN coalesce(module_limit, namespace_limit) IS NOT NULL
+                    THEN next_execution - priority * interval '1 second' END AS place
+        FROM cron_jobs
         WHERE id = w.job_id AND state = 'idle' AND running < greatest(concurrency, 1) AND next_tick = w.expected_tick
           AND next_execution <= now() AND w.run_at <= now() AND (last_tick IS NULL OR last_tick < w.run_tick)
           AND (revision = w.revision OR policy = '' AND w.run_tick = w.expected_tick)
@@ -55,6 +61,37 @@ WITH wanted AS MATERIALIZED (
           AND (SELECT min_replicas > 0 AND key = w.deployment FROM deployments WHERE id = deployment_id)
         FOR NO KEY UPDATE SKIP LOCKED
     ) j
+), limits AS MATERIALIZED (
+    SELECT l.id, l.free
+    FROM (
+        SELECT DISTINCT v.id FROM due CROSS JOIN LATERAL (VALUES (module_limit), (namespace_limit)) v (id)
+        WHERE place IS NOT NULL AND v.id IS NOT NULL ORDER BY v.id
+    ) g
+    CROSS JOIN LATERAL (
+        SELECT id, coalesce(max_concurrent - running, 2147483647) AS free FROM cron_limits WHERE id = g.id
+        FOR NO KEY UPDATE
+    ) l
+), placed AS MATERIALIZED ( -- of jobs under a limit; the namespace's places go to those for whom their module has one
+    SELECT id, module_limit, namespace_limit,
+           CASE WHEN NOT in_module THEN module_limit WHEN namespace_limit IS NOT NULL AND nth > free THEN namespace_limit END
+               AS full_limit
+    FROM (
+        SELECT m.*, count(*) FILTER (WHERE in_module) OVER (PARTITION BY namespace_limit ORDER BY place, id) AS nth
+        FROM (
+            SELECT d.id, d.module_limit, d.namespace_limit, d.place, coalesce(n.free, 0) AS free,
+                   d.module_limit IS NULL
+                       OR count(*) OVER (PARTITION BY d.module_limit ORDER BY d.place, d.id) <= coalesce(m.free, 0) AS in_module
+            FROM due d LEFT JOIN limits m ON m.id = d.module_limit LEFT JOIN limits n ON n.id = d.namespace_limit
+            WHERE d.place IS NOT NULL
+        ) m
+    ) p
+), taken AS (
+    UPDATE cron_limits l SET running = l.running + t.places
+    FROM (
+        SELECT v.id, count(*) AS places FROM placed CROSS JOIN LATERAL (VALUES (module_limit), (namespace_limit)) v (id)
+        WHERE full_limit IS NULL AND v.id IS NOT NULL GROUP BY v.id
+    ) t
+    WHERE l.id = t.id
 ), claimed AS (
     UPDATE cron_jobs j
     SET last_tick = due.run_tick, missed = 0,
@@ -66,7 +103,7 @@ WITH wanted AS MATERIALIZED (
         next_tick = CASE WHEN j.concurrency = 0 THEN j.next_tick ELSE due.next_tick END,
         next_execution = CASE WHEN j.concurrency = 0 THEN j.next_execution ELSE due.next_execution END
     FROM due
-    WHERE j.id = due.id
+    WHERE j.id = due.id AND CASE WHEN due.place IS NULL THEN true ELSE due.id IN (SELECT id FROM placed WHERE full_limit IS NULL) END
     RETURNING j.id, due.execution_id, j.deployment_id, j.timeout_ms, due.run_tick, due.run_at, due.runner_id,
               due.trigger, due.missed, due.previous_tick, due.previous_success, j.next_tick, j.next_execution,
               j.executions AS number, j.revision, j.concurrency = 0 AS holds_job, j.concurrency = 0 OR j.running >= j.concurrency AS executing
@@ -95,7 +132,8 @@ SELECT a.job_id,
        coalesce(a.revision, j.revision, 0) AS revision,
        a.previous_tick,
        a.previous_success,
-       a.missed
+       a.missed,
+       CASE WHEN a.execution_id IS NULL THEN (SELECT full_limit FROM placed WHERE id = a.job_id) END AS full_limit
 FROM (
     SELECT w.job_id, w.position, c.execution_id, c.executing, c.next_tick, c.next_execution, c.revision,
            c.previous_tick, c.previous_success, c.missed
@@ -113,6 +151,7 @@ ORDER BY a.position;
 -- schedule, whatever the schedule is by now; a job that has had no success for too long is paused. Should it have come to
 -- that by a tick whose retry was superseded, an end that is retried itself pauses it too. A cancelled run is neither a
 -- success nor a failure: somebody, or the job's own overlap policy, decided that it should not go on.
+-- A tick counts once: one that had, before somebody had it tried again by hand (`settled`), doesn't again.
 -- $1 controller id; parallel arrays: $2 execution ids, $3 job ids (ascending), $4 claims' start_time, $5 outcomes,
 -- $6 started_at, $7 ended_at, $8 error types, $9 error messages, $10 outputs, $11 revisions, $12 next ticks or null,
 -- $13 their run_at or null, $14 when to retry or null, $15 anchors that the schedule counts from now on or null,
@@ -120,8 +159,9 @@ ORDER BY a.position;
 -- $20 first ticks, $21 last ticks, $22 ticks; of the executions again, $23 ticks (where their rows are: only that partition
 -- is looked into), $24 stacks, $25 CPU (us), $26 peak memory (bytes), $27 whether that is shared, $28 metrics, each or null,
 -- $29 missed ticks among those that passed.
+-- What has completed a tick is followed (cron_followers), in the same statement: activations of trigger "after".
 -- The job's row counts its end, too: the one that frees it, or the latest of several; the others go into cron_uncounted.
--- Locks executions, then jobs, each in order of their ids; so does everything else that waits for either.
+-- Locks executions, then jobs, then limits, each in order of their ids; so does everything else that waits for them.
 WITH reported AS MATERIALIZED (
     SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::timestamptz[], $5::text[], $6::timestamptz[],
                          $7::timestamptz[], $8::text[], $9::text[], $10::text[], $11::integer[], $12::timestamptz[],
@@ -144,21 +184,21 @@ WITH reported AS MATERIALIZED (
     FROM (SELECT * FROM reported ORDER BY execution_id) r
     WHERE e.id = r.execution_id AND e.tick = r.tick AND e.claimed_at = r.claimed_at AND e.ended_at IS NULL
     RETURNING e.id, e.job_id, e.tick, e.run_at, e.trigger, e.holds_job, e.counted, e.outcome, e.started_at, e.ended_at,
-              e.retry_at, e.attempt, e.payload, e.of_schedule, r.revision, r.next_tick, r.next_execution, r.anchor,
+              e.retry_at, e.attempt, e.payload, e.of_schedule, e.settled, r.revision, r.next_tick, r.next_execution, r.anchor,
               r.closes_at, r.missed, r.position
 ), held AS MATERIALIZED ( -- each with its job; only a tick's last attempt tells whether the tick was a success
     SELECT u.id, u.job_id, u.position, u.tick, u.run_at, u.outcome, u.started_at, u.ended_at, u.counted, u.retry_at,
-           u.attempt, u.payload, u.of_schedule, j.slot, j.holds, j.counts, j.final, j.failures, j.pause_after, j.active,
+           u.attempt, u.payload, u.of_schedule, u.settled, j.slot, j.holds, j.counts, j.final, j.failures, j.pause_after, j.active,
            u.of_schedule AND u.outcome <> 'completed' AS troubled,
-           j.final AND u.outcome NOT IN ('completed', 'cancelled') AS failed,
-           CASE WHEN j.retried THEN nextval('cron_activation_ids') END AS retry_id,
+           j.final AND NOT u.settled AND u.outcome NOT IN ('completed', 'cancelled') AS failed,
+           CASE WHEN j.retried THEN nextval('cron_activation_ids') END AS retry_id, j.key,
            CASE WHEN j.counts THEN u.next_tick ELSE j.next_tick END AS next_tick,
            CASE WHEN j.counts THEN u.next_execution ELSE j.next_execution END AS next_execution,
            CASE WHEN j.counts THEN u.anchor END AS anchor, CASE WHEN j.counts THEN u.closes_at END AS closes_at,
-           CASE WHEN j.counts THEN u.missed ELSE 0 END AS missed
+           CASE WHEN j.counts THEN u.missed ELSE 0 END AS missed, j.module_limit, j.namespace_limit
     FROM (SELECT * FROM ended ORDER BY job_id) u
     CROSS JOIN LATERAL (
-        SELECT slot, next_tick, next_execution, failures, pause_after,
+        SELECT slot, key, next_tick, next_execution, failures, pause_after, module_limit, namespace_limit,
                cron_active(removed_at, cancelled_at, paused_at, paused_until) AS active,
                u.holds_job AND execution_id = u.id AS holds,
                u.holds_job AND execution_id = u.id AND revision = u.revision AND concurrency = 0
@@ -211,7 +251,7 @@ WITH reported AS MATERIALIZED (
         FROM (SELECT * FROM settled ORDER BY job_id) t -- sorted: no job changes before all of `held` has been read
         CROSS JOIN LATERAL (
             SELECT CASE WHEN t.succeeded IS NULL THEN t.failures ELSE 0 END + t.failed AS failures_now,
-                   array_position('{completed,failed,timed_out,cancelled,lost}', t.outcome) AS place,
+                   array_position('{completed,failed,timed_out,cancelled,lost,out_of_memory,out_of_cpu}', t.outcome) AS place,
                    date_part('epoch', t.ended_at - t.started_at) * 1e6 AS lasted_us,
                    date_part('epoch', t.started_at - t.run_at) * 1e6 AS late_us
         ) n
@@ -219,15 +259,43 @@ WITH reported AS MATERIALIZED (
     WHERE j.id = s.job_id
     RETURNING j.id, s.id AS counted_id, j.next_tick, j.next_execution, j.revision, j.anchor, s.pauses, s.closes_at,
               j.running < greatest(j.concurrency, 1) AS free
+), places AS MATERIALIZED (
+    SELECT l.id, g.places
+    FROM (
+        SELECT v.id, count(*) AS places FROM held CROSS JOIN LATERAL (VALUES (module_limit), (namespace_limit)) v (id)
+        WHERE coalesce(module_limit, namespace_limit) IS NOT NULL AND v.id IS NOT NULL GROUP BY v.id ORDER BY v.id
+    ) g
+    CROSS JOIN LATERAL (SELECT id FROM cron_limits WHERE id = g.id FOR NO KEY UPDATE) l
+), given_back AS (
+    UPDATE cron_limits l SET running = greatest(l.running - p.places, 0)
+    FROM places p
+    WHERE l.id = p.id
+    RETURNING CASE WHEN l.running + p.places >= l.max_concurrent THEN pg_notify('cronring_places', '') END
 ), uncounted AS (
     INSERT INTO cron_uncounted (job_id, outcome, duration_us, lateness_us)
     SELECT job_id, outcome, (date_part('epoch', ended_at - started_at) * 1e6)::bigint,
            (date_part('epoch', started_at - run_at) * 1e6)::bigint
     FROM held WHERE CASE WHEN id IN (SELECT counted_id FROM freed) THEN false ELSE true END
 ), retries AS (
-    INSERT INTO cron_activations (id, job_id, slot, trigger, tick, attempt, run_at, payload, beside, of_schedule)
-    SELECT retry_id, job_id, slot, 'retry', tick, attempt + 1, retry_at, payload, NOT (holds OR counted), of_schedule
+    INSERT INTO cron_activations (id, job_id, slot, trigger, tick, attempt, run_at, payload, beside, of_schedule, settled)
+    SELECT retry_id, job_id, slot, 'retry', tick, attempt + 1, retry_at, payload, NOT (holds OR counted), of_schedule,
+           settled
     FROM held WHERE retry_id IS NOT NULL
+), following AS MATERIALIZED ( -- where nobody follows anybody, no row asks
+    SELECT nextval('cron_activation_ids') AS id, f.job_id, f.slot, h.tick, h.id AS execution_id
+    FROM held h
+    CROSS JOIN LATERAL (SELECT job_id FROM cron_followers WHERE after = h.key OFFSET 0) c
+    CROSS JOIN LATERAL (SELECT id AS job_id, slot, cancelled_at FROM cron_jobs WHERE id = c.job_id OFFSET 0) f
+    CROSS JOIN LATERAL ( -- whatever is followed runs once for a tick
+        SELECT count(*) AS runs FROM cron_executions WHERE job_id = f.job_id AND tick = h.tick
+    ) t
+    WHERE (SELECT EXISTS (SELECT FROM cron_followers)) AND h.outcome = 'completed'
+      AND h.tick = date_trunc('second', h.tick) -- that of a run by hand is none of a schedule's
+      AND f.cancelled_at IS NULL AND t.runs = 0
+), followed AS (
+    INSERT INTO cron_activations (id, job_id, slot, trigger, tick, attempt, run_at, of_schedule)
+    SELECT id, job_id, slot, 'after', tick, 1, now(), true FROM following
+    ON CONFLICT (job_id, tick) WHERE trigger = 'after' DO NOTHING
 ), closed AS (
     UPDATE cron_schedules c SET until_at = greatest(c.from_at, f.closes_at)
     FROM freed f
@@ -251,13 +319,16 @@ SELECT a.execution_id,
            AS next_execution,
        coalesce(a.revision, j.revision, 0) AS revision,
        a.retry_id,
-       coalesce(a.ended_id IS NOT NULL AND a.pauses, false) AS paused
+       coalesce(a.ended_id IS NOT NULL AND a.pauses, false) AS paused,
+       a.followers
 FROM (
     SELECT r.execution_id, r.job_id, r.position, h.id AS ended_id, h.retry_id, f.id AS freed_id, f.free, f.next_tick,
-           f.next_execution, f.revision, f.pauses
+           f.next_execution, f.revision, f.pauses, w.followers
     FROM reported r
     FULL JOIN held h ON h.position = r.position
     FULL JOIN freed f ON f.id = r.job_id
+    FULL JOIN (SELECT execution_id, array_agg(id) AS followers FROM following GROUP BY execution_id) w
+        ON w.execution_id = r.execution_id
 ) a
 LEFT JOIN LATERAL (
     SELECT next_tick, next_execution, revision, state = 'idle' AND running < greatest(concurrency, 1) AS free
@@ -366,6 +437,9 @@ WITH created AS (
         AS a (key, verb, slot, schedule, anchor, timeout_ms, on_disconnect, next_tick, next_execution, policy,
               concurrency, pause_after, payload)
     RETURNING id, revision, schedule, anchor, policy
+), following AS (
+    INSERT INTO cron_followers (job_id, after) SELECT id, cron_after(policy) FROM created
+    WHERE cron_after(policy) IS NOT NULL
 )
 INSERT INTO cron_schedules (job_id, revision, schedule, anchor, policy, from_at)
 SELECT id, revision, schedule, anchor, policy, $4 FROM created;
@@ -403,6 +477,13 @@ WITH carried AS (
     FROM carried c
     WHERE c.rescheduled AND s.job_id = c.id AND s.until_at IS NULL
     RETURNING c.id, c.revision, c.schedule, c.anchor, c.policy, s.until_at
+), following AS (
+    INSERT INTO cron_followers (job_id, after) SELECT id, cron_after(policy) FROM carried
+    WHERE rescheduled AND cron_after(policy) IS NOT NULL
+    ON CONFLICT (job_id) DO UPDATE SET after = excluded.after
+), unfollowing AS (
+    DELETE FROM cron_followers f USING carried c
+    WHERE c.rescheduled AND f.job_id = c.id AND cron_after(c.policy) IS NULL
 )
 INSERT INTO cron_schedules (job_id, revision, schedule, anchor, policy, from_at) SELECT * FROM closed;
 
@@ -417,6 +498,8 @@ WITH removed AS (
     RETURNING j.id, r.closes_at
 ), forgotten AS (
     DELETE FROM cron_activations a USING removed WHERE a.job_id = removed.id
+), unfollowing AS (
+    DELETE FROM cron_followers f USING removed WHERE f.job_id = removed.id
 )
 UPDATE cron_schedules s SET until_at = greatest(s.from_at, removed.closes_at)
 FROM removed
@@ -437,7 +520,7 @@ SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor, s.statu
        j.last_run_at, j.last_started_at, j.last_ended_at, j.execution_id, j.policy, j.source, '' AS payload,
        j.labels, CASE WHEN cron_paused(j.paused_at, j.paused_until) THEN j.paused_at END AS paused_at, j.paused_by,
        j.paused_note, j.failures, j.last_success, j.running, j.last_tick, j.paused_tick, j.paused_until, j.cancelled_at,
-       j.cancelled_by, j.cancelled_note
+       j.cancelled_by, j.cancelled_note, j.template
 FROM cron_jobs j
 JOIN cron_job_status s ON s.job_id = j.id
 JOIN deployments d ON d.id = j.deployment_id
@@ -454,7 +537,7 @@ SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor, s.statu
        j.last_run_at, j.last_started_at, j.last_ended_at, j.execution_id, j.policy, j.source, j.payload AS payload,
        j.labels, CASE WHEN cron_paused(j.paused_at, j.paused_until) THEN j.paused_at END AS paused_at, j.paused_by,
        j.paused_note, j.failures, j.last_success, j.running, j.last_tick, j.paused_tick, j.paused_until, j.cancelled_at,
-       j.cancelled_by, j.cancelled_note
+       j.cancelled_by, j.cancelled_note, j.template
 FROM cron_jobs j
 JOIN cron_job_status s ON s.job_id = j.id
 JOIN deployments d ON d.id = j.deployment_id
@@ -467,7 +550,7 @@ SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor, s.statu
        j.last_run_at, j.last_started_at, j.last_ended_at, j.execution_id, j.policy, j.source, '' AS payload,
        j.labels, CASE WHEN cron_paused(j.paused_at, j.paused_until) THEN j.paused_at END AS paused_at, j.paused_by,
        j.paused_note, j.failures, j.last_success, j.running, j.last_tick, j.paused_tick, j.paused_until, j.cancelled_at,
-       j.cancelled_by, j.cancelled_note
+       j.cancelled_by, j.cancelled_note, j.template
 FROM cron_jobs j
 JOIN cron_job_status s ON s.job_id = j.id
 JOIN deployments d ON d.id = j.deployment_id

@@ -1,6 +1,7 @@
 -- name: LockModule
--- One deployment of a module at a time, until the transaction ends. $1 namespace/module.
-SELECT pg_advisory_xact_lock(hashtextextended('cronring ' || $1, 0));
+-- One deployment of a module at a time, and no limit is set or removed, until the transaction ends. $1 namespace/module.
+SELECT pg_advisory_xact_lock(hashtextextended('cronring ' || $1, 0)),
+       pg_advisory_xact_lock_shared(hashtextextended('cronring limits', 0));
 
 -- name: GetModuleDeployments
 -- Of a module, the active deployment, and the one of a digest; and PostgreSQL's now, past any wait for the lock.
@@ -11,6 +12,9 @@ LEFT JOIN deployments d ON d.namespace = $1 AND d.module = $2 AND (d.digest = $3
 
 -- name: CreateDeployment
 -- Not active yet. $1 key, $2 namespace, $3 module, $4 digest, $5 schema text, $6 now.
+WITH limitable AS (
+    INSERT INTO cron_limits (namespace, module) VALUES ($2, ''), ($2, $3) ON CONFLICT DO NOTHING
+)
 INSERT INTO deployments (key, namespace, module, digest, schema_text, min_replicas, created_at)
 VALUES ($1, $2, $3, $4, $5, 0, $6)
 RETURNING id;

@@ -28,7 +28,7 @@ FOR NO KEY UPDATE OF j;
 -- name: GetAttempts
 -- An execution, and other attempts at its tick that run, or have completed, or came later: the latest first.
 -- $1 job id, $2 tick, $3 execution id.
-SELECT id, attempt, outcome
+SELECT id, attempt, outcome, settled
 FROM cron_executions
 WHERE job_id = $1 AND tick = $2 AND (ended_at IS NULL OR outcome = 'completed' OR id >= $3)
 ORDER BY attempt DESC;
@@ -41,7 +41,8 @@ RETURNING id;
 
 -- name: CreateRetry
 -- $1 job id, $2 tick, $3 attempt, $4 payload or null for the job's own, $5 beside, $6 of its schedule,
--- $7 who.
-INSERT INTO cron_activations (job_id, slot, trigger, tick, attempt, run_at, payload, beside, of_schedule, requested_by)
-SELECT id, slot, 'retry', $2, $3, now(), $4, $5, $6, $7 FROM cron_jobs WHERE id = $1
+-- $7 who, $8 whether its tick has counted as one without success.
+INSERT INTO cron_activations (job_id, slot, trigger, tick, attempt, run_at, payload, beside, of_schedule, requested_by,
+                              settled)
+SELECT id, slot, 'retry', $2, $3, now(), $4, $5, $6, $7, $8 FROM cron_jobs WHERE id = $1
 RETURNING id;

@@ -12,7 +12,7 @@ SELECT id, key, schedule, anchor, state = 'executing' AS executing, next_tick, l
        cancelled_by, cancelled_note, ahead_from, ahead_until,
        state = 'executing' OR running > 0 AS running, last_outcome,
        deployment_id, (SELECT d.key FROM deployments d WHERE d.id = deployment_id) AS deployment, namespace, module,
-       payload, labels, timeout_ms, on_disconnect, execution_id, clock_timestamp() AS now
+       payload, labels, timeout_ms, on_disconnect, execution_id, template, clock_timestamp() AS now
 FROM cron_jobs
 WHERE removed_at IS NULL AND key > '' AND key = $1
 FOR NO KEY UPDATE;
@@ -28,7 +28,7 @@ SELECT id, key, schedule, anchor, state = 'executing' AS executing, next_tick, l
        cancelled_by, cancelled_note, ahead_from, ahead_until,
        state = 'executing' OR running > 0 AS running, last_outcome,
        deployment_id, (SELECT d.key FROM deployments d WHERE d.id = deployment_id) AS deployment, namespace, module,
-       payload, labels, timeout_ms, on_disconnect, execution_id, clock_timestamp() AS now
+       payload, labels, timeout_ms, on_disconnect, execution_id, template, clock_timestamp() AS now
 FROM cron_jobs
 WHERE id = ANY($1::bigint[]) AND (removed_at IS NULL) IS TRUE
 ORDER BY id
@@ -56,17 +56,21 @@ WHERE namespace = $1 AND module = $2 AND min_replicas > 0;
 -- name: CreateApiJob
 -- Inserts a job, and opens its books. $1 key, $2 namespace, $3 module, $4 verb, $5 slot, $6 deployment id, $7 schedule,
 -- $8 anchor, $9 timeout (ms), $10 on_disconnect, $11 next tick or null, $12 its run_at or null, $13 policy, $14 how many
--- may run at once (0: one), $15 failures in a row that pause it (0: none do), $16 payload, $17 labels, $18 who, $19 now.
+-- may run at once (0: one), $15 failures in a row that pause it (0: none do), $16 payload, $17 labels, $18 who, $19 now,
+-- $20 the template that it starts from, or "".
 WITH created AS (
     INSERT INTO cron_jobs (key, namespace, module, verb, slot, deployment_id, schedule, anchor, timeout_ms,
                            on_disconnect, next_tick, next_execution, policy, concurrency, pause_after, payload, labels,
-                           source, changed_by, created_at, changed_at)
+                           source, changed_by, created_at, changed_at, template)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17::text::jsonb, 'api', $18, $19,
-            $19)
+            $19, $20)
     RETURNING id, revision, schedule, anchor, policy
 ), opened AS (
     INSERT INTO cron_schedules (job_id, revision, schedule, anchor, policy, from_at)
     SELECT id, revision, schedule, anchor, policy, $19 FROM created
+), following AS (
+    INSERT INTO cron_followers (job_id, after) SELECT id, cron_after(policy) FROM created
+    WHERE cron_after(policy) IS NOT NULL
 )
 SELECT id FROM created;
 

@@ -50,7 +50,9 @@ CROSS JOIN LATERAL (
            count(*) FILTER (WHERE r.outcome = 'failed') AS failed,
            count(*) FILTER (WHERE r.outcome = 'timed_out') AS timed_out,
            count(*) FILTER (WHERE r.outcome = 'cancelled') AS cancelled,
-           count(*) FILTER (WHERE r.outcome = 'lost') AS lost
+           count(*) FILTER (WHERE r.outcome = 'lost') AS lost,
+           count(*) FILTER (WHERE r.outcome = 'out_of_memory') AS out_of_memory,
+           count(*) FILTER (WHERE r.outcome = 'out_of_cpu') AS out_of_cpu
     FROM (
         SELECT e.tick, e.attempt, e.trigger, e.run_at, e.outcome, e.trigger IN ('schedule', 'catch_up') AS scheduled,
                least(e.claimed_at, e.started_at) AS began_at,

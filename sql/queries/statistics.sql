@@ -28,14 +28,17 @@ WITH taken AS (
                count(*) FILTER (WHERE outcome = 'failed') AS failed,
                count(*) FILTER (WHERE outcome = 'timed_out') AS timed_out,
                count(*) FILTER (WHERE outcome = 'cancelled') AS cancelled,
-               count(*) FILTER (WHERE outcome = 'lost') AS lost
+               count(*) FILTER (WHERE outcome = 'lost') AS lost,
+               count(*) FILTER (WHERE outcome = 'out_of_memory') AS out_of_memory,
+               count(*) FILTER (WHERE outcome = 'out_of_cpu') AS out_of_cpu
         FROM taken GROUP BY job_id ORDER BY job_id
     ) t
     CROSS JOIN LATERAL (SELECT id FROM cron_jobs WHERE id = t.job_id FOR NO KEY UPDATE) j
 ), counted AS (
     UPDATE cron_jobs j
     SET outcomes = ARRAY[j.outcomes[1] + l.completed, j.outcomes[2] + l.failed, j.outcomes[3] + l.timed_out,
-                         j.outcomes[4] + l.cancelled, j.outcomes[5] + l.lost],
+                         j.outcomes[4] + l.cancelled, j.outcomes[5] + l.lost, j.outcomes[6] + l.out_of_memory,
+                         j.outcomes[7] + l.out_of_cpu],
         duration_us = j.duration_us + l.duration_us, lateness_us = j.lateness_us + l.lateness_us,
         durations = cron_counted(j.durations, l.durations), latenesses = cron_counted(j.latenesses, l.latenesses)
     FROM locked l
@@ -50,13 +53,15 @@ SELECT now() AS database_now,
            SELECT s.status, count(*) AS jobs FROM cron_jobs j JOIN cron_job_status s ON s.job_id = j.id
            WHERE j.removed_at IS NULL GROUP BY s.status) of_status)::text AS jobs,
        t.executions, ARRAY[t.completed + u.completed, t.failed + u.failed, t.timed_out + u.timed_out,
-                           t.cancelled + u.cancelled, t.lost + u.lost] AS outcomes,
+                           t.cancelled + u.cancelled, t.lost + u.lost, t.out_of_memory + u.out_of_memory,
+                           t.out_of_cpu + u.out_of_cpu] AS outcomes,
        t.duration_us + u.duration_us AS duration_us, t.lateness_us + u.lateness_us AS lateness_us,
        m.leases_cleared, m.checked_at, (SELECT max(lease_expires_at) FROM controllers) AS latest_lease
 FROM (
     SELECT coalesce(sum(executions), 0)::bigint AS executions, coalesce(sum(outcomes[1]), 0)::bigint AS completed,
            coalesce(sum(outcomes[2]), 0)::bigint AS failed, coalesce(sum(outcomes[3]), 0)::bigint AS timed_out,
            coalesce(sum(outcomes[4]), 0)::bigint AS cancelled, coalesce(sum(outcomes[5]), 0)::bigint AS lost,
+           coalesce(sum(outcomes[6]), 0)::bigint AS out_of_memory, coalesce(sum(outcomes[7]), 0)::bigint AS out_of_cpu,
            coalesce(sum(duration_us), 0)::bigint AS duration_us, coalesce(sum(lateness_us), 0)::bigint AS lateness_us
     FROM cron_jobs
 ) t, (
@@ -64,6 +69,8 @@ FROM (
            count(*) FILTER (WHERE outcome = 'failed') AS failed,
            count(*) FILTER (WHERE outcome = 'timed_out') AS timed_out,
            count(*) FILTER (WHERE outcome = 'cancelled') AS cancelled, count(*) FILTER (WHERE outcome = 'lost') AS lost,
+           count(*) FILTER (WHERE outcome = 'out_of_memory') AS out_of_memory,
+           count(*) FILTER (WHERE outcome = 'out_of_cpu') AS out_of_cpu,
            coalesce(sum(duration_us), 0)::bigint AS duration_us, coalesce(sum(lateness_us), 0)::bigint AS lateness_us
     FROM cron_uncounted
 ) u, cron_maintenance m;

@@ -29,6 +29,8 @@ from controller.store.control import PostgresControl
 from controller.store.execution_control import PostgresExecutionControl
 from controller.store.pool import Database
 from controller.store.store import PostgresStore
+from controller.store.templates import PostgresTemplates
+from controller.templates import Templates
 from cronring.virtual.memory_orders import standing
 from cronring.virtual.memory_store import MemoryStore
 from schema.module import Module, Verb
@@ -113,9 +115,12 @@ class Scene(Protocol):
     def control(self) -> Control: ...
     @property
     def execution_control(self) -> ExecutionControl: ...
+    @property
+    def templates(self) -> Templates: ...
     async def now(self) -> int: ...
     async def set_next_tick(self, job_id: int, tick: int | None) -> None: ...
     async def set_anchor(self, job_id: int, anchor: int) -> None: ...
+    async def set_followed(self, job_id: int, key: str) -> None: ...
     async def set_paused_tick(self, job_id: int, tick: int) -> None: ...
     async def expire_lease(self, controller_id: str, seconds_ago: float) -> None: ...
     async def last_saw_runner(self, runner_id: str, seconds_ago: float) -> None: ...
@@ -154,6 +159,10 @@ class MemoryScene:
     def execution_control(self) -> ExecutionControl:
         return self._store
 
+    @property
+    def templates(self) -> Templates:
+        return self._store
+
     async def now(self) -> int:
         return self._tick()
 
@@ -163,6 +172,9 @@ class MemoryScene:
 
     async def set_anchor(self, job_id: int, anchor: int) -> None:
         self._store.jobs[job_id].anchor = anchor
+
+    async def set_followed(self, job_id: int, key: str) -> None:
+        self._store.followers.set(job_id, key)
 
     async def set_paused_tick(self, job_id: int, tick: int) -> None:
         self._store.jobs[job_id].paused_tick = tick
@@ -228,6 +240,7 @@ class PostgresScene:
         self._store = PostgresStore(database)
         self._control = PostgresControl(database)
         self._execution_control = PostgresExecutionControl(database)
+        self._templates = PostgresTemplates(database)
         self._connection = connection
 
     @property
@@ -242,6 +255,10 @@ class PostgresScene:
     def execution_control(self) -> ExecutionControl:
         return self._execution_control
 
+    @property
+    def templates(self) -> Templates:
+        return self._templates
+
     async def now(self) -> int:
         now: int = await self._connection.fetchval("SELECT clock_timestamp()")
         return now
@@ -251,6 +268,9 @@ class PostgresScene:
 
     async def set_anchor(self, job_id: int, anchor: int) -> None:
         await self._run("UPDATE cron_jobs SET anchor = $2 WHERE id = $1", job_id, anchor)
+
+    async def set_followed(self, job_id: int, key: str) -> None:
+        await self._connection.execute("INSERT INTO cron_followers (job_id, after) VALUES ($1, $2)", job_id, key)
 
     async def set_paused_tick(self, job_id: int, tick: int) -> None:
         await self._run("UPDATE cron_jobs SET paused_tick = $2 WHERE id = $1", job_id, tick)
@@ -334,6 +354,7 @@ class World:
         self.store = scene.store
         self.control = scene.control
         self.execution_control = scene.execution_control
+        self.templates = scene.templates
 
     async def controller(self, controller_id: str, runner_ids: tuple[str, ...] = ()) -> str:
         """A controller with a valid lease."""

@@ -25,6 +25,7 @@ from controller.store.control import PostgresControl
 from controller.store.pool import Database
 from controller.store.reads import PostgresReads
 from controller.store.store import PostgresStore
+from controller.store.templates import PostgresTemplates
 from protos.cronring.v1 import jobs_pb2
 from protos.cronring.v1.jobs_pb2 import JobSpec
 from protos.cronring.v1.schema_pb2 import Policy
@@ -293,7 +294,9 @@ async def test_of_operators_who_change_a_job_at_once_nobody_loses_anything(
     database = await Database.open(database_url, "cronring control")
     try:
         reads = PostgresReads(database, LOST_AFTER_MS)
-        writes = JobWrites(PostgresControl(database), reads, Defaults(TIMEOUT_MS, ""), lambda _: None)
+        writes = JobWrites(
+            PostgresControl(database), reads, PostgresTemplates(database), Defaults(TIMEOUT_MS, ""), lambda _: None
+        )
         context: Any = Caller()
         create = jobs_pb2.CreateJobRequest(module="m", verb="a", name="x", spec=JobSpec(schedule="every 1h"))
         await writes.CreateJob(create, context)

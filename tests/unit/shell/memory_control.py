@@ -31,8 +31,8 @@ class MemoryControl:
         self.actions: list[ActionRow] = []
         self.meanwhile: list[Callable[[JobRow], JobRow]] = []  # what others change just before the next updates
 
-    async def create_job(self, job: NewJob, by: str) -> Job:
-        self._asked("create", by)
+    async def create_job(self, job: NewJob, by: str, note: str = "") -> Job:
+        self._asked("create", by, *([note] if note else []))
         key = f"{JobKey(job.namespace, job.module, job.verb)}:{job.name}"
         if key in self.rows and self.rows[key].schedule != job.schedule:
             raise Conflict(f"{key} is there already, with the schedule {self.rows[key].schedule!r}; update it")
@@ -44,8 +44,8 @@ class MemoryControl:
         self.rows[key] = self._following(row)
         return self._job(self.rows[key])
 
-    async def update_job(self, key: str, change: JobChange, by: str) -> Job:
-        self._asked("update", by)
+    async def update_job(self, key: str, change: JobChange, by: str, note: str = "") -> Job:
+        self._asked("update", by, *([note] if note else []))
         row = self._row(key)
         if row.source != "api":
             raise Conflict(f"{key} is declared by its module; change it there, and deploy that")
@@ -56,8 +56,8 @@ class MemoryControl:
         self.rows[key] = self._following(row._replace(**fields))
         return self._job(self.rows[key])
 
-    async def delete_job(self, key: str, by: str) -> None:
-        self._asked("delete", by)
+    async def delete_job(self, key: str, by: str, note: str = "") -> None:
+        self._asked("delete", by, *([note] if note else []))
         del self.rows[self._row(key).key]
 
     async def pause_job(self, key: str, by: str, note: str) -> Job:
@@ -105,8 +105,8 @@ class MemoryControl:
         self._asked("trigger", by, note)
         return self._wait(key, Trigger.MANUAL, NOW, None, payload or "", False)
 
-    async def backfill_job(self, key: str, by: str, backfill: Backfill) -> Activation | None:
-        self._asked("backfill", by, backfill)
+    async def backfill_job(self, key: str, by: str, backfill: Backfill, note: str = "") -> Activation | None:
+        self._asked("backfill", by, backfill, *([note] if note else []))
         row = self._row(key)
         tick = timetable(row.schedule, row.anchor, row.policy).next_within(backfill.from_at - 1, backfill.until_at)
         if tick is None:

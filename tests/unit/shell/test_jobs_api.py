@@ -17,6 +17,7 @@ from controller.core.events import ActivationsCreated, JobsCreated, JobsNotified
 from controller.errors import StoreUnavailable
 from controller.ports import Backfill
 from controller.reads import TickRun
+from cronring.virtual.memory_templates import MemoryTemplates
 from protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
 from protos.cronring.v1.jobs_pb2 import CreateJobRequest, JobSpec, UpdateJobRequest
 from protos.cronring.v1.schema_pb2 import Policy
@@ -60,7 +61,8 @@ async def api() -> AsyncIterator[Api]:
     api = Api(MemoryControl(CRAWL, Module("mail", (Verb("send"),))))
     reads = cast("Any", api.control)
     hub = JobHub(reads, lambda _: None)
-    service = JobsService(reads, hub, api.control, Defaults(300_000, "5m:3s"), api.told.append)
+    templates = MemoryTemplates(lambda: 0)
+    service = JobsService(reads, hub, api.control, templates, Defaults(300_000, "5m:3s"), api.told.append)
     server = grpc.aio.server(interceptors=[ProblemInterceptor(api, lambda _: None)])
     jobs_pb2_grpc.add_JobsServicer_to_server(service, server)
     port = server.add_insecure_port("127.0.0.1:0")

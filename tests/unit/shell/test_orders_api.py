@@ -16,6 +16,7 @@ from controller.core.orders import Pause, SkipNext
 from controller.errors import IllegalTransition
 from controller.reads import ActionRow
 from cronring.client.failures import meaning
+from cronring.virtual.memory_templates import MemoryTemplates
 from protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
 from protos.cronring.v1.jobs_pb2 import ControlJobsRequest, CreateJobRequest, JobFilter, JobSpec
 from schema.module import Module, Verb
@@ -46,7 +47,9 @@ class Api:
 async def api() -> AsyncIterator[Api]:
     api = Api(MemoryControl(Module("crawl", (Verb("sweep"),))))
     reads = cast("Any", api.control)
-    service = JobsService(reads, JobHub(reads, lambda _: None), api.control, Defaults(300_000, ""), api.told.append)
+    hub = JobHub(reads, lambda _: None)
+    templates = MemoryTemplates(lambda: 0)
+    service = JobsService(reads, hub, api.control, templates, Defaults(300_000, ""), api.told.append)
     server = grpc.aio.server(interceptors=[ProblemInterceptor(api, lambda _: None)])
     jobs_pb2_grpc.add_JobsServicer_to_server(service, server)
     port = server.add_insecure_port("127.0.0.1:0")

@@ -1,0 +1,180 @@
+"""What a template gives to the jobs that start from it, and what a caller wants a template to be."""
+
+from collections.abc import Callable, Sequence
+from typing import Final, TypeVar
+
+from controller.api.job_specs import (
+    LABEL,
+    POLICY_PATHS,
+    check_running,
+    contradictions,
+    read_anchor,
+    read_labels,
+    read_mask,
+    read_policy,
+    read_schedule,
+)
+from controller.api.lookup import nearest
+from controller.api.messages import timestamp
+from controller.api.payloads import canonical_payload
+from controller.api.problems import InvalidRequest, Violations
+from controller.errors import NotFound
+from controller.templates import TemplateRow, Templates, TemplateValues
+from protos.cronring.v1 import jobs_pb2, templates_pb2
+from protos.modules import policy_message, raw_policy
+from schema.payload import PAYLOAD_LIMIT, PayloadError
+from schema.policy import Policy, parse_policy
+from schema.schedule import is_interval
+
+Made = TypeVar("Made")
+
+DESCRIPTION: Final = "description"
+DESCRIPTION_LENGTH_MAX: Final = 1_000
+_LOOKED_THROUGH: Final = 1_000  # names, for the nearest one
+_WHOLE: Final = (DESCRIPTION, "schedule", "policy", "anchor", "payload", "labels", "timeout_ms", "on_disconnect")
+
+
+async def find_template(templates: Templates, namespace: str, name: str) -> TemplateRow:
+    """Raises NotFound with the nearest name of the same namespace."""
+    try:
+        return await templates.get_template(namespace, name)
+    except NotFound:
+        rows = await templates.list_templates(namespace, ("", ""), _LOOKED_THROUGH)
+        known = nearest(name, (row.name for row in rows))
+        raise NotFound(
+            f"there is no template {name!r} in namespace {namespace!r}{known}; `cronring template list` shows them"
+        ) from None
+
+
+def started_from(
+    template: TemplateRow | None,
+    request: jobs_pb2.CreateJobRequest,
+    make: Callable[[jobs_pb2.CreateJobRequest], Made],
+) -> Made:
+    """What `make` makes of the request, with the template's values where it sets none itself.
+
+    Raises InvalidRequest: a value that came from the template says so.
+    """
+    problems: Violations = []
+    explicit = read_mask("explicit", request.explicit.paths, problems)
+    if problems:
+        raise InvalidRequest(problems)
+    if template is None:
+        return make(request)
+    filled = jobs_pb2.CreateJobRequest()
+    filled.CopyFrom(request)
+    taken = _fill(filled.spec, template, frozenset(explicit))
+    try:
+        return make(filled)
+    except InvalidRequest as error:
+        whose = f" (from the template {template.name!r})"
+        raise InvalidRequest(
+            [(field, f"{text}{whose}" if field in taken else text) for field, text in error.violations]
+        ) from None
+
+
+def _fill(spec: jobs_pb2.JobSpec, template: TemplateRow, explicit: frozenset[str]) -> frozenset[str]:
+    """Put the template's values where the spec sets none; the fields that are the template's now."""
+    given, taken = spec_message(template.values), set[str]()
+    asked_schedule = bool(spec.schedule) or "schedule" in explicit
+    for field in ("schedule", "payload", "timeout_ms", "on_disconnect"):
+        if getattr(given, field) and not getattr(spec, field) and field not in explicit:
+            setattr(spec, field, getattr(given, field))
+            taken.add(f"spec.{field}")
+    # An anchor is one of its schedule's.
+    if given.HasField("anchor") and not (asked_schedule or spec.HasField("anchor") or "anchor" in explicit):
+        spec.anchor.CopyFrom(given.anchor)
+        taken.add("spec.anchor")
+    asked = raw_policy(spec.policy)
+    for name, value in raw_policy(given.policy).items():
+        if name not in asked and not explicit & {"policy", f"policy.{name}"}:
+            spec.policy.MergeFrom(type(spec.policy)(**{name: value}))  # type: ignore[arg-type]  # each of its own kind
+            taken.add(f"spec.policy.{name}")
+    for key, label in given.labels.items():
+        if key not in spec.labels and not explicit & {"labels", f"{LABEL}{key}"}:
+            spec.labels[key] = label
+            taken.add(f"spec.labels.{key}")
+    return frozenset(taken)
+
+
+def spec_message(values: TemplateValues) -> jobs_pb2.JobSpec:
+    return jobs_pb2.JobSpec(
+        schedule=values.schedule,
+        policy=policy_message(parse_policy(values.policy)),
+        anchor=timestamp(values.anchor),
+        payload=values.payload,
+        labels=values.labels,
+        timeout_ms=values.timeout_ms,
+        on_disconnect=values.on_disconnect,
+    )
+
+
+def template_values(request: templates_pb2.SetTemplateRequest, there: TemplateValues) -> TemplateValues:
+    """What the mask names of the request, beside what stays of `there`. Raises InvalidRequest with all faults."""
+    spec, problems = request.spec, Violations()
+    paths = read_mask("update_mask", request.update_mask.paths, problems, (DESCRIPTION,)) or _WHOLE
+    fields = {path.partition(".")[0] for path in paths}
+    policy = _policy(spec, parse_policy(there.policy), paths, problems)
+    schedule, anchor = there.schedule, there.anchor
+    if "schedule" in fields:
+        schedule = read_schedule(spec.schedule, policy.timezone, problems) if spec.schedule else ""
+        anchor = anchor if is_interval(schedule) else None
+    if "anchor" in fields:
+        anchor = read_anchor(spec, schedule, problems)
+        if anchor is not None and not spec.schedule and not schedule:
+            problems.append(("spec.anchor", "is where an interval counts from; give the template one, like `every 6h`"))
+    values = TemplateValues(
+        description=_description(request.description, problems) if DESCRIPTION in fields else there.description,
+        schedule=schedule,
+        anchor=anchor,
+        policy=policy.text,
+        payload=_payload(spec.payload, problems) if "payload" in fields else there.payload,
+        labels=_labels(spec, there, paths, problems),
+        timeout_ms=spec.timeout_ms if "timeout_ms" in fields else there.timeout_ms,
+        on_disconnect=spec.on_disconnect if "on_disconnect" in fields else there.on_disconnect,
+    )
+    check_running(spec, problems)
+    if problems:
+        raise InvalidRequest(problems)
+    return values
+
+
+def _policy(spec: jobs_pb2.JobSpec, there: Policy, paths: Sequence[str], problems: Violations) -> Policy:
+    """Held against the schedule only where there is one; what contradicts a job's own is told when that is made."""
+    asked = raw_policy(spec.policy)
+    if "policy" not in paths:
+        names = [path.partition(".")[2] for path in paths if path in POLICY_PATHS]
+        kept = {name: value for name, value in there.raw().items() if name not in names}
+        asked = kept | {name: asked[name] for name in names if name in asked}
+    reading = read_policy(asked, problems)
+    if spec.schedule and not reading.errors:
+        problems += contradictions(reading, read_schedule(spec.schedule, reading.policy.timezone, Violations()))
+    return reading.policy
+
+
+def _description(text: str, problems: Violations) -> str:
+    if len(text) > DESCRIPTION_LENGTH_MAX or "\x00" in text:
+        problems.append((DESCRIPTION, f"must have {DESCRIPTION_LENGTH_MAX} characters at most, and no NUL"))
+    return text
+
+
+def _payload(text: str, problems: Violations) -> str:
+    """Whether a verb takes it is seen when a job of that verb starts from it."""
+    try:
+        canonical = canonical_payload(text)
+    except PayloadError as error:
+        problems.append(("spec.payload", str(error)))
+        return ""
+    if len(canonical.encode()) > PAYLOAD_LIMIT:
+        problems.append(("spec.payload", f"has more than {PAYLOAD_LIMIT} bytes; pass a reference instead"))
+    return canonical
+
+
+def _labels(
+    spec: jobs_pb2.JobSpec, there: TemplateValues, paths: Sequence[str], problems: Violations
+) -> dict[str, str]:
+    if "labels" in paths:
+        return read_labels(spec.labels, problems)
+    keys = [path.removeprefix(LABEL) for path in paths if path.startswith(LABEL)]
+    kept = {key: value for key, value in there.labels.items() if key not in keys}
+    return read_labels(kept | {key: spec.labels[key] for key in keys if key in spec.labels}, problems)

@@ -1,0 +1,108 @@
+"""cronring.v1.Templates: set, get, list, delete."""
+
+import contextlib
+
+from controller.api.job_writes import TRIES
+from controller.api.messages import schedule_words, timestamp
+from controller.api.paging import Pages, page_size
+from controller.api.problems import InvalidRequest, Violations
+from controller.api.requests import Context, actor, name, note
+from controller.api.template_specs import find_template, spec_message, template_values
+from controller.errors import NotFound, Outdated
+from controller.templates import TemplateRow, Templates, TemplateValues
+from protos.cronring.v1 import templates_pb2, templates_pb2_grpc
+from schema.keys import DEFAULT_NAMESPACE
+from schema.names import job_name_fault
+from schema.validate import namespace_fault
+
+
+class TemplatesService(templates_pb2_grpc.TemplatesServicer):
+    """Templates change no job that is there, so nobody has to be told of them."""
+
+    def __init__(self, templates: Templates) -> None:
+        self._templates = templates
+
+    async def SetTemplate(self, request: templates_pb2.SetTemplateRequest, context: Context) -> templates_pb2.Template:
+        by, why = actor(request.requested_by, context), note("note", request.note)
+        named = _named(request.namespace, request.name)
+        for _ in range(TRIES):
+            with contextlib.suppress(Outdated):
+                return await self._set(request, named, by, why)
+        raise Outdated(f"others keep changing the template {request.name!r}; try again")
+
+    async def GetTemplate(self, request: templates_pb2.GetTemplateRequest, context: Context) -> templates_pb2.Template:
+        return template_message(await find_template(self._templates, *_named(request.namespace, request.name)))
+
+    async def ListTemplates(
+        self, request: templates_pb2.ListTemplatesRequest, context: Context
+    ) -> templates_pb2.ListTemplatesResponse:
+        namespace, limit = name("namespace", request.namespace), page_size(request.page_size)
+        pages = Pages("ListTemplates", namespace)
+        after, _, after_name = pages.text_cursor(request.page_token).partition("/")
+        rows = await self._templates.list_templates(namespace, (after, after_name), limit + 1)
+        page = rows[:limit]
+        return templates_pb2.ListTemplatesResponse(
+            templates=[template_message(row) for row in page],
+            next_page_token=pages.token(f"{page[-1].namespace}/{page[-1].name}") if len(rows) > limit else "",
+        )
+
+    async def DeleteTemplate(
+        self, request: templates_pb2.DeleteTemplateRequest, context: Context
+    ) -> templates_pb2.DeleteTemplateResponse:
+        by, why = actor(request.requested_by, context), note("note", request.note)
+        row = await find_template(self._templates, *_named(request.namespace, request.name))
+        return templates_pb2.DeleteTemplateResponse(
+            jobs=await self._templates.delete_template(row.namespace, row.name, by, why)
+        )
+
+    async def _set(
+        self, request: templates_pb2.SetTemplateRequest, named: tuple[str, str], by: str, why: str
+    ) -> templates_pb2.Template:
+        """Raises Outdated if somebody changed it after it was read: what they set is not to be lost."""
+        try:
+            seen: TemplateRow | None = await self._templates.get_template(*named)
+        except NotFound:
+            seen = None
+        values = template_values(request, TemplateValues() if seen is None else seen.values)
+        if seen is not None and seen.values == values:
+            message = template_message(seen)
+            message.unchanged = True
+            return message
+        await self._templates.set_template(*named, values, seen, by, why)
+        return template_message(await self._templates.get_template(*named))
+
+
+def template_message(row: TemplateRow) -> templates_pb2.Template:
+    schedule = row.values.schedule
+    return templates_pb2.Template(
+        namespace=row.namespace,
+        name=row.name,
+        description=row.values.description,
+        spec=spec_message(row.values),
+        created_at=timestamp(row.created_at),
+        created_by=row.created_by,
+        changed_at=timestamp(row.changed_at),
+        changed_by=row.changed_by,
+        revision=row.revision,
+        jobs=row.jobs,
+        schedule_words=schedule_words(schedule, row.values.policy) if schedule else "",
+    )
+
+
+def _named(namespace: str, template: str) -> tuple[str, str]:
+    """Raises InvalidRequest."""
+    faults = (("namespace", namespace_fault(namespace) if namespace else None), ("name", _name_fault(template)))
+    problems: Violations = [(field, fault) for field, fault in faults if fault is not None]
+    if problems:
+        raise InvalidRequest(problems)
+    return namespace or DEFAULT_NAMESPACE, template
+
+
+def _name_fault(template: str) -> str | None:
+    """As of a job's name."""
+    fault = job_name_fault(template)
+    if fault is None:
+        return None
+    return (
+        "is empty; it must be a template's name, like nightly" if not template else fault.replace("job's", "template's")
+    )

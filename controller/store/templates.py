@@ -1,0 +1,68 @@
+"""Templates in PostgreSQL: a statement or a transaction each, with who did it and why."""
+
+import json
+
+import asyncpg
+
+from controller.errors import NotFound, Outdated
+from controller.store.actions import Action, add_actions
+from controller.store.pool import Database
+from controller.templates import TemplateRow, TemplateValues, template_key
+
+_VALUES_FIRST = TemplateRow._fields.index("values")
+_VALUES_END = _VALUES_FIRST + len(TemplateValues._fields)
+
+
+class PostgresTemplates:
+    """controller.templates.Templates."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def get_template(self, namespace: str, name: str) -> TemplateRow:
+        """Raises NotFound."""
+        records = await self._database.fetch("GetTemplate", namespace, name)
+        if not records:
+            raise no_such_template(namespace, name)
+        return _row(records[0])
+
+    async def list_templates(self, namespace: str, after: tuple[str, str], limit: int) -> list[TemplateRow]:
+        """By namespace and name; see controller.templates.Templates."""
+        return list(map(_row, await self._database.fetch("ListTemplates", namespace, *after, limit)))
+
+    async def set_template(
+        self, namespace: str, name: str, values: TemplateValues, seen: TemplateRow | None, by: str, note: str = ""
+    ) -> None:
+        """Raises Outdated; see controller.templates.Templates."""
+        columns = values._replace(labels=json.dumps(dict(values.labels)))  # type: ignore[arg-type]  # as its column
+        key = template_key(namespace, name)
+        async with self._database.transaction("setting a template") as transaction:
+            if seen is None:
+                written = await transaction.fetch("CreateTemplate", namespace, name, *columns, by)
+            else:
+                written = await transaction.fetch("UpdateTemplate", seen.template_id, seen.revision, *columns, by)
+            if not written:
+                raise Outdated(f"the template {key!r} has been changed meanwhile; try again")
+            details = {"revision": 1 if seen is None else seen.revision + 1}
+            await add_actions(transaction, [Action("set_template", by, note, template=key, details=details)])
+
+    async def delete_template(self, namespace: str, name: str, by: str, note: str = "") -> int:
+        """How many jobs came from it. Raises NotFound."""
+        async with self._database.transaction("deleting a template") as transaction:
+            records = await transaction.fetch("DeleteTemplate", namespace, name)
+            if not records:
+                raise no_such_template(namespace, name)
+            key, jobs = template_key(namespace, name), int(records[0][0])
+            await add_actions(transaction, [Action("delete_template", by, note, template=key, details={"jobs": jobs})])
+            return jobs
+
+
+def no_such_template(namespace: str, name: str) -> NotFound:
+    return NotFound(f"there is no template {template_key(namespace, name)!r}; `cronring template list` shows them")
+
+
+def _row(record: asyncpg.Record) -> TemplateRow:
+    columns = tuple(record)
+    values = TemplateValues._make(columns[_VALUES_FIRST:_VALUES_END])
+    values = values._replace(labels=json.loads(record["labels"]))
+    return TemplateRow._make((*columns[:_VALUES_FIRST], values, *columns[_VALUES_END:]))
