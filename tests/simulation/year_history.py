@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from controller.core import orders
-from controller.core.model import Activation, Trigger
+from controller.core.model import Activation, Outcome, Trigger
 from cronring.virtual.memory_rows import ActivationRow, ExecutionRow, JobRow
 from schema.instant import parse_instant
 from tests.simulation.history import RecordingStore
@@ -85,6 +85,9 @@ class YearStore(RecordingStore):
 
     async def retry_execution(self, execution_id: int, *values: Any, **named: Any) -> Activation:
         made = await super().retry_execution(execution_id, *values, **named)
+        attempts = self.attempts[made.job.job_id, made.tick]
+        needed = attempts and all(row.outcome not in (None, Outcome.COMPLETED) for row in attempts)
+        assert needed, f"retried by hand without need: {attempts}"
         self.by_hand.setdefault(made.activation_id, execution_id)
         return made
 
