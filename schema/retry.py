@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 from schema.duration import parse_duration
 from schema.policy_model import Policy
 
-RETRIED: Final = ("failed", "timed_out", "lost")
+RETRIED: Final = ("failed", "timed_out", "lost", "out_of_memory", "out_of_cpu")
 """Outcomes that may be retried. What completed is done, and who cancelled a run didn't want it."""
 BACKOFF_US: Final = 10_000_000
 BACKOFF_LIMIT_US: Final = 3_600_000_000

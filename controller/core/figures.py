@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 BUCKETS_PER_OCTAVE: Final = 4
-OUTCOMES: Final = ("completed", "failed", "timed_out", "cancelled", "lost")  # in order of cron_jobs.outcomes
+# In the order of cron_jobs.outcomes.
+OUTCOMES: Final = ("completed", "failed", "timed_out", "cancelled", "lost", "out_of_memory", "out_of_cpu")
 
 
 def bucket_of(us: float) -> int:

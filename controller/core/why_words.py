@@ -93,5 +93,8 @@ def _ending(run: Attempt) -> str:
             return "ran out of its time" + (f" ({detail})" if detail else "")
         case "cancelled":
             return "was cancelled" + (f" ({detail})" if detail else "")
+        case "out_of_memory" | "out_of_cpu":
+            limit = "memory_limit" if run.outcome == "out_of_memory" else "cpu_limit"
+            return f"went over its {limit}" + (f" ({detail})" if detail else "")
         case _:
             return "was lost: its runner was heard of no more" + (f" ({detail})" if detail else "")

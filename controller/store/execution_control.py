@@ -72,7 +72,7 @@ def _check(execution_id: int, retried: _Retried, attempts: list[_Attempt]) -> _A
             continue
         state = each.outcome or "running"
         if each.execution_id == execution_id:
-            raise Conflict(f"{what} is {state}: only one that failed, timed_out, cancelled or lost can be retried")
+            raise Conflict(f"{what} is {state}: only one that ended without success can be retried")
         (own,) = (other.outcome for other in attempts if other.execution_id == execution_id)
         raise Conflict(
             f"{what} is {own}, but execution {each.execution_id}, attempt {each.attempt} at the same tick, is {state}: "

@@ -15,6 +15,8 @@ _STYLES: Final = {
     "failed": "red",
     "lost": "red",
     "timed_out": "red",
+    "out_of_memory": "red",
+    "out_of_cpu": "red",
     "cancelled": "magenta",
     "dead": "red",
     "left": "dim",

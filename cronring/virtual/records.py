@@ -27,7 +27,7 @@ class Execution:
     started: datetime | None
     ended: datetime | None
     outcome: str | None
-    """"completed", "failed", "timed_out", "cancelled", "lost"; None while it runs."""
+    """"completed", "failed", "timed_out", "cancelled", "lost", "out_of_memory", "out_of_cpu"; None while it runs."""
     error: str | None
     """The exception's type, like `ConnectionError`, or why it was stopped, like `TimedOut`."""
     error_message: str

@@ -43,7 +43,7 @@ WITH wanted AS MATERIALIZED (
         WITH ORDINALITY
         AS w (job_id, expected_tick, run_tick, run_at, runner_id, deployment, trigger, missed, next_tick,
               next_execution, revision, position)
-), due AS (
+), open AS MATERIALIZED (
     SELECT j.id, j.previous_tick, j.previous_success, w.run_tick, w.run_at, w.runner_id, w.trigger,
            j.missed + w.missed AS missed,
            w.next_tick, w.next_execution, nextval('cron_execution_ids') AS execution_id, j.module_limit,
@@ -64,7 +64,7 @@ WITH wanted AS MATERIALIZED (
 ), limits AS MATERIALIZED (
     SELECT l.id, l.free
     FROM (
-        SELECT DISTINCT v.id FROM due CROSS JOIN LATERAL (VALUES (module_limit), (namespace_limit)) v (id)
+        SELECT DISTINCT v.id FROM open CROSS JOIN LATERAL (VALUES (module_limit), (namespace_limit)) v (id)
         WHERE place IS NOT NULL AND v.id IS NOT NULL ORDER BY v.id
     ) g
     CROSS JOIN LATERAL (
@@ -81,7 +81,7 @@ WITH wanted AS MATERIALIZED (
             SELECT d.id, d.module_limit, d.namespace_limit, d.place, coalesce(n.free, 0) AS free,
                    d.module_limit IS NULL
                        OR count(*) OVER (PARTITION BY d.module_limit ORDER BY d.place, d.id) <= coalesce(m.free, 0) AS in_module
-            FROM due d LEFT JOIN limits m ON m.id = d.module_limit LEFT JOIN limits n ON n.id = d.namespace_limit
+            FROM open d LEFT JOIN limits m ON m.id = d.module_limit LEFT JOIN limits n ON n.id = d.namespace_limit
             WHERE d.place IS NOT NULL
         ) m
     ) p
@@ -92,6 +92,9 @@ WITH wanted AS MATERIALIZED (
         WHERE full_limit IS NULL AND v.id IS NOT NULL GROUP BY v.id
     ) t
     WHERE l.id = t.id
+), due AS MATERIALIZED ( -- not a condition of the update: that would be asked again, of other rows, when a row has changed
+    SELECT * FROM open
+    WHERE CASE WHEN place IS NULL THEN true ELSE id IN (SELECT id FROM placed WHERE full_limit IS NULL) END
 ), claimed AS (
     UPDATE cron_jobs j
     SET last_tick = due.run_tick, missed = 0,
@@ -103,7 +106,7 @@ WITH wanted AS MATERIALIZED (
         next_tick = CASE WHEN j.concurrency = 0 THEN j.next_tick ELSE due.next_tick END,
         next_execution = CASE WHEN j.concurrency = 0 THEN j.next_execution ELSE due.next_execution END
     FROM due
-    WHERE j.id = due.id AND CASE WHEN due.place IS NULL THEN true ELSE due.id IN (SELECT id FROM placed WHERE full_limit IS NULL) END
+    WHERE j.id = due.id
     RETURNING j.id, due.execution_id, j.deployment_id, j.timeout_ms, due.run_tick, due.run_at, due.runner_id,
               due.trigger, due.missed, due.previous_tick, due.previous_success, j.next_tick, j.next_execution,
               j.executions AS number, j.revision, j.concurrency = 0 AS holds_job, j.concurrency = 0 OR j.running >= j.concurrency AS executing

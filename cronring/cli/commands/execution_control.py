@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cronring.client import Client
     from cronring.client.model import Activation, Execution, ExecutionEvent, Job
 
-OUTCOMES = ["completed", "failed", "timed_out", "cancelled", "lost"]
+OUTCOMES = ["completed", "failed", "timed_out", "cancelled", "lost", "out_of_memory", "out_of_cpu"]
 
 
 @click.command("cancel")

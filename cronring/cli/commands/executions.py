@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cronring.client import Client
     from cronring.client.model import Execution
 
-OUTCOMES = ["running", "completed", "failed", "timed_out", "cancelled", "lost"]
+OUTCOMES = ["running", "completed", "failed", "timed_out", "cancelled", "lost", "out_of_memory", "out_of_cpu"]
 
 
 @click.group()

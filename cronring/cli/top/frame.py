@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from cronring.client.statistics import SchedulerStats
 
 ROWS_MAX: Final = 100
-TROUBLES: Final = ("failed", "timed_out", "lost")
+TROUBLES: Final = ("failed", "timed_out", "lost", "out_of_memory", "out_of_cpu")
 RATED_OVER_S: Final = 15.0
 
 
