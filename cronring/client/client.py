@@ -1,4 +1,4 @@
-"""The client's face: `client.jobs`, `.executions`, `.deployments`, `.cluster`, `.ledger`, `.statistics`."""
+"""The client's face: `.jobs`, `.executions`, `.deployments`, `.cluster`, `.ledger`, `.statistics`, `.templates`."""
 
 from collections.abc import Sequence
 from types import TracebackType
@@ -11,6 +11,7 @@ from cronring.client.executions import ExecutionCalls
 from cronring.client.jobs import JobCalls
 from cronring.client.ledger import LedgerCalls
 from cronring.client.statistics import StatisticsCalls
+from cronring.client.templates import TemplateCalls
 
 
 class Client:
@@ -28,6 +29,7 @@ class Client:
         self.jobs = JobCalls(self._failover)
         self.ledger = LedgerCalls(self._failover)
         self.statistics = StatisticsCalls(self._failover)
+        self.templates = TemplateCalls(self._failover)
 
     @property
     def current_address(self) -> str:

@@ -9,7 +9,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from cronring.client import model
 from cronring.client.errors import Invalid
-from protos.cronring.v1 import cluster_pb2, deployments_pb2, executions_pb2, jobs_pb2, schema_pb2
+from protos.cronring.v1 import cluster_pb2, deployments_pb2, executions_pb2, jobs_pb2, schema_pb2, templates_pb2
 from protos.modules import raw_policy
 from schema.policy_model import FIELDS
 
@@ -77,6 +77,7 @@ def job(message: jobs_pb2.Job) -> model.Job:
         cancelled=cancellation(message.cancelled) if message.HasField("cancelled") else None,
         unchanged=message.unchanged,
         jitter_is_default=message.jitter_is_default,
+        template=message.template,
     )
 
 
@@ -94,6 +95,35 @@ def job_spec(spec: model.JobSpec) -> jobs_pb2.JobSpec:
         labels=spec.labels,
         timeout_ms=spec.timeout_ms,
         on_disconnect=spec.on_disconnect,
+    )
+
+
+def spec(message: jobs_pb2.JobSpec) -> model.JobSpec:
+    return model.JobSpec(
+        schedule=message.schedule,
+        policy=raw_policy(message.policy),
+        anchor=instant(message.anchor),
+        payload=message.payload,
+        labels=dict(message.labels),
+        timeout_ms=message.timeout_ms,
+        on_disconnect=message.on_disconnect,
+    )
+
+
+def template(message: templates_pb2.Template) -> model.Template:
+    return model.Template(
+        namespace=message.namespace,
+        name=message.name,
+        description=message.description,
+        spec=spec(message.spec),
+        schedule_words=message.schedule_words,
+        created_at=instant(message.created_at),
+        created_by=message.created_by,
+        changed_at=instant(message.changed_at),
+        changed_by=message.changed_by,
+        revision=message.revision,
+        jobs=message.jobs,
+        unchanged=message.unchanged,
     )
 
 
@@ -119,7 +149,7 @@ def progress(message: jobs_pb2.ControlJobsProgress) -> model.Progress:
 def action(message: jobs_pb2.Action) -> model.Action:
     return model.Action(
         message.id, instant(message.at), message.job, message.deployment, message.execution_id or None, message.action,
-        message.actor, message.note, json.loads(message.details) if message.details else {},
+        message.actor, message.note, json.loads(message.details) if message.details else {}, message.template,
     )  # fmt: skip
 
 

@@ -1,6 +1,9 @@
 """What a call to a controller may fail with. The message says what to do next."""
 
 from collections.abc import Mapping, Sequence
+from typing import Final
+
+SLOW: Final = "RESOURCE_EXHAUSTED"  # `Refused.code` of a stream that was read too slowly
 
 
 class ClientError(Exception):

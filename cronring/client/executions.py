@@ -9,7 +9,7 @@ from grpc.aio import Channel
 
 from cronring.client import convert, model
 from cronring.client.channel import Failover
-from cronring.client.errors import Refused, Unavailable, Unreachable
+from cronring.client.errors import SLOW, Refused, Unavailable, Unreachable
 from cronring.client.paging import follow
 from protos.cronring.v1 import executions_pb2
 from protos.cronring.v1.executions_pb2_grpc import ExecutionsStub
@@ -23,7 +23,6 @@ _KINDS: Final = {
     executions_pb2.ExecutionEvent.KIND_STARTED: model.ExecutionEventKind.STARTED,
     executions_pb2.ExecutionEvent.KIND_ENDED: model.ExecutionEventKind.ENDED,
 }
-_SLOW: Final = "RESOURCE_EXHAUSTED"
 
 
 class ExecutionCalls:
@@ -85,13 +84,13 @@ class ExecutionCalls:
             )
         )
 
-    async def retry(self, execution_id: int, by: str = "") -> model.Activation:
+    async def retry(self, execution_id: int, by: str = "", note: str = "") -> model.Activation:
         """A further attempt at its tick, as soon as the job is free; one that waits already is the answer.
 
         Raises Conflict while an attempt at that tick runs, or if one has completed.
         """
         timeout = self._failover.timeout_s
-        request = executions_pb2.RetryExecutionRequest(id=execution_id, requested_by=by)
+        request = executions_pb2.RetryExecutionRequest(id=execution_id, requested_by=by, note=note)
         return convert.activation(
             await self._failover.unary(lambda channel: ExecutionsStub(channel).RetryExecution(request, timeout=timeout))
         )
@@ -139,7 +138,7 @@ class ExecutionCalls:
                         token = message.resume_token
                         told.forget()
             except Refused as error:
-                if error.code != _SLOW or not token:
+                if error.code != SLOW or not token:
                     raise
 
     async def _lasting(self, call: Callable[[Channel], AsyncIterable[Message]]) -> AsyncIterator[Message]:

@@ -9,7 +9,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 
 from cronring.client import convert, model
 from cronring.client.channel import Failover
-from cronring.client.errors import Invalid, OutcomeUnknown
+from cronring.client.errors import SLOW, Invalid, OutcomeUnknown, Refused
 from cronring.client.model import JobEvent, JobEventKind
 from cronring.client.paging import follow
 from protos.cronring.v1 import jobs_pb2
@@ -61,27 +61,44 @@ class JobCalls:
         return convert.job(await self._unary(lambda stub, timeout: stub.GetJob(request, timeout=timeout)))
 
     async def create(
-        self, module: str, verb: str, name: str, spec: model.JobSpec, namespace: str = "default", by: str = ""
+        self,
+        module: str,
+        verb: str,
+        name: str,
+        spec: model.JobSpec,
+        namespace: str = "default",
+        by: str = "",
+        *,
+        template: str = "",
+        explicit: Sequence[str] = (),
+        note: str = "",
     ) -> model.Job:
-        """A job for a verb of an active module, under the key `module.verb:name`. Idempotent."""
+        """A job for a verb of an active module, under the key `module.verb:name`. Idempotent.
+
+        It starts from the `template` of its namespace: what the spec sets wins, and what `explicit` names (as `update`
+        does) is the spec's even where that is empty.
+        """
         request = jobs_pb2.CreateJobRequest(
-            namespace=namespace, module=module, verb=verb, name=name, spec=convert.job_spec(spec), requested_by=by
-        )
+            namespace=namespace, module=module, verb=verb, name=name, spec=convert.job_spec(spec), requested_by=by,
+            template=template, explicit=FieldMask(paths=explicit), note=note,
+        )  # fmt: skip
         return convert.job(await self._unary(lambda stub, timeout: stub.CreateJob(request, timeout=timeout)))
 
-    async def update(self, key: str, spec: model.JobSpec, fields: Sequence[str], by: str = "") -> model.Job:
+    async def update(
+        self, key: str, spec: model.JobSpec, fields: Sequence[str], by: str = "", note: str = ""
+    ) -> model.Job:
         """Set what `fields` names of the spec: "schedule", "policy", "policy.retries", "labels", "labels.team", ...
 
         What it names and the spec lacks is unset. Only jobs made by `create` change so.
         """
         request = jobs_pb2.UpdateJobRequest(
-            key=key, spec=convert.job_spec(spec), update_mask=FieldMask(paths=fields), requested_by=by
+            key=key, spec=convert.job_spec(spec), update_mask=FieldMask(paths=fields), requested_by=by, note=note
         )
         return convert.job(await self._unary(lambda stub, timeout: stub.UpdateJob(request, timeout=timeout)))
 
-    async def delete(self, key: str, by: str = "") -> None:
+    async def delete(self, key: str, by: str = "", note: str = "") -> None:
         """Remove a job made by `create`. What runs finishes."""
-        request = jobs_pb2.DeleteJobRequest(key=key, requested_by=by)
+        request = jobs_pb2.DeleteJobRequest(key=key, requested_by=by, note=note)
         await self._unary(lambda stub, timeout: stub.DeleteJob(request, timeout=timeout))
 
     async def pause(self, key: str, note: str = "", by: str = "", until: datetime | None = None) -> model.Job:
@@ -152,12 +169,14 @@ class JobCalls:
                 raise OutcomeUnknown("the controller went away in the middle of it; see `cronring jobs actions`")
 
     async def actions(
-        self, key: str = "", deployment: str = "", limit: int | None = None
+        self, key: str = "", deployment: str = "", limit: int | None = None, template: str = ""
     ) -> builtins.list[model.Action]:
-        """What operators did to a job, to a deployment, or at all: the newest first."""
+        """What operators did to a job, to a deployment, to a template, or at all: the newest first."""
 
         async def fetch(page_size: int, token: str) -> tuple[builtins.list[model.Action], str]:
-            request = jobs_pb2.ListActionsRequest(page_size=page_size, page_token=token, job=key, deployment=deployment)
+            request = jobs_pb2.ListActionsRequest(
+                page_size=page_size, page_token=token, job=key, deployment=deployment, template=template
+            )
             answer = await self._unary(lambda stub, timeout: stub.ListActions(request, timeout=timeout))
             return [convert.action(each) for each in answer.actions], answer.next_page_token
 
@@ -181,6 +200,7 @@ class JobCalls:
         again: bool = False,
         dry_run: bool = False,
         by: str = "",
+        note: str = "",
     ) -> model.Backfill:
         """Run the ticks of [from_at, until_at], one after the other, `beside` the job's own runs or between them.
 
@@ -188,7 +208,7 @@ class JobCalls:
         """
         request = jobs_pb2.BackfillJobRequest(
             key=key, from_at=convert.timestamp(from_at), until_at=convert.timestamp(until_at),
-            beside=beside, again=again, dry_run=dry_run, requested_by=by,
+            beside=beside, again=again, dry_run=dry_run, requested_by=by, note=note,
         )  # fmt: skip
         call = self._unary if dry_run else self._once
         return convert.backfill(await call(lambda stub, timeout: stub.BackfillJob(request, timeout=timeout)))
@@ -215,42 +235,58 @@ class JobCalls:
     ) -> AsyncIterator[JobEvent]:
         """Every matching job once (PRESENT), LISTED, then one event for each change, for ever.
 
-        When the controller that served it goes, another goes on from the latest token. Where there is none, or it lies
-        too far back, the other's first listing is held against what was told before, and only what differs comes out,
-        as CHANGED or REMOVED.
+        When the controller that served it goes, or drops this for reading too slowly, it goes on from the latest token.
+        Where there is none, or it lies too far back, a new first listing is held against what was told before, and only
+        what differs comes out, as CHANGED or REMOVED.
         """
         chosen = jobs_pb2.JobFilter(namespace=namespace, module=module, verb=verb, status=status)
-        merge, token = _Merge(), ""
+        merge = _Merge()
 
         def request() -> jobs_pb2.WatchJobsRequest:
-            return jobs_pb2.WatchJobsRequest(filter=chosen, resume_token=token)
+            return jobs_pb2.WatchJobsRequest(filter=chosen, resume_token=merge.token)
 
         while True:
             try:
                 async for message in self._failover.stream(lambda channel: JobsStub(channel).WatchJobs(request())):
-                    if message is not None:
-                        token = message.resume_token or token
-                        for event in merge.apply(convert.job_event(message)):
-                            yield event
-                    elif not token:
-                        merge.restart()
-            except Invalid:
-                if not token:
+                    if message is None:
+                        merge.move()
+                        continue
+                    for event in merge.told(message):
+                        yield event
+            except (Invalid, Refused) as error:
+                if not merge.goes_on_after(error):
                     raise
-                token = ""
-                merge.restart()
 
 
 class _Merge:
-    """Makes one seamless watch of several that follow each other."""
+    """Makes one seamless watch of several that follow each other. `token`: where the next one begins; "": anew."""
 
     def __init__(self) -> None:
+        self.token = ""
+        self._heard = False  # anything from the present one
         self._known: dict[str, model.Job] = {}
         self._listed = False
         self._relisting: set[str] | None = None
 
-    def restart(self) -> None:
-        self._relisting = set()
+    def told(self, message: jobs_pb2.JobEvent) -> list[JobEvent]:
+        self._heard, self.token = True, message.resume_token or self.token
+        return self.apply(convert.job_event(message))
+
+    def move(self) -> None:
+        """The present one has ended, and another begins."""
+        self._heard = False
+        if not self.token:
+            self._relisting = set()
+
+    def goes_on_after(self, error: Invalid | Refused) -> bool:
+        """Whether another one may begin: dropped as a slow reader, or with a token that lies too far back."""
+        dropped = isinstance(error, Refused) and error.code == SLOW and self._heard
+        if not dropped:
+            if not self.token or isinstance(error, Refused):
+                return False
+            self.token = ""
+        self.move()
+        return True
 
     def apply(self, event: JobEvent) -> list[JobEvent]:
         if event.job is None:

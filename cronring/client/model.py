@@ -68,6 +68,7 @@ class Job:
     cancelled: Cancellation | None
     unchanged: bool  # in the answer to what was to change it: it was so already
     jitter_is_default: bool = False  # the policy's jitter is what the cluster gives to a job that states none
+    template: str = ""  # that it was made from
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +82,24 @@ class JobSpec:
     labels: Mapping[str, str] = field(default_factory=dict)
     timeout_ms: int = 0
     on_disconnect: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """Named defaults that jobs start from. `jobs`: that came from it, and are not deleted. `unchanged`: it was so."""
+
+    namespace: str
+    name: str
+    description: str
+    spec: JobSpec
+    schedule_words: str
+    created_at: datetime | None
+    created_by: str
+    changed_at: datetime | None
+    changed_by: str
+    revision: int
+    jobs: int
+    unchanged: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +126,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What an operator did. `job`, `deployment` "" and `execution_id` None: to none."""
+    """What an operator did. `job`, `deployment`, `template` "" and `execution_id` None: to none."""
 
     id: int
     at: datetime | None
@@ -118,6 +137,7 @@ class Action:
     actor: str
     note: str
     details: Mapping[str, object]
+    template: str = ""  # namespace/name
 
 
 @dataclass(frozen=True, slots=True)
