@@ -56,7 +56,7 @@ class Options(TypedDict, total=False):
     backoff: str | None
     """Before the first retry; doubled for each further one, up to 1 h: "10s"."""
     retry_on: Failures | list[Failures] | tuple[Failures, ...] | None
-    """Only after these failures: exceptions, by class or name, "timed_out", "lost"."""
+    """Only after these failures: exceptions, by class or name, "timed_out", "lost", "out_of_memory"..."""
     pause_after_failures: int | None
     """Pause the job after so many ticks in a row without success."""
     late_after: str | None
@@ -65,6 +65,10 @@ class Options(TypedDict, total=False):
     """In place of a schedule: run for each tick of this job that has succeeded: "billing.close_month"."""
     priority: int | None
     """Where places are short, -100 to 100: a level is worth a second of waiting."""
+    memory_limit: str | None
+    """End a run whose processes hold more memory: "256MiB"."""
+    cpu_limit: str | None
+    """End a run whose processes take more CPU time: "30s"."""
     payload: Any
     """The JSON value that a run by schedule gets, where the verb takes one."""
 

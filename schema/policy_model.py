@@ -66,7 +66,7 @@ FIELDS: Final = (
     PolicyField("max_concurrent", "count", 0, "with overlap=allow, so many runs at once; 10 if unset"),
     PolicyField("retries", "count", 0, "further attempts at a tick whose run failed, at most 100"),
     PolicyField("backoff", "text", "", "wait before the first retry, 10s if unset; doubles with each one, up to 1h"),
-    PolicyField("retry_on", "names", (), "retry only these: exception names, or failed, timed_out, lost"),
+    PolicyField("retry_on", "names", (), "retry only these: exception names, or failed, timed_out, lost, ..."),
     PolicyField("pause_after_failures", "count", 0, "pause the job when so many ticks in a row have had no success"),
     PolicyField(
         "late_after", "text", "", "webhooks are told of a tick that starts so much too late, or not at all, like 5m"
@@ -75,6 +75,8 @@ FIELDS: Final = (
     PolicyField(
         "priority", "count", 0, "-100 to 100: runs first where places are short, one second earlier a level", -100
     ),
+    PolicyField("memory_limit", "text", "", "a run whose processes hold more memory is ended, like 256MiB or 1GiB"),
+    PolicyField("cpu_limit", "text", "", "a run whose processes take more CPU time is ended, like 30s or 5m"),
 )
 
 
@@ -100,6 +102,8 @@ class Policy:
     late_after: str = ""
     after: str = ""
     priority: int = 0
+    memory_limit: str = ""
+    cpu_limit: str = ""
 
     @property
     def concurrency(self) -> int:

@@ -20,19 +20,25 @@ from schema.policy_model import (
     PolicyError,
     PolicyField,
 )
+from schema.retry import RETRIED
+from schema.size import SizeError, format_size, parse_size
 from schema.window import WindowError, canonical_window
 from schema.zone import ZoneError, load_zone
 
 MISSED_AFTER_MS: Final = 10_000
 BACKOFF_LIMIT_MS: Final = 3_600_000
 LATE_AFTER_LEAST_MS: Final = 1_000
+# A child process that has imported nothing but the SDK holds about 24 MiB (CPython 3.11 on Linux).
+MEMORY_LIMIT_LEAST: Final = 32 << 20
+MEMORY_LIMIT_MOST: Final = 64 << 40
+# A runner looks 20 times a second, and Linux counts CPU time in hundredths.
+CPU_LIMIT_LEAST_MS: Final = 100
 _LIMITS: Final = {"max_concurrent": 10_000, "retries": 100, "pause_after_failures": 1_000_000, "priority": 100}
-_DURATIONS: Final = frozenset({"backoff", "catch_up_window", "late_after"})
+_DURATIONS: Final = frozenset({"backoff", "catch_up_window", "late_after", "cpu_limit"})
 _NAMES_LIMIT: Final = 50
 _NAME_LIMIT: Final = 200
 _DOTTED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
 _DIGITS: Final = re.compile(r"-?[0-9]{1,12}", re.ASCII)
-_OUTCOMES: Final = ("failed", "timed_out", "lost")
 # Other schedulers' words for the same, and what people call it.
 _SYNONYMS: Final = {
     "overlap": {
@@ -130,13 +136,13 @@ def _names(field: PolicyField, value: object) -> tuple[str, ...]:
 
 def _outcome_word(field: PolicyField, name: str, position: int) -> str:
     """A name in small letters is an outcome's, unless it has a dot: then it is an exception's, of whatever spelling."""
-    if name in _OUTCOMES or name != name.lower() or "." in name:
+    if name in RETRIED or name != name.lower() or "." in name:
         return name
     if name in {"completed", "cancelled", "canceled"}:
         raise PolicyError(field.name, f"a run that was {name} is never retried", position)
-    close = get_close_matches(name.replace("-", "_"), _OUTCOMES, 1, 0.7)
+    close = get_close_matches(name.replace("-", "_"), RETRIED, 1, 0.7)
     if close:
-        raise PolicyError(field.name, f"{shown(name)} is no outcome; {', '.join(_OUTCOMES)} are", position, close[0])
+        raise PolicyError(field.name, f"{shown(name)} is no outcome; {', '.join(RETRIED)} are", position, close[0])
     return name
 
 
@@ -145,12 +151,11 @@ def _text(field: PolicyField, value: object) -> str:
         return _jitter_number(value)
     if isinstance(value, str):
         return value.strip()
-    if (
-        isinstance(value, int)
-        and not isinstance(value, bool)
-        and field.name in {"backoff", "catch_up_window", "late_after"}
-    ):
-        raise PolicyError(field.name, f"{value} has no unit", 0, f"{value}s" if value > 0 else None)
+    if isinstance(value, int) and not isinstance(value, bool):
+        if field.name in _DURATIONS:
+            raise PolicyError(field.name, f"{value} has no unit", 0, f"{value}s" if value > 0 else None)
+        if field.name == "memory_limit" and value >= 0:
+            return str(value)  # which has no unit either: what is meant, its reader says
     raise PolicyError(field.name, f"{shown(str(value))} is not a text")
 
 
@@ -167,7 +172,7 @@ def _canonical(name: str, text: str, timezone: str) -> str:
     reader = _READERS[name]
     try:
         return reader(text, timezone)
-    except (ZoneError, InstantError, WindowError, JitterError, DurationError) as error:
+    except (ZoneError, InstantError, WindowError, JitterError, DurationError, SizeError) as error:
         raise PolicyError(name, error.message, error.position, error.suggestion) from None
 
 
@@ -217,6 +222,25 @@ def _late_after(text: str, _: str) -> str:
     return format_duration(length_ms)
 
 
+def _memory_limit(text: str, _: str) -> str:
+    size = parse_size(text)
+    if size < MEMORY_LIMIT_LEAST:
+        least = format_size(MEMORY_LIMIT_LEAST)
+        raise SizeError(f"a Python process alone takes about 24 MiB, so it is at least {least}", 0, least)
+    if size > MEMORY_LIMIT_MOST:
+        most = format_size(MEMORY_LIMIT_MOST)
+        raise SizeError(f"it is at most {most}", 0, most)
+    return format_size(size)
+
+
+def _cpu_limit(text: str, _: str) -> str:
+    length_ms = parse_duration(text)
+    if length_ms < CPU_LIMIT_LEAST_MS:
+        least = format_duration(CPU_LIMIT_LEAST_MS)
+        raise DurationError(f"CPU time is looked at in steps of 50ms, so it is at least {least}", 0, least)
+    return format_duration(length_ms)
+
+
 def _word(name: str, words: tuple[str, ...], default: str = "") -> Callable[[str, str], str]:
     """A reader of one of some words. The default one says nothing, so it is left out."""
 
@@ -247,4 +271,6 @@ _READERS: Final[dict[str, Callable[[str, str], str]]] = {
     "backoff": _backoff,
     "late_after": _late_after,
     "after": lambda text, _: canonical_after(text),
+    "memory_limit": _memory_limit,
+    "cpu_limit": _cpu_limit,
 }

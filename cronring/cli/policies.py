@@ -46,6 +46,8 @@ _WORDS: Final[dict[str, str | dict[str, str]]] = {
     "pause_after_failures": "paused after {} ticks in a row without success",
     "late_after": "webhooks are told of a tick that has not started {} after its time",
     "after": "runs for each tick of {} that has succeeded",
+    "memory_limit": "a run is ended when its processes hold more than {} of memory",
+    "cpu_limit": "a run is ended when its processes have taken more than {} of CPU time",
     "priority": "where places are short it runs as if it had been due {} seconds earlier",
 }
 

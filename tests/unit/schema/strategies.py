@@ -94,6 +94,8 @@ _POLICY_VALUES: dict[str, st.SearchStrategy[Any]] = {
     "late_after": DURATIONS,
     "after": st.sampled_from(["billing.close_month", "team-a/billing.sync:eu-1"]),
     "priority": st.integers(-100, 100).filter(bool),
+    "memory_limit": st.sampled_from(["256MiB", "1GiB", "512MB", "1.5GiB"]),
+    "cpu_limit": DURATIONS,
 }
 assert set(_POLICY_VALUES) == {field.name for field in FIELDS}
 
