@@ -1,6 +1,7 @@
 """`after="billing.close_month"`: the one job that another one follows, by its key."""
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from schema.fields import shown
@@ -26,3 +27,24 @@ def canonical_after(text: str) -> str:
         raise PolicyError("after", f"{shown(text)} is no job's key, like billing.close_month or team-a/billing.sync:eu")
     namespace, job = match["namespace"], match["job"]
     return job if namespace in (None, DEFAULT_NAMESPACE) else f"{namespace}/{job}"
+
+
+def cycle_of(key: str, after: Mapping[str, str]) -> list[str]:
+    """The jobs that follow each other in a circle from `key` on, in that order; empty where `key` is in none.
+
+    `after`: by the key of a follower, the one that it follows.
+    """
+    chain = {key: None}
+    at = after.get(key)
+    while at is not None and at not in chain:
+        chain[at] = None
+        at = after.get(at)
+    return list(chain) if at == key else []
+
+
+def cycle_fault(cycle: Sequence[str]) -> str:
+    """What is wrong with a circle of jobs, as a sentence without its end."""
+    if len(cycle) == 1:
+        return f"{cycle[0]} can't run after itself"
+    following = ", which runs after ".join((*cycle[1:], cycle[0]))
+    return f"{cycle[0]} runs after {following}: none of them would ever begin; give one of them a schedule"

@@ -1,4 +1,5 @@
-"""Runs beside the schedule: retries, manual runs and backfills, from their rows in `cron_activations` to their claims.
+"""Runs beside the schedule: retries, manual runs, backfills, and what follows other jobs' ticks; from their rows in
+`cron_activations` to their claims.
 
 There are few of them compared with ticks, so each simply waits for its instant, is claimed when a runner and its job
 are free, and is tried again when they are not. The primary of the job's slot tries at run_at, the backup a little
@@ -10,7 +11,7 @@ from typing import Final
 
 from controller.core import ticks
 from controller.core.desk import REFUSED_RETRY_NS, Desk
-from controller.core.effects import Activate, FetchActivations, Level
+from controller.core.effects import Activate, FetchActivations, FetchFollowers, Level
 from controller.core.events import Activated, ActivationsFetched, StoreFailed
 from controller.core.holding import Holding
 from controller.core.lease import Lease
@@ -44,6 +45,8 @@ class Activating:
         "_claiming",
         "_desk",
         "_fetching",
+        "_followers",
+        "_following",
         "_holding",
         "_lease",
         "_not_before_ns",
@@ -68,6 +71,8 @@ class Activating:
         self._ready: dict[int, None] = {}
         self._claiming: tuple[int, list[Waiting], list[ActivationRequest]] | None = None
         self._fetching: tuple[int, dict[int, None]] | None = None  # and what was known when it was sent
+        self._followers: dict[int, None] = {}  # made by ends that were committed here, and not read yet
+        self._following: tuple[int, tuple[int, ...]] | None = None
         self._wished = False
         self._not_before_ns = 0
         self.in_doubt = False  # a claim failed: it may have been committed; the node reads and clears it
@@ -84,7 +89,7 @@ class Activating:
         return self._timers.next_us()
 
     def next_deadline(self) -> int | None:
-        backing_off = (self._ready or self._wished) and self._desk.now_ns < self._not_before_ns
+        backing_off = (self._ready or self._wished or self._followers) and self._desk.now_ns < self._not_before_ns
         return self._not_before_ns if backing_off and self._desk.store_ok else None
 
     def wish(self) -> None:
@@ -95,6 +100,10 @@ class Activating:
         """This controller has just made these."""
         for activation in activations:
             self._learn(activation, own=True)
+
+    def follow(self, activation_ids: list[int]) -> None:
+        """An end that was committed here made these: their jobs' owners don't hear of it."""
+        self._followers.update(dict.fromkeys(activation_ids))
 
     def job_freed(self, job_id: int) -> None:
         """The job ended a run: what waited for that is due now."""
@@ -110,6 +119,8 @@ class Activating:
             return
         if self._wished and self._fetching is None:
             self._fetch()
+        if self._followers and self._following is None:
+            self._fetch_followers()
         if self._ready and self._claiming is None and self._lease.valid:
             self._claim()
 
@@ -127,8 +138,20 @@ class Activating:
             self._fetching = request_id, dict.fromkeys(self._waiting)
             self._desk.effects.append(FetchActivations(request_id, slots, self._desk.settings.window_ms))
 
+    def _fetch_followers(self) -> None:
+        activation_ids = tuple(islice(self._followers, BATCH))
+        for activation_id in activation_ids:
+            del self._followers[activation_id]
+        request_id = self._desk.request(self)
+        self._following = request_id, activation_ids
+        self._desk.effects.append(FetchFollowers(request_id, activation_ids))
+
     def _fetched(self, event: ActivationsFetched) -> None:
         """What was known when it was asked, and is absent, is gone; but what was made here may wait for later."""
+        if self._following is not None and event.request_id == self._following[0]:
+            self._following = None
+            self.created(event.activations)
+            return
         assert self._fetching is not None, "activations without asking"
         known, self._fetching = self._fetching[1], None
         found = {activation.activation_id for activation in event.activations}
@@ -241,6 +264,10 @@ class Activating:
         if self._fetching is not None and event.request_id == self._fetching[0]:
             self._fetching = None
             self._wished = True
+            return
+        if self._following is not None and event.request_id == self._following[0]:
+            self._followers.update(dict.fromkeys(self._following[1]))
+            self._following = None
             return
         assert self._claiming is not None, "a failure without asking"
         (_, parcel, requests), self._claiming = self._claiming, None

@@ -76,6 +76,13 @@ class FetchActivations(NamedTuple):
     window_ms: int
 
 
+class FetchFollowers(NamedTuple):
+    """-> ActivationsFetched, by id, for its first answer: this controller's ends have just made them."""
+
+    request_id: int
+    activation_ids: tuple[int, ...]
+
+
 class Activate(NamedTuple):
     """-> Activated (StartActivations). `requests` in ascending order of job_id."""
 
@@ -177,6 +184,7 @@ Effect = (
     | End
     | SkipTicks
     | FetchActivations
+    | FetchFollowers
     | Activate
     | Adopt
     | FetchExecutions

@@ -183,6 +183,8 @@ class Ending:
         self._batch = desk.settings.end_batch
         by_id = {pending.report.execution_id: pending for pending in parcel}
         for result in event.results:
+            if result.followers:
+                self._activating.follow(result.followers)
             if result.ended:
                 desk.stats.ended += 1
                 self._retry(by_id[result.execution_id], result)

@@ -29,6 +29,7 @@ class Trigger(StrEnum):
     RETRY = "retry"
     MANUAL = "manual"
     BACKFILL = "backfill"
+    AFTER = "after"  # a tick of the job that it follows has succeeded
 
 
 OF_A_TICK: Final = (
@@ -117,10 +118,13 @@ class ClaimResult(NamedTuple):
     previous_tick: int | None = None
     previous_success: int | None = None
     missed: int = 0  # ticks missed since that one's claim, those of this request among them
+    full: int | None = None  # the limit that has no place for it: the tick waits
 
 
 class Activation(NamedTuple):
-    """A run that is wanted beside the job's schedule: a retry, a manual run, or the next one of a backfill."""
+    """A run that is wanted beside the job's schedule: a retry, a manual run, the next one of a backfill, or one that
+    follows another job's tick.
+    """
 
     activation_id: int
     job: Job
@@ -154,6 +158,7 @@ class ActivationResult(NamedTuple):
     execution: "Execution | None"
     gone: bool
     next_tick: int | None
+    full: int | None = None  # the limit that has no place for it
 
 
 class Execution(NamedTuple):
@@ -227,6 +232,7 @@ class EndResult(NamedTuple):
     revision: int
     retry_id: int | None = None  # the activation that was made for the retry
     paused: bool = False  # this end was the last failure that `pause_after_failures` allows
+    followers: list[int] | None = None  # activations of jobs that follow this one, made by this end
 
 
 class SkipRequest(NamedTuple):

@@ -20,6 +20,7 @@ Reads = (
     | effects.FetchWindow
     | effects.FetchOverdue
     | effects.FetchActivations
+    | effects.FetchFollowers
     | effects.FetchExecutions
     | effects.FetchLost
     | effects.FetchOverdueExecutions
@@ -162,6 +163,9 @@ class Performer:
                 return events.OverdueFetched(request_id, database_now, jobs)
             case effects.FetchActivations(request_id, slots, window_ms):
                 database_now, activations = await store.get_activations(slots, window_ms)
+                return events.ActivationsFetched(request_id, database_now, activations)
+            case effects.FetchFollowers(request_id, activation_ids):
+                database_now, activations = await store.get_followers(activation_ids)
                 return events.ActivationsFetched(request_id, database_now, activations)
             case effects.FetchExecutions(request_id, execution_ids):
                 return events.ExecutionsFetched(request_id, await store.get_unfinished(execution_ids))

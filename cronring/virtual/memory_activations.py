@@ -1,14 +1,15 @@
 """Runs beside the schedule, in memory; see sql/queries/cron_activations.sql."""
 
+from controller.core import ticks
 from controller.core.model import Activation, ActivationRequest, ActivationResult, Outcome, Trigger
+from cronring.virtual.memory_limits import MemoryLimits
 from cronring.virtual.memory_rows import ActivationRow, ExecutionRow, JobRow
-from cronring.virtual.memory_tables import MemoryTables
 
 SECOND_US = 1_000_000
 BESIDE_MAX = 10  # runs of one backfill beside its job's own, at once
 
 
-class MemoryActivations(MemoryTables):
+class MemoryActivations(MemoryLimits):
     """The part of MemoryStore that is about activations."""
 
     def _add_activation(
@@ -69,8 +70,17 @@ class MemoryActivations(MemoryTables):
     ) -> tuple[int, list[ActivationResult]]:
         now = self.now_us()
         leased = self._lease_is_valid(controller_id)
-        results = [self._activate(controller_id, leased, request, now, hard_grace_ms) for request in requests]
-        return now, results
+        order = sorted(requests, key=self._place_of_activation) if self.limits else requests
+        results = {
+            each.activation_id: self._activate(controller_id, leased, each, now, hard_grace_ms) for each in order
+        }
+        return now, [results[request.activation_id] for request in requests]
+
+    def _place_of_activation(self, request: ActivationRequest) -> tuple[int, int]:
+        row = self.activations.get(request.activation_id)
+        if row is None:
+            return 0, request.activation_id
+        return row.run_at - ticks.priority(row.job.job(), row.trigger) * ticks.SECOND_US, request.activation_id
 
     def _activate(
         self, controller_id: str, leased: bool, request: ActivationRequest, now: int, hard_grace_ms: int
@@ -98,6 +108,9 @@ class MemoryActivations(MemoryTables):
             return ActivationResult(row.activation_id, None, request.next_tick is None, request.next_tick)
         if not self._may_run(row, request, attempts):
             return ActivationResult(row.activation_id, None, gone=False, next_tick=stands_at)
+        full = self._full_limit(row.job)
+        if full is not None:
+            return ActivationResult(row.activation_id, None, gone=False, next_tick=stands_at, full=full)
         execution = self._start(row, request, controller_id, attempts, now, hard_grace_ms)
         self._move(row, request.next_tick, now)
         return ActivationResult(row.activation_id, execution.execution(), gone=False, next_tick=request.next_tick)

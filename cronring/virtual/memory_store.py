@@ -29,6 +29,7 @@ from cronring.virtual.memory_rows import ActionRow, ControllerRow, DeploymentRow
 from cronring.virtual.memory_templates import MemoryTemplates
 from schema.module import Module
 from schema.policy import parse_policy
+from schema.schedule import MANUAL
 
 CONTROLLER_KEPT_US = 60_000_000  # after its lease ran out
 RUNNER_KEPT_US = 86_400_000_000  # after it was last seen
@@ -212,7 +213,16 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
     ) -> tuple[int, list[ClaimResult]]:
         now = self.now_us()
         leased = self._lease_is_valid(controller_id)
-        return now, [self._claim(controller_id, leased, request, hard_grace_ms) for request in requests]
+        # Of jobs under a limit those that have waited longest come first: a level of priority is worth a second.
+        order = sorted(requests, key=self._place) if self.limits else requests
+        results = {each.job_id: self._claim(controller_id, leased, each, hard_grace_ms) for each in order}
+        return now, [results[request.job_id] for request in requests]
+
+    def _place(self, request: ClaimRequest) -> tuple[int, int]:
+        row = self.jobs.get(request.job_id)
+        if row is None or row.next_run_at is None:
+            return 0, request.job_id
+        return row.next_run_at - ticks.priority(row.job()) * ticks.SECOND_US, request.job_id
 
     def _claim(self, controller_id: str, leased: bool, request: ClaimRequest, hard_grace_ms: int) -> ClaimResult:
         now = self.now_us()
@@ -227,6 +237,11 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
         if not claimable:
             return ClaimResult(
                 row.job_id, False, active, None, now, row.full, row.next_tick, row.next_run_at, row.revision
+            )  # fmt: skip
+        full = self._full_limit(row)
+        if full is not None:
+            return ClaimResult(
+                row.job_id, False, True, None, now, False, row.next_tick, row.next_run_at, row.revision, full=full
             )  # fmt: skip
         previous_tick, row.last_tick = row.last_tick, request.run_tick
         missed, row.missed = row.missed + ticks.missed(request.skipped), 0
@@ -298,6 +313,8 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
         if execution is not None and execution.claimed_at == report.claimed_at:
             ended = True
             del self.unfinished[report.execution_id]
+            if self.limits:
+                self._places_freed(execution.job)
             execution.outcome, execution.report, execution.ended_by = report.outcome, report, controller_id
             # What somebody wanted cancelled is not tried again, however it ended.
             execution.retry_at = request.retry_at if execution.cancel is None else None
@@ -351,7 +368,7 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
 
     def _pause_failing(self, row: JobRow) -> bool:
         most = parse_policy(row.policy).pause_after_failures if row.policy else 0
-        if not 0 < most <= row.failures or not row.active or row.next_tick is None:
+        if not 0 < most <= row.failures or not row.active or (row.next_tick is None and row.schedule != MANUAL):
             return False
         row.paused_at, row.paused_until = self.now_us(), None
         row.paused_tick, row.next_tick, row.next_run_at = row.next_tick, None, None

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from controller.core.books import Span
 from controller.core.model import Skipped
 from controller.core.redeploy import Carried, Removed
+from controller.limits import LimitRow
 from controller.templates import TemplateRow
 from cronring.virtual.memory_followers import Followers
 from cronring.virtual.memory_rows import (
@@ -26,6 +27,9 @@ class MemoryTables:
         self.now_us = now_us
         self.on_notify = on_notify
         self.on_cancels: Callable[[], None] = lambda: None  # for each NOTIFY about executions to be cancelled
+        self.on_places: Callable[[], None] = lambda: None  # for each NOTIFY that a limit that was full has a place
+        self.limits: dict[tuple[str, str], LimitRow] = {}  # by namespace and module, "" for a namespace's own
+        self.limit_ids: dict[tuple[str, str], int] = {}
         self.deployments: list[DeploymentRow] = []
         self.jobs: dict[int, JobRow] = {}
         self.executions: dict[int, ExecutionRow] = {}

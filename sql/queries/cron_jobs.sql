@@ -161,7 +161,8 @@ ORDER BY a.position;
 -- $16 where the books of the anchor before end; of ticks that passed meanwhile, $17 execution ids, $18 job ids, $19 reasons,
 -- $20 first ticks, $21 last ticks, $22 ticks; of the executions again, $23 ticks (where their rows are: only that partition
 -- is looked into), $24 stacks, $25 CPU (us), $26 peak memory (bytes), $27 whether that is shared, $28 metrics, each or null,
--- $29 missed ticks among those that passed.
+-- $29 missed ticks among those that passed; $30 and $31 the first and the last of the ticks in $23: by these, partitions are
+-- left out before the plan is set up, which took longer than the ends of a small batch.
 -- What has completed a tick is followed (cron_followers), in the same statement: activations of trigger "after".
 -- The job's row counts its end, too: the one that frees it, or the latest of several; the others go into cron_uncounted.
 -- Locks executions, then jobs, then limits, each in order of their ids; so does everything else that waits for them.
@@ -184,14 +185,15 @@ WITH reported AS MATERIALIZED (
         retry_at = CASE WHEN e.cancel_requested_at IS NULL THEN r.retry_at END,
         stack = r.stack, cpu_us = r.cpu_us, memory_peak_bytes = r.memory_peak_bytes, memory_shared = r.memory_shared,
         metrics = r.metrics
-    FROM (SELECT * FROM reported ORDER BY execution_id) r
-    WHERE e.id = r.execution_id AND e.tick = r.tick AND e.claimed_at = r.claimed_at AND e.ended_at IS NULL
+    FROM (SELECT * FROM reported WHERE position > 0 AND execution_id > 0 AND job_id > 0
+          ORDER BY execution_id) r -- estimated as one row, that nobody begins with e
+    WHERE e.tick BETWEEN $30 AND $31 AND e.id = r.execution_id AND e.tick = r.tick AND e.claimed_at = r.claimed_at AND e.ended_at IS NULL
     RETURNING e.id, e.job_id, e.tick, e.run_at, e.trigger, e.holds_job, e.counted, e.outcome, e.started_at, e.ended_at,
               e.retry_at, e.attempt, e.payload, e.of_schedule, e.settled, r.revision, r.next_tick, r.next_execution, r.anchor,
               r.closes_at, r.missed, r.position
 ), held AS MATERIALIZED ( -- each with its job; only a tick's last attempt tells whether the tick was a success
     SELECT u.id, u.job_id, u.position, u.tick, u.run_at, u.outcome, u.started_at, u.ended_at, u.counted, u.retry_at,
-           u.attempt, u.payload, u.of_schedule, u.settled, j.slot, j.holds, j.counts, j.final, j.failures, j.pause_after, j.active,
+           u.attempt, u.payload, u.of_schedule, u.settled, j.slot, j.holds, j.counts, j.final, j.follows, j.failures, j.pause_after, j.active,
            u.of_schedule AND u.outcome <> 'completed' AS troubled,
            j.final AND NOT u.settled AND u.outcome NOT IN ('completed', 'cancelled') AS failed,
            CASE WHEN j.retried THEN nextval('cron_activation_ids') END AS retry_id, j.key,
@@ -202,7 +204,7 @@ WITH reported AS MATERIALIZED (
     FROM (SELECT * FROM ended ORDER BY job_id) u
     CROSS JOIN LATERAL (
         SELECT slot, key, next_tick, next_execution, failures, pause_after, module_limit, namespace_limit,
-               cron_active(removed_at, cancelled_at, paused_at, paused_until) AS active,
+               cron_active(removed_at, cancelled_at, paused_at, paused_until) AS active, schedule = 'manual' AS follows,
                u.holds_job AND execution_id = u.id AS holds,
                u.holds_job AND execution_id = u.id AND revision = u.revision AND concurrency = 0
                    AND cron_active(removed_at, cancelled_at, paused_at, paused_until) AS counts,
@@ -214,12 +216,12 @@ WITH reported AS MATERIALIZED (
     ) j
 ), settled AS ( -- one row for each job: of several that ended, the latest says how it stands
     SELECT id, job_id, run_at, started_at, ended_at, outcome, next_tick, next_execution, anchor, closes_at, missed, active,
-           pause_after, failures, 0 AS leaving, CASE WHEN final AND outcome = 'completed' THEN tick END AS succeeded,
+           follows, pause_after, failures, 0 AS leaving, CASE WHEN final AND outcome = 'completed' THEN tick END AS succeeded,
            failed::integer AS failed, troubled::integer AS troubled
     FROM held WHERE holds
     UNION ALL
     (SELECT DISTINCT ON (job_id) id, job_id, run_at, started_at, ended_at, outcome, next_tick, next_execution, NULL, NULL,
-           missed, active, pause_after, failures, count(*) OVER of_job, succeeded,
+           missed, active, follows, pause_after, failures, count(*) OVER of_job, succeeded,
            count(*) FILTER (WHERE failed AND (succeeded IS NULL OR tick > succeeded)) OVER of_job,
            count(*) FILTER (WHERE troubled AND (succeeded IS NULL OR tick > succeeded)) OVER of_job
     FROM (
@@ -249,7 +251,8 @@ WITH reported AS MATERIALIZED (
                            ELSE j.paused_note END
     FROM (
         SELECT t.*, n.*, cron_bucket(n.lasted_us) AS duration_bucket, cron_bucket(n.late_us) AS lateness_bucket,
-               t.active AND t.troubled > 0 AND t.pause_after BETWEEN 1 AND n.failures_now AND t.next_tick IS NOT NULL
+               t.active AND t.troubled > 0 AND t.pause_after BETWEEN 1 AND n.failures_now 
+                   AND (t.next_tick IS NOT NULL OR t.follows)
                    AS pauses
         FROM (SELECT * FROM settled ORDER BY job_id) t -- sorted: no job changes before all of `held` has been read
         CROSS JOIN LATERAL (

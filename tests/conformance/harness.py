@@ -23,10 +23,12 @@ from controller.core.model import (
     Skipped,
 )
 from controller.core.states import State
+from controller.limits import Limits
 from controller.ports import Control, ControllerInfo, ExecutionControl, Store
 from controller.store.connect import Connection
 from controller.store.control import PostgresControl
 from controller.store.execution_control import PostgresExecutionControl
+from controller.store.limits import PostgresLimits
 from controller.store.pool import Database
 from controller.store.store import PostgresStore
 from controller.store.templates import PostgresTemplates
@@ -117,6 +119,8 @@ class Scene(Protocol):
     def execution_control(self) -> ExecutionControl: ...
     @property
     def templates(self) -> Templates: ...
+    @property
+    def limits(self) -> Limits: ...
     async def now(self) -> int: ...
     async def set_next_tick(self, job_id: int, tick: int | None) -> None: ...
     async def set_anchor(self, job_id: int, anchor: int) -> None: ...
@@ -161,6 +165,10 @@ class MemoryScene:
 
     @property
     def templates(self) -> Templates:
+        return self._store
+
+    @property
+    def limits(self) -> Limits:
         return self._store
 
     async def now(self) -> int:
@@ -241,6 +249,7 @@ class PostgresScene:
         self._control = PostgresControl(database)
         self._execution_control = PostgresExecutionControl(database)
         self._templates = PostgresTemplates(database)
+        self._limits = PostgresLimits(database)
         self._connection = connection
 
     @property
@@ -258,6 +267,10 @@ class PostgresScene:
     @property
     def templates(self) -> Templates:
         return self._templates
+
+    @property
+    def limits(self) -> Limits:
+        return self._limits
 
     async def now(self) -> int:
         now: int = await self._connection.fetchval("SELECT clock_timestamp()")
@@ -355,6 +368,7 @@ class World:
         self.control = scene.control
         self.execution_control = scene.execution_control
         self.templates = scene.templates
+        self.limits = scene.limits
 
     async def controller(self, controller_id: str, runner_ids: tuple[str, ...] = ()) -> str:
         """A controller with a valid lease."""

@@ -1,0 +1,18 @@
+-- Who follows whom. The statements that write jobs keep it (cron_jobs.sql, job_control.sql), EndCronJob goes by it.
+
+-- name: GetFollowed
+-- The jobs that these follow, that those follow, and so on: pairs of keys, as far as there are such jobs. $1 keys.
+WITH RECURSIVE chain (key, after) AS (
+    SELECT j.key, f.after
+    FROM cron_jobs j
+    JOIN cron_followers f ON f.job_id = j.id
+    WHERE j.removed_at IS NULL AND j.key > '' AND j.key = ANY($1::text[])
+    UNION
+    SELECT j.key, f.after
+    FROM chain c
+    CROSS JOIN LATERAL (
+        SELECT id, key FROM cron_jobs WHERE removed_at IS NULL AND key > '' AND key = c.after OFFSET 0
+    ) j
+    JOIN cron_followers f ON f.job_id = j.id
+)
+SELECT key, after FROM chain;
