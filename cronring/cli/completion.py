@@ -26,6 +26,11 @@ def active_module(ctx: "click.Context", param: "click.Parameter", incomplete: st
     return _known(ctx, param, incomplete, _active_modules)
 
 
+def template_name(ctx: "click.Context", param: "click.Parameter", incomplete: str) -> list[str]:
+    """The same for names of templates."""
+    return _known(ctx, param, incomplete, _template_names)
+
+
 async def _job_keys(client: "Client") -> list[str]:
     return [job.key for job in await client.jobs.list(limit=1000)]
 
@@ -36,6 +41,10 @@ async def _deployment_keys(client: "Client") -> list[str]:
 
 async def _active_modules(client: "Client") -> list[str]:
     return sorted({deployment.module for deployment in await client.deployments.list(active_only=True, limit=1000)})
+
+
+async def _template_names(client: "Client") -> list[str]:
+    return sorted({template.name for template in await client.templates.list(limit=1000)})
 
 
 def _known(

@@ -26,6 +26,7 @@ from cronring.cli.commands.plan import plan
 from cronring.cli.commands.rollback import rollback
 from cronring.cli.commands.runner import runner
 from cronring.cli.commands.stats import stats
+from cronring.cli.commands.templates import template
 from cronring.cli.commands.top import top
 from cronring.cli.commands.why import why
 from cronring.cli.failures import translated
@@ -79,6 +80,7 @@ def cli() -> None:
     Run it:    cronring migrate                  make or update the tables in PostgreSQL
                cronring controller               one of a few replicas beside PostgreSQL
                cronring runner module.py         hosts the module's verbs
+               cronring template set NAME ...    defaults that jobs made through the API start from
     Ask it:    cronring jobs list                what runs when
                cronring executions list          what ran, and how it ended
                cronring logs -f billing.refresh  what it prints, while it runs
@@ -95,7 +97,7 @@ def cli() -> None:
 
 for command in (
     audit, check, cluster, completion, controller, convert, deploy, deployments, dev, executions, explain, import_group,
-    jobs, lint, logs, migrate, next_ticks, plan, rollback, runner, schema, stats, top, undeploy, why,
+    jobs, lint, logs, migrate, next_ticks, plan, rollback, runner, schema, stats, template, top, undeploy, why,
 ):  # fmt: skip
     cli.add_command(command)
 for command in (cancel_execution, logs, retry_execution, watch_executions):

@@ -33,14 +33,19 @@ def ask(addresses: tuple[str, ...], question: "Callable[[Client], Coroutine[Any,
 
 
 async def or_nearest(
-    answer: Awaitable[Answer], what: str, name: str, known: Callable[[], Awaitable[list[str]]]
+    answer: Awaitable[Answer], what: str, name: str, known: Callable[[], Awaitable[list[str]]], listing: str = ""
 ) -> Answer:
-    """`answer`; where there is no such thing, a Failure that names what comes nearest among `known()`."""
+    """`answer`; where there is no such thing, a Failure that names what comes nearest among `known()`.
+
+    `listing`: the command that shows all; "": `cronring WHATs list`.
+    """
     try:
         return await answer
     except NotFound as error:
         names = await known()
-        listed = f" `cronring {what}s list` shows all {len(names)}." if names else f" There are no {what}s."
+        listed = (
+            f" `{listing or f'cronring {what}s list'}` shows all {len(names)}." if names else f" There are no {what}s."
+        )
         raise Failure(f"there is no {what} {name!r}.{nearest(name, names)}{listed}") from error
 
 

@@ -280,10 +280,10 @@ class _Merge:
 
     def goes_on_after(self, error: Invalid | Refused) -> bool:
         """Whether another one may begin: dropped as a slow reader, or with a token that lies too far back."""
-        dropped = isinstance(error, Refused) and error.code == SLOW and self._heard
-        if not dropped:
-            if not self.token or isinstance(error, Refused):
-                return False
+        dropped = isinstance(error, Refused) and error.code == SLOW
+        if not (self.token or (dropped and self._heard)) or not (dropped or isinstance(error, Invalid)):
+            return False
+        if not (dropped and self._heard):
             self.token = ""
         self.move()
         return True

@@ -68,6 +68,7 @@ def cancel_execution(execution_id: int, wait: bool, note: str, **values: Any) ->
 @click.command("retry")
 @click.argument("execution_id", type=click.IntRange(min=1), metavar="ID")
 @click.option("--wait", is_flag=True, help="Follow its output until it has ended, and show its outcome.")
+@note_option
 @as_option
 @output_option
 @controllers_option
@@ -82,11 +83,11 @@ def retry_execution(execution_id: int, wait: bool, output: str, **values: Any) -
 
     \b
     Example:
-      cronring executions retry 4711 --wait
+      cronring executions retry 4711 --wait --note "the disk was full"
     """
 
     async def question(client: "Client") -> "tuple[Activation, Execution | None]":
-        activation = await client.executions.retry(execution_id, actor(values["as_name"]))
+        activation = await client.executions.retry(execution_id, actor(values["as_name"]), values["note"])
         return activation, await run_to_its_end(client, activation, output) if wait else None
 
     activation, execution = ask(values["controllers"], question)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cronring.cli.bulk import Many, Wanted, actor, as_option, many_options, note_option, one_or_many, order_many
-from cronring.cli.completion import deployment_key, job_key
+from cronring.cli.completion import deployment_key, job_key, template_name
 from cronring.cli.instants import Moment, resolved
 from cronring.cli.options import controllers_option, limit_option, output_option
 from cronring.cli.output import Column, print_json, print_rows, short_instant
@@ -187,22 +187,27 @@ def restore_job(**values: Any) -> None:
 @click.command("actions")
 @click.argument("key", required=False, shell_complete=job_key)
 @click.option("--deployment", default="", shell_complete=deployment_key, help="To this version of a module.")
+@click.option(
+    "--template", default="", shell_complete=template_name, help="To this template: its name, or NAMESPACE/NAME."
+)
 @limit_option(100)
 @output_option
 @controllers_option
-def list_actions(key: str | None, deployment: str, limit: int, output: str, controllers: tuple[str, ...]) -> None:
-    """List what operators did, the newest first: to the job KEY, to a deployment, or at all.
+def list_actions(
+    key: str | None, deployment: str, template: str, limit: int, output: str, controllers: tuple[str, ...]
+) -> None:
+    """List what operators did, the newest first: to the job KEY, to a deployment, to a template, or at all.
 
     \b
     Examples:
       cronring jobs actions billing.close_month
       cronring jobs actions -n 20 -o json
     """
-    if key and deployment:
-        raise click.UsageError("give a KEY or --deployment, not both")
+    if sum(map(bool, (key, deployment, template))) > 1:
+        raise click.UsageError("give one of a KEY, --deployment and --template")
 
     async def question(client: "Client") -> "list[Action]":
-        asking = client.jobs.actions(key or "", deployment, limit)
+        asking = client.jobs.actions(key or "", deployment, limit, template)
         return await or_nearest(asking, "job", key or deployment, lambda: job_keys(client))
 
     rows = ask(controllers, question)
@@ -213,11 +218,17 @@ def list_actions(key: str | None, deployment: str, limit: int, output: str, cont
         Column("at", lambda row: short_instant(row.at)),
         Column("who", lambda row: row.actor),
         Column("did", lambda row: row.action),
-        Column("to", lambda row: f"execution {row.execution_id}" if row.execution_id else row.job or row.deployment),
+        Column("to", _object),
         Column("note", lambda row: row.note or "-"),
         Column("details", lambda row: json.dumps(row.details, ensure_ascii=False) if row.details else "-"),
     ]
     print_rows(columns, rows, "nobody has done anything yet")
+
+
+def _object(row: "Action") -> str:
+    if row.execution_id:
+        return f"execution {row.execution_id}"
+    return row.job or row.deployment or f"template {row.template}"
 
 
 def _which(values: dict[str, Any]) -> tuple[str | None, Many, tuple[str, ...], str]:

@@ -83,6 +83,7 @@ def trigger_job(key: str | None, payload: str | None, wait: bool, **values: Any)
 @click.option("--again", is_flag=True, help="Also ticks that have completed.")
 @click.option("--dry-run", is_flag=True, help="Only say which ticks, and which of them ran already.")
 @click.option("--wait", is_flag=True, help="Wait for the last of them, and show how they ended.")
+@note_option
 @as_option
 @output_option
 @controllers_option
@@ -108,6 +109,7 @@ def backfill_job(key: str, again: bool, dry_run: bool, wait: bool, output: str, 
         backfill = await client.jobs.backfill(
             key, resolved(values["from"], job.timezone), resolved(values["to"], job.timezone, end_of_day=True),
             beside=values["overlap"] == "allow", again=again, dry_run=dry_run, by=actor(values["as_name"]),
+            note=values["note"],
         )  # fmt: skip
         return backfill, await _finished(client, backfill, newest[0].id if newest else 0, wait)
 

@@ -22,6 +22,7 @@ def print_job(job: "Job", waiting: "Sequence[Activation]") -> None:
         [
             ("job", job.key),
             ("made by", "the API (cronring jobs create)" if job.source == "api" else "its module's annotation"),
+            *([("template", f"{job.template}   (what it said then was copied)")] if job.template else []),
             ("schedule", f"{job.schedule}   ({job.schedule_words})" if job.schedule_words else job.schedule),
             ("status", job.status),
             *_next(job),

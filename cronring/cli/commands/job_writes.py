@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cronring.cli.bulk import actor, as_option
-from cronring.cli.completion import job_key
+from cronring.cli.bulk import actor, as_option, note_option
+from cronring.cli.completion import job_key, template_name
 from cronring.cli.instants import resolved
 from cronring.cli.job_options import (
     Verb,
@@ -30,17 +30,30 @@ if TYPE_CHECKING:
 @click.command("create")
 @click.argument("verb", type=Verb())
 @click.option("--name", required=True, help="Tells it from the verb's other jobs; its key is MODULE.VERB:NAME.")
+@click.option("--template", default="", metavar="NAME", shell_complete=template_name,
+              help="Start from this template of VERB's namespace (cronring template list).")  # fmt: skip
 @job_options
 @policy_options
+@note_option
 @as_option
 @output_option
 @controllers_option
 def create_job(
-    verb: VerbName, name: str, as_name: str | None, output: str, controllers: tuple[str, ...], **values: Any
+    verb: VerbName,
+    name: str,
+    template: str,
+    note: str,
+    as_name: str | None,
+    output: str,
+    controllers: tuple[str, ...],
+    **values: Any,
 ) -> None:
     """Make a job for VERB (module.verb) of an active module. Repeating it changes nothing.
 
     It stays when the module is deployed anew, as long as VERB is there.
+
+    With --template its values are copied into the job; what is given here wins, and an empty value (--window "",
+    --retries 0) leaves the template's out. The template may change later: this job doesn't.
 
     \b
     Examples:
@@ -48,15 +61,23 @@ def create_job(
       cronring jobs create crawl.site --name docs --every 30m --payload '{"url": "https://example.com"}' --retries 3
       cronring jobs create mail.send --name launch --at 2026-03-29T09:00 --timezone Asia/Tokyo --payload @launch.json
       cronring jobs create crawl.site --name by-hand --manual --label team=search
+      cronring jobs create billing.close_day --name oslo --template nightly --timezone Europe/Oslo --note "new branch"
     """
-    spec = _spec(values)
-    if not spec.schedule:
-        raise click.UsageError("when does it tick? Give --cron, --every, --at or --manual")
-    job = ask(
-        controllers,
-        lambda client: client.jobs.create(verb.module, verb.verb, name, spec, verb.namespace, actor(as_name)),
-    )
-    _show(job, "created", output)
+    if not template and not spec_of(values).schedule:
+        raise click.UsageError(
+            "when does it tick? Give --cron, --every, --at or --manual, or a --template that says so"
+        )
+
+    async def question(client: "Client") -> "Job":
+        zone = values["timezone"]
+        if template and zone is None and (values["at"] or values["anchor"]):
+            zone = str((await client.templates.get(template, verb.namespace)).spec.policy.get("timezone", ""))
+        return await client.jobs.create(
+            verb.module, verb.verb, name, spec_of(values, zone), verb.namespace, actor(as_name),
+            template=template, explicit=given_fields(values) if template else (), note=note,
+        )  # fmt: skip
+
+    _show(ask(controllers, question), "created", output)
 
 
 @click.command("update")
@@ -64,12 +85,14 @@ def create_job(
 @job_options
 @click.option("--remove-label", metavar="KEY", multiple=True, help="May be repeated.")
 @policy_options
+@note_option
 @as_option
 @output_option
 @controllers_option
 def update_job(
     key: str,
     remove_label: tuple[str, ...],
+    note: str,
     as_name: str | None,
     output: str,
     controllers: tuple[str, ...],
@@ -85,7 +108,7 @@ def update_job(
       cronring jobs update crawl.site:docs --retries 5 --overlap ""
       cronring jobs update crawl.site:docs --payload @docs.json --remove-label team
     """
-    fields = [*_given_fields(values), *(f"labels.{label}" for label in remove_label)]
+    fields = [*given_fields(values), *(f"labels.{label}" for label in remove_label)]
     if not fields:
         raise click.UsageError("nothing to change is given; --help shows what there is")
 
@@ -93,17 +116,18 @@ def update_job(
         zone = values["timezone"]
         if zone is None and (values["at"] or values["anchor"]):
             zone = (await client.jobs.get(key)).timezone
-        return await client.jobs.update(key, _spec(values, zone), fields, actor(as_name))
+        return await client.jobs.update(key, spec_of(values, zone), fields, actor(as_name), note)
 
     _show(_changed(controllers, key, change), "changed", output)
 
 
 @click.command("delete")
 @click.argument("key", shell_complete=job_key)
+@note_option
 @as_option
 @output_option
 @controllers_option
-def delete_job(key: str, as_name: str | None, output: str, controllers: tuple[str, ...]) -> None:
+def delete_job(key: str, note: str, as_name: str | None, output: str, controllers: tuple[str, ...]) -> None:
     """Remove a job that `jobs create` made. What runs finishes, and history stays.
 
     \b
@@ -112,7 +136,7 @@ def delete_job(key: str, as_name: str | None, output: str, controllers: tuple[st
     """
 
     async def question(client: "Client") -> None:
-        await or_nearest(client.jobs.delete(key, actor(as_name)), "job", key, lambda: job_keys(client))
+        await or_nearest(client.jobs.delete(key, actor(as_name), note), "job", key, lambda: job_keys(client))
 
     ask(controllers, question)
     if output == "json":
@@ -141,7 +165,7 @@ def _show(job: "Job", done: str, output: str) -> None:
     click.echo("\n".join(lines))
 
 
-def _spec(values: dict[str, Any], zone: str | None = None) -> "JobSpec":
+def spec_of(values: dict[str, Any], zone: str | None = None) -> "JobSpec":
     """`zone`: of instants without one; None: --timezone."""
     from cronring.client.model import JobSpec
 
@@ -158,8 +182,8 @@ def _spec(values: dict[str, Any], zone: str | None = None) -> "JobSpec":
     )
 
 
-def _given_fields(values: dict[str, Any]) -> list[str]:
-    """Paths of what was given, as UpdateJob names them."""
+def given_fields(values: dict[str, Any]) -> list[str]:
+    """Paths of what was given, as UpdateJob names them; of what is given empty, too."""
     fields = ["schedule"] if any(values[name] for name in ("cron", "every", "at", "manual")) else []
     for option, field in (
         ("anchor", "anchor"),
