@@ -82,13 +82,13 @@ class Context:
     @property
     def trigger(self) -> str:
         """Why it runs: "schedule" (its tick has come), "catch_up" (it came late, or others before it were missed),
-        "backfill", "retry", or "manual".
+        "backfill", "retry", "manual", or "after" (that tick of the job that it follows has succeeded).
         """
         return self._facts.trigger
 
     @property
     def tick(self) -> datetime:
-        """The nominal instant, exactly on the schedule."""
+        """The nominal instant, exactly on the schedule: of a job that follows another one, on the schedule of that."""
         return _instant(self._facts.tick_us)
 
     @property

@@ -20,7 +20,7 @@ class Execution:
     """The tick, moved by jitter; of a retry, when that was due."""
     attempt: int
     trigger: str
-    """"schedule", "catch_up", "retry", "manual" or "backfill"."""
+    """"schedule", "catch_up", "retry", "manual", "backfill", or "after" (it follows another job)."""
     missed: int
     """Ticks that were passed over before this one."""
     claimed: datetime

@@ -21,7 +21,9 @@ _SECOND_US: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
-    """`due` = `ran` + all of `skipped` + `open`: ticks of the span. Retries and manual runs are counted apart."""
+    """`due` = `ran` + all of `skipped` + `open`: ticks of the span, of a job that follows another one those that have
+    succeeded there. Retries and manual runs are counted apart.
+    """
 
     job: str
     schedule: str
@@ -63,7 +65,7 @@ def _report(
 ) -> JobReport:
     policy = parse_policy(row.policy)
     schedule = parse_schedule(row.schedule, row.anchor, policy)
-    of_ticks = sorted(each.tick for each in executions if each.trigger in OF_A_TICK)
+    of_ticks = sorted(each.tick for each in executions if each.trigger in (*OF_A_TICK, Trigger.AFTER))
     skipped: Counter[str] = Counter()
     for skip in skips:
         skipped[str(skip.skipped.reason)] += _ticks_until(skip, schedule, until_us)
