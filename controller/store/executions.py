@@ -53,6 +53,8 @@ class ExecutionStatements:
             shared,
             [text or None for text in metrics],
             [missed(ranges) if ranges else 0 for ranges in skips],
+            min(ticks),
+            max(ticks),
         )
         return list(map(EndResult._make, records))
 

@@ -196,6 +196,7 @@ async def test_an_ends_work_grows_with_its_batch_alone(filled_url: str, jobs: in
             *([at, at] if wants == "moved anchors" else [nulls, nulls]),
             array([record["execution_id"] for record in claimed]), array(ids), array(["overlap"] * jobs), at, at,
             array([1] * jobs), timestamps(ticks), texts, *[nulls] * 3, texts, array([0] * jobs),
+            *[f"'{datetime.fromtimestamp(tick(ticks) / 1e6, UTC).isoformat()}'" for tick in (min, max)],
         ]  # fmt: skip
         found = await plan(connection, "EndCronJob", arguments)
         assert astray("EndCronJob", found) == []
