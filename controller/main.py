@@ -23,6 +23,7 @@ from controller.api.http import HttpServer
 from controller.api.job_specs import Defaults
 from controller.api.jobs import JobsService
 from controller.api.ledger import LedgerService
+from controller.api.notifications import NotificationsService
 from controller.api.problems import ProblemInterceptor
 from controller.api.server import AddressInUseError, GrpcServer, check_free, in_use
 from controller.api.statistics import StatisticsService
@@ -54,15 +55,18 @@ from controller.runtime.notes import Notes
 from controller.runtime.performer import Performer
 from controller.runtime.readiness import Readiness
 from controller.runtime.service import Background, Stopping, within
+from controller.runtime.webhooks import Deliverer, Figures, HttpPosting, read_books
 from controller.store.control import PostgresControl
 from controller.store.execution_control import PostgresExecutionControl
 from controller.store.ledger import PostgresLedger
 from controller.store.listen import PostgresNotifications
 from controller.store.maintenance import maintain
+from controller.store.notices import PostgresNotifier
 from controller.store.pool import Database
 from controller.store.reads import PostgresReads
 from controller.store.statistics import PostgresStatistics
 from controller.store.store import PostgresStore
+from controller.store.webhooks import PostgresOutbox, PostgresWebhooks
 from controller.store.templates import PostgresTemplates
 from protos.cronring.v1 import (
     cluster_pb2_grpc,
@@ -70,6 +74,7 @@ from protos.cronring.v1 import (
     executions_pb2_grpc,
     jobs_pb2_grpc,
     ledger_pb2_grpc,
+    notifications_pb2_grpc,
     statistics_pb2_grpc,
     templates_pb2_grpc,
 )
@@ -211,6 +216,11 @@ class _Controller:
         self._performer.connect(self._driver.put, self._driver.fail)
         self._hub = JobHub(self._reads, self._driver.fail)
         self._execution_hub = ExecutionHub(self._reads, self._driver.fail)
+        self._webhooks = PostgresWebhooks(database)
+        self._notifier = PostgresNotifier(database, info.controller_id)
+        self._outbox = PostgresOutbox(database, info.controller_id)
+        self._posting = HttpPosting()
+        self._notified = Figures()
         self._background = Background(self._driver.fail)
 
     async def live(self) -> None:
@@ -263,6 +273,13 @@ class _Controller:
             ("cronring.v1.Executions", partial(executions_pb2_grpc.add_ExecutionsServicer_to_server, executions)),
             ("cronring.v1.Ledger", partial(ledger_pb2_grpc.add_LedgerServicer_to_server, ledger)),
             ("cronring.v1.Statistics", partial(statistics_pb2_grpc.add_StatisticsServicer_to_server, statistics)),
+            (
+                "cronring.v1.Notifications",
+                partial(
+                    notifications_pb2_grpc.add_NotificationsServicer_to_server,
+                    NotificationsService(self._webhooks, self._posting),
+                ),
+            ),
             ("cronring.v1.Cluster", partial(cluster_pb2_grpc.add_ClusterServicer_to_server, cluster)),
             ("cronring.runner.v1.RunnerGateway", partial(runner_pb2_grpc.add_RunnerGatewayServicer_to_server, gateway)),
             ("cronring.gossip.v1.Gossip", partial(gossip_pb2_grpc.add_GossipServicer_to_server, gossip)),
@@ -277,6 +294,10 @@ class _Controller:
         start("peers", self._peers.sweep())
         start("joining", greet_until_joined(base.config.join, self._is_alone, self._driver.put))
         start("history", look_after_history(self._maintain, base.notes))
+        wake = asyncio.Event()
+        start("webhooks", read_books(self._notifier.read, wake, self._notified, base.notes))
+        deliverer = Deliverer(self._outbox, self._posting, wake, self._notified, base.notes)
+        start("deliveries", deliverer.deliver())
         start("silent runners", close_silent_sessions(self._sessions, self._now_us, silence_ms))
 
     async def _maintain(self) -> Maintained:
@@ -297,6 +318,7 @@ class _Controller:
         await self._peers.flush(LEAVE_STEP_TIMEOUT_S)
         removing = self._store.remove_controller(self._base.controller_id)
         await within(LEAVE_STEP_TIMEOUT_S, removing, notes, "row_not_removed")
+        await within(LEAVE_STEP_TIMEOUT_S, self._notifier.leave(), notes, "notifier_not_left")
 
     async def _stop(self) -> None:
         await self._background.stop()
@@ -305,6 +327,7 @@ class _Controller:
         await self._execution_hub.close()
         await self._server.stop(grace_s=0.5)
         await self._performer.close()
+        await self._posting.close()
         await self._peers.close()
 
     def _is_alone(self) -> bool:
@@ -315,6 +338,8 @@ class _Controller:
 
     def _add_figures(self) -> None:
         self._base.metrics.add_counters(node_counters(self._node))
+        self._base.metrics.add_counters(self._notified.counters)
+        self._base.metrics.add_gauges(self._notified.gauges)
         self._base.metrics.add_gauges(node_gauges(self._node, self._base.controller_id))
         self._base.metrics.add_gauges(
             lambda: {

@@ -1,0 +1,231 @@
+"""Two tasks beside the driver: one reads the books when it is this controller's turn, one delivers what waits.
+
+Neither holds up anything else: each has a few statements at a time, and a receiver that is slow or dead keeps only its
+own few tries busy.
+"""
+
+import asyncio
+import contextlib
+import random
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+import aiohttp
+
+from controller.core.delivering import Answer, Next, headers, judged
+from controller.errors import StoreError, StoreUnavailable
+from controller.runtime.notes import Notes
+from controller.webhooks import Outbox, Parcel, Reading, Sent, Tried, Waiting
+
+READ_S: Final = 0.5
+IDLE_S: Final = 1.0  # between two questions whether it is one's turn
+CLAIM_S: Final = 0.5
+FAILED_S: Final = 2.0
+FORGET_S: Final = 3_600.0
+COUNT_S: Final = 15.0
+TIMEOUT_S: Final = 10.0
+CONNECT_TIMEOUT_S: Final = 5.0
+AT_ONCE: Final = 64
+EACH_AT_ONCE: Final = 4
+BODY_SHOWN: Final = 2_000
+ERROR_LENGTH_MAX: Final = 500
+USER_AGENT: Final = "cronring"
+
+
+class HttpPosting:
+    """controller.webhooks.Posting: no redirect is followed, no cookie kept, no proxy guessed, and little is read."""
+
+    def __init__(self) -> None:
+        self._session: aiohttp.ClientSession | None = None
+
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Sent:
+        """Within TIMEOUT_S."""
+        began_s = time.monotonic()
+        sent = {**headers, "content-type": "application/json", "user-agent": USER_AGENT}
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                async with self._opened().post(url, data=body, headers=sent, allow_redirects=False) as response:
+                    shown = (await response.content.read(BODY_SHOWN)).decode(errors="replace")
+                    error_text = _error(response.status, response.reason)
+                    answer = Answer(response.status, error_text, response.headers.get("retry-after"))
+        except TimeoutError:
+            answer, shown = Answer(None, f"no answer within {TIMEOUT_S:g} s"), ""
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            answer, shown = Answer(None, f"{type(error).__name__}: {error}"[:ERROR_LENGTH_MAX]), ""
+        return Sent(answer, shown, int((time.monotonic() - began_s) * 1_000))
+
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=2 * AT_ONCE, keepalive_timeout=30),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(total=TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
+            )
+        return self._session
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+
+def _error(status: int, reason: str | None) -> str:
+    if 200 <= status < 300:
+        return ""
+    if 300 <= status < 400:
+        return f"HTTP {status}: redirects are not followed; give the webhook the URL that it leads to"
+    return f"HTTP {status} {reason or ''}".strip()
+
+
+class Figures:
+    """For metrics: what waits in the cluster, as last counted; what this controller has read and tried."""
+
+    def __init__(self) -> None:
+        self.waiting = Waiting(0, 0)
+        self.tries: Counter[str] = Counter()
+        self.notices = 0
+
+    def gauges(self) -> dict[str, float]:
+        return {
+            "webhook_deliveries_waiting": float(self.waiting.waiting),
+            "webhook_deliveries_retrying": float(self.waiting.retrying),
+        }
+
+    def counters(self) -> dict[str, float]:
+        return {"webhook_notices": float(self.notices)} | {
+            f"webhook_tries_{kind.value}": float(self.tries[kind.value]) for kind in Next
+        }
+
+
+async def read_books(
+    read: Callable[[], Awaitable[Reading]], wake: asyncio.Event, figures: Figures, notes: Notes
+) -> None:
+    """For ever. `wake` is set when there is something to deliver."""
+    while True:
+        pause_s = IDLE_S
+        try:
+            done = await read()
+        except (StoreError, StoreUnavailable) as error:
+            notes.warning("books_not_read", reason=str(error))
+            pause_s = FAILED_S
+        else:
+            if done.ours:
+                pause_s = 0.0 if done.more else READ_S
+            if done.added:
+                figures.notices += done.added
+                wake.set()
+        await asyncio.sleep(pause_s)
+
+
+class Deliverer:
+    """Tries what waits: AT_ONCE at once, EACH_AT_ONCE for any one webhook."""
+
+    def __init__(
+        self, outbox: Outbox, posting: HttpPosting, wake: asyncio.Event, figures: Figures, notes: Notes
+    ) -> None:
+        self._outbox = outbox
+        self._posting = posting
+        self._wake = wake
+        self._figures = figures
+        self._notes = notes
+        self._busy: Counter[int] = Counter()
+        self._troubled: set[int] = set()
+        self._tries: set[asyncio.Task[None]] = set()
+        self._chance = random.Random()  # noqa: S311 - spreads retries
+
+    async def deliver(self) -> None:
+        """For ever; what is under way ends with it, and is tried again by another."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._count())
+                group.create_task(self._forget())
+                while True:
+                    claimed = await self._claim()
+                    if claimed < AT_ONCE:
+                        with contextlib.suppress(TimeoutError):
+                            async with asyncio.timeout(CLAIM_S if claimed >= 0 else FAILED_S):
+                                await self._wake.wait()
+                    self._wake.clear()
+        finally:
+            for task in self._tries:
+                task.cancel()
+            await asyncio.gather(*self._tries, return_exceptions=True)
+
+    async def _claim(self) -> int:
+        """How many were claimed; -1: the database is away."""
+        free = AT_ONCE - len(self._tries)
+        if free <= 0:
+            return 0
+        limited = sorted({*self._busy, *self._troubled})
+        busy = {webhook_id: self._free(webhook_id) for webhook_id in limited}
+        try:
+            parcels = await self._outbox.claim(busy, EACH_AT_ONCE, free)
+        except (StoreError, StoreUnavailable) as error:
+            self._notes.warning("deliveries_not_claimed", reason=str(error))
+            return -1
+        for parcel in parcels:
+            self._busy[parcel.webhook_id] += 1
+            task = asyncio.get_running_loop().create_task(self._try(parcel), name=f"delivery {parcel.delivery_id}")
+            self._tries.add(task)
+            task.add_done_callback(self._tries.discard)
+        return len(parcels)
+
+    def _free(self, webhook_id: int) -> int:
+        """A receiver that doesn't take what it is sent gets one try at a time: the others need the room."""
+        limit = 1 if webhook_id in self._troubled else EACH_AT_ONCE
+        return max(0, limit - self._busy[webhook_id]) if webhook_id in self._busy else limit
+
+    async def _try(self, parcel: Parcel) -> None:
+        try:
+            body = parcel.body.encode()
+            signed = headers(parcel.secret, parcel.event_id, parcel.now_ms // 1_000, body)
+            sent = await self._posting.post(parcel.url, body, signed)
+            await self._finish(parcel, sent)
+        except (StoreError, StoreUnavailable) as error:  # it is tried again when its hold ends: at least once
+            self._notes.warning("delivery_not_recorded", webhook=parcel.name, reason=str(error))
+        finally:
+            self._busy[parcel.webhook_id] -= 1
+            if not self._busy[parcel.webhook_id]:
+                del self._busy[parcel.webhook_id]
+            self._wake.set()
+
+    async def _finish(self, parcel: Parcel, sent: Sent) -> None:
+        answer = sent.answer
+        age_ms, now_ms = parcel.age_ms + sent.took_ms, parcel.now_ms + sent.took_ms
+        verdict = judged(answer, parcel.attempt, age_ms, now_ms, self._chance.random())
+        self._figures.tries[verdict.next.value] += 1
+        if verdict.next is Next.DELIVERED:
+            self._troubled.discard(parcel.webhook_id)
+        else:
+            self._troubled.add(parcel.webhook_id)
+        match verdict.next:
+            case Next.DELIVERED:
+                state = "delivered"
+            case Next.RETRY:
+                state = "waiting"
+            case Next.GIVEN_UP | Next.GONE:
+                state = "failed"
+        tried = Tried(parcel.delivery_id, parcel.attempt, state, verdict.retry_ms, answer.status, answer.error)
+        await self._outbox.finish([tried])
+        if verdict.next is Next.GONE:
+            await self._outbox.disable(parcel.webhook_id, "its receiver answered 410 Gone")
+            self._notes.warning("webhook_disabled", webhook=parcel.name, reason=answer.error)
+        elif state == "failed":
+            self._notes.warning("delivery_given_up", webhook=parcel.name, reason=answer.error)
+
+    async def _count(self) -> None:
+        while True:
+            with contextlib.suppress(StoreError, StoreUnavailable):
+                self._figures.waiting = await self._outbox.waiting()
+            await asyncio.sleep(COUNT_S)
+
+    async def _forget(self) -> None:
+        """Every controller does, an hour after its start and every hour: batches, and the same ones once."""
+        pause_s = FORGET_S
+        while True:
+            await asyncio.sleep(pause_s)
+            pause_s = FORGET_S
+            with contextlib.suppress(StoreError, StoreUnavailable):
+                if await self._outbox.forget():
+                    pause_s = 1.0

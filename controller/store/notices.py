@@ -1,0 +1,204 @@
+"""The notifier: reads in the books what is new, and writes what webhooks want to know of it into the outbox.
+
+One transaction reads, writes, and moves the position: whoever dies in the middle has done nothing, and the next one
+does it all. Executions and skips are followed by their ids, as watches follow them (controller/store/changes.py).
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
+
+import asyncpg
+
+from controller.core.notices import (
+    Failing,
+    Given,
+    Notice,
+    Overdue,
+    Passed,
+    Paused,
+    Run,
+    Subject,
+    Wish,
+    addressed,
+    decide,
+    overdue,
+    paused,
+    skipped,
+)
+from controller.store.changes import Row, Stream, beginning
+from controller.store.pool import Database, Transaction
+from controller.webhooks import Reading
+from schema.policy_read import LATE_AFTER_LEAST_MS
+
+LEASE_MS: Final = 3_000
+_AT_ONCE: Final = 20_000  # as FollowExecutions and FollowSkips have it
+_OVERDUE_AT_ONCE: Final = 5_000
+_RUN_FIELDS: Final = Run._fields[1:]
+_SUBJECT_FIELDS: Final = ("job_id", "key", "namespace", "module", "verb", "labels", "policy")
+
+
+class Place(NamedTuple):
+    """How far the books have been read. `oldest`: no execution that is known to run has a tick before it."""
+
+    executions: Stream
+    oldest: int
+    skips: Stream
+
+    def text(self) -> str:
+        parts = [_packed(self.executions), self.oldest, _packed(self.skips)]
+        return json.dumps(parts, separators=(",", ":"))
+
+    @classmethod
+    def of(cls, text: str) -> "Place":
+        """What `text` gave."""
+        executions, oldest, skips = json.loads(text)
+        return cls(_unpacked(executions), oldest, _unpacked(skips))
+
+
+def _packed(stream: Stream) -> list[Any]:
+    """Ids grow by little: their differences are short."""
+    ids = sorted(stream.unsettled)
+    return [stream.highest, [b - a for a, b in zip([0, *ids], ids, strict=False)], stream.missing]
+
+
+def _unpacked(parts: list[Any]) -> Stream:
+    highest, steps, missing = parts
+    ids, last = [], 0
+    for step in steps:
+        last += step
+        ids.append(last)
+    return Stream(highest, frozenset(ids), tuple((row_id, until) for row_id, until in missing))
+
+
+async def begin(transaction: Transaction) -> None:
+    """From now on the books are read, if they aren't yet. Part of what makes or enables a webhook."""
+    ((position, _, _),) = await transaction.fetch("LockNotifier")
+    if position:
+        return
+    execution_id, skip_id, _ = (await transaction.fetch("GetLastIds"))[0]
+    unfinished = [record[0] for record in await transaction.fetch("GetUnfinishedIds")]
+    place = Place(beginning(execution_id, unfinished), 0, beginning(skip_id, []))
+    await transaction.fetch("SeedFailing")
+    await transaction.fetch("SetPosition", place.text())
+
+
+class PostgresNotifier:
+    """Reads the books when it is this controller's turn. Both methods raise StoreUnavailable or StoreError."""
+
+    def __init__(self, database: Database, controller_id: str) -> None:
+        self._database = database
+        self._controller_id = controller_id
+
+    async def read(self) -> Reading:
+        """One look."""
+        async with self._database.transaction("reading the books for webhooks") as transaction:
+            taken = await transaction.fetch("TakeNotifier", self._controller_id)
+            if not taken:
+                return Reading(ours=False)
+            position, cluster, now = taken[0]
+            wishes = {record[0]: _wish(record) for record in await transaction.fetch("GetWishes")}
+            if not wishes:
+                await transaction.fetch("ForgetNotices")
+                return Reading(ours=True)
+            place, notices, more = await _follow(transaction, Place.of(position), now)
+            added = await _add(transaction, addressed(cluster, wishes, notices))
+            await transaction.fetch("SaveNotifier", self._controller_id, LEASE_MS, place.text())
+            return Reading(True, added, more)
+
+    async def leave(self) -> None:
+        """Another controller goes on at once."""
+        await self._database.fetch("LeaveNotifier", self._controller_id)
+
+
+async def _follow(transaction: Transaction, place: Place, now: int) -> tuple[Place, list[Notice], bool]:
+    executions, oldest, notices, more = await _executions(transaction, place)
+    skips, passed, more_skips = await _skips(transaction, place.skips, now)
+    notices += passed
+    notices += [paused(Paused(_subject(row), row["paused_at"], row["failures"], row["note"]))
+                for row in await transaction.fetch("TakePauses")]  # fmt: skip
+    notices += await _overdue(transaction)
+    return Place(executions, oldest, skips), notices, more or more_skips
+
+
+async def _executions(transaction: Transaction, place: Place) -> tuple[Stream, int, list[Notice], bool]:
+    before = place.executions
+    missing = [row_id for row_id, _ in before.missing]
+    # Before the new ones, so that what fails and what is retried in this look is asked about in the next one.
+    given_up = [Given(_run(row), row["last_success"]) for row in await transaction.fetch("GetRetriesGivenUp")]
+    head, *rows = await transaction.fetch(
+        "FollowExecutions", before.highest, sorted(before.unsettled), place.oldest, missing
+    )
+    ids, ended = head["ids"] or [], frozenset(head["ended"] or [])
+    after, told = before.after((Row(row_id, row_id, row_id in ended) for row_id in ids), head["database_now"])
+    news = frozenset(told)
+    runs = [_run(row) for row in rows if row["execution_id"] in news]
+    job_ids = sorted({run.job.job_id for run in runs} | {run.job.job_id for run, _ in given_up})
+    failing = {}
+    if job_ids:
+        failing = {row[0]: Failing(row[1], row[2]) for row in await transaction.fetch("GetFailing", job_ids)}
+    decided = decide(runs, given_up, failing)
+    await _remember(transaction, decided.failing, decided.retrying)
+    oldest: int = place.oldest if head["oldest"] is None else head["oldest"]
+    more = after.highest - before.highest >= _AT_ONCE
+    return after, oldest, decided.notices, more
+
+
+async def _remember(transaction: Transaction, failing: dict[int, Failing | None], retrying: Sequence[Run]) -> None:
+    fails = {job_id: state for job_id, state in failing.items() if state is not None}
+    if fails:
+        columns = [state.execution_id for state in fails.values()], [state.tick for state in fails.values()]
+        await transaction.fetch("SetFailing", list(fails), *columns)
+    well = [job_id for job_id, state in failing.items() if state is None]
+    if well:
+        await transaction.fetch("ClearFailing", well)
+    if retrying:
+        await transaction.fetch(
+            "AddRetrying",
+            [run.job.job_id for run in retrying],
+            [run.tick for run in retrying],
+            [run.attempt for run in retrying],
+        )
+
+
+async def _skips(transaction: Transaction, before: Stream, now: int) -> tuple[Stream, list[Notice], bool]:
+    rows = await transaction.fetch("FollowSkips", before.highest, before.open_ids())
+    after, _ = before.after((Row(row["id"], row["id"], True) for row in rows), now)
+    notices = [
+        skipped(Passed(_subject(row), row["reason"], row["first_tick"], row["last_tick"], row["ticks"],
+                       row["decided_at"]))
+        for row in rows
+    ]  # fmt: skip
+    return after, notices, len(rows) >= _AT_ONCE
+
+
+async def _overdue(transaction: Transaction) -> list[Notice]:
+    rows = await transaction.fetch("FindOverdue", LATE_AFTER_LEAST_MS, _OVERDUE_AT_ONCE)
+    found = [(row, overdue(Overdue(_subject(row), row["tick"], row["run_at"]), row["database_now"])) for row in rows]
+    late = [(row, notice) for row, notice in found if notice is not None]
+    if late:
+        await transaction.fetch("SetLate", [row["job_id"] for row, _ in late], [row["tick"] for row, _ in late])
+    return [notice for _, notice in late]
+
+
+async def _add(transaction: Transaction, letters: list[Any]) -> int:
+    """How many are new."""
+    if not letters:
+        return 0
+    webhook_ids = [webhook_id for webhook_id, _ in letters]
+    columns = list(map(list, zip(*(letter for _, letter in letters), strict=True)))
+    return len(await transaction.fetch("AddDeliveries", webhook_ids, *columns))
+
+
+def _wish(record: asyncpg.Record) -> Wish:
+    _, events, reasons, namespace, module, job, labels, since = record
+    return Wish(tuple(events), tuple(reasons), namespace, module, job, json.loads(labels), since)
+
+
+def _subject(record: asyncpg.Record) -> Subject:
+    subject = Subject._make(record[name] for name in _SUBJECT_FIELDS)
+    return subject._replace(labels=json.loads(record["labels"]))
+
+
+def _run(record: asyncpg.Record) -> Run:
+    return Run(_subject(record), *(record[name] for name in _RUN_FIELDS))

@@ -1,0 +1,140 @@
+"""Webhooks, their outbox and their log, in PostgreSQL."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import asyncpg
+
+from controller.errors import Conflict, NotFound
+from controller.store.notices import begin
+from controller.store.pool import Database
+from controller.webhooks import (
+    Addressee,
+    DeliveryFilter,
+    DeliveryRow,
+    NewWebhook,
+    Parcel,
+    Tried,
+    Waiting,
+    WebhookRow,
+)
+
+HELD_MS: Final = 30_000  # longer than a try may take, by far: what isn't finished by then is tried by another
+LOG_KEPT_MS: Final = 30 * 86_400_000
+_FORGOTTEN_AT_ONCE: Final = 5_000
+_HIGHEST: Final = 2**63 - 1
+
+
+class PostgresWebhooks:
+    """controller.webhooks.Webhooks."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def add(self, webhook: NewWebhook) -> WebhookRow:
+        """Whatever happens from here on is told to it. Raises Conflict when the name is taken."""
+        async with self._database.transaction("adding a webhook") as transaction:
+            await begin(transaction)
+            columns = webhook._replace(labels={})
+            labels = json.dumps(dict(webhook.labels))
+            added = await transaction.fetch("AddWebhook", *columns[:8], labels, webhook.created_by)
+            if not added:
+                raise Conflict(
+                    f"there is a webhook {webhook.name!r} already; take another name, or remove it: "
+                    f"cronring webhook remove {webhook.name}"
+                )
+        return await self.get(webhook.name)
+
+    async def list(self, name: str = "") -> Sequence[WebhookRow]:
+        """By name."""
+        return [_webhook(record) for record in await self._database.fetch("ListWebhooks", name)]
+
+    async def get(self, name: str) -> WebhookRow:
+        """Raises NotFound."""
+        rows = await self.list(name)
+        if not name or not rows:
+            raise _unknown(name)
+        return rows[0]
+
+    async def remove(self, name: str) -> None:
+        """With its log, and what waits for it. Raises NotFound."""
+        if not await self._database.fetch("RemoveWebhook", name):
+            raise _unknown(name)
+
+    async def set_enabled(self, name: str, *, enabled: bool, reason: str) -> WebhookRow:
+        """Idempotent. Raises NotFound."""
+        row = await self.get(name)
+        if enabled:
+            async with self._database.transaction("enabling a webhook") as transaction:
+                await begin(transaction)
+                await transaction.fetch("EnableWebhook", name)
+        else:
+            await self._database.fetch("DisableWebhook", row.webhook_id, reason)
+        return await self.get(name)
+
+    async def addressee(self, name: str) -> Addressee:
+        """Raises NotFound."""
+        records = await self._database.fetch("GetAddressee", name)
+        if not records:
+            raise _unknown(name)
+        return Addressee._make(records[0])
+
+    async def deliveries(self, where: DeliveryFilter, before_id: int, limit: int) -> Sequence[DeliveryRow]:
+        """The newest first, from before `before_id` on (0: from the newest). Raises NotFound."""
+        if where.webhook:
+            await self.get(where.webhook)
+        records = await self._database.fetch(
+            "ListDeliveries", where.webhook, before_id or _HIGHEST, where.state, where.job, limit
+        )
+        return list(map(DeliveryRow._make, records))
+
+    async def redeliver(self, name: str, delivery_id: int) -> int:
+        """How many are tried again. Raises NotFound for a delivery that isn't the webhook's."""
+        await self.get(name)
+        found = await self._database.fetch("Redeliver", name, delivery_id)
+        if delivery_id and not found:
+            raise NotFound(f"webhook {name!r} has no delivery {delivery_id}; `cronring webhook deliveries {name}`")
+        return len(found)
+
+
+class PostgresOutbox:
+    """controller.webhooks.Outbox."""
+
+    def __init__(self, database: Database, controller_id: str) -> None:
+        self._database = database
+        self._controller_id = controller_id
+
+    async def claim(self, busy: Mapping[int, int], each: int, most: int) -> Sequence[Parcel]:
+        """Held for HELD_MS."""
+        records = await self._database.fetch(
+            "ClaimDeliveries", HELD_MS, self._controller_id, list(busy), list(busy.values()), each, most
+        )
+        return list(map(Parcel._make, records))
+
+    async def finish(self, tried: Sequence[Tried]) -> None:
+        """What another controller has taken over meanwhile stays his."""
+        if tried:
+            await self._database.fetch("FinishDeliveries", *map(list, zip(*tried, strict=True)))
+
+    async def disable(self, webhook_id: int, reason: str) -> None:
+        await self._database.fetch("DisableWebhook", webhook_id, reason)
+
+    async def forget(self) -> int:
+        """A batch of what is too old; how many there were."""
+        await self._database.fetch("ForgetRemovedJobs")
+        ((count,),) = await self._database.fetch("ForgetDeliveries", LOG_KEPT_MS, _FORGOTTEN_AT_ONCE)
+        return int(count)
+
+    async def waiting(self) -> Waiting:
+        """Up to 100,000."""
+        return Waiting._make((await self._database.fetch("CountWaiting"))[0])
+
+
+def _webhook(record: asyncpg.Record) -> WebhookRow:
+    row = WebhookRow._make(record)
+    return row._replace(events=tuple(row.events), reasons=tuple(row.reasons), labels=json.loads(record["labels"]))
+
+
+def _unknown(name: str) -> NotFound:
+    return NotFound(f"there is no webhook {name!r}; `cronring webhook list` shows them")

@@ -1,0 +1,287 @@
+-- What notifications read and write. The books are read by ids that only grow, as those who watch do; nothing here
+-- locks a row that claims or ends want.
+
+-- name: TakeNotifier
+-- The notifier's row, locked until the transaction ends, if it is this controller's turn and somebody wants to be told.
+-- $1 controller id.
+SELECT position, cluster, now() AS database_now FROM cron_notifier
+WHERE single AND position <> '' AND (holder = $1 OR lease_until <= now())
+FOR UPDATE SKIP LOCKED;
+
+-- name: SaveNotifier
+-- $1 controller id, $2 lease (ms), $3 how far it has read.
+UPDATE cron_notifier
+SET holder = $1, lease_until = clock_timestamp() + $2::bigint * interval '1 millisecond', position = $3
+WHERE single;
+
+-- name: LeaveNotifier
+-- Who leaves lets another one go on at once. $1 controller id.
+UPDATE cron_notifier SET lease_until = now() WHERE single AND holder = $1 AND lease_until > now();
+
+-- name: LockNotifier
+SELECT position, cluster, now() AS database_now FROM cron_notifier WHERE single FOR UPDATE;
+
+-- name: ForgetNotices
+-- Nobody wants to be told any more: what was kept to tell more is forgotten, and reading begins anew some day.
+WITH pauses AS (DELETE FROM cron_pauses), failing AS (DELETE FROM cron_failing), retrying AS (DELETE FROM cron_retrying),
+     late AS (DELETE FROM cron_late)
+UPDATE cron_notifier SET position = '', lease_until = now() WHERE single;
+
+-- name: SeedFailing
+-- Jobs that fail when somebody first wants to be told: their next success is a recovery. Reads all jobs, once.
+INSERT INTO cron_failing (job_id, execution_id, tick)
+SELECT id, 0, 'epoch' FROM cron_jobs WHERE failures > 0
+ON CONFLICT (job_id) DO NOTHING;
+
+-- name: FollowExecutions
+-- The first row: of executions above $1 (20,000 at a time), or among $2 with a tick from $3 on, or among $4, the ids, which
+-- of them have ended, and the oldest tick of those that have not. Then, a row each, those that may make an event: without
+-- success, of jobs that have failed lately, or that are watched for late ticks.
+-- $2 is what is known to run, by tick too, so that only their partitions are looked into.
+WITH seen AS MATERIALIZED (
+    (SELECT * FROM cron_executions WHERE id > $1 ORDER BY id LIMIT 20000)
+    UNION ALL
+    SELECT * FROM cron_executions WHERE id = ANY($2::bigint[]) AND tick >= $3
+    UNION ALL
+    SELECT * FROM cron_executions WHERE id = ANY($4::bigint[])
+), troubled AS MATERIALIZED (
+    SELECT job_id FROM seen WHERE outcome NOT IN ('completed', 'cancelled')
+)
+SELECT now() AS database_now, array_agg(id ORDER BY id) AS ids,
+       array_agg(id) FILTER (WHERE outcome IS NOT NULL) AS ended, min(tick) FILTER (WHERE outcome IS NULL) AS oldest,
+       NULL::bigint AS job_id, NULL AS key, NULL AS namespace, NULL AS module, NULL AS verb, NULL AS labels,
+       NULL AS policy, NULL::bigint AS execution_id, NULL::timestamptz AS tick, NULL::timestamptz AS run_at,
+       NULL::integer AS attempt, NULL AS trigger, NULL::timestamptz AS claimed_at, NULL::timestamptz AS started_at,
+       NULL::timestamptz AS ended_at, NULL AS outcome, NULL AS error_type, NULL AS error_message,
+       NULL::timestamptz AS retry_at, NULL AS controller_id, NULL AS runner_id
+FROM seen
+UNION ALL
+SELECT NULL, NULL, NULL, NULL, j.id, j.key, j.namespace, j.module, j.verb, j.labels::text, j.policy, e.id, e.tick,
+       e.run_at, e.attempt, e.trigger, e.claimed_at, e.started_at, e.ended_at, e.outcome, e.error_type, e.error_message,
+       e.retry_at, e.controller_id, e.runner_id
+FROM seen e
+CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = e.job_id OFFSET 0) j
+WHERE e.outcome NOT IN ('completed', 'cancelled')
+   OR j.policy LIKE '%"late_after"%'
+   OR e.outcome = 'completed'
+      AND (e.job_id IN (SELECT job_id FROM troubled) OR e.job_id IN (SELECT job_id FROM cron_retrying)
+           OR EXISTS (SELECT FROM cron_failing f WHERE f.job_id = e.job_id));
+
+-- name: GetRetriesGivenUp
+-- Failed attempts whose retry is neither waiting nor has begun: they were their ticks' last. Those whose retry has begun
+-- are forgotten, too: it will tell.
+WITH settled AS (
+    DELETE FROM cron_retrying r
+    WHERE NOT EXISTS (SELECT FROM cron_activations a
+                      WHERE a.job_id = r.job_id AND a.tick = r.tick AND a.attempt > r.attempt)
+    RETURNING r.job_id, r.tick, r.attempt
+)
+SELECT j.id AS job_id, j.key, j.namespace, j.module, j.verb, j.labels::text, j.policy, e.id AS execution_id, e.tick,
+       e.run_at, e.attempt, e.trigger, e.claimed_at, e.started_at, e.ended_at, e.outcome, e.error_type, e.error_message,
+       e.retry_at, e.controller_id, e.runner_id, j.last_success
+FROM settled s
+CROSS JOIN LATERAL (SELECT * FROM cron_executions
+                    WHERE job_id = s.job_id AND tick = s.tick AND attempt = s.attempt OFFSET 0) e
+CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = s.job_id OFFSET 0) j
+WHERE NOT EXISTS (SELECT FROM cron_executions l WHERE l.job_id = s.job_id AND l.tick = s.tick AND l.attempt > s.attempt)
+ORDER BY e.id;
+
+-- name: GetFailing
+-- $1 job ids.
+SELECT job_id, execution_id, tick FROM cron_failing WHERE job_id = ANY($1::bigint[]);
+
+-- name: SetFailing
+-- Parallel arrays: $1 job ids, $2 execution ids, $3 ticks.
+INSERT INTO cron_failing (job_id, execution_id, tick)
+SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::timestamptz[])
+ON CONFLICT (job_id) DO UPDATE SET execution_id = excluded.execution_id, tick = excluded.tick;
+
+-- name: ClearFailing
+-- $1 job ids.
+DELETE FROM cron_failing WHERE job_id = ANY($1::bigint[]);
+
+-- name: AddRetrying
+-- Parallel arrays: $1 job ids, $2 ticks, $3 attempts.
+INSERT INTO cron_retrying (job_id, tick, attempt)
+SELECT * FROM unnest($1::bigint[], $2::timestamptz[], $3::integer[])
+ON CONFLICT DO NOTHING;
+
+-- name: FollowSkips
+-- Skips above $1 (20,000 at a time) or among $2.
+SELECT s.id, s.reason, s.first_tick, s.last_tick, s.ticks, s.decided_at, j.id AS job_id, j.key, j.namespace, j.module,
+       j.verb, j.labels::text, j.policy
+FROM ((SELECT * FROM cron_skips WHERE id > $1 ORDER BY id LIMIT 20000)
+      UNION ALL
+      SELECT * FROM cron_skips WHERE id = ANY($2::bigint[])) s
+CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = s.job_id OFFSET 0) j
+ORDER BY s.id;
+
+-- name: TakePauses
+WITH taken AS (DELETE FROM cron_pauses RETURNING *)
+SELECT t.paused_at, t.failures, t.note, j.id AS job_id, j.key, j.namespace, j.module, j.verb, j.labels::text, j.policy
+FROM taken t
+CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = t.job_id OFFSET 0) j
+ORDER BY t.id;
+
+-- name: FindOverdue
+-- Jobs that are watched for late ticks and whose next tick waits $1 ms or longer, but for those told already; at most $2.
+-- What holds its job runs: its tick has begun.
+SELECT j.next_tick AS tick, j.next_execution AS run_at, now() AS database_now, j.id AS job_id, j.key, j.namespace,
+       j.module, j.verb, j.labels::text, j.policy
+FROM cron_jobs j
+WHERE j.next_execution IS NOT NULL AND j.policy LIKE '%"late_after"%' AND j.state = 'idle'
+  AND j.next_execution <= now() - $1::bigint * interval '1 millisecond'
+  AND NOT EXISTS (SELECT FROM cron_late l WHERE l.job_id = j.id AND l.tick = j.next_tick)
+ORDER BY j.next_execution
+LIMIT $2;
+
+-- name: SetLate
+-- Parallel arrays: $1 job ids, $2 ticks.
+INSERT INTO cron_late (job_id, tick)
+SELECT * FROM unnest($1::bigint[], $2::timestamptz[])
+ON CONFLICT (job_id) DO UPDATE SET tick = excluded.tick;
+
+-- name: AddDeliveries
+-- What is there already is left as it is: an event reaches a webhook once. Parallel arrays: $1 webhook ids, $2 event ids,
+-- $3 events, $4 jobs, $5 bodies.
+INSERT INTO cron_deliveries (webhook_id, event_id, event, job, body)
+SELECT a.* FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[])
+    AS a (webhook_id, event_id, event, job, body)
+ON CONFLICT (webhook_id, event_id) DO NOTHING
+RETURNING id;
+
+-- name: GetWishes
+-- Webhooks that want to be told.
+SELECT id, events, reasons, namespace, module, job, labels::text, enabled_at FROM cron_webhooks
+WHERE disabled_at IS NULL ORDER BY id;
+
+-- name: ClaimDeliveries
+-- What is due to be tried, held for $1 ms: whoever dies over it, another tries it then. $2 controller id; of webhooks that
+-- this controller is busy with, $3 ids and $4 how many more of each it takes; $5 how many of any other; $6 of all.
+WITH due AS MATERIALIZED (
+    SELECT d.id
+    FROM cron_webhooks w
+    CROSS JOIN LATERAL (
+        SELECT id FROM cron_deliveries
+        WHERE webhook_id = w.id AND state = 'waiting' AND next_try_at <= now()
+        ORDER BY next_try_at
+        LIMIT coalesce(($4::integer[])[array_position($3::bigint[], w.id)], $5::integer)
+        FOR NO KEY UPDATE SKIP LOCKED
+    ) d
+    WHERE w.disabled_at IS NULL
+    LIMIT $6
+)
+UPDATE cron_deliveries d
+SET attempts = d.attempts + 1, next_try_at = now() + $1::bigint * interval '1 millisecond', last_try_at = now(),
+    controller_id = $2
+FROM due, cron_webhooks w
+WHERE d.id = due.id AND w.id = d.webhook_id
+RETURNING d.id, d.webhook_id, d.event_id, d.body, d.attempts, w.name, w.url, w.secret,
+          (date_part('epoch', now()) * 1000)::bigint AS now_ms,
+          (date_part('epoch', now() - d.tried_since) * 1000)::bigint AS age_ms;
+
+-- name: FinishDeliveries
+-- How tries have ended; one that somebody else has taken over meanwhile is left to him. Parallel arrays: $1 ids,
+-- $2 attempts, $3 states, $4 ms until the next try, $5 statuses or null, $6 errors.
+UPDATE cron_deliveries d
+SET state = f.state, last_status = f.status, last_error = f.error,
+    next_try_at = CASE WHEN f.state = 'waiting' THEN now() + f.wait_ms * interval '1 millisecond' ELSE d.next_try_at END,
+    ended_at = CASE WHEN f.state <> 'waiting' THEN now() END
+FROM unnest($1::bigint[], $2::integer[], $3::text[], $4::bigint[], $5::integer[], $6::text[])
+    AS f (id, attempts, state, wait_ms, status, error)
+WHERE d.id = f.id AND d.attempts = f.attempts AND d.state = 'waiting';
+
+-- name: DisableWebhook
+-- $1 id, $2 why.
+UPDATE cron_webhooks SET disabled_at = now(), disabled_reason = $2 WHERE id = $1 AND disabled_at IS NULL
+RETURNING name;
+
+-- name: ForgetDeliveries
+-- Those older than $1 ms, waiting ones too: nobody tries them any more. At most $2 at a time. And what was remembered of
+-- jobs that are gone.
+WITH old AS (
+    SELECT id FROM cron_deliveries WHERE created_at < now() - $1::bigint * interval '1 millisecond'
+    ORDER BY created_at LIMIT $2
+), gone AS (
+    DELETE FROM cron_deliveries d USING old WHERE d.id = old.id RETURNING d.id
+)
+SELECT count(*) FROM gone;
+
+-- name: ForgetRemovedJobs
+WITH failing AS (
+    DELETE FROM cron_failing f USING cron_jobs j WHERE j.id = f.job_id AND j.removed_at IS NOT NULL
+)
+DELETE FROM cron_late l USING cron_jobs j WHERE j.id = l.job_id AND j.removed_at IS NOT NULL;
+
+-- name: CountWaiting
+-- Deliveries that wait, and how many of them have failed at least once.
+SELECT count(*) AS waiting, count(*) FILTER (WHERE attempts > 0) AS retrying
+FROM (SELECT attempts FROM cron_deliveries WHERE state = 'waiting' LIMIT 100000) d;
+
+-- name: AddWebhook
+-- $1 name, $2 URL, $3 secret, $4 events, $5 reasons, $6 namespace, $7 module, $8 job, $9 labels (JSON), $10 by whom.
+INSERT INTO cron_webhooks (name, url, secret, events, reasons, namespace, module, job, labels, created_by)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9::text::jsonb, $10)
+ON CONFLICT (name) DO NOTHING
+RETURNING id;
+
+-- name: SetPosition
+-- $1 how far the books have been read.
+UPDATE cron_notifier SET position = $1 WHERE single;
+
+-- name: EnableWebhook
+-- Told of what happens from now on; what waits for it is tried again. $1 name.
+WITH enabled AS (
+    UPDATE cron_webhooks SET enabled_at = now(), disabled_at = NULL, disabled_reason = ''
+    WHERE name = $1 AND disabled_at IS NOT NULL
+    RETURNING id
+), again AS (
+    UPDATE cron_deliveries d SET next_try_at = now(), tried_since = now()
+    FROM enabled WHERE d.webhook_id = enabled.id AND d.state = 'waiting'
+)
+SELECT id FROM enabled;
+
+-- name: ListWebhooks
+-- Those of a name ($1), or all (""), with what waits for them and what has failed, as far as the log goes back.
+SELECT w.id, w.name, w.url, w.events, w.reasons, w.namespace, w.module, w.job, w.labels::text, w.created_at, w.created_by,
+       w.disabled_at, w.disabled_reason, n.waiting, n.delivered, n.failed
+FROM cron_webhooks w
+CROSS JOIN LATERAL (
+    SELECT count(*) FILTER (WHERE state = 'waiting') AS waiting, count(*) FILTER (WHERE state = 'delivered') AS delivered,
+           count(*) FILTER (WHERE state = 'failed') AS failed
+    FROM (SELECT state FROM cron_deliveries WHERE webhook_id = w.id ORDER BY id DESC LIMIT 10000) d
+) n
+WHERE $1 = '' OR w.name = $1
+ORDER BY w.name;
+
+-- name: GetAddressee
+-- Of the webhook of a name ($1): where it is, and its secret, for a letter that is sent at once.
+SELECT id, url, secret, (date_part('epoch', now()) * 1000)::bigint AS now_ms, (SELECT cluster FROM cron_notifier)
+FROM cron_webhooks WHERE name = $1;
+
+-- name: RemoveWebhook
+-- With its log. $1 name.
+DELETE FROM cron_webhooks WHERE name = $1 RETURNING id;
+
+-- name: ListDeliveries
+-- The newest first. $1 webhook or "" for any, $2 below this id, $3 state or "" for any, $4 job or "", $5 limit.
+SELECT d.id, w.name AS webhook, d.event_id, d.event, d.job, d.state, d.attempts, d.created_at, d.last_try_at,
+       CASE WHEN d.state = 'waiting' AND w.disabled_at IS NULL THEN d.next_try_at END AS next_try_at, d.ended_at,
+       d.last_status, d.last_error, d.body, d.controller_id
+FROM cron_webhooks w
+CROSS JOIN LATERAL (
+    SELECT * FROM cron_deliveries
+    WHERE webhook_id = w.id AND id < $2 AND ($3 = '' OR state = $3) AND ($4 = '' OR job = $4)
+    ORDER BY id DESC LIMIT $5
+) d
+WHERE $1 = '' OR w.name = $1
+ORDER BY d.id DESC
+LIMIT $5;
+
+-- name: Redeliver
+-- Tried again from the beginning, with the same id: of the webhook $1, the delivery $2, or, where that is 0, all that have
+-- failed for good.
+UPDATE cron_deliveries d SET state = 'waiting', next_try_at = now(), tried_since = now(), ended_at = NULL
+FROM cron_webhooks w
+WHERE w.id = d.webhook_id AND w.name = $1 AND CASE WHEN $2 = 0 THEN d.state = 'failed' ELSE d.id = $2 END
+RETURNING d.id;
