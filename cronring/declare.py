@@ -69,6 +69,10 @@ class Options(TypedDict, total=False):
     """End a run whose processes hold more memory: "256MiB"."""
     cpu_limit: str | None
     """End a run whose processes take more CPU time: "30s"."""
+    history: str | None
+    """Keep its executions for so long at least: "90d"."""
+    history_runs: int | None
+    """Keep so many of its newest executions, whatever their age."""
     payload: Any
     """The JSON value that a run by schedule gets, where the verb takes one."""
 

@@ -77,6 +77,10 @@ FIELDS: Final = (
     ),
     PolicyField("memory_limit", "text", "", "a run whose processes hold more memory is ended, like 256MiB or 1GiB"),
     PolicyField("cpu_limit", "text", "", "a run whose processes take more CPU time is ended, like 30s or 5m"),
+    PolicyField("history", "text", "", "keep executions for so long at least, like 90d; the cluster's 30d if unset"),
+    PolicyField(
+        "history_runs", "count", 0, "keep so many of the newest ones whatever their age; the cluster's 100 if unset"
+    ),
 )
 
 
@@ -104,6 +108,8 @@ class Policy:
     priority: int = 0
     memory_limit: str = ""
     cpu_limit: str = ""
+    history: str = ""
+    history_runs: int = 0
 
     @property
     def concurrency(self) -> int:

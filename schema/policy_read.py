@@ -33,8 +33,14 @@ MEMORY_LIMIT_LEAST: Final = 32 << 20
 MEMORY_LIMIT_MOST: Final = 64 << 40
 # A runner looks 20 times a second, and Linux counts CPU time in hundredths.
 CPU_LIMIT_LEAST_MS: Final = 100
-_LIMITS: Final = {"max_concurrent": 10_000, "retries": 100, "pause_after_failures": 1_000_000, "priority": 100}
-_DURATIONS: Final = frozenset({"backoff", "catch_up_window", "late_after", "cpu_limit"})
+_LIMITS: Final = {
+    "max_concurrent": 10_000,
+    "retries": 100,
+    "pause_after_failures": 1_000_000,
+    "priority": 100,
+    "history_runs": 1_000_000,
+}
+_DURATIONS: Final = frozenset({"backoff", "catch_up_window", "late_after", "cpu_limit", "history"})
 _NAMES_LIMIT: Final = 50
 _NAME_LIMIT: Final = 200
 _DOTTED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
@@ -241,6 +247,10 @@ def _cpu_limit(text: str, _: str) -> str:
     return format_duration(length_ms)
 
 
+def _history(text: str, _: str) -> str:
+    return format_duration(parse_duration(text))
+
+
 def _word(name: str, words: tuple[str, ...], default: str = "") -> Callable[[str, str], str]:
     """A reader of one of some words. The default one says nothing, so it is left out."""
 
@@ -269,6 +279,7 @@ _READERS: Final[dict[str, Callable[[str, str], str]]] = {
     "catch_up_window": _catch_up_window,
     "overlap": _word("overlap", OVERLAP, "skip"),
     "backoff": _backoff,
+    "history": _history,
     "late_after": _late_after,
     "after": lambda text, _: canonical_after(text),
     "memory_limit": _memory_limit,

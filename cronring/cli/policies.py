@@ -48,6 +48,8 @@ _WORDS: Final[dict[str, str | dict[str, str]]] = {
     "after": "runs for each tick of {} that has succeeded",
     "memory_limit": "a run is ended when its processes hold more than {} of memory",
     "cpu_limit": "a run is ended when its processes have taken more than {} of CPU time",
+    "history": "executions are kept for {} at least",
+    "history_runs": "the newest {} executions are kept whatever their age",
     "priority": "where places are short it runs as if it had been due {} seconds earlier",
 }
 

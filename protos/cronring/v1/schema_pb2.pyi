@@ -144,6 +144,8 @@ class Policy(_message.Message):
     PRIORITY_FIELD_NUMBER: _builtins.int
     MEMORY_LIMIT_FIELD_NUMBER: _builtins.int
     CPU_LIMIT_FIELD_NUMBER: _builtins.int
+    HISTORY_FIELD_NUMBER: _builtins.int
+    HISTORY_RUNS_FIELD_NUMBER: _builtins.int
     timezone: _builtins.str
     dst_gap: _builtins.str
     dst_overlap: _builtins.str
@@ -164,6 +166,8 @@ class Policy(_message.Message):
     priority: _builtins.int
     memory_limit: _builtins.str
     cpu_limit: _builtins.str
+    history: _builtins.str
+    history_runs: _builtins.int
     @_builtins.property
     def retry_on(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     def __init__(
@@ -189,10 +193,12 @@ class Policy(_message.Message):
         priority: _builtins.int = ...,
         memory_limit: _builtins.str = ...,
         cpu_limit: _builtins.str = ...,
+        history: _builtins.str = ...,
+        history_runs: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "backoff", b"backoff", "catch_up_window", b"catch_up_window", "cpu_limit", b"cpu_limit", "dst_gap", b"dst_gap", "dst_overlap", b"dst_overlap", "end_at", b"end_at", "jitter", b"jitter", "late_after", b"late_after", "max_concurrent", b"max_concurrent", "memory_limit", b"memory_limit", "on_missed", b"on_missed", "overlap", b"overlap", "pause_after_failures", b"pause_after_failures", "priority", b"priority", "retries", b"retries", "retry_on", b"retry_on", "start_at", b"start_at", "timezone", b"timezone", "window", b"window"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "backoff", b"backoff", "catch_up_window", b"catch_up_window", "cpu_limit", b"cpu_limit", "dst_gap", b"dst_gap", "dst_overlap", b"dst_overlap", "end_at", b"end_at", "history", b"history", "history_runs", b"history_runs", "jitter", b"jitter", "late_after", b"late_after", "max_concurrent", b"max_concurrent", "memory_limit", b"memory_limit", "on_missed", b"on_missed", "overlap", b"overlap", "pause_after_failures", b"pause_after_failures", "priority", b"priority", "retries", b"retries", "retry_on", b"retry_on", "start_at", b"start_at", "timezone", b"timezone", "window", b"window"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

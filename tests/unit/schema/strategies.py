@@ -96,6 +96,8 @@ _POLICY_VALUES: dict[str, st.SearchStrategy[Any]] = {
     "priority": st.integers(-100, 100).filter(bool),
     "memory_limit": st.sampled_from(["256MiB", "1GiB", "512MB", "1.5GiB"]),
     "cpu_limit": DURATIONS,
+    "history": DURATIONS,
+    "history_runs": st.integers(1, 1_000_000),
 }
 assert set(_POLICY_VALUES) == {field.name for field in FIELDS}
 
