@@ -29,6 +29,7 @@ class MemoryTables:
         self.on_cancels: Callable[[], None] = lambda: None  # for each NOTIFY about executions to be cancelled
         self.on_places: Callable[[], None] = lambda: None  # for each NOTIFY that a limit that was full has a place
         self.limits: dict[tuple[str, str], LimitRow] = {}  # by namespace and module, "" for a namespace's own
+        self.limits_removed: list[tuple[LimitRow, str, str]] = []  # and by whom, and why
         self.limit_ids: dict[tuple[str, str], int] = {}
         self.deployments: list[DeploymentRow] = []
         self.jobs: dict[int, JobRow] = {}

@@ -44,7 +44,7 @@ def test_a_level_of_priority_is_worth_a_second_of_waiting() -> None:
 
 
 def test_a_stream_of_higher_priorities_holds_nobody_up_for_longer_than_the_levels_between_them() -> None:
-    """One place a second, and a new tick of priority 20 each second: the one of priority 0 waits for 20 s, and no more."""
+    """One place and a new tick of priority 20 each second: the one of priority 0 waits for 20 s, and no more."""
     told = Told(claim_batch=1, claims_in_flight=1)
     urgent = [_urgent(number, 20, DUE + (number - 2) * S_US) for number in range(2, 60)]
     told.ready(job(1), *urgent)

@@ -1,0 +1,49 @@
+"""Limits in PostgreSQL. Claims and ends look after them by themselves: sql/queries/cron_jobs.sql."""
+
+from controller.errors import NotFound
+from controller.limits import LimitRow, no_such_limit
+from controller.store.pool import Database, Transaction
+
+
+class PostgresLimits:
+    """controller.limits.Limits."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def set_limit(self, namespace: str, module: str, max_concurrent: int, by: str, note: str = "") -> LimitRow:
+        """See controller.limits.Limits."""
+        async with self._database.transaction("setting a limit") as transaction:
+            await transaction.fetch("LockLimits")
+            await _change(transaction, namespace, module, max_concurrent, (by, note))
+            return (await _list(transaction, namespace, module))[0]
+
+    async def remove_limit(self, namespace: str, module: str, by: str, note: str = "") -> LimitRow:
+        """Raises NotFound; see controller.limits.Limits."""
+        async with self._database.transaction("removing a limit") as transaction:
+            await transaction.fetch("LockLimits")
+            found = await _list(transaction, namespace, module)
+            if not found:
+                raise NotFound(no_such_limit(namespace, module))
+            await _change(transaction, namespace, module, None, (by, note))
+            return found[0]
+
+    async def list_limits(self, namespace: str | None = None, module: str | None = None) -> list[LimitRow]:
+        """See controller.limits.Limits."""
+        return list(map(LimitRow._make, await self._database.fetch("ListLimits", namespace, module)))
+
+
+async def _list(transaction: Transaction, namespace: str, module: str) -> list[LimitRow]:
+    return list(map(LimitRow._make, await transaction.fetch("ListLimits", namespace, module)))
+
+
+async def _change(
+    transaction: Transaction, namespace: str, module: str, max_concurrent: int | None, told: tuple[str, str]
+) -> None:
+    """First the jobs are locked, in order, then the limit: as claims and ends do."""
+    jobs = await transaction.fetch("LockJobsOfLimit", namespace, module)
+    records = await transaction.fetch("SetLimit", namespace, module, max_concurrent, *told)
+    limit_id: int = records[0][0]
+    job_ids = [record[0] for record in jobs]
+    await transaction.fetch("BindJobs", limit_id, job_ids, bool(module), max_concurrent is not None)
+    await transaction.fetch("CountPlaces", limit_id)
