@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 from schema.duration import DurationError, format_duration, parse_duration
 from schema.fields import shown
-from schema.instant import InstantError, format_instant, parse_instant
 from schema.following import canonical_after
+from schema.instant import InstantError, format_instant, parse_instant
 from schema.jitter import JitterError, parse_jitter
 from schema.policy_model import (
     DST_GAP,
