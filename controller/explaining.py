@@ -3,8 +3,20 @@
 from typing import Final, Protocol
 
 from controller.core.books import Closed, Span, Timeline
-from controller.core.why_facts import TRANSACTION_US, Action, Attempt, Facts, Skip, Subject, Waiting, focus, subject_at
+from controller.core.why_facts import (
+    TRANSACTION_US,
+    Action,
+    Attempt,
+    Facts,
+    Focus,
+    Skip,
+    Subject,
+    Waiting,
+    focus,
+    subject_at,
+)
 from controller.errors import NotFound
+from schema.policy import parse_policy
 
 _SPANS_AROUND: Final = 50  # before an instant, and after it
 _ATTEMPTS: Final = 20
@@ -48,14 +60,24 @@ class Archive(Protocol):
 
 async def gather(archive: Archive, key: str, at: int | None) -> Facts:
     """`at` None: about the latest tick that was due. Raises NotFound where no job ever had the key."""
+    return await _gather(archive, key, at, ())
+
+
+async def _gather(archive: Archive, key: str, at: int | None, followers: tuple[str, ...]) -> Facts:
+    """`followers`: the jobs that are asked about, each of which follows the next."""
     subjects = await archive.subjects(key)
     if not subjects:
         raise NotFound(f"there is no job {key!r}, and never was")
     now = archive.now
     asked_at = now if at is None else at
     subject = subject_at(subjects, asked_at)
-    timeline = Timeline(await archive.spans_around(subject.job_id, asked_at, _SPANS_AROUND))
-    found = focus(timeline, at, now)
+    spans = await archive.spans_around(subject.job_id, asked_at, _SPANS_AROUND)
+    found = focus(Timeline(spans), at, now)
+    followed = parse_policy(subject.policy).after
+    upstream = await _upstream(archive, followed, at, (*followers, key)) if followed else None
+    if upstream is not None and (at is None or found.tick is None):
+        found = Focus(upstream.tick, upstream.previous_tick, upstream.following_tick)
+    followed = followed if upstream is None or found.tick == upstream.tick else ""  # it had a schedule then
     instant = asked_at + 1 if found.tick is None else found.tick
     skip = None if found.tick is None else await archive.skip_at(subject.job_id, found.tick)
     closed = await archive.closed([subject.job_id])
@@ -74,7 +96,27 @@ async def gather(archive: Archive, key: str, at: int | None) -> Facts:
         waiting=tuple(await archive.waiting(subject.job_id, _WAITING)),
         actions=tuple(await _actions(archive, subject.job_id, instant, skip)),
         closed=closed[0] if closed else None,
+        followed=followed,
+        upstream=upstream if followed else None,
+        follows_since=_since(spans, followed),
     )
+
+
+def _since(spans: list[Span], followed: str) -> int | None:
+    return min(
+        (span.from_at for span in spans if followed and parse_policy(span.policy).after == followed), default=None
+    )
+
+
+async def _upstream(archive: Archive, key: str, at: int | None, followers: tuple[str, ...]) -> Facts | None:
+    """None: there is no such job, or they follow each other in a circle."""
+    if key in followers:
+        return None
+    try:
+        facts = await _gather(archive, key, at, followers)
+    except NotFound:
+        return None
+    return facts if facts.subject.removed_at is None else None
 
 
 async def _actions(archive: Archive, job_id: int, instant: int, skip: Skip | None) -> list[Action]:

@@ -2,6 +2,7 @@
 what comes next.
 """
 
+from controller.core.why_after import follows, next_words, verdict_after
 from controller.core.why_facts import TRANSACTION_US, Action, Attempt, Facts, Skip, Subject, Waiting
 from controller.core.why_words import decided, instant, length, ticks, told
 from schema.policy import parse_policy
@@ -21,11 +22,26 @@ _BY_SOMEBODY = {
 
 def explain(facts: Facts) -> list[str]:
     """Sentences to be read one after the other."""
+    if facts.followed:
+        return [*follows(facts, _upstream(facts.upstream)), *_to_come(facts)]
     return [*_due(facts), *_happened(facts), *_to_come(facts)]
 
 
+def _upstream(facts: Facts | None) -> list[str]:
+    """What is told of a job to those who ask about one that follows it."""
+    if facts is None:
+        return []
+    if facts.followed:
+        return follows(facts, _upstream(facts.upstream))
+    return _happened(facts) if facts.tick is not None and facts.tick <= facts.now else _due(facts)
+
+
 def verdict(facts: Facts) -> str:
-    """In a word: executed, running, skipped, paused, waiting, overdue, future, not_due, summarised or unaccounted."""
+    """In a word: executed, running, skipped, paused, waiting, overdue, future, not_due, not_followed, summarised or
+    unaccounted.
+    """
+    if facts.followed:
+        return verdict_after(facts, "" if facts.upstream is None else verdict(facts.upstream))
     tick = facts.tick
     if tick is None:
         return "not_due"
@@ -304,7 +320,7 @@ def _to_come(facts: Facts) -> list[str]:
     if subject.paused(facts.now):
         sentences.append(_paused(subject))
     sentences += [_waiting(each, facts.now) for each in facts.waiting]
-    return [*sentences, *_next(facts)]
+    return [*sentences, *(next_words(facts) if facts.followed else _next(facts))]
 
 
 def _running(facts: Facts) -> list[str]:
@@ -330,6 +346,8 @@ def _waiting(each: Waiting, now: int) -> str:
         return f"Attempt {each.attempt} at the tick {instant(each.tick)} waits{by}: {when}."
     if each.trigger == "manual":
         return f"A run triggered{by} at {instant(each.tick)} waits: {when}."
+    if each.trigger == "after":
+        return f"The run after the tick {instant(each.tick)} waits: {when}."
     until = "" if each.until_tick is None else f" to {instant(each.until_tick)}"
     return f"A backfill asked for{by} waits with the ticks from {instant(each.tick)}{until}."
 

@@ -102,6 +102,8 @@ class Facts(NamedTuple):
 
     `attempts`: at that tick, in order. `before` and `after`: the runs of ticks next to it (`after`: by schedule).
     `actions`: by operators, those before the tick and those before it was skipped, the latest first.
+    `followed`: the key of the job that this one follows (`upstream`: what is known of that; None: there is none, or no
+    such job any more). Then `tick` is a tick of that.
     """
 
     subject: Subject
@@ -117,6 +119,9 @@ class Facts(NamedTuple):
     waiting: tuple[Waiting, ...] = ()
     actions: tuple[Action, ...] = ()
     closed: Closed | None = None
+    followed: str = ""
+    upstream: "Facts | None" = None
+    follows_since: int | None = None
 
 
 class Focus(NamedTuple):

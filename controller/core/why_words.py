@@ -75,6 +75,8 @@ def _start(run: Attempt) -> str:
     late = run.started_at - run.run_at
     if run.trigger in {"schedule", "catch_up"} and run.run_at != run.tick:
         return f"started {length(late)} after its run_at, {instant(run.run_at)}"
+    if run.trigger == "after":
+        return f"started {length(late)} after that"
     if run.trigger in {"retry", "backfill", "manual"}:
         return f"started at {instant(run.started_at)}"
     return f"started {length(late)} after it was due"

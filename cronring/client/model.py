@@ -146,7 +146,7 @@ class Activation:
 
     id: int
     job: str
-    trigger: str  # "retry" | "manual" | "backfill"
+    trigger: str  # "retry" | "manual" | "backfill" | "after"
     tick: datetime | None
     until_tick: datetime | None  # of a backfill
     ticks_left: int  # of a backfill
@@ -453,7 +453,8 @@ class WaitingRun:
 class Why:
     """What the books say around an instant, in sentences and as facts.
 
-    `verdict`: executed, running, skipped, paused, waiting, overdue, future, not_due, summarised or unaccounted.
+    `verdict`: executed, running, skipped, paused, waiting, overdue, future, not_due, not_followed, summarised or
+    unaccounted.
     `tick` None: none was due at `at`. From `next_tick` on: how the job stands now.
     """
 

@@ -63,7 +63,7 @@ class Execution(_message.Message):
     """empty while it runs"""
     attempt: _builtins.int
     trigger: _builtins.str
-    """schedule catch_up retry manual backfill"""
+    """schedule catch_up retry manual backfill after"""
     controller: _builtins.str
     runner: _builtins.str
     lateness_ms: _builtins.float

@@ -1260,7 +1260,7 @@ class Activation(_message.Message):
     id: _builtins.int
     job: _builtins.str
     trigger: _builtins.str
-    """retry manual backfill"""
+    """retry manual backfill after"""
     ticks_left: _builtins.int
     """of a backfill, from `tick` on"""
     attempt: _builtins.int

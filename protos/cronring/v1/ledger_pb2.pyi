@@ -296,7 +296,7 @@ class WhyResponse(_message.Message):
     DEPLOYMENT_FIELD_NUMBER: _builtins.int
     TIMEZONE_FIELD_NUMBER: _builtins.int
     verdict: _builtins.str
-    """executed running skipped paused waiting overdue future not_due summarised unaccounted"""
+    """executed running skipped paused waiting overdue future not_due not_followed summarised unaccounted"""
     job: _builtins.str
     next_tick_local: _builtins.str
     """on the clocks of its time zone"""
@@ -434,7 +434,7 @@ class WaitingRun(_message.Message):
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
     id: _builtins.int
     trigger: _builtins.str
-    """retry manual backfill"""
+    """retry manual backfill after"""
     attempt: _builtins.int
     requested_by: _builtins.str
     @_builtins.property
