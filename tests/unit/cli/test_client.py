@@ -143,7 +143,7 @@ def test_merge_tells_a_removal_once() -> None:
     removed = JobEvent(JobEventKind.REMOVED, one)
     assert merge.apply(removed) == [removed]
     assert merge.apply(removed) == []
-    merge.restart()
+    merge.move()
     assert merge.apply(JobEvent(JobEventKind.LISTED, None)) == []
 
 

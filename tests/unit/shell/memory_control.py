@@ -41,7 +41,7 @@ class MemoryControl:
             slot_of(key), f"{job.module}@1", job.timeout_ms, job.on_disconnect, NOW, None, None, None, None, None, None,
             None, None, (), job.policy, "api", job.payload, job.labels,
         )  # fmt: skip
-        self.rows[key] = self._following(row)
+        self.rows[key] = self._following(row._replace(template=job.template))
         return self._job(self.rows[key])
 
     async def update_job(self, key: str, change: JobChange, by: str, note: str = "") -> Job:
