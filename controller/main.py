@@ -31,7 +31,7 @@ from controller.api.templates import TemplatesService
 from controller.api.watch import JobHub
 from controller.api.watch_executions import ExecutionHub
 from controller.config import WILDCARD_HOSTS, Address, ProcessConfig
-from controller.core.events import CancelsNotified, JobsNotified, PeerRefused
+from controller.core.events import CancelsNotified, JobsNotified, PeerRefused, PlacesFreed
 from controller.core.node import Node
 from controller.core.settings import ClusterSettings
 from controller.deploying import Deployer
@@ -66,8 +66,8 @@ from controller.store.pool import Database
 from controller.store.reads import PostgresReads
 from controller.store.statistics import PostgresStatistics
 from controller.store.store import PostgresStore
-from controller.store.webhooks import PostgresOutbox, PostgresWebhooks
 from controller.store.templates import PostgresTemplates
+from controller.store.webhooks import PostgresOutbox, PostgresWebhooks
 from protos.cronring.v1 import (
     cluster_pb2_grpc,
     deployments_pb2_grpc,
@@ -311,6 +311,8 @@ class _Controller:
                 self._driver.put(JobsNotified())
             if Topic.CANCELS in topics:
                 self._driver.put(CancelsNotified())
+            if Topic.PLACES in topics:
+                self._driver.put(PlacesFreed())
 
     async def _say_goodbye(self) -> None:
         """Let the others know at once what they would find out by themselves."""

@@ -28,6 +28,7 @@ from cronring.cli.commands.runner import runner
 from cronring.cli.commands.stats import stats
 from cronring.cli.commands.templates import template
 from cronring.cli.commands.top import top
+from cronring.cli.commands.webhook import webhook
 from cronring.cli.commands.why import why
 from cronring.cli.failures import translated
 
@@ -97,7 +98,7 @@ def cli() -> None:
 
 for command in (
     audit, check, cluster, completion, controller, convert, deploy, deployments, dev, executions, explain, import_group,
-    jobs, lint, logs, migrate, next_ticks, plan, rollback, runner, schema, stats, template, top, undeploy, why,
+    jobs, lint, logs, migrate, next_ticks, plan, rollback, runner, schema, stats, template, top, undeploy, webhook, why,
 ):  # fmt: skip
     cli.add_command(command)
 for command in (cancel_execution, logs, retry_execution, watch_executions):

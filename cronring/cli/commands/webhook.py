@@ -1,0 +1,267 @@
+"""`cronring webhook`: who is told of what happens to jobs, and what became of each message."""
+
+from typing import TYPE_CHECKING
+
+import click
+
+from cronring.cli.bulk import actor, as_option, note_option
+from cronring.cli.completion import job_key
+from cronring.cli.failures import EXIT_FAILED
+from cronring.cli.job_options import Label
+from cronring.cli.options import controllers_option, limit_option, option, output_option
+from cronring.cli.output import Column, print_fields, print_json, print_rows, short_instant
+from cronring.cli.session import ask, or_nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+    from typing import TypeVar
+
+    from cronring.client import Client
+    from cronring.client.notifications import Delivery, Tested, Webhook
+
+    Answer = TypeVar("Answer")
+
+EVENTS = ("failed", "recovered", "late", "skipped", "paused")
+STATES = ("waiting", "delivered", "failed")
+
+
+@click.group()
+def webhook() -> None:
+    """Webhooks: tell a URL when jobs fail, recover, are late, are skipped, or are paused after failures.
+
+    \b
+    Examples:
+      cronring webhook add pager https://example.com/hooks/cron --event failed --event late --label team=billing
+      cronring webhook test pager
+      cronring webhook deliveries pager --state failed
+      cronring webhook redeliver pager
+    """
+
+
+@webhook.command()
+@click.argument("name")
+@click.argument("url")
+@click.option("--event", "events", type=click.Choice(EVENTS), multiple=True, help="Only these; may be repeated.")
+@click.option("--reason", "reasons", multiple=True, help="Of skipped ticks, only those for this reason.")
+@click.option("--namespace", help="Only of jobs in this namespace.")
+@click.option("--module", help="Only of jobs of this module.")
+@click.option("--job", metavar="KEY", shell_complete=job_key, help="Only of this job.")
+@click.option("--label", type=Label(), multiple=True, help="Only of jobs with this label; may be repeated.")
+@option("--webhook-secret", "secret", metavar="whsec_...", help="The key of its signatures.  [default: one is made]")
+@as_option
+@output_option
+@controllers_option
+def add(  # noqa: PLR0917 - click passes them by name
+    name: str, url: str, events: tuple[str, ...], reasons: tuple[str, ...], namespace: str | None, module: str | None,
+    job: str | None, label: tuple[tuple[str, str], ...], secret: str | None, as_name: str | None, output: str,
+    controllers: tuple[str, ...],
+) -> None:  # fmt: skip
+    """Tell URL of what happens from now on. Shows the secret that its receiver needs, once.
+
+    \b
+    Example:
+      cronring webhook add pager https://example.com/hooks/cron --event failed --event recovered
+    """
+    added = ask(
+        controllers,
+        lambda client: client.notifications.add(
+            name, url, secret=secret or "", events=events, reasons=reasons, namespace=namespace or "",
+            module=module or "", job=job or "", labels=dict(label), by=actor(as_name),
+        ),
+    )  # fmt: skip
+    if output == "json":
+        print_json(added)
+        return
+    click.echo(f"webhook {added.webhook.name} is told of {_wanted(added.webhook)}")
+    if not secret:
+        click.echo(f"its secret, which is not shown again: {added.secret}")
+    click.echo(f"see whether it arrives: cronring webhook test {added.webhook.name}")
+
+
+@webhook.command("list")
+@output_option
+@controllers_option
+def list_webhooks(output: str, controllers: tuple[str, ...]) -> None:
+    """List webhooks, and how their deliveries do."""
+    found = ask(controllers, lambda client: client.notifications.list())
+    if output == "json":
+        print_json(found)
+        return
+    columns: list[Column[Webhook]] = [
+        Column("name", lambda row: row.name),
+        Column("state", _state),
+        Column("told of", _wanted),
+        Column("waiting", lambda row: str(row.waiting), right=True),
+        Column("delivered", lambda row: str(row.delivered), right=True),
+        Column("failed", lambda row: str(row.failed), right=True),
+        Column("url", lambda row: row.url),
+    ]
+    print_rows(columns, found, "there is no webhook; `cronring webhook add` makes one")
+
+
+@webhook.command()
+@click.argument("name")
+@output_option
+@controllers_option
+def show(name: str, output: str, controllers: tuple[str, ...]) -> None:
+    """Show one webhook."""
+    found = ask(controllers, lambda client: _known(client, client.notifications.get(name), name))
+    if output == "json":
+        print_json(found)
+    else:
+        _show(found)
+
+
+@webhook.command()
+@click.argument("name")
+@controllers_option
+def remove(name: str, controllers: tuple[str, ...]) -> None:
+    """Remove a webhook, with its log and what waits for it."""
+    ask(controllers, lambda client: _known(client, client.notifications.remove(name), name))
+    click.echo(f"webhook {name} is removed")
+
+
+@webhook.command()
+@click.argument("name")
+@output_option
+@controllers_option
+def enable(name: str, output: str, controllers: tuple[str, ...]) -> None:
+    """Tell a webhook again that was disabled: of what happens from now on, and of what waited for it."""
+    _set_enabled(controllers, name, output, enabled=True)
+
+
+@webhook.command()
+@click.argument("name")
+@note_option
+@as_option
+@output_option
+@controllers_option
+def disable(name: str, note: str, as_name: str | None, output: str, controllers: tuple[str, ...]) -> None:
+    """Tell a webhook nothing until it is enabled again."""
+    _set_enabled(controllers, name, output, enabled=False, note=note, by=actor(as_name))
+
+
+@webhook.command()
+@click.argument("name")
+@output_option
+@controllers_option
+def test(name: str, output: str, controllers: tuple[str, ...]) -> None:
+    """Send a signed event "test" now, once, and show the answer. Exits with 1 if that wasn't 2xx."""
+    found = ask(controllers, lambda client: _known(client, client.notifications.test(name), name))
+    if output == "json":
+        print_json(found)
+    else:
+        _show_test(found)
+    if not found.delivered:
+        raise click.exceptions.Exit(EXIT_FAILED)
+
+
+@webhook.command()
+@click.argument("name", required=False)
+@click.option("--state", type=click.Choice(STATES), help="Only these.")
+@click.option("--job", metavar="KEY", shell_complete=job_key, help="Only those about this job.")
+@limit_option(50)
+@output_option
+@controllers_option
+def deliveries(
+    name: str | None, state: str | None, job: str | None, limit: int, output: str, controllers: tuple[str, ...]
+) -> None:
+    """List what was delivered to NAME, or to all: the newest first, with tries, the last answer and the next try."""
+    found = ask(
+        controllers,
+        lambda client: _known(
+            client, client.notifications.deliveries(name or "", state or "", job or "", limit), name or ""
+        ),
+    )
+    if output == "json":
+        print_json(found)
+        return
+    columns: list[Column[Delivery]] = [
+        Column("id", lambda row: str(row.id), right=True),
+        Column("webhook", lambda row: row.webhook),
+        Column("event", lambda row: row.event),
+        Column("job", lambda row: row.job),
+        Column("state", lambda row: row.state),
+        Column("tries", lambda row: str(row.attempts), right=True),
+        Column("at", lambda row: short_instant(row.created_at)),
+        Column("next try", lambda row: short_instant(row.next_try_at)),
+        Column("answer", _answer),
+    ]
+    print_rows(columns, found, "nothing was delivered, and nothing waits")
+
+
+@webhook.command()
+@click.argument("name")
+@click.argument("delivery_id", metavar="[DELIVERY]", type=click.IntRange(min=1), required=False)
+@controllers_option
+def redeliver(name: str, delivery_id: int | None, controllers: tuple[str, ...]) -> None:
+    """Deliver again, with the same id: one DELIVERY, or all of NAME that have failed for good."""
+    count = ask(
+        controllers, lambda client: _known(client, client.notifications.redeliver(name, delivery_id or 0), name)
+    )
+    click.echo(f"tried again: {count}")
+
+
+def _set_enabled(
+    controllers: tuple[str, ...], name: str, output: str, *, enabled: bool, note: str = "", by: str = ""
+) -> None:
+    found = ask(
+        controllers,
+        lambda client: _known(
+            client, client.notifications.set_enabled(name, enabled=enabled, reason=note, by=by), name
+        ),
+    )
+    if output == "json":
+        print_json(found)
+    else:
+        click.echo(f"webhook {name} is {_state(found)}")
+
+
+async def _known(client: "Client", answer: "Awaitable[Answer]", name: str) -> "Answer":
+    async def names() -> list[str]:
+        return [each.name for each in await client.notifications.list()]
+
+    return await or_nearest(answer, "webhook", name, names) if name else await answer
+
+
+def _show(row: "Webhook") -> None:
+    print_fields([
+        ("name", row.name),
+        ("url", row.url),
+        ("told of", _wanted(row)),
+        ("state", _state(row) + (f" ({row.disabled_reason})" if row.disabled_reason else "")),
+        ("waiting", str(row.waiting)),
+        ("delivered", str(row.delivered)),
+        ("failed", str(row.failed)),
+        ("created", f"{short_instant(row.created_at)} by {row.created_by}"),
+    ])  # fmt: skip
+
+
+def _show_test(found: "Tested") -> None:
+    word = "delivered" if found.delivered else "not delivered"
+    print_fields([
+        ("outcome", f"{word}, in {found.took_ms} ms"),
+        ("answer", f"HTTP {found.status}" if not found.error else found.error),
+        ("body", found.answer.strip() or "-"),
+        ("event id", found.event_id),
+        ("sent", found.sent),
+    ])  # fmt: skip
+
+
+def _state(row: "Webhook") -> str:
+    return "enabled" if row.disabled_at is None else f"disabled since {short_instant(row.disabled_at)}"
+
+
+def _wanted(row: "Webhook") -> str:
+    words = ", ".join(row.events) or "everything"
+    if row.reasons:
+        words += f" (skipped: {', '.join(row.reasons)})"
+    which = [f"namespace {row.namespace}"] * bool(row.namespace) + [f"module {row.module}"] * bool(row.module)
+    which += [f"job {row.job}"] * bool(row.job) + [f"{name}={value}" for name, value in row.labels.items()]
+    return f"{words} of {', '.join(which) or 'all jobs'}"
+
+
+def _answer(row: "Delivery") -> str:
+    if row.last_error:
+        return row.last_error
+    return f"HTTP {row.last_status}" if row.last_status else "-"

@@ -1,0 +1,76 @@
+"""For receivers of cronring's webhooks: is this one genuine, and what does it say? Standard library only.
+
+    import cronring.webhooks
+
+    event = cronring.webhooks.verify(SECRET, request.headers, request.body)   # raises VerificationError
+    if not seen(event["id"]):                                                 # the same id may come more than once
+        ...
+
+The rules are those of Standard Webhooks (https://www.standardwebhooks.com): HMAC-SHA256 over "id.timestamp.body".
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Mapping
+from typing import Any, Optional, Union
+
+TOLERANCE_S = 300.0
+
+_PREFIX = "whsec_"
+
+
+class VerificationError(ValueError):
+    """It is not genuine, or too old: answer 400, and do nothing. The message says why."""
+
+
+def verify(
+    secret: str,
+    headers: Mapping[str, str],
+    body: Union[bytes, str],
+    *,
+    tolerance_s: float = TOLERANCE_S,
+    now_s: Optional[float] = None,
+) -> dict[str, Any]:
+    """The event, if who sent it has the secret, and sent it less than `tolerance_s` ago.
+
+    `secret`: as `cronring webhook add` showed it. `headers`: in any case. `body`: the raw one, as it came: parsed and
+    written again it is another. `now_s`: seconds since 1970, by default this host's clock. Raises VerificationError;
+    ValueError for a secret that is none.
+    """
+    given = {name.lower(): value for name, value in headers.items()}
+    try:
+        own_id, stamp, signatures = (given[f"webhook-{name}"] for name in ("id", "timestamp", "signature"))
+    except KeyError as error:
+        raise VerificationError(f"there is no header {error.args[0]}") from None
+    raw = body.encode() if isinstance(body, str) else bytes(body)
+    digest = hmac.new(_key(secret), f"{own_id}.{stamp}.".encode() + raw, hashlib.sha256).digest()
+    expected = base64.b64encode(digest)
+    # One for each secret that the sender has, separated by spaces; other versions are not ours to judge.
+    found = [part.partition(",")[2].encode() for part in signatures.split() if part.startswith("v1,")]
+    if not any([hmac.compare_digest(expected, each) for each in found]):  # noqa: C419 - all of them, in constant time
+        raise VerificationError("no signature fits: another secret, or a body that was changed on its way")
+    _check_age(stamp, time.time() if now_s is None else now_s, tolerance_s)  # noqa: TID251 - a receiver's own clock
+    event = json.loads(raw)
+    if not isinstance(event, dict):
+        raise VerificationError("the body is no JSON object")
+    return event
+
+
+def _key(secret: str) -> bytes:
+    try:
+        return base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
+    except binascii.Error:
+        raise ValueError(f"the secret is none: it begins with {_PREFIX}, and goes on in base64") from None
+
+
+def _check_age(stamp: str, now_s: float, tolerance_s: float) -> None:
+    if not (stamp.isascii() and stamp.isdigit()):
+        raise VerificationError("webhook-timestamp is no number of seconds")
+    if abs(now_s - int(stamp)) > tolerance_s:
+        raise VerificationError(
+            f"it was sent {now_s - int(stamp):.0f} s ago by this host's clock: too old, or replayed"
+        )
