@@ -190,6 +190,7 @@ class Topic(Enum):
 
     JOBS = "cronring_jobs"  # some have changed
     CANCELS = "cronring_cancels"  # somebody wants executions cancelled
+    PLACES = "cronring_places"  # a limit that was full has a place
 
 
 class Notifications(Protocol):

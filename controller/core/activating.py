@@ -21,6 +21,7 @@ from controller.core.timers import Timers
 from controller.core.window import Duty, Window
 
 BATCH: Final = 500
+LIMITED_CAP_MS: Final = 1_000
 BUSY_BASE_MS: Final = 100  # its job runs, or no runner is there: tried again, ever less often
 TOGETHER_US: Final = 100_000
 EARLY_MARGIN_US: Final = 2_000  # the clock is an estimate; a claim that comes too early is one more statement
@@ -29,12 +30,19 @@ EARLY_MARGIN_US: Final = 2_000  # the clock is an estimate; a claim that comes t
 class Waiting:
     """One activation that this controller knows of. `busy`: how often it could not be claimed in a row."""
 
-    __slots__ = ("activation", "busy", "own")
+    __slots__ = ("activation", "busy", "limit", "own")
 
     def __init__(self, activation: Activation, own: bool) -> None:
         self.activation = activation
         self.own = own  # made here
         self.busy = 0
+        self.limit: int | None = None  # that has no place for it
+
+    @property
+    def rank_us(self) -> int:
+        """As of an entry of the window."""
+        activation = self.activation
+        return activation.run_at - ticks.priority(activation.job, activation.trigger) * ticks.SECOND_US
 
 
 class Activating:
@@ -49,6 +57,7 @@ class Activating:
         "_following",
         "_holding",
         "_lease",
+        "_limited",
         "_not_before_ns",
         "_ready",
         "_sessions",
@@ -69,6 +78,7 @@ class Activating:
         self._by_job: dict[int, dict[int, None]] = {}
         self._timers = Timers()
         self._ready: dict[int, None] = {}
+        self._limited: dict[int, None] = {}  # those that a limit had no place for
         self._claiming: tuple[int, list[Waiting], list[ActivationRequest]] | None = None
         self._fetching: tuple[int, dict[int, None]] | None = None  # and what was known when it was sent
         self._followers: dict[int, None] = {}  # made by ends that were committed here, and not read yet
@@ -111,6 +121,17 @@ class Activating:
             waiting = self._waiting[activation_id]
             if waiting.busy:
                 self._timers.arm(activation_id, max(waiting.activation.run_at, self._desk.now_us))
+
+    def places_freed(self) -> None:
+        """A limit that was full has a place: of those that wait for each the first is tried."""
+        first: dict[int, tuple[int, int]] = {}
+        for activation_id in self._limited:
+            waiting = self._waiting[activation_id]
+            if waiting.limit is not None:
+                rank = waiting.rank_us, activation_id
+                first[waiting.limit] = min(rank, first.get(waiting.limit, rank))
+        for _, activation_id in first.values():
+            self._timers.arm(activation_id, self._desk.now_us)
 
     def turn(self) -> None:
         desk = self._desk
@@ -181,7 +202,8 @@ class Activating:
         if not waiting.own and self._window.duties[activation.job.slot] is not Duty.PRIMARY:
             delay_us = self._desk.settings.backup_delay_ms * 1_000
         if waiting.busy:
-            backoff_ns = self._desk.backoff_ns(waiting.busy, BUSY_BASE_MS, self._desk.settings.activation_retry_ms)
+            cap_ms = self._desk.settings.activation_retry_ms if waiting.limit is None else LIMITED_CAP_MS
+            backoff_ns = self._desk.backoff_ns(waiting.busy, BUSY_BASE_MS, cap_ms)
             delay_us += max(0, self._desk.now_us - activation.run_at) + backoff_ns // 1_000
         at_us = activation.run_at + delay_us
         if waiting.busy:  # hundreds may wait for one job: what comes about the same time goes into one statement
@@ -193,6 +215,7 @@ class Activating:
         if waiting is None:
             return
         self._timers.disarm(activation_id)
+        self._limited.pop(activation_id, None)
         job_id = waiting.activation.job.job_id
         of_job = self._by_job[job_id]
         del of_job[activation_id]
@@ -215,7 +238,7 @@ class Activating:
                 chosen.append((waiting, _request(waiting.activation, runner_id)))
         if not chosen:
             return
-        chosen.sort(key=lambda pair: (pair[1].job_id, pair[1].activation_id))
+        chosen.sort(key=lambda pair: (pair[1].job_id, pair[0].rank_us, pair[1].activation_id))
         requests = [request for _, request in chosen]
         request_id = self._desk.request(self)
         self._claiming = request_id, [waiting for waiting, _ in chosen], requests
@@ -231,6 +254,7 @@ class Activating:
         (_, parcel, requests), self._claiming = self._claiming, None
         results = {result.activation_id: result for result in event.results}
         won: list[Execution] = []
+        had_place = self._note_limits(results)
         for waiting, request in zip(parcel, requests, strict=True):
             result = results.get(request.activation_id)
             execution = None if result is None else result.execution
@@ -243,6 +267,24 @@ class Activating:
             self._follow(waiting, request, result)
         self._desk.stats.activated += len(won)
         self._holding.dispatch(won)
+        if had_place:
+            self.places_freed()
+
+    def _note_limits(self, results: dict[int, ActivationResult]) -> bool:
+        """Which of them a limit had no place for. Whether places were found, and none was wanting."""
+        found = refused = False
+        for activation_id, result in results.items():
+            waiting = self._waiting.get(activation_id)
+            if waiting is None or waiting.limit is result.full is None:
+                continue
+            found = found or (waiting.limit is not None and result.execution is not None)
+            refused = refused or result.full is not None
+            waiting.limit = result.full
+            if result.full is None:
+                del self._limited[activation_id]
+            else:
+                self._limited[activation_id] = None
+        return found and not refused
 
     def _follow(self, waiting: Waiting, request: ActivationRequest, result: ActivationResult | None) -> None:
         """A backfill goes on with its next tick; whatever else was claimed is done."""
@@ -251,7 +293,8 @@ class Activating:
         if result is None or result.gone or (result.execution is not None and result.next_tick is None):
             self._forget(request.activation_id)
         elif result.next_tick is not None and result.next_tick != waiting.activation.tick:
-            waiting.activation = waiting.activation._replace(tick=result.next_tick)
+            run_at = waiting.activation.run_at if result.execution is None else result.execution.claimed_at
+            waiting.activation = waiting.activation._replace(tick=result.next_tick, run_at=run_at)
             waiting.busy = 0
             self._arm(waiting)
         else:

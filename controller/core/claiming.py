@@ -14,6 +14,7 @@ from controller.core.effects import Claim, Level
 from controller.core.events import Claimed, StoreFailed
 from controller.core.holding import Holding
 from controller.core.lease import Lease
+from controller.core.limiting import Limiting
 from controller.core.model import ClaimRequest, ClaimResult, Execution, SkipReason, Trigger
 from controller.core.parking import Parking
 from controller.core.sessions import Picker, Sessions
@@ -47,6 +48,7 @@ class Claiming:
         "_holding",
         "_in_flight",
         "_lease",
+        "_limiting",
         "_not_before_ns",
         "_parking",
         "_ranked",
@@ -68,6 +70,7 @@ class Claiming:
         holding: Holding,
         parking: Parking,
         skipping: Skipping,
+        limiting: Limiting,
     ) -> None:
         self._desk = desk
         self._window = window
@@ -76,6 +79,7 @@ class Claiming:
         self._holding = holding
         self._parking = parking
         self._skipping = skipping
+        self._limiting = limiting
         self._ready: dict[int, Entry] = {}
         self._ranked = False  # one of those has a priority; else they go in the order in which they came due
         self._unsorted = False
@@ -93,6 +97,10 @@ class Claiming:
 
     def offer(self, entry: Entry) -> None:
         """The entry is due."""
+        if entry.limit is None or not self._limiting.queues(entry):
+            self._take_in(entry)
+
+    def _take_in(self, entry: Entry) -> None:
         self._window.move_to(entry, Stage.READY)
         self._ready[entry.job.job_id] = entry
         if self._ranked or (entry.job.policy and ticks.priority(entry.job)):
@@ -108,6 +116,8 @@ class Claiming:
 
     def turn(self) -> None:
         desk = self._desk
+        for entry in self._limiting.turn():
+            self._take_in(entry)
         if not self._ready or desk.draining or not desk.store_ok or not self._lease.valid:
             return
         while self._ready and len(self._in_flight) < desk.settings.claims_in_flight:
@@ -207,6 +217,8 @@ class Claiming:
             self._desk.note(Level.WARNING, "backup_claimed", job=job.key, late_us=result.claimed_at - request.run_at)
         if result.revision != job.revision:
             self.stale_revision = True
+        if entry.limit is not None:
+            self._limiting.won(entry)
         holds_job = not ticks.allows(job)
         entry.stage = Stage.RUNNING
         entry.retries = 0
@@ -235,6 +247,12 @@ class Claiming:
     def _not_won(self, entry: Entry, request: ClaimRequest, result: ClaimResult) -> None:
         if result.revision != entry.job.revision:
             self.stale_revision = True
+        if result.full is not None:
+            if self._window.entries.get(entry.job.job_id) is entry:
+                entry.retries = 0
+                entry.changed_ns = self._desk.now_ns
+                self._limiting.refused(entry, result.full)
+            return
         if result.executing and result.next_tick == request.expected_tick and ticks.allows(entry.job):
             self._too_many(entry)
             return

@@ -78,6 +78,10 @@ class CancelsNotified(NamedTuple):
     """PostgreSQL's NOTIFY said that somebody wants an execution cancelled."""
 
 
+class PlacesFreed(NamedTuple):
+    """PostgreSQL's NOTIFY said that a limit that was full has a place."""
+
+
 class CancelsAsked(NamedTuple):
     """This controller has been asked to cancel these, and has marked them; others may answer for them."""
 
@@ -201,6 +205,7 @@ Event = (
     | JobsNotified
     | JobsCreated
     | CancelsNotified
+    | PlacesFreed
     | CancelsAsked
     | Claimed
     | Ended

@@ -8,7 +8,7 @@
 The driver performs the effects; the answers come back as events under the effect's request id, each exactly once.
 Times are nanoseconds of one monotonic clock, and never go back. The parts of a node: `lease` (may I claim?),
 `membership` (who else is there, which slots are mine?), `window` and `refetch` (what is due soon?), `claiming`,
-`parking` and `skipping` (start it, or not), `activating` (start what no schedule asks for), `cancelling` and `cutting`
+`limiting`, `parking` and `skipping` (start it, or not), `activating` (start what no schedule asks for), `cancelling` and `cutting`
 (stop it, for somebody or for the next), `sessions` and `holding` (where does it run?), `ending` (it ended),
 `verifying` (or did it?), `sweeping` (what nobody ends).
 """
@@ -28,6 +28,7 @@ from controller.core.ending import Ending
 from controller.core.events import Event
 from controller.core.holding import Holding
 from controller.core.lease import Lease
+from controller.core.limiting import Limiting
 from controller.core.membership import Membership
 from controller.core.parking import Parking
 from controller.core.pgclock import DatabaseClock
@@ -62,8 +63,16 @@ class Node:
         self._holding = Holding(self._desk, self._lease, self._sessions, self._cutting, self._cancelling)
         self._skipping = Skipping(self._desk, self._window, self._lease)
         self._parking = Parking(self._desk, self._window, self._lease, self._skipping)
+        self._limiting = Limiting(self._desk, self._window, self._lease)
         self._claiming = Claiming(
-            self._desk, self._window, self._lease, self._sessions, self._holding, self._parking, self._skipping
+            self._desk,
+            self._window,
+            self._lease,
+            self._sessions,
+            self._holding,
+            self._parking,
+            self._skipping,
+            self._limiting,
         )
         self._activating = Activating(self._desk, self._window, self._lease, self._sessions, self._holding)
         self._ending = Ending(self._desk, self._window, self._holding, self._activating)
@@ -104,6 +113,7 @@ class Node:
             self._refetching,
             self._looks,
             self._claiming,
+            self._limiting,
             self._activating,
             self._ending,
             self._sweeping,
@@ -171,6 +181,9 @@ class Node:
                 self._activating.created(activations)
             case events.CancelsNotified():
                 self._lease.ask_soon()
+            case events.PlacesFreed():
+                self._limiting.places_freed()
+                self._activating.places_freed()
             case events.CancelsAsked(cancels):
                 self._cancelling.asked(cancels, self._holding.executions)
             case events.RunnerJoined() | events.RunnerLeft() | events.RunnerBeat() | events.ReportsReceived():

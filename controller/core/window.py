@@ -33,15 +33,17 @@ class Stage(IntEnum):
     RUNNING = 3  # this controller holds its execution, on a connected runner
     PARKED = 4  # due, but no runner takes it
     SKIPPING = 5  # in a SkipTicks under way
+    LIMITED = 6  # due, but its module or its namespace runs as many as it may
 
 
 IN_FLIGHT: Final = (Stage.CLAIMING, Stage.SKIPPING)
+DUE: Final = (Stage.READY, Stage.LIMITED)
 
 
 class Entry:
     """One job. `tick` and `run_at` are of the tick to claim next."""
 
-    __slots__ = ("changed_ns", "job", "own_until_ns", "retries", "run_at", "stage", "tick")
+    __slots__ = ("changed_ns", "job", "limit", "own_until_ns", "retries", "run_at", "stage", "tick")
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -51,6 +53,7 @@ class Entry:
         self.changed_ns = -1  # when an answer about this very job last came
         self.own_until_ns = -1  # created here: primary until then, whatever the ring says
         self.retries = 0
+        self.limit: int | None = None  # the latest that had no place for it
 
     @property
     def slot(self) -> Slot | None:
@@ -152,7 +155,7 @@ class Window:
         entry.job = job
         if entry.stage in IN_FLIGHT or (entry.stage is Stage.RUNNING and job.executing):
             return
-        if same_tick and (entry.stage is Stage.READY or (entry.stage is Stage.PARKED and same_runners)):
+        if same_tick and (entry.stage in DUE or (entry.stage is Stage.PARKED and same_runners)):
             return
         self._follow(entry, job)
 
