@@ -4,6 +4,9 @@ import json
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from schema.duration import parse_duration
+from schema.size import parse_size
+
 RawValue = str | int | list[str]
 
 ON_MISSED: Final = ("run_last", "skip", "run_all")
@@ -115,6 +118,16 @@ class Policy:
     def concurrency(self) -> int:
         """How many executions may run at once under overlap=allow; 0 for any other: one at a time."""
         return (self.max_concurrent or MAX_CONCURRENT) if self.overlap == "allow" else 0
+
+    @property
+    def memory_limit_bytes(self) -> int:
+        """0: none."""
+        return parse_size(self.memory_limit) if self.memory_limit else 0
+
+    @property
+    def cpu_limit_us(self) -> int:
+        """0: none."""
+        return parse_duration(self.cpu_limit) * 1_000 if self.cpu_limit else 0
 
     @property
     def text(self) -> str:

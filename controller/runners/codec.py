@@ -66,7 +66,10 @@ def encode_run(execution: Execution) -> wire.Run:
     if payload:
         run.payload_json = payload
     if job.policy:
-        run.timezone = parse_policy(job.policy).timezone
+        policy = parse_policy(job.policy)
+        run.timezone = policy.timezone
+        if policy.memory_limit or policy.cpu_limit:
+            run.memory_limit_bytes, run.cpu_limit_us = policy.memory_limit_bytes, policy.cpu_limit_us
     if job.policy or execution.trigger == Trigger.BACKFILL:
         run.priority = ticks.priority(job, execution.trigger)
     return run

@@ -13,9 +13,10 @@ from cronring.child.channel import Channel
 from cronring.child.errors import describe_end, error_bases
 from cronring.child.fence import watch_fence
 from cronring.child.output import Printer, current_printer
+from cronring.child.quota import lift_ceilings, set_ceilings
 from cronring.child.steps import RunStep, step_factory
 from cronring.child.stopping import Stops
-from cronring.child.usage import peak_bytes, spent_ns
+from cronring.child.usage import peak_bytes, reset_peak, spent_ns
 from cronring.child.verbs import Run, Verbs
 
 RESULTS_PER_LINE = 1000
@@ -32,6 +33,7 @@ class AsyncServer:
         self._running: dict[int, tuple[RunStep, asyncio.Task[Any]]] = {}
         self._results: list[list[Any]] = []
         self._back: list[int] = []
+        self._ceilings: dict[int, tuple[int, int]] = {}  # while a run with limits is alone here
 
     def attach(self) -> None:
         """Start listening to the runner."""
@@ -55,6 +57,9 @@ class AsyncServer:
     def _begin(self, run: Run, offset_us: int) -> None:
         printer = Printer(run.execution_id, run.slot, self._channel)
         spent_ns[run.slot] = 0
+        if run.limited:
+            reset_peak()
+            self._ceilings = set_ceilings(run.memory_limit, run.cpu_limit_us)
         step = RunStep(run, self._verbs, self._board, self, printer, offset_us)
         token = current_printer.set(printer)  # the task copies the context
         try:
@@ -88,6 +93,9 @@ class AsyncServer:
         self._back.append(step.run.execution_id)
 
     def ended(self, step: RunStep, error: BaseException | None) -> None:
+        if self._ceilings:
+            lift_ceilings(self._ceilings)
+            self._ceilings = {}
         del self._running[step.run.execution_id]
         step.printer.flush()
         cpu_us = spent_ns[step.run.slot] // 1000

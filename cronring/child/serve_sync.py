@@ -14,6 +14,7 @@ from cronring.child.channel import Channel
 from cronring.child.errors import describe_end, error_bases
 from cronring.child.fence import watch_fence
 from cronring.child.fork import leave, process
+from cronring.child.quota import lift_ceilings, set_ceilings
 from cronring.child.stopping import Stops
 from cronring.child.usage import peak_bytes, reset_peak
 from cronring.child.verbs import Run, Verbs
@@ -50,9 +51,12 @@ def _serve(run: Run, offset_us: int, channel: Channel, board: memoryview, verbs:
     stops.delivered = False
     reset_peak()
     started_us, cpu_ns = time.monotonic_ns() // 1000, time.process_time_ns()
+    ceilings = set_ceilings(run.memory_limit, run.cpu_limit_us) if run.limited else {}
     error = _call(run, started_us + offset_us, board, verbs)
     if process.forked:
         leave(error)
+    if ceilings:
+        lift_ceilings(ceilings)
     board[CURRENT] = 0  # from here on no stop can hit
     board[STATE + run.slot] = COMPLETED if error is None else RAISED
     for stream in (sys.stdout, sys.stderr):

@@ -32,6 +32,12 @@ class Run(NamedTuple):
     timezone: str = ""
     utc_offset_s: int | None = None
     interval: bool = False
+    memory_limit: int = 0  # bytes; 0: none, as below
+    cpu_limit_us: int = 0
+
+    @property
+    def limited(self) -> bool:
+        return bool(self.memory_limit or self.cpu_limit_us)
 
 
 class UnknownVerb(LookupError):

@@ -30,6 +30,7 @@ from cronring.child.board import (
     WAITING,
 )
 from cronring.runner.held import Held
+from cronring.runner.quota import Meter, resident_bytes
 from cronring.runner.spawn import Program, kill_group, reap, spawn
 from cronring.runner.suspicion import Suspicion
 from cronring.runner.tail import Tail
@@ -53,10 +54,14 @@ class ChildListener(Protocol):
 
 
 class Child:
-    """A process that runs verbs. `mode`: "async" or "sync"."""
+    """A process that runs verbs. `mode`: "async" or "sync". `alone`: one run at a time, as always in a sync one."""
 
-    def __init__(self, program: Program, mode: str, listener: ChildListener) -> None:
+    def __init__(self, program: Program, mode: str, listener: ChildListener, *, alone: bool) -> None:
         self.mode = mode
+        self._alone = alone
+        self.used = False  # it has had a run
+        self.bare_bytes = 0  # what it held before that
+        self.meter: Meter | None = None  # of the run with limits that is in it
         self.ready = False
         self.held: dict[int, Held] = {}
         self.given_up: dict[int, int] = {}  # runs that another child has taken: execution id -> slot here
@@ -90,11 +95,12 @@ class Child:
 
     @property
     def room(self) -> int:
-        return len(self._free) if self.mode == "async" else int(not self.held)
+        return int(not self.held and not self.kill_reason) if self._alone else len(self._free)
 
     def start(self, batch: list[Held], offset_us: int) -> None:
         """Send runs; at most `room`."""
         rows = []
+        self.used = True
         board = self.board
         now_us = monotonic_us()
         if self.mode == "sync":
@@ -108,26 +114,25 @@ class Child:
             board[FINISH + slot] = held.run.finish
             run = held.run
             self.held[run.execution_id] = held
-            rows.append(
-                (
-                    slot,
-                    run.execution_id,
-                    run.verb,
-                    run.job,
-                    run.tick_us,
-                    run.run_at_us,
-                    run.deadline_us,
-                    run.attempt,
-                    run.trigger,
-                    run.missed,
-                    run.previous_tick_us,
-                    run.previous_success_us,
-                    run.payload_json,
-                    run.timezone,
-                    utc_offset_s(run.timezone, run.tick_us) if run.timezone else 0,
-                    run.interval,
-                )
+            row = (
+                slot,
+                run.execution_id,
+                run.verb,
+                run.job,
+                run.tick_us,
+                run.run_at_us,
+                run.deadline_us,
+                run.attempt,
+                run.trigger,
+                run.missed,
+                run.previous_tick_us,
+                run.previous_success_us,
+                run.payload_json,
+                run.timezone,
+                utc_offset_s(run.timezone, run.tick_us) if run.timezone else 0,
+                run.interval,
             )
+            rows.append((*row, run.memory_limit, run.cpu_limit_us) if run.limited else row)
         self._send({"runs": rows, "offset_us": offset_us})
 
     def release(self, execution_id: int) -> Held | None:
@@ -294,6 +299,7 @@ class Child:
                 self._listener.child_handed_back(self, message["back"])
             elif "ready" in message:
                 self.ready = True
+                self.bare_bytes = resident_bytes(self.pid)
                 self._listener.child_ready(self)
             elif "failed" in message:
                 self._listener.child_failed(self, *message["failed"])

@@ -7,6 +7,7 @@ from cronring.runner.tail import Tail, clean
 
 if TYPE_CHECKING:
     from cronring.runner.children import Child
+    from cronring.runner.quota import Excess
 
 
 Usage = tuple[int | None, int | None, bool | None]  # CPU (us), peak memory (bytes), whether others shared that
@@ -30,7 +31,7 @@ class Stop:
 class Held:
     """One run: where it is, what it has printed, and whether it must stop."""
 
-    __slots__ = ("child", "run", "sent_us", "slot", "stop", "tail")
+    __slots__ = ("child", "excess", "run", "sent_us", "slot", "stop", "tail")
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -38,6 +39,7 @@ class Held:
         self.slot = 0
         self.sent_us = 0  # monotonic; when it went to its child
         self.stop: Stop | None = None
+        self.excess: Excess | None = None  # it is over a limit, and being killed for it
         self.tail: Tail | None = None
 
     def write(self, text: str, cut: bool = False) -> None:
@@ -73,6 +75,10 @@ class Held:
             "",
             *usage,
         )
+
+    def exceeded(self, excess: "Excess", started_us: int, ended_us: int, usage: Usage = NOT_KNOWN) -> Result:
+        """The result of a run that went over a limit."""
+        return self.result(excess.outcome, started_us, ended_us, excess.error_type, excess.message, 0, usage)
 
     def fence(self) -> None:
         """Its child stopped it, as this runner stood still without contact."""

@@ -29,20 +29,31 @@ class ModuleHost:
         self.module = module
         self._sync = {verb.name for verb in module.verbs if not verb.is_async}
         has_async = len(self._sync) < len(module.verbs)
-        self._async_pool = Pool(program, "async", host, children_max=1_000, warm=1 if has_async else 0)
+        limited = any(verb.is_async and (verb.policy.memory_limit or verb.policy.cpu_limit) for verb in module.verbs)
+        self._async_pool = Pool(program, "async", host, children_max=1_000, warm=1 if has_async else 0, alone=False)
+        # Of async verbs, runs with limits: jobs have them that are made through the API, too.
+        self._alone_pool = Pool(
+            program, "async", host, children_max=sync_children, warm=1 if limited else 0, alone=True
+        )
         warm = min(len(self._sync), sync_children)
-        self._sync_pool = Pool(program, "sync", host, children_max=sync_children, warm=warm)
-        self.pools = [*([self._async_pool] if has_async else []), *([self._sync_pool] if self._sync else [])]
+        self._sync_pool = Pool(program, "sync", host, children_max=sync_children, warm=warm, alone=True)
+        self.pools = [
+            *([self._async_pool, self._alone_pool] if has_async else []),
+            *([self._sync_pool] if self._sync else []),
+        ]
 
     def start(self, batch: list[Held]) -> None:
-        if not self._sync:
+        if self._sync:
+            sync = [held for held in batch if held.run.verb in self._sync]
+            if sync:
+                self._sync_pool.start(sync)
+                batch = [held for held in batch if held.run.verb not in self._sync]
+        alone = [held for held in batch if held.run.limited]
+        if alone:
+            self._alone_pool.start(alone)
+            batch = [held for held in batch if not held.run.limited]
+        if batch:
             self._async_pool.start(batch)
-            return
-        sync = [held for held in batch if held.run.verb in self._sync]
-        if sync:
-            self._sync_pool.start(sync)
-        if len(sync) < len(batch):
-            self._async_pool.start([held for held in batch if held.run.verb not in self._sync])
 
 
 class Host:

@@ -13,6 +13,7 @@ from cronring.runner.children import Child, monotonic_us
 from cronring.runner.core.effects import Level
 from cronring.runner.core.model import Outcome, Result
 from cronring.runner.held import Held, Usage
+from cronring.runner.quota import Unfit, meter_for, refused_memory
 from cronring.runner.settle import settle
 from cronring.runner.spawn import Program
 from cronring.runner.tail import clean
@@ -56,11 +57,17 @@ class Lane:
 
 
 class Pool:
-    """`children_max`: for sync verbs, how many run at once. `warm`: how many children to start at once."""
+    """`children_max`: how many children there may be. `warm`: how many to start at once.
 
-    def __init__(self, program: Program, mode: str, owner: PoolOwner, children_max: int, warm: int) -> None:
+    `alone`: each of them runs one verb at a time, as children for sync verbs always do.
+    """
+
+    def __init__(
+        self, program: Program, mode: str, owner: PoolOwner, *, children_max: int, warm: int, alone: bool
+    ) -> None:
         self._program = program
         self._mode = mode
+        self._alone = alone
         self._owner = owner
         self._warm = warm
         self._shared = Lane(children_max)
@@ -70,6 +77,8 @@ class Pool:
         self._spare: Child | None = None
         self._leaving: dict[Child, int] = {}  # blocked children: since when (monotonic ns)
         self._children: set[Child] = set()
+        self._limited: dict[Child, Held] = {}  # what runs under limits
+        self._told_unmeasured = False
         self._loop = asyncio.get_running_loop()
         self._closing = False
         self.warm = asyncio.Event()  # the first child is ready, or has failed to be
@@ -79,6 +88,8 @@ class Pool:
         for _ in range(self._warm):
             self._add_child(self._shared)
         self._keep_spare()
+        if not self._warm:
+            self.warm.set()
 
     async def close(self) -> None:
         """Kill what there is, and wait for it."""
@@ -96,7 +107,7 @@ class Pool:
     @property
     def busy(self) -> bool:
         """There is something to watch."""
-        return bool(self._leaving)
+        return bool(self._leaving or self._limited)
 
     def start(self, batch: list[Held]) -> None:
         """Run these, each as soon as a child has room."""
@@ -128,8 +139,12 @@ class Pool:
         return False
 
     def watch(self, now_ns: int) -> None:
-        """A few times a second while anything runs: notice blocked loops, and move on what waits behind them."""
-        if self._mode == "async":
+        """20 times a second while anything runs: kill what is over its limits; notice blocked loops, and move on what
+        waits behind them.
+        """
+        for child, held in list(self._limited.items()):
+            self._measure(child, held)
+        if not self._alone:
             for child in list(self._shared.children):
                 if child.ready and child.held and child.suspicion.observe(child.progress(), child.pid, now_ns):
                     self._set_aside(child, now_ns)
@@ -137,22 +152,65 @@ class Pool:
             if now_ns - since_ns >= _RECALL_NS:
                 self._move_on(child)
 
+    # Runs with limits
+
+    def _measure(self, child: Child, held: Held) -> None:
+        if child.meter is None or held.excess is not None:
+            return
+        held.excess = child.meter.look()
+        if held.excess is not None:
+            child.kill(held.excess.message, held)
+
+    def _start_limited(self, child: Child, lane: Lane) -> None:
+        """The first that waits is to have this child to itself; another one if runs before have worn this one out."""
+        held = lane.waiting.popleft()
+        if not child.bare_bytes and not self._told_unmeasured:
+            self._told_unmeasured = True
+            self._owner.note(
+                Level.WARNING, "limits_not_enforced", job=held.run.job, remedy="run it on Linux, with /proc"
+            )
+        meter = meter_for(held.run, child.pid, child.bare_bytes if child.used else 0)
+        if not isinstance(meter, Unfit):
+            child.meter = meter
+            self._limited[child] = held
+            child.start([held], self._owner.offset_us)
+        elif meter.excess is not None:
+            now_us = monotonic_us() + self._owner.offset_us
+            self._owner.runs_ended([held.exceeded(meter.excess, now_us, now_us)])
+        else:
+            lane.waiting.appendleft(held)
+            lane.children.remove(child)
+            del self._lane_of[child]
+            child.kill("a run with a memory_limit or cpu_limit needs a fresh one", None)
+
+    def _settle_usage(self, child: Child, usage: Usage) -> Usage:
+        """Of a run with limits: with what its processes used that the child doesn't know of."""
+        self._limited.pop(child, None)
+        meter, child.meter = child.meter, None
+        if meter is None:
+            return usage
+        meter.look()
+        cpu_us, peak_bytes, _ = usage
+        return max(cpu_us or 0, meter.cpu_us), max(peak_bytes or 0, meter.peak_bytes) or None, False
+
     # Lanes
 
     def _pump(self, lane: Lane) -> None:
         if lane.waiting and 0 < self._owner.fence_ns <= time.monotonic_ns():
             self._refuse_waiting(lane)
         waiting = lane.waiting
-        for child in lane.children:
+        for child in tuple(lane.children):
+            while waiting and child.ready and (room := child.room):
+                if self._alone and waiting[0].run.limited:
+                    self._start_limited(child, lane)
+                else:
+                    count = min(room, len(waiting))
+                    child.start([waiting.popleft() for _ in range(count)], self._owner.offset_us)
             if not waiting:
                 return
-            room = child.room if child.ready else 0
-            if room:
-                count = min(room, len(waiting))
-                child.start([waiting.popleft() for _ in range(count)], self._owner.offset_us)
         if waiting and not lane.resting:
             starting = sum(not child.ready for child in lane.children)
-            wanted = 1 if self._mode == "async" else len(waiting)
+            wanted = len(waiting) if self._alone else 1
             for _ in range(min(wanted - starting, lane.children_max - len(lane.children))):
                 self._add_child(lane)
 
@@ -186,7 +244,7 @@ class Pool:
         if self._closing:
             return None
         try:
-            child = Child(self._program, self._mode, self)
+            child = Child(self._program, self._mode, self, alone=self._alone)
         except OSError as error:
             self._owner.note(Level.WARNING, "child_not_started", python=self._program.python, error=str(error))
             return None
@@ -195,7 +253,7 @@ class Pool:
         return child
 
     def _keep_spare(self) -> None:
-        if self._mode == "async" and self._spare is None and not self._closing:
+        if not self._alone and self._spare is None and not self._closing:
             self._spare = self._spawn()
 
     def _start_failed(self, lane: Lane, error_type: str, message: str) -> None:
@@ -228,7 +286,7 @@ class Pool:
 
     def _isolate(self, culprit: Held | None) -> None:
         """From now on, until the next deployment, this verb runs in a child of its own."""
-        if culprit is None or self._mode == "sync" or culprit.run.verb in self._isolated:
+        if culprit is None or self._alone or culprit.run.verb in self._isolated:
             return
         verb = culprit.run.verb
         self._isolated[verb] = lane = Lane(1)
@@ -305,14 +363,17 @@ class Pool:
 
     def child_done(self, child: Child, rows: list[list[Any]], peak_bytes: int) -> None:
         offset_us = self._owner.offset_us
-        shared = self._mode == "async"
+        shared = not self._alone
         results = []
         for row in rows:
             held = child.release(row[0])
             if held is not None:
                 if child.fenced and held.stop is None and row[4:5] == ["stopped"]:
                     held.fence()
-                results.append(_result(held, row, offset_us, (row[3], peak_bytes or None, shared)))
+                usage: Usage = (row[3], peak_bytes or None, shared)
+                if child in self._limited:
+                    usage = self._settle_usage(child, usage)
+                results.append(_result(held, row, offset_us, usage))
         self._owner.runs_ended(results)
         lane = self._lane_of.get(child)
         if lane is not None and lane.waiting:
@@ -328,6 +389,7 @@ class Pool:
     def child_exited(self, child: Child, code: int) -> None:
         self._children.discard(child)
         self._leaving.pop(child, None)
+        self._limited.pop(child, None)
         lane = self._lane_of.pop(child, None)
         if child is self._spare:
             self._spare = None
@@ -377,15 +439,18 @@ def _result(held: Held, row: list[Any], offset_us: int, usage: Usage) -> Result:
     if len(row) == _PLAIN:
         return held.result(Outcome.COMPLETED, started_us, ended_us, usage=usage)
     outcome, error_type, message, stack, next_in_ms, metrics = row[_PLAIN : _PLAIN + 6]
+    bases = row[_PLAIN + 6] if len(row) > _PLAIN + 6 else []
     if outcome == "completed":
         result = held.result(Outcome.COMPLETED, started_us, ended_us, next_in_ms=next_in_ms, usage=usage)
         return result._replace(metrics=metrics)
     if outcome == "stopped" and held.stop is not None:
         result = held.stopped(started_us, ended_us, message, error_type, next_in_ms)
+    elif held.run.memory_limit and "MemoryError" in (error_type, *bases):
+        result = held.exceeded(refused_memory(held.run, message), started_us, ended_us)
     else:
         error_type = error_type or "VerbStopped"
         result = held.result(Outcome.FAILED, started_us, ended_us, error_type, message, next_in_ms)
-        result = result._replace(error_bases=tuple(map(clean, row[_PLAIN + 6])) if len(row) > _PLAIN + 6 else ())
+        result = result._replace(error_bases=tuple(map(clean, bases)))
     cpu_us, peak, shared = usage
     return result._replace(
         stack=clean(stack), metrics=metrics, cpu_us=cpu_us, memory_peak_bytes=peak, memory_shared=shared

@@ -6,7 +6,8 @@ from typing import NamedTuple
 from cronring.child.board import COMPLETED, RAISED, STARTED, STATE, WAITING
 from cronring.runner.children import Child, monotonic_us
 from cronring.runner.core.model import Outcome, Result
-from cronring.runner.held import Held
+from cronring.runner.held import NOT_KNOWN, Held
+from cronring.runner.quota import Excess, cpu_excess
 
 
 class Settlement(NamedTuple):
@@ -40,6 +41,10 @@ def settle(child: Child, code: int, offset_us: int) -> Settlement:
             results.append(held.result(Outcome.COMPLETED, started_us, now_us))
         elif held.stop is not None:
             results.append(held.stopped(started_us, now_us, _end_of(child, code)))
+        elif (excess := _excess(child, code, held)) is not None:
+            meter = child.meter
+            usage = NOT_KNOWN if meter is None else (meter.cpu_us, meter.peak_bytes or None, False)
+            results.append(held.exceeded(excess, started_us, now_us, usage))
         elif state == WAITING:
             again.append(held)
         else:
@@ -48,6 +53,14 @@ def settle(child: Child, code: int, offset_us: int) -> Settlement:
     nobody = culprit is not None or bool(child.kill_reason)
     suspects = [] if nobody else [held for held, state in states.items() if state == STARTED]
     return Settlement(results, again, culprit, suspects)
+
+
+def _excess(child: Child, code: int, held: Held) -> Excess | None:
+    """It was killed for a limit: by this runner, or by the kernel, at its ceiling of CPU time."""
+    if held.excess is None and held.run.cpu_limit_us and code == -signal.SIGXCPU:
+        cpu_us = 0 if child.meter is None else child.meter.cpu_us
+        return cpu_excess(held.run, max(cpu_us, held.run.cpu_limit_us))
+    return held.excess
 
 
 def _only_one(states: dict[Held, int]) -> Held | None:

@@ -30,6 +30,7 @@ def run_of(execution: Execution) -> Run:
         execution.payload,
         _timezone(job.policy),
         _is_interval(job.schedule),
+        *_limits(job.policy),
     )
 
 
@@ -58,6 +59,12 @@ def report_of(result: Result) -> Report:
 @lru_cache(maxsize=1_000)
 def _timezone(policy: str) -> str:
     return parse_policy(policy).timezone if policy else ""
+
+
+@lru_cache(maxsize=1_000)
+def _limits(policy: str) -> tuple[int, int]:
+    parsed = parse_policy(policy)
+    return parsed.memory_limit_bytes, parsed.cpu_limit_us
 
 
 @lru_cache(maxsize=1_000)
