@@ -12,7 +12,9 @@ from google.protobuf.timestamp_pb2 import Timestamp
 from grpc_status import rpc_status
 
 from controller.api.job_specs import Defaults, new_job
-from controller.api.problems import InvalidRequest, status_of
+from controller.api.problems import InvalidRequest, ProblemInterceptor, status_of
+from controller.api.templates import TemplatesService
+from cronring.virtual.memory_templates import MemoryTemplates
 from protos.cronring.v1 import (
     cluster_pb2,
     cluster_pb2_grpc,
@@ -26,6 +28,7 @@ from protos.cronring.v1 import (
     ledger_pb2_grpc,
     statistics_pb2,
     statistics_pb2_grpc,
+    templates_pb2_grpc,
 )
 from schema.module import Module, Verb
 from tests.unit.cli.fake_orders import FakeOrders
@@ -90,6 +93,8 @@ class FakeApi(
         self.refusal: InvalidRequest | None = None
         self.page_limit = 1000
         self.watch_ends = False
+        self.watches: list[list[jobs_pb2.JobEvent]] = []  # what one tells after the other before it is dropped
+        self.templates = MemoryTemplates(lambda: 1_795_219_200_000_000)  # 2026-11-21T00:00:00Z
         self.printed = b""
         self.cut = 0
         self.breaks = 0  # how often a followed stream breaks
@@ -97,6 +102,9 @@ class FakeApi(
         self.sessions: list[list[executions_pb2.ExecutionEvent]] = []
         self.requests: list[Any] = []
         self.address = ""
+
+    def exception(self, event: str, error: BaseException) -> None:
+        raise AssertionError(event) from error
 
     async def check(self, request: Any, context: Any) -> None:
         self.requests.append(request)
@@ -127,6 +135,10 @@ class FakeApi(
 
     async def WatchJobs(self, request: Any, context: Any) -> AsyncIterator[jobs_pb2.JobEvent]:  # noqa: N802
         await self.check(request, context)
+        if self.watches:
+            for event in self.watches.pop(0):
+                yield event
+            await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "this watcher reads too slowly")
         for each in self.jobs:
             yield jobs_pb2.JobEvent(kind=jobs_pb2.JobEvent.KIND_PRESENT, job=each)
         yield jobs_pb2.JobEvent(kind=jobs_pb2.JobEvent.KIND_LISTED)
@@ -351,7 +363,7 @@ def serving(api: FakeApi) -> Iterator[FakeApi]:
     stop = asyncio.Event()
 
     async def serve() -> None:
-        server = grpc.aio.server()
+        server = grpc.aio.server(interceptors=[ProblemInterceptor(api, lambda _: None)])
         api.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
         jobs_pb2_grpc.add_JobsServicer_to_server(api, server)
         executions_pb2_grpc.add_ExecutionsServicer_to_server(api, server)
@@ -359,6 +371,7 @@ def serving(api: FakeApi) -> Iterator[FakeApi]:
         ledger_pb2_grpc.add_LedgerServicer_to_server(api, server)
         statistics_pb2_grpc.add_StatisticsServicer_to_server(api, server)
         cluster_pb2_grpc.add_ClusterServicer_to_server(api, server)
+        templates_pb2_grpc.add_TemplatesServicer_to_server(TemplatesService(api.templates), server)
         await server.start()
         started.set()
         await stop.wait()
