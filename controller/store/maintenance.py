@@ -16,10 +16,13 @@ from controller.core.books import Span, Timeline
 from controller.maintenance import Maintained, Retention
 from controller.store.connect import Connection, connect
 from controller.store.errors import translated
+from schema.duration import parse_duration
+from schema.policy import parse_policy
 
 LOCK_TIMEOUT_MS: Final = 200
 _SWAPS_TRIED: Final = 20
 _COUNTED_AT_ONCE: Final = 1_000
+_FOLDED_AT_ONCE: Final = 1_000
 _SETTINGS: Final = {"timezone": "UTC", "lock_timeout": f"{LOCK_TIMEOUT_MS}ms", "jit": "off"}
 
 
@@ -48,7 +51,9 @@ async def _maintain(connection: Connection, retention: Retention) -> Maintained:
         await _value(connection, "DropGone")
         boundary: int | None = await _value(connection, "GetBoundary", retention.history_ms)
         if boundary is not None:
-            closed = await _retire(connection, boundary, retention.runs)
+            closed = await _retire(connection, boundary, retention)
+        while await _value(connection, "FoldGone", retention.history_ms, _FOLDED_AT_ONCE):
+            pass
         while await _value(connection, "CountUncounted", _COUNTED_AT_ONCE):
             pass
         await connection.execute(sql.statement("ForgetActions"), retention.history_ms)
@@ -58,15 +63,17 @@ async def _maintain(connection: Connection, retention: Retention) -> Maintained:
     return Maintained(True, made, closed, waiting)
 
 
-async def _retire(connection: Connection, boundary: int, runs: int) -> int:
+async def _retire(connection: Connection, boundary: int, retention: Retention) -> int:
     """Keep what is to be kept of all partitions up to the boundary, and close the books of the rest."""
     await connection.execute(sql.statement("OpenClosings"))
+    await connection.execute(sql.statement("OpenWishes"))
     await connection.execute(sql.statement("ClearClosings"))
     async with connection.transaction(isolation="repeatable_read"):
+        await _wish(connection, retention)
         recent = await connection.fetchrow(sql.statement("GetRecent"), boundary)
-        await connection.execute(sql.statement("FillClosings"), boundary, runs)
+        await connection.execute(sql.statement("FillClosings"), boundary, retention.runs)
         await connection.execute(sql.statement("SumClosings"), boundary)
-        await connection.execute(sql.statement("StageKept"), boundary, runs)
+        await connection.execute(sql.statement("StageKept"), boundary, retention.runs)
         timelines = _timelines(await connection.fetch(sql.statement("GetClosingSpans")))
     assert recent is not None
     due = await asyncio.to_thread(_due, timelines)  # with many jobs it takes a while, and claims must not wait for it
@@ -83,6 +90,19 @@ async def _retire(connection: Connection, boundary: int, runs: int) -> int:
         raise _Busy
     await _value(connection, "DropGone")
     return len(due)
+
+
+async def _wish(connection: Connection, retention: Retention) -> None:
+    """What jobs say of themselves. None is kept for less time than the cluster's: partitions are given up whole."""
+    found = [
+        (job_id, parse_policy(text)) for job_id, text in await connection.fetch(sql.statement("GetHistoryPolicies"))
+    ]
+    await connection.execute(
+        sql.statement("FillWishes"),
+        [job_id for job_id, _ in found],
+        [max(parse_duration(policy.history) if policy.history else 0, retention.history_ms) for _, policy in found],
+        [policy.history_runs or retention.runs for _, policy in found],
+    )
 
 
 _Timelines = dict[int, tuple[Timeline, int, int]]

@@ -28,23 +28,46 @@ CREATE TEMPORARY TABLE IF NOT EXISTS cron_closings (
     triggers       jsonb NOT NULL DEFAULT '{}'
 );
 
+-- name: OpenWishes
+-- Jobs whose policy says how long their executions stay: what is younger than `history_ms`, and the newest `runs`.
+CREATE TEMPORARY TABLE IF NOT EXISTS cron_wishes (
+    job_id         bigint PRIMARY KEY,
+    history_ms     bigint NOT NULL,
+    runs           bigint NOT NULL
+);
+
 -- name: ClearClosings
-TRUNCATE cron_closings;
+TRUNCATE cron_closings, cron_wishes;
+
+-- name: GetHistoryPolicies
+SELECT id, policy FROM cron_jobs WHERE policy LIKE '%"history%';
+
+-- name: FillWishes
+-- Parallel arrays: $1 job ids, $2 history (ms), $3 runs.
+INSERT INTO cron_wishes SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]);
 
 -- name: FillClosings
--- The jobs whose books close up to the boundary $1, or up to what they have decided: those that lose rows (all but their
--- newest $2), or have skips or schedules of that time. Not one that has something unfinished there.
+-- The jobs whose books close, up to the boundary $1, or up to where their own history begins, or up to what they have
+-- decided: those that lose rows (all but their newest $2, or as many as they want), or have skips or schedules of that
+-- time. Not one that has something unfinished there.
+WITH closing AS MATERIALIZED (
+    SELECT j.id, j.executions - coalesce(w.runs, $2::bigint) AS above, j.removed_at,
+           coalesce(b.until_at, '-infinity') AS closed_at,
+           least($1, now() - w.history_ms * interval '1 millisecond', coalesce(j.next_tick, j.paused_tick)) AS closes_at
+    FROM cron_jobs j
+    LEFT JOIN cron_wishes w ON w.job_id = j.id
+    LEFT JOIN cron_closed_books b ON b.job_id = j.id
+)
 INSERT INTO cron_closings (job_id, closed_at, until_at)
-SELECT j.id, coalesce(b.until_at, '-infinity'),
-       least($1, coalesce(j.next_tick, j.paused_tick)) - interval '1 microsecond'
-FROM cron_jobs j
-LEFT JOIN cron_closed_books b ON b.job_id = j.id
-WHERE least($1, coalesce(j.next_tick, j.paused_tick)) - interval '1 microsecond' > coalesce(b.until_at, '-infinity')
-  AND j.id NOT IN (SELECT job_id FROM cron_executions WHERE tick < $1 AND outcome IS NULL AND controller_id > '')
-  AND (j.id IN (SELECT e.job_id FROM cron_executions e JOIN cron_jobs o ON o.id = e.job_id
-                WHERE e.tick < $1 AND (e.number <= o.executions - $2::bigint OR o.removed_at < $1))
-       OR j.id IN (SELECT job_id FROM cron_skips WHERE last_tick < $1)
-       OR j.id IN (SELECT job_id FROM cron_schedules WHERE until_at < $1));
+SELECT c.id, c.closed_at, c.closes_at - interval '1 microsecond'
+FROM closing c
+WHERE c.closes_at - interval '1 microsecond' > c.closed_at
+  AND c.id NOT IN (SELECT job_id FROM cron_executions WHERE tick < $1 AND outcome IS NULL AND controller_id > '')
+  AND (c.id IN (SELECT e.job_id FROM cron_executions e JOIN closing o ON o.id = e.job_id
+                WHERE e.tick < $1 AND e.tick < o.closes_at AND (e.number <= o.above OR o.removed_at < o.closes_at))
+       OR c.id IN (SELECT s.job_id FROM cron_skips s JOIN closing o ON o.id = s.job_id WHERE s.last_tick < o.closes_at)
+       OR c.id IN (SELECT s.job_id FROM cron_schedules s JOIN closing o ON o.id = s.job_id
+                   WHERE s.until_at < o.closes_at));
 
 -- name: SumClosings
 -- What ran in the time that is closed. Late: more than 10 s, as the audit has it by default. $1 the boundary.
@@ -144,6 +167,56 @@ SET until_at = excluded.until_at, due = b.due + excluded.due, executed = b.execu
 -- name: SwapStaged
 -- $1 the boundary, $2 to $4 what GetRecent said.
 SELECT cron_swap_staged($1, $2, $3, $4);
+
+-- name: FoldGone
+-- Jobs that were removed more than $1 ms ago and of which nothing is left but sums: up to $2 of them are added up, books
+-- into row 0 and figures into those of all that are gone, and their rows go. Says how many.
+WITH gone AS (
+    DELETE FROM cron_jobs j USING (
+        SELECT o.id FROM cron_jobs o
+        WHERE o.removed_at < now() - $1::bigint * interval '1 millisecond' AND o.state = 'idle' AND o.running = 0
+          AND NOT EXISTS (SELECT FROM cron_executions WHERE job_id = o.id)
+          AND NOT EXISTS (SELECT FROM cron_skips WHERE job_id = o.id)
+          AND NOT EXISTS (SELECT FROM cron_schedules WHERE job_id = o.id)
+          AND NOT EXISTS (SELECT FROM cron_activations WHERE job_id = o.id)
+          AND NOT EXISTS (SELECT FROM cron_uncounted WHERE job_id = o.id)
+        LIMIT $2 FOR UPDATE SKIP LOCKED
+    ) g
+    WHERE j.id = g.id
+    RETURNING j.id, j.executions, j.outcomes, j.duration_us, j.lateness_us
+), books AS (
+    DELETE FROM cron_closed_books b USING gone g WHERE b.job_id = g.id RETURNING b.*
+), all_books AS (
+    SELECT * FROM books UNION ALL SELECT * FROM cron_closed_books WHERE job_id = 0
+), folded AS (
+    INSERT INTO cron_closed_books (job_id, until_at, due, executed, caught_up, late, skipped, executions, outcomes,
+                                   triggers)
+    SELECT 0, max(until_at), sum(due), sum(executed), sum(caught_up), sum(late),
+           (SELECT coalesce(jsonb_object_agg(key, n), '{}') FROM (
+                SELECT key, sum(value::bigint) AS n FROM all_books, jsonb_each_text(skipped) GROUP BY key) s),
+           sum(executions),
+           (SELECT coalesce(jsonb_object_agg(key, n), '{}') FROM (
+                SELECT key, sum(value::bigint) AS n FROM all_books, jsonb_each_text(outcomes) GROUP BY key) o),
+           (SELECT coalesce(jsonb_object_agg(key, n), '{}') FROM (
+                SELECT key, sum(value::bigint) AS n FROM all_books, jsonb_each_text(triggers) GROUP BY key) t)
+    FROM all_books
+    HAVING EXISTS (SELECT FROM books)
+    ON CONFLICT (job_id) DO UPDATE
+    SET until_at = excluded.until_at, due = excluded.due, executed = excluded.executed,
+        caught_up = excluded.caught_up, late = excluded.late, skipped = excluded.skipped,
+        executions = excluded.executions, outcomes = excluded.outcomes, triggers = excluded.triggers
+), figures AS (
+    UPDATE cron_maintenance m
+    SET gone_jobs = m.gone_jobs + s.jobs, gone_executions = m.gone_executions + s.executions,
+        gone_outcomes = ARRAY(SELECT coalesce(m.gone_outcomes[n], 0) + coalesce(
+                                  (SELECT sum(outcomes[n]) FROM gone), 0)::bigint FROM generate_series(1, 7) n),
+        gone_duration_us = m.gone_duration_us + s.duration_us, gone_lateness_us = m.gone_lateness_us + s.lateness_us
+    FROM (SELECT count(*) AS jobs, coalesce(sum(executions), 0) AS executions,
+                 coalesce(sum(duration_us), 0) AS duration_us, coalesce(sum(lateness_us), 0) AS lateness_us
+          FROM gone) s
+    WHERE s.jobs > 0
+)
+SELECT count(*) FROM gone;
 
 -- name: ForgetActions
 -- What operators did more than $1 ms ago; at most 10,000 at a time.

@@ -52,10 +52,14 @@ SELECT now() AS database_now,
        (SELECT jsonb_object_agg(status, jobs) FROM (
            SELECT s.status, count(*) AS jobs FROM cron_jobs j JOIN cron_job_status s ON s.job_id = j.id
            WHERE j.removed_at IS NULL GROUP BY s.status) of_status)::text AS jobs,
-       t.executions, ARRAY[t.completed + u.completed, t.failed + u.failed, t.timed_out + u.timed_out,
-                           t.cancelled + u.cancelled, t.lost + u.lost, t.out_of_memory + u.out_of_memory,
-                           t.out_of_cpu + u.out_of_cpu] AS outcomes,
-       t.duration_us + u.duration_us AS duration_us, t.lateness_us + u.lateness_us AS lateness_us,
+       t.executions + m.gone_executions AS executions, ARRAY[t.completed + u.completed + m.gone_outcomes[1],
+           t.failed + u.failed + m.gone_outcomes[2],
+           t.timed_out + u.timed_out + m.gone_outcomes[3],
+           t.cancelled + u.cancelled + m.gone_outcomes[4],
+           t.lost + u.lost + m.gone_outcomes[5],
+           t.out_of_memory + u.out_of_memory + m.gone_outcomes[6],
+           t.out_of_cpu + u.out_of_cpu + m.gone_outcomes[7]] AS outcomes,
+       t.duration_us + u.duration_us + m.gone_duration_us AS duration_us, t.lateness_us + u.lateness_us + m.gone_lateness_us AS lateness_us,
        m.leases_cleared, m.checked_at, (SELECT max(lease_expires_at) FROM controllers) AS latest_lease
 FROM (
     SELECT coalesce(sum(executions), 0)::bigint AS executions, coalesce(sum(outcomes[1]), 0)::bigint AS completed,
