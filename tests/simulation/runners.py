@@ -24,11 +24,12 @@ CHILDREN_FENCE_NS = 350 * MS  # after the fence: by then children have stopped b
 class Running:
     """A run in a child. Timers: its own end, and what may come before that."""
 
-    __slots__ = ("run", "started_us", "timers")
+    __slots__ = ("run", "started_us", "stops_ns", "timers")
 
     def __init__(self, run: Run, started_us: int) -> None:
         self.run = run
         self.started_us = started_us
+        self.stops_ns: int | None = None  # it was asked to stop, and will have by then
         self.timers: list[Timer] = []
 
     def cancel_timers(self) -> None:
@@ -203,9 +204,13 @@ class Runner(Process):
 
     def _stop_run(self, execution_id: int, reason: StopReason, grace_ms: int) -> None:
         running = self._runs.get(execution_id)
-        if running is not None:
+        if running is None:
+            return
+        delay_ns = int(self.rng.random() * grace_ms * MS)
+        ends_ns = self.clock.now_ns + delay_ns
+        if running.stops_ns is None or ends_ns < running.stops_ns:  # who asks again gives it no more time
+            running.stops_ns = ends_ns
             running.cancel_timers()
-            delay_ns = int(self.rng.random() * grace_ms * MS)
             stopped = Course(0, reason.outcome, reason.error_type)
             running.timers.append(self.clock.call_after(delay_ns, lambda: self._end_run(running, stopped)))
 

@@ -28,13 +28,14 @@ def free_port() -> int:
 
 @dataclass
 class Process:
-    """One started process. `log` holds its stdout and stderr."""
+    """One started process. `log` holds its stdout and stderr. `listen`: where a controller does, behind `grpc`."""
 
     name: str
     popen: subprocess.Popen[bytes]
     log: Path
     grpc: str = ""
     http: str = ""
+    listen: str = ""
 
     @property
     def pid(self) -> int:
@@ -110,16 +111,26 @@ class Cluster:
 
     def restart_controller(self, dead: Process) -> Process:
         """A new one in its place, at its addresses. Doesn't wait until it is ready."""
-        process = self._controller_at(dead.grpc, dead.http)
+        process = self._controller_at(dead.listen or dead.grpc, dead.http, advertise=dead.grpc if dead.listen else "")
         self.controllers[self.controllers.index(dead)] = process
         return process
 
-    def _controller_at(self, grpc: str, http: str, *extra: str, wrapper: tuple[str, ...] = ()) -> Process:
+    def start_controller_behind(self, listen: str, advertise: str) -> Process:
+        """One that everybody reaches by another address than it listens on. Doesn't wait until it is ready."""
+        process = self._controller_at(listen, f"127.0.0.1:{free_port()}", advertise=advertise)
+        self.controllers.append(process)
+        return process
+
+    def _controller_at(
+        self, grpc: str, http: str, *extra: str, wrapper: tuple[str, ...] = (), advertise: str = ""
+    ) -> Process:
+        if advertise:
+            extra = (*extra, "--advertise", advertise)
         process = self._start(
             f"controller-{len(self.controllers) + 1}", "controller", "--database-url", self.database_url,
             "--grpc", grpc, "--http", http, *extra, wrapper=wrapper,
         )  # fmt: skip
-        process.grpc, process.http = grpc, http
+        process.grpc, process.http, process.listen = advertise or grpc, http, grpc if advertise else ""
         return process
 
     def start_runner(self, *files: Path, extra: tuple[str, ...] = ()) -> Process:

@@ -4,10 +4,9 @@ It reads the database's tables and the journal that the verbs themselves write, 
 the ticks of a job are the multiples of its period, computed here.
 """
 
-import itertools
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,6 +26,22 @@ SELECT j.verb, s.reason, extract(epoch FROM s.first_tick)::float8 AS first_tick,
        extract(epoch FROM s.last_tick)::float8 AS last_tick, s.ticks
 FROM cron_skips s JOIN cron_jobs j ON j.id = s.job_id
 """
+CANCELLATIONS = """
+SELECT j.verb, a.action, extract(epoch FROM a.at)::float8 AS at
+FROM cron_actions a JOIN cron_jobs j ON j.id = a.job_id WHERE a.action IN ('cancel', 'restore') ORDER BY a.id
+"""
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What the judge must know. `runner_deaths`: when one was killed; `absences`: from when to when one stood still.
+
+    `beside`: of how many runs of a verb may go on at once, where that is more than one.
+    """
+
+    runner_deaths: Sequence[float] = ()
+    absences: Sequence[tuple[float, float]] = ()
+    beside: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -121,13 +136,14 @@ def judge_executions(verdict: Verdict, executions: list[Any]) -> None:
 
 
 def judge_journal(
-    verdict: Verdict, runs: list[JournalRun], outcomes: dict[int, str | None], deaths: list[float]
+    verdict: Verdict, runs: list[JournalRun], outcomes: dict[int, str | None], circumstances: Circumstances
 ) -> None:
     """No run twice, none before its tick, none beside another of its verb, no finished one unrecorded.
 
-    `deaths`: when the runner (and so its children) was killed; a run without an end ended there at the latest,
-    or, of a verb that notes how it goes on, with its last note.
+    A run without an end ended when the runner (and so its children) was killed at the latest, or, of a verb that notes
+    how it goes on, with its last note.
     """
+    deaths = circumstances.runner_deaths
     seen: Counter[int] = Counter(run.execution_id for run in runs)
     by_verb: dict[str, list[JournalRun]] = {}
     for run in runs:
@@ -139,27 +155,37 @@ def judge_journal(
         # A finished result may be lost only with the runner that held it.
         near_death = any(run.ended_at is not None and 0 <= death - run.ended_at < 1.0 for death in deaths)
         if run.ended_at is not None and outcomes.get(run.execution_id) in (None, "lost") and not near_death:
-            verdict.results_lost.append((run.verb, f"execution {run.execution_id}"))
+            # One that stands still for long is as good as dead: what its children finish meanwhile is lost.
+            away = any(gone - 1.0 < run.ended_at < back + 1.0 for gone, back in circumstances.absences)
+            if not (away and outcomes.get(run.execution_id) == "lost"):
+                verdict.results_lost.append((run.verb, f"execution {run.execution_id}"))
     for verb, verb_runs in by_verb.items():
         verb_runs.sort(key=lambda run: run.started_at)
-        for before, after in itertools.pairwise(verb_runs):
-            ended = (
-                before.ended_at
-                or before.seen_at
-                or min((d for d in deaths if d >= before.started_at), default=float("inf"))
-            )
-            if ended > after.started_at:
-                verdict.overlapping.append((verb, f"{before.execution_id} and {after.execution_id}"))
+        going_on: list[tuple[float, JournalRun]] = []
+        for run in verb_runs:
+            going_on = [each for each in going_on if each[0] > run.started_at]
+            if len(going_on) >= circumstances.beside.get(verb, 1):
+                names = ", ".join(str(each.execution_id) for _, each in going_on)
+                verdict.overlapping.append((verb, f"{names} and {run.execution_id}"))
+            died = min((death for death in deaths if death >= run.started_at), default=float("inf"))
+            going_on.append((run.ended_at or run.seen_at or died, run))
+
+
+def was_cancelled(tick: int, actions: list[Any]) -> bool:
+    """Whether the job was: then nothing was due. `actions`: cancellations and restorations, in their order."""
+    latest = [action["action"] for action in actions if action["at"] < tick]
+    return bool(latest) and latest[-1] == "cancel"
 
 
 async def judge(
-    database_url: str, periods_s: dict[str, int], until: float, journal: Path, runner_deaths: list[float]
+    database_url: str, periods_s: Mapping[str, int], until: float, journal: Path, circumstances: Circumstances
 ) -> Verdict:
     """Judge all ticks up to `until` (epoch seconds) of the verbs in `periods_s` (clock-aligned, in seconds)."""
     connection = await asyncpg.connect(database_url)
     try:
         executions = await connection.fetch(EXECUTIONS)
         skips = await connection.fetch(SKIPS)
+        cancellations = await connection.fetch(CANCELLATIONS)
         created = {
             row["verb"]: float(row["at"])
             for row in await connection.fetch(
@@ -173,7 +199,9 @@ async def judge(
         first = (int(created[verb]) // period + 1) * period
         ran = Counter(round(e["tick"]) for e in executions if e["verb"] == verb)
         own_skips = [s for s in skips if s["verb"] == verb]
-        judge_ticks(verdict, verb, range(first, int(until) + 1, period), ran, own_skips)
+        actions = [row for row in cancellations if row["verb"] == verb]
+        due = [tick for tick in range(first, int(until) + 1, period) if not was_cancelled(tick, actions)]
+        judge_ticks(verdict, verb, due, ran, own_skips)
     judge_executions(verdict, executions)
-    judge_journal(verdict, read_journal(journal), {e["id"]: e["outcome"] for e in executions}, runner_deaths)
+    judge_journal(verdict, read_journal(journal), {e["id"]: e["outcome"] for e in executions}, circumstances)
     return verdict

@@ -4,7 +4,16 @@ import json
 from collections import Counter
 from pathlib import Path
 
-from tests.support.judge import JournalRun, Verdict, judge_executions, judge_journal, judge_ticks, read_journal
+from tests.support.judge import (
+    Circumstances,
+    JournalRun,
+    Verdict,
+    judge_executions,
+    judge_journal,
+    judge_ticks,
+    read_journal,
+    was_cancelled,
+)
 
 
 def run(execution: int, started: float, ended: float | None, tick: float = 0.0) -> JournalRun:
@@ -13,7 +22,7 @@ def run(execution: int, started: float, ended: float | None, tick: float = 0.0) 
 
 def journal_verdict(runs: list[JournalRun], outcomes: dict[int, str | None], deaths: list[float]) -> Verdict:
     verdict = Verdict()
-    judge_journal(verdict, runs, outcomes, deaths)
+    judge_journal(verdict, runs, outcomes, Circumstances(deaths))
     return verdict
 
 
@@ -70,3 +79,25 @@ def test_reading_a_journal(tmp_path: Path) -> None:
     path.write_text("\n".join(json.dumps(entry) for entry in (start, start | {"event": "end", "at": 5.2})) + "\n")
     assert read_journal(path) == [JournalRun("verb", 1, 5.0, 5.1, 5.2)]
     assert read_journal(tmp_path / "absent") == []
+
+
+def test_as_many_may_run_beside_each_other_as_the_policy_says() -> None:
+    verdict = Verdict()
+    runs = [JournalRun("beside", number, 1.0, 1.0 + number, 5.0) for number in range(3)]
+    judge_journal(verdict, runs, dict.fromkeys(range(3), "completed"), Circumstances(beside={"beside": 3}))
+    assert verdict.overlapping == []
+    judge_journal(verdict, runs, dict.fromkeys(range(3), "completed"), Circumstances(beside={"beside": 2}))
+    assert verdict.overlapping == [("beside", "0, 1 and 2")]
+
+
+def test_a_result_may_be_lost_with_a_runner_that_stood_still() -> None:
+    for absences, lost in (([(1.0, 12.0)], []), ([(4.0, 12.0)], [("verb", "execution 7")])):
+        verdict = Verdict()
+        runs = [JournalRun("verb", 7, 1.0, 1.0, 2.0)]
+        judge_journal(verdict, runs, {7: "lost"}, Circumstances(absences=absences))
+        assert verdict.results_lost == lost
+
+
+def test_nothing_is_due_while_a_job_is_cancelled() -> None:
+    actions = [{"action": "cancel", "at": 2.5}, {"action": "restore", "at": 4.5}]
+    assert [tick for tick in range(1, 7) if not was_cancelled(tick, actions)] == [1, 2, 5, 6]

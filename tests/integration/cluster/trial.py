@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from cronring.client import Client
 from cronring.client.model import Audit
 from tests.integration.cluster.conftest import JOURNAL_MODULE, PERIODS_S
 from tests.support.cluster import Cluster
-from tests.support.judge import Verdict, judge
+from tests.support.judge import Circumstances, Verdict, judge
 
 SETTLE_S = 25.0  # a lost runner is declared after 10 s, and its jobs' next run may take a few seconds
 
@@ -33,15 +34,18 @@ def verdict_when_settled(
     cluster: Cluster,
     journal: Path,
     runner_deaths: list[float],
-    periods_s: dict[str, int] = PERIODS_S,
+    periods_s: Mapping[str, int] = PERIODS_S,
     settle_s: float = SETTLE_S,
+    *,
+    circumstances: Circumstances | None = None,
 ) -> Verdict:
     """The verdict on every tick up to two seconds ago: once nobody is guilty, or the last one before the deadline."""
+    known = circumstances or Circumstances(runner_deaths)
 
     async def settled() -> Verdict:
         until, deadline = time.time() - 2, time.monotonic() + settle_s
         while True:
-            verdict = await judge(cluster.database_url, periods_s, until, journal, runner_deaths)
+            verdict = await judge(cluster.database_url, periods_s, until, journal, known)
             if verdict.guilty() == {} or time.monotonic() > deadline:
                 return verdict
             await asyncio.sleep(0.25)
