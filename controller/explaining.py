@@ -103,9 +103,9 @@ async def _gather(archive: Archive, key: str, at: int | None, followers: tuple[s
 
 
 def _since(spans: list[Span], followed: str) -> int | None:
-    return min(
-        (span.from_at for span in spans if followed and parse_policy(span.policy).after == followed), default=None
-    )
+    """Since when the job follows that one, as far as its books are read."""
+    following = (span.from_at for span in spans if followed and parse_policy(span.policy).after == followed)
+    return min(following, default=None)
 
 
 async def _upstream(archive: Archive, key: str, at: int | None, followers: tuple[str, ...]) -> Facts | None:

@@ -6,6 +6,7 @@ from typing import Final
 from schema.duration import format_duration
 from schema.explain import clock_change, zoned_pattern
 from schema.instant import format_instant, parse_instant
+from schema.keys import JobKey
 from schema.lint_finding import NOTE, RULES, WARNING, Fault, Finding
 from schema.lint_herd import HERD, herds
 from schema.lint_rhythm import pattern_faults, shortest_gap
@@ -18,7 +19,8 @@ from schema.walk import first_open
 from schema.window import Window, parse_window
 
 __all__ = [
-    "HERD", "NOTE", "RULES", "WARNING", "Fault", "Finding", "lint_module", "never_again", "shortest_gap_ms",
+    "HERD", "NOTE", "RULES", "WARNING", "Fault", "Finding", "follows_nobody", "lint_module", "never_again",
+    "shortest_gap_ms",
 ]  # fmt: skip
 
 _SECOND_US: Final = 1_000_000
@@ -37,6 +39,21 @@ def never_again(module: Module, now: int) -> list[Finding]:
     ]
 
 
+def follows_nobody(module: Module) -> list[Finding]:
+    """Jobs that run after a job of their own module that isn't there. Of other modules only a cluster knows."""
+    own = str(JobKey(module.namespace, module.name, ""))
+    jobs = {f"{own}{verb.name}" for verb in module.verbs if verb.schedule}
+    return [
+        Finding(
+            "follows-nobody", WARNING, verb.name, verb.line,
+            f"it runs after {verb.policy.after}, and the module has no such job",
+            "name a verb that has a schedule, or make that job: cronring jobs create",
+        )
+        for verb in module.verbs
+        if verb.policy.after.startswith(own) and verb.policy.after not in jobs
+    ]  # fmt: skip
+
+
 def lint_module(
     module: Module, now: int, durations_ms: Mapping[str, float] | None = None, herd: int = HERD
 ) -> list[Finding]:
@@ -45,7 +62,7 @@ def lint_module(
     `now`: microseconds since 1970; a year from there is looked at. `durations_ms`: how long the runs of a verb have
     taken (their 95th percentile). `herd`: from so many verbs at one instant on, it is one.
     """
-    findings = []
+    findings = follows_nobody(module)
     jobs: list[tuple[Verb, Schedule]] = []
     for verb in module.verbs:
         if not verb.schedule:

@@ -4,6 +4,7 @@ from typing import Final, NamedTuple
 
 RULES: Final = {
     "never-again": "its last tick is past, or there was none",
+    "follows-nobody": "it runs after a verb of its module that is none, or has no job",
     "skips-months": "a day of the month that many months don't have",
     "uneven-step": "`*/n` where n doesn't divide the field, so that the last gap is another",
     "either-day": "both day fields restrict, so either suffices",

@@ -5,7 +5,9 @@ import re
 from typing import Final, NamedTuple
 
 from schema.duration import DURATION_LIMIT_MS
+from schema.following import cycle_fault, cycle_of
 from schema.instant import InstantError, format_instant, parse_instant
+from schema.keys import JobKey
 from schema.module import DEFAULT_POLICY, DataType, Module, Verb
 from schema.payload import (
     RESERVED,
@@ -66,6 +68,18 @@ def validate(module: Module) -> list[Flaw]:
             flaws.append(Flaw(f"verbs[{index}].name", f"verbs[{first}] has the name {verb.name!r:.120} already"))
         if len(flaws) >= _FLAWS_SHOWN:
             break
+    return flaws + _cycle_flaws(module)
+
+
+def _cycle_flaws(module: Module) -> list[Flaw]:
+    """Jobs of the module that follow each other in a circle."""
+    own = str(JobKey(module.namespace, module.name, ""))
+    after = {f"{own}{verb.name}": verb.policy.after for verb in module.verbs if verb.policy.after}
+    flaws = []
+    for index, verb in enumerate(module.verbs if after else ()):
+        cycle = cycle_of(f"{own}{verb.name}", after)
+        if cycle:
+            flaws.append(Flaw(f"verbs[{index}].policy.after", cycle_fault(cycle)))
     return flaws
 
 

@@ -14,7 +14,7 @@ from protos.cronring.v1 import jobs_pb2
 from protos.modules import raw_policy
 from schema.labels import label_faults
 from schema.module import Module, Verb
-from schema.policy import FIELDS, RawValue, Reading, parse_policy, policy_faults, read_each
+from schema.policy import FIELDS, Policy, RawValue, Reading, parse_policy, policy_faults, read_each
 from schema.schedule import ScheduleError, check_schedule, is_interval
 from schema.spread import has_default_jitter, stored_policy
 from schema.validate import ON_DISCONNECT, timeout_fault
@@ -40,7 +40,7 @@ def new_job(request: jobs_pb2.CreateJobRequest, module: Module, verb: Verb, defa
     schedule = read_schedule(spec.schedule, policy.timezone, problems)
     problems += contradictions(reading, schedule)
     anchor = read_anchor(spec, schedule, problems)
-    problems += payload_violations("spec.payload", module, verb, spec.payload, _ticks(schedule))
+    problems += payload_violations("spec.payload", module, verb, spec.payload, _runs(schedule, policy))
     labels = read_labels(spec.labels, problems)
     check_running(spec, problems)
     if problems:
@@ -77,9 +77,9 @@ def job_change(
     if fields & {"schedule", "policy"}:
         problems += contradictions(reading, schedule)
     anchor = read_anchor(spec, schedule, problems) if "anchor" in fields else None
-    if fields & {"schedule", "payload"}:
+    if fields & {"schedule", "payload"} or "policy" in paths or "policy.after" in paths:
         payload = spec.payload if "payload" in fields else row.payload
-        problems += payload_violations("spec.payload", module, verb, payload, _ticks(schedule))
+        problems += payload_violations("spec.payload", module, verb, payload, _runs(schedule, policy))
     labels = _changed_labels(spec, row, paths, problems)
     check_running(spec, problems)
     if problems:
@@ -182,6 +182,6 @@ def check_running(spec: jobs_pb2.JobSpec, problems: Violations) -> None:
         problems.append(("spec.on_disconnect", f"is {spec.on_disconnect!r:.120}; it must be 'stop' or 'finish'"))
 
 
-def _ticks(schedule: str) -> bool:
+def _runs(schedule: str, policy: Policy) -> bool:
     """Whether runs begin without anybody giving a payload."""
-    return schedule not in {"", "manual"}
+    return schedule not in {"", "manual"} or bool(policy.after)

@@ -34,15 +34,18 @@ def check(file: str, namespace: str, python: str | None) -> None:
     from schema.text import print_module
 
     module = described(file, namespace, python).module
-    warn_of_past(file, module)
+    warn_of_idle(file, module)
     click.echo(print_module(module), nl=False)
 
 
-def warn_of_past(file: str, module: "Module") -> None:
-    """Name jobs whose ticks are all past. No error: a module that has been deployed for long may be deployed again."""
-    from schema.lint import never_again
+def warn_of_idle(file: str, module: "Module") -> None:
+    """Name jobs whose ticks are all past, and those that follow what the module doesn't have.
 
-    for finding in never_again(module, to_us(wall_now())):
+    No error: a module that has been deployed for long may be deployed again, and a job be made by hand.
+    """
+    from schema.lint import follows_nobody, never_again
+
+    for finding in [*never_again(module, to_us(wall_now())), *follows_nobody(module)]:
         place = f"{file}:{finding.line}" if finding.line else file
         click.echo(f"{place}: {finding.level}: verb {finding.verb}: {finding.message}; {finding.remedy}", err=True)
 

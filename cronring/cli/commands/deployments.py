@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 import click
 
 from cronring.cli.bulk import actor, as_option, note_option
-from cronring.cli.commands.check import warn_of_past
+from cronring.cli.commands.check import warn_of_idle
 from cronring.cli.completion import active_module, deployment_key
 from cronring.cli.failures import Failure, nearest
+from cronring.cli.following import followed_by_module, warn_of_unknown
 from cronring.cli.options import controllers_option, limit_option, option, output_option
 from cronring.cli.output import Column, print_fields, print_json, print_rows, short_instant
 from cronring.cli.session import ask, or_nearest
@@ -111,11 +112,14 @@ def deploy(
     from cronring.cli.modules import described
 
     module = described(file, namespace, python)
-    warn_of_past(file, module.module)
-    deployed = ask(
-        controllers,
-        lambda client: client.deployments.create(module.module, module.digest, min_replicas, note, actor(as_name)),
-    )
+    warn_of_idle(file, module.module)
+
+    async def question(client: "Client") -> "Deployed":
+        made = await client.deployments.create(module.module, module.digest, min_replicas, note, actor(as_name))
+        await warn_of_unknown(client, followed_by_module(module.module))
+        return made
+
+    deployed = ask(controllers, question)
     if output == "json":
         print_json(deployed)
         return

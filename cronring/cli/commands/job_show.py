@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cronring.cli.commands.job_runs import activation_columns
+from cronring.cli.following import followed
 from cronring.cli.output import milliseconds, print_fields, print_rows, short_instant
 from cronring.cli.policies import in_words
 
@@ -68,7 +69,7 @@ def _next(job: "Job") -> list[tuple[str, str]]:
         note = f": {job.cancelled.note}" if job.cancelled.note else ""
         fields.append(("cancelled", f"since {short_instant(job.cancelled.at)} by {job.cancelled.by or '?'}{note}"))
     if job.next_tick is None:
-        return [*fields, ("next tick", "-")]
+        return [*fields, ("next tick", f"when {followed(job)} has completed one" if followed(job) else "-")]
     fields.append(("next tick", f"{job.next_tick_local} in {job.timezone}   ({short_instant(job.next_tick)})"))
     return [*fields, ("runs at", f"{_exactly(job.next_execution)}{_jitter(job.next_tick, job.next_execution)}")]
 

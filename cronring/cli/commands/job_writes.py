@@ -6,6 +6,7 @@ import click
 
 from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.completion import job_key, template_name
+from cronring.cli.following import followed, warn_of_unknown
 from cronring.cli.instants import resolved
 from cronring.cli.job_options import (
     Verb,
@@ -61,21 +62,24 @@ def create_job(
       cronring jobs create crawl.site --name docs --every 30m --payload '{"url": "https://example.com"}' --retries 3
       cronring jobs create mail.send --name launch --at 2026-03-29T09:00 --timezone Asia/Tokyo --payload @launch.json
       cronring jobs create crawl.site --name by-hand --manual --label team=search
+      cronring jobs create reports.month --name berlin --after billing.close_month:berlin
       cronring jobs create billing.close_day --name oslo --template nightly --timezone Europe/Oslo --note "new branch"
     """
     if not template and not spec_of(values).schedule:
         raise click.UsageError(
-            "when does it tick? Give --cron, --every, --at or --manual, or a --template that says so"
+            "when does it tick? Give --cron, --every, --at, --after or --manual, or a --template that says so"
         )
 
     async def question(client: "Client") -> "Job":
         zone = values["timezone"]
         if template and zone is None and (values["at"] or values["anchor"]):
             zone = str((await client.templates.get(template, verb.namespace)).spec.policy.get("timezone", ""))
-        return await client.jobs.create(
+        job = await client.jobs.create(
             verb.module, verb.verb, name, spec_of(values, zone), verb.namespace, actor(as_name),
             template=template, explicit=given_fields(values) if template else (), note=note,
         )  # fmt: skip
+        await warn_of_unknown(client, [followed(job)] if followed(job) else [])
+        return job
 
     _show(ask(controllers, question), "created", output)
 
@@ -116,7 +120,9 @@ def update_job(
         zone = values["timezone"]
         if zone is None and (values["at"] or values["anchor"]):
             zone = (await client.jobs.get(key)).timezone
-        return await client.jobs.update(key, spec_of(values, zone), fields, actor(as_name), note)
+        job = await client.jobs.update(key, spec_of(values, zone), fields, actor(as_name), note)
+        await warn_of_unknown(client, [followed(job)] if values["after"] else [])
+        return job
 
     _show(_changed(controllers, key, change), "changed", output)
 
@@ -160,6 +166,8 @@ def _show(job: "Job", done: str, output: str) -> None:
     if job.next_tick is not None:
         lines.append(f"  next tick  {job.next_tick_local}  ({short_instant(job.next_tick)})")
         lines.append(f"  runs at    {short_instant(job.next_execution)}")
+    elif followed(job):
+        lines.append(f"  runs after {followed(job)}")
     elif job.paused is None:
         lines.append("  no next tick" if job.schedule != "manual" else f"  run it: cronring jobs trigger {job.key}")
     click.echo("\n".join(lines))
@@ -171,6 +179,8 @@ def spec_of(values: dict[str, Any], zone: str | None = None) -> "JobSpec":
 
     clocks = zone or values["timezone"] or ""
     schedule = schedule_text(values["cron"], values["every"], values["at"], values["manual"], clocks)
+    if schedule is None and values["after"]:
+        schedule = "manual"  # it has no ticks of its own
     return JobSpec(
         schedule=schedule or "",
         policy=given_policy(values),
@@ -184,7 +194,7 @@ def spec_of(values: dict[str, Any], zone: str | None = None) -> "JobSpec":
 
 def given_fields(values: dict[str, Any]) -> list[str]:
     """Paths of what was given, as UpdateJob names them; of what is given empty, too."""
-    fields = ["schedule"] if any(values[name] for name in ("cron", "every", "at", "manual")) else []
+    fields = ["schedule"] if any(values[name] for name in ("cron", "every", "at", "manual", "after")) else []
     for option, field in (
         ("anchor", "anchor"),
         ("payload", "payload"),
