@@ -7,8 +7,8 @@ import click
 from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.commands.check import warn_of_idle
 from cronring.cli.completion import active_module, deployment_key
+from cronring.cli.dependencies import followed_by_module, warn_of_unknown
 from cronring.cli.failures import Failure, nearest
-from cronring.cli.following import followed_by_module, warn_of_unknown
 from cronring.cli.options import controllers_option, limit_option, option, output_option
 from cronring.cli.output import Column, print_fields, print_json, print_rows, short_instant
 from cronring.cli.session import ask, or_nearest

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cronring.cli.commands.job_runs import activation_columns
-from cronring.cli.following import followed
+from cronring.cli.dependencies import followed
 from cronring.cli.output import milliseconds, print_fields, print_rows, short_instant
 from cronring.cli.policies import in_words
 

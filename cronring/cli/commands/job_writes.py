@@ -6,7 +6,7 @@ import click
 
 from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.completion import job_key, template_name
-from cronring.cli.following import followed, warn_of_unknown
+from cronring.cli.dependencies import followed, warn_of_unknown
 from cronring.cli.instants import resolved
 from cronring.cli.job_options import (
     Verb,

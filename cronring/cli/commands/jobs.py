@@ -20,7 +20,7 @@ from cronring.cli.commands.job_show import print_job
 from cronring.cli.commands.job_writes import create_job, delete_job, update_job
 from cronring.cli.commands.stats import job_stats
 from cronring.cli.completion import job_key
-from cronring.cli.following import schedule_shown
+from cronring.cli.dependencies import schedule_shown
 from cronring.cli.job_options import Label, labels_of
 from cronring.cli.options import controllers_option, limit_option, output_option
 from cronring.cli.output import (
