@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from tests.simulation.world import World
 
 CANCELS: Final = 30
+EVERY_NS: Final = 3 * SECOND  # on average, in worlds that last
 # The next renewal names it, its runner is told, and stops it within the grace.
 STOPPED_WITHIN_US: Final = 1_500_000 + 2_000_000
 
@@ -25,7 +26,7 @@ class Cancels:
         self._rng = random.Random(f"cancels {world.seed}")
         self.marked_us: dict[int, int] = {}
         world.database.store.on_cancels = self._notify
-        for _ in range(CANCELS):
+        for _ in range(max(CANCELS, until_ns // EVERY_NS)):
             world.clock.call_after(int(self._rng.uniform(2 * SECOND, until_ns)), self._cancel)
 
     def _cancel(self) -> None:

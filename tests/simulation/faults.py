@@ -167,16 +167,16 @@ FAULTS: Final[tuple[tuple[int, Fault], ...]] = (
 )
 
 
-def schedule_faults(world: "World", until_ns: int, only: tuple[str, ...] = ()) -> None:
+def schedule_faults(world: "World", until_ns: int, only: tuple[str, ...] = (), without: tuple[Fault, ...] = ()) -> None:
     """A seed has a few kinds of faults, so that each combination gets its turn, and every one its quiet moments.
 
-    Unless the kinds are named.
+    Unless the kinds are named. `without`: of kinds that are drawn, these don't happen.
     """
     if only:
         kinds = [kind for kind in FAULTS if kind[1].__name__ in only]
         assert len(kinds) == len(only), f"of {only} only {kinds} are faults"
     else:
-        kinds = world.rng.sample(FAULTS, world.rng.randint(1, 5))
+        kinds = world.rng.sample([kind for kind in FAULTS if kind[1] not in without], world.rng.randint(1, 5))
     pause_ns = world.rng.choice((1, 3, 6)) * SECOND
     weights = [weight for weight, _ in kinds]
 

@@ -16,36 +16,20 @@ from schema.retry import backoff_us
 from schema.timetable import timetable
 from tests.simulation.order_checkers import check_orders
 from tests.simulation.policy_reasons import check_reasons
+from tests.simulation.policy_ticks import Calendar, ticks_between
 from tests.simulation.policy_wishes import check_wishes
 from tests.simulation.year_books import Book, brief
 from tests.simulation.year_history import YearStore
-from tests.simulation.year_oracle import Oracle, is_cron
+from tests.simulation.year_oracle import is_cron
 from tests.simulation.year_reasons import check_windows
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
 
 SECOND_US: Final = 1_000_000
-LONG_BEFORE_US: Final = 3_600 * SECOND_US
 CLOCK_ERROR_US: Final = 100_000  # controllers estimate PostgreSQL's clock
 SPREAD_US: Final = 6 * SECOND_US  # at most, of the intervals that are drawn
 DISTANCE_US: Final = SECOND_US  # every pattern here has seconds
-
-
-class Calendar(Oracle):
-    """The product's own: half a minute needs no brute force, which the year and tests/oracle hold it against."""
-
-    def __init__(self, start_us: int) -> None:  # it has no ticks to walk to
-        self._from_us = start_us - LONG_BEFORE_US
-
-    def ticks(self, span: Span, until_us: int) -> list[int]:
-        schedule = timetable(span.schedule, span.anchor, span.policy).schedule
-        ticks: list[int] = []
-        tick = schedule.next_after(max(span.from_at, self._from_us))
-        while tick is not None and tick <= until_us:
-            ticks.append(tick)
-            tick = schedule.next_after(tick)
-        return ticks
 
 
 def check_policies(world: "World", promised: list[int]) -> None:
@@ -146,9 +130,8 @@ def _check_not_retried(world: "World", book: Book, row: ExecutionRow) -> None:
     if row.outcome is Outcome.LOST:  # nobody knows when, only that it had ended by then
         ended_at = max(ended_at, world.database.store.ended_us[row.execution_id])
     until = ended_at + waits_us + CLOCK_ERROR_US + world.database.stepped_all_us
-    ticks = [tick for span in book.spans for tick in book.oracle.ticks(span, until + SPREAD_US)]
-    spread_us = max(_spread_us(span) for span in book.spans)
-    following = row.of_schedule and [tick for tick in ticks if row.tick < tick <= until + spread_us]
+    until += max(_spread_us(span) for span in book.spans)
+    following = row.of_schedule and any(ticks_between(span, max(span.from_at, row.tick), until) for span in book.spans)
     assert following, book.says(f"{brief(row)}, {row.report.error_type}: was not to be tried again, by {policies}")
 
 

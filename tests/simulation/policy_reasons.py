@@ -1,5 +1,6 @@
 """Whether a skipped tick's reason can be true, in a world of faults whose clock is set."""
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
 from controller.core.model import Outcome, SkipReason
@@ -9,7 +10,6 @@ from schema.duration import parse_duration
 from schema.policy import parse_policy
 from schema.policy_model import Policy
 from schema.timetable import MISSED_AFTER, timetable
-from tests.simulation.history import takes_a_place
 from tests.simulation.year_books import Book
 from tests.simulation.year_oracle import is_cron, slice_of
 
@@ -26,8 +26,11 @@ class Reasons:
     def __init__(self, world: "World", book: Book) -> None:
         self._world = world
         self._book = book
-        self._ended_us = world.database.store.ended_us
         self._slack = world.database.stepped_all_us + AT_ONCE_US
+        self._ticks = [each.tick for each in book.of_ticks]
+        self._claimed: dict[int, list[ExecutionRow]] = {}
+        for each in book.of_ticks:
+            self._claimed.setdefault(each.claimed_at, []).append(each)
         self._skip_orders = [order for order in book.orders if isinstance(order.wish, SkipNext)]
 
     def check(self) -> None:
@@ -112,14 +115,14 @@ class Reasons:
         if self._closes(row):
             return True
         last = row.skipped.last_tick
-        together = [each for each in self._book.of_ticks if each.claimed_at == row.decided_at and each.tick > last]
+        together = [each for each in self._claimed.get(row.decided_at, ()) if each.tick > last]
         if together or (row.controller_id == "" and not self._by_order(row)):
             return bool(together)
-        before = [each for each in self._book.of_ticks if each.tick < row.skipped.first_tick]
+        at = bisect_left(self._ticks, row.skipped.first_tick)
         return (
-            bool(before)
+            at > 0
             and is_cron(self._book.span_of(last).schedule)
-            and (last < before[-1].claimed_at + SECOND_US + self._slack)
+            and (last < self._book.of_ticks[at - 1].claimed_at + SECOND_US + self._slack)
         )
 
     def _overlapped(self, row: SkipRow, tick: int) -> bool:
@@ -132,14 +135,7 @@ class Reasons:
         return bool(self._running(tick - self._early_us(tick), self._next(tick)))
 
     def _places_taken(self, at_us: int) -> list[ExecutionRow]:
-        """By PostgreSQL's books: a run that has ended keeps its place until its end is committed."""
-        return [
-            row
-            for row in self._book.executions
-            if takes_a_place(row)
-            and row.claimed_at <= at_us + self._slack
-            and self._ended_us.get(row.execution_id, self._book.now_us) >= at_us - self._slack
-        ]
+        return self._book.taking_places(at_us - self._slack, at_us + self._slack)
 
     def _had_no_runner(self, row: SkipRow) -> bool:
         grace_us = self._world.settings.runner_grace_ms * 1_000

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 from controller.core.model import Outcome, Trigger
 from cronring.virtual.memory_rows import ActivationRow, ExecutionRow
 from schema.timetable import timetable
+from tests.simulation.policy_ticks import ticks_between
 from tests.simulation.year_books import Book, brief
 from tests.simulation.year_history import Wish, YearStore
-from tests.simulation.year_oracle import slice_of
 
 if TYPE_CHECKING:
     from tests.simulation.world import World
@@ -52,9 +52,9 @@ def _check_backfill(store: YearStore, book: Book, wish: Wish, ran: list[int], *,
     assert wish.until_tick is not None
     if len(book.spans) > wish.span + 1:
         return  # its ticks became others meanwhile
-    span = book.spans[wish.span]._replace(from_at=0)
+    span = book.spans[wish.span]
     table = timetable(span.schedule, span.anchor, span.policy)
-    wanted = slice_of(book.oracle.ticks(span, wish.until_tick), wish.tick, wish.until_tick)
+    wanted = ticks_between(span, wish.tick - 1, wish.until_tick)
     wanted = [tick for tick in wanted if table.next_within(tick - 1, tick) == tick]
     strange = [tick for tick in ran if tick not in wanted]
     assert not strange, book.says(f"backfill {wish[2:]} ran {strange}, which are none of its ticks")

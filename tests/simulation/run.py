@@ -1,6 +1,7 @@
 """python -m tests.simulation.run --seed N [--quiet]: one seed's transcript. --seeds A-B: which of these fail.
 
 --faults stop_runner,kill_controller: only these, whatever the seed draws.
+--hours 2: two hours of faults in one world.
 --year: a year of mixed schedules instead; --days N: a shorter one, which is another story than that of the whole.
 """
 
@@ -10,6 +11,7 @@ import time
 import traceback
 from collections.abc import Callable
 
+from tests.simulation.long_world import LongWorld
 from tests.simulation.world import World
 from tests.simulation.year_world import DAYS, YearWorld
 
@@ -20,6 +22,7 @@ def main() -> int:
     parser.add_argument("--seeds", help="a range, such as 1-500")
     parser.add_argument("--year", action="store_true", help="a year of schedules, instead of half a minute of faults")
     parser.add_argument("--days", type=int, default=DAYS, help="of the year")
+    parser.add_argument("--hours", type=float, help="of faults, operators and policies in one world")
     parser.add_argument("--quiet", action="store_true", help="only the digest")
     parser.add_argument("--plain", action="store_true", help="no policies and no operator, whatever the seed draws")
     parser.add_argument("--without-orders", action="store_true", help="as policies were before there were orders")
@@ -45,6 +48,8 @@ def _maker(
 ) -> Callable[[int], World]:
     if wanted.year:
         return lambda seed: YearWorld(seed, show, wanted.days)
+    if wanted.hours:
+        return lambda seed: LongWorld(seed, show, wanted.hours * 3_600)
     plain, orders = True if wanted.plain else None, False if wanted.without_orders else None
     return lambda seed: World(seed, show, faults, plain=plain, cancels=wanted.cancels, orders=orders)
 

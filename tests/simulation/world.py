@@ -98,7 +98,10 @@ class World:
         drawn_orders = random.Random(f"whether {seed} has orders").random() < ORDERS_SHARE
         self.ordered = not self.plain and (drawn_orders if orders is None else orders)
         self.orders: Orders | None = None
-        self.cancels = Cancels(self, FAULTS_NS + RECOVERY_NS) if cancels or self.ordered else None
+        self.cancels = Cancels(self, self._cancels_until_ns()) if cancels or self.ordered else None
+
+    def _cancels_until_ns(self) -> int:
+        return FAULTS_NS + RECOVERY_NS
 
     def _database(self) -> Database:
         if self.plain:

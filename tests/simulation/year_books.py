@@ -33,6 +33,17 @@ class Book:
         self.executions = [row for row in store.executions.values() if row.job is job]
         self.of_tick = {row.tick: row for row in self.executions if row.trigger in OF_A_TICK}
         self.of_ticks = sorted(self.of_tick.values(), key=lambda row: row.tick)
+        taking = (row for row in self.executions if row.holds_job or row.counted)
+        self._taking = sorted(taking, key=lambda row: row.claimed_at)
+        self._claims = [row.claimed_at for row in self._taking]
+        self._ended_us = store.ended_us
+        self._longest_us = max(
+            (
+                max(ended_at(row, now_us), self._ended_us.get(row.execution_id, now_us)) - row.claimed_at
+                for row in self._taking
+            ),
+            default=0,
+        )
         self.ranges = [row for row in store.skips if row.job_id == job.job_id]
         self.pauses: list[Pause] = [pause for pause in store.pauses if pause.job_id == job.job_id]
         self.skips: dict[int, SkipRow] = {}
@@ -71,10 +82,16 @@ class Book:
     def running_at(self, from_us: int, until_us: int) -> list[ExecutionRow]:
         """Executions that take a place, of which some part lies in [from, until]."""
         return [
-            row
-            for row in self.executions
-            if (row.holds_job or row.counted) and row.claimed_at <= until_us and ended_at(row, self.now_us) >= from_us
+            row for row in self._claimed(from_us - self._longest_us, until_us) if ended_at(row, self.now_us) >= from_us
         ]
+
+    def taking_places(self, from_us: int, until_us: int) -> list[ExecutionRow]:
+        """By PostgreSQL's books: one that has ended keeps its place until its end is committed."""
+        found = self._claimed(from_us - self._longest_us, until_us)
+        return [row for row in found if self._ended_us.get(row.execution_id, self.now_us) >= from_us]
+
+    def _claimed(self, from_us: int, until_us: int) -> list[ExecutionRow]:
+        return self._taking[bisect_left(self._claims, from_us) : bisect_right(self._claims, until_us)]
 
     def next_due(self, tick: int) -> int | None:
         at = bisect_right(self.due, tick)
