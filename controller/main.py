@@ -23,6 +23,7 @@ from controller.api.http import HttpServer
 from controller.api.job_specs import Defaults
 from controller.api.jobs import JobsService
 from controller.api.ledger import LedgerService
+from controller.api.limits import LimitsService
 from controller.api.notifications import NotificationsService
 from controller.api.problems import ProblemInterceptor
 from controller.api.server import AddressInUseError, GrpcServer, check_free, in_use
@@ -59,6 +60,7 @@ from controller.runtime.webhooks import Deliverer, Figures, HttpPosting, read_bo
 from controller.store.control import PostgresControl
 from controller.store.execution_control import PostgresExecutionControl
 from controller.store.ledger import PostgresLedger
+from controller.store.limits import PostgresLimits
 from controller.store.listen import PostgresNotifications
 from controller.store.maintenance import maintain
 from controller.store.notices import PostgresNotifier
@@ -74,6 +76,7 @@ from protos.cronring.v1 import (
     executions_pb2_grpc,
     jobs_pb2_grpc,
     ledger_pb2_grpc,
+    limits_pb2_grpc,
     notifications_pb2_grpc,
     statistics_pb2_grpc,
     templates_pb2_grpc,
@@ -203,6 +206,7 @@ class _Controller:
         self._reads = PostgresReads(database, base.settings.runner_lost_after_ms)
         self._ledger = PostgresLedger(database, base.settings.runner_lost_after_ms)
         self._templates = PostgresTemplates(database)
+        self._limits = PostgresLimits(database)
         self._statistics = PostgresStatistics(database, base.settings.lease_ms)
         self._server = server
         self._info = info
@@ -266,12 +270,14 @@ class _Controller:
         defaults = Defaults(base.settings.timeout_ms, base.settings.default_jitter)
         jobs = JobsService(reads, self._hub, self._control, self._templates, defaults, put)
         templates = TemplatesService(self._templates)
+        limits = LimitsService(self._limits)
         return [
             ("cronring.v1.Deployments", partial(deployments_pb2_grpc.add_DeploymentsServicer_to_server, deployments)),
             ("cronring.v1.Jobs", partial(jobs_pb2_grpc.add_JobsServicer_to_server, jobs)),
             ("cronring.v1.Templates", partial(templates_pb2_grpc.add_TemplatesServicer_to_server, templates)),
             ("cronring.v1.Executions", partial(executions_pb2_grpc.add_ExecutionsServicer_to_server, executions)),
             ("cronring.v1.Ledger", partial(ledger_pb2_grpc.add_LedgerServicer_to_server, ledger)),
+            ("cronring.v1.Limits", partial(limits_pb2_grpc.add_LimitsServicer_to_server, limits)),
             ("cronring.v1.Statistics", partial(statistics_pb2_grpc.add_StatisticsServicer_to_server, statistics)),
             (
                 "cronring.v1.Notifications",

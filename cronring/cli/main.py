@@ -18,6 +18,7 @@ from cronring.cli.commands.executions import executions
 from cronring.cli.commands.explain import explain
 from cronring.cli.commands.importing import import_group
 from cronring.cli.commands.jobs import jobs
+from cronring.cli.commands.limits import limits
 from cronring.cli.commands.lint import lint
 from cronring.cli.commands.logs import logs
 from cronring.cli.commands.migrate import migrate
@@ -82,6 +83,7 @@ def cli() -> None:
                cronring controller               one of a few replicas beside PostgreSQL
                cronring runner module.py         hosts the module's verbs
                cronring template set NAME ...    defaults that jobs made through the API start from
+               cronring limits set MODULE ...    how many of its executions may run at once
     Ask it:    cronring jobs list                what runs when
                cronring executions list          what ran, and how it ended
                cronring logs -f billing.refresh  what it prints, while it runs
@@ -98,7 +100,8 @@ def cli() -> None:
 
 for command in (
     audit, check, cluster, completion, controller, convert, deploy, deployments, dev, executions, explain, import_group,
-    jobs, lint, logs, migrate, next_ticks, plan, rollback, runner, schema, stats, template, top, undeploy, webhook, why,
+    jobs, limits, lint, logs, migrate, next_ticks, plan, rollback, runner, schema, stats, template, top, undeploy,
+    webhook, why,
 ):  # fmt: skip
     cli.add_command(command)
 for command in (cancel_execution, logs, retry_execution, watch_executions):

@@ -10,6 +10,7 @@ from cronring.client.deployments import DeploymentCalls
 from cronring.client.executions import ExecutionCalls
 from cronring.client.jobs import JobCalls
 from cronring.client.ledger import LedgerCalls
+from cronring.client.limits import LimitCalls
 from cronring.client.notifications import NotificationCalls
 from cronring.client.statistics import StatisticsCalls
 from cronring.client.templates import TemplateCalls
@@ -29,6 +30,7 @@ class Client:
         self.executions = ExecutionCalls(self._failover)
         self.jobs = JobCalls(self._failover)
         self.ledger = LedgerCalls(self._failover)
+        self.limits = LimitCalls(self._failover)
         self.notifications = NotificationCalls(self._failover)
         self.statistics = StatisticsCalls(self._failover)
         self.templates = TemplateCalls(self._failover)

@@ -1,0 +1,62 @@
+"""cronring.v1.Limits: set, remove, list."""
+
+from typing import Final
+
+from controller.api.messages import timestamp
+from controller.api.problems import InvalidRequest, Violations
+from controller.api.requests import Context, actor, name, note
+from controller.limits import LimitRow, Limits
+from protos.cronring.v1 import limits_pb2, limits_pb2_grpc
+from schema.keys import DEFAULT_NAMESPACE
+from schema.validate import name_fault, namespace_fault
+
+PLACES_MAX: Final = 1_000_000
+
+
+class LimitsService(limits_pb2_grpc.LimitsServicer):
+    """Whoever waits for a place is told by PostgreSQL's NOTIFY."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+
+    async def SetLimit(self, request: limits_pb2.SetLimitRequest, context: Context) -> limits_pb2.Limit:
+        by, why = actor(request.requested_by, context), note("note", request.note)
+        namespace, module = _named(request.namespace, request.module)
+        places = request.max_concurrent
+        if not 1 <= places <= PLACES_MAX:
+            raise InvalidRequest([("max_concurrent", f"is {places}; it must be from 1 to {PLACES_MAX}")])
+        return limit_message(await self._limits.set_limit(namespace, module, places, by, why))
+
+    async def RemoveLimit(self, request: limits_pb2.RemoveLimitRequest, context: Context) -> limits_pb2.Limit:
+        by, why = actor(request.requested_by, context), note("note", request.note)
+        return limit_message(await self._limits.remove_limit(*_named(request.namespace, request.module), by, why))
+
+    async def ListLimits(
+        self, request: limits_pb2.ListLimitsRequest, context: Context
+    ) -> limits_pb2.ListLimitsResponse:
+        rows = await self._limits.list_limits(name("namespace", request.namespace) or None)
+        return limits_pb2.ListLimitsResponse(limits=map(limit_message, rows))
+
+
+def limit_message(row: LimitRow) -> limits_pb2.Limit:
+    return limits_pb2.Limit(
+        namespace=row.namespace,
+        module=row.module,
+        max_concurrent=row.max_concurrent,
+        running=row.running,
+        changed_at=timestamp(row.changed_at),
+        changed_by=row.changed_by,
+        note=row.note,
+    )
+
+
+def _named(namespace: str, module: str) -> tuple[str, str]:
+    """Raises InvalidRequest."""
+    faults = (
+        ("namespace", namespace_fault(namespace) if namespace else None),
+        ("module", name_fault(module) if module else None),
+    )
+    problems: Violations = [(field, fault) for field, fault in faults if fault is not None]
+    if problems:
+        raise InvalidRequest(problems)
+    return namespace or DEFAULT_NAMESPACE, module
