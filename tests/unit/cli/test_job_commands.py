@@ -59,7 +59,7 @@ def test_kinds_of_schedules(asked: Cronring, api: FakeApi, options: list[str], s
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["create", "billing.refresh", "--name", "a"], "--cron, --every, --at or --manual"),
+        (["create", "billing.refresh", "--name", "a"], "--cron, --every, --at, --after or --manual"),
         (["create", "billing.refresh", "--name", "a", "--every", "1h", "--manual"], "--every and --manual exclude"),
         (["create", "refresh", "--name", "a", "--manual"], "MODULE.VERB"),
         (["create", "billing.refresh", "--manual"], "--name"),

@@ -228,3 +228,50 @@ def test_with_overlap_allow_a_claim_goes_on_to_the_next_tick_at_once() -> None:
     told.tell(events.Claimed(second.request_id, told.database_us, [full]))
     (skip,) = told.one(effects.SkipTicks).requests
     assert [(part.reason.value, part.first_tick) for part in skip.skipped] == [("overlap", T + 20 * S_US)]
+
+
+def _followed(told: Told) -> Activation:
+    """A run has completed, and its end, committed here, has made an activation of a job that is nobody's here."""
+    (running,) = told.running(job())
+    told.tell(events.ReportsReceived("r1", [report(running)]))
+    end = told.one(effects.End)
+    (request,) = end.requests
+    result = EndResult(101, 1, True, request.next_tick, request.next_run_at, 1, followers=[5])
+    told.tell(events.Ended(end.request_id, [result]))
+    other = job(99, slot=4000, next_tick=None, next_run_at=None, schedule="manual", key="m.other")
+    return _activation(of=other, trigger=Trigger.AFTER, tick=running.tick, attempt=1, run_at=told.database_us)
+
+
+def test_what_an_end_has_made_is_read_and_claimed_at_once_whoevers_it_is() -> None:
+    told = Told()
+    waiting = _followed(told)
+    fetch = told.one(effects.FetchFollowers)
+    assert fetch.activation_ids == (5,)
+    told.tell(events.ActivationsFetched(fetch.request_id, told.database_us, [waiting]))
+    told.wait_renewing(10)
+    execution = _won(told, waiting)
+    (dispatch,) = told.take(effects.Dispatch)
+    assert dispatch.executions == [execution]
+    assert told.node.stats().activations == 0
+
+
+def test_what_an_end_has_made_is_asked_for_again_where_the_answer_is_lost() -> None:
+    told = Told()
+    waiting = _followed(told)
+    told.fail(told.one(effects.FetchFollowers), connection_lost=False)
+    told.wait_renewing(3_000)
+    fetch = told.one(effects.FetchFollowers)
+    assert fetch.activation_ids == (5,)
+    told.tell(events.ActivationsFetched(fetch.request_id, told.database_us, [waiting]))
+    told.wait_renewing(10)
+    _won(told, waiting)
+
+
+def test_what_may_not_run_is_left_to_its_owners() -> None:
+    told = Told()
+    _followed(told)
+    fetch = told.one(effects.FetchFollowers)
+    told.tell(events.ActivationsFetched(fetch.request_id, told.database_us, []))
+    told.wait_renewing(3_000)
+    assert not told.take(effects.Activate)
+    assert not told.take(effects.FetchFollowers)
