@@ -35,6 +35,7 @@ __all__ = ["ClusterFactory", "Execution", "ModuleError", "Skip", "VirtualCluster
 
 AuthorModule = str | Path | ModuleType
 _BY = "test"
+_LIMITS = ("memory_limit", "cpu_limit")
 
 
 class ClusterFactory(Protocol):
@@ -167,10 +168,27 @@ class VirtualCluster:
 
         Raises LookupError if no module has such a verb.
         """
+        self._check_verb(verb)
+        self._runs.durations_us[verb] = length_us(length)
+
+    def exceed(self, verb: str, limit: str | None) -> None:
+        """From now on runs of this verb go over this limit of their job, `"memory_limit"` or `"cpu_limit"`.
+
+        They end `out_of_memory` or `out_of_cpu`, those of jobs that have the limit. None: they don't any more. Nothing
+        is measured here. Raises LookupError if no module has such a verb, ValueError for another limit.
+        """
+        self._check_verb(verb)
+        if limit is None:
+            self._runs.exceeded.pop(verb, None)
+        elif limit in _LIMITS:
+            self._runs.exceeded[verb] = limit
+        else:
+            raise ValueError(f"there is no limit {limit!r}; there are {', '.join(_LIMITS)}")
+
+    def _check_verb(self, verb: str) -> None:
         known = sorted({verb.name for row in self._store.deployments for verb in row.schema.verbs})
         if verb not in known:
             raise LookupError(_unknown("verb", verb, known))
-        self._runs.durations_us[verb] = length_us(length)
 
     # Inside
 

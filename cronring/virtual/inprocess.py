@@ -1,13 +1,14 @@
 """Runs in this very process: a verb's code runs to its end when its run begins, and the run ends when that lasted.
 
 A run lasts as long as its code slept on its event loop, or as long as its duration says; code that computes takes no
-virtual time.
+virtual time. What a run uses is not measured: it goes over its limits where the test says so.
 """
 
 from collections.abc import Callable
 
 from cronring.runner.core.model import Outcome, Result, Run, StopReason
 from cronring.runner.held import Held, Stop
+from cronring.runner.quota import Excess, cpu_excess, memory_excess
 from cronring.virtual.calling import Caller, Ended
 from cronring.virtual.clock import Timer
 from cronring.virtual.loading import VerbsHere
@@ -31,6 +32,7 @@ class RunsHere:
 
     def __init__(self) -> None:
         self.durations_us: dict[str, int] = {}
+        self.exceeded: dict[str, str] = {}  # by verb: the limit that its runs go over, if they have it
         self._caller = Caller()
         self._verbs: dict[str, VerbsHere] = {}
         self._time: VirtualTime | None = None
@@ -76,8 +78,20 @@ class RunsHere:
             held.stop = Stop(StopReason.TIMED_OUT, f"it ran into its timeout of {seconds:g} s", 0, 0)
             at_us = started_us + took_us if end.timed_out else deadline_us
             return held.stopped(started_us, at_us, message, "" if end.timed_out else error_type, next_in_ms)
+        excess = self._excess(run)
+        if excess is not None:
+            return held.exceeded(excess, started_us, started_us + took_us)
         outcome = Outcome.COMPLETED if end.error is None else Outcome.FAILED
         return held.result(outcome, started_us, started_us + took_us, error_type, message, next_in_ms)
+
+    def _excess(self, run: Run) -> Excess | None:
+        match self.exceeded.get(run.verb):
+            case "memory_limit" if run.memory_limit:
+                return memory_excess(run, run.memory_limit + 1, 1)
+            case "cpu_limit" if run.cpu_limit_us:
+                return cpu_excess(run, run.cpu_limit_us + 1)
+            case _:
+                return None
 
     def _end(self, execution_id: int, result: Result) -> None:
         running = self._running.pop(execution_id, None)
