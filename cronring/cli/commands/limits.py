@@ -95,8 +95,9 @@ def list_limits(namespace: str, output: str, controllers: tuple[str, ...]) -> No
 @group_argument
 @note_option
 @as_option
+@output_option
 @controllers_option
-def remove_limit(group: str, note: str, as_name: str | None, controllers: tuple[str, ...]) -> None:
+def remove_limit(group: str, note: str, as_name: str | None, output: str, controllers: tuple[str, ...]) -> None:
     """Let as many of GROUP run as there are. What waits for a place begins at once."""
     namespace, module = _named(group)
 
@@ -105,6 +106,9 @@ def remove_limit(group: str, note: str, as_name: str | None, controllers: tuple[
         return await or_nearest(answer, "limit", group, lambda: _groups(client), "cronring limits list")
 
     row = ask(controllers, question)
+    if output == "json":
+        print_json(row)
+        return
     click.echo(f"{group}: no limit any more (it was {row.max_concurrent}, and {row.running} run now)")
 
 
