@@ -24,7 +24,7 @@ $(VENV)/.bench: pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	@touch $@ $(VENV)/.test $(VENV)/.demo
 
-.PHONY: help demo test lint protos bench bench-schedules soak picture clean
+.PHONY: help demo test lint protos bench bench-history bench-schedules soak picture clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -46,6 +46,9 @@ protos: $(VENV)/.test  ## regenerate protos/**/*_pb2* (committed; a test proves 
 
 bench: $(VENV)/.test  ## the figures that README quotes
 	$(BIN)/python -m bench $(ARGS)
+
+bench-history: $(VENV)/.test  ## an hour at 500 executions a second, with retention at work
+	$(BIN)/python -m bench.history $(ARGS)
 
 bench-schedules: $(VENV)/.bench  ## patterns and ticks beside croniter and cronsim
 	$(BIN)/python -m bench.schedules
