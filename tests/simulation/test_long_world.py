@@ -1,0 +1,37 @@
+"""Ten minutes of faults and operators in one world; the whole two hours are `make chaos`."""
+
+import random
+
+import pytest
+
+from tests.simulation.long_world import LongWorld
+
+SECONDS = 600.0
+HOURS_S = 7_200.0
+
+
+def _run(seed: int, seconds: float) -> LongWorld:
+    world = LongWorld(seed, seconds=seconds)
+    try:
+        world.run()
+    except Exception as error:
+        command = f"python -m tests.simulation.run --seed {seed} --hours {seconds / 3_600:g}"
+        raise AssertionError(f"seed {seed} fails: {error}; see {command}") from error
+    return world
+
+
+@pytest.mark.timeout(300)
+def test_ten_minutes_end_with_a_clean_audit() -> None:
+    """Another seed each time."""
+    world = _run(random.SystemRandom().randrange(1_000_000_000), SECONDS)
+    store = world.database.store
+    assert len(store.executions) > SECONDS
+    actions = {action.action for action in store.actions}
+    orders = {"pause", "resume", "skip_next", "cancel", "restore", "cancel_execution", "retry_execution", "activate"}
+    assert orders <= actions, f"not ordered: {orders - actions}"
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(3_600)
+def test_two_hours_end_with_a_clean_audit() -> None:
+    _run(random.SystemRandom().randrange(1_000_000_000), HOURS_S)
