@@ -17,6 +17,7 @@ from controller.reads import JobFilter
 from protos.cronring.v1 import jobs_pb2
 from schema.module import Module
 
+FOUND_MAX: Final = 5_000  # jobs
 BATCH: Final = 100  # jobs whose rows are locked at once; claims leave them for a moment, and come back
 
 _Request = jobs_pb2.ControlJobsRequest
@@ -37,16 +38,23 @@ class JobsInBulk(JobWrites):
         wish = _wish(request, until)
         total = await self._reads.count_jobs(where)
         yield jobs_pb2.ControlJobsProgress(total=total)
-        position = after = 0
+        position = 0
         modules: dict[tuple[str, str], Module] = {}
-        while found := await self._reads.find_jobs(where, after, BATCH):
-            after = found[-1][0]
+        async for found in self._found(where):
             problems = await self._unfit(found, modules) if isinstance(wish, RunByHand) else {}
             fit = [job_id for job_id, _ in found if job_id not in problems]
             done = dict(zip(fit, await self._controlled(fit, wish, by, dry_run=request.dry_run), strict=True))
             for job_id, key in found:
                 position += 1
                 yield _progress(key, problems.get(job_id) or done.get(job_id), position, max(total, position))
+
+    async def _found(self, where: JobFilter) -> AsyncIterator[list[tuple[int, str]]]:
+        """BATCH at a time, in order of their ids. Looked for by FOUND_MAX: a look costs all that have a label."""
+        after = 0
+        while found := await self._reads.find_jobs(where, after, FOUND_MAX):
+            for first in range(0, len(found), BATCH):
+                yield found[first : first + BATCH]
+            after = found[-1][0]
 
     async def _controlled(
         self, job_ids: list[int], wish: Wish | RunByHand, by: str, *, dry_run: bool

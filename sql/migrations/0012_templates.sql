@@ -26,7 +26,7 @@ ALTER TABLE cron_jobs ADD COLUMN template text NOT NULL DEFAULT '';
 -- No claim or end changes any of these columns, so they stay HOT.
 CREATE INDEX cron_jobs_template ON cron_jobs (namespace, template) WHERE template > '' AND removed_at IS NULL;
 CREATE INDEX cron_jobs_labels ON cron_jobs USING gin (labels jsonb_path_ops);
-CREATE INDEX cron_jobs_module ON cron_jobs (namespace, module, id) WHERE removed_at IS NULL;
+CREATE INDEX cron_jobs_module ON cron_jobs (module);
 
 -- "namespace/name": it stays when the template is deleted.
 ALTER TABLE cron_actions

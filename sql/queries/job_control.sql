@@ -206,6 +206,56 @@ WHERE j.removed_at IS NULL AND j.key > ''
   AND ($5::text = '{}' OR j.labels @> $5::text::jsonb)
   AND ($4 = '' OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = $4 OFFSET 0));
 
+-- name: FindChosenJobs
+-- As FindJobs, of jobs with labels, or else of a module: by their indexes, however few they are. $1 to $7 as there; $6 is
+-- not '{}', or $3 not "".
+WITH chosen AS MATERIALIZED (
+    SELECT id, key, namespace, module, verb, removed_at FROM cron_jobs
+    WHERE $6::text <> '{}' AND labels @> $6::text::jsonb
+    UNION ALL
+    SELECT id, key, namespace, module, verb, removed_at FROM cron_jobs
+    WHERE $6::text = '{}' AND module = $3
+)
+SELECT j.id, j.key
+FROM chosen j
+WHERE j.removed_at IS NULL AND j.id > $1
+  AND ($2 = '' OR j.namespace = $2) AND ($3 = '' OR j.module = $3) AND ($4 = '' OR j.verb = $4)
+  AND ($5 = '' OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = $5 OFFSET 0))
+ORDER BY j.id
+LIMIT $7;
+
+-- name: FindChosenByKey
+-- The same, in order of their keys. $1 after this key, $2 to $7 as there.
+WITH chosen AS MATERIALIZED (
+    SELECT id, key, namespace, module, verb, removed_at FROM cron_jobs
+    WHERE $6::text <> '{}' AND labels @> $6::text::jsonb
+    UNION ALL
+    SELECT id, key, namespace, module, verb, removed_at FROM cron_jobs
+    WHERE $6::text = '{}' AND module = $3
+)
+SELECT j.id, j.key
+FROM chosen j
+WHERE j.removed_at IS NULL AND j.key > $1
+  AND ($2 = '' OR j.namespace = $2) AND ($3 = '' OR j.module = $3) AND ($4 = '' OR j.verb = $4)
+  AND ($5 = '' OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = $5 OFFSET 0))
+ORDER BY j.key
+LIMIT $7;
+
+-- name: CountChosenJobs
+-- How many FindChosenJobs would find. $1 to $5 its $2 to $6.
+WITH chosen AS MATERIALIZED (
+    SELECT id, key, namespace, module, verb, removed_at FROM cron_jobs
+    WHERE $5::text <> '{}' AND labels @> $5::text::jsonb
+    UNION ALL
+    SELECT id, key, namespace, module, verb, removed_at FROM cron_jobs
+    WHERE $5::text = '{}' AND module = $2
+)
+SELECT count(*)
+FROM chosen j
+WHERE j.removed_at IS NULL
+  AND ($1 = '' OR j.namespace = $1) AND ($2 = '' OR j.module = $2) AND ($3 = '' OR j.verb = $3)
+  AND ($4 = '' OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = $4 OFFSET 0));
+
 -- name: GetLatestStarts
 -- Of what jobs' schedules claimed last. $1 job ids, $2 their last ticks.
 SELECT l.job_id, e.tick, e.run_at, e.claimed_at

@@ -25,7 +25,8 @@ HOT = [
     "LockJobsById", "OrderJobs", "TakeBackSkips", "CloseBooks", "OpenBooks", "ForgetActivations",
     "CancelExecutionsOfJobs", "GetFateOfTick", "FindJobs", "ListActions", "ListJobActions", "ListDeploymentActions",
     "MarkCancelled", "LockJobOfExecution", "GetAttempts", "HastenRetry", "CreateRetry", "GetExecutionChanges",
-    "GetLatestStarts", "ListDue",
+    "GetLatestStarts", "ListDue", "ListTemplateActions", "FindChosenJobs", "FindChosenByKey", "CountChosenJobs",
+    "GetTemplate", "DeleteTemplate",
 ]  # fmt: skip
 # In order of an index, until the page is full: bounded by LIMIT, not by a condition.
 IN_ORDER = {"cron_jobs_key", "cron_jobs_pkey", "cron_executions_pkey", "cron_skips_pkey", "cron_actions_pkey"}
