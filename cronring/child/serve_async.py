@@ -57,7 +57,7 @@ class AsyncServer:
     def _begin(self, run: Run, offset_us: int) -> None:
         printer = Printer(run.execution_id, run.slot, self._channel)
         spent_ns[run.slot] = 0
-        if run.limited:
+        if run.memory_limit or run.cpu_limit_us:
             reset_peak()
             self._ceilings = set_ceilings(run.memory_limit, run.cpu_limit_us)
         step = RunStep(run, self._verbs, self._board, self, printer, offset_us)

@@ -51,7 +51,8 @@ def _serve(run: Run, offset_us: int, channel: Channel, board: memoryview, verbs:
     stops.delivered = False
     reset_peak()
     started_us, cpu_ns = time.monotonic_ns() // 1000, time.process_time_ns()
-    ceilings = set_ceilings(run.memory_limit, run.cpu_limit_us) if run.limited else {}
+    limited = run.memory_limit or run.cpu_limit_us
+    ceilings = set_ceilings(run.memory_limit, run.cpu_limit_us) if limited else {}
     error = _call(run, started_us + offset_us, board, verbs)
     if process.forked:
         leave(error)

@@ -35,10 +35,6 @@ class Run(NamedTuple):
     memory_limit: int = 0  # bytes; 0: none, as below
     cpu_limit_us: int = 0
 
-    @property
-    def limited(self) -> bool:
-        return bool(self.memory_limit or self.cpu_limit_us)
-
 
 class UnknownVerb(LookupError):
     """The module has no verb of that name."""

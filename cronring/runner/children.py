@@ -132,7 +132,7 @@ class Child:
                 utc_offset_s(run.timezone, run.tick_us) if run.timezone else 0,
                 run.interval,
             )
-            rows.append((*row, run.memory_limit, run.cpu_limit_us) if run.limited else row)
+            rows.append((*row, run.memory_limit, run.cpu_limit_us) if self.meter is not None else row)
         self._send({"runs": rows, "offset_us": offset_us})
 
     def release(self, execution_id: int) -> Held | None:

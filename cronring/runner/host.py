@@ -48,7 +48,7 @@ class ModuleHost:
             if sync:
                 self._sync_pool.start(sync)
                 batch = [held for held in batch if held.run.verb not in self._sync]
-        alone = [held for held in batch if held.run.limited]
+        alone = [held for held in batch if held.run.memory_limit or held.run.cpu_limit_us]  # hot: not by `limited`
         if alone:
             self._alone_pool.start(alone)
             batch = [held for held in batch if not held.run.limited]
