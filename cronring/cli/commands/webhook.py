@@ -114,10 +114,14 @@ def show(name: str, output: str, controllers: tuple[str, ...]) -> None:
 
 @webhook.command()
 @click.argument("name")
+@output_option
 @controllers_option
-def remove(name: str, controllers: tuple[str, ...]) -> None:
+def remove(name: str, output: str, controllers: tuple[str, ...]) -> None:
     """Remove a webhook, with its log and what waits for it."""
     ask(controllers, lambda client: _known(client, client.notifications.remove(name), name))
+    if output == "json":
+        print_json({"removed": name})
+        return
     click.echo(f"webhook {name} is removed")
 
 
@@ -193,12 +197,16 @@ def deliveries(
 @webhook.command()
 @click.argument("name")
 @click.argument("delivery_id", metavar="[DELIVERY]", type=click.IntRange(min=1), required=False)
+@output_option
 @controllers_option
-def redeliver(name: str, delivery_id: int | None, controllers: tuple[str, ...]) -> None:
+def redeliver(name: str, delivery_id: int | None, output: str, controllers: tuple[str, ...]) -> None:
     """Deliver again, with the same id: one DELIVERY, or all of NAME that have failed for good."""
     count = ask(
         controllers, lambda client: _known(client, client.notifications.redeliver(name, delivery_id or 0), name)
     )
+    if output == "json":
+        print_json({"redelivered": count})
+        return
     click.echo(f"tried again: {count}")
 
 

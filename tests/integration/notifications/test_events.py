@@ -1,0 +1,101 @@
+"""What happens to jobs of a real cluster arrives at a real receiver: signed, filtered, once in the log."""
+
+import asyncio
+import subprocess
+import sys
+from datetime import datetime
+from pathlib import Path
+
+from controller.store.connect import Connection
+from tests.integration.notifications.conftest import MODULES, add, completed, in_thread
+from tests.integration.notifications.receiver import Receiver
+from tests.support.cluster import Cluster
+
+
+async def test_failures_recoveries_pauses_and_skips_arrive(cluster: Cluster, receiver: Receiver, switch: Path) -> None:
+    cluster.start_controller()
+    added = await add(cluster, receiver, "all")
+    await add(cluster, receiver, "only-moody", "--job", "noisy.moody", "--event", "failed")
+    await add(cluster, receiver, "elsewhere", "--module", "other")
+    await add(cluster, receiver, "paused-skips", "--event", "skipped", "--reason", "paused")
+    for name in ("moody", "fragile", "retried"):
+        (switch / name).touch()
+    cluster.start_runner(MODULES / "noisy.py")
+
+    failed = await receiver.heard("failed", "noisy.moody", "all", 30)
+    assert (failed["outcome"], failed["error_type"], failed["error_message"]) == (
+        "failed", "RuntimeError", "moody is broken",
+    )  # fmt: skip
+    assert failed["execution_id"] > 0
+    assert (failed["attempt"], failed["namespace"], failed["verb"]) == (1, "default", "moody")
+    assert datetime.fromisoformat(failed["at"]) >= datetime.fromisoformat(failed["tick"])
+    assert (await receiver.heard("failed", "noisy.moody", "only-moody"))["id"] == failed["id"]
+
+    pause = await receiver.heard("paused", "noisy.fragile", "all")
+    assert pause["failures"] == 2
+    # Not each retry: the attempt that ended the tick.
+    retried = await receiver.heard("failed", "noisy.retried", "all")
+    assert retried["attempt"] == 2
+    assert {event["attempt"] for event in receiver.of("failed", "noisy.retried")} == {2}
+
+    for name in ("moody", "fragile", "retried"):
+        (switch / name).unlink()
+    recovered = await receiver.heard("recovered", "noisy.moody", "all")
+    assert recovered["execution_id"] > recovered["failed_execution_id"] >= failed["execution_id"]
+    await in_thread(cluster, "jobs", "resume", "noisy.fragile")
+    await receiver.heard("recovered", "noisy.fragile", "all")
+
+    # Outside of its window since the deployment: one event, however many ticks there were.
+    skip = await receiver.heard("skipped", "noisy.nightly", "all")
+    assert (skip["reason"], skip["ticks"] >= 1) == ("outside_window", True)
+    by_pause = await receiver.heard("skipped", "noisy.fragile", "paused-skips")
+    assert by_pause["reason"] == "paused"
+    assert len(receiver.of("skipped", "noisy.nightly", "all")) == 1
+    assert receiver.of("late") == []
+
+    assert {event["_path"] for event in receiver.events} == {"all", "only-moody", "paused-skips"}
+    assert {event["job"] for event in receiver.events if event["_path"] == "only-moody"} == {"noisy.moody"}
+    assert {event["reason"] for event in receiver.events if event["_path"] == "paused-skips"} == {"paused"}
+    ids = [event["id"] for event in receiver.events if event["_path"] == "all"]
+    assert len(ids) == len(set(ids))
+
+    log = await in_thread(cluster, "webhook", "deliveries", "all", "--limit", "1000")
+    assert failed["id"] in {row["event_id"] for row in log if row["state"] == "delivered"}
+    listed = await in_thread(cluster, "webhook", "list")
+    assert added["secret"] not in str(listed)
+    assert {row["name"]: row["failed"] for row in listed} == {
+        "all": 0, "only-moody": 0, "elsewhere": 0, "paused-skips": 0,
+    }  # fmt: skip
+
+
+async def test_a_test_event_is_sent_and_its_answer_shown(cluster: Cluster, receiver: Receiver) -> None:
+    cluster.start_controller()
+    await add(cluster, receiver, "trial")
+    found = await in_thread(cluster, "webhook", "test", "trial")
+    assert (found["delivered"], found["status"], found["answer"]) == (True, 204, "")
+    assert receiver.of("test")[0]["id"] == found["event_id"]
+    receiver.answers = [(302, {"location": receiver.url("elsewhere")})]
+    command = [
+        sys.executable, "-m", "cronring.cli.main", "webhook", "test", "trial", "--controllers", cluster.addresses,
+    ]  # fmt: skip
+    done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "redirects are not followed" in done.stdout
+    assert len(receiver.tries) == 2
+
+
+async def test_a_tick_is_late_though_every_runner_is_dead(
+    cluster: Cluster, receiver: Receiver, database: Connection
+) -> None:
+    cluster.start_controller()
+    await add(cluster, receiver, "late", "--event", "late", "--event", "skipped")
+    runner = cluster.start_runner(MODULES / "noisy.py")
+    await completed(database, "noisy.punctual", 1)
+    runner.kill()
+    late = await receiver.heard("late", "noisy.punctual")
+    assert (late["late_after_ms"], late["started"]) == (2_000, False)
+    assert 2_000 <= late["lateness_ms"] < 6_000
+    assert late["cluster"]
+    await receiver.heard("skipped", "noisy.punctual", timeout_s=30)
+    ticks = [event["tick"] for event in receiver.of("late", "noisy.punctual")]
+    assert len(ticks) == len(set(ticks))
