@@ -56,6 +56,12 @@ bench-schedules: $(VENV)/.bench  ## patterns and ticks beside croniter and crons
 soak: $(VENV)/.test  ## the long runs
 	$(BIN)/python -m pytest -m soak --timeout=7200 $(ARGS)
 
+chaos: $(VENV)/.test  ## two virtual hours of faults and operators in one world, audited (ARGS="--seed 7")
+	$(BIN)/python -m tests.simulation.run --hours 2 --quiet $(ARGS)
+
+chaos-real: $(VENV)/.test  ## ten minutes of faults and operators in real processes, audited (ARGS="--minutes 3 --seed 7")
+	$(BIN)/python -m tests.support.chaos_run $(ARGS)
+
 picture: $(VENV)/.demo  ## draw docs/demo.svg: the demo, with a controller killed in the middle
 	@$(BIN)/python docs/make_picture.py
 

@@ -6,7 +6,7 @@ Each checker is named for its invariant. `Journal` judges while the cluster runs
 import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
-from controller.core.audit import LATE_AFTER_US
+from controller.core.audit import LATE_AFTER_US, Audit
 from controller.core.books import Span
 from controller.core.model import OF_A_TICK, Outcome, SkipReason
 from controller.ledger import AuditRequest
@@ -157,11 +157,12 @@ def _enter_skip(store: RecordingStore, skip: SkipRow, accounted: dict[int, str])
     assert count == skipped.ticks, f"{skipped} of job {skip.job_id} counts {skipped.ticks}, and names {count}"
 
 
-def check_audit(store: MemoryStore) -> None:
+def check_audit(store: MemoryStore) -> Audit:
     """What `cronring audit --thorough` says: computed another way than by the checkers here."""
     request = AuditRequest(None, None, "", LATE_AFTER_US, thorough=True)
     audit = asyncio.run(MemoryLedger(store, _RUNNER_LOST_AFTER_MS).audit(request)).audit
     assert audit.clean, audit.findings
+    return audit
 
 
 def check_converged(world: "World") -> None:

@@ -6,11 +6,14 @@
 """
 
 import argparse
+import json
+import random
 import sys
 import time
 import traceback
 from collections.abc import Callable
 
+from controller.core.audit import Audit
 from tests.simulation.long_world import LongWorld
 from tests.simulation.world import World
 from tests.simulation.year_world import DAYS, YearWorld
@@ -34,13 +37,26 @@ def main() -> int:
         first, last = arguments.seeds.split("-")
         make = _maker(faults, None, arguments)
         return _hunt(range(int(first), int(last) + 1), make)
-    seed = arguments.seed or 0
+    seed = random.SystemRandom().randrange(1_000_000_000) if arguments.hours else 0
+    seed = seed if arguments.seed is None else arguments.seed
+    began = time.perf_counter()
     world = _maker(faults, None if arguments.quiet else print, arguments)(seed)
     try:
         world.run()
     finally:
         sys.stdout.write(f"seed {seed} digest {world.digest}\n")
+    if arguments.hours:
+        _tell(world.audit, time.perf_counter() - began)
     return 0
+
+
+def _tell(audit: Audit, seconds: float) -> None:
+    told = {
+        "ticks": audit.ticks, "executed": audit.executed, "skipped": dict(sorted(audit.skipped.items())),
+        "late": audit.late, "unaccounted": audit.unaccounted, "duplicates": audit.duplicates, "early": audit.early,
+        "undue": audit.undue,
+    }  # fmt: skip
+    sys.stdout.write(f"clean in {seconds:.0f} s: {json.dumps(told)}\n")
 
 
 def _maker(

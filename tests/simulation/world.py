@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
+from controller.core.audit import Audit
 from controller.core.events import DrainExpired, DrainRequested, JobsCreated
 from controller.core.settings import ClusterSettings
 from controller.ports import Deployed
@@ -98,6 +99,7 @@ class World:
         drawn_orders = random.Random(f"whether {seed} has orders").random() < ORDERS_SHARE
         self.ordered = not self.plain and (drawn_orders if orders is None else orders)
         self.orders: Orders | None = None
+        self.audit = Audit()  # once it is over
         self.cancels = Cancels(self, self._cancels_until_ns()) if cancels or self.ordered else None
 
     def _cancels_until_ns(self) -> int:
@@ -160,7 +162,7 @@ class World:
         """When all has been quiet for long enough."""
         check_once(self.database.store)
         check_results(self)
-        check_audit(self.database.store)
+        self.audit = check_audit(self.database.store)
         check_converged(self)
         if self.operator is None:
             check_accounts(self.database.store)

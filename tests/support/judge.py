@@ -15,8 +15,8 @@ from typing import Any
 import asyncpg
 
 EXECUTIONS = """
-SELECT j.verb, extract(epoch FROM e.tick)::float8 AS tick, extract(epoch FROM e.run_at)::float8 AS run_at, e.attempt,
-       extract(epoch FROM e.claimed_at)::float8 AS claimed_at,
+SELECT j.verb, e.trigger, e.attempt, extract(epoch FROM e.tick)::float8 AS tick,
+       extract(epoch FROM e.run_at)::float8 AS run_at, extract(epoch FROM e.claimed_at)::float8 AS claimed_at,
        extract(epoch FROM coalesce(e.started_at, e.claimed_at))::float8 AS started_at,
        e.outcome, e.id
 FROM cron_executions e JOIN cron_jobs j ON j.id = e.job_id ORDER BY e.tick
@@ -30,6 +30,7 @@ CANCELLATIONS = """
 SELECT j.verb, a.action, extract(epoch FROM a.at)::float8 AS at
 FROM cron_actions a JOIN cron_jobs j ON j.id = a.job_id WHERE a.action IN ('cancel', 'restore') ORDER BY a.id
 """
+BY_SCHEDULE = ("schedule", "catch_up")  # the others are further attempts, or no ticks of the schedule
 
 
 @dataclass(frozen=True)
@@ -197,7 +198,7 @@ async def judge(
     verdict = Verdict()
     for verb, period in periods_s.items():
         first = (int(created[verb]) // period + 1) * period
-        ran = Counter(round(e["tick"]) for e in executions if e["verb"] == verb)
+        ran = Counter(round(e["tick"]) for e in executions if e["verb"] == verb and e["trigger"] in BY_SCHEDULE)
         own_skips = [s for s in skips if s["verb"] == verb]
         actions = [row for row in cancellations if row["verb"] == verb]
         due = [tick for tick in range(first, int(until) + 1, period) if not was_cancelled(tick, actions)]
