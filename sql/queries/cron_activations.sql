@@ -191,7 +191,7 @@ WITH wanted AS MATERIALIZED (
 SELECT now() AS database_now, r.activation_id, r.started,
        a.id IS NULL OR r.moves AND NOT r.started AND r.goes_on IS NULL AS gone,
        CASE WHEN r.moves THEN r.goes_on WHEN a.trigger = 'backfill' THEN a.tick END AS next_tick,
-       CASE WHEN NOT r.started THEN (SELECT full_limit FROM placed WHERE position = r.position) END AS full_limit,
+       CASE WHEN NOT r.started THEN r.full_limit END AS full_limit,
        r.execution_id, r.tick, r.run_at, now() AS claimed_at, r.attempt, r.trigger, d.key AS deployment, r.runner_id,
        r.missed, r.previous_tick, r.previous_success, coalesce(r.payload, j.payload) AS payload,
        NOT r.beside AND r.concurrency = 0 AS holds_job, r.of_schedule,
@@ -201,10 +201,12 @@ SELECT now() AS database_now, r.activation_id, r.started,
 FROM (
     SELECT w.activation_id, w.position, coalesce(c.started, false) AS started, coalesce(c.moves, false) AS moves,
            c.goes_on, c.execution_id, c.job_id, c.tick, c.run_at, c.attempt, c.trigger, c.runner_id, c.missed,
-           c.previous_tick, c.previous_success, c.payload, c.beside, c.of_schedule, c.concurrency, h.executing
+           c.previous_tick, c.previous_success, c.payload, c.beside, c.of_schedule, c.concurrency, h.executing,
+           p.full_limit
     FROM wanted w
     FULL JOIN decided c ON c.position = w.position
     FULL JOIN held h ON h.id = c.job_id
+    FULL JOIN placed p ON p.position = w.position
 ) r
 LEFT JOIN LATERAL (SELECT id, trigger, tick FROM cron_activations WHERE id = r.activation_id) a ON true
 LEFT JOIN cron_jobs j ON j.id = r.job_id

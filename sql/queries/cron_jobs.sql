@@ -136,11 +136,13 @@ SELECT a.job_id,
        a.previous_tick,
        a.previous_success,
        a.missed,
-       CASE WHEN a.execution_id IS NULL THEN (SELECT full_limit FROM placed WHERE id = a.job_id) END AS full_limit
+       a.full_limit
 FROM (
     SELECT w.job_id, w.position, c.execution_id, c.executing, c.next_tick, c.next_execution, c.revision,
-           c.previous_tick, c.previous_success, c.missed
-    FROM wanted w FULL JOIN claimed c ON c.id = w.job_id
+           c.previous_tick, c.previous_success, c.missed, p.full_limit
+    FROM wanted w
+    FULL JOIN claimed c ON c.id = w.job_id
+    FULL JOIN placed p ON p.id = w.job_id
 ) a
 -- Looked up only where the claim itself doesn't tell: a probe for null is none.
 LEFT JOIN cron_jobs j ON j.id = CASE WHEN a.execution_id IS NULL THEN a.job_id END

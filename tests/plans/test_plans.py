@@ -28,6 +28,12 @@ HOT = [
     "GetLatestStarts", "ListDue", "ListTemplateActions", "FindChosenJobs", "FindChosenByKey", "CountChosenJobs",
     "GetTemplate", "DeleteTemplate",
 ]  # fmt: skip
+# What the audit and "why" ask; GetTwins, which looks at all jobs once, has a test of its own.
+LEDGER = [
+    "GetStandings", "GetSpans", "GetClosedBooks", "CountRuns", "CountSkips", "GetRunsInOrder", "GetSkipsInOrder",
+    "GetSkipBefore", "GetSubjects", "GetSpansAround", "GetAttemptsOfTick", "GetRunBefore", "GetRunAfter", "GetSkipAt",
+    "GetWaiting", "GetActionsBefore",
+]  # fmt: skip
 # In order of an index, until the page is full: bounded by LIMIT, not by a condition.
 IN_ORDER = {"cron_jobs_key", "cron_jobs_pkey", "cron_executions_pkey", "cron_skips_pkey", "cron_actions_pkey"}
 FILL = f"""
@@ -111,7 +117,7 @@ def astray(name: str, found: list[dict[str, Any]]) -> list[str]:
     return complaints
 
 
-@pytest.mark.parametrize("name", HOT)
+@pytest.mark.parametrize("name", [*HOT, *LEDGER])
 async def test_hot_statements_use_their_indexes(filled_url: str, name: str) -> None:
     connection = await session(filled_url)
     try:
@@ -124,7 +130,7 @@ async def test_hot_statements_use_their_indexes(filled_url: str, name: str) -> N
 async def test_plans_made_on_empty_tables_are_as_good(database_url: str) -> None:
     connection = await session(database_url)
     try:
-        complaints = [complaint for name in HOT for complaint in astray(name, await plan(connection, name))]
+        complaints = [complaint for name in [*HOT, *LEDGER] for complaint in astray(name, await plan(connection, name))]
         assert complaints == []
     finally:
         await connection.close()
@@ -156,6 +162,17 @@ def claim_arguments(ids: list[int], ticks: list[int]) -> list[str]:
     return ["'c1'", array(ids), at, at, at, runners, keys, triggers, ones, nulls, nulls, ones, *skips, "30000"]
 
 
+LIMITS = """
+INSERT INTO cron_limits (namespace, module, max_concurrent)
+SELECT 'default', CASE i WHEN 0 THEN '' ELSE 'm' || i END, 7 FROM generate_series(0, 100) i
+ON CONFLICT (namespace, module) DO UPDATE SET max_concurrent = 7;
+UPDATE cron_jobs j
+SET module_limit = (SELECT id FROM cron_limits WHERE namespace = j.namespace AND module = j.module),
+    namespace_limit = (SELECT id FROM cron_limits WHERE namespace = j.namespace AND module = '')
+WHERE id <= 2000
+"""
+
+
 def rows_passed(found: list[dict[str, Any]]) -> int:
     return sum(int(node["Actual Rows"] * node["Actual Loops"]) for node in found)
 
@@ -171,6 +188,23 @@ async def test_a_claims_work_grows_with_its_batch_alone(filled_url: str, jobs: i
         assert max(node["Actual Rows"] for node in found) == jobs
         # Every node hands on each row once or twice; a loop over both sides of a join would square it.
         assert rows_passed(found) <= 40 * jobs
+    finally:
+        await transaction.rollback()
+        await connection.close()
+
+
+@pytest.mark.parametrize("jobs", [1, 500, 2_000])
+async def test_a_claims_work_under_limits_grows_with_its_batch_and_its_limits(filled_url: str, jobs: int) -> None:
+    """100 modules with a limit each, and one of the namespace: nearly all are refused."""
+    connection = await session(filled_url)
+    transaction = connection.transaction()
+    await transaction.start()
+    try:
+        await connection.execute(LIMITS)
+        found = await plan(connection, "StartCronJobs", claim_arguments(*await due(connection, jobs)))
+        assert astray("StartCronJobs", found) == []
+        limits = min(jobs, 100)
+        assert rows_passed(found) <= 80 * jobs + 3 * limits * jobs
     finally:
         await transaction.rollback()
         await connection.close()
@@ -332,3 +366,115 @@ def test_claims_are_heap_only_updates(database_url: str) -> None:
 
 
 COUNTERS = "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'cron_jobs'"
+
+
+@pytest.mark.parametrize(("jobs", "at_most"), [(1, 20), (100, 20), (500, 5)])
+async def test_an_audits_page_reads_so_many_runs_of_each_of_its_jobs(filled_url: str, jobs: int, at_most: int) -> None:
+    connection = await session(filled_url)
+    try:
+        ids, since = array(list(range(1, jobs + 1))), timestamps([0] * jobs)
+        found = await plan(connection, "CountRuns", [ids, since, "'infinity'", str(at_most), "1000000"])
+        assert read(found, "cron_executions") <= jobs * (at_most + 1)
+        found = await plan(connection, "CountSkips", [ids, since, "'infinity'"])
+        assert read(found, "cron_skips") <= 3 * jobs
+        found = await plan(connection, "GetSpans", [ids, "'-infinity'", "0", "0", "5000"])
+        assert read(found, "cron_schedules") <= jobs
+        found = await plan(connection, "GetStandings", ["0", "''", str(jobs)])
+        assert read(found, "cron_jobs") <= jobs
+    finally:
+        await connection.close()
+
+
+async def test_why_reads_what_it_tells(filled_url: str) -> None:
+    asked = {
+        "GetSubjects": ["'m2.v1'", "8750"],
+        "GetStandings": ["0", "'m2.v1'", "10"],
+        "GetSpansAround": ["1", "now()", "3"],
+        "GetAttemptsOfTick": ["1", "date_trunc('second', now())", "10"],
+        "GetRunBefore": ["1", "now()"],
+        "GetRunAfter": ["1", "now() - interval '1 hour'"],
+        "GetSkipAt": ["1", "now()"],
+        "GetSkipBefore": ["1", "now()"],
+        "GetRunsInOrder": ["1", "'-infinity'", "0", "now()", "5"],
+        "GetSkipsInOrder": ["1", "'-infinity'", "0", "now()", "5"],
+        "GetWaiting": ["1", "10"],
+        "GetActionsBefore": ["1", "now()", "10"],
+    }
+    connection = await session(filled_url)
+    try:
+        for name, arguments in asked.items():
+            found = await plan(connection, name, arguments)
+            assert sum(read(found, table) for table in GROWING) <= 10, (name, found)
+    finally:
+        await connection.close()
+
+
+async def test_twins_are_looked_for_among_jobs_and_not_among_what_ran(filled_url: str) -> None:
+    """Once an audit: each job is looked at once, and only of those whose key had another before, what they ran."""
+    connection = await session(filled_url)
+    try:
+        found = await plan(connection, "GetTwins", ["'-infinity'", "'infinity'", "20"])
+        assert read(found, "cron_jobs") <= JOBS + 200
+        assert read(found, "cron_executions") == 0
+    finally:
+        await connection.close()
+
+
+CHOSEN = [("{}", "m7", 1_000), ('{"rare":"yes"}', "", 5), ('{"rare":"yes"}', "m8", 5)]
+
+
+@pytest.mark.parametrize(("labels", "module", "jobs"), CHOSEN)
+async def test_a_look_for_jobs_by_label_or_module_reads_those(
+    filled_url: str, labels: str, module: str, jobs: int
+) -> None:
+    connection = await session(filled_url)
+    transaction = connection.transaction()
+    await transaction.start()
+    try:
+        await connection.execute('UPDATE cron_jobs SET labels = \'{"rare":"yes"}\' WHERE id % 20000 = 7')
+        where = ["''", f"'{module}'", "''", "''", f"'{labels}'"]
+        for name, arguments in (
+            ("FindChosenJobs", ["0", *where, "5000"]),
+            ("FindChosenByKey", ["''", *where, "100"]),
+            ("CountChosenJobs", where),
+        ):
+            found = await plan(connection, name, arguments)
+            assert read(found, "cron_jobs") <= jobs, (name, found)
+    finally:
+        await transaction.rollback()
+        await connection.close()
+
+
+def read(found: list[dict[str, Any]], table: str) -> int:
+    """Rows of a table, its partitions among them, that were looked at: handed on, or filtered out."""
+    return sum(
+        int((node["Actual Rows"] + node.get("Rows Removed by Filter", 0)) * node["Actual Loops"])
+        for node in found
+        if node.get("Relation Name", "").startswith(table)
+    )
+
+
+@pytest.mark.parametrize("name", ["GetChanges", "GetExecutionChanges", "EndCronJob"])
+async def test_only_partitions_of_known_ticks_are_looked_into(filled_url: str, name: str) -> None:
+    """Of 34: what is known to run, or ends, is looked for where its ticks are."""
+    connection = await session(filled_url)
+    try:
+        ids, tick = array(list(range(1, 301))), "date_trunc('day', now()) - interval '1 microsecond'"
+        if name == "EndCronJob":
+            nulls = ["'{NULL}'"] * 29
+            found = await plan(connection, name, ["'c1'", "'{1}'", "'{1}'", *nulls[3:], tick, tick])
+        else:
+            rest = ["0", "'{}'", "'infinity'"] if name == "GetChanges" else []
+            found = await plan(connection, name, [str(EXECUTIONS * 2), "'{}'", ids, tick, tick, *rest])
+        by_id = [
+            node["Relation Name"]
+            for node in found
+            if node["Node Type"].startswith(("Index", "Bitmap Heap"))
+            and node["Relation Name"].startswith("cron_executions")
+            and "tick" in node.get("Index Cond", node.get("Recheck Cond", ""))
+        ]
+        assert len(set(by_id)) == 1, by_id
+        if name != "EndCronJob":
+            assert rows_passed(found) == 0
+    finally:
+        await connection.close()

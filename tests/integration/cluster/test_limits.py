@@ -43,7 +43,8 @@ def _counted(cluster: Cluster) -> tuple[int, int]:
     async def ask() -> tuple[int, int]:
         connection = await asyncpg.connect(cluster.database_url)
         try:
-            return tuple(await connection.fetchrow(COUNTED))
+            (running, unfinished), *_ = await connection.fetch(COUNTED)
+            return running, unfinished
         finally:
             await connection.close()
 
