@@ -62,7 +62,9 @@ async def test_what_was_to_be_cancelled_is_not_tried_again_however_it_ended(worl
     assert (booked.outcome, booked.retry_at) == (outcome, None)
 
 
-@pytest.mark.parametrize("outcome", [Outcome.FAILED, Outcome.TIMED_OUT, Outcome.CANCELLED, Outcome.LOST])
+@pytest.mark.parametrize(
+    "outcome", [Outcome.FAILED, Outcome.TIMED_OUT, Outcome.CANCELLED, Outcome.LOST, Outcome.OUT_OF_MEMORY]
+)
 async def test_a_retry_by_hand_is_the_next_attempt_at_its_tick(world: World, outcome: Outcome) -> None:
     execution = await failed(world, outcome)
     waiting = await world.execution_control.retry_execution(execution.execution_id, "ann")

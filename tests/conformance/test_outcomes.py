@@ -113,7 +113,8 @@ async def test_what_is_removed_or_paused_is_not_tried_again(world: World, why: s
 async def test_failures_in_a_row_are_counted_and_a_success_ends_them(world: World) -> None:
     (execution,) = await world.running("c1", "a", seconds_ago=100)
     for outcome, failures in (
-        (FAILED, 1), (Outcome.CANCELLED, 1), (Outcome.LOST, 2), (Outcome.TIMED_OUT, 3), (Outcome.COMPLETED, 0),
+        (FAILED, 1), (Outcome.CANCELLED, 1), (Outcome.LOST, 2), (Outcome.TIMED_OUT, 3), (Outcome.OUT_OF_MEMORY, 4),
+        (Outcome.OUT_OF_CPU, 5), (Outcome.COMPLETED, 0),
         (Outcome.CANCELLED, 0),
     ):  # fmt: skip
         await world.end(execution, outcome)
