@@ -1,0 +1,173 @@
+"""Which events rows of the books make, and who wants them."""
+
+import json
+from typing import Any
+
+import pytest
+
+from controller.core.notices import (
+    Event,
+    Failing,
+    Given,
+    Overdue,
+    Passed,
+    Paused,
+    Run,
+    Subject,
+    Wish,
+    addressed,
+    decide,
+    letter,
+    overdue,
+    paused,
+    skipped,
+)
+
+S = 1_000_000
+NOW = 1_772_352_000 * S  # 2026-03-01T08:00:00Z, a Sunday
+JOB = Subject(7, "billing.close", "default", "billing", "close", {"team": "money"}, "")
+LATE = JOB._replace(policy='{"late_after":"5s"}')
+ALL = Wish((), (), "", "", "", {}, 0)
+
+
+def run(number: int, outcome: str | None, **changes: Any) -> Run:
+    """The `number`-th execution; each a minute after the one before."""
+    tick = NOW + number * 60 * S
+    found = Run(
+        JOB, number, tick, tick, 1, "schedule", tick + 10, tick + 20, tick + S, outcome, None, None, None, "c1", "r1"
+    )
+    return found._replace(**changes)
+
+
+def told(runs: list[Run], failing: dict[int, Failing] | None = None) -> list[tuple[str, int]]:
+    return [(notice.event.value, notice.data["execution_id"]) for notice in decide(runs, [], failing or {}).notices]
+
+
+def test_a_failure_is_told_and_the_first_success_after_it() -> None:
+    runs = [run(1, "completed"), run(2, "failed"), run(3, "timed_out"), run(4, "completed"), run(5, "completed")]
+    assert told(runs) == [("failed", 2), ("failed", 3), ("recovered", 4)]
+    assert decide(runs, [], {}).failing == {}, "well before, and well again"
+
+
+def test_what_fails_stays_so_until_the_next_look() -> None:
+    first = decide([run(2, "lost")], [], {})
+    assert first.failing == {7: Failing(2, run(2, None).tick)}
+    before = {7: Failing(2, run(2, None).tick)}
+    second = decide([run(3, "completed")], [], before)
+    assert [notice.event for notice in second.notices] == [Event.RECOVERED]
+    assert second.notices[0].data["failed_execution_id"] == 2
+    assert second.failing == {7: None}
+
+
+def test_a_run_that_began_before_the_failure_recovers_nothing() -> None:
+    late_end = run(1, "completed", ended_at=NOW + 600 * S)
+    assert told([run(2, "failed"), late_end]) == [("failed", 2)]
+
+
+def test_a_cancelled_run_is_neither() -> None:
+    assert told([run(2, "cancelled")], {7: Failing(1, NOW)}) == []
+    assert decide([run(2, "cancelled")], [], {7: Failing(1, NOW)}).failing == {}
+
+
+@pytest.mark.parametrize("outcome", ["failed", "timed_out", "lost", "out_of_memory", "out_of_cpu"])
+def test_every_other_end_is_a_failure(outcome: str) -> None:
+    assert told([run(1, outcome)]) == [("failed", 1)]
+
+
+def test_an_attempt_that_is_retried_is_waited_for() -> None:
+    attempt = run(1, "failed", retry_at=NOW + 90 * S)
+    decided = decide([attempt], [], {})
+    assert (decided.notices, decided.retrying, decided.failing) == ([], [attempt], {})
+
+
+def test_a_retry_that_never_came_makes_its_attempt_the_last() -> None:
+    attempt = run(1, "failed", retry_at=NOW + 90 * S)
+    decided = decide([], [Given(attempt, None)], {})
+    assert [notice.key for notice in decided.notices] == ["failed:1"]
+    assert decided.failing == {7: Failing(1, attempt.tick)}
+
+
+def test_where_the_job_is_well_again_by_then_both_are_told() -> None:
+    attempt = run(1, "failed", retry_at=NOW + 90 * S)
+    decided = decide([], [Given(attempt, run(2, None).tick)], {})
+    assert [notice.event for notice in decided.notices] == [Event.FAILED, Event.RECOVERED]
+    assert decided.failing == {}
+
+
+def test_a_late_start_is_told_by_what_is_known_of_it() -> None:
+    claimed = run(1, None, job=LATE, claimed_at=NOW + 60 * S + 6 * S, started_at=None, ended_at=None)
+    (notice,) = decide([claimed], [], {}).notices
+    assert (notice.event, notice.data["lateness_ms"], notice.data["started"]) == (Event.LATE, 6_000, True)
+    begun = run(1, "completed", job=LATE, started_at=NOW + 60 * S + 7 * S, ended_at=NOW + 70 * S)
+    assert [each.key for each in decide([begun], [], {}).notices] == [notice.key]
+    assert decide([run(1, "completed", job=LATE)], [], {}).notices == []
+    retry = claimed._replace(trigger="retry", attempt=2)
+    assert decide([retry], [], {}).notices == []
+
+
+def test_a_tick_that_nobody_claims_is_late_once_its_time_is_over() -> None:
+    row = Overdue(LATE, NOW, NOW)
+    assert overdue(row, NOW + 5 * S) is None
+    notice = overdue(row, NOW + 5 * S + 1)
+    assert notice is not None
+    assert (notice.key, notice.at, notice.data["started"]) == (f"late:7:{NOW}", NOW + 5 * S, False)
+    assert overdue(Overdue(JOB, NOW, NOW), NOW + 3_600 * S) is None
+
+
+def test_a_tick_outside_of_its_window_is_not_late() -> None:
+    policy = '{"window":"Mon-Fri 08:00-18:00","late_after":"5s"}'
+    assert overdue(Overdue(JOB._replace(policy=policy), NOW, NOW), NOW + 60 * S) is None
+    monday = NOW + 86_400 * S
+    assert overdue(Overdue(JOB._replace(policy=policy), monday, monday), monday + 60 * S) is not None
+
+
+def test_a_range_that_grows_is_one_event() -> None:
+    first = skipped(Passed(JOB, "overlap", NOW, NOW + 60 * S, 2, NOW + 61 * S))
+    grown = skipped(Passed(JOB, "overlap", NOW, NOW + 600 * S, 11, NOW + 601 * S))
+    other = skipped(Passed(JOB, "paused", NOW, NOW, 1, NOW))
+    assert letter("c", first).event_id == letter("c", grown).event_id != letter("c", other).event_id
+    assert first.data["ticks"] == 2
+    assert first.data["last_tick"] == "2026-03-01T08:01:00Z"
+
+
+@pytest.mark.parametrize(
+    ("wish", "wanted"),
+    [
+        ({}, True),
+        ({"events": ("failed", "paused")}, True),
+        ({"events": ("failed",)}, False),
+        ({"namespace": "default", "module": "billing", "job": "billing.close", "labels": {"team": "money"}}, True),
+        ({"namespace": "other"}, False),
+        ({"module": "other"}, False),
+        ({"job": "billing.open"}, False),
+        ({"labels": {"team": "other"}}, False),
+        ({"labels": {"tier": "1"}}, False),
+        ({"reasons": ("overlap",)}, True),
+        ({"since": NOW + 1}, False),
+    ],
+)
+def test_a_webhook_gets_what_it_wants(wish: dict[str, Any], wanted: bool) -> None:
+    notice = paused(Paused(JOB, NOW, 3, "ticks in a row without success: 3"))
+    assert ALL._replace(**wish).wants(notice) is wanted
+
+
+def test_reasons_are_those_of_skips() -> None:
+    notice = skipped(Passed(JOB, "overlap", NOW, NOW, 1, NOW))
+    assert ALL._replace(reasons=("overlap",)).wants(notice)
+    assert not ALL._replace(reasons=("paused",)).wants(notice)
+
+
+def test_a_letter_says_everything_and_is_the_same_for_all() -> None:
+    notices = decide([run(2, "failed", error_type="ValueError", error_message="x" * 9_000)], [], {}).notices
+    found = addressed("c1", {1: ALL, 2: ALL._replace(job="other.job"), 3: ALL}, notices)
+    assert [webhook_id for webhook_id, _ in found] == [1, 3]
+    assert found[0][1] == found[1][1]
+    body = json.loads(found[0][1].body)
+    assert body["id"] == found[0][1].event_id
+    assert (body["event"], body["job"], body["cluster"], body["labels"]) == (
+        "failed", "billing.close", "c1", {"team": "money"},
+    )  # fmt: skip
+    assert (body["tick"], body["attempt"], body["outcome"]) == ("2026-03-01T08:02:00Z", 1, "failed")
+    assert (body["error_type"], len(body["error_message"])) == ("ValueError", 4_000)
+    assert body["at"] == "2026-03-01T08:02:01.000000Z"
+    assert letter("c2", notices[0]).event_id != body["id"]

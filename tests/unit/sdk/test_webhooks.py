@@ -1,0 +1,52 @@
+"""cronring.webhooks.verify, held against the specification's own vector and against what controllers sign."""
+
+import json
+
+import pytest
+
+from controller.core.delivering import headers, make_secret
+from cronring.webhooks import VerificationError, verify
+
+SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+BODY = b'{"test": 2432232314}'
+SENT = 1614265330
+HEADERS = {
+    "Webhook-Id": "msg_p5jXN8AQM9LWM0D4loKWxJek",
+    "Webhook-Timestamp": str(SENT),
+    "Webhook-Signature": "v1,AAAA v1a,zzzz v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=",
+}
+
+
+def test_the_specifications_own_message_is_genuine() -> None:
+    assert verify(SECRET, HEADERS, BODY, now_s=SENT + 10) == {"test": 2432232314}
+    assert verify(SECRET.removeprefix("whsec_"), HEADERS, BODY.decode(), now_s=SENT - 10) == {"test": 2432232314}
+
+
+def test_what_a_controller_signs_is_genuine() -> None:
+    secret, body = make_secret(b"k" * 32), json.dumps({"id": "evt_1", "job": "bücher.zählen"}).encode()
+    assert verify(secret, headers(secret, "evt_1", SENT, body), body, now_s=SENT)["job"] == "bücher.zählen"
+
+
+@pytest.mark.parametrize(
+    ("changes", "body", "now_s", "words"),
+    [
+        ({}, BODY + b" ", SENT, "no signature fits"),
+        ({"Webhook-Id": "msg_other"}, BODY, SENT, "no signature fits"),
+        ({"Webhook-Timestamp": str(SENT + 1)}, BODY, SENT, "no signature fits"),
+        ({"Webhook-Signature": "v1,"}, BODY, SENT, "no signature fits"),
+        ({"Webhook-Signature": "g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="}, BODY, SENT, "no signature fits"),
+        ({}, BODY, SENT + 301, "too old"),
+        ({}, BODY, SENT - 301, "too old"),
+    ],
+)
+def test_what_is_not_genuine_is_refused(changes: dict[str, str], body: bytes, now_s: float, words: str) -> None:
+    with pytest.raises(VerificationError, match=words):
+        verify(SECRET, HEADERS | changes, body, now_s=now_s)
+
+
+def test_missing_headers_are_named_and_a_bad_secret_is_ours() -> None:
+    with pytest.raises(VerificationError, match="webhook-id"):
+        verify(SECRET, {}, BODY)
+    with pytest.raises(ValueError, match="whsec_") as raised:
+        verify("whsec_no base64", HEADERS, BODY)
+    assert not isinstance(raised.value, VerificationError)
