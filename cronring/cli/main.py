@@ -92,6 +92,7 @@ def cli() -> None:
                cronring audit --since -1d        did every tick end as it must?
                cronring stats                    how do all jobs do?
                cronring top                      what does the cluster do now? live
+    Hear it:   cronring webhook add NAME URL     tell a URL when jobs fail, recover, are late
 
     Every option can be given as an environment variable, which --help of its command names, such as
     CRONRING_DATABASE_URL and CRONRING_CONTROLLERS.
