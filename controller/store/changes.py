@@ -16,12 +16,18 @@ OPEN_FOR_US: Final = 15_000_000
 _LOOKED_BACK: Final = 5_000
 
 
+# What any tick lies between: years 1 to 9999.
+EARLIEST: Final = -62_135_596_800_000_000
+LATEST: Final = 253_402_300_799_999_999
+
+
 class Row(NamedTuple):
     """`settled`: nothing more will happen to it."""
 
     row_id: int
     job_id: int
     settled: bool
+    tick: int | None = None  # of an execution: its partition
 
 
 class Stream(NamedTuple):
@@ -30,9 +36,19 @@ class Stream(NamedTuple):
     highest: int
     unsettled: frozenset[int]
     missing: tuple[tuple[int, int], ...]
+    # The unsettled ones' ticks lie between these: only partitions of that time are asked for them.
+    first_tick: int = EARLIEST
+    last_tick: int = LATEST
 
     def open_ids(self) -> list[int]:
-        return sorted(self.unsettled) + [row_id for row_id, _ in self.missing]
+        return sorted(self.unsettled) + self.missing_ids()
+
+    def missing_ids(self) -> list[int]:
+        return [row_id for row_id, _ in self.missing]
+
+    def by_tick(self) -> tuple[list[int], list[int], int, int]:
+        """The missing ids, which may be of any tick, and the unsettled ones, with what is known of their ticks."""
+        return self.missing_ids(), sorted(self.unsettled), self.first_tick, self.last_tick
 
     def has_told(self, row_id: int, *, settled: bool) -> bool:
         """Whether an answer has told of it, and, if that is asked, that it was settled."""
@@ -49,7 +65,8 @@ class Stream(NamedTuple):
         ]
         unsettled = frozenset(row.row_id for row in found.values() if not row.settled)
         told = [row.job_id for row in found.values() if row.settled or row.row_id not in self.unsettled]
-        return Stream(highest, unsettled, tuple(missing)), told
+        ticks = [row.tick for row in found.values() if not row.settled and row.tick is not None]
+        return Stream(highest, unsettled, tuple(missing), *_reach(ticks, len(unsettled))), told
 
 
 class Position(NamedTuple):
@@ -60,6 +77,10 @@ class Position(NamedTuple):
     skips: Stream
     deployments: frozenset[tuple[int, int]]
     jobs: frozenset[tuple[int, int]]
+
+
+def _reach(ticks: list[int], unsettled: int) -> tuple[int, int]:
+    return (min(ticks), max(ticks)) if ticks and len(ticks) == unsettled else (EARLIEST, LATEST)
 
 
 def beginning(highest: int, unsettled: Iterable[int]) -> Stream:
@@ -109,15 +130,16 @@ def decode_position(token: str) -> "Position | ExecutionPosition":
 def _pack(stream: Stream) -> list[Any]:
     ids = sorted(stream.unsettled)
     steps = [later - earlier for earlier, later in zip([0, *ids], ids, strict=False)]
-    return [stream.highest, steps, stream.missing]
+    return [stream.highest, steps, stream.missing, stream.first_tick, stream.last_tick]
 
 
 def _unpack(parts: list[Any]) -> Stream:
-    highest, steps, missing = parts
+    highest, steps, missing, first_tick, last_tick = parts
     ids: list[int] = []
     for step in steps:
         ids.append(_id(step) + (ids[-1] if ids else 0))
-    return Stream(_id(highest), frozenset(map(_id, ids)), tuple(sorted(_pairs(missing))))
+    ticks = _tick(first_tick), _tick(last_tick)
+    return Stream(_id(highest), frozenset(map(_id, ids)), tuple(sorted(_pairs(missing))), *ticks)
 
 
 def _pairs(parts: list[Any]) -> frozenset[tuple[int, int]]:
@@ -127,4 +149,10 @@ def _pairs(parts: list[Any]) -> frozenset[tuple[int, int]]:
 def _id(value: object) -> int:
     if not isinstance(value, int) or not 0 <= value < 2**63:
         raise ValueError("no id")
+    return value
+
+
+def _tick(value: Any) -> int:
+    if not isinstance(value, int):
+        raise ValueError("no tick")
     return value

@@ -200,7 +200,7 @@ class PostgresReads:
         since = position.database_now - OPEN_FOR_US
         executions, skips = position.executions, position.skips
         records = await self._fetch(
-            "GetChanges", executions.highest, executions.open_ids(), skips.highest, skips.open_ids(), since
+            "GetChanges", executions.highest, *executions.by_tick(), skips.highest, skips.open_ids(), since
         )
         by_kind: dict[str, list[asyncpg.Record]] = defaultdict(list)
         for record in records:
@@ -225,10 +225,10 @@ class PostgresReads:
         """The position after this one, and what has started or ended in between; by id, up to 20,000 at a time."""
         assert isinstance(position, ExecutionPosition)
         before = position.executions
-        records = await self._fetch("GetExecutionChanges", before.highest, before.open_ids())
+        records = await self._fetch("GetExecutionChanges", before.highest, *before.by_tick())
         now = max(position.database_now, await self.database_now())
         rows = [ExecutionRow._make(record) for record in records]
-        executions, told = before.after((Row(row[0], row[0], row.outcome is not None) for row in rows), now)
+        executions, told = before.after((Row(row[0], row[0], row.outcome is not None, row.tick) for row in rows), now)
         news = frozenset(told)
         changes = [ExecutionChange(row, row[0] not in before.unsettled) for row in rows if row[0] in news]
         return ExecutionPosition(now, executions), changes
@@ -285,4 +285,5 @@ def _dated(records: list[asyncpg.Record]) -> frozenset[tuple[int, int]]:
 
 
 def _followed(stream: Stream, records: list[asyncpg.Record], now: int) -> tuple[Stream, list[int]]:
-    return stream.after((Row(record["id"], record["job_id"], record["settled"]) for record in records), now)
+    rows = (Row(record["id"], record["job_id"], record["settled"], record["tick"]) for record in records)
+    return stream.after(rows, now)

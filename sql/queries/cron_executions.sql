@@ -191,28 +191,31 @@ CROSS JOIN LATERAL (
 ) e;
 
 -- name: GetChanges
--- What has happened to jobs: executions above $1 or among $2, skips above $3 or among $4 (20,000 of each at a time); and,
--- at or after $5, what somebody did to a job, ends of pauses, and deployments (de)activated: those have no job_id, and
+-- What has happened to jobs: executions above $1 or among $2 (of any tick) or among $3 (of ticks from $4 to $5: only those
+-- partitions are looked into), skips above $6 or among $7 (20,000 of each at a time); and, at or after $8, what somebody did to a job, ends of pauses, and deployments (de)activated: those have no job_id, and
 -- `instant` tells one change from the next.
 (SELECT 'execution' AS kind, id, job_id, outcome IS NOT NULL AS settled, NULL::timestamptz AS instant,
-        now() AS database_now
+        now() AS database_now, tick
  FROM cron_executions WHERE id > $1 ORDER BY id LIMIT 20000)
 UNION ALL
-SELECT 'execution', id, job_id, outcome IS NOT NULL, NULL, now() FROM cron_executions WHERE id = ANY($2::bigint[])
+SELECT 'execution', id, job_id, outcome IS NOT NULL, NULL, now(), tick FROM cron_executions WHERE id = ANY($2::bigint[])
 UNION ALL
-(SELECT 'skip', id, job_id, true, NULL, now() FROM cron_skips WHERE id > $3 ORDER BY id LIMIT 20000)
+SELECT 'execution', id, job_id, outcome IS NOT NULL, NULL, now(), tick FROM cron_executions
+WHERE id = ANY($3::bigint[]) AND tick BETWEEN $4 AND $5
 UNION ALL
-SELECT 'skip', id, job_id, true, NULL, now() FROM cron_skips WHERE id = ANY($4::bigint[])
+(SELECT 'skip', id, job_id, true, NULL, now(), NULL FROM cron_skips WHERE id > $6 ORDER BY id LIMIT 20000)
 UNION ALL
-SELECT 'deployment', d.id, NULL, true, greatest(d.activated_at, d.deactivated_at), now()
-FROM deployments d WHERE greatest(d.activated_at, d.deactivated_at) >= $5
+SELECT 'skip', id, job_id, true, NULL, now(), NULL FROM cron_skips WHERE id = ANY($7::bigint[])
 UNION ALL
-SELECT 'job', id, id, true, changed_at, now() FROM cron_jobs WHERE changed_at >= $5
+SELECT 'deployment', d.id, NULL, true, greatest(d.activated_at, d.deactivated_at), now(), NULL
+FROM deployments d WHERE greatest(d.activated_at, d.deactivated_at) >= $8
 UNION ALL
-SELECT 'job', id, id, true, paused_until, now() FROM cron_jobs WHERE paused_until >= $5 AND paused_until <= now();
+SELECT 'job', id, id, true, changed_at, now(), NULL FROM cron_jobs WHERE changed_at >= $8
+UNION ALL
+SELECT 'job', id, id, true, paused_until, now(), NULL FROM cron_jobs WHERE paused_until >= $8 AND paused_until <= now();
 
 -- name: GetExecutionChanges
--- Executions above $1 (20,000 at a time) or among $2.
+-- Executions above $1 (20,000 at a time) or among $2 (of any tick) or $3 (of ticks from $4 to $5).
 SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
        e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output,
        e.missed, e.previous_tick, e.previous_success, NULL AS payload, e.holds_job, e.retry_at,
@@ -220,7 +223,9 @@ SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, 
        e.memory_shared, NULL AS stack, NULL AS metrics
 FROM ((SELECT * FROM cron_executions WHERE id > $1 ORDER BY id LIMIT 20000)
       UNION ALL
-      SELECT * FROM cron_executions WHERE id = ANY($2::bigint[])) e
+      SELECT * FROM cron_executions WHERE id = ANY($2::bigint[])
+      UNION ALL
+      SELECT * FROM cron_executions WHERE id = ANY($3::bigint[]) AND tick BETWEEN $4 AND $5) e
 JOIN cron_jobs j ON j.id = e.job_id
 JOIN deployments d ON d.id = e.deployment_id
 ORDER BY e.id;

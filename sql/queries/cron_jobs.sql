@@ -295,7 +295,8 @@ WITH reported AS MATERIALIZED (
     CROSS JOIN LATERAL (SELECT job_id FROM cron_followers WHERE after = h.key OFFSET 0) c
     CROSS JOIN LATERAL (SELECT id AS job_id, slot, cancelled_at FROM cron_jobs WHERE id = c.job_id OFFSET 0) f
     CROSS JOIN LATERAL ( -- whatever is followed runs once for a tick
-        SELECT count(*) AS runs FROM cron_executions WHERE job_id = f.job_id AND tick = h.tick
+        SELECT count(*) AS runs FROM cron_executions
+        WHERE job_id = f.job_id AND tick = h.tick AND tick BETWEEN $30 AND $31
     ) t
     WHERE (SELECT EXISTS (SELECT FROM cron_followers)) AND h.outcome = 'completed'
       AND h.tick = date_trunc('second', h.tick) -- that of a run by hand is none of a schedule's
