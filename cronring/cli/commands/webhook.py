@@ -41,8 +41,8 @@ def webhook() -> None:
 @webhook.command()
 @click.argument("name")
 @click.argument("url")
-@click.option("--event", "events", type=click.Choice(EVENTS), multiple=True, help="Only these; may be repeated.")
-@click.option("--reason", "reasons", multiple=True, help="Of skipped ticks, only those for this reason.")
+@click.option("--event", type=click.Choice(EVENTS), multiple=True, help="Only these; may be repeated.")
+@click.option("--reason", multiple=True, help="Of skipped ticks, only those for this reason.")
 @click.option("--namespace", help="Only of jobs in this namespace.")
 @click.option("--module", help="Only of jobs of this module.")
 @click.option("--job", metavar="KEY", shell_complete=job_key, help="Only of this job.")
@@ -52,7 +52,7 @@ def webhook() -> None:
 @output_option
 @controllers_option
 def add(  # noqa: PLR0917 - click passes them by name
-    name: str, url: str, events: tuple[str, ...], reasons: tuple[str, ...], namespace: str | None, module: str | None,
+    name: str, url: str, event: tuple[str, ...], reason: tuple[str, ...], namespace: str | None, module: str | None,
     job: str | None, label: tuple[tuple[str, str], ...], secret: str | None, as_name: str | None, output: str,
     controllers: tuple[str, ...],
 ) -> None:  # fmt: skip
@@ -65,7 +65,7 @@ def add(  # noqa: PLR0917 - click passes them by name
     added = ask(
         controllers,
         lambda client: client.notifications.add(
-            name, url, secret=secret or "", events=events, reasons=reasons, namespace=namespace or "",
+            name, url, secret=secret or "", events=event, reasons=reason, namespace=namespace or "",
             module=module or "", job=job or "", labels=dict(label), by=actor(as_name),
         ),
     )  # fmt: skip
