@@ -63,7 +63,7 @@ def _verdict_open(facts: Facts, tick: int) -> str:
         return "unaccounted"
     due_at = subject.next_run_at if subject.next_run_at is not None else tick
     late = due_at < facts.now - _OVERDUE_US and not subject.executing
-    return "overdue" if late and subject.hosted else "waiting"
+    return "overdue" if late and subject.hosted and not subject.full else "waiting"
 
 
 # What was due
@@ -270,6 +270,9 @@ def _waits(facts: Facts, tick: int) -> list[str]:
         seen = "" if subject.runner_seen_at is None else f" since {instant(subject.runner_seen_at)}"
         return [f"It waits for a runner: none that has {subject.deployment} is connected{seen}. "
                 "Start one: cronring runner FILE"]  # fmt: skip
+    if subject.full:
+        return [f"It waits: {subject.full}, and goes on when one of them ends and it is its turn. "
+                "See what runs: cronring limits list"]  # fmt: skip
     return [f"It has been due for {length(now - tick)}, and no controller has taken it up yet. "
             "Is one up? cronring cluster members"]  # fmt: skip
 

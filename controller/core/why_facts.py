@@ -36,6 +36,7 @@ class Subject(NamedTuple):
     cancelled_note: str | None
     hosted: bool
     runner_seen_at: int | None
+    full: str = ""  # the limit that has no place for a run of it: "module billing runs 5 of 5"
 
     @property
     def zone(self) -> str:

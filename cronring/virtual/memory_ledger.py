@@ -8,6 +8,7 @@ from controller.core.books import Closed, Span, Standing
 from controller.core.why_facts import Action, Attempt, Facts, Skip, Subject, Waiting
 from controller.explaining import gather
 from controller.ledger import AuditRequest, CountedSkips, NumberedSpan, Report, Twin, audit
+from cronring.virtual.memory_limits import full_in_words
 from cronring.virtual.memory_rows import ExecutionRow, JobRow
 from cronring.virtual.memory_tables import MemoryTables
 
@@ -136,7 +137,7 @@ class MemoryArchive(MemoryBooks):
             spans[-1].until_at if row.removed else None, row.executing, row.execution_id, row.running, row.next_tick,
             row.next_run_at, row.last_tick, row.paused_at, row.paused_tick, row.paused_until, row.paused_by,
             row.paused_note, row.cancelled_at, row.cancelled_by, row.cancelled_note, key in self._hosted,
-            max(seen, default=None),
+            max(seen, default=None), full_in_words(self._tables, row),
         )  # fmt: skip
 
     async def spans_around(self, job_id: int, at: int, limit: int) -> list[Span]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from controller.errors import NotFound
-from controller.limits import LimitRow, no_such_limit
+from controller.limits import LimitRow, limit_name, no_such_limit
 from cronring.virtual.memory_rows import JobRow
 from cronring.virtual.memory_tables import MemoryTables
 
@@ -33,24 +33,21 @@ class MemoryLimits(MemoryTables):
         ]
 
     def _limit(self, key: tuple[str, str]) -> LimitRow:
-        return self.limits[key]._replace(running=self._runs_of(key))
-
-    def _runs_of(self, key: tuple[str, str]) -> int:
-        return sum(key in _limits_of(each.job) for each in self.unfinished.values())
+        return self.limits[key]._replace(running=_runs_of(self, key))
 
     def _full_limit(self, job: JobRow) -> int | None:
         """The id of the limit that has no place for a run of the job."""
         if not self.limits:
             return None
         for key in _limits_of(job):
-            if key in self.limits and self._runs_of(key) >= self.limits[key].max_concurrent:
+            if key in self.limits and _runs_of(self, key) >= self.limits[key].max_concurrent:
                 return self.limit_ids[key]
         return None
 
     def _places_freed(self, job: JobRow) -> None:
         """An execution of the job has ended: whoever waits for the place of a limit that was full is told."""
         for key in _limits_of(job):
-            if key in self.limits and self._runs_of(key) + 1 >= self.limits[key].max_concurrent:
+            if key in self.limits and _runs_of(self, key) + 1 >= self.limits[key].max_concurrent:
                 self.on_places()
                 return
 
@@ -59,3 +56,15 @@ def _limits_of(job: JobRow) -> Iterator[tuple[str, str]]:
     namespace, module = job.deployment.module
     yield namespace, module
     yield namespace, ""
+
+
+def _runs_of(tables: MemoryTables, key: tuple[str, str]) -> int:
+    return sum(key in _limits_of(each.job) for each in tables.unfinished.values())
+
+
+def full_in_words(tables: MemoryTables, job: JobRow) -> str:
+    """The limit that has no place for a run of the job; "": there is none."""
+    for key in _limits_of(job):
+        if key in tables.limits and (running := _runs_of(tables, key)) >= (most := tables.limits[key].max_concurrent):
+            return f"{limit_name(*key)} runs {running} of {most}"
+    return ""

@@ -7,8 +7,11 @@ SELECT j.id, j.key, j.removed_at IS NOT NULL AS removed,
        j.paused_at IS NOT NULL AND j.paused_until IS NULL AS paused,
        j.state = 'executing' AS executing, j.last_tick,
        coalesce(j.next_tick, CASE WHEN j.paused_until IS NULL THEN j.paused_tick END) AS undecided_tick
-FROM cron_jobs j
-WHERE j.id > $1 AND ($2 = '' OR j.key = $2)
+FROM (
+    (SELECT * FROM cron_jobs WHERE $2 = '' AND id > $1 ORDER BY id LIMIT $3)
+    UNION ALL
+    (SELECT * FROM cron_jobs WHERE $2 <> '' AND key = $2 AND id > $1)
+) j
 ORDER BY j.id
 LIMIT $3;
 
@@ -146,10 +149,16 @@ SELECT j.id, j.key, j.schedule, j.policy, d.key AS deployment, j.source, j.creat
        j.paused_by, j.paused_note, j.cancelled_at, j.cancelled_by, j.cancelled_note,
        EXISTS (SELECT FROM runners r WHERE r.last_seen_at > now() - $2::bigint * interval '1 millisecond'
                                        AND d.key = ANY(r.deployments)) AS hosted,
-       (SELECT max(r.last_seen_at) FROM runners r WHERE d.key = ANY(r.deployments)) AS runner_seen_at
-FROM cron_jobs j
+       (SELECT max(r.last_seen_at) FROM runners r WHERE d.key = ANY(r.deployments)) AS runner_seen_at,
+       coalesce((SELECT format('%s runs %s of %s',
+                               CASE WHEN l.module = '' THEN 'namespace ' || l.namespace
+                                    WHEN l.namespace = 'default' THEN 'module ' || l.module
+                                    ELSE 'module ' || l.namespace || '/' || l.module END, l.running, l.max_concurrent)
+                 FROM cron_limits l
+                 WHERE l.id IN (j.module_limit, j.namespace_limit) AND l.running >= l.max_concurrent
+                 ORDER BY l.module DESC LIMIT 1), '') AS full_limit
+FROM (SELECT * FROM cron_jobs WHERE key = $1 OFFSET 0) j -- or else all jobs are read, in order of their ids
 JOIN deployments d ON d.id = j.deployment_id
-WHERE j.key = $1
 ORDER BY j.id DESC
 LIMIT 20;
 

@@ -4,13 +4,14 @@ import asyncio
 
 import pytest
 
-from controller.core.model import Execution, Job, Outcome
+from controller.core.model import Execution, Job, Outcome, RunnerInfo
 from controller.errors import NotFound
 from controller.limits import LimitRow
 from controller.ports import Backfill
 from schema.module import Module, Verb
 from schema.policy import Policy
 from tests.conformance.harness import SECOND, TIMEOUT_MS, World, claim_of, end_of
+from tests.conformance.tampering import hands_of
 
 
 async def _set(world: World, places: int, module: str = "billing", namespace: str = "default") -> LimitRow:
@@ -259,3 +260,22 @@ async def test_whatever_happens_together_the_count_is_right(world: World) -> Non
 async def _idle(world: World) -> list[Job]:
     _, jobs = await world.store.get_cron_jobs(tuple(range(4096)), 86_400_000)
     return sorted(job for job in jobs if not job.executing)
+
+
+async def test_why_says_which_limit_a_tick_waits_for(world: World) -> None:
+    jobs = await _due(world, "a", "b")
+    await world.store.register_runner(RunnerInfo("r1", "host", 8, "0.1.0", (jobs[0].deployment,)))
+    assert (await _full(world)) == ""
+    await _set(world, 1)
+    assert (await _full(world)) == ""
+    await world.claim("c1", *jobs)
+    assert (await _full(world)) == "module billing runs 1 of 1"
+    await world.limits.remove_limit("default", "billing", "ann")
+    await _set(world, 1, module="")
+    assert (await _full(world)) == "namespace default runs 1 of 1"
+    await _set(world, 2, module="")
+    assert (await _full(world)) == ""
+
+
+async def _full(world: World) -> str:
+    return (await hands_of(world.scene).ledger.facts("billing.b", None)).subject.full

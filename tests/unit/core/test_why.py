@@ -227,6 +227,11 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
         [DUE, "It waits for a runner: none that has billing@1 is connected since 2026-11-21 08:59:00Z. "
          "Start one: cronring runner FILE"],
     ),
+    "it waits for a place": (
+        facts(subject=job(next_tick=T9, next_run_at=T9, last_tick=None, full="module billing runs 5 of 5")), "waiting",
+        [DUE, "It waits: module billing runs 5 of 5, and goes on when one of them ends and it is its turn. "
+         "See what runs: cronring limits list"],
+    ),
     "no controller looks after it": (
         facts(subject=job(next_tick=T9, next_run_at=T9, last_tick=None)), "overdue",
         [DUE, "It has been due for 5m, and no controller has taken it up yet. Is one up? cronring cluster members"],
