@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
+from cronring.child.quota import HEADROOM
 from cronring.runner.core.model import Outcome, Run
 from cronring.runner.processes import TICK_US, Tree, Usage, proportional_bytes, usage_of
 from schema.duration import format_duration
@@ -120,8 +121,8 @@ def memory_excess(run: Run, held: int, processes: int) -> Excess:
 def refused_memory(run: Run, said: str) -> Excess:
     """A MemoryError: the kernel gave it no more than its ceiling."""
     message = (
-        f"it asked for more memory than its memory_limit={format_size(run.memory_limit)} and the 256 MiB above it that "
-        "may be asked for: raise that, or take the work in smaller pieces"
+        f"it asked for more memory than its memory_limit={format_size(run.memory_limit)} "
+        f"and the {rounded_size(HEADROOM)} above it that may be asked for: raise it, or take the work in smaller pieces"
     )
     return Excess(Outcome.OUT_OF_MEMORY, MEMORY_ERROR, f"{message}\nMemoryError: {said}".removesuffix(": "))
 

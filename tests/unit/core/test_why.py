@@ -103,6 +103,12 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
          "Attempt 2 is to follow at 2026-11-21 09:06:00Z.",
          "Attempt 2 at the tick 2026-11-21 09:00:00Z waits: not before 2026-11-21 09:06:00Z.", NEXT],
     ),
+    "it went over a limit": (
+        facts(attempts=(run(outcome="out_of_memory", error_type="MemoryLimit", error_message="it held 301 MiB"),)),
+        "executed",
+        [DUE, "Execution 12 started 0.1 s after it was due, took 3.0 s and went over its memory_limit "
+         "(it held 301 MiB).", CLAIMED, NEXT],
+    ),
     "its retry was superseded": (
         facts(attempts=(run(outcome="timed_out", retry_at=T9 + 40 * MINUTE),), after=LATER),
         "executed",

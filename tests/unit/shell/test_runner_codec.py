@@ -34,6 +34,17 @@ def test_what_a_handler_is_told() -> None:
     assert sent(execution._replace(payload="[]")).payload_json == "[]"  # in place of the job's own
 
 
+def test_limits_are_those_of_the_policy() -> None:
+    limited = sent(PLAIN._replace(job=JOB._replace(policy='{"memory_limit":"256MiB","cpu_limit":"1m30s"}')))
+    assert (limited.memory_limit, limited.cpu_limit_us, limited.limited) == (256 << 20, 90_000_000, True)
+    assert (sent(PLAIN).memory_limit, sent(PLAIN).cpu_limit_us, sent(PLAIN).limited) == (0, 0, False)
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_every_outcome_of_a_runner_is_a_controllers(outcome: Outcome) -> None:
+    assert reported(Result(7, 3, T, outcome, T + 1, T + 2)).outcome == outcome
+
+
 @pytest.mark.parametrize(
     ("schedule", "kind"),
     [
