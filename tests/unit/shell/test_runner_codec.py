@@ -42,7 +42,7 @@ def test_limits_are_those_of_the_policy() -> None:
 
 @pytest.mark.parametrize("outcome", list(Outcome))
 def test_every_outcome_of_a_runner_is_a_controllers(outcome: Outcome) -> None:
-    assert reported(Result(7, 3, T, outcome, T + 1, T + 2)).outcome == outcome
+    assert reported(Result(7, 3, T, outcome, T + 1, T + 2)).outcome.value == outcome.value
 
 
 @pytest.mark.parametrize(
