@@ -27,6 +27,8 @@ ALTER TABLE cron_jobs ADD COLUMN template text NOT NULL DEFAULT '';
 CREATE INDEX cron_jobs_template ON cron_jobs (namespace, template) WHERE template > '' AND removed_at IS NULL;
 CREATE INDEX cron_jobs_labels ON cron_jobs USING gin (labels jsonb_path_ops);
 CREATE INDEX cron_jobs_module ON cron_jobs (module);
+-- Removed ones, too: what there is to say of a key.
+CREATE INDEX cron_jobs_of_key ON cron_jobs (key, id);
 
 -- "namespace/name": it stays when the template is deleted.
 ALTER TABLE cron_actions
