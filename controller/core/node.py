@@ -8,9 +8,9 @@
 The driver performs the effects; the answers come back as events under the effect's request id, each exactly once.
 Times are nanoseconds of one monotonic clock, and never go back. The parts of a node: `lease` (may I claim?),
 `membership` (who else is there, which slots are mine?), `window` and `refetch` (what is due soon?), `claiming`,
-`limiting`, `parking` and `skipping` (start it, or not), `activating` (start what no schedule asks for), `cancelling` and `cutting`
-(stop it, for somebody or for the next), `sessions` and `holding` (where does it run?), `ending` (it ended),
-`verifying` (or did it?), `sweeping` (what nobody ends).
+`limiting`, `parking` and `skipping` (start it, or not), `activating` (start what no schedule asks for), `cancelling`
+and `cutting` (stop it, for somebody or for the next), `sessions` and `holding` (where does it run?), `ending` (it
+ended), `verifying` (or did it?), `sweeping` (what nobody ends).
 """
 
 from dataclasses import replace
@@ -173,17 +173,12 @@ class Node:
                 pass
             case events.PacketReceived() | events.PeerRefused() | events.PeersFound() | events.SeedsNamed():
                 self._from_peers(event)
-            case events.JobsNotified():
-                self._refetching.wish()
+            case events.JobsNotified() | events.CancelsNotified() | events.PlacesFreed():
+                self._notified(event)
             case events.JobsCreated(jobs):
                 self._window.add_own(jobs)
             case events.ActivationsCreated(activations):
                 self._activating.created(activations)
-            case events.CancelsNotified():
-                self._lease.ask_soon()
-            case events.PlacesFreed():
-                self._limiting.places_freed()
-                self._activating.places_freed()
             case events.CancelsAsked(cancels):
                 self._cancelling.asked(cancels, self._holding.executions)
             case events.RunnerJoined() | events.RunnerLeft() | events.RunnerBeat() | events.ReportsReceived():
@@ -196,6 +191,18 @@ class Node:
                 self._store_failed(event)
             case _:
                 self._from_store(event)
+
+    def _notified(self, event: events.JobsNotified | events.CancelsNotified | events.PlacesFreed) -> None:
+        match event:
+            case events.JobsNotified():
+                self._refetching.wish()
+            case events.CancelsNotified():
+                self._lease.ask_soon()
+            case events.PlacesFreed():
+                self._limiting.places_freed()
+                self._activating.places_freed()
+            case _:
+                assert_never(event)
 
     def _from_runner(
         self, event: events.RunnerJoined | events.RunnerLeft | events.RunnerBeat | events.ReportsReceived
