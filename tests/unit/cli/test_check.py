@@ -107,3 +107,22 @@ def test_dev_says_what_is_wrong_before_anything_starts(cronring: Cronring, tmp_p
     assert done.exit_code == 1
     assert f"{file}:1:" in done.stderr
     assert not (tmp_path / "data").exists()
+
+
+def test_check_warns_of_what_follows_nobody_and_refuses_a_circle(cronring: Cronring, tmp_path: Path) -> None:
+    file = tmp_path / "reports.py"
+    text = (
+        "from cronring import Context, cron\n\n"
+        '@cron(after="reports.clsoe")\ndef month(ctx: Context) -> None: ...\n\n'
+        '@cron(after="billing.close")\ndef year(ctx: Context) -> None: ...\n'
+    )
+    file.write_text(text)
+    done = cronring("check", str(file))
+    assert done.exit_code == 0
+    assert f"{file}:3: warning: verb month: it runs after reports.clsoe, and the module has no such job" in done.stderr
+    assert "billing.close" not in done.stderr
+    assert '    +manual\n    +after "billing.close"\n' in done.stdout
+    file.write_text(text.replace("reports.clsoe", "reports.year").replace("billing.close", "reports.month"))
+    done = cronring("check", str(file))
+    assert done.exit_code == 1
+    assert "reports.month runs after reports.year, which runs after reports.month" in done.stderr
