@@ -201,8 +201,8 @@ def verdict(samples: list[Sample], full_s: float) -> dict[str, object]:
     settled = max(full[: max(1, len(full) // 3)], default=0)
     grown = max(full) / settled if settled else None
     return {
-        "claim_p50_first_quarter_ms": first,
-        "claim_p50_last_quarter_ms": last,
+        "claim_p50_first_quarter_ms": round(first, 1),
+        "claim_p50_last_quarter_ms": round(last, 1),
         "slower": round(last / first, 2),
         "table_mib_when_full": settled,
         "grown_since_full": None if grown is None else round(grown, 2),
