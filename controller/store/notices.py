@@ -13,6 +13,7 @@ import asyncpg
 from controller.core.notices import (
     Failing,
     Given,
+    Letter,
     Notice,
     Overdue,
     Passed,
@@ -32,7 +33,8 @@ from controller.webhooks import Reading
 from schema.policy_read import LATE_AFTER_LEAST_MS
 
 LEASE_MS: Final = 3_000
-_AT_ONCE: Final = 20_000  # as FollowExecutions and FollowSkips have it
+_AT_ONCE: Final = 5_000  # as FollowExecutions and FollowSkips have it: a look is over long before any timeout
+_ADDED_AT_ONCE: Final = 2_000
 _OVERDUE_AT_ONCE: Final = 5_000
 _RUN_FIELDS: Final = Run._fields[1:]
 _SUBJECT_FIELDS: Final = ("job_id", "key", "namespace", "module", "verb", "labels", "policy")
@@ -181,13 +183,14 @@ async def _overdue(transaction: Transaction) -> list[Notice]:
     return [notice for _, notice in late]
 
 
-async def _add(transaction: Transaction, letters: list[Any]) -> int:
+async def _add(transaction: Transaction, letters: list[tuple[int, Letter]]) -> int:
     """How many are new."""
-    if not letters:
-        return 0
-    webhook_ids = [webhook_id for webhook_id, _ in letters]
-    columns = list(map(list, zip(*(letter for _, letter in letters), strict=True)))
-    return len(await transaction.fetch("AddDeliveries", webhook_ids, *columns))
+    added = 0
+    for start in range(0, len(letters), _ADDED_AT_ONCE):
+        batch = letters[start : start + _ADDED_AT_ONCE]
+        columns = map(list, zip(*(letter for _, letter in batch), strict=True))
+        added += len(await transaction.fetch("AddDeliveries", [webhook_id for webhook_id, _ in batch], *columns))
+    return added
 
 
 def _wish(record: asyncpg.Record) -> Wish:

@@ -34,12 +34,12 @@ SELECT id, 0, 'epoch' FROM cron_jobs WHERE failures > 0
 ON CONFLICT (job_id) DO NOTHING;
 
 -- name: FollowExecutions
--- The first row: of executions above $1 (20,000 at a time), or among $2 with a tick from $3 on, or among $4, the ids, which
+-- The first row: of executions above $1 (5,000 at a time), or among $2 with a tick from $3 on, or among $4, the ids, which
 -- of them have ended, and the oldest tick of those that have not. Then, a row each, those that may make an event: without
 -- success, of jobs that have failed lately, or that are watched for late ticks.
 -- $2 is what is known to run, by tick too, so that only their partitions are looked into.
 WITH seen AS MATERIALIZED (
-    (SELECT * FROM cron_executions WHERE id > $1 ORDER BY id LIMIT 20000)
+    (SELECT * FROM cron_executions WHERE id > $1 ORDER BY id LIMIT 5000)
     UNION ALL
     SELECT * FROM cron_executions WHERE id = ANY($2::bigint[]) AND tick >= $3
     UNION ALL
@@ -107,10 +107,10 @@ SELECT * FROM unnest($1::bigint[], $2::timestamptz[], $3::integer[])
 ON CONFLICT DO NOTHING;
 
 -- name: FollowSkips
--- Skips above $1 (20,000 at a time) or among $2.
+-- Skips above $1 (5,000 at a time) or among $2.
 SELECT s.id, s.reason, s.first_tick, s.last_tick, s.ticks, s.decided_at, j.id AS job_id, j.key, j.namespace, j.module,
        j.verb, j.labels::text, j.policy
-FROM ((SELECT * FROM cron_skips WHERE id > $1 ORDER BY id LIMIT 20000)
+FROM ((SELECT * FROM cron_skips WHERE id > $1 ORDER BY id LIMIT 5000)
       UNION ALL
       SELECT * FROM cron_skips WHERE id = ANY($2::bigint[])) s
 CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = s.job_id OFFSET 0) j
