@@ -1,13 +1,18 @@
 """Limits and priorities in a cluster, in virtual time: who waits for how long, and what waiting costs PostgreSQL."""
 
 import itertools
+import random
+from functools import partial
 
 import pytest
 
+from controller.core import events
+from cronring.virtual.clock import SECOND
 from cronring.virtual.performing import run_now
 from schema.module import Verb
 from schema.policy import Policy
 from tests.simulation.limited_world import LimitedWorld
+from tests.simulation.world import World
 
 
 def _limit(world: LimitedWorld, places: int, module: str = "billing") -> None:
@@ -83,3 +88,24 @@ def test_priorities_say_who_gets_the_places_and_nobody_starves() -> None:
     assert len(starts) >= 2
     assert starts[0] <= 14_000
     assert all(later - sooner < 16_000 for sooner, later in itertools.pairwise(starts))
+
+
+@pytest.mark.parametrize("seed", [712, 716, 733])
+def test_in_a_world_of_faults_what_waited_for_places_is_made_up_for(seed: int) -> None:
+    """A limit far too low for half a minute of kills, cuts and stopped clocks; then all that waited must come."""
+    world, chance = World(seed), random.Random(seed)
+    store = world.database.store
+    told = 0
+
+    def places_freed() -> None:
+        nonlocal told
+        told += 1
+        for controller in world.controllers:
+            if controller.alive and chance.random() >= world.notify_loss:
+                world.clock.call_after(2_000_000, partial(controller.put, events.PlacesFreed()))
+
+    store.on_places = places_freed
+    run_now(store.set_limit("default", "", 3, "ann"))
+    world.clock.call_after(30 * SECOND, lambda: run_now(store.remove_limit("default", "", "ann")))
+    world.run()
+    assert told > 10
