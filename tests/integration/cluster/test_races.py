@@ -317,3 +317,32 @@ async def test_a_job_that_races_a_change_of_its_template_copies_one_of_the_two(r
         assert job.policy["retries"] * 1_000 == job.timeout_ms, "half of one, half of the other"
         seen["before" if job.policy["retries"] == old else "after"] += 1
     assert (await racers.client.templates.get("moving")).jobs == sum(seen.values())
+
+
+async def test_templates_and_notes_on_the_command_line(racers: Racers) -> None:
+    """Through whichever controller the command finds; all of them know it at once."""
+
+    async def cli(*arguments: str) -> Any:
+        return await asyncio.to_thread(racers.cluster.cli, *arguments)
+
+    made = await cli(
+        "template", "set", "hourly", "--every", "1h", "--retries", "3", "--label", "tier=x", "--note", "new"
+    )
+    assert (made["revision"], made["spec"]["schedule"]) == (1, "every 1h")
+    job = await cli("jobs", "create", "races.labelled", "--name", "cli", "--template", "hourly", "--retries", "0",
+                    "--note", "as agreed", "--as", "ann")  # fmt: skip
+    assert (job["template"], job["labels"], "retries" in job["policy"]) == ("hourly", {"tier": "x"}, False)
+    for client in racers.clients:
+        assert (await client.templates.get("hourly")).jobs == 1
+        assert (await client.jobs.get(job["key"])).template == "hourly"
+    await cli("template", "set", "hourly", "--every", "2h")
+    assert (await cli("jobs", "show", job["key"]))["schedule"] == "every 1h"
+    shown = await cli("template", "show", "hourly")
+    assert [(each["action"], each["note"]) for each in shown["actions"]] == [
+        ("set_template", ""),
+        ("set_template", "new"),
+    ]
+    assert (await cli("template", "delete", "hourly", "--note", "done with"))["jobs"] == 1
+    await cli("jobs", "delete", job["key"], "--note", "tidied up", "--as", "bob")
+    told = [(each["action"], each["actor"], each["note"]) for each in await cli("jobs", "actions", job["key"])]
+    assert told == [("delete", "bob", "tidied up"), ("create", "ann", "as agreed")]
