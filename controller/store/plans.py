@@ -46,7 +46,7 @@ async def refuse_cycles(transaction: Transaction, keys: list[str]) -> None:
     """Raises Conflict where one of these jobs, as they have just been written, would run after itself in the end."""
     if not keys:
         return
-    after: dict[str, str] = dict(await transaction.fetch("GetFollowed", keys))
+    after: dict[str, str] = dict(map(tuple, await transaction.fetch("GetFollowed", keys)))
     for key in sorted(keys):
         cycle = cycle_of(key, after)
         if cycle:
