@@ -364,6 +364,7 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
     def _move_anchor(self, row: JobRow, anchor: int, closes_at: int | None) -> None:
         row.anchor, row.revision = anchor, row.revision + 1
         if closes_at is not None:
+            row.ahead_from = row.ahead_until = None  # of the books that end here: nothing takes them back
             self._open_span(row, self._close_span(row, closes_at))
 
     def _pause_failing(self, row: JobRow) -> bool:

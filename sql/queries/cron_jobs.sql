@@ -250,7 +250,10 @@ WITH reported AS MATERIALIZED (
         paused_until = CASE WHEN s.pauses THEN NULL ELSE j.paused_until END,
         paused_by = CASE WHEN s.pauses THEN 'cronring' ELSE j.paused_by END,
         paused_note = CASE WHEN s.pauses THEN 'ticks in a row without success: ' || s.failures_now
-                           ELSE j.paused_note END
+                           ELSE j.paused_note END,
+        -- Ticks decided ahead are of the books that end here: nothing takes them back.
+        ahead_from = CASE WHEN s.closes_at IS NULL THEN j.ahead_from END,
+        ahead_until = CASE WHEN s.closes_at IS NULL THEN j.ahead_until END
     FROM (
         SELECT t.*, n.*, cron_bucket(n.lasted_us) AS duration_bucket, cron_bucket(n.late_us) AS lateness_bucket,
                t.active AND t.troubled > 0 AND t.pause_after BETWEEN 1 AND n.failures_now 

@@ -4,6 +4,7 @@ import pytest
 
 from controller.core.books import Span
 from controller.core.model import Execution, Outcome, Skipped, SkipReason, SkipRequest, Trigger
+from controller.core.orders import SkipNext
 from schema.module import Module, Verb
 from schema.policy import Policy
 from tests.conformance.harness import GRACE_MS, SECOND, TIMEOUT_MS, World, claim_of, end_of
@@ -238,6 +239,27 @@ async def test_a_run_beyond_its_schedule_moves_it_from_before_the_next_tick_on(w
     old, new = await world.scene.spans(job.job_id)
     assert old.until_at == new.from_at
     assert old.from_at <= new.from_at < moved
+
+
+async def test_a_tick_skipped_ahead_stays_in_the_books_that_a_move_ends(world: World) -> None:
+    """Whatever comes after: a new schedule takes back only what its own predecessor has yet to decide."""
+    await world.controller("c1")
+    await world.runner("r1")
+    (job,) = await world.jobs("a", schedule="every 24h")
+    skipped = (await world.control.order_job(job.key, SkipNext(), "me")).job
+    (started,) = await world.activate("c1", await world.control.trigger_job(job.key, "me", None))
+    assert started.execution is not None
+    assert job.next_tick is not None
+    assert skipped.next_tick is not None
+    moved = skipped.next_tick + HOUR
+    await world.end(
+        started.execution, anchor=moved - 24 * HOUR, next_tick=moved, next_run_at=moved, closes_at=job.next_tick
+    )
+    await world.control.order_job(job.key, SkipNext(), "me")
+    module = Module("billing", (Verb("a", schedule="every 7m"),))
+    await world.store.create_deployment(module, "b" * 64, 1, TIMEOUT_MS, True)
+    kept = SkipReason.CANCELLED, job.next_tick, job.next_tick, 1
+    assert [skip[1:5] for skip in await world.scene.skips()] == [kept]
 
 
 async def test_a_move_computed_with_an_old_schedule_is_ignored(world: World) -> None:
