@@ -58,6 +58,7 @@ class Chaos:
         self._serial = itertools.count()
         self.counts: dict[str, int] = {}
         self.deaths: list[float] = []
+        self.deaths_by_pid: dict[int, float] = {}
         self.absences: list[tuple[float, float]] = []
         kinds: list[tuple[int, Callable[[], str | None]]] = [
             (4, self._kill_controller), (3, self._kill_runner), (3, self._stop_controller), (3, self._stop_runner),
@@ -134,6 +135,7 @@ class Chaos:
         host.impaired = True
         host.runner.kill()
         self.deaths.append(time.time())
+        self.deaths_by_pid[host.runner.pid] = self.deaths[-1]
 
         def replace() -> None:
             host.runner = self._cluster.start_runner(*host.files)

@@ -134,7 +134,7 @@ def _judged(cluster: Cluster, chaos: Chaos, folder: Path) -> Outcome:
         cluster.wait_ready(controller)
     time.sleep(REST_S)  # the time in which nothing goes wrong is part of the model, too
     until, deadline = time.time(), time.monotonic() + SETTLE_S
-    circumstances = Circumstances(chaos.deaths, chaos.absences, BESIDE)
+    circumstances = Circumstances(chaos.deaths, chaos.absences, BESIDE, chaos.deaths_by_pid)
     while True:
         found = Outcome(faults=chaos.counts, told=summary(read_orders(folder / "orders")))
         found.verdict = asyncio.run(

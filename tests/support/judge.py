@@ -5,11 +5,13 @@ the ticks of a job are the multiples of its period, computed here.
 """
 
 import json
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import asyncpg
@@ -18,8 +20,8 @@ EXECUTIONS = """
 SELECT j.verb, e.trigger, e.attempt, extract(epoch FROM e.tick)::float8 AS tick,
        extract(epoch FROM e.run_at)::float8 AS run_at, extract(epoch FROM e.claimed_at)::float8 AS claimed_at,
        extract(epoch FROM coalesce(e.started_at, e.claimed_at))::float8 AS started_at,
-       e.outcome, e.id
-FROM cron_executions e JOIN cron_jobs j ON j.id = e.job_id ORDER BY e.tick
+       e.outcome, e.id, r.pid
+FROM cron_executions e JOIN cron_jobs j ON j.id = e.job_id LEFT JOIN runners r ON r.id = e.runner_id ORDER BY e.tick
 """
 SKIPS = """
 SELECT j.verb, s.reason, extract(epoch FROM s.first_tick)::float8 AS first_tick,
@@ -30,6 +32,8 @@ CANCELLATIONS = """
 SELECT j.verb, a.action, extract(epoch FROM a.at)::float8 AS at
 FROM cron_actions a JOIN cron_jobs j ON j.id = a.job_id WHERE a.action IN ('cancel', 'restore') ORDER BY a.id
 """
+HELD_S = 20.0  # a runner may have kept a result for so long while PostgreSQL or the controllers were away
+JUST_NOW_S = 2.0
 BY_SCHEDULE = ("schedule", "catch_up")  # the others are further attempts, or no ticks of the schedule
 
 
@@ -37,12 +41,14 @@ BY_SCHEDULE = ("schedule", "catch_up")  # the others are further attempts, or no
 class Circumstances:
     """What the judge must know. `runner_deaths`: when one was killed; `absences`: from when to when one stood still.
 
-    `beside`: of how many runs of a verb may go on at once, where that is more than one.
+    `beside`: of how many runs of a verb may go on at once, where that is more than one. `deaths_by_pid`: of runners
+    that may have held results for long, as nobody was there to take them.
     """
 
     runner_deaths: Sequence[float] = ()
     absences: Sequence[tuple[float, float]] = ()
     beside: Mapping[str, int] = field(default_factory=dict)
+    deaths_by_pid: Mapping[int, float] = field(default_factory=dict)
 
 
 @dataclass
@@ -137,12 +143,13 @@ def judge_executions(verdict: Verdict, executions: list[Any]) -> None:
 
 
 def judge_journal(
-    verdict: Verdict, runs: list[JournalRun], outcomes: dict[int, str | None], circumstances: Circumstances
-) -> None:
+    verdict: Verdict, runs: list[JournalRun], outcomes: dict[int, str | None], circumstances: Circumstances,
+    pids: Mapping[int, int | None] = MappingProxyType({}),
+) -> None:  # fmt: skip
     """No run twice, none before its tick, none beside another of its verb, no finished one unrecorded.
 
     A run without an end ended when the runner (and so its children) was killed at the latest, or, of a verb that notes
-    how it goes on, with its last note.
+    how it goes on, with its last note. `pids`: of the runners, by execution.
     """
     deaths = circumstances.runner_deaths
     seen: Counter[int] = Counter(run.execution_id for run in runs)
@@ -158,6 +165,8 @@ def judge_journal(
         if run.ended_at is not None and outcomes.get(run.execution_id) in (None, "lost") and not near_death:
             # One that stands still for long is as good as dead: what its children finish meanwhile is lost.
             away = any(gone - 1.0 < run.ended_at < back + 1.0 for gone, back in circumstances.absences)
+            died = circumstances.deaths_by_pid.get(pids.get(run.execution_id) or 0, 0.0)
+            away = away or 0 <= died - run.ended_at < HELD_S
             if not (away and outcomes.get(run.execution_id) == "lost"):
                 verdict.results_lost.append((run.verb, f"execution {run.execution_id}"))
     for verb, verb_runs in by_verb.items():
@@ -182,6 +191,7 @@ async def judge(
     database_url: str, periods_s: Mapping[str, int], until: float, journal: Path, circumstances: Circumstances
 ) -> Verdict:
     """Judge all ticks up to `until` (epoch seconds) of the verbs in `periods_s` (clock-aligned, in seconds)."""
+    read_at = time.time()
     connection = await asyncpg.connect(database_url)
     try:
         executions = await connection.fetch(EXECUTIONS)
@@ -204,5 +214,9 @@ async def judge(
         due = [tick for tick in range(first, int(until) + 1, period) if not was_cancelled(tick, actions)]
         judge_ticks(verdict, verb, due, ran, own_skips)
     judge_executions(verdict, executions)
-    judge_journal(verdict, read_journal(journal), {e["id"]: e["outcome"] for e in executions}, circumstances)
+    runs, outcomes = read_journal(journal), {e["id"]: e["outcome"] for e in executions}
+    for run in runs:
+        if run.ended_at is not None and run.ended_at > read_at - JUST_NOW_S and outcomes.get(run.execution_id) is None:
+            outcomes[run.execution_id] = "under way"
+    judge_journal(verdict, runs, outcomes, circumstances, {e["id"]: e["pid"] for e in executions})
     return verdict

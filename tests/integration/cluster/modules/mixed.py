@@ -21,6 +21,7 @@ def note(event: str, verb: str, ctx: Context) -> None:
 
 async def last(verb: str, ctx: Context, seconds: float) -> None:
     note("start", verb, ctx)
+    note("on", verb, ctx)
     for _ in range(round(seconds / NOTE_S)):
         await asyncio.sleep(NOTE_S)
         note("on", verb, ctx)
@@ -35,6 +36,7 @@ async def each_second(ctx: Context) -> None:
 @cron("* * * * * *", on_missed="run_all", catch_up_window="20s")
 def each_second_sync(ctx: Context) -> None:
     note("start", "each_second_sync", ctx)
+    note("on", "each_second_sync", ctx)
     time.sleep(0.05)
     note("end", "each_second_sync", ctx)
 
@@ -95,6 +97,7 @@ async def finishing(ctx: Context) -> None:
 @cron("*/3 * * * * *", jitter="1s")
 def spread(ctx: Context) -> None:
     note("start", "spread", ctx)
+    note("on", "spread", ctx)
     note("end", "spread", ctx)
 
 
