@@ -10,7 +10,7 @@ WITH left_behind AS MATERIALIZED (
 ), adopted AS (
     UPDATE cron_executions e SET controller_id = $1
     FROM left_behind l
-    WHERE e.id = l.id AND e.tick = l.tick
+    WHERE e.id = ANY (ARRAY[l.id]) AND e.tick = l.tick
     RETURNING e.*
 )
 SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS deployment, e.runner_id, e.missed,
@@ -133,7 +133,10 @@ LIMIT $4;
 
 -- name: GetJobIds
 -- Every job that ever had this key, removed ones among them. $1 key.
-SELECT id FROM cron_jobs WHERE key = $1 ORDER BY id;
+SELECT id FROM cron_jobs WHERE removed_at IS NULL AND key > '' AND key = $1
+UNION ALL
+SELECT id FROM cron_jobs WHERE removed_at IS NOT NULL AND key > '' AND key = $1
+ORDER BY id;
 
 -- name: ListJobExecutions
 -- As ListExecutions, of one job ($6), entered by its ticks: they grow as ids do. $4 may be "running"; $7 tick at or

@@ -3,7 +3,9 @@
 -- LATERAL with a row lock is one index probe for each wanted row; FULL JOIN, where one side holds the other's rows anyway,
 -- can only be a hash or a merge join, never a loop over both. A probe by id names no partial index's predicate (`ended_at
 -- IS NULL` says what `outcome IS NULL` says, and a removed job has no next tick): while the table is empty such an index
--- looks as cheap as the primary key, and a plan that reads all of it for every row would stay.
+-- looks as cheap as the primary key, and a plan that reads all of it for every row would stay. Nor may a join that updates
+-- cron_executions be one by order or hash: `= ANY (ARRAY[...])` is neither. A partition that ANALYZE found empty costs nothing
+-- to read as a whole.
 
 -- name: GetCronJobs
 -- PostgreSQL's now, and the jobs of the slots that are due before it plus the window, executing ones among them.
@@ -163,8 +165,9 @@ ORDER BY a.position;
 -- $16 where the books of the anchor before end; of ticks that passed meanwhile, $17 execution ids, $18 job ids, $19 reasons,
 -- $20 first ticks, $21 last ticks, $22 ticks; of the executions again, $23 ticks (where their rows are: only that partition
 -- is looked into), $24 stacks, $25 CPU (us), $26 peak memory (bytes), $27 whether that is shared, $28 metrics, each or null,
--- $29 missed ticks among those that passed; $30 and $31 the first and the last of the ticks in $23: by these, partitions are
--- left out before the plan is set up, which took longer than the ends of a small batch.
+-- $29 missed ticks among those that passed; $30 and $31 the first and the last of the ticks in $23. By these, partitions
+-- would be left out before the plan is set up. Not so of what is updated: PostgreSQL 18 then finds no partition any more
+-- when it looks at a row again that somebody else has changed meanwhile, and the end would be lost.
 -- What has completed a tick is followed (cron_followers), in the same statement: activations of trigger "after".
 -- The job's row counts its end, too: the one that frees it, or the latest of several; the others go into cron_uncounted.
 -- Locks executions, then jobs, then limits, each in order of their ids; so does everything else that waits for them.
@@ -187,9 +190,8 @@ WITH reported AS MATERIALIZED (
         retry_at = CASE WHEN e.cancel_requested_at IS NULL THEN r.retry_at END,
         stack = r.stack, cpu_us = r.cpu_us, memory_peak_bytes = r.memory_peak_bytes, memory_shared = r.memory_shared,
         metrics = r.metrics
-    FROM (SELECT * FROM reported WHERE position > 0 AND execution_id > 0 AND job_id > 0
-          ORDER BY execution_id) r -- estimated as one row, that nobody begins with e
-    WHERE e.tick BETWEEN $30 AND $31 AND e.id = r.execution_id AND e.tick = r.tick AND e.claimed_at = r.claimed_at AND e.ended_at IS NULL
+    FROM (SELECT * FROM reported ORDER BY execution_id) r
+    WHERE e.id = ANY (ARRAY[r.execution_id]) AND e.tick = r.tick AND e.claimed_at = r.claimed_at AND e.ended_at IS NULL
     RETURNING e.id, e.job_id, e.tick, e.run_at, e.trigger, e.holds_job, e.counted, e.outcome, e.started_at, e.ended_at,
               e.retry_at, e.attempt, e.payload, e.of_schedule, e.settled, r.revision, r.next_tick, r.next_execution, r.anchor,
               r.closes_at, r.missed, r.position

@@ -150,7 +150,7 @@ WITH running AS MATERIALIZED (
 ), marked AS (
     UPDATE cron_executions e SET cancel_requested_at = now(), cancel_requested_by = $2, cancel_note = $3
     FROM locked l
-    WHERE e.id = l.id AND e.tick = l.tick
+    WHERE e.id = ANY (ARRAY[l.id]) AND e.tick = l.tick
     RETURNING e.id
 ), told AS MATERIALIZED (
     SELECT pg_notify('cronring_cancels', id::text) FROM marked
@@ -211,10 +211,18 @@ WHERE j.removed_at IS NULL AND j.key > ''
 -- not '{}', or $3 not "".
 WITH chosen AS MATERIALIZED (
     SELECT id, key, namespace, module, verb, removed_at FROM cron_jobs
-    WHERE $6::text <> '{}' AND labels @> $6::text::jsonb
+    WHERE $6::text <> '{}' AND labels <> '{}' AND labels @> $6::text::jsonb
     UNION ALL
-    SELECT id, key, namespace, module, verb, removed_at FROM cron_jobs
-    WHERE $6::text = '{}' AND module = $3
+    SELECT j.id, j.key, j.namespace, j.module, j.verb, j.removed_at
+    FROM cron_limits l -- has a row for each module that ever was
+    CROSS JOIN LATERAL (
+        SELECT CASE l.namespace WHEN 'default' THEN '' ELSE l.namespace || '/' END || l.module AS prefix
+    ) k
+    CROSS JOIN LATERAL ( -- '/' is what comes after '.'
+        SELECT * FROM cron_jobs
+        WHERE removed_at IS NULL AND key > '' AND key >= k.prefix || '.' AND key < k.prefix || '/' OFFSET 0
+    ) j
+    WHERE $6::text = '{}' AND l.module > '' AND l.module = $3
 )
 SELECT j.id, j.key
 FROM chosen j
@@ -228,10 +236,18 @@ LIMIT $7;
 -- The same, in order of their keys. $1 after this key, $2 to $7 as there.
 WITH chosen AS MATERIALIZED (
     SELECT id, key, namespace, module, verb, removed_at FROM cron_jobs
-    WHERE $6::text <> '{}' AND labels @> $6::text::jsonb
+    WHERE $6::text <> '{}' AND labels <> '{}' AND labels @> $6::text::jsonb
     UNION ALL
-    SELECT id, key, namespace, module, verb, removed_at FROM cron_jobs
-    WHERE $6::text = '{}' AND module = $3
+    SELECT j.id, j.key, j.namespace, j.module, j.verb, j.removed_at
+    FROM cron_limits l -- has a row for each module that ever was
+    CROSS JOIN LATERAL (
+        SELECT CASE l.namespace WHEN 'default' THEN '' ELSE l.namespace || '/' END || l.module AS prefix
+    ) k
+    CROSS JOIN LATERAL ( -- '/' is what comes after '.'
+        SELECT * FROM cron_jobs
+        WHERE removed_at IS NULL AND key > '' AND key >= k.prefix || '.' AND key < k.prefix || '/' OFFSET 0
+    ) j
+    WHERE $6::text = '{}' AND l.module > '' AND l.module = $3
 )
 SELECT j.id, j.key
 FROM chosen j
@@ -245,10 +261,18 @@ LIMIT $7;
 -- How many FindChosenJobs would find. $1 to $5 its $2 to $6.
 WITH chosen AS MATERIALIZED (
     SELECT id, key, namespace, module, verb, removed_at FROM cron_jobs
-    WHERE $5::text <> '{}' AND labels @> $5::text::jsonb
+    WHERE $5::text <> '{}' AND labels <> '{}' AND labels @> $5::text::jsonb
     UNION ALL
-    SELECT id, key, namespace, module, verb, removed_at FROM cron_jobs
-    WHERE $5::text = '{}' AND module = $2
+    SELECT j.id, j.key, j.namespace, j.module, j.verb, j.removed_at
+    FROM cron_limits l -- has a row for each module that ever was
+    CROSS JOIN LATERAL (
+        SELECT CASE l.namespace WHEN 'default' THEN '' ELSE l.namespace || '/' END || l.module AS prefix
+    ) k
+    CROSS JOIN LATERAL ( -- '/' is what comes after '.'
+        SELECT * FROM cron_jobs
+        WHERE removed_at IS NULL AND key > '' AND key >= k.prefix || '.' AND key < k.prefix || '/' OFFSET 0
+    ) j
+    WHERE $5::text = '{}' AND l.module > '' AND l.module = $2
 )
 SELECT count(*)
 FROM chosen j

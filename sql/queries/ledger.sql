@@ -10,7 +10,9 @@ SELECT j.id, j.key, j.removed_at IS NOT NULL AS removed,
 FROM (
     (SELECT * FROM cron_jobs WHERE $2 = '' AND id > $1 ORDER BY id LIMIT $3)
     UNION ALL
-    (SELECT * FROM cron_jobs WHERE $2 <> '' AND key = $2 AND id > $1)
+    (SELECT * FROM cron_jobs WHERE $2 <> '' AND removed_at IS NULL AND key > '' AND key = $2 AND id > $1)
+    UNION ALL
+    (SELECT * FROM cron_jobs WHERE $2 <> '' AND removed_at IS NOT NULL AND key > '' AND key = $2 AND id > $1)
 ) j
 ORDER BY j.id
 LIMIT $3;
@@ -157,7 +159,11 @@ SELECT j.id, j.key, j.schedule, j.policy, d.key AS deployment, j.source, j.creat
                  FROM cron_limits l
                  WHERE l.id IN (j.module_limit, j.namespace_limit) AND l.running >= l.max_concurrent
                  ORDER BY l.module DESC LIMIT 1), '') AS full_limit
-FROM (SELECT * FROM cron_jobs WHERE key = $1 OFFSET 0) j -- or else all jobs are read, in order of their ids
+FROM (
+    (SELECT * FROM cron_jobs WHERE removed_at IS NULL AND key > '' AND key = $1)
+    UNION ALL
+    (SELECT * FROM cron_jobs WHERE removed_at IS NOT NULL AND key > '' AND key = $1 ORDER BY id DESC LIMIT 20)
+) j
 JOIN deployments d ON d.id = j.deployment_id
 ORDER BY j.id DESC
 LIMIT 20;

@@ -316,3 +316,33 @@ async def test_of_operators_who_change_a_job_at_once_nobody_loses_anything(
         assert (row.schedule, row.policy) == ("every 2h", '{"overlap":"allow","retries":3}')
     finally:
         await database.close()
+
+
+async def waits_for(scene: Connection, blocker: int) -> bool:
+    found: bool = await scene.fetchval(
+        "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE $1 = ANY(pg_blocking_pids(pid)))", blocker
+    )
+    return found
+
+
+@pytest.mark.parametrize("column", ["cancel_requested_by = 'bob'", "controller_id = 'c2'"])
+async def test_an_end_that_meets_another_change_of_its_execution_still_ends_it(
+    scene: Connection, stores: list[PostgresStore], database_url: str, column: str
+) -> None:
+    """Pruned by parameters, PostgreSQL 18 found no partition any more when it looked at the changed row again."""
+    execution = await a_failed_run(scene, stores[0], "a")
+    other = await connect(database_url, "other")
+    try:
+        async with other.transaction():
+            await other.execute(
+                f"UPDATE cron_executions SET {column} WHERE id = $1 AND tick = $2",  # noqa: S608  # not from outside
+                execution.execution_id, execution.tick,
+            )  # fmt: skip
+            ending = asyncio.create_task(stores[0].end_cron_jobs("c1", [end_of(execution)]))
+            async with asyncio.timeout(10):
+                while not await waits_for(scene, other.get_server_pid()):
+                    await asyncio.sleep(0.01)
+        (result,) = await ending
+        assert result.ended
+    finally:
+        await other.close()
