@@ -120,7 +120,12 @@ class Metrics:
             "result",
             self._activation_claims,
         )
-        yield _counter("activations_started", "Retries, manual runs, backfills and runs after other jobs begun", "trigger", self._activated)
+        yield _counter(
+            "activations_started",
+            "Retries, manual runs, backfills and runs after other jobs begun",
+            "trigger",
+            self._activated,
+        )
         yield _counter("executions", "Executions that this controller ended, by outcome", "outcome", self._executions)
         yield _counter("refused", "Messages refused, by what was wrong", "what", self._refused)
         yield _counter("store_failures", "Statements that failed, by effect", "effect", self._store_failures)

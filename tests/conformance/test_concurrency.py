@@ -335,7 +335,7 @@ async def test_an_end_that_meets_another_change_of_its_execution_still_ends_it(
     try:
         async with other.transaction():
             await other.execute(
-                f"UPDATE cron_executions SET {column} WHERE id = $1 AND tick = $2",  # noqa: S608  # not from outside
+                f"UPDATE cron_executions SET {column} WHERE id = $1 AND tick = $2",
                 execution.execution_id, execution.tick,
             )  # fmt: skip
             ending = asyncio.create_task(stores[0].end_cron_jobs("c1", [end_of(execution)]))
