@@ -347,7 +347,7 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
             row.running -= 1
         elif row.execution_id == execution.execution_id:
             row.execution_id = None
-            if row.revision == request.revision and row.active and not row.concurrency:
+            if _counts(row, request):
                 row.next_tick, row.next_run_at = request.next_tick, request.next_run_at
                 row.missed += ticks.missed(request.skipped)
                 self._skip(row, request.skipped, controller_id)
@@ -402,3 +402,10 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
 
     async def get_overdue_executions(self) -> list[Execution]:
         return [row.execution() for row in self.unfinished.values() if row.hard_deadline <= self.now_us()]
+
+
+def _counts(row: JobRow, request: EndRequest) -> bool:
+    """Whether the end of the run that held the job decides how it goes on. See EndCronJob."""
+    moved_back = request.anchor is not None and request.next_tick is not None and request.next_tick <= row.opened_at
+    changed = row.revision != request.revision or not row.active or row.concurrency
+    return not (changed or moved_back)

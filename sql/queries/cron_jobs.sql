@@ -153,8 +153,9 @@ ORDER BY a.position;
 
 -- name: EndCronJob
 -- Ends, in one statement, those executions that are unfinished and whose claim is the reported one. One that held its
--- job frees it and sets its next tick, unless the schedule has changed since, or several may run by now: then the row's
--- own next tick stays. One of several is no longer counted; one that ran beside leaves the job as it is. A retry that is wanted is put beside the
+-- job frees it and sets its next tick, unless the schedule has changed since, or several may run by now, or it would move
+-- its next run to before where the present books begin: then the row's own next tick stays. One of several is no longer
+-- counted; one that ran beside leaves the job as it is. A retry that is wanted is put beside the
 -- schedule, whatever the schedule is by now; a job that has had no success for too long is paused. Should it have come to
 -- that by a tick whose retry was superseded, an end that is retried itself pauses it too. A cancelled run is neither a
 -- success nor a failure: somebody, or the job's own overlap policy, decided that it should not go on.
@@ -211,7 +212,9 @@ WITH reported AS MATERIALIZED (
                cron_active(removed_at, cancelled_at, paused_at, paused_until) AS active, schedule = 'manual' AS follows,
                u.holds_job AND execution_id = u.id AS holds,
                u.holds_job AND execution_id = u.id AND revision = u.revision AND concurrency = 0
-                   AND cron_active(removed_at, cancelled_at, paused_at, paused_until) AS counts,
+                   AND cron_active(removed_at, cancelled_at, paused_at, paused_until)
+                   AND (u.anchor IS NULL OR u.next_tick IS NULL OR u.next_tick > (
+                       SELECT from_at FROM cron_schedules WHERE job_id = u.job_id AND until_at IS NULL)) AS counts,
                u.retry_at IS NOT NULL AND cron_active(removed_at, cancelled_at, paused_at, paused_until) AS retried,
                u.of_schedule AND NOT (u.retry_at IS NOT NULL
                                       AND cron_active(removed_at, cancelled_at, paused_at, paused_until)) AS final

@@ -274,6 +274,22 @@ async def test_a_move_computed_with_an_old_schedule_is_ignored(world: World) -> 
     assert len(await world.scene.spans(job.job_id)) == 2
 
 
+async def test_a_move_to_before_the_present_books_is_ignored(world: World) -> None:
+    """Seed 96766: the end waited for PostgreSQL, its runner's "in 2 s" passed, and a deployment had begun new books."""
+    (execution,) = await world.running("c1", "a")
+    job = await world.job(execution.job.job_id)
+    (span,) = await world.scene.spans(job.job_id)
+    moved = execution.tick
+    assert moved <= span.from_at
+    result = await world.end(
+        execution, anchor=moved - HOUR, next_tick=moved, next_run_at=moved, closes_at=execution.tick
+    )
+    assert (result.ended, result.next_tick, result.revision) == (True, job.next_tick, job.revision)
+    booked = await world.scene.job(job.job_id)
+    assert (booked.executing, booked.next_tick, booked.anchor) == (False, job.next_tick, job.anchor)
+    assert await world.scene.spans(job.job_id) == [span]
+
+
 def skip_of(job_id: int, revision: int, tick: int, reason: SkipReason) -> SkipRequest:
     return SkipRequest(job_id, tick, revision, (Skipped(reason, tick, tick, 1),), tick + SECOND, tick + SECOND)
 
