@@ -38,6 +38,12 @@ class Scene:
         async with self._turn:
             return await self._connection.fetchval(statement, *arguments)
 
+    async def change_job(self, job_id: int, statement: str) -> Any:
+        """Its row is locked first: else the statement's subqueries don't see what those wrote for whom it waited."""
+        async with self._turn, self._connection.transaction():
+            await self._connection.execute("SELECT FROM cron_jobs WHERE id = $1 FOR UPDATE", job_id)
+            return await self._connection.fetchval(statement, job_id)
+
     async def fetch(self, statement: str, *arguments: object) -> list[asyncpg.Record]:
         async with self._turn:
             records: list[asyncpg.Record] = await self._connection.fetch(statement, *arguments)
@@ -217,13 +223,13 @@ async def test_orders_to_many_and_a_busy_cluster_never_deadlock(racers: Racers) 
 
 async def _due_now(racers: Racers, job: Job) -> Job | None:
     """The scene moves ticks of jobs that may have one now, and that nobody has told to skip one."""
-    tick = await racers.scene.fetchval(
+    tick = await racers.scene.change_job(
+        job.job_id,
         "UPDATE cron_jobs j SET next_tick = t.tick, next_execution = t.tick, anchor = t.tick - interval '1 day' "
         "FROM (SELECT date_trunc('second', now()) - interval '1 second' AS tick) t "
         "WHERE id = $1 AND next_tick IS NOT NULL AND state = 'idle' AND paused_at IS NULL AND ahead_until IS NULL "
         "AND (last_tick IS NULL OR last_tick < t.tick) AND NOT EXISTS (SELECT FROM cron_skips s "
         "WHERE s.job_id = j.id AND s.last_tick >= t.tick - interval '5 seconds') RETURNING next_tick",
-        job.job_id,
     )
     return None if tick is None else job._replace(next_tick=tick, next_run_at=tick)
 
