@@ -17,6 +17,7 @@ from controller.core.model import (
     Outcome,
     RunnerInfo,
     Skipped,
+    SkipReason,
     SkipRequest,
     Trigger,
 )
@@ -276,7 +277,7 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
         leased = self._lease_is_valid(controller_id)
         for request in requests:
             row = self.jobs.get(request.job_id)
-            if row is None or not leased or (row.executing and not row.concurrency):
+            if row is None or not leased or not _may_skip(row, request):
                 continue
             if row.next_tick == request.expected_tick and row.revision == request.revision:
                 row.next_tick, row.next_run_at = request.next_tick, request.next_run_at
@@ -402,6 +403,13 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
 
     async def get_overdue_executions(self) -> list[Execution]:
         return [row.execution() for row in self.unfinished.values() if row.hard_deadline <= self.now_us()]
+
+
+def _may_skip(row: JobRow, request: SkipRequest) -> bool:
+    """While a run holds the job, its end decides; where several may run, no overlap is recorded any more if one ended."""
+    if not row.concurrency:
+        return not row.executing
+    return row.full or request.skipped[0].reason is not SkipReason.OVERLAP
 
 
 def _counts(row: JobRow, request: EndRequest) -> bool:

@@ -360,7 +360,8 @@ ORDER BY a.position;
 -- A range that goes on where the job's latest one ended, for the same reason, takes its place: a job that is outside its
 -- window for a night has one. It goes on there if nothing ran since and the books are the same ones: they have no holes.
 -- (In place of it, and not in it, as whoever follows the jobs goes by ids.)
--- Where several may run, ticks go on beside a run that has held the job since only one might.
+-- Where several may run, ticks go on beside a run that has held the job since only one might; and there is no overlap to
+-- record any more when one of them has ended in the meantime.
 -- $1 controller id; parallel arrays: $2 job ids (ascending), $3 the tick the caller expects, $4 revisions, $5 next ticks
 -- or null, $6 their run_at or null; of each job's first range, $7 reasons, $8 first ticks, $9 last ticks, $10 ticks;
 -- of the further ones, $11 job ids, $12 reasons, $13 first ticks, $14 last ticks, $15 ticks; $16 by job, missed ticks.
@@ -375,8 +376,9 @@ WITH wanted AS MATERIALIZED (
     FROM wanted w
     CROSS JOIN LATERAL (
         SELECT id, last_tick FROM cron_jobs
-        WHERE id = w.job_id AND (state = 'idle' OR concurrency > 0) AND next_tick = w.expected_tick
-          AND revision = w.revision
+        WHERE id = w.job_id AND next_tick = w.expected_tick AND revision = w.revision
+          AND CASE WHEN concurrency = 0 THEN state = 'idle'
+                   ELSE w.reason <> 'overlap' OR state = 'executing' OR running >= concurrency END
           AND EXISTS (SELECT FROM controllers WHERE id = $1 AND lease_expires_at > now())
         FOR NO KEY UPDATE SKIP LOCKED
     ) j

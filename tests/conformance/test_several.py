@@ -114,6 +114,22 @@ async def test_while_it_is_full_its_ticks_are_skipped(world: World) -> None:
     assert [skip.reason for skip in await world.scene.skips()] == ["overlap"]
 
 
+async def test_there_is_no_overlap_any_more_once_one_has_ended(world: World) -> None:
+    """Seed 5327 (with orders): the statement was carried out late, after its connection broke."""
+    job, executions = await two_running(world)
+    assert job.next_tick is not None
+    await world.end(executions[0])
+    passed = Skipped(SkipReason.OVERLAP, job.next_tick, job.next_tick, 1)
+    moved = job.next_tick + 60 * SECOND
+    request = SkipRequest(job.job_id, job.next_tick, job.revision, (passed,), moved, moved)
+    (after,) = await world.store.skip_ticks("c1", [request])
+    assert (after.executing, after.next_tick) == (False, job.next_tick)
+    assert await world.scene.skips() == []
+    missed = request._replace(skipped=(passed._replace(reason=SkipReason.MISSED_POLICY),))
+    (after,) = await world.store.skip_ticks("c1", [missed])
+    assert after.next_tick == moved
+
+
 async def test_after_a_change_to_one_at_a_time_nothing_starts_until_all_have_ended(world: World) -> None:
     job, executions = await two_running(world)
     module = Module("billing", (Verb("a", schedule=job.schedule),))
