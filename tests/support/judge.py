@@ -28,6 +28,11 @@ SELECT j.verb, s.reason, extract(epoch FROM s.first_tick)::float8 AS first_tick,
        extract(epoch FROM s.last_tick)::float8 AS last_tick, s.ticks
 FROM cron_skips s JOIN cron_jobs j ON j.id = s.job_id
 """
+JOBS = """
+SELECT verb, extract(epoch FROM created_at)::float8 AS created_at,
+       coalesce(extract(epoch FROM CASE WHEN paused_until IS NULL THEN paused_tick END)::float8, 1e15) AS paused_tick
+FROM cron_jobs WHERE removed_at IS NULL
+"""
 CANCELLATIONS = """
 SELECT j.verb, a.action, extract(epoch FROM a.at)::float8 AS at
 FROM cron_actions a JOIN cron_jobs j ON j.id = a.job_id WHERE a.action IN ('cancel', 'restore') ORDER BY a.id
@@ -197,21 +202,19 @@ async def judge(
         executions = await connection.fetch(EXECUTIONS)
         skips = await connection.fetch(SKIPS)
         cancellations = await connection.fetch(CANCELLATIONS)
-        created = {
-            row["verb"]: float(row["at"])
-            for row in await connection.fetch(
-                "SELECT verb, extract(epoch FROM created_at)::float8 AS at FROM cron_jobs WHERE removed_at IS NULL"
-            )
-        }
+        jobs = {row["verb"]: row for row in await connection.fetch(JOBS)}
     finally:
         await connection.close()
     verdict = Verdict()
     for verb, period in periods_s.items():
-        first = (int(created[verb]) // period + 1) * period
+        job = jobs[verb]
+        first = (int(job["created_at"]) // period + 1) * period
+        # Of a pause without an end nothing is written until it has one.
+        last = min(int(until), int(job["paused_tick"]) - 1)
         ran = Counter(round(e["tick"]) for e in executions if e["verb"] == verb and e["trigger"] in BY_SCHEDULE)
         own_skips = [s for s in skips if s["verb"] == verb]
         actions = [row for row in cancellations if row["verb"] == verb]
-        due = [tick for tick in range(first, int(until) + 1, period) if not was_cancelled(tick, actions)]
+        due = [tick for tick in range(first, last + 1, period) if not was_cancelled(tick, actions)]
         judge_ticks(verdict, verb, due, ran, own_skips)
     judge_executions(verdict, executions)
     runs, outcomes = read_journal(journal), {e["id"]: e["outcome"] for e in executions}
