@@ -406,7 +406,7 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
 
 
 def _may_skip(row: JobRow, request: SkipRequest) -> bool:
-    """While a run holds the job, its end decides; where several may run, one that has ended leaves no overlap to record."""
+    """While a run holds the job, its end decides; where several may run, one that ended leaves no overlap to record."""
     if not row.concurrency:
         return not row.executing
     return row.full or request.skipped[0].reason is not SkipReason.OVERLAP
