@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
+WORKERS ?= 3
 
 .DEFAULT_GOAL := help
 
@@ -33,7 +34,7 @@ demo: $(VENV)/.demo  ## three controllers, one runner and an example module on a
 	@$(BIN)/cronring dev examples/demo.py $(ARGS)
 
 test: lint  ## everything CI runs: lint, types, import contracts, tests
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
 
 lint: $(VENV)/.test  ## ruff, mypy --strict, import contracts
 	$(BIN)/ruff check .

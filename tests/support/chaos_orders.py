@@ -146,8 +146,13 @@ def _claimed_between(key: str, since: float, until: float, tables: Tables) -> li
 
 
 def _of_cancelled_run(given: Given, tables: Tables) -> list[str]:
-    """It was marked, and has ended: cancelled, or as a crash, a timeout or its own last moment had it."""
+    """It was marked, and has ended: cancelled, or as a crash, a timeout or its own last moment had it.
+
+    Or its job's next tick had cut it short before: to cancel what is cancelled changes nothing, and is no error.
+    """
     row = next(row for row in tables.executions if row["id"] == given.order["execution"])
+    if not row["marked"] and row["outcome"] == "cancelled":
+        return []
     if not row["marked"]:
         return [f"execution {row['id']} is {row['outcome']}, and was never marked"]
     retried = [
