@@ -18,6 +18,7 @@ from controller.core.why_facts import (
 from controller.errors import NotFound
 from schema.policy import parse_policy
 
+_SECOND: Final = 1_000_000
 _SPANS_AROUND: Final = 50  # before an instant, and after it
 _ATTEMPTS: Final = 20
 _WAITING: Final = 20
@@ -73,6 +74,8 @@ async def _gather(archive: Archive, key: str, at: int | None, followers: tuple[s
     subject = subject_at(subjects, asked_at)
     spans = await archive.spans_around(subject.job_id, asked_at, _SPANS_AROUND)
     found = focus(Timeline(spans), at, now)
+    if at is not None and found.tick is None:
+        found = found._replace(tick=await _made_up_for(archive, subject.job_id, at))
     followed = parse_policy(subject.policy).after
     upstream = await _upstream(archive, followed, at, (*followers, key)) if followed else None
     if upstream is not None and (at is None or found.tick is None):
@@ -100,6 +103,13 @@ async def _gather(archive: Archive, key: str, at: int | None, followers: tuple[s
         upstream=upstream if followed else None,
         follows_since=_since(spans, followed),
     )
+
+
+async def _made_up_for(archive: Archive, job_id: int, at: int) -> int | None:
+    """A tick that no schedule in the books had, such as one from before the job was there, but that was backfilled."""
+    tick = at - at % _SECOND
+    attempts = await archive.attempts(job_id, tick, _ATTEMPTS)
+    return tick if any(run.trigger == "backfill" for run in attempts) else None
 
 
 def _since(spans: list[Span], followed: str) -> int | None:

@@ -71,7 +71,8 @@ def _verdict_open(facts: Facts, tick: int) -> str:
 
 def _due(facts: Facts) -> list[str]:
     subject, zone = facts.subject, facts.subject.zone
-    if facts.at < subject.created_at and facts.tick is None:
+    is_of_no_schedule = facts.tick is None or facts.previous_tick is None  # such a one may have been backfilled
+    if facts.at < subject.created_at and is_of_no_schedule:
         return [f"{subject.key} did not exist at {instant(facts.at, zone)}: it was created at "
                 f"{instant(subject.created_at, zone)}."]  # fmt: skip
     if facts.tick is not None:
@@ -323,6 +324,7 @@ def _to_come(facts: Facts) -> list[str]:
     if subject.paused(facts.now):
         sentences.append(_paused(subject))
     sentences += [_waiting(each, facts.now) for each in facts.waiting]
+    sentences += _no_place(facts)
     return [*sentences, *(next_words(facts) if facts.followed else _next(facts))]
 
 
@@ -353,6 +355,14 @@ def _waiting(each: Waiting, now: int) -> str:
         return f"The run after the tick {instant(each.tick)} waits: {when}."
     until = "" if each.until_tick is None else f" to {instant(each.until_tick)}"
     return f"A backfill asked for{by} waits with the ticks from {instant(each.tick)}{until}."
+
+
+def _no_place(facts: Facts) -> list[str]:
+    """What waits beside the schedule, and might run but for a limit. (Of a tick it has been told above.)"""
+    subject = facts.subject
+    if not subject.full or subject.executing or all(each.run_at > facts.now for each in facts.waiting):
+        return []
+    return [f"There is no place for it now: {subject.full}. See what runs: cronring limits list"]
 
 
 def _next(facts: Facts) -> list[str]:

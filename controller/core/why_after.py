@@ -103,4 +103,6 @@ def _waiting(facts: Facts) -> str:
         return "The run after it waits for the run before it to end."
     if not subject.hosted:
         return f"The run after it waits for a runner: none that has {subject.deployment} is connected."
+    if subject.full:
+        return "The run after it waits for a place."
     return "The run after it is about to begin."

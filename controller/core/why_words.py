@@ -73,10 +73,8 @@ def _start(run: Attempt) -> str:
     if run.started_at is None:
         return f"was claimed {length(run.claimed_at - run.run_at)} after its run_at"
     late = run.started_at - run.run_at
-    if run.trigger in {"schedule", "catch_up"} and run.run_at != run.tick:
+    if run.trigger == "after" or (run.trigger in {"schedule", "catch_up"} and run.run_at != run.tick):
         return f"started {length(late)} after its run_at, {instant(run.run_at)}"
-    if run.trigger == "after":
-        return f"started {length(late)} after that"
     if run.trigger in {"retry", "backfill", "manual"}:
         return f"started at {instant(run.started_at)}"
     return f"started {length(late)} after it was due"

@@ -56,7 +56,36 @@ async def test_of_a_tick_that_is_followed(world: World) -> None:
     word, text = await why(world, REPORT, execution.tick)
     assert word == "executed"
     assert f"It ran for the tick {text_of(execution)}. Execution {followed.execution_id} started" in text
+    assert "after its run_at, " in text
     assert "The next tick of billing.close is" in text
+
+
+async def test_of_a_tick_from_before_both_that_was_backfilled(world: World) -> None:
+    await deploy(world, reports())
+    execution = await ran(world, 60, Outcome.COMPLETED)
+    (waiting,) = await followers(world, execution)
+    follower = (await start(world, waiting)).job
+    long_ago = execution.tick - 86_400_000_000
+    hands = hands_of(world.scene)
+    await hands.add_run(execution.job.job_id, long_ago, trigger="backfill")
+    await hands.add_run(follower.job_id, long_ago, trigger="after")
+    word, text = await why(world, REPORT, long_ago)
+    assert (word, f"It ran for the tick {instant(long_ago)}. Execution" in text) == ("executed", True)
+
+
+async def test_a_follower_that_waits_for_a_limits_place_says_so(world: World) -> None:
+    await deploy(
+        world, reports(Verb("month", schedule="manual", policy=after(CLOSE)), Verb("other", schedule="manual"))
+    )
+    execution = await ran(world, 60, Outcome.COMPLETED)
+    await followers(world, execution)
+    await world.limits.set_limit("default", "reports", 1, "ann", "")
+    await world.control.trigger_job("reports.other", "ada", None)
+    (by_hand,) = [each for each in await world.waiting() if each.trigger == "manual"]
+    await start(world, by_hand)
+    word, text = await why(world, REPORT, execution.tick)
+    assert word == "waiting"
+    assert "There is no place for it now: module reports runs 1 of 1." in text
 
 
 async def test_of_a_tick_that_failed_or_was_skipped(world: World) -> None:

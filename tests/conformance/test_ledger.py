@@ -346,6 +346,15 @@ async def test_why_before_the_job_was_there(books: Books) -> None:
     assert "did not exist at" in text
 
 
+async def test_why_of_a_tick_from_before_the_job_that_was_backfilled(books: Books) -> None:
+    long_ago = books.tick(-1) - 3_600 * SECOND
+    await books.hands.add_run(books.ran, long_ago, trigger="backfill")
+    word, text = await told(books, "billing.ran", long_ago)
+    assert word == "executed"
+    assert "did not exist at" in text
+    assert "A backfill made up for it: execution " in text
+
+
 async def test_why_of_a_tick_that_its_removal_ended(books: Books) -> None:
     overdue = books.tick(59)
     await books.hands.remove_run(books.ran, overdue)

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from controller.core.model import Execution, Job, Outcome, RunnerInfo
+from controller.core.why import explain
 from controller.errors import NotFound
 from controller.limits import LimitRow
 from controller.ports import Backfill
@@ -279,3 +280,17 @@ async def test_why_says_which_limit_a_tick_waits_for(world: World) -> None:
 
 async def _full(world: World) -> str:
     return (await hands_of(world.scene).ledger.facts("billing.b", None)).subject.full
+
+
+async def test_why_says_which_limit_a_run_by_hand_waits_for(world: World) -> None:
+    first, second = await _due(world, "a", "b")
+    await _set(world, 1)
+    await world.claim("c1", first)
+    await world.control.trigger_job(second.key, "ada", None)
+    before = " ".join(explain(await hands_of(world.scene).ledger.facts(second.key, None)))
+    assert "A run triggered by ada" in before
+    assert "There is no place for it now: module billing runs 1 of 1. See what runs: cronring limits list" in before
+    (running,) = await _executions(world, first)
+    await world.end(running)
+    after = " ".join(explain(await hands_of(world.scene).ledger.facts(second.key, None)))
+    assert "no place" not in after
