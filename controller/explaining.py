@@ -83,6 +83,9 @@ async def _gather(archive: Archive, key: str, at: int | None, followers: tuple[s
     followed = followed if upstream is None or found.tick == upstream.tick else ""  # it had a schedule then
     instant = asked_at + 1 if found.tick is None else found.tick
     skip = None if found.tick is None else await archive.skip_at(subject.job_id, found.tick)
+    previous_skip = None
+    if found.tick is None and found.previous is not None and not followed:
+        previous_skip = await archive.skip_at(subject.job_id, found.previous)
     closed = await archive.closed([subject.job_id])
     attempts = [] if found.tick is None else await archive.attempts(subject.job_id, found.tick, _ATTEMPTS)
     return Facts(
@@ -97,11 +100,12 @@ async def _gather(archive: Archive, key: str, at: int | None, followers: tuple[s
         before=await archive.run_before(subject.job_id, instant),
         after=await archive.run_after(subject.job_id, instant),
         waiting=tuple(await archive.waiting(subject.job_id, _WAITING)),
-        actions=tuple(await _actions(archive, subject.job_id, instant, skip)),
+        actions=tuple(await _actions(archive, subject.job_id, instant, skip or previous_skip)),
         closed=closed[0] if closed else None,
         followed=followed,
         upstream=upstream if followed else None,
         follows_since=_since(spans, followed),
+        previous_skip=previous_skip,
     )
 
 

@@ -131,6 +131,8 @@ def _attempt_message(key: str, run: Attempt) -> executions_pb2.Execution:
         error_type=run.error_type,
         error_message=run.error_message,
         retry_at=timestamp(run.retry_at),
+        number=run.number,
+        deployment=run.deployment,
     )
 
 

@@ -14,6 +14,7 @@ _DECIDED_BY = {
     "deployment_removed": ("undeploy",),
 }
 _PAUSES = frozenset({"pause", "resume"})
+_CANCELLATIONS = frozenset({"cancel", "restore"})
 _BY_SOMEBODY = {
     "deployment_removed": "its deployment was removed before it could run",
     "cancelled": "somebody decided that it doesn't run",
@@ -85,9 +86,20 @@ def _due(facts: Facts) -> list[str]:
         return [f"{subject.key} has no schedule: it runs when somebody triggers it."]
     if subject.cancelled_at is not None and facts.at > subject.cancelled_at:
         return [f"No tick of {subject.key} was due at {instant(facts.at, zone)}: it is cancelled."]
+    cancelled = _cancelled_then(facts)
+    if cancelled is not None:
+        who = _by(cancelled.actor, cancelled.note)
+        return [f"No tick of {subject.key} was due at {instant(facts.at, zone)}: it was cancelled then, since "
+                f"{instant(cancelled.at, zone)}{who}.", *_neighbours(facts)]  # fmt: skip
     is_was = "is" if facts.at > facts.now else "was"
     return [f"No tick of {subject.key} {is_was} due at {instant(facts.at, zone)}, by its schedule "
             f"`{subject.schedule}`.", *_neighbours(facts)]  # fmt: skip
+
+
+def _cancelled_then(facts: Facts) -> Action | None:
+    """The order that had cancelled it, where it has been restored since."""
+    latest = next((each for each in facts.actions if each.action in _CANCELLATIONS and each.at <= facts.at), None)
+    return latest if latest is not None and latest.action == "cancel" else None
 
 
 def _neighbours(facts: Facts) -> list[str]:
@@ -104,11 +116,19 @@ def _neighbours(facts: Facts) -> list[str]:
 
 def _happened(facts: Facts) -> list[str]:
     if facts.tick is None:
-        return _meanwhile(facts)
+        return [*_previous_skipped(facts), *_meanwhile(facts)]
     skipped = [] if facts.skip is None else _skipped(facts, facts.skip, facts.tick)
     if facts.attempts:
         return [*skipped, *_ran(facts)]
     return skipped or _open(facts, facts.tick)
+
+
+def _previous_skipped(facts: Facts) -> list[str]:
+    """What kept the tick before an instant without one from running: that is asked about as well."""
+    if facts.previous_skip is None or facts.previous_tick is None:
+        return []
+    what = f"The tick {instant(facts.previous_tick, facts.subject.zone)}"
+    return _skipped(facts, facts.previous_skip, facts.previous_tick, what)
 
 
 def _meanwhile(facts: Facts) -> list[str]:
@@ -122,7 +142,9 @@ def _meanwhile(facts: Facts) -> list[str]:
     if run.ended_at is None or run.ended_at >= facts.at:
         of = "" if run.trigger == "manual" else f" of the tick {instant(run.tick)}"
         return [f"Execution {run.execution_id}{of} was running at that time.", told(run, facts.now)]
-    return [f"The run before that: {told(run, facts.now)}"]
+    is_earlier = run.trigger in {"schedule", "catch_up"} and run.tick != facts.previous_tick
+    of = f", of the tick {instant(run.tick)}" if is_earlier else ""
+    return [f"The run before that{of}: {told(run, facts.now)}"]
 
 
 def _ran(facts: Facts) -> list[str]:
@@ -143,9 +165,9 @@ def _retried(facts: Facts, last: Attempt, retry_at: int) -> str:
     return f"Attempt {last.attempt + 1} was to follow at {instant(retry_at)}, and somebody took it back."
 
 
-def _skipped(facts: Facts, skip: Skip, tick: int) -> list[str]:
+def _skipped(facts: Facts, skip: Skip, tick: int, what: str = "It") -> list[str]:
     is_ahead = tick > facts.now
-    kept = "It is not to run" if is_ahead else "It was skipped"
+    kept = f"{what} is not to run" if is_ahead else f"{what} was skipped"
     sentences = [f"{kept} ({skip.reason}): {_reason(facts, skip, tick)}."]
     if skip.ticks > 1:
         so = "So are" if is_ahead else "So were"

@@ -48,7 +48,7 @@ class Subject(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """An execution. `started_at` None: its runner hasn't said; `outcome` None: it runs."""
+    """An execution, the job's `number`th. `started_at` None: its runner hasn't said; `outcome` None: it runs."""
 
     execution_id: int
     tick: int
@@ -64,6 +64,8 @@ class Attempt(NamedTuple):
     controller_id: str
     runner_id: str
     retry_at: int | None
+    number: int = 0
+    deployment: str = ""
 
 
 class Skip(NamedTuple):
@@ -103,6 +105,7 @@ class Facts(NamedTuple):
 
     `attempts`: at that tick, in order. `before` and `after`: the runs of ticks next to it (`after`: by schedule).
     `actions`: by operators, those before the tick and those before it was skipped, the latest first.
+    `previous_skip`: of an instant without a tick, the range that the tick before it is in.
     `followed`: the key of the job that this one follows (`upstream`: what is known of that; None: there is none, or no
     such job any more). Then `tick` is a tick of that.
     """
@@ -123,6 +126,7 @@ class Facts(NamedTuple):
     followed: str = ""
     upstream: "Facts | None" = None
     follows_since: int | None = None
+    previous_skip: Skip | None = None
 
 
 class Focus(NamedTuple):

@@ -191,7 +191,7 @@ def _attempt(row: ExecutionRow) -> Attempt:
     return Attempt(
         run.execution_id, run.tick, run.attempt, run.trigger, run.run_at, run.claimed_at, run.started_at, ended_at,
         run.outcome, "" if report is None else report.error_type, "" if report is None else report.error_message,
-        row.controller_id, row.runner_id, row.retry_at,
+        row.controller_id, row.runner_id, row.retry_at, row.number, row.deployment.key,
     )  # fmt: skip
 
 

@@ -180,29 +180,35 @@ ORDER BY revision;
 
 -- name: GetAttemptsOfTick
 -- The latest attempts at a tick. $1 job id, $2 tick, $3 at most.
-SELECT id, tick, attempt, trigger, run_at, claimed_at, started_at, ended_at, outcome, coalesce(error_type, ''),
-       coalesce(error_message, ''), controller_id, runner_id, retry_at
-FROM cron_executions
-WHERE job_id = $1 AND tick = $2
-ORDER BY attempt DESC
+SELECT e.id, e.tick, e.attempt, e.trigger, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
+       coalesce(e.error_type, ''), coalesce(e.error_message, ''), e.controller_id, e.runner_id, e.retry_at, e.number,
+       d.key
+FROM cron_executions e
+JOIN deployments d ON d.id = e.deployment_id
+WHERE e.job_id = $1 AND e.tick = $2
+ORDER BY e.attempt DESC
 LIMIT $3;
 
 -- name: GetRunBefore
 -- The latest run of a tick before an instant. $1 job id, $2 the instant.
-SELECT id, tick, attempt, trigger, run_at, claimed_at, started_at, ended_at, outcome, coalesce(error_type, ''),
-       coalesce(error_message, ''), controller_id, runner_id, retry_at
-FROM cron_executions
-WHERE job_id = $1 AND tick < $2
-ORDER BY tick DESC, attempt DESC
+SELECT e.id, e.tick, e.attempt, e.trigger, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
+       coalesce(e.error_type, ''), coalesce(e.error_message, ''), e.controller_id, e.runner_id, e.retry_at, e.number,
+       d.key
+FROM cron_executions e
+JOIN deployments d ON d.id = e.deployment_id
+WHERE e.job_id = $1 AND e.tick < $2
+ORDER BY e.tick DESC, e.attempt DESC
 LIMIT 1;
 
 -- name: GetRunAfter
 -- The first run by schedule of a tick after an instant. $1 job id, $2 the instant.
-SELECT id, tick, attempt, trigger, run_at, claimed_at, started_at, ended_at, outcome, coalesce(error_type, ''),
-       coalesce(error_message, ''), controller_id, runner_id, retry_at
-FROM cron_executions
-WHERE job_id = $1 AND tick > $2 AND trigger IN ('schedule', 'catch_up')
-ORDER BY tick, attempt
+SELECT e.id, e.tick, e.attempt, e.trigger, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
+       coalesce(e.error_type, ''), coalesce(e.error_message, ''), e.controller_id, e.runner_id, e.retry_at, e.number,
+       d.key
+FROM cron_executions e
+JOIN deployments d ON d.id = e.deployment_id
+WHERE e.job_id = $1 AND e.tick > $2 AND e.trigger IN ('schedule', 'catch_up')
+ORDER BY e.tick, e.attempt
 LIMIT 1;
 
 -- name: GetSkipAt

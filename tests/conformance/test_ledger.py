@@ -298,6 +298,12 @@ async def test_why_between_ticks_names_those_next_to_it(books: Books) -> None:
     assert "Execution 4 started" in text
 
 
+async def test_why_between_ticks_tells_that_the_one_before_was_skipped(books: Books) -> None:
+    word, text = await told(books, "billing.ran", books.tick(44) + 20 * SECOND)
+    assert (word, " was skipped (overlap)" in text, "So were 5 ticks in all" in text) == ("not_due", True, True)
+    assert "The run before that, of the tick " in text
+
+
 async def test_why_knows_the_latest_tick_by_itself(books: Books) -> None:
     facts = await books.hands.ledger.facts("billing.ran", None)
     assert facts.tick in {books.tick(59), books.tick(60)}
@@ -377,6 +383,7 @@ async def test_why_of_what_runs_and_of_what_waits_for_it(world: World) -> None:
     assert verdict(facts) == "running"
     assert facts.subject.execution_id == execution.execution_id
     assert facts.attempts[0].execution_id == execution.execution_id
+    assert (facts.attempts[0].number, facts.attempts[0].deployment) == (1, execution.deployment)
     await world.end(execution, Outcome.FAILED)
     facts = await hands.ledger.facts("billing.a", execution.tick)
     assert facts.attempts[0].outcome == "failed"

@@ -268,10 +268,34 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
          "Execution 12 started 0.1 s after it was due, took 3.0 s and completed.", NEXT],
     ),
     "between ticks": (
-        facts(tick=None, at=T9 + 7 * SECOND, before=RUN), "not_due",
+        facts(tick=None, at=T9 + 7 * SECOND, before=RUN, previous_tick=T9), "not_due",
         ["No tick of billing.sync was due at 2026-11-21 09:00:07Z, by its schedule `*/10 * * * *`.",
-         "The tick before it is 2026-11-21 08:50:00Z, the next one 2026-11-21 09:10:00Z.",
+         "The tick before it is 2026-11-21 09:00:00Z, the next one 2026-11-21 09:10:00Z.",
          "The run before that: Execution 12 started 0.1 s after it was due, took 3.0 s and completed.", NEXT],
+    ),
+    "between ticks, of which the one before was skipped": (
+        facts(tick=None, at=T9 + 7 * SECOND, before=EARLIER._replace(ended_at=T9 - 9 * MINUTE), previous_tick=T9,
+              previous_skip=skip("cancelled", controller=""),
+              actions=(Action(T9 + 2 * SECOND, "skip_next", "bo", ""),)),
+        "not_due",
+        ["No tick of billing.sync was due at 2026-11-21 09:00:07Z, by its schedule `*/10 * * * *`.",
+         "The tick before it is 2026-11-21 09:00:00Z, the next one 2026-11-21 09:10:00Z.",
+         "The tick 2026-11-21 09:00:00Z was skipped (cancelled): somebody decided that it doesn't run.",
+         "That was decided at 2026-11-21 09:00:02Z by bo (skip_next).",
+         "The run before that, of the tick 2026-11-21 08:50:00Z: Execution 11 started 0.0 s after it was due, took "
+         "1m and completed.", NEXT],
+    ),
+    "while it was cancelled": (
+        facts(tick=None, at=T9, actions=(Action(T9 - MINUTE, "cancel", "ada", "wrong data"),)), "not_due",
+        ["No tick of billing.sync was due at 2026-11-21 09:00:00Z: it was cancelled then, since 2026-11-21 08:59:00Z "
+         "by ada (“wrong data”).",
+         "The tick before it is 2026-11-21 08:50:00Z, the next one 2026-11-21 09:10:00Z.", NEXT],
+    ),
+    "after it had been restored": (
+        facts(tick=None, at=T9 + SECOND,
+              actions=(Action(T9, "restore", "bob", ""), Action(T9 - MINUTE, "cancel", "ada", ""))), "not_due",
+        ["No tick of billing.sync was due at 2026-11-21 09:00:01Z, by its schedule `*/10 * * * *`.",
+         "The tick before it is 2026-11-21 08:50:00Z, the next one 2026-11-21 09:10:00Z.", NEXT],
     ),
     "it never ran": (
         facts(tick=None, at=T9 + 5 * MINUTE, subject=job(last_tick=None), previous_tick=None), "not_due",
