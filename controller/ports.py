@@ -287,6 +287,7 @@ class Control(Protocol):
     async def update_job(self, key: str, change: JobChange, by: str, note: str = "") -> Job:
         """A new schedule takes effect at its next tick; the old one never runs again. Conflict unless source api.
 
+        A job that is so already stays untouched, and nothing is kept of it.
         controller.errors.Outdated if the row is no longer what `change.seen` says: nothing is changed then.
         """
         ...

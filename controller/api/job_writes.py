@@ -14,7 +14,7 @@ from controller.core.events import ActivationsCreated, JobsCreated, JobsNotified
 from controller.core.model import Job
 from controller.errors import Outdated
 from controller.ports import Control
-from controller.reads import Reads
+from controller.reads import JobRow, Reads
 from controller.templates import Templates
 from protos.cronring.v1 import jobs_pb2
 from schema.keys import DEFAULT_NAMESPACE
@@ -55,15 +55,19 @@ class JobWrites:
         by, why = actor(request.requested_by, context), note("note", request.note)
         for _ in range(TRIES):
             with contextlib.suppress(Outdated):
-                return await self._changed(await self._update(request, by, why))
+                return await self._update(request, by, why)
         raise Outdated(f"others keep changing {request.key!r}; try again")
 
-    async def _update(self, request: jobs_pb2.UpdateJobRequest, by: str, why: str) -> Job:
+    async def _update(self, request: jobs_pb2.UpdateJobRequest, by: str, why: str) -> jobs_pb2.Job:
         """Raises Outdated if somebody changed the job after it was read: what they set is not to be lost."""
         row = await find_job(self._reads, request.key)
         module = await find_module(self._reads, row.namespace, row.module)
         change = job_change(request, row, module, find_verb(module, row.verb), self._defaults)
-        return await self._control.update_job(row.key, change, by, why)
+        self._put(JobsCreated([await self._control.update_job(row.key, change, by, why)]))
+        updated = await self._reads.get_job(row.key)
+        message = job_message(updated, self._defaults.jitter)
+        message.unchanged = _set_by_update(updated) == _set_by_update(row)
+        return message
 
     async def DeleteJob(self, request: jobs_pb2.DeleteJobRequest, context: Context) -> jobs_pb2.DeleteJobResponse:
         by, why = actor(request.requested_by, context), note("note", request.note)
@@ -75,6 +79,12 @@ class JobWrites:
     async def _changed(self, job: Job) -> jobs_pb2.Job:
         self._put(JobsCreated([job]))
         return job_message(await self._reads.get_job(job.key), self._defaults.jitter)
+
+
+def _set_by_update(row: JobRow) -> tuple[object, ...]:
+    return (
+        row.schedule, row.policy, row.anchor, row.payload, dict(row.labels), row.timeout_ms, row.on_disconnect,
+    )  # fmt: skip
 
 
 def _check_names(request: jobs_pb2.CreateJobRequest) -> None:

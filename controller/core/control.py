@@ -89,6 +89,13 @@ def plan_change(job: Existing, wanted: Wanted, now: int) -> Carried:
     return rescheduled(job, carried, now)
 
 
+def finds_it_so(planned: Carried, payload: str, timeout_ms: int, on_disconnect: str) -> bool:
+    """Whether a change wants of a job with these what it has already. Its labels aren't looked at."""
+    wanted = planned.payload, planned.timeout_ms, planned.on_disconnect
+    there = payload, timeout_ms, on_disconnect
+    return not planned.rescheduled and all(new in {None, old} for new, old in zip(wanted, there, strict=True))
+
+
 def _past(schedule: str, policy: str, anchor: int, now: int) -> str | None:
     return past_fault(schedule, parse_policy(policy), anchor, now)
 

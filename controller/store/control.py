@@ -8,6 +8,7 @@ from typing import NamedTuple
 from controller.core.control import (
     Spec,
     Wanted,
+    finds_it_so,
     manual_tick,
     plan_backfill,
     plan_change,
@@ -77,6 +78,9 @@ class PostgresControl(Ordering):
             _check_source(row, key, "updated")
             _check_seen(row, change.seen)
             planned = plan_change(row.job, wanted, row.now)
+            has_labels = change.labels in (None, json.loads(row.labels))
+            if has_labels and finds_it_so(planned, row.payload, row.timeout_ms, row.on_disconnect):
+                return await _job(transaction, row.job.job_id)
             if planned.rescheduled:
                 await take_back(transaction, [row.job], row.now)
             await carry_jobs_over(transaction, row.deployment_id, [planned])

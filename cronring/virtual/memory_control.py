@@ -3,6 +3,7 @@
 from controller.core.control import (
     Spec,
     Wanted,
+    finds_it_so,
     plan_backfill,
     plan_change,
     plan_creation,
@@ -67,6 +68,9 @@ class MemoryControl(MemoryOrders):
         if change.seen not in (None, there):
             raise Outdated(f"{key!r} has been changed meanwhile; try again")
         planned = plan_change(row.existing(), wanted, self.now_us())
+        has_labels = change.labels in (None, row.labels)
+        if has_labels and finds_it_so(planned, row.payload, row.timeout_ms, row.on_disconnect):
+            return row.job()
         others = [each for each in self.jobs.values() if each is not row]
         self.followers.refuse_cycles(others, followed([planned]))
         if planned.rescheduled:

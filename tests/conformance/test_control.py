@@ -102,6 +102,18 @@ async def test_a_change_of_nothing_but_what_it_is_given_keeps_its_ticks(world: W
     assert await world.control.create_job(NIGHTLY._replace(payload="{}", labels={"a": "b"}), "me") == changed
 
 
+async def test_a_change_to_what_is_so_already_is_none(world: World) -> None:
+    await module(world)
+    job = await world.control.create_job(NIGHTLY._replace(payload="{}", labels={"a": "b"}), "me")
+    change = JobChange(schedule="every 2h", payload='{"n": 1}', labels={"a": "c"}, timeout_ms=2_000)
+    changed = await world.control.update_job(job.key, change, "me")
+    assert await world.control.update_job(job.key, change, "you", "again") == changed
+    assert await world.control.update_job(job.key, JobChange(on_disconnect=changed.on_disconnect), "you") == changed
+    assert [each.actor for each in await world.scene.actions() if each.action == "update"] == ["me"]
+    await world.control.update_job(job.key, JobChange(labels={}), "you")
+    assert [each.actor for each in await world.scene.actions() if each.action == "update"] == ["me", "you"]
+
+
 async def test_a_change_that_was_judged_by_what_is_no_more_changes_nothing(world: World) -> None:
     await module(world)
     job = await world.control.create_job(NIGHTLY, "me")

@@ -162,7 +162,7 @@ def _show(job: "Job", done: str, output: str) -> None:
     if output == "json":
         print_json(job)
         return
-    lines = [f"{job.key} is {done}"]
+    lines = [f"{job.key} was so already; nothing changed" if job.unchanged else f"{job.key} is {done}"]
     if job.next_tick is not None:
         lines.append(f"  next tick  {job.next_tick_local}  ({short_instant(job.next_tick)})")
         lines.append(f"  runs at    {short_instant(job.next_execution)}")

@@ -371,3 +371,13 @@ async def test_while_postgres_is_away_it_says_so(api: Api) -> None:
     told = await refused(api.stub.TriggerJob(jobs_pb2.TriggerJobRequest(key=key)), grpc.StatusCode.UNAVAILABLE)
     assert "PostgreSQL" in told[""]
     assert not isinstance(api.told[-1], ActivationsCreated)
+
+
+async def test_a_change_to_what_is_so_already_says_so(api: Api) -> None:
+    await api.create(name="a")
+    assert not (await api.update("crawl.sweep:a", "schedule", schedule="0 8 * * *")).unchanged
+    assert (await api.update("crawl.sweep:a", "schedule", schedule="0 8 * * *")).unchanged
+    assert not (await api.update("crawl.sweep:a", "labels", labels={"team": "x"})).unchanged
+    assert (
+        await api.update("crawl.sweep:a", "labels", "schedule", labels={"team": "x"}, schedule="0 8 * * *")
+    ).unchanged
