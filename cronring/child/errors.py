@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import traceback
 
 from cronring.context import VerbStopped
 
 MESSAGE_LIMIT = 16 * 1024
 BASES_LIMIT = 20
-_HERE = os.path.dirname(os.path.abspath(__file__))
+_OURS = (
+    os.path.dirname(os.path.abspath(__file__)),
+    os.path.abspath(sys.modules[VerbStopped.__module__].__file__ or ""),
+    "<frozen importlib",
+)
 
 
 def describe_error(error: BaseException) -> tuple[str, str, str]:
@@ -77,7 +82,7 @@ def _author_frames(error: BaseException) -> traceback.TracebackException:
             continue
         cut.add(id(one))
         one.stack = traceback.StackSummary.from_list(
-            [frame for frame in one.stack if not frame.filename.startswith((_HERE, "<frozen importlib"))]
+            [frame for frame in one.stack if not frame.filename.startswith(_OURS)]
         )
         waiting += [one.__cause__, one.__context__, *(getattr(one, "exceptions", None) or ())]  # groups: from 3.11 on
     return told

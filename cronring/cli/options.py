@@ -8,6 +8,12 @@ import click
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 DEFAULT_CONTROLLER: Final = "127.0.0.1:7400"
+ROW_ID: Final = click.IntRange(1, 2**63 - 1)  # of an execution, a delivery, ...
+
+
+def count(lowest: int = 1) -> click.IntRange:
+    """A number of things, as far as the API has room for it."""
+    return click.IntRange(lowest, 2**31 - 1)
 
 
 class Addresses(click.ParamType[tuple[str, ...]]):

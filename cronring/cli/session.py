@@ -43,6 +43,8 @@ async def or_nearest(
         return await answer
     except NotFound as error:
         names = await known()
+        if name in names:  # it is something else of it that isn't there
+            raise
         listed = (
             f" `{listing or f'cronring {what}s list'}` shows all {len(names)}." if names else f" There are no {what}s."
         )

@@ -9,7 +9,7 @@ from cronring.cli.commands.check import warn_of_idle
 from cronring.cli.completion import active_module, deployment_key
 from cronring.cli.dependencies import followed_by_module, warn_of_unknown
 from cronring.cli.failures import Failure, nearest
-from cronring.cli.options import controllers_option, limit_option, option, output_option
+from cronring.cli.options import controllers_option, count, limit_option, option, output_option
 from cronring.cli.output import Column, print_fields, print_json, print_rows, short_instant
 from cronring.cli.session import ask, or_nearest
 
@@ -95,7 +95,7 @@ async def _keys(client: "Client") -> list[str]:
 @click.argument("file", type=click.Path(exists=True, dir_okay=False))
 @option("--namespace", default="default", show_default=True, help="Where its jobs live (a .py; a text says so itself).")
 @option("--python", metavar="PATH", help="The interpreter that imports FILE.  [default: this one]")
-@click.option("--min-replicas", type=click.IntRange(min=1), default=1, show_default=True, help="Runners it wants.")
+@click.option("--min-replicas", type=count(), default=1, show_default=True, help="Runners it wants.")
 @note_option
 @as_option
 @output_option

@@ -11,10 +11,10 @@ from cronring.cli.commands.executions import listed
 from cronring.cli.completion import job_key
 from cronring.cli.failures import EXIT_FAILED, Failure
 from cronring.cli.following import ending_of, follow_or_fail
-from cronring.cli.options import controllers_option, output_option
+from cronring.cli.options import ROW_ID, controllers_option, output_option
 from cronring.cli.output import print_json, print_json_line, short_instant
 from cronring.cli.running import run_to_its_end
-from cronring.cli.session import ask
+from cronring.cli.session import ask, job_keys, or_nearest
 
 if TYPE_CHECKING:
     from cronring.client import Client
@@ -24,7 +24,7 @@ OUTCOMES = ["completed", "failed", "timed_out", "cancelled", "lost", "out_of_mem
 
 
 @click.command("cancel")
-@click.argument("execution_id", type=click.IntRange(min=1), metavar="ID")
+@click.argument("execution_id", type=ROW_ID, metavar="ID")
 @click.option("--wait", is_flag=True, help="Wait until it has ended, and say how, and what comes next.")
 @note_option
 @as_option
@@ -66,7 +66,7 @@ def cancel_execution(execution_id: int, wait: bool, note: str, **values: Any) ->
 
 
 @click.command("retry")
-@click.argument("execution_id", type=click.IntRange(min=1), metavar="ID")
+@click.argument("execution_id", type=ROW_ID, metavar="ID")
 @click.option("--wait", is_flag=True, help="Follow its output until it has ended, and show its outcome.")
 @note_option
 @as_option
@@ -121,6 +121,8 @@ def watch_executions(job: str, outcome: str | None, output: str, controllers: tu
     """
 
     async def question(client: "Client") -> None:
+        if job:  # none that will never tell anything
+            await or_nearest(client.jobs.get(job), "job", job, lambda: job_keys(client))
         async for event in client.executions.watch(job, outcome or ""):
             if output == "json":
                 print_json_line({"kind": event.kind, "execution": listed(event.execution)})

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cronring.cli.completion import job_key
-from cronring.cli.options import controllers_option, limit_option, output_option
+from cronring.cli.options import ROW_ID, controllers_option, limit_option, output_option
 from cronring.cli.output import Column, jsonable, milliseconds, print_fields, print_json, print_rows, short_instant
 from cronring.cli.session import ask, job_keys, or_nearest
 
@@ -96,7 +96,7 @@ def duration_ms(execution: "Execution") -> float | None:
 
 
 @executions.command("get")
-@click.argument("execution_id", type=click.IntRange(min=1), metavar="ID")
+@click.argument("execution_id", type=ROW_ID, metavar="ID")
 @output_option
 @controllers_option
 def get_execution(execution_id: int, output: str, controllers: tuple[str, ...]) -> None:

@@ -10,7 +10,7 @@ from cronring.cli.completion import job_key
 from cronring.cli.failures import EXIT_FAILED, Failure
 from cronring.cli.instants import Moment, resolved
 from cronring.cli.job_options import payload_option
-from cronring.cli.options import controllers_option, output_option
+from cronring.cli.options import ROW_ID, controllers_option, output_option
 from cronring.cli.output import Column, print_json, print_rows, short_instant
 from cronring.cli.running import run_to_its_end
 from cronring.cli.session import ask, job_keys, or_nearest
@@ -172,7 +172,7 @@ def _print_rehearsal(backfill: "Backfill", again: bool) -> None:
 
 @click.command("activations")
 @click.argument("key", shell_complete=job_key)
-@click.option("--cancel", type=click.IntRange(min=1), metavar="ID", help="Cancel this one before it runs.")
+@click.option("--cancel", type=ROW_ID, metavar="ID", help="Cancel this one before it runs.")
 @note_option
 @as_option
 @output_option

@@ -9,7 +9,7 @@ import click
 from cronring.cli.completion import job_key
 from cronring.cli.failures import Failure
 from cronring.cli.following import ending_of, print_output, running_or_next
-from cronring.cli.options import controllers_option
+from cronring.cli.options import ROW_ID, controllers_option
 from cronring.cli.session import ask, job_keys, or_nearest
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def logs(what: str, follow: bool, controllers: tuple[str, ...]) -> None:
     """
 
     async def question(client: "Client") -> None:
-        execution_id = int(what) if what.isdecimal() else await _of_job(client, what, follow)
+        execution_id = ROW_ID(what) if what.isdecimal() else await _of_job(client, what, follow)
         execution = await print_output(client, execution_id, once=not follow)
         click.echo(ending_of(execution), err=True)
 

@@ -8,7 +8,7 @@ from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.completion import job_key
 from cronring.cli.failures import EXIT_FAILED
 from cronring.cli.job_options import Label
-from cronring.cli.options import controllers_option, limit_option, option, output_option
+from cronring.cli.options import ROW_ID, controllers_option, limit_option, option, output_option
 from cronring.cli.output import Column, print_fields, print_json, print_rows, short_instant
 from cronring.cli.session import ask, or_nearest
 
@@ -196,7 +196,7 @@ def deliveries(
 
 @webhook.command()
 @click.argument("name")
-@click.argument("delivery_id", metavar="[DELIVERY]", type=click.IntRange(min=1), required=False)
+@click.argument("delivery_id", metavar="[DELIVERY]", type=ROW_ID, required=False)
 @output_option
 @controllers_option
 def redeliver(name: str, delivery_id: int | None, output: str, controllers: tuple[str, ...]) -> None:
@@ -229,7 +229,7 @@ async def _known(client: "Client", answer: "Awaitable[Answer]", name: str) -> "A
     async def names() -> list[str]:
         return [each.name for each in await client.notifications.list()]
 
-    return await or_nearest(answer, "webhook", name, names) if name else await answer
+    return await or_nearest(answer, "webhook", name, names, "cronring webhook list") if name else await answer
 
 
 def _show(row: "Webhook") -> None:

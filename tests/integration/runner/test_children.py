@@ -72,6 +72,9 @@ async def wrong(): raise ValueError("bad \\0 value")
 
 @cron("* * * * *")
 def leaves(): sys.exit(3)
+
+@cron("* * * * *")
+def wordy(ctx: Context): ctx.report(source="x" * 201)
 """
     )
     wrong = await stage.run("wrong")
@@ -81,6 +84,9 @@ def leaves(): sys.exit(3)
     assert "\0" not in wrong.error_message + wrong.stack
     leaves = await stage.run("leaves")
     assert (leaves.outcome, leaves.error_type) == (Outcome.FAILED, "SystemExit")
+    wordy = await stage.run("wordy")
+    assert "in wordy" in wordy.stack
+    assert "cronring/context.py" not in wordy.stack
 
 
 async def test_a_megabyte_of_output_disturbs_nobody(open_stage: OpenStage) -> None:

@@ -112,3 +112,31 @@ def test_watch_prints_a_line_for_each(asked: Cronring, api: FakeApi) -> None:
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     assert [(line["kind"], line["execution"]["id"]) for line in lines] == [("started", 1), ("ended", 2)]
     assert "output" not in lines[0]["execution"]
+
+
+def test_watch_of_a_job_that_is_not_there_says_so_instead_of_waiting_for_ever(asked: Cronring, api: FakeApi) -> None:
+    api.sessions = [[event("STARTED", 1)]]
+    done = asked("executions", "watch", "--job", "billing.refesh")
+    assert done.exit_code == 1
+    assert "Did you mean 'billing.refresh'?" in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["executions", "get", str(2**63)],
+        ["executions", "cancel", str(2**63)],
+        ["executions", "retry", str(2**63)],
+        ["logs", str(2**63)],
+        ["jobs", "activations", "billing.refresh", "--cancel", str(2**63)],
+        ["webhook", "redeliver", "pager", str(2**63)],
+        ["deploy", "billing.py", "--min-replicas", str(2**31)],
+        ["limits", "set", "billing", "--max-concurrent", str(2**31)],
+        ["jobs", "create", "billing.refresh", "--name", "x", "--manual", "--history-runs", str(2**31)],
+    ],
+)
+def test_numbers_that_the_api_has_no_room_for_are_wrong_usage(asked: Cronring, arguments: list[str]) -> None:
+    done = asked(*arguments)
+    assert done.exit_code == 2
+    assert "is not in the range" in done.stderr
