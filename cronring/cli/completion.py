@@ -31,6 +31,11 @@ def template_name(ctx: "click.Context", param: "click.Parameter", incomplete: st
     return _known(ctx, param, incomplete, _template_names)
 
 
+def limited_group(ctx: "click.Context", param: "click.Parameter", incomplete: str) -> list[str]:
+    """The same for what may be limited: active modules, and what is limited already."""
+    return _known(ctx, param, incomplete, _groups)
+
+
 async def _job_keys(client: "Client") -> list[str]:
     return [job.key for job in await client.jobs.list(limit=1000)]
 
@@ -41,6 +46,14 @@ async def _deployment_keys(client: "Client") -> list[str]:
 
 async def _active_modules(client: "Client") -> list[str]:
     return sorted({deployment.module for deployment in await client.deployments.list(active_only=True, limit=1000)})
+
+
+async def _groups(client: "Client") -> list[str]:
+    from cronring.cli.commands.limits import shown
+
+    deployments = await client.deployments.list(active_only=True, limit=1000)
+    active = {shown(deployment.namespace, deployment.module) for deployment in deployments}
+    return sorted(active | {shown(limit.namespace, limit.module) for limit in await client.limits.list()})
 
 
 async def _template_names(client: "Client") -> list[str]:

@@ -5,6 +5,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from cronring.cli.completion import job_key
 from schema.policy_model import FIELDS, PolicyField
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -76,7 +77,8 @@ def _settings(field: PolicyField) -> dict[str, Any]:
         case "names":
             return {"metavar": "NAME,...", "multiple": True, "help": _help(field)}
         case _:
-            return {"metavar": "TEXT", "help": _help(field)}
+            completed = job_key if field.name == "after" else None
+            return {"metavar": "TEXT", "help": _help(field), "shell_complete": completed}
 
 
 def _help(field: PolicyField) -> str:

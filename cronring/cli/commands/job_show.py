@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING
 import click
 
 from cronring.cli.commands.job_runs import activation_columns
+from cronring.cli.commands.limits import shown
 from cronring.cli.dependencies import followed
 from cronring.cli.output import milliseconds, print_fields, print_rows, short_instant
 from cronring.cli.policies import in_words
 
 if TYPE_CHECKING:
+    from cronring.client.limits import Limit
     from cronring.client.model import Activation, Job
 
 
-def print_job(job: "Job", waiting: "Sequence[Activation]") -> None:
-    """Everything about it, and what waits beside its schedule."""
+def print_job(job: "Job", waiting: "Sequence[Activation]", limits: "Sequence[Limit]") -> None:
+    """Everything about it, what waits beside its schedule, and the limits that it is under."""
     from schema.duration import format_duration
 
     print_fields(
@@ -39,6 +41,7 @@ def print_job(job: "Job", waiting: "Sequence[Activation]") -> None:
             ("last success", f"tick {short_instant(job.last_success)}" if job.last_success else "-"),
             ("failures", f"{job.failures} ticks in a row without success" if job.failures else "none in a row"),
             ("running", _running(job)),
+            *[("limit", _places(limit)) for limit in limits],
             (
                 "skipped ticks",
                 ", ".join(f"{reason} {ticks}" for reason, ticks in sorted(job.skipped.items())) or "none",
@@ -98,6 +101,12 @@ def _running(job: "Job") -> str:
     if job.running:
         return f"{job.running} executions"
     return f"execution {job.running_execution_id}" if job.running_execution_id else "-"
+
+
+def _places(limit: "Limit") -> str:
+    what = f"module {shown(limit.namespace, limit.module)}" if limit.module else f"namespace {limit.namespace}"
+    full = "   (what is due waits for a place)" if limit.running >= limit.max_concurrent else ""
+    return f"{what} runs {limit.running} of {limit.max_concurrent}{full}"
 
 
 def _value(value: str | int | list[str]) -> str:

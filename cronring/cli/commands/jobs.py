@@ -36,6 +36,7 @@ from cronring.cli.session import ask, job_keys, or_nearest
 
 if TYPE_CHECKING:
     from cronring.client import Client
+    from cronring.client.limits import Limit
     from cronring.client.model import Activation, Job, JobEvent
 
 
@@ -99,15 +100,16 @@ def get_job(key: str, output: str, controllers: tuple[str, ...]) -> None:
       cronring jobs show crawl.site:docs -o json
     """
 
-    async def question(client: "Client") -> "tuple[Job, tuple[Activation, ...]]":
+    async def question(client: "Client") -> "tuple[Job, tuple[Activation, ...], list[Limit]]":
         job = await or_nearest(client.jobs.get(key), "job", key, lambda: job_keys(client))
-        return job, await client.jobs.activations(key)
+        limits = await client.limits.list(job.namespace)
+        return job, await client.jobs.activations(key), [each for each in limits if each.module in {"", job.module}]
 
-    job, waiting = ask(controllers, question)
+    job, waiting, limits = ask(controllers, question)
     if output == "json":
-        print_json(jsonable(job) | {"activations": jsonable(waiting)})
+        print_json(jsonable(job) | {"activations": jsonable(waiting), "limits": jsonable(limits)})
         return
-    print_job(job, waiting)
+    print_job(job, waiting, limits)
 
 
 jobs.add_command(get_job, "show")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import click
 
 from cronring.cli.bulk import actor, as_option, note_option
+from cronring.cli.completion import limited_group
 from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import Column, print_json, print_rows, short_instant
 from cronring.cli.session import ask, or_nearest
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from cronring.client import Client
     from cronring.client.limits import Limit
 
-group_argument = click.argument("group", metavar="GROUP")
+group_argument = click.argument("group", metavar="GROUP", shell_complete=limited_group)
 
 
 def shown(namespace: str, module: str) -> str:

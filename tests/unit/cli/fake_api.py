@@ -26,6 +26,8 @@ from protos.cronring.v1 import (
     jobs_pb2_grpc,
     ledger_pb2,
     ledger_pb2_grpc,
+    limits_pb2,
+    limits_pb2_grpc,
     statistics_pb2,
     statistics_pb2_grpc,
     templates_pb2_grpc,
@@ -72,6 +74,7 @@ class FakeApi(
     deployments_pb2_grpc.DeploymentsServicer,
     cluster_pb2_grpc.ClusterServicer,
     ledger_pb2_grpc.LedgerServicer,
+    limits_pb2_grpc.LimitsServicer,
     statistics_pb2_grpc.StatisticsServicer,
 ):
     """Attributes are what it answers; `failure` and `refusal` make every call fail."""
@@ -88,6 +91,7 @@ class FakeApi(
             until=stamp(60),
         )  # fmt: skip
         self.members = ["controller-1", "controller-2"]
+        self.limits: list[limits_pb2.Limit] = []
         self.waiting: list[list[jobs_pb2.Activation]] = []
         self.failure: tuple[grpc.StatusCode, str] | None = None
         self.refusal: InvalidRequest | None = None
@@ -328,6 +332,10 @@ class FakeApi(
         await self.check(request, context)
         return statistics_pb2.SchedulerStats(jobs={"scheduled": len(self.jobs)}, executions=3, successes=3)
 
+    async def ListLimits(self, request: Any, context: Any) -> limits_pb2.ListLimitsResponse:  # noqa: N802
+        await self.check(request, context)
+        return limits_pb2.ListLimitsResponse(limits=self.limits)
+
     async def Audit(self, request: Any, context: Any) -> ledger_pb2.AuditResponse:  # noqa: N802
         await self.check(request, context)
         if request.job not in {"", *(each.key for each in self.jobs)}:
@@ -369,6 +377,7 @@ def serving(api: FakeApi) -> Iterator[FakeApi]:
         executions_pb2_grpc.add_ExecutionsServicer_to_server(api, server)
         deployments_pb2_grpc.add_DeploymentsServicer_to_server(api, server)
         ledger_pb2_grpc.add_LedgerServicer_to_server(api, server)
+        limits_pb2_grpc.add_LimitsServicer_to_server(api, server)
         statistics_pb2_grpc.add_StatisticsServicer_to_server(api, server)
         cluster_pb2_grpc.add_ClusterServicer_to_server(api, server)
         templates_pb2_grpc.add_TemplatesServicer_to_server(TemplatesService(api.templates), server)

@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from cronring.cli.main import cli
+from protos.cronring.v1 import limits_pb2
 from tests.unit.cli.conftest import Cronring
 from tests.unit.cli.fake_api import FakeApi, job
 
@@ -202,9 +203,13 @@ def test_completion_script(cronring: Cronring, shell: str) -> None:
         ("jobs get billing.r", "billing.refresh"),
         ("deployments get bil", "billing-1"),
         ("undeploy b", "billing"),
+        ("limits set b", "billing"),
+        ("limits remove pr", "prod/"),
+        ("jobs create --after billing.r", "billing.refresh"),
     ],
 )
 def test_names_complete(api: FakeApi, typed: str, completed: str) -> None:
+    api.limits = [limits_pb2.Limit(namespace="prod", max_concurrent=9)]
     count = str(len(typed.split()))
     words = {"COMP_WORDS": f"cronring {typed}", "COMP_CWORD": count, "CRONRING_CONTROLLERS": api.address}
     done = CliRunner().invoke(cli, [], prog_name="cronring", env=words | {"_CRONRING_COMPLETE": "bash_complete"})

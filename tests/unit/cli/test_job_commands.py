@@ -14,7 +14,7 @@ from cronring.cli.commands.jobs import jobs
 from cronring.cli.failures import Failure
 from cronring.cli.instants import resolved
 from cronring.cli.policies import in_words
-from protos.cronring.v1 import jobs_pb2
+from protos.cronring.v1 import jobs_pb2, limits_pb2
 from protos.cronring.v1.schema_pb2 import Policy
 from schema.policy_model import DST_GAP, DST_OVERLAP, FIELDS, ON_MISSED, OVERLAP
 from tests.unit.cli.conftest import Cronring
@@ -165,6 +165,20 @@ def test_every_policy_has_an_option_with_its_help_and_words(asked: Cronring) -> 
     kinds = {"dst_gap": DST_GAP, "dst_overlap": DST_OVERLAP, "on_missed": ON_MISSED, "overlap": OVERLAP}
     for name, values in kinds.items():
         assert all(value != in_words(name, value) for value in values), name
+
+
+def test_a_job_is_shown_with_the_limits_that_it_is_under(asked: Cronring, api: FakeApi) -> None:
+    api.limits = [
+        limits_pb2.Limit(namespace="default", max_concurrent=9, running=2),
+        limits_pb2.Limit(namespace="default", module="billing", max_concurrent=2, running=2),
+        limits_pb2.Limit(namespace="default", module="other", max_concurrent=1, running=1),
+    ]
+    told = asked("jobs", "show", "billing.refresh").stdout
+    assert "namespace default runs 2 of 9\n" in told
+    assert "module billing runs 2 of 2   (what is due waits for a place)" in told
+    assert "other" not in told
+    shown = json.loads(asked("jobs", "show", "billing.refresh", "-o", "json").stdout)
+    assert [each["module"] for each in shown["limits"]] == ["", "billing"]
 
 
 def test_the_clusters_jitter_is_shown_as_such(asked: Cronring, api: FakeApi) -> None:
