@@ -6,6 +6,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from cronring.cli.completion import job_key
+from cronring.cli.options import count
 from schema.policy_model import FIELDS, PolicyField
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -73,7 +74,7 @@ def policy_options(command: Command) -> Command:
 def _settings(field: PolicyField) -> dict[str, Any]:
     match field.kind:
         case "count":
-            return {"type": click.IntRange(min=field.lowest), "metavar": "N", "help": _help(field)}
+            return {"type": count(field.lowest), "metavar": "N", "help": _help(field)}
         case "names":
             return {"metavar": "NAME,...", "multiple": True, "help": _help(field)}
         case _:

@@ -7,7 +7,7 @@ import click
 
 from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.completion import limited_group
-from cronring.cli.options import controllers_option, output_option
+from cronring.cli.options import controllers_option, count, output_option
 from cronring.cli.output import Column, print_json, print_rows, short_instant
 from cronring.cli.session import ask, or_nearest
 
@@ -44,7 +44,7 @@ def limits() -> None:
 
 @limits.command("set")
 @group_argument
-@click.option("--max-concurrent", type=click.IntRange(min=1), metavar="N", required=True, help="How many at once.")
+@click.option("--max-concurrent", type=count(), metavar="N", required=True, help="How many at once.")
 @note_option
 @as_option
 @output_option
