@@ -153,6 +153,6 @@ def _id(value: object) -> int:
 
 
 def _tick(value: Any) -> int:
-    if not isinstance(value, int) or abs(value) >= 2**63:
+    if not isinstance(value, int) or abs(value) > LATEST:
         raise ValueError("no tick")
     return value

@@ -24,7 +24,11 @@ class Dev:
 
     def __init__(self, arguments: Sequence[str], folder: Path, terminal: int | None = None) -> None:
         self.family = uuid.uuid4().hex
-        environment = {name: value for name, value in os.environ.items() if not name.startswith("CRONRING_")}
+        # pytest-xdist sets COLUMNS for its workers: here the terminal's own size counts.
+        environment = {
+            name: value for name, value in os.environ.items()
+            if not name.startswith("CRONRING_") and name not in {"COLUMNS", "LINES"}
+        }  # fmt: skip
         environment |= {MARK: self.family, "TMPDIR": str(folder), "TERM": "xterm-256color", "PYTHONUNBUFFERED": "1"}
         self.errors = folder / "stderr"
         with self.errors.open("wb") as errors:

@@ -67,16 +67,27 @@ def test_what_this_process_uses_is_known() -> None:
     assert Tree(2**22 + 1).look() == []
 
 
-def test_a_child_serves_while_three_quarters_of_the_room_are_left() -> None:
-    usage = usage_of(os.getpid())
+@pytest.fixture
+def laden() -> Iterator[int]:
+    """A process that holds 200 MiB, and has no others: this one may have a PostgreSQL among its children."""
+    code = "import sys; kept = b'x' * (200 << 20); print(flush=True); sys.stdin.readline()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process.pid
+        process.kill()
+
+
+def test_a_child_serves_while_three_quarters_of_the_room_are_left(laden: int) -> None:
+    usage = usage_of(laden)
     assert usage is not None
     held = usage.resident_bytes
     limit = held + 300 * MIB
-    assert isinstance(meter_for(run(memory_limit=limit), os.getpid(), held), Meter)
-    assert isinstance(meter_for(run(memory_limit=limit), os.getpid(), held - 90 * MIB), Meter)
-    assert meter_for(run(memory_limit=limit), os.getpid(), held - 110 * MIB) == Unfit(None)
-    assert isinstance(meter_for(run(cpu_limit_us=1), os.getpid(), held - 110 * MIB), Meter), "CPU time has no past"
-    too_small = meter_for(run(memory_limit=held // 2), os.getpid(), 0)
+    assert isinstance(meter_for(run(memory_limit=limit), laden, held), Meter)
+    assert isinstance(meter_for(run(memory_limit=limit), laden, held - 90 * MIB), Meter)
+    assert meter_for(run(memory_limit=limit), laden, held - 110 * MIB) == Unfit(None)
+    assert isinstance(meter_for(run(cpu_limit_us=1), laden, held - 110 * MIB), Meter), "CPU time has no past"
+    too_small = meter_for(run(memory_limit=held // 2), laden, 0)
     assert isinstance(too_small, Unfit)
     assert too_small.excess is not None
     assert too_small.excess.outcome is Outcome.OUT_OF_MEMORY
