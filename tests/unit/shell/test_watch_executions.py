@@ -12,7 +12,7 @@ from controller.api import watch_executions as watch_module
 from controller.api.problems import SlowReaderError
 from controller.api.watch_executions import ExecutionHub, Kind, WatchEvent
 from controller.reads import ExecutionChange, ExecutionRow
-from controller.store.changes import (
+from controller.store.changes import LATEST, (
     ExecutionPosition,
     Position,
     Row,
@@ -169,9 +169,10 @@ async def test_a_slow_watcher_is_told_to_resume(monkeypatch: pytest.MonkeyPatch)
 
 
 IDS = st.integers(1, 2**40)
+TICKS = st.integers(0, LATEST)
 STREAMS = st.builds(
     Stream, IDS, st.frozensets(IDS, max_size=30), st.lists(st.tuples(IDS, IDS), max_size=5, unique=True).map(
-        lambda missing: tuple(sorted(missing)))
+        lambda missing: tuple(sorted(missing))), TICKS, TICKS
 )  # fmt: skip
 CHANGES = st.frozensets(st.tuples(IDS, IDS), max_size=5)
 POSITIONS = st.one_of(
