@@ -12,7 +12,8 @@ from controller.api import watch_executions as watch_module
 from controller.api.problems import SlowReaderError
 from controller.api.watch_executions import ExecutionHub, Kind, WatchEvent
 from controller.reads import ExecutionChange, ExecutionRow
-from controller.store.changes import LATEST, (
+from controller.store.changes import (
+    LATEST,
     ExecutionPosition,
     Position,
     Row,
