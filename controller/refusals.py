@@ -1,7 +1,7 @@
 """What the core refuses, as the errors that its callers get."""
 
 from controller.core.orders import Refusal
-from controller.core.states import TARGETS
+from controller.core.states import TARGETS, State
 from controller.errors import Conflict, IllegalTransition
 
 
@@ -16,3 +16,8 @@ def error_of(refusal: Refusal) -> Conflict:
         target=TARGETS[refusal.order].value,
         action=refusal.order.value,
     )
+
+
+def not_retried(message: str, key: str, state: State) -> IllegalTransition:
+    """`state`: of the attempt at the tick that forbids another one; or CANCELLED, if its job is."""
+    return IllegalTransition(message, job=key, state=state.value, target=State.RUNNING.value, action="retry_execution")

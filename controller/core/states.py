@@ -74,8 +74,8 @@ _RESCHEDULED: Final = {
 }
 
 ORDERS: Final[Mapping[Order, Table]] = MappingProxyType({
-    # A completed job has nothing to come that a pause could keep from running; of a failed one, a retry may wait.
-    Order.PAUSE: _to(State.PAUSED, State.PENDING, State.SCHEDULED, State.RUNNING, State.FAILED, State.PAUSED),
+    # Also without a tick to come: a pause keeps retries, backfills, and the runs after another job's ticks.
+    Order.PAUSE: _to(State.PAUSED, *_ALIVE, State.PAUSED),
     Order.RESUME: {State.PAUSED: _ALIVE} | _staying(*_ALIVE),
     Order.SKIP_NEXT: {State.SCHEDULED: _AT_REST, State.RUNNING: (State.RUNNING,)},
     Order.TRIGGER: _staying(*_ALIVE, State.PAUSED),
@@ -142,7 +142,10 @@ def refusal(key: str, state: State, order: Order) -> str:
     """Why a job in this state takes no such order, and what to do instead; both states are named."""
     target = TARGETS[order]
     verb = order.value.replace("_", "-")
-    return f"can't {verb} {key!r}: it is {state.value}, from which {verb} leads to no {target.value}; {_remedy(state)}"
+    return (
+        f"can't {verb} {key!r}: it is {state.value}, and {verb} can't take a {state.value} job to {target.value}; "
+        f"{_remedy(state)}"
+    )
 
 
 def _remedy(state: State) -> str:

@@ -3,7 +3,9 @@
 from typing import NamedTuple
 
 from controller.core.model import Activation
-from controller.errors import Conflict, NotFound
+from controller.core.states import State
+from controller.errors import NotFound
+from controller.refusals import not_retried
 from controller.store.actions import Action, add_actions
 from controller.store.pool import Database, Transaction
 from controller.store.rows import activation_of
@@ -45,7 +47,7 @@ class PostgresExecutionControl:
         return bool(await self._database.fetch("MarkCancelled", execution_id, by, note))
 
     async def retry_execution(self, execution_id: int, by: str, note: str = "") -> Activation:
-        """A further attempt at its tick. Raises NotFound, Conflict."""
+        """A further attempt at its tick. Raises NotFound, IllegalTransition."""
         async with self._database.transaction("retrying an execution") as transaction:
             found = await transaction.fetch("LockJobOfExecution", execution_id)
             if not found:
@@ -62,22 +64,25 @@ class PostgresExecutionControl:
 
 
 def _check(execution_id: int, retried: _Retried, attempts: list[_Attempt]) -> _Attempt:
-    """The latest attempt at the tick. Raises Conflict unless there may be a further one."""
+    """The latest attempt at the tick. Raises IllegalTransition unless there may be a further one."""
     what = f"execution {execution_id} of {retried.key}"
     if retried.gone:
         remedy = "deploy or create it anew" if retried.gone == "removed" else "restore it first"
-        raise Conflict(f"{what} can't be retried: its job has been {retried.gone}; {remedy}")
+        message = f"{what} can't become running again: its job has been {retried.gone}; {remedy}"
+        raise not_retried(message, retried.key, State.CANCELLED)
     for each in attempts:
         if each.outcome not in {None, "completed"}:
             continue
-        state = each.outcome or "running"
+        state = State.COMPLETED if each.outcome else State.RUNNING
         if each.execution_id == execution_id:
-            raise Conflict(f"{what} is {state}: only one that ended without success can be retried")
+            message = f"{what} is {state.value}, and only one that ended without success can become running again"
+            raise not_retried(message, retried.key, state)
         (own,) = (other.outcome for other in attempts if other.execution_id == execution_id)
-        raise Conflict(
-            f"{what} is {own}, but execution {each.execution_id}, attempt {each.attempt} at the same tick, is {state}: "
-            "there is nothing to retry"
+        message = (
+            f"{what} is {own}, and can't become running again: execution {each.execution_id}, attempt {each.attempt} "
+            f"at the same tick, is {state.value}"
         )
+        raise not_retried(message, retried.key, state)
     return attempts[0]
 
 

@@ -1,7 +1,9 @@
 """What operators do to single executions, in memory; see controller/store/execution_control.py."""
 
 from controller.core.model import Activation, CancelRequest, Outcome, Trigger
-from controller.errors import Conflict, NotFound
+from controller.core.states import State
+from controller.errors import NotFound
+from controller.refusals import not_retried
 from cronring.virtual.memory_activations import MemoryActivations
 from cronring.virtual.memory_rows import ActionRow, ExecutionRow
 from schema.instant import format_instant
@@ -45,10 +47,12 @@ class MemoryExecutionControl(MemoryActivations):
     def _check_retryable(self, row: ExecutionRow) -> None:
         if row.job.removed or row.job.cancelled_at is not None:
             gone = "removed" if row.job.removed else "cancelled"
-            raise Conflict(f"the job {row.job.key!r} of execution {row.execution_id} has been {gone}")
+            message = f"the job {row.job.key!r} of execution {row.execution_id} has been {gone}"
+            raise not_retried(message, row.job.key, State.CANCELLED)
         for other in self.attempts[row.job.job_id, row.tick]:
             if other.outcome in {None, Outcome.COMPLETED}:
-                raise Conflict(f"execution {other.execution_id} is {other.outcome or 'running'}")
+                state = State.RUNNING if other.outcome is None else State.COMPLETED
+                raise not_retried(f"execution {other.execution_id} is {state.value}", row.job.key, state)
 
     def _to_cancel(self, controller_id: str, known: frozenset[int]) -> tuple[CancelRequest, ...]:
         found = [

@@ -4,7 +4,7 @@ import pytest
 
 from controller.core import orders
 from controller.core.model import CancelRequest, Execution, LeaseRenewal, Outcome, Trigger
-from controller.errors import Conflict, NotFound
+from controller.errors import IllegalTransition, NotFound
 from controller.ports import ControllerInfo
 from schema.policy import Policy
 from tests.conformance.harness import LEASE_MS, LOST_AFTER_MS, SECOND, World, end_of
@@ -135,11 +135,14 @@ async def test_what_runs_or_has_completed_is_not_retried(world: World) -> None:
     with pytest.raises(NotFound):
         await retry(10**9, "ann")
     (running,) = await world.running("c1", "a", policy=RETRIED)
-    with pytest.raises(Conflict, match="running"):
+    with pytest.raises(IllegalTransition, match="running"):
         await retry(running.execution_id, "ann")
     await world.end(running)
-    with pytest.raises(Conflict, match="completed"):
+    with pytest.raises(IllegalTransition, match="completed") as refused:
         await retry(running.execution_id, "ann")
+    error = refused.value
+    told = (error.job, error.state, error.target, error.action)
+    assert told == ("billing.a", "completed", "running", "retry_execution")
 
 
 async def test_a_tick_whose_later_attempt_has_completed_is_not_retried(world: World) -> None:
@@ -148,24 +151,24 @@ async def test_a_tick_whose_later_attempt_has_completed_is_not_retried(world: Wo
     (result,) = await world.activate("c1", waiting)
     second = result.execution
     assert second is not None
-    with pytest.raises(Conflict, match="running"):
+    with pytest.raises(IllegalTransition, match="running"):
         await world.execution_control.retry_execution(execution.execution_id, "ann")
     await world.store.end_cron_jobs("c1", [end_of(second)])
-    with pytest.raises(Conflict, match="completed"):
+    with pytest.raises(IllegalTransition, match="completed"):
         await world.execution_control.retry_execution(execution.execution_id, "ann")
 
 
 async def test_a_removed_job_is_not_retried(world: World) -> None:
     execution = await failed(world)
     await world.store.kill_deployment(execution.deployment)
-    with pytest.raises(Conflict, match="removed"):
+    with pytest.raises(IllegalTransition, match="removed"):
         await world.execution_control.retry_execution(execution.execution_id, "ann")
 
 
 async def test_a_cancelled_job_is_not_retried(world: World) -> None:
     execution = await failed(world)
     await world.control.order_job(execution.job.key, orders.Cancel("over"), "bob")
-    with pytest.raises(Conflict, match="cancelled"):
+    with pytest.raises(IllegalTransition, match="cancelled"):
         await world.execution_control.retry_execution(execution.execution_id, "ann")
 
 
