@@ -221,6 +221,21 @@ async def test_while_it_is_paused_what_it_follows_waits(world: World) -> None:
     await start(world, waiting)
 
 
+async def test_one_that_has_run_and_is_completed_can_be_paused_too(world: World) -> None:
+    close = (await deploy(world, BILLING))[CLOSE]
+    job = (await deploy(world, reports()))[REPORT]
+    (waiting,) = await followers(world, await run(world, close, 20))
+    await world.end(await start(world, waiting), next_tick=None, next_run_at=None)
+    assert await world.scene.state(job.job_id) == "completed"
+    await world.control.pause_job(REPORT, "me", "")
+    await world.end(await run(world, close, 10))
+    assert await world.waiting() == []
+    await world.control.resume_job(REPORT, "me")
+    assert await world.scene.state(job.job_id) == "completed"
+    (waiting,) = await world.waiting()
+    await start(world, waiting)
+
+
 async def test_a_follower_that_keeps_failing_is_paused(world: World) -> None:
     close = (await deploy(world, BILLING))[CLOSE]
     month = Verb("month", schedule="manual", policy=after(CLOSE, pause_after_failures=2))
