@@ -21,6 +21,7 @@ from typing import Any, Optional, Union
 TOLERANCE_S = 300.0
 
 _PREFIX = "whsec_"
+_KEY_BYTES_MIN = 24  # of the specification; with an empty one anybody could sign
 
 
 class VerificationError(ValueError):
@@ -47,10 +48,14 @@ def verify(
     except KeyError as error:
         raise VerificationError(f"there is no header {error.args[0]}") from None
     raw = body.encode() if isinstance(body, str) else bytes(body)
-    digest = hmac.new(_key(secret), f"{own_id}.{stamp}.".encode() + raw, hashlib.sha256).digest()
+    digest = hmac.new(
+        _key(secret), f"{own_id}.{stamp}.".encode(errors="surrogateescape") + raw, hashlib.sha256
+    ).digest()
     expected = base64.b64encode(digest)
     # One for each secret that the sender has, separated by spaces; other versions are not ours to judge.
-    found = [part.partition(",")[2].encode() for part in signatures.split() if part.startswith("v1,")]
+    found = [
+        part.partition(",")[2].encode(errors="surrogateescape") for part in signatures.split() if part.startswith("v1,")
+    ]
     if not any([hmac.compare_digest(expected, each) for each in found]):  # noqa: C419 - all of them, in constant time
         raise VerificationError("no signature fits: another secret, or a body that was changed on its way")
     _check_age(stamp, time.time() if now_s is None else now_s, tolerance_s)  # noqa: TID251 - a receiver's own clock
@@ -62,9 +67,12 @@ def verify(
 
 def _key(secret: str) -> bytes:
     try:
-        return base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
+        key = base64.b64decode(secret.removeprefix(_PREFIX), validate=True)
     except binascii.Error:
-        raise ValueError(f"the secret is none: it begins with {_PREFIX}, and goes on in base64") from None
+        key = b""
+    if len(key) < _KEY_BYTES_MIN:
+        raise ValueError(f"the secret is none, or cut: it begins with {_PREFIX}, and goes on in 32 or more of base64")
+    return key
 
 
 def _check_age(stamp: str, now_s: float, tolerance_s: float) -> None:

@@ -26,6 +26,7 @@ _PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "from_at": ("from",),
     "until_at": ("to",),
     "id": ("cancel", "execution_id", "id"),
+    "reasons": ("reason",),
     "page_size": ("limit",),
 }
 _CUT: Final = re.compile(r" \(the first \d+ of \d+ problems\)$")

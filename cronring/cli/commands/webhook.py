@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from cronring.client import Client
-    from cronring.client.notifications import Delivery, Tested, Webhook
+    from cronring.client.notifications import Added, Delivery, Tested, Webhook
 
     Answer = TypeVar("Answer")
 
@@ -62,13 +62,17 @@ def add(  # noqa: PLR0917 - click passes them by name
     Example:
       cronring webhook add pager https://example.com/hooks/cron --event failed --event recovered
     """
-    added = ask(
-        controllers,
-        lambda client: client.notifications.add(
+
+    async def question(client: "Client") -> "tuple[Added, bool]":
+        added = await client.notifications.add(
             name, url, secret=secret or "", events=event, reasons=reason, namespace=namespace or "",
             module=module or "", job=job or "", labels=dict(label), by=actor(as_name),
-        ),
-    )  # fmt: skip
+        )  # fmt: skip
+        return added, await _has_jobs(client, added.webhook)
+
+    added, has_jobs = ask(controllers, question)
+    if not has_jobs:
+        click.echo("no job matches now: nothing is told until one does", err=True)
     if output == "json":
         print_json(added)
         return
@@ -230,6 +234,20 @@ async def _known(client: "Client", answer: "Awaitable[Answer]", name: str) -> "A
         return [each.name for each in await client.notifications.list()]
 
     return await or_nearest(answer, "webhook", name, names, "cronring webhook list") if name else await answer
+
+
+async def _has_jobs(client: "Client", row: "Webhook") -> bool:
+    """Whether any job is there now that it is about; true where it is about all."""
+    from cronring.client.errors import NotFound
+
+    if row.job:
+        try:
+            await client.jobs.get(row.job)
+        except NotFound:
+            return False
+    if not (row.namespace or row.module or row.labels):
+        return True
+    return bool(await client.jobs.list(row.namespace, row.module, limit=1, labels=row.labels))
 
 
 def _show(row: "Webhook") -> None:

@@ -28,6 +28,8 @@ from protos.cronring.v1 import (
     ledger_pb2_grpc,
     limits_pb2,
     limits_pb2_grpc,
+    notifications_pb2,
+    notifications_pb2_grpc,
     statistics_pb2,
     statistics_pb2_grpc,
     templates_pb2_grpc,
@@ -75,6 +77,7 @@ class FakeApi(
     cluster_pb2_grpc.ClusterServicer,
     ledger_pb2_grpc.LedgerServicer,
     limits_pb2_grpc.LimitsServicer,
+    notifications_pb2_grpc.NotificationsServicer,
     statistics_pb2_grpc.StatisticsServicer,
 ):
     """Attributes are what it answers; `failure` and `refusal` make every call fail."""
@@ -136,6 +139,13 @@ class FakeApi(
         await self.check(request, context)
         found = next((each for each in self.jobs if each.key == request.key), None)
         return found or await self.not_found(context, f"job {request.key}")
+
+    async def AddWebhook(  # noqa: N802
+        self, request: notifications_pb2.AddWebhookRequest, context: Any
+    ) -> notifications_pb2.AddWebhookResponse:
+        await self.check(request, context)
+        row = notifications_pb2.Webhook(name=request.name, url=request.url, job=request.job, module=request.module)
+        return notifications_pb2.AddWebhookResponse(webhook=row, secret="whsec_1")
 
     async def WatchJobs(self, request: Any, context: Any) -> AsyncIterator[jobs_pb2.JobEvent]:  # noqa: N802
         await self.check(request, context)
@@ -378,6 +388,7 @@ def serving(api: FakeApi) -> Iterator[FakeApi]:
         deployments_pb2_grpc.add_DeploymentsServicer_to_server(api, server)
         ledger_pb2_grpc.add_LedgerServicer_to_server(api, server)
         limits_pb2_grpc.add_LimitsServicer_to_server(api, server)
+        notifications_pb2_grpc.add_NotificationsServicer_to_server(api, server)
         statistics_pb2_grpc.add_StatisticsServicer_to_server(api, server)
         cluster_pb2_grpc.add_ClusterServicer_to_server(api, server)
         templates_pb2_grpc.add_TemplatesServicer_to_server(TemplatesService(api.templates), server)

@@ -1,5 +1,8 @@
 """cronring.webhooks.verify, held against the specification's own vector and against what controllers sign."""
 
+import base64
+import hashlib
+import hmac
 import json
 
 import pytest
@@ -34,6 +37,8 @@ def test_what_a_controller_signs_is_genuine() -> None:
         ({"Webhook-Id": "msg_other"}, BODY, SENT, "no signature fits"),
         ({"Webhook-Timestamp": str(SENT + 1)}, BODY, SENT, "no signature fits"),
         ({"Webhook-Signature": "v1,"}, BODY, SENT, "no signature fits"),
+        ({"Webhook-Id": "\udcff"}, BODY, SENT, "no signature fits"),  # as some servers tell bytes that are no text
+        ({"Webhook-Signature": "v1,\udcff"}, BODY, SENT, "no signature fits"),
         ({"Webhook-Signature": "g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="}, BODY, SENT, "no signature fits"),
         ({}, BODY, SENT + 301, "too old"),
         ({}, BODY, SENT - 301, "too old"),
@@ -50,3 +55,16 @@ def test_missing_headers_are_named_and_a_bad_secret_is_ours() -> None:
     with pytest.raises(ValueError, match="whsec_") as raised:
         verify("whsec_no base64", HEADERS, BODY)
     assert not isinstance(raised.value, VerificationError)
+
+
+@pytest.mark.parametrize("secret", ["", "whsec_", make_secret(b"k" * 23)])
+def test_nothing_is_genuine_by_a_key_that_anybody_could_have(secret: str) -> None:
+    key = base64.b64decode(secret.removeprefix("whsec_"))
+    digest = hmac.new(key, f"evt_1.{SENT}.".encode() + BODY, hashlib.sha256).digest()
+    forged = {
+        "webhook-id": "evt_1",
+        "webhook-timestamp": str(SENT),
+        "webhook-signature": f"v1,{base64.b64encode(digest).decode()}",
+    }
+    with pytest.raises(ValueError, match="the secret is none, or cut"):
+        verify(secret, forged, BODY, now_s=SENT)

@@ -1,0 +1,33 @@
+"""Webhooks from the command line."""
+
+import pytest
+
+from controller.api.problems import InvalidRequest
+from tests.unit.cli.conftest import Cronring
+from tests.unit.cli.fake_api import FakeApi
+
+URL = "https://example.com/hooks"
+NONE = "no job matches now"
+
+
+@pytest.mark.parametrize(
+    ("wish", "matches"),
+    [
+        ((), True),
+        (("--job", "billing.refresh"), True),
+        (("--module", "billing"), True),
+        (("--job", "billing.refesh"), False),
+    ],
+)
+def test_a_webhook_that_is_told_of_no_job_is_made_and_says_so(
+    asked: Cronring, wish: tuple[str, ...], matches: bool
+) -> None:
+    done = asked("webhook", "add", "pager", URL, *wish)
+    assert done.exit_code == 0
+    assert "whsec_1" in done.stdout
+    assert (NONE in done.stderr) is not matches
+
+
+def test_what_is_wrong_with_a_reason_names_its_option(asked: Cronring, api: FakeApi) -> None:
+    api.refusal = InvalidRequest([("reasons", "'overlp' is none")])
+    assert "--reason: 'overlp' is none" in asked("webhook", "add", "pager", URL, "--reason", "overlp").stderr
