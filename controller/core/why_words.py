@@ -92,7 +92,9 @@ def _ending(run: Attempt) -> str:
         case "timed_out":
             return "ran out of its time" + (f" ({detail})" if detail else "")
         case "cancelled":
-            return "was cancelled" + (f" ({detail})" if detail else "")
+            # The first line says who wanted it, and the last one that it had to be killed for that.
+            who = message[0][:_MESSAGE_SHOWN] if len(message) > 1 else ""
+            return "was cancelled" + (f" ({'; '.join(filter(None, (who, detail)))})" if detail else "")
         case "out_of_memory" | "out_of_cpu":
             limit = "memory_limit" if run.outcome == "out_of_memory" else "cpu_limit"
             return f"went over its {limit}" + (f" ({detail})" if detail else "")

@@ -338,6 +338,12 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
          "A backfill asked for by bob waits with the ticks from 2026-11-21 08:00:00Z to 2026-11-21 09:00:00Z.",
          "Its schedule has no further tick."],
     ),
+    "cancelled, and killed for it": (
+        facts(attempts=(run(outcome="cancelled", error_message="cancelled by ada: wrong data\nkilled: did not stop"),)),
+        "executed",
+        [DUE, "Execution 12 started 0.1 s after it was due, took 3.0 s and was cancelled "
+         "(cancelled by ada: wrong data; killed: did not stop).", CLAIMED, NEXT],
+    ),
     "cancelled while it ran": (
         facts(attempts=(run(outcome="cancelled", error_message="cancelled by ada: wrong data"),)), "executed",
         [DUE, "Execution 12 started 0.1 s after it was due, took 3.0 s and was cancelled "
