@@ -98,7 +98,7 @@ def _not_run(facts: Facts, success: Attempt) -> str:
 def _waiting(facts: Facts) -> str:
     subject = facts.subject
     if subject.paused(facts.now):
-        return "The run after it waits until the job is resumed."
+        return "The run after it waits until the job's pause is over."
     if subject.executing:
         return "The run after it waits for the run before it to end."
     if not subject.hosted:

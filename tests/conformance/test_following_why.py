@@ -131,7 +131,7 @@ async def test_of_a_paused_follower_and_of_no_tick(world: World) -> None:
     await world.end(execution)
     word, text = await why(world, REPORT, execution.tick)
     assert word == "paused"
-    assert "waits until the job is resumed" in text
+    assert "waits until the job's pause is over" in text
     word, text = await why(world, REPORT, execution.tick + 7_000_000)
     assert word == "not_due"
     assert "No tick of billing.close was due" in text

@@ -7,6 +7,7 @@ import click
 
 from cronring.cli.bulk import Many, Wanted, actor, as_option, many_options, note_option, one_or_many, order_many
 from cronring.cli.completion import deployment_key, job_key, template_name
+from cronring.cli.dependencies import followed
 from cronring.cli.instants import Moment, resolved
 from cronring.cli.options import controllers_option, limit_option, output_option
 from cronring.cli.output import Column, print_json, print_rows, short_instant
@@ -267,5 +268,7 @@ def _next(job: "Job") -> None:
     if job.next_tick is not None:
         click.echo(f"  next tick  {job.next_tick_local}  ({short_instant(job.next_tick)})")
         click.echo(f"  runs at    {short_instant(job.next_execution)}")
+    elif job.paused is None and job.cancelled is None and followed(job):
+        click.echo(f"  runs after {followed(job)}")
     elif job.paused is None and job.cancelled is None:
         click.echo("  no next tick" if job.schedule != "manual" else f"  run it: cronring jobs trigger {job.key}")

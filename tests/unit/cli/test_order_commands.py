@@ -9,7 +9,7 @@ import pytest
 from cronring.cli.clock import wall_now
 from protos.cronring.v1 import deployments_pb2, jobs_pb2
 from tests.unit.cli.conftest import Cronring
-from tests.unit.cli.fake_api import FakeApi, stamp
+from tests.unit.cli.fake_api import FakeApi, job, stamp
 from tests.unit.cli.fake_orders import TICK
 
 
@@ -33,6 +33,15 @@ def test_what_was_so_already_is_said(asked: Cronring, api: FakeApi) -> None:
     for command in ("pause", "resume", "restore"):
         done = asked("jobs", command, "billing.refresh")
         assert (done.exit_code, "was so already; nothing changed" in done.stdout) == (0, True), command
+
+
+def test_one_that_follows_another_job_is_not_told_to_be_run_by_hand(asked: Cronring, api: FakeApi) -> None:
+    api.jobs = [
+        job("report", schedule="manual", next_tick=None, next_execution=None, policy={"after": "billing.close"})
+    ]
+    done = asked("jobs", "resume", "billing.report")
+    assert "  runs after billing.close\n" in done.stdout
+    assert "trigger" not in done.stdout
 
 
 def test_skip_next_names_the_tick_that_it_has_looked_up(asked: Cronring, api: FakeApi) -> None:
