@@ -223,7 +223,12 @@ def list_actions(
         Column("note", lambda row: row.note or "-"),
         Column("details", lambda row: json.dumps(row.details, ensure_ascii=False) if row.details else "-"),
     ]
-    print_rows(columns, rows, "nobody has done anything yet")
+    nothing = "nobody has done anything yet"
+    if key:
+        nothing = (
+            "nobody has done anything to it alone; to a version of its module: cronring jobs actions --deployment KEY"
+        )
+    print_rows(columns, rows, nothing)
 
 
 def _object(row: "Action") -> str:

@@ -142,6 +142,13 @@ def test_actions_are_listed(asked: Cronring, api: FakeApi) -> None:
     assert rows[0]["details"] == {"tick": "2026-11-21T08:05:00Z"}
 
 
+def test_where_nothing_was_done_to_a_job_it_says_where_else_to_look(asked: Cronring) -> None:
+    done = asked("jobs", "actions", "billing.refresh")
+    assert "cronring jobs actions --deployment KEY" in done.stdout + done.stderr
+    done = asked("jobs", "actions")
+    assert "nobody has done anything yet" in done.stdout + done.stderr
+
+
 def version(number: int, **fields: object) -> deployments_pb2.Deployment:
     return deployments_pb2.Deployment(key=f"billing@{number}", module="billing", namespace="default", **fields)  # type: ignore[arg-type]  # its fields' values
 
