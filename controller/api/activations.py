@@ -16,12 +16,14 @@ from controller.core.events import ActivationsCreated
 from controller.core.model import Activation
 from controller.core.redeploy import Existing
 from controller.ports import Backfill, Control
-from controller.reads import JobRow, Reads
+from controller.reads import ExecutionFilter, JobRow, Reads
 from protos.cronring.v1 import jobs_pb2
 from schema.timetable import Timetable, timetable
 
 TICKS_LISTED_MAX: Final = 1_000
 BACKFILL_TICKS_MAX: Final = 100_000
+BEGINS_WITHIN_S: Final = 1.0
+BEGINS_POLL_S: Final = 0.01
 
 
 class ActivationWrites:
@@ -41,7 +43,23 @@ class ActivationWrites:
         payload = await self._payload(request, row)
         activation = await self._control.trigger_job(row.key, by, payload, note("note", request.note))
         self._put(ActivationsCreated([activation]))
-        return activation_message(activation, table_of(row))
+        message = activation_message(activation, table_of(row))
+        message.execution_id = await self._begun_as(activation)
+        return message
+
+    async def _begun_as(self, activation: Activation) -> int:
+        """Its execution, which mostly begins within milliseconds; 0: it waits for more than BEGINS_WITHIN_S."""
+        key, tick = activation.job.key, activation.tick
+        this_run = ExecutionFilter(job=key, since=tick, until=tick)
+        deadline = asyncio.get_running_loop().time() + BEGINS_WITHIN_S
+        pause_s = BEGINS_POLL_S
+        while True:
+            runs = await self._reads.list_executions(this_run, 0, 10)
+            begun = [run.execution_id for run in runs if run.trigger == activation.trigger]
+            if begun or asyncio.get_running_loop().time() + pause_s > deadline:
+                return min(begun, default=0)
+            await asyncio.sleep(pause_s)
+            pause_s *= 2
 
     async def BackfillJob(self, request: jobs_pb2.BackfillJobRequest, context: Context) -> jobs_pb2.BackfillJobResponse:
         by, why = actor(request.requested_by, context), note("note", request.note)

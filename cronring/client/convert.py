@@ -165,6 +165,7 @@ def activation(message: jobs_pb2.Activation) -> model.Activation:
         run_at=instant(message.run_at),
         payload=message.payload,
         beside=message.beside,
+        execution_id=message.execution_id,
     )
 
 

@@ -154,6 +154,7 @@ class Activation:
     run_at: datetime | None
     payload: str  # "": the job's own
     beside: bool
+    execution_id: int = 0  # of `jobs.trigger`: what it has begun as; 0: it waits
 
 
 @dataclass(frozen=True, slots=True)

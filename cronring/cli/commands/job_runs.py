@@ -64,8 +64,12 @@ def trigger_job(key: str | None, payload: str | None, wait: bool, **values: Any)
         if output == "json":
             print_json(activation)
             return
+        if activation.execution_id:
+            click.echo(f"{key} runs as execution {activation.execution_id} (tick {short_instant(activation.tick)})")
+            click.echo(f"  see it: cronring logs -f {activation.execution_id}")
+            return
         click.echo(f"{key} runs as soon as it may (activation {activation.id}, tick {short_instant(activation.tick)})")
-        click.echo(f"  see it: cronring logs -f {key}")
+        click.echo(f"  see it: cronring logs -f {key}; why it waits: cronring why {key}")
         return
     if execution is None:
         raise Failure(f"activation {activation.id} of {key} was cancelled before it began")

@@ -1257,6 +1257,7 @@ class Activation(_message.Message):
     RUN_AT_FIELD_NUMBER: _builtins.int
     PAYLOAD_FIELD_NUMBER: _builtins.int
     BESIDE_FIELD_NUMBER: _builtins.int
+    EXECUTION_ID_FIELD_NUMBER: _builtins.int
     id: _builtins.int
     job: _builtins.str
     trigger: _builtins.str
@@ -1268,6 +1269,8 @@ class Activation(_message.Message):
     """in place of the job's own; empty: that one"""
     beside: _builtins.bool
     """it doesn't wait for the job's own runs"""
+    execution_id: _builtins.int
+    """only from TriggerJob: what it has begun as; 0: it waits (for a run, a runner, a limit)"""
     @_builtins.property
     def tick(self) -> _timestamp_pb2.Timestamp:
         """of a backfill: the next one"""
@@ -1291,10 +1294,11 @@ class Activation(_message.Message):
         run_at: _timestamp_pb2.Timestamp | None = ...,
         payload: _builtins.str = ...,
         beside: _builtins.bool = ...,
+        execution_id: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["run_at", b"run_at", "tick", b"tick", "until_tick", b"until_tick"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "beside", b"beside", "id", b"id", "job", b"job", "payload", b"payload", "run_at", b"run_at", "tick", b"tick", "ticks_left", b"ticks_left", "trigger", b"trigger", "until_tick", b"until_tick"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "beside", b"beside", "execution_id", b"execution_id", "id", b"id", "job", b"job", "payload", b"payload", "run_at", b"run_at", "tick", b"tick", "ticks_left", b"ticks_left", "trigger", b"trigger", "until_tick", b"until_tick"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

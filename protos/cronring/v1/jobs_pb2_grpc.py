@@ -221,7 +221,7 @@ class JobsServicer:
         raise NotImplementedError('Method not implemented!')
 
     def TriggerJob(self, request, context):
-        """Trigger runs the job once, as soon as it may run.
+        """Trigger runs the job once, as soon as it may run, and answers when it has begun, or after a second.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -64,7 +64,7 @@ class JobsStub:
     ListActions: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.ListActionsRequest, _jobs_pb2.ListActionsResponse]
     """ListActions gives what operators did, the newest first."""
     TriggerJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.TriggerJobRequest, _jobs_pb2.Activation]
-    """Trigger runs the job once, as soon as it may run."""
+    """Trigger runs the job once, as soon as it may run, and answers when it has begun, or after a second."""
     BackfillJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.BackfillJobRequest, _jobs_pb2.BackfillJobResponse]
     """Backfill runs the ticks of a span, one after the other."""
     ListActivations: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.ListActivationsRequest, _jobs_pb2.ListActivationsResponse]
@@ -107,7 +107,7 @@ class JobsAsyncStub(JobsStub):
     ListActions: _aio.UnaryUnaryMultiCallable[_jobs_pb2.ListActionsRequest, _jobs_pb2.ListActionsResponse]  # type: ignore[assignment]
     """ListActions gives what operators did, the newest first."""
     TriggerJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.TriggerJobRequest, _jobs_pb2.Activation]  # type: ignore[assignment]
-    """Trigger runs the job once, as soon as it may run."""
+    """Trigger runs the job once, as soon as it may run, and answers when it has begun, or after a second."""
     BackfillJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.BackfillJobRequest, _jobs_pb2.BackfillJobResponse]  # type: ignore[assignment]
     """Backfill runs the ticks of a span, one after the other."""
     ListActivations: _aio.UnaryUnaryMultiCallable[_jobs_pb2.ListActivationsRequest, _jobs_pb2.ListActivationsResponse]  # type: ignore[assignment]
@@ -231,7 +231,7 @@ class JobsServicer(metaclass=_abc_1.ABCMeta):
         request: _jobs_pb2.TriggerJobRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_jobs_pb2.Activation, _abc.Awaitable[_jobs_pb2.Activation]]:
-        """Trigger runs the job once, as soon as it may run."""
+        """Trigger runs the job once, as soon as it may run, and answers when it has begun, or after a second."""
 
     @_abc_1.abstractmethod
     def BackfillJob(

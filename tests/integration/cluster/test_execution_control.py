@@ -99,6 +99,18 @@ async def ended(client: Client, execution_id: int, seconds: float = 20) -> Execu
     return found[0]
 
 
+async def test_a_trigger_returns_its_execution_or_says_that_it_waits(field: Field) -> None:
+    async with Client(field.addresses) as client:
+        first = await client.jobs.trigger("control.patient", by="ann")
+        execution = await client.executions.get(first.execution_id)
+        assert (execution.job, execution.tick, execution.trigger) == ("control.patient", first.tick, "manual")
+        second = await client.jobs.trigger("control.patient", by="bob")
+        assert second.execution_id == 0, "one at a time"
+        assert await client.jobs.cancel_activation("control.patient", second.id)
+        await client.executions.cancel(execution.id)
+        await ended(client, execution.id)
+
+
 async def test_any_controller_cancels_whoever_holds_it(field: Field) -> None:
     async with Client(field.addresses) as client:
         execution = await field.running(client, "patient")

@@ -346,6 +346,14 @@ class FakeApi(
         await self.check(request, context)
         return limits_pb2.ListLimitsResponse(limits=self.limits)
 
+    async def _asked_by_no_test(self, request: Any, _: Any) -> Any:
+        raise AssertionError(f"no test asks for {type(request).__name__}")
+
+    SetLimit = RemoveLimit = _asked_by_no_test
+    ListWebhooks = GetWebhook = RemoveWebhook = SetWebhookEnabled = TestWebhook = ListDeliveries = Redeliver = (
+        _asked_by_no_test
+    )
+
     async def Audit(self, request: Any, context: Any) -> ledger_pb2.AuditResponse:  # noqa: N802
         await self.check(request, context)
         if request.job not in {"", *(each.key for each in self.jobs)}:

@@ -7,7 +7,16 @@ from controller.core.model import Activation, Job, Trigger
 from controller.core.orders import Cancel, Pause, Resume, SkipNext, Wish, order_of
 from controller.errors import Conflict, NotFound, Outdated
 from controller.ports import Backfill, Controlled, JobChange, NewJob, RunByHand
-from controller.reads import ActionFilter, ActionRow, DeploymentFilter, DeploymentRow, JobFilter, JobRow, TickRun
+from controller.reads import (
+    ActionFilter,
+    ActionRow,
+    DeploymentFilter,
+    DeploymentRow,
+    ExecutionRow,
+    JobFilter,
+    JobRow,
+    TickRun,
+)
 from schema.instant import format_instant
 from schema.keys import JobKey, slot_of
 from schema.module import Module
@@ -148,6 +157,9 @@ class MemoryControl:
 
     async def list_tick_runs(self, _: int, first_tick: int, last_tick: int) -> list[TickRun]:
         return [run for run in self.runs if first_tick <= run.tick <= last_tick]
+
+    async def list_executions(self, *_: object) -> list[ExecutionRow]:
+        return []  # nothing ever begins here
 
     async def list_deployments(self, where: DeploymentFilter, _: int, limit: int) -> Sequence[DeploymentRow]:
         return [
