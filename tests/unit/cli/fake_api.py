@@ -346,7 +346,7 @@ class FakeApi(
         await self.check(request, context)
         return limits_pb2.ListLimitsResponse(limits=self.limits)
 
-    async def _asked_by_no_test(self, request: Any, _: Any) -> Any:
+    async def _asked_by_no_test(self, request: Any, context: Any) -> Any:  # noqa: ARG002 - the name is the protocol's
         raise AssertionError(f"no test asks for {type(request).__name__}")
 
     SetLimit = RemoveLimit = _asked_by_no_test
