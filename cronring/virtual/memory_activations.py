@@ -6,6 +6,7 @@ from cronring.virtual.memory_limits import MemoryLimits
 from cronring.virtual.memory_rows import ActivationRow, ExecutionRow, JobRow
 
 SECOND_US = 1_000_000
+SOON_US = 120_000_000  # followers of paused jobs wait here for the end of the pause
 BESIDE_MAX = 10  # runs of one backfill beside its job's own, at once
 
 
@@ -54,16 +55,21 @@ class MemoryActivations(MemoryLimits):
         now = self.now_us()
         if not self.activations:
             return now, []
-        wanted = frozenset(slots)
+        wanted, until = frozenset(slots), now + window_ms * 1_000
         return now, [
-            row.activation()
+            row.activation()._replace(run_at=run_at)
             for row in self.activations.values()
-            if row.job.slot in wanted and row.run_at <= now + window_ms * 1000 and (not row.job.paused or row.by_hand)
+            if row.job.slot in wanted and (run_at := _may_run_at(row)) is not None and run_at <= until
         ]
 
     async def get_followers(self, activation_ids: tuple[int, ...]) -> tuple[int, list[Activation]]:
         found = [self.activations[each] for each in sorted(activation_ids) if each in self.activations]
-        return self.now_us(), [row.activation() for row in found if not row.job.paused]
+        now = self.now_us()
+        return now, [
+            row.activation()._replace(run_at=run_at)
+            for row in found
+            if (run_at := _may_run_at(row)) is not None and (not row.job.paused or run_at <= now + SOON_US)
+        ]
 
     async def start_activations(
         self, controller_id: str, requests: list[ActivationRequest], hard_grace_ms: int
@@ -174,3 +180,10 @@ def _told(before: int | None, latest: int | None, tick: int) -> int | None:
     if before is not None:
         return before
     return latest if latest is not None and latest < tick else None
+
+
+def _may_run_at(row: ActivationRow) -> int | None:
+    """A pause keeps it waiting, but for what was asked for by hand; None: nobody knows until when."""
+    if row.by_hand or not row.job.paused:
+        return row.run_at
+    return None if row.job.paused_until is None else max(row.run_at, row.job.paused_until)

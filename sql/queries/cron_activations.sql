@@ -1,13 +1,13 @@
 -- Runs that wait beside the schedule. See cron_jobs.sql for how statements over many rows are written.
 
 -- name: GetActivations
--- PostgreSQL's now, and what waits in the slots with run_at before it plus the window, and may run: a pause keeps all but
--- manual runs, and retries that somebody asked for, waiting. One row of nulls when there is nothing. $1 slots, $2 window
--- (ms).
+-- PostgreSQL's now, and what waits in the slots with run_at before it plus the window, and may run by then: a pause keeps
+-- all but manual runs, and retries that somebody asked for, waiting until it ends. One row of nulls when there is nothing.
+-- $1 slots, $2 window (ms).
 SELECT n.database_now, waiting.*
 FROM (SELECT now() AS database_now) n
 LEFT JOIN (
-    SELECT a.id AS activation_id, a.tick, a.until_tick, a.attempt, a.trigger, a.run_at,
+    SELECT a.id AS activation_id, a.tick, a.until_tick, a.attempt, a.trigger, p.run_at,
            coalesce(a.payload, '') AS activation_payload, a.beside,
            j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
            j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
@@ -15,18 +15,25 @@ LEFT JOIN (
     FROM cron_activations a
     JOIN cron_jobs j ON j.id = a.job_id
     JOIN deployments d ON d.id = j.deployment_id
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN NOT cron_paused(j.paused_at, j.paused_until) OR a.trigger = 'manual'
+                         OR a.trigger = 'retry' AND a.requested_by > '' THEN a.run_at
+                    WHEN j.paused_until IS NOT NULL THEN greatest(a.run_at, j.paused_until) END AS run_at
+    ) p
     WHERE a.slot = ANY($1::integer[])
       AND a.run_at <= now() + $2::bigint * interval '1 millisecond'
       AND j.removed_at IS NULL
-      AND (NOT cron_paused(j.paused_at, j.paused_until) OR a.trigger = 'manual' OR a.trigger = 'retry' AND a.requested_by > '')
+      AND p.run_at <= now() + $2::bigint * interval '1 millisecond'
 ) waiting ON true;
 
 -- name: GetFollowers
--- PostgreSQL's now, and those of these activations that may run. One row of nulls when there is none. $1 activation ids.
+-- PostgreSQL's now, and those of these activations that may run, or will when a pause ends within two minutes: what waits
+-- longer, refetches find. One row of nulls when there is none. $1 activation ids.
 SELECT n.database_now, waiting.*
 FROM (SELECT now() AS database_now) n
 LEFT JOIN (
-    SELECT a.id AS activation_id, a.tick, a.until_tick, a.attempt, a.trigger, a.run_at,
+    SELECT a.id AS activation_id, a.tick, a.until_tick, a.attempt, a.trigger,
+           CASE WHEN cron_paused(j.paused_at, j.paused_until) THEN greatest(a.run_at, j.paused_until) ELSE a.run_at END AS run_at,
            coalesce(a.payload, '') AS activation_payload, a.beside,
            j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
            j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
@@ -34,7 +41,8 @@ LEFT JOIN (
     FROM cron_activations a
     JOIN cron_jobs j ON j.id = a.job_id
     JOIN deployments d ON d.id = j.deployment_id
-    WHERE a.id = ANY($1::bigint[]) AND NOT cron_paused(j.paused_at, j.paused_until)
+    WHERE a.id = ANY($1::bigint[])
+      AND (NOT cron_paused(j.paused_at, j.paused_until) OR j.paused_until <= now() + interval '2 minutes')
 ) waiting ON true;
 
 -- name: StartActivations

@@ -5,12 +5,12 @@ import asyncio
 import pytest
 
 from controller.core.model import Activation, Execution, Job, Outcome, Trigger
-from controller.core.orders import Cancel
+from controller.core.orders import Cancel, Pause
 from controller.errors import Conflict
 from controller.ports import Backfill, JobChange, NewJob
 from schema.module import Module, Verb
 from schema.policy import Policy
-from tests.conformance.harness import SECOND, TIMEOUT_MS, World
+from tests.conformance.harness import SECOND, SLOTS, TIMEOUT_MS, World
 
 MINUTE = 60 * SECOND
 OFF = Policy(jitter="off")
@@ -219,6 +219,22 @@ async def test_while_it_is_paused_what_it_follows_waits(world: World) -> None:
     await world.control.resume_job(REPORT, "me")
     (waiting,) = await world.waiting()
     await start(world, waiting)
+
+
+async def test_a_pause_with_an_end_makes_it_wait_until_then(world: World) -> None:
+    """And for no refetch after it: that may be a minute later."""
+    close = (await deploy(world, BILLING))[CLOSE]
+    await deploy(world, reports())
+    soon, later = [await world.scene.now() + seconds * SECOND for seconds in (60, 3_600)]
+    await world.control.order_job(REPORT, Pause("", soon), "me")
+    made = tuple((await world.end(await run(world, close))).followers or ())
+    (waiting,) = (await world.store.get_activations(SLOTS, 90_000))[1]
+    assert waiting.run_at == soon
+    assert [each.run_at for each in (await world.store.get_followers(made))[1]] == [soon]
+    assert (await world.store.get_activations(SLOTS, 1_000))[1] == []
+    await world.control.order_job(REPORT, Pause("", later), "me")
+    assert (await world.store.get_activations(SLOTS, 90_000))[1] == []
+    assert (await world.store.get_followers(made))[1] == []
 
 
 async def test_one_that_has_run_and_is_completed_can_be_paused_too(world: World) -> None:
