@@ -162,9 +162,12 @@ async def test_retries_and_backfills_wait_for_the_end_of_a_pause(world: World) -
     now = await world.scene.now()
     await world.control.backfill_job(job.key, "me", Backfill(now - HOUR, now, beside=True, again=True))
     await world.control.order_job(job.key, Pause("", now + HOUR), "me")
-    assert await world.waiting() == []
+    assert [each.run_at for each in await world.waiting()] == [now + HOUR]
+    await world.control.order_job(job.key, Pause(), "me")
+    assert await world.waiting() == [], "nobody knows until when"
     await world.control.order_job(job.key, Resume(), "me")
-    assert len(await world.waiting()) == 1
+    (waiting,) = await world.waiting()
+    assert waiting.run_at < now + HOUR
 
 
 async def test_the_next_tick_is_skipped_once_whoever_asks(world: World) -> None:

@@ -294,7 +294,8 @@ async def test_the_command_line(field: Field) -> None:
     now = await asyncio.to_thread(run, "logs", "control.patient")
     assert now.stdout.startswith("line 0\n"), now.stderr
     assert f"execution {execution.id} of control.patient runs on" in now.stderr
-    following = asyncio.to_thread(run, "logs", "-f", "control.patient")
+    # By its id: the cancellation may come before the follower has asked.
+    following = asyncio.to_thread(run, "logs", "-f", str(execution.id))
     cancelling = asyncio.to_thread(
         run, "executions", "cancel", str(execution.id), "--note", "enough", "--as", "ann", "--wait", "-o", "json"
     )
