@@ -128,6 +128,7 @@ def test_what_is_refused(module: Path, folder: Path, arguments: list[str], said:
 @pytest.mark.timeout(120)
 def test_a_verb_that_really_sleeps_is_named_once(folder: Path) -> None:
     file = folder / "sleeps.py"
+    # It is the author's verb that sleeps: being held up by it is what is told. The test waits for nothing.
     file.write_text(
         "import time\nfrom cronring import every\n@every('10m', jitter='off')\ndef nap() -> None: time.sleep(1.5)\n"
     )
