@@ -34,7 +34,7 @@ class ExecutionWrites:
         if row.outcome is None:
             asked = CancelRequest(wanted, row.runner_id, row.cancel_requested_by or "", row.cancel_note or "")
             self._put(CancelsAsked([asked]))
-        elif row.outcome != Outcome.CANCELLED:
+        elif row.outcome != Outcome.CANCELLED and row.cancel_requested_at is None:
             message = _too_late(row, await self._reads.database_now())
             raise IllegalTransition(
                 message, job=row.job, state=row.outcome, target=Outcome.CANCELLED, action="cancel_execution"
