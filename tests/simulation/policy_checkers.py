@@ -108,7 +108,7 @@ def _check_retry(world: "World", book: Book, row: ExecutionRow, rows: list[Execu
     earliest = before.report.ended_at - CLOCK_ERROR_US - world.database.stepped_all_us
     asked = [
         policy
-        for policy in _policies_of(book, before)
+        for policy in _policies_of(world, book, before)
         if _names(policy, before) and row.run_at >= earliest + backoff_us(policy, before.attempt)
     ]
     assert asked, book.says(f"{brief(row)} after {brief(before)}, {before.report.error_type}: no policy wanted it")
@@ -122,7 +122,7 @@ def _check_not_retried(world: "World", book: Book, row: ExecutionRow) -> None:
     assert row.report is not None
     if row.cancel is not None:
         return
-    policies = _policies_of(book, row)
+    policies = _policies_of(world, book, row)
     if row.job.removed or not all(_names(policy, row) for policy in policies):
         return
     waits_us = max(backoff_us(policy, row.attempt) for policy in policies)
@@ -135,10 +135,14 @@ def _check_not_retried(world: "World", book: Book, row: ExecutionRow) -> None:
     assert following, book.says(f"{brief(row)}, {row.report.error_type}: was not to be tried again, by {policies}")
 
 
-def _policies_of(book: Book, row: ExecutionRow) -> list[Policy]:
-    """Those that it may have been claimed or ended under: whoever ends it knows the job as it was at some time."""
+def _policies_of(world: "World", book: Book, row: ExecutionRow) -> list[Policy]:
+    """Those that it may have been claimed or ended under: whoever ends it knows the job as it was at some time.
+
+    By a clock that was set back after the claim, that time may seem to have ended before it.
+    """
     assert row.report is not None
-    spans = [span for span in book.spans if span.until_at is None or span.until_at >= row.claimed_at]
+    claimed_at = row.claimed_at - world.database.stepped_all_us
+    spans = [span for span in book.spans if span.until_at is None or span.until_at >= claimed_at]
     return [policy_of(span) for span in spans or book.spans[-1:]]
 
 
