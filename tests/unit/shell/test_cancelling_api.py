@@ -1,0 +1,60 @@
+"""Cancelling an execution that comes to its end at the same time: one answer, and the books say the same."""
+
+from typing import Any
+
+import pytest
+
+from controller.api.execution_writes import ExecutionWrites
+from controller.errors import IllegalTransition
+from controller.reads import ExecutionRow
+from protos.cronring.v1.executions_pb2 import CancelExecutionRequest
+
+RUNNING = ExecutionRow(7, "m.v", "d", 0, 0, 0, 0, None, None, 1, "manual", "c", "r", None, None, None)
+COMPLETED = RUNNING._replace(ended_at=1, outcome="completed")
+BY_ANN = {"cancel_requested_at": 1, "cancel_requested_by": "ann"}
+
+
+class Books:
+    """One execution. `ends_as`: what becomes of it between its mark and the look at it."""
+
+    def __init__(self, row: ExecutionRow, ends_as: ExecutionRow | None = None) -> None:
+        self.row = row
+        self.ends_as = ends_as
+        self.put: list[Any] = []
+        self.writes = ExecutionWrites(self, self, self.put.append)  # type: ignore[arg-type]  # what cancelling needs
+
+    async def cancel_execution(self, execution_id: int, by: str, note: str) -> bool:
+        assert (execution_id, note) == (7, "")
+        marks = self.row.outcome is None
+        if marks:
+            self.row = (self.ends_as or self.row)._replace(cancel_requested_at=1, cancel_requested_by=by)
+        return marks
+
+    async def get_execution(self, execution_id: int) -> ExecutionRow:
+        assert execution_id == 7
+        return self.row
+
+    async def database_now(self) -> int:
+        return 5
+
+    async def cancel(self) -> Any:
+        return await self.writes.CancelExecution(CancelExecutionRequest(id=7, requested_by="ann"), None)  # type: ignore[arg-type]
+
+
+async def test_one_that_runs_is_marked_and_its_controller_is_told() -> None:
+    books = Books(RUNNING)
+    answer = await books.cancel()
+    assert (answer.outcome, answer.cancel_requested_by, len(books.put)) == ("", "ann", 1)
+
+
+async def test_one_that_completed_after_its_mark_was_cancelled_in_time() -> None:
+    """It was told as a conflict, though the books kept the mark and the action."""
+    books = Books(RUNNING, ends_as=COMPLETED)
+    answer = await books.cancel()
+    assert (answer.cancel_requested_by, answer.HasField("ended_at"), books.put) == ("ann", True, [])
+    assert (await books.cancel()).cancel_requested_by == "ann", "and so it is when it is asked again"
+
+
+async def test_one_that_had_completed_before_is_a_conflict() -> None:
+    with pytest.raises(IllegalTransition, match="is completed"):
+        await Books(COMPLETED).cancel()
