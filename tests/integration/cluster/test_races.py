@@ -129,7 +129,7 @@ async def test_a_pause_that_races_a_tick_has_one_outcome(racers: Racers) -> None
         assert paused.status == "paused"
         assert paused.paused is not None
         nominal = datetime.fromtimestamp(tick, UTC)
-        # A pause that is over before the tick comes skips nothing.
+        # A pause that is over before the tick comes skips nothing: the tick's own instant is waited for.
         await asyncio.sleep(max(0.0, tick + 0.01 - time.time()))
         runs = await racers.settled(EACH, nominal)
         await one.jobs.resume(EACH, "bob", "race")

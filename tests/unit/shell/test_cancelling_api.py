@@ -11,7 +11,6 @@ from protos.cronring.v1.executions_pb2 import CancelExecutionRequest
 
 RUNNING = ExecutionRow(7, "m.v", "d", 0, 0, 0, 0, None, None, 1, "manual", "c", "r", None, None, None)
 COMPLETED = RUNNING._replace(ended_at=1, outcome="completed")
-BY_ANN = {"cancel_requested_at": 1, "cancel_requested_by": "ann"}
 
 
 class Books:
@@ -38,7 +37,8 @@ class Books:
         return 5
 
     async def cancel(self) -> Any:
-        return await self.writes.CancelExecution(CancelExecutionRequest(id=7, requested_by="ann"), None)  # type: ignore[arg-type]
+        request = CancelExecutionRequest(id=7, requested_by="ann")
+        return await self.writes.CancelExecution(request, None)  # type: ignore[arg-type]  # asked only for who it is
 
 
 async def test_one_that_runs_is_marked_and_its_controller_is_told() -> None:
