@@ -234,7 +234,7 @@ class Ending:
         if not result.ended or result.next_run_at is None or execution is None:
             return
         job, now_us = execution.job, self._desk.now_us
-        if pending.anchor is not None:
+        if result.moved and pending.anchor is not None:
             job = job._replace(anchor=pending.anchor, revision=job.revision + 1)
         foreseen = ticks.following(execution.job, max(now_us, execution.tick))
         unforeseen = foreseen is None or result.next_run_at < foreseen.run_at

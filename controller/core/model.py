@@ -233,6 +233,7 @@ class EndResult(NamedTuple):
     retry_id: int | None = None  # the activation that was made for the retry
     paused: bool = False  # this end was the last failure that `pause_after_failures` allows
     followers: list[int] | None = None  # activations of jobs that follow this one, made by this end
+    moved: bool = False  # the anchor that was asked for is the job's by this statement
 
 
 class SkipRequest(NamedTuple):

@@ -310,7 +310,7 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
         report = request.report
         execution = self.unfinished.get(report.execution_id)
         row = self.jobs.get(report.job_id)
-        ended, paused, retry_id, followers = False, False, None, None
+        ended, paused, moved, retry_id, followers = False, False, False, None, None
         if execution is not None and execution.claimed_at == report.claimed_at:
             ended = True
             del self.unfinished[report.execution_id]
@@ -322,12 +322,21 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
             retry_id = self._retry(execution)
             followers = self._follow(execution)
             if execution.holds_job or execution.counted:
-                paused = self._free(execution, request, controller_id, final=retry_id is None)
+                paused, moved = self._free(execution, request, controller_id, final=retry_id is None)
         if row is None:
             return EndResult(report.execution_id, report.job_id, ended, None, None, 0)
         next_tick, next_run_at = (None, None) if row.full else (row.next_tick, row.next_run_at)
         return EndResult(
-            report.execution_id, report.job_id, ended, next_tick, next_run_at, row.revision, retry_id, paused, followers
+            report.execution_id,
+            report.job_id,
+            ended,
+            next_tick,
+            next_run_at,
+            row.revision,
+            retry_id,
+            paused,
+            followers,
+            moved,
         )
 
     def _retry(self, execution: ExecutionRow) -> int | None:
@@ -340,9 +349,11 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
             payload=execution.payload, beside=beside, of_schedule=execution.of_schedule, settled=execution.settled,
         ).activation_id  # fmt: skip
 
-    def _free(self, execution: ExecutionRow, request: EndRequest, controller_id: str, *, final: bool) -> bool:
-        """Whether it paused the job."""
-        row = execution.job
+    def _free(
+        self, execution: ExecutionRow, request: EndRequest, controller_id: str, *, final: bool
+    ) -> tuple[bool, bool]:
+        """Whether it paused the job, and whether it moved its next run."""
+        row, moved = execution.job, False
         row.last_outcome = request.report.outcome
         if execution.counted:
             row.running -= 1
@@ -352,15 +363,16 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
                 row.next_tick, row.next_run_at = request.next_tick, request.next_run_at
                 row.missed += ticks.missed(request.skipped)
                 self._skip(row, request.skipped, controller_id)
+                moved = request.anchor is not None
                 if request.anchor is not None:
                     self._move_anchor(row, request.anchor, request.closes_at)
         if not execution.of_schedule:
-            return False
+            return False, moved
         if request.report.outcome is Outcome.COMPLETED:
             row.failures, row.last_success = 0, max(execution.tick, row.last_success or 0)
-            return False
+            return False, moved
         row.failures += final and not execution.settled and request.report.outcome is not Outcome.CANCELLED
-        return self._pause_failing(row)
+        return self._pause_failing(row), moved
 
     def _move_anchor(self, row: JobRow, anchor: int, closes_at: int | None) -> None:
         row.anchor, row.revision = anchor, row.revision + 1

@@ -273,8 +273,8 @@ WITH reported AS MATERIALIZED (
         ) n
     ) s
     WHERE j.id = s.job_id
-    RETURNING j.id, s.id AS counted_id, j.next_tick, j.next_execution, j.revision, j.anchor, s.pauses, s.closes_at,
-              j.running < greatest(j.concurrency, 1) AS free
+    RETURNING j.id, s.id AS counted_id, j.next_tick, j.next_execution, j.revision, j.anchor, s.anchor IS NOT NULL AS moved, s.pauses,
+              s.closes_at, j.running < greatest(j.concurrency, 1) AS free
 ), places AS MATERIALIZED (
     SELECT l.id, g.places
     FROM (
@@ -337,10 +337,11 @@ SELECT a.execution_id,
        coalesce(a.revision, j.revision, 0) AS revision,
        a.retry_id,
        coalesce(a.ended_id IS NOT NULL AND a.pauses, false) AS paused,
-       a.followers
+       a.followers,
+       coalesce(a.ended_id = a.counted_id AND a.moved, false) AS moved
 FROM (
     SELECT r.execution_id, r.job_id, r.position, h.id AS ended_id, h.retry_id, f.id AS freed_id, f.free, f.next_tick,
-           f.next_execution, f.revision, f.pauses, w.followers
+           f.next_execution, f.revision, f.pauses, f.counted_id, f.moved, w.followers
     FROM reported r
     FULL JOIN held h ON h.position = r.position
     FULL JOIN freed f ON f.id = r.job_id

@@ -202,7 +202,7 @@ async def test_a_moved_run_opens_new_books_behind_what_was_decided(world: World)
     result = await world.end(
         execution, anchor=anchor, next_tick=moved, next_run_at=moved, skipped=(skipped,), closes_at=closing
     )
-    assert (result.next_tick, result.revision) == (moved, job.revision + 1)
+    assert (result.next_tick, result.revision, result.moved) == (moved, job.revision + 1, True)
     booked = await world.scene.job(job.job_id)
     assert (booked.anchor, booked.next_tick) == (anchor, moved)
     closes_at = max(before.from_at, closing)
@@ -270,7 +270,7 @@ async def test_a_move_computed_with_an_old_schedule_is_ignored(world: World) -> 
     result = await world.end(
         execution, anchor=execution.tick, next_tick=moved, next_run_at=moved, closes_at=execution.tick
     )
-    assert (result.next_tick, result.revision) == (job.next_tick, job.revision)
+    assert (result.next_tick, result.revision, result.moved) == (job.next_tick, job.revision, False)
     assert len(await world.scene.spans(job.job_id)) == 2
 
 
@@ -285,6 +285,7 @@ async def test_a_move_to_before_the_present_books_is_ignored(world: World) -> No
         execution, anchor=moved - HOUR, next_tick=moved, next_run_at=moved, closes_at=execution.tick
     )
     assert (result.ended, result.next_tick, result.revision) == (True, job.next_tick, job.revision)
+    assert not result.moved
     booked = await world.scene.job(job.job_id)
     assert (booked.executing, booked.next_tick, booked.anchor) == (False, job.next_tick, job.anchor)
     assert await world.scene.spans(job.job_id) == [span]

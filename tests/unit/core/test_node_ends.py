@@ -135,11 +135,27 @@ def test_so_is_a_run_that_its_verb_has_moved_to_before_what_the_owners_foresee()
     told.tell(events.ExecutionsFetched(told.one(effects.FetchExecutions).request_id, [execution]))
     (request,) = (end := told.one(effects.End)).requests
     assert (request.next_tick, request.anchor) == (T + 2 * S_US, T - 58 * S_US)
-    result = EndResult(9, 1, True, request.next_tick, request.next_run_at, 2)
+    result = EndResult(9, 1, True, request.next_tick, request.next_run_at, 2, moved=True)
     told.tell(events.Ended(end.request_id, [result]))
     told.wait_renewing(2_000)
     (claim,) = told.one(effects.Claim).requests
     assert (claim.expected_tick, claim.revision) == (T + 2 * S_US, 2)
+
+
+def test_a_move_that_postgresql_ignored_is_forgotten_though_the_revision_is_as_if_it_had_not() -> None:
+    """The job was paused and resumed while it ran, which counts its revision on as a move does (seed 644324651)."""
+    told = Told()
+    told.ready()
+    told.node._window.duties = [Duty.NONE] * SLOTS
+    of_activity = job(schedule="every 60s", due=T - 50 * S_US)
+    execution = Execution(9, of_activity, T - 50 * S_US, T - 50 * S_US, T - 50 * S_US, 1, "schedule", "d", "r1")
+    told.tell(_reports(execution, ended_at=T, next_in_ms=2_000))
+    told.tell(events.ExecutionsFetched(told.one(effects.FetchExecutions).request_id, [execution]))
+    due = told.database_us - S_US
+    told.tell(events.Ended(told.one(effects.End).request_id, [EndResult(9, 1, True, due, due, 2)]))
+    assert not told.take(effects.Claim)
+    told.wait_renewing(600)
+    assert told.one(effects.FetchOverdue).slots == (1,)
 
 
 def test_a_job_that_was_rescheduled_while_it_ran_is_read_by_who_ends_its_run_if_that_leaves_a_tick_due() -> None:
