@@ -261,6 +261,7 @@ class Claiming:
             entry.retries = 0
             self._window.reset(entry, result.executing, result.next_tick, result.next_run_at)
             return
+        entry.run_at = result.next_run_at  # another policy may have put the same tick off
         now_us = self._desk.now_us
         early_us = max(result.next_run_at, request.run_at) - result.claimed_at
         if early_us > 0:

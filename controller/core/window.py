@@ -150,7 +150,7 @@ class Window:
         newer_here = entry.changed_ns >= sent_ns and job.revision <= entry.job.revision
         if newer_here or job.revision < entry.job.revision:
             return
-        same_tick = entry.tick == job.next_tick and not job.executing
+        same_tick = (entry.tick, entry.run_at) == (job.next_tick, job.next_run_at) and not job.executing
         same_runners = entry.job.deployment == job.deployment
         entry.job = job
         if entry.stage in IN_FLIGHT or (entry.stage is Stage.RUNNING and job.executing):

@@ -142,6 +142,22 @@ def test_a_newer_row_makes_the_window_be_read_again() -> None:
     assert len(told.take(effects.FetchWindow)) == 1
 
 
+def test_a_tick_that_runs_later_by_another_policy_is_claimed_for_when_that_is() -> None:
+    """The row came while the claim was under way, and the tick is the same one (seed 3034 with lanes)."""
+    told = Told()
+    told.ready(job(policy='{"jitter":"2s"}', next_run_at=DUE))
+    told.wait_renewing(10_000)
+    claim = told.one(effects.Claim)
+    told.tell(events.JobsNotified())
+    told.wait(30)
+    told.fetched(job(policy='{"overlap":"allow"}', revision=2, next_run_at=DUE + S_US))
+    refusal = _not_won(told, revision=2, next_run_at=DUE + S_US)
+    told.tell(events.Claimed(claim.request_id, told.database_us, [refusal]))
+    told.wait_renewing(1_100)
+    (request,) = told.one(effects.Claim).requests
+    assert (request.run_tick, request.run_at, request.revision) == (DUE, DUE + S_US, 2)
+
+
 def test_a_failed_claim_is_repeated_and_looked_after() -> None:
     """It may have been committed: after PostgreSQL is back, the controller adopts from itself, more than once."""
     told = Told()

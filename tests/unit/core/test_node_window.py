@@ -1,7 +1,7 @@
 from controller.core import effects, events
 from controller.core.swim.messages import Packet, Status, Sync, Update
 from schema.keys import SLOTS
-from tests.unit.core.told import S_US, T, Told, job
+from tests.unit.core.told import S_US, T, Told, job, won
 
 DUE = T + 10 * S_US
 
@@ -85,6 +85,23 @@ def test_a_newer_revision_wins_whenever_it_comes() -> None:
     assert not told.take(effects.Claim)
     told.wait_renewing(4_000)
     assert told.one(effects.Claim).requests[0].expected_tick == later
+
+
+def test_a_due_tick_that_is_put_off_waits_again() -> None:
+    """It was due, and waited while another claim was under way, when its policy changed."""
+    told = Told(claims_in_flight=1, claim_batch=1)
+    told.ready(job(1), job(2))
+    told.wait_renewing(10_000)
+    first = told.one(effects.Claim)
+    told.tell(events.JobsNotified())
+    told.wait(30)
+    put_off = DUE + 2 * S_US
+    told.fetched(job(1), job(2, policy='{"jitter":"5s"}', revision=2, next_run_at=put_off))
+    told.tell(events.Claimed(first.request_id, told.database_us, [won(first.requests[0], 100, told.database_us)]))
+    assert not told.take(effects.Claim)
+    told.wait_renewing(2_100)
+    (request,) = told.one(effects.Claim).requests
+    assert (request.run_tick, request.run_at, request.revision) == (DUE, put_off, 2)
 
 
 def test_a_job_made_here_is_mine_even_if_its_slot_is_not() -> None:
