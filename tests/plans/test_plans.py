@@ -375,7 +375,9 @@ async def test_an_audits_page_reads_so_many_runs_of_each_of_its_jobs(filled_url:
     try:
         ids, since = array(list(range(1, jobs + 1))), timestamps([0] * jobs)
         found = await plan(connection, "CountRuns", [ids, since, "'infinity'", str(at_most), "1000000"])
-        assert read(found, "cron_executions") <= jobs * (at_most + 1)
+        # Merged by tick, each partition shows its first row; for some hours after midnight, history lies in two.
+        partitions = await connection.fetchval("SELECT count(DISTINCT tableoid) FROM cron_executions")
+        assert read(found, "cron_executions") <= jobs * (at_most + partitions)
         found = await plan(connection, "CountSkips", [ids, since, "'infinity'"])
         assert read(found, "cron_skips") <= 3 * jobs
         found = await plan(connection, "GetSpans", [ids, "'-infinity'", "0", "0", "5000"])
