@@ -322,22 +322,15 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
             retry_id = self._retry(execution)
             followers = self._follow(execution)
             if execution.holds_job or execution.counted:
-                paused, moved = self._free(execution, request, controller_id, final=retry_id is None)
+                moved = self._free(execution, request, controller_id)
+                paused = self._tally(execution, request.report.outcome, final=retry_id is None)
         if row is None:
             return EndResult(report.execution_id, report.job_id, ended, None, None, 0)
         next_tick, next_run_at = (None, None) if row.full else (row.next_tick, row.next_run_at)
         return EndResult(
-            report.execution_id,
-            report.job_id,
-            ended,
-            next_tick,
-            next_run_at,
-            row.revision,
-            retry_id,
-            paused,
-            followers,
-            moved,
-        )
+            report.execution_id, report.job_id, ended, next_tick, next_run_at, row.revision, retry_id, paused,
+            followers, moved,
+        )  # fmt: skip
 
     def _retry(self, execution: ExecutionRow) -> int | None:
         row = execution.job
@@ -349,11 +342,9 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
             payload=execution.payload, beside=beside, of_schedule=execution.of_schedule, settled=execution.settled,
         ).activation_id  # fmt: skip
 
-    def _free(
-        self, execution: ExecutionRow, request: EndRequest, controller_id: str, *, final: bool
-    ) -> tuple[bool, bool]:
-        """Whether it paused the job, and whether it moved its next run."""
-        row, moved = execution.job, False
+    def _free(self, execution: ExecutionRow, request: EndRequest, controller_id: str) -> bool:
+        """Whether it moved the job's next run."""
+        row = execution.job
         row.last_outcome = request.report.outcome
         if execution.counted:
             row.running -= 1
@@ -363,16 +354,21 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
                 row.next_tick, row.next_run_at = request.next_tick, request.next_run_at
                 row.missed += ticks.missed(request.skipped)
                 self._skip(row, request.skipped, controller_id)
-                moved = request.anchor is not None
                 if request.anchor is not None:
                     self._move_anchor(row, request.anchor, request.closes_at)
+                    return True
+        return False
+
+    def _tally(self, execution: ExecutionRow, outcome: Outcome, *, final: bool) -> bool:
+        """Whether it paused the job."""
+        row = execution.job
         if not execution.of_schedule:
-            return False, moved
-        if request.report.outcome is Outcome.COMPLETED:
+            return False
+        if outcome is Outcome.COMPLETED:
             row.failures, row.last_success = 0, max(execution.tick, row.last_success or 0)
-            return False, moved
-        row.failures += final and not execution.settled and request.report.outcome is not Outcome.CANCELLED
-        return self._pause_failing(row), moved
+            return False
+        row.failures += final and not execution.settled and outcome is not Outcome.CANCELLED
+        return self._pause_failing(row)
 
     def _move_anchor(self, row: JobRow, anchor: int, closes_at: int | None) -> None:
         row.anchor, row.revision = anchor, row.revision + 1

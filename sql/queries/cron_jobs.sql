@@ -273,8 +273,8 @@ WITH reported AS MATERIALIZED (
         ) n
     ) s
     WHERE j.id = s.job_id
-    RETURNING j.id, s.id AS counted_id, j.next_tick, j.next_execution, j.revision, j.anchor, s.anchor IS NOT NULL AS moved, s.pauses,
-              s.closes_at, j.running < greatest(j.concurrency, 1) AS free
+    RETURNING j.id, s.id AS counted_id, j.next_tick, j.next_execution, j.revision, j.anchor,
+              s.anchor IS NOT NULL AS moved, s.pauses, s.closes_at, j.running < greatest(j.concurrency, 1) AS free
 ), places AS MATERIALIZED (
     SELECT l.id, g.places
     FROM (

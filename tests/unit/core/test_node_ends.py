@@ -124,8 +124,8 @@ def test_nor_does_it_matter_that_it_had_been_claimed_in_their_stead_before() -> 
     assert [request.expected_tick for request in told.one(effects.Claim).requests] == [T + 30 * S_US]
 
 
-def test_so_is_a_run_that_its_verb_has_moved_to_before_what_the_owners_foresee() -> None:
-    """Seed 50060."""
+def _ended_by_none_of_its_owners() -> Told:
+    """A run of a minute's interval has said `in 2 s`; what becomes of its end is to be told."""
     told = Told()
     told.ready()
     told.node._window.duties = [Duty.NONE] * SLOTS
@@ -133,6 +133,12 @@ def test_so_is_a_run_that_its_verb_has_moved_to_before_what_the_owners_foresee()
     execution = Execution(9, of_activity, T - 50 * S_US, T - 50 * S_US, T - 50 * S_US, 1, "schedule", "d", "r1")
     told.tell(_reports(execution, ended_at=T, next_in_ms=2_000))
     told.tell(events.ExecutionsFetched(told.one(effects.FetchExecutions).request_id, [execution]))
+    return told
+
+
+def test_so_is_a_run_that_its_verb_has_moved_to_before_what_the_owners_foresee() -> None:
+    """Seed 50060."""
+    told = _ended_by_none_of_its_owners()
     (request,) = (end := told.one(effects.End)).requests
     assert (request.next_tick, request.anchor) == (T + 2 * S_US, T - 58 * S_US)
     result = EndResult(9, 1, True, request.next_tick, request.next_run_at, 2, moved=True)
@@ -144,13 +150,7 @@ def test_so_is_a_run_that_its_verb_has_moved_to_before_what_the_owners_foresee()
 
 def test_a_move_that_postgresql_ignored_is_forgotten_though_the_revision_is_as_if_it_had_not() -> None:
     """The job was paused and resumed while it ran, which counts its revision on as a move does (seed 644324651)."""
-    told = Told()
-    told.ready()
-    told.node._window.duties = [Duty.NONE] * SLOTS
-    of_activity = job(schedule="every 60s", due=T - 50 * S_US)
-    execution = Execution(9, of_activity, T - 50 * S_US, T - 50 * S_US, T - 50 * S_US, 1, "schedule", "d", "r1")
-    told.tell(_reports(execution, ended_at=T, next_in_ms=2_000))
-    told.tell(events.ExecutionsFetched(told.one(effects.FetchExecutions).request_id, [execution]))
+    told = _ended_by_none_of_its_owners()
     due = told.database_us - S_US
     told.tell(events.Ended(told.one(effects.End).request_id, [EndResult(9, 1, True, due, due, 2)]))
     assert not told.take(effects.Claim)
