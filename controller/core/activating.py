@@ -18,7 +18,7 @@ from controller.core.lease import Lease
 from controller.core.model import Activation, ActivationRequest, ActivationResult, Execution
 from controller.core.sessions import Picker, Sessions
 from controller.core.timers import Timers
-from controller.core.window import Duty, Window
+from controller.core.window import Duty, Entry, Window
 
 BATCH: Final = 500
 LIMITED_CAP_MS: Final = 1_000
@@ -132,6 +132,23 @@ class Activating:
                 first[waiting.limit] = min(rank, first.get(waiting.limit, rank))
         for _, activation_id in first.values():
             self._timers.arm(activation_id, self._desk.now_us)
+
+    def precedes(self, entry: Entry) -> bool:
+        """Whether one that came due before that tick, which can wait, is tried now.
+
+        Else a job that always runs longer than its period, and buffers its ticks, would never let it in. By the tick
+        itself: what it is to run at, is when the run that it waits for has ended.
+        """
+        ids = self._by_job.get(entry.job.job_id)
+        if not ids or self._claiming is None or entry.tick is None or not ticks.buffers(entry.job):
+            return False
+        tried = {waiting.activation.activation_id for waiting in self._claiming[1]}
+        return any(
+            (activation_id in tried or activation_id in self._ready)
+            and not (activation := self._waiting[activation_id].activation).beside
+            and activation.run_at <= entry.tick
+            for activation_id in ids
+        )
 
     def turn(self) -> None:
         desk = self._desk

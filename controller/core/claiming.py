@@ -5,7 +5,7 @@ next batch, so that batches grow by themselves when there is much to do. The sta
 should try, and which runner would get the run.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from itertools import islice
 
 from controller.core import ticks
@@ -43,6 +43,7 @@ class Claiming:
 
     __slots__ = (
         "_batch",
+        "_behind",
         "_desk",
         "_failures",
         "_holding",
@@ -80,6 +81,7 @@ class Claiming:
         self._parking = parking
         self._skipping = skipping
         self._limiting = limiting
+        self._behind: dict[int, Entry] = {}  # ready, but something beside the schedule is tried first
         self._ready: dict[int, Entry] = {}
         self._ranked = False  # one of those has a priority; else they go in the order in which they came due
         self._unsorted = False
@@ -114,18 +116,21 @@ class Claiming:
         """Only a backoff needs a deadline: everything else that lets claims go on is an event."""
         return self._not_before_ns if self._ready and self._desk.now_ns < self._not_before_ns else None
 
-    def turn(self) -> None:
+    def turn(self, precedes: Callable[[Entry], bool]) -> None:
+        """`precedes`: whether something beside the schedule goes before that tick, and is under way."""
         desk = self._desk
         for entry in self._limiting.turn():
             self._take_in(entry)
+        self._ready.update(self._behind)
+        self._behind.clear()
         if not self._ready or desk.draining or not desk.store_ok or not self._lease.valid:
             return
         while self._ready and len(self._in_flight) < desk.settings.claims_in_flight:
             if desk.now_ns < self._not_before_ns:
                 return
-            self._claim_batch()
+            self._claim_batch(precedes)
 
-    def _claim_batch(self) -> None:
+    def _claim_batch(self, precedes: Callable[[Entry], bool]) -> None:
         parcel = Parcel()
         picker = Picker(self._sessions)
         now_us = self._desk.now_us
@@ -136,6 +141,9 @@ class Claiming:
         for job_id in list(islice(ready, self._batch)):
             entry = ready.pop(job_id)
             if entry.stage is not Stage.READY or self._window.entries.get(job_id) is not entry:
+                continue
+            if precedes(entry):
+                self._behind[job_id] = entry
                 continue
             decision = self._decide(entry, now_us)
             if decision.run is None:

@@ -47,6 +47,11 @@ def allows(job: Job) -> bool:
     return bool(job.policy) and _table(job).policy.overlap == "allow"
 
 
+def buffers(job: Job) -> bool:
+    """Whether a tick that comes due while a run of before goes on waits for its end."""
+    return bool(job.policy) and _table(job).policy.overlap in ("buffer_one", "buffer_all")
+
+
 def cuts(job: Job) -> bool:
     """Whether the next tick cancels what runs."""
     return bool(job.policy) and _table(job).policy.overlap == "cancel_running"

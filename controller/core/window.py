@@ -228,7 +228,7 @@ class Window:
     def runner_here(self, execution: Execution) -> None:
         """It is held here, on a connected runner: its end will tell its job's next tick, if it holds the job."""
         entry = self.entries.get(execution.job.job_id)
-        if execution.holds_job and entry is not None and entry.stage is Stage.WAITING:
+        if execution.holds_job and entry is not None and entry.stage in (Stage.WAITING, Stage.READY):
             self.move_to(entry, Stage.RUNNING)
 
     def retry_at(self, entry: Entry, at_us: int) -> None:

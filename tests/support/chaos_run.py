@@ -35,7 +35,7 @@ PERIODS_S: Final[Mapping[str, int]] = {
     "buffering_all": 3, "cut": 3, "beside": 1, "failing": 5, "long": 5, "finishing": 10, "spread": 3,
 }  # fmt: skip
 BESIDE: Final = {"beside": 3}
-SETTLE_S: Final = 60.0  # what waits by then for a lost runner, a backoff or a long run, has had its time
+SETTLE_S: Final = 90.0  # what waits for a lost runner, a backoff, a long run or the refetch after one, has had its time
 REST_S: Final = 5.0
 TOLD_EVERY_S: Final = 15.0
 

@@ -113,6 +113,43 @@ def test_while_its_job_runs_it_is_tried_again_and_at_once_when_the_job_ends() ->
     assert [request.activation_id for request in told.one(effects.Activate).requests] == [5]
 
 
+def _freed_with_a_tick_that_waits(asked_at: int) -> Told:
+    """The job's run ends at T + 28 s; its tick of T + 20 s has been waiting, and so has a run that was asked for."""
+    told = Told()
+    buffering = job(policy='{"overlap":"buffer_one"}')
+    (running,) = told.running(buffering)
+    told.wait_renewing(5_000)
+    told.tell(events.ActivationsCreated([_activation(of=buffering, trigger=Trigger.MANUAL, run_at=asked_at)]))
+    told.wait_renewing(13_000)
+    while effect := told.take(effects.Activate):
+        told.tell(events.Activated(effect[0].request_id, told.database_us, [ActivationResult(5, None, False, None)]))
+    told.tell(events.ReportsReceived("r1", [report(running)]))
+    end, tick = told.one(effects.End), T + 20 * S_US
+    told.tell(events.Ended(end.request_id, [EndResult(101, 1, True, tick, tick, 1)]))
+    return told
+
+
+def test_it_goes_before_a_tick_that_waits_and_came_due_later() -> None:
+    """A job that always runs longer than its period let nothing else in for minutes: its tick was tried first."""
+    told = _freed_with_a_tick_that_waits(asked_at=T + 15 * S_US)
+    assert not told.take(effects.Claim)
+    _won(told, _activation(of=job(policy='{"overlap":"buffer_one"}'), trigger=Trigger.MANUAL))
+    told.wait_renewing(5_000)
+    assert not told.take(effects.Claim)
+
+
+def test_when_it_is_refused_the_tick_that_waits_goes_at_once() -> None:
+    told = _freed_with_a_tick_that_waits(asked_at=T + 15 * S_US)
+    assert not told.take(effects.Claim)
+    told.activated(ActivationResult(5, None, False, None))
+    assert [request.run_tick for request in told.one(effects.Claim).requests] == [T + 20 * S_US]
+
+
+def test_a_tick_that_came_due_before_it_goes_before_it() -> None:
+    told = _freed_with_a_tick_that_waits(asked_at=T + 22 * S_US)
+    assert [request.run_tick for request in told.one(effects.Claim).requests] == [T + 20 * S_US]
+
+
 def test_one_that_is_gone_is_forgotten() -> None:
     told = Told()
     told.ready()
