@@ -1,6 +1,7 @@
 """`cronring plan`: what is deployed, against a file."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,12 @@ class Deploying(FakeApi):
 class Empty(FakeApi):
     async def ListDeployments(self, request, context):  # noqa: N802, ARG002 - gRPC's
         return deployments_pb2.ListDeploymentsResponse()
+
+
+@pytest.fixture(autouse=True)
+def noon(monkeypatch: pytest.MonkeyPatch):
+    """Between 06:00 and 07:30, the first tick of the one schedule is tomorrow, and of the other today."""
+    monkeypatch.setattr("cronring.cli.commands.plan.wall_now", lambda: datetime(2026, 11, 22, 12, tzinfo=UTC))
 
 
 @pytest.fixture
