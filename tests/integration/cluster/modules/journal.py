@@ -34,5 +34,9 @@ def each_second_sync(ctx: Context) -> None:
 @cron("*/2 * * * * *")
 async def longer_than_its_period(ctx: Context) -> None:
     note("start", "longer_than_its_period", ctx)
-    await asyncio.sleep(3)
+    try:
+        await asyncio.sleep(3)
+    except asyncio.CancelledError:
+        note("on", "longer_than_its_period", ctx)  # until here; what is cancelled doesn't come to its end
+        raise
     note("end", "longer_than_its_period", ctx)
