@@ -55,7 +55,8 @@ bench-schedules: $(VENV)/.bench  ## patterns and ticks beside croniter and crons
 	$(BIN)/python -m bench.schedules
 
 soak: $(VENV)/.test  ## the long runs
-	$(BIN)/python -m pytest -m soak --timeout=7200 $(ARGS)
+	DRAWN=1 $(BIN)/python -m pytest tests/simulation tests/unit/schema
+	DRAWN=1 $(BIN)/python -m pytest -m soak --timeout=7200 $(ARGS)
 
 chaos: $(VENV)/.test  ## two virtual hours of faults and operators in one world, audited (ARGS="--seed 7")
 	$(BIN)/python -m tests.simulation.run --hours 2 --quiet $(ARGS)

@@ -5,11 +5,18 @@ import signal
 from collections.abc import Callable, Iterator
 
 import pytest
+from hypothesis import settings
 
+from tests import drawing
 from tests.support.databases import PostgresServer, running_server
 
 # A shell starts what it runs in the background with SIGINT ignored, and so would be every process of a test.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# A change is judged by the same examples as the change before it; `make soak` draws others each time.
+settings.register_profile("same", derandomize=True)
+settings.register_profile("drawn")
+settings.load_profile("drawn" if drawing.DRAWS else "same")
 
 
 @pytest.fixture(scope="session")

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import drawing
 from tests.oracle.walk import ticks_between
 from tests.simulation.year_days import DAY, Pattern, ticks_of_pattern
 from tests.simulation.year_workload import DENSE, OFTEN, OTHER_ZONES, SPARSE, ZONES
@@ -33,8 +34,8 @@ def _run(seed: int) -> None:
 
 @pytest.mark.timeout(300)
 def test_drawn_years() -> None:
-    """Other ones each time: the printed seed reproduces a failure."""
-    first = random.SystemRandom().randrange(1_000_000_000)
+    """Others each time where DRAWN=1: the printed seed reproduces a failure."""
+    first = drawing.seed(1_000)  # those before it are soaked
     for number in range(SEEDS_DRAWN):
         _run(first + number)
 
