@@ -6,6 +6,6 @@ import random
 DRAWS = os.environ.get("DRAWN", "") not in {"", "0"}
 
 
-def seed(otherwise: int, below: int = 1_000_000_000) -> int:
+def seed(otherwise: int) -> int:
     """A random one where DRAWN=1; else the one given."""
-    return random.SystemRandom().randrange(below) if DRAWS else otherwise
+    return random.SystemRandom().randrange(1_000_000_000) if DRAWS else otherwise

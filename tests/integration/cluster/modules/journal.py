@@ -35,7 +35,7 @@ def each_second_sync(ctx: Context) -> None:
 async def longer_than_its_period(ctx: Context) -> None:
     note("start", "longer_than_its_period", ctx)
     try:
-        await asyncio.sleep(3)
+        await asyncio.sleep(3)  # so long does this verb run: longer than its period, as it is called
     except asyncio.CancelledError:
         note("on", "longer_than_its_period", ctx)  # until here; what is cancelled doesn't come to its end
         raise
