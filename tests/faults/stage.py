@@ -132,7 +132,7 @@ class Stage:
         return self._deaths[-1]
 
     def runner_was_away(self, since: float) -> None:
-        """From then (epoch seconds) until now a runner stood still: what its children finished meanwhile may be lost."""
+        """From then (epoch seconds) until now a runner stood still: what its children finished may be lost."""
         self._absences.append((since, time.time()))
 
     def freeze(self, process: Process) -> None:

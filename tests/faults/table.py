@@ -11,8 +11,8 @@ DOCUMENT: Final = Path(__file__).parents[2] / "docs" / "reliability.md"
 BEGIN: Final = "<!-- the table: python -m tests.faults --table -->"
 END: Final = "<!-- end of the table -->"
 HEAD: Final = (
-    "| `make fault ROW=` | fault | must hold | injected | ticks | late p99 / max | missed, early, twice, beside, lost | "
-    "more | seconds, when |"
+    "| `make fault ROW=` | fault | must hold | injected | ticks | late p99 / max | "
+    "missed, early, twice, beside, lost | more | seconds, when |"
 )
 
 

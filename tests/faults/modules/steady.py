@@ -1,4 +1,4 @@
-"""The load of the trials: about twenty ticks a second of all kinds of verbs. Each notes its starts and ends, for the judge."""
+"""The load of the trials: about twenty ticks a second of all kinds of verbs, which note their starts and ends."""
 
 import asyncio
 import json
