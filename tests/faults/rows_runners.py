@@ -55,7 +55,7 @@ def wait_for_long_runs(stage: Stage) -> list[JournalRun]:
 
 
 def expect_an_end(stage: Stage, runs: list[JournalRun], since: float, outcomes: set[str]) -> None:
-    """Each has one of those outcomes within ten seconds of `since` (epoch seconds), and is tried again by its policy."""
+    """Each has one of those outcomes within ten seconds of `since` (epoch seconds), and its policy's next attempt."""
 
     def booked() -> bool:
         return all(row["outcome"] is not None for row in ends(stage, runs))

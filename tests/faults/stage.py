@@ -24,7 +24,7 @@ PERIODS_S: Final[Mapping[str, int]] = {
 SETTLE_S: Final = 40.0
 FIRST_RUNS_S: Final = 40.0
 POLL_S: Final = 0.02
-MARGIN_S: Final = 1.5  # before and behind a trial's excuses and its end
+QUIET_S: Final = RECOVERY_S + 2.0  # after all faults; what is due in its last two seconds must be on time
 
 
 class Stage:
