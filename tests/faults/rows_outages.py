@@ -10,6 +10,7 @@ import asyncpg
 from tests.faults.row import row
 from tests.faults.stage import PERIODS_S, Stage
 
+MISSED_AFTER_S = 10  # a tick that is claimed within so long is late, and not missed (docs/schedules.md)
 BACK_S = 3.0  # from ready to the first runs
 
 SKIPPED = """
@@ -96,18 +97,19 @@ def expect_policies(stage: Stage, first: int, last: int) -> None:
     ticks = range(first, last + 1)
     for verb in ("brief_00", "brief_13", "sync"):  # run_last: the latest one runs, the others are passed over
         stage.expect(
-            skipped[verb].get("superseded", 0) >= len(ticks) - 2 and ran[verb] <= 2,
+            skipped[verb]["superseded"] >= len(ticks) - 2 and ran[verb] <= 2,
             f"{verb}: {ran[verb]} ran, skipped {dict(skipped[verb])} of {len(ticks)}; run_last is stated",
         )
+    none = skipped["missed_skipped"]
     stage.expect(
-        ran["missed_skipped"] == 0 and skipped["missed_skipped"].get("missed_policy", 0) == len(ticks),
-        f"missed_skipped: {ran['missed_skipped']} ran, {dict(skipped['missed_skipped'])}; skip is stated",
+        none["missed_policy"] >= len(ticks) - MISSED_AFTER_S and ran["missed_skipped"] <= 1,
+        f"missed_skipped: {ran['missed_skipped']} ran, {dict(none)} of {len(ticks)}; skip is stated",
     )
     due = len([tick for tick in ticks if tick % PERIODS_S["missed_all"] == 0])
     stage.expect(ran["missed_all"] == due, f"missed_all: {ran['missed_all']} of {due} ran; run_all is stated")
     stage.measured["by policy"] = (
-        f"run_last {skipped['brief_00'].get('superseded', 0)} superseded, "
-        f"skip {skipped['missed_skipped'].get('missed_policy', 0)} skipped, run_all {ran['missed_all']} caught up"
+        f"run_last {skipped['brief_00']['superseded']} superseded, "
+        f"skip {none['missed_policy']} skipped, run_all {ran['missed_all']} caught up"
     )
 
 
@@ -119,10 +121,10 @@ async def _books(stage: Stage, first: int, last: int) -> tuple[Counter[str], dic
         skips: list[Any] = await connection.fetch(SKIPPED)
     finally:
         await connection.close()
-    ran = Counter(row["verb"] for row in executed if first <= row["tick"] <= last)
+    ran = Counter(each["verb"] for each in executed if first <= each["tick"] <= last)
     skipped: dict[str, Counter[str]] = {verb: Counter() for verb in PERIODS_S}
-    for row in skips:
-        period_s = PERIODS_S[row["verb"]]
-        low, high = max(first, int(row["first_tick"])), min(last, int(row["last_tick"]))
-        skipped[row["verb"]][row["reason"]] += max(0, high // period_s - -(-low // period_s) + 1)
+    for skip in skips:
+        period_s = PERIODS_S[skip["verb"]]
+        low, high = max(first, int(skip["first_tick"])), min(last, int(skip["last_tick"]))
+        skipped[skip["verb"]][skip["reason"]] += max(0, high // period_s - -(-low // period_s) + 1)
     return ran, skipped
