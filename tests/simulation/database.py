@@ -39,6 +39,7 @@ class Database:
         self._stepped_us = 0
         self.stepped_back_us = 0  # all steps back together
         self.stepped_all_us = 0  # all steps together, either way
+        self.stepped_after = 0  # the latest execution there was when it last stepped
         self.away = False
         self.breaking = 0.0
         self.statements = 0
@@ -53,6 +54,7 @@ class Database:
         self._stepped_us += by_us
         self.stepped_back_us += max(0, -by_us)
         self.stepped_all_us += abs(by_us)
+        self.stepped_after = len(self.store.executions)
 
     def _notify(self) -> None:
         for listener in list(self.notified):

@@ -28,6 +28,7 @@ from tests.simulation.controllers import Controller, settings_for_simulation
 from tests.simulation.database import EPOCH_US, Database
 from tests.simulation import hardships
 from tests.simulation.faults import end_faults, schedule_faults
+from tests.simulation.liveness import check_liveness
 from tests.simulation.network import Network
 from tests.simulation.operating import Operator
 from tests.simulation.ordering import Orders
@@ -180,6 +181,7 @@ class World:
         check_results(self)
         self.audit = check_audit(self.database.store)
         check_converged(self)
+        check_liveness(self)
         if self.operator is None:
             check_accounts(self.database.store)
         else:
