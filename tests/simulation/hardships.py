@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Hardship = Callable[["World"], None]
 SHARE: Final = 0.5  # of all worlds
 ALONE_SHARE: Final = 0.5  # of those: without any of faults.py
-FLOOD: Final = 300  # reports at once
+FLOOD: Final = 100  # reports at once
 FAR_US: Final = 60_000_000
 # Worlds last less than a minute: a clock that is set back by more stops every job until they are over.
 BACK_US: Final = 12_000_000

@@ -76,6 +76,7 @@ class Trouble:
         self._under_way: dict[Statement, None] = {}
         self._hanging: dict[Statement, None] = {}
         self.slow_s = (0.0, 0.0)
+        self.slowest_us = 0  # how long a statement has ever been under way
         self.full = 0.0
         self.cancelled = 0.0
         self.silent: dict[str, None] = {}
@@ -89,6 +90,7 @@ class Trouble:
     def takes_ns(self) -> int:
         """So much longer than always."""
         low, high = self.slow_s
+        self.slowest_us = max(self.slowest_us, int(high * 1_000_000))
         return int(self.rng.uniform(low, high) * SECOND) if high else 0
 
     def hangs(self, statement: Statement) -> bool:
