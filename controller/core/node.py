@@ -340,6 +340,9 @@ class Node:
             self._window.set_duties(self._membership.duties())
             if self._started:
                 self._refetching.wish()
+        if self._membership.buried:
+            self._membership.buried = False
+            self._verifying.doubt()
         if self._membership.gone:
             self._sweeping.adopt_from(tuple(self._membership.gone))
             self._membership.gone.clear()

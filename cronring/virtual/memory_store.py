@@ -396,6 +396,10 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
         wanted = sorted(set(execution_ids))
         return [self.unfinished[each].execution() for each in wanted if each in self.unfinished]
 
+    async def get_held(self, controller_id: str, execution_ids: tuple[int, ...]) -> list[Execution]:
+        rows = (self.unfinished[each] for each in sorted(set(execution_ids)) if each in self.unfinished)
+        return [row.execution() for row in rows if row.controller_id == controller_id]
+
     async def get_lost(self, lost_after_ms: int) -> list[Execution]:
         return [row.execution() for row in self._lost(lost_after_ms)]
 
