@@ -98,13 +98,11 @@ async def _named(client: "Client", wanted: Wanted, now: datetime) -> Job:
     if job.status == "paused":
         raise Failure(f"{job.key} is paused, so it has no ticks: `cronring jobs resume {job.key}`, or another --job")
     if job.status not in TICKING or job.next_tick is None:
-        raise Failure(
-            f"{job.key} is {job.status}, and has no ticks to come (schedule: {job.schedule}); give another --job"
-        )
+        raise Failure(f"{job.key} is {job.status}, with no tick to come ({job.schedule}); give another --job")
     if not ticks_within(job, now, wanted.for_s):
         raise Failure(
-            f"{job.key} ({job.schedule_words}) has no tick in the next {wanted.for_s - TAKEOVER_S:g} s that others could "
-            f"take over; its next one is at {short_instant(job.next_tick)}. Give a --job that ticks more often (without "
+            f"{job.key} ({job.schedule_words}) has no tick in the next {wanted.for_s - TAKEOVER_S:g} s that others "
+            f"could take over; its next one is at {short_instant(job.next_tick)}. Give a --job that ticks more often (without "
             f"--job, I choose one), or a longer --for ({LONGEST_S:g}s at most)"
         )
     return job

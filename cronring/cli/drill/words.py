@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from cronring.cli.drill.findings import LATE_AFTER_MS, Findings, Lateness
+from cronring.cli.drill.findings import LATE_AFTER_MS, Findings, Late, Lateness
 from cronring.cli.drill.plan import Plan
 from cronring.cli.output import aligned, milliseconds, short_instant
 
@@ -99,9 +99,16 @@ def faults(found: Findings) -> list[str]:
         worst = found.late[0]
         wrong.append(
             f"{len(found.late)} ticks began more than {LATE_AFTER_MS / 1_000:g} s late, the worst {worst.job}'s of "
-            f"{short_instant(worst.tick)}, {worst.lateness_ms / 1_000:.2f} s (were its runners busy? `cronring top`)"
+            f"{short_instant(worst.tick)}, {worst.lateness_ms / 1_000:.2f} s: {_where(worst)}"
         )
     return wrong
+
+
+def _where(late: Late) -> str:
+    """Which part of it was slow."""
+    if late.claimed_ms > LATE_AFTER_MS:
+        return "it was claimed so late; was that controller short of CPU, or PostgreSQL busy? `cronring top` shows more"
+    return f"it was claimed {late.claimed_ms / 1_000:.2f} s late, and its runner took the rest: is that short of CPU?"
 
 
 def _backups(plan: Plan) -> str:
