@@ -93,10 +93,12 @@ def _member_message(member: Member, ring: Ring, row: ControllerRow | None) -> cl
     """`row` is None for one that PostgreSQL no longer (or not yet) knows."""
     primary, backup = len(ring.primary_slots(member.member_id)), len(ring.backup_slots(member.member_id))
     alive_but_draining = member.status is Status.ALIVE and member.draining
+    stands_down = member.status is Status.ALIVE and row is not None and row.stands_down_until is not None
+    in_words = "standing_down" if stands_down else _STATUS_WORDS[member.status]
     message = cluster_pb2.Member(
         id=member.member_id,
         grpc_address=member.address,
-        status="draining" if alive_but_draining else _STATUS_WORDS[member.status],
+        status="draining" if alive_but_draining else in_words,
         incarnation=member.incarnation,
         share=primary / SLOTS,
         primary_slots=primary,
@@ -109,6 +111,7 @@ def _member_message(member: Member, ring: Ring, row: ControllerRow | None) -> cl
             pid=row.pid,
             version=row.version,
             started_at=timestamp(row.started_at),
+            stands_down_until=timestamp(row.stands_down_until),
         )
         message.MergeFrom(known)
     return message
