@@ -1,5 +1,6 @@
 """Several controllers behind one face: a call goes to the one that answered last, on to the next when it is gone."""
 
+import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final, TypeVar
 
@@ -77,6 +78,20 @@ class Failover:
         if refusal is not None:
             raise meaning(refusal) from refusal
         raise Unreachable(tried)
+
+    async def each(
+        self, addresses: Sequence[str], call: Callable[[Channel], Awaitable[Response]]
+    ) -> list[tuple[str, Response | str]]:
+        """The answer of every one of these addresses, all asked at once; a string says why there is none."""
+
+        async def one(address: str) -> tuple[str, Response | str]:
+            try:
+                return address, await call(self._channel(address))
+            except AioRpcError as error:
+                connection = is_connection_failure(error)
+                return address, reason(error, self._timeout_s) if connection else str(meaning(error))
+
+        return list(await asyncio.gather(*map(one, addresses)))
 
     async def once(self, call: Callable[[Channel], Awaitable[Response]], look: str) -> Response:
         """As `unary`, for what must not be done twice.

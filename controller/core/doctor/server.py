@@ -82,8 +82,8 @@ def check_writable(settings: Settings, state: ServerState) -> Finding:
     troubles = []
     if state.standby:
         troubles.append(problem("this server is a standby: it takes no claim",
-                                "Name all hosts in the URL (host=a,b); the one that takes writes is found by itself. If "
-                                "none does, promote one."))  # fmt: skip
+                                "Name all hosts in the URL (host=a,b): the one that takes writes is found by "
+                                "itself. If none does, promote one."))  # fmt: skip
     if settings["default_transaction_read_only"] == "on":
         troubles.append(problem("default_transaction_read_only is on: no claim is written",
                                 "ALTER DATABASE ... RESET default_transaction_read_only (or of the role), then restart "
@@ -98,10 +98,10 @@ def check_durability(settings: Settings) -> Finding:
         troubles.append(problem("fsync is off: a crash of the machine may lose or corrupt everything",
                                 "Set fsync = on in postgresql.conf and reload."))  # fmt: skip
     if settings["synchronous_commit"] == "off":
-        troubles.append(problem("synchronous_commit is off: after a crash of PostgreSQL, claims and results of the last "
-                                "moment are gone, and their ticks run again",
-                                "ALTER DATABASE ... SET synchronous_commit = on (or of the role, or in postgresql.conf), "
-                                "then restart controllers."))  # fmt: skip
+        troubles.append(problem("synchronous_commit is off: after a crash of PostgreSQL, claims and results of the "
+                                "last moment are gone, and their ticks run again",
+                                "ALTER DATABASE ... SET synchronous_commit = on (or of the role, or in "
+                                "postgresql.conf), then restart controllers."))  # fmt: skip
     if settings["full_page_writes"] != "on":
         troubles.append(warning("full_page_writes is off: a crash may tear pages, unless the file system can't",
                                 "Set full_page_writes = on and reload."))  # fmt: skip
@@ -112,10 +112,10 @@ def check_isolation(settings: Settings) -> Finding:
     isolation = settings["default_transaction_isolation"]
     troubles = []
     if isolation != "read committed":
-        troubles.append(problem(f"default_transaction_isolation is {isolation}: claims and ends that meet fail, and are "
-                                "repeated late",
-                                "ALTER DATABASE ... SET default_transaction_isolation = 'read committed' (or of the role), "
-                                "then restart controllers."))  # fmt: skip
+        troubles.append(problem(f"default_transaction_isolation is {isolation}: claims and ends that meet fail, "
+                                "and are repeated late",
+                                "ALTER DATABASE ... SET default_transaction_isolation = 'read committed' (or of "
+                                "the role), then restart controllers."))  # fmt: skip
     return found("transaction isolation", troubles, isolation)
 
 
@@ -132,8 +132,8 @@ def check_timeouts(settings: Settings) -> Finding:
         if 0 < value_ms < least_ms:
             grave = problem if value_ms < SECOND_MS else warning
             troubles.append(grave(f"{name} of new sessions is {span(value_ms)}: {harm}",
-                                  f"ALTER DATABASE ... SET {name} = 0 (or RESET it; look at the role, too), then restart "
-                                  "controllers."))  # fmt: skip
+                                  f"ALTER DATABASE ... SET {name} = 0 (or RESET it; look at the role, too), then "
+                                  "restart controllers."))  # fmt: skip
     return found("timeouts", troubles, "none that cuts off what controllers do")
 
 
@@ -188,8 +188,8 @@ def check_transactions(transactions: Sequence[OpenTransaction]) -> Finding:
 def check_prepared(transactions: Sequence[PreparedTransaction]) -> Finding:
     troubles = [
         (problem if each.open_ms > 10 * MINUTE_MS else warning)(
-            f"prepared transaction {each.gid} of {each.owner} is open since {span(each.open_ms)}: it keeps its locks, and "
-            "VACUUM from clearing",
+            f"prepared transaction {each.gid} of {each.owner} is open since {span(each.open_ms)}: it keeps its locks, "
+            "and VACUUM from clearing",
             f"COMMIT PREPARED '{each.gid}' or ROLLBACK PREPARED '{each.gid}', as its owner decides.",
         )
         for each in transactions if each.open_ms > MINUTE_MS

@@ -56,12 +56,12 @@ class Applied(NamedTuple):
 
 class IndexState(NamedTuple):
     table: str
-    index: str
+    name: str
     valid: bool
 
 
 class HistoryState(NamedTuple):
-    """How far ahead partitions reach, how long ago maintenance was there; `leased_ms`: for how long a controller is up."""
+    """How far ahead partitions reach, and how long ago maintenance was there; `leased_ms`: since when one is up."""
 
     ahead_ms: int | None
     checked_ms: int | None
@@ -98,17 +98,19 @@ def check_indexes(states: Sequence[IndexState], scripts: Sequence[str]) -> Findi
         return unchecked("indexes", "there are no tables of cronring in the schema that search_path names first")
     there: dict[str, dict[str, bool]] = {}
     for state in states:
-        there.setdefault(state.table, {})[state.index] = state.valid
+        there.setdefault(state.table, {})[state.name] = state.valid
     troubles = []
     for table, names in INDEXES.items():
-        for name in sorted(names - there.get(table, {}).keys()):
-            troubles.append(problem(f"index {name} of {table} is missing", _making(table, name, scripts)))
+        troubles += [
+            problem(f"index {name} of {table} is missing", _making(table, name, scripts))
+            for name in sorted(names - there.get(table, {}).keys())
+        ]
         for name, valid in there.get(table, {}).items():
             if not valid:
                 troubles.append(problem(f"index {name} of {table} is not valid: it is written, and never read",
                                         f"REINDEX INDEX CONCURRENTLY {name}"))  # fmt: skip
             elif name not in names and table in HOT_TABLES:
-                troubles.append(warning(f"index {name} of {table} is none of cronring's, and every claim writes into it",
+                troubles.append(warning(f"index {name} of {table} is none of cronring's, and claims write into it",
                                         f"DROP INDEX CONCURRENTLY {name}, unless somebody needs it."))  # fmt: skip
     return found("indexes", troubles, f"{sum(map(len, INDEXES.values()))}, all there and valid")
 
@@ -118,7 +120,7 @@ def _making(table: str, name: str, scripts: Sequence[str]) -> str:
     made = re.compile(rf"CREATE (UNIQUE )?INDEX {name} (ON [^;]+);")
     matches = [match for script in scripts for match in made.finditer(script)]
     if not matches:
-        return f"{name} belongs to a constraint of {table}: add it as sql/migrations has it (ALTER TABLE ... ADD CONSTRAINT)."
+        return f"{name} belongs to a constraint of {table}: add it as sql/migrations has it."
     # Of a partitioned table none can be made concurrently.
     concurrently = "" if table == "cron_executions" else "CONCURRENTLY "
     return f"CREATE {matches[-1][1] or ''}INDEX {concurrently}{name} {' '.join(matches[-1][2].split())};"
@@ -151,6 +153,6 @@ def check_bloat(states: Sequence[TableState]) -> Finding:
                                     f"ALTER TABLE {each.table} RESET (autovacuum_enabled)"))  # fmt: skip
         if each.dead > DEAD_ROWS and each.dead > DEAD_PER_LIVE * each.live:
             seen = f"{each.table} has {each.dead:,} dead rows beside {each.live:,} live ones"
-            remedy = f"Look for open transactions and slots that keep VACUUM from clearing; then VACUUM (VERBOSE) {each.table}"
+            remedy = f"Look for open transactions and slots that hold VACUUM back; then VACUUM (VERBOSE) {each.table}"
             troubles.append(warning(seen, remedy))
     return found("dead rows", troubles, f"{sum(each.dead for each in states):,} in {len(states)} tables")

@@ -85,7 +85,7 @@ def check_leases(leases: Sequence[LeaseState]) -> Finding:
     troubles = []
     if not held:
         troubles.append(problem("no controller holds a lease: no tick is claimed",
-                                "Start controllers (`cronring controller`), and read their logs if they run."))  # fmt: skip
+                                "Start controllers (`cronring controller`), or read their logs."))  # fmt: skip
     elif len(held) == 1:
         troubles.append(warning(f"only one controller holds a lease ({held[0].id}): nobody takes over when it dies",
                                 "Start at least one more, on another machine."))  # fmt: skip
@@ -95,9 +95,10 @@ def check_leases(leases: Sequence[LeaseState]) -> Finding:
             if each.unfinished:
                 seen += f", and {each.unfinished} executions still carry its id"
             troubles.append((problem if each.unfinished and each.left_ms < -OVERDUE_RUN_MS else warning)(
-                seen, "It was killed, stands still, or is cut off from PostgreSQL: look at its process and its log. Others "
-                "take over by themselves, and its row goes a minute later."))  # fmt: skip
-    return found("leases", troubles, f"{len(held)} held, the shortest for {span(min((e.left_ms for e in held), default=0))} more")
+                seen, "It was killed, stands still, or is cut off from PostgreSQL: look at its process and its log. "
+                "Others take over by themselves, and its row goes a minute later."))  # fmt: skip
+    shortest_ms = min((each.left_ms for each in held), default=0)
+    return found("leases", troubles, f"{len(held)} held, the shortest for {span(shortest_ms)} more")
 
 
 def check_runner_leases(runners: Sequence[RunnerLease], lost_after_ms: int) -> Finding:
@@ -149,15 +150,15 @@ def check_overdue_ticks(overdue: Sequence[OverdueTicks]) -> Finding:
             troubles.append(problem(f"{seen}, and have no runner", "See `deployments`."))
         else:
             troubles.append(problem(f"{seen}, and nobody claims them",
-                                    "See `leases`, `ring` and `open transactions`; `cronring why JOB` tells of one."))  # fmt: skip
+                                    "See `leases`, `ring`, `open transactions`; and `cronring why JOB`."))  # fmt: skip
     return found("overdue ticks", troubles, "none")
 
 
 def check_limits(full: Sequence[FullLimit]) -> Finding:
     troubles = [
         warning(f"{each.namespace}/{each.module} runs {each.running} of {each.max_concurrent} at once: ticks wait",
-                f"If that lasts: `cronring limits set {each.namespace}/{each.module} --max-concurrent ...` higher, or find "
-                "what runs for long.")
+                f"If that lasts: `cronring limits set {each.namespace}/{each.module} --max-concurrent ...` higher, "
+                "or find what runs for long.")
         for each in full
     ]  # fmt: skip
     return found("limits", troubles, "none is full")
@@ -176,5 +177,6 @@ def check_webhooks(states: Sequence[WebhookState]) -> Finding:
     unread_ms = max((each.unread_ms for each in states if each.unread_ms is not None), default=0)
     if unread_ms > UNREAD_MS and any(not each.disabled for each in states):
         troubles.append(problem(f"nobody has read the books for webhooks for {span(unread_ms)}",
-                                "A controller does, if it reaches PostgreSQL: look for `books_not_read` in its log."))  # fmt: skip
-    return found("webhooks", troubles, f"{len(states)}: {listed([each.name for each in states])}" if states else "none")
+                                "A controller does, if it can: look for `books_not_read` in its log."))  # fmt: skip
+    names = listed([each.name for each in states])
+    return found("webhooks", troubles, f"{len(states)}: {names}" if states else "none")
