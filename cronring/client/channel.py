@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 import grpc
 from grpc.aio import AioRpcError, Channel, insecure_channel
 
-from cronring.client.errors import OutcomeUnknown, Unreachable
+from cronring.client.errors import ClientError, OutcomeUnknown, Unreachable
 from cronring.client.failures import is_connection_failure, meaning, reason, was_never_sent
 
 Response = TypeVar("Response")
@@ -81,15 +81,16 @@ class Failover:
 
     async def each(
         self, addresses: Sequence[str], call: Callable[[Channel], Awaitable[Response]]
-    ) -> list[tuple[str, Response | str]]:
-        """The answer of every one of these addresses, all asked at once; a string says why there is none."""
+    ) -> list[tuple[str, Response | ClientError]]:
+        """What every one of these addresses answers, all asked at once. Unreachable for those where nobody does."""
 
-        async def one(address: str) -> tuple[str, Response | str]:
+        async def one(address: str) -> tuple[str, Response | ClientError]:
             try:
                 return address, await call(self._channel(address))
             except AioRpcError as error:
-                connection = is_connection_failure(error)
-                return address, reason(error, self._timeout_s) if connection else str(meaning(error))
+                if is_connection_failure(error):
+                    return address, Unreachable([(address, reason(error, self._timeout_s))])
+                return address, meaning(error)
 
         return list(await asyncio.gather(*map(one, addresses)))
 

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from cronring.client import convert
 from cronring.client.channel import Failover
+from cronring.client.errors import ClientError, Unreachable
 from protos.cronring.v1 import doctor_pb2
 from protos.cronring.v1.doctor_pb2_grpc import DoctorStub
 
@@ -49,10 +50,11 @@ class ControllerReport:
 
 @dataclass(frozen=True, slots=True)
 class NoReport:
-    """Nobody answered at this address, or not to that."""
+    """Nobody answered at this address; or (`answered`) somebody did, and refused."""
 
     address: str
     reason: str
+    answered: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ class DoctorCalls:
             addresses, lambda channel: DoctorStub(channel).DiagnoseController(request, timeout=timeout)
         )
         return tuple(
-            NoReport(address, answer) if isinstance(answer, str) else _report(address, answer)
+            _none(address, answer) if isinstance(answer, ClientError) else _report(address, answer)
             for address, answer in answers
         )
 
@@ -90,9 +92,15 @@ class DoctorCalls:
             [address], lambda channel: DoctorStub(channel).DiagnoseDatabase(request, timeout=timeout_s)
         )
         ((_, answer),) = answers
-        if isinstance(answer, str):
-            return NoReport(address, answer)
+        if isinstance(answer, ClientError):
+            return _none(address, answer)
         return tuple(Diagnosis(each.check, each.verdict, each.seen, each.advice) for each in answer.findings)
+
+
+def _none(address: str, error: ClientError) -> NoReport:
+    if isinstance(error, Unreachable):
+        return NoReport(address, "; ".join(why for _, why in error.tried))
+    return NoReport(address, str(error), answered=True)
 
 
 def _report(address: str, message: doctor_pb2.DiagnoseControllerResponse) -> ControllerReport:

@@ -1,6 +1,7 @@
 """`cronring doctor`: what is wrong with the cluster, and what to do about it."""
 
 import asyncio
+from collections import defaultdict
 from importlib import metadata
 from typing import TYPE_CHECKING, Final
 
@@ -46,7 +47,7 @@ def doctor(controllers: tuple[str, ...], database_url: str | None, output: str) 
     from cronring.cli.doctor.members import check_members
 
     gathered = asyncio.run(gather(controllers, database_url, DEFAULT_CONTROLLER))
-    members = check_members(gathered.reports, gathered.silent, gathered.given, metadata.version("cronring"))
+    members = check_members(gathered.reports, gathered.silent, metadata.version("cronring"))
     findings = [*members, *gathered.database]
     verdict = worst(findings)
     if output == "json":
@@ -60,7 +61,8 @@ def doctor(controllers: tuple[str, ...], database_url: str | None, output: str) 
 
 
 def _nobody_there(gathered: "Gathered") -> bool:
-    return not gathered.reports and not gathered.database_reached
+    answered = gathered.reports or any(each.answered for each in gathered.silent)
+    return not answered and not gathered.database_reached
 
 
 def findings_as_json(findings: "list[Finding]") -> list[dict[str, str]]:
@@ -80,13 +82,15 @@ def _print(findings: "list[Finding]") -> None:
         Column("seen", lambda row: _cut(row.seen)),
     ]
     print_rows(columns, findings, "nothing was checked")
-    order = (Verdict.PROBLEM, Verdict.UNCHECKED, Verdict.WARNING)
-    for finding in sorted((each for each in findings if each.verdict in order), key=lambda f: order.index(f.verdict)):
-        click.echo(f"\n{finding.verdict.value}: {finding.check}")
-        for part in finding.seen.split("; "):
-            click.echo(f"  {part}")
-        for line in finding.advice.splitlines():
-            click.echo(f"  do: {line}")
+    for verdict in (Verdict.PROBLEM, Verdict.UNCHECKED, Verdict.WARNING):
+        alike: dict[tuple[str, str], list[str]] = defaultdict(list)
+        for finding in findings:
+            if finding.verdict is verdict:
+                alike[finding.seen, finding.advice].append(finding.check)
+        for (seen, advice), checks in alike.items():
+            click.echo(f"\n{verdict.value}: {', '.join(checks)}")
+            click.echo("\n".join(f"  {part}" for part in seen.split("; ")))
+            click.echo("\n".join(f"  do: {line}" for line in advice.splitlines()))
     counts = ", ".join(f"{count} {verdict.value}" for verdict in reversed(Verdict)
                        if (count := sum(each.verdict is verdict for each in findings)))  # fmt: skip
     click.echo(f"\n{counts}")

@@ -11,16 +11,15 @@ from controller.store.doctor import examine
 from cronring.client import Client
 from cronring.client.doctor import ControllerReport, NoReport
 
-TIMEOUT_S: Final = 4.0  # of which a controller spends one at peers that don't answer
+TIMEOUT_S: Final = 3.0  # of which a controller spends one at peers that don't answer
 CONVERGED_S: Final = 3.0  # how long a change of the ring may take that is under way
 
 
 class Gathered(NamedTuple):
-    """`silent`: asked, and no answer. `given`: the addresses that were asked for by name. `database`: findings."""
+    """`silent`: asked, and no answer. `database`: findings; `..._reached`: there are any that say more than that."""
 
     reports: tuple[ControllerReport, ...]
     silent: tuple[NoReport, ...]
-    given: frozenset[str]
     database: list[Finding]
     database_reached: bool
 
@@ -30,9 +29,9 @@ async def gather(given: tuple[str, ...], database_url: str | None, fallback: str
 
     `fallback`: asked where neither is given.
     """
-    asked = _Asked(given or (() if database_url else (fallback,)))
+    asked = _Asked()
     async with Client([*given, fallback], timeout_s=TIMEOUT_S) as client:
-        await asked.all_of(client, asked.given)
+        await asked.all_of(client, given or (() if database_url else (fallback,)))
         if database_url is None:
             findings, reached = await _through_controllers(client, asked.reports)
         else:
@@ -42,14 +41,13 @@ async def gather(given: tuple[str, ...], database_url: str | None, fallback: str
         if len({report.ring_digest for report in asked.reports}) > 1:
             await asyncio.sleep(CONVERGED_S)  # what is only under way is no finding
             await asked.again(client)
-    return Gathered(asked.reports, asked.silent, frozenset(asked.given), findings, reached)
+    return Gathered(asked.reports, asked.silent, findings, reached)
 
 
 class _Asked:
     """Answers by address, and whom they name beside."""
 
-    def __init__(self, given: tuple[str, ...]) -> None:
-        self.given = given
+    def __init__(self) -> None:
         self._answers: dict[str, ControllerReport | NoReport] = {}
 
     @property
@@ -70,8 +68,10 @@ class _Asked:
             addresses = [address for report in self.reports for address in _named(report)]
 
     async def again(self, client: Client) -> None:
-        known = [*self._answers]
-        self._answers.clear()
+        """Those that have answered."""
+        known = [report.address for report in self.reports]
+        for address in known:
+            del self._answers[address]
         await self.all_of(client, known)
 
 

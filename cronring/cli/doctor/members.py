@@ -21,18 +21,16 @@ from cronring.client.doctor import ControllerReport, NoReport
 WALL_OFFSET_US: Final = 1_000_000
 CLOCK_ERROR_US: Final = 100_000
 SLOW_HEALTH: Final = 4
-# Beyond these, something doesn't keep up; `parked` are jobs that are due and have no runner.
-QUEUE_LIMITS: Final = {"ends_pending": 5_000, "inbox_events": 1_000, "runner_queue_items": 10_000, "parked": 0}
+# Beyond these, something doesn't keep up.
+QUEUE_LIMITS: Final = {"ends_pending": 5_000, "inbox_events": 1_000, "runner_queue_items": 10_000}
 
 Reports = Sequence[ControllerReport]
 
 
-def check_members(
-    reports: Reports, silent: Sequence[NoReport], given: frozenset[str], own_version: str
-) -> list[Finding]:
-    """All of them. `given`: the addresses that were asked for; `own_version`: this program's."""
+def check_members(reports: Reports, silent: Sequence[NoReport], own_version: str) -> list[Finding]:
+    """All of them. `own_version`: this program's."""
     rules = (
-        ("controllers", lambda: check_answers(reports, silent, given)),
+        ("controllers", lambda: check_answers(reports, silent)),
         ("ring", lambda: check_ring(reports)),
         ("peers", lambda: check_peers(reports)),
         ("controllers' leases", lambda: check_leases(reports)),
@@ -43,34 +41,31 @@ def check_members(
         ("runner streams", lambda: check_streams(reports)),
     )
     if not reports:
-        return [check_answers(reports, silent, given)] + [
-            unchecked(name, "no controller answered") for name, _ in rules[1:]
-        ]
+        return [check_answers(reports, silent)] + [unchecked(name, "no controller answered") for name, _ in rules[1:]]
     return [guarded(name, rule) for name, rule in rules]
 
 
-def check_answers(reports: Reports, silent: Sequence[NoReport], given: frozenset[str]) -> Finding:
+def check_answers(reports: Reports, silent: Sequence[NoReport]) -> Finding:
     troubles = []
     seen_as = _seen_as(reports)
     for each in silent:
         believed = seen_as.get(each.address, {})
         known = f" ({', '.join(sorted(believed))})" if believed else ""
         what = f"no answer at {each.address}{known}: {each.reason}"
-        if believed and set().union(*believed.values()) == {"dead"} and each.address not in given:
-            advice = "The others have taken over. Start one in its place, or leave it: it is forgotten in 5 minutes."
-            troubles.append(warning(f"{what}; the others hold it for dead", advice))
-        elif "UNIMPLEMENTED" in each.reason:
-            troubles.append(
-                Trouble(Verdict.UNCHECKED, what, "Its release knows no doctor: finish the rolling upgrade.")
-            )
+        if each.answered:
+            advice = "If its release knows no doctor, finish the rolling upgrade; else read its log."
+            troubles.append(Trouble(Verdict.UNCHECKED, what, advice))
+        elif believed and set().union(*believed.values()) == {"dead"}:
+            advice = "The others have taken over. Start it anew, or another in its place; it is forgotten in 5 minutes."
+            troubles.append(problem(f"{what}, and the others hold it for dead", advice))
         else:
-            troubles.append(
-                problem(
-                    what,
-                    "Look at its process and its log, and whether this machine reaches it "
-                    "(--advertise, firewalls). If it stands still, restart it: others adopt its runs.",
-                )
+            advice = (
+                "Look at its process and its log, and whether this machine reaches it (--advertise, firewalls). If it "
+                "stands still, restart it: the others adopt its runs."
             )
+            troubles.append(problem(what, advice))
+    if not reports and not silent:
+        troubles.append(problem("there is none that holds a lease", "Start controllers, or give --controllers."))
     return found("controllers", troubles, f"{len(reports)} answered: {listed([each.id for each in reports])}")
 
 
@@ -216,7 +211,7 @@ def check_versions(reports: Reports, own_version: str) -> Finding:
         by_version[report.version].append(report.id)
     troubles = []
     if len(by_version) > 1:
-        sides = "; ".join(f"{version}: {', '.join(ids)}" for version, ids in sorted(by_version.items()))
+        sides = " | ".join(f"{version}: {', '.join(ids)}" for version, ids in sorted(by_version.items()))
         troubles.append(
             warning(
                 f"they are of different releases: {sides}", "That is well while a rolling upgrade goes on; finish it."
@@ -241,7 +236,7 @@ def check_settings(reports: Reports) -> Finding:
             if name in report.settings:
                 values[report.settings[name]].append(report.id)
         if len(values) > 1:
-            sides = "; ".join(f"{value}: {', '.join(ids)}" for value, ids in values.items())
+            sides = " | ".join(f"{value}: {', '.join(ids)}" for value, ids in values.items())
             flag = "--" + name.removesuffix("_ms").replace("_", "-")
             troubles.append(problem(f"{name} differs ({sides})", f"Start all with the same {flag}."))
     return found("settings", troubles, "equal on all")
@@ -253,11 +248,7 @@ def check_queues(reports: Reports) -> Finding:
         for name, limit in QUEUE_LIMITS.items():
             waiting = report.queues.get(name, 0)
             if waiting > limit:
-                advice = (
-                    "See `deployments`."
-                    if name == "parked"
-                    else "It doesn't keep up: look at PostgreSQL's load, and for a lack of CPU."
-                )
+                advice = "It doesn't keep up: look at PostgreSQL's load, and for a lack of CPU."
                 troubles.append(warning(f"{report.id}: {waiting:,} {name.replace('_', ' ')}", advice))
         if report.health >= SLOW_HEALTH:
             troubles.append(
