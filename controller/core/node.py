@@ -167,6 +167,21 @@ class Node:
         """As of the latest step; None: nothing speaks against it."""
         return self._standing_down.why_not(forced)
 
+    @property
+    def lease_since_ns(self) -> int | None:
+        """Since when it has been valid without a gap; None while it isn't."""
+        return self._lease.held_since_ns
+
+    @property
+    def lease_until_ns(self) -> int:
+        """Its end, by the monotonic clock and with the margin."""
+        return self._lease.valid_until_ns
+
+    @property
+    def health(self) -> int:
+        """0: well; up to 8: it seems to be slow itself (Lifeguard's local health)."""
+        return self._membership.swim.health
+
     def database_now(self, now_ns: int) -> int:
         """PostgreSQL's time in us, as estimated; 0 before its first answer."""
         clock = self._desk.clock

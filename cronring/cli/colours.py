@@ -21,6 +21,10 @@ _STYLES: Final = {
     "cancelled": "magenta",
     "dead": "red",
     "left": "dim",
+    "ok": "green",
+    "warning": "yellow",
+    "unchecked": "magenta",
+    "problem": "red",
     "-": "dim",
 }
 
