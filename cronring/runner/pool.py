@@ -373,7 +373,7 @@ class Pool:
                 usage: Usage = (row.cpu_us, peak_bytes or None, shared)
                 if child in self._limited:
                     usage = self._settle_usage(child, usage)
-                results.append(_result(held, row, offset_us, usage))
+                results.append(result_of(held, row, offset_us, usage))
         self._owner.runs_ended(results)
         lane = self._lane_of.get(child)
         if lane is not None and lane.waiting:
@@ -434,7 +434,7 @@ def _rank_us(held: Held) -> int:
     return held.run.rank_us
 
 
-def _result(held: Held, row: Row, offset_us: int, usage: Usage) -> Result:
+def result_of(held: Held, row: Row, offset_us: int, usage: Usage) -> Result:
     started_us, ended_us, told = row.started_us + offset_us, row.ended_us + offset_us, row.told
     if told is None:
         return held.result(Outcome.COMPLETED, started_us, ended_us, usage=usage)
