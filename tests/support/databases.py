@@ -116,6 +116,7 @@ class PostgresServer:
             "listen_addresses": "", "unix_socket_directories": str(self.sockets), "max_connections": "300",
             "fsync": "on" if durable else "off", "timezone": "Asia/Kathmandu",
         }  # fmt: skip
+        self.environment: dict[str, str] = {}  # of its processes, beside ours
         self._process: subprocess.Popen[bytes] | None = None
         for path in (folder, self.sockets):
             path.chmod(0o755)
@@ -149,7 +150,7 @@ class PostgresServer:
             self._process = subprocess.Popen(
                 [self.bin_folder / "postgres", "-D", self.data, *options],
                 user=self.user, cwd=self.sockets, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                start_new_session=True,
+                start_new_session=True, env=os.environ | self.environment,
                 preexec_fn=_die_with_parent,  # noqa: PLW1509  (takes no lock; nothing else survives a kill -9 of pytest)
             )  # fmt: skip
         deadline = time.monotonic() + READY_S
@@ -168,11 +169,11 @@ class PostgresServer:
 
     def stop(self) -> None:
         """A fast shutdown: every connection is ended."""
-        self._end(signal.SIGINT)
+        self.end(signal.SIGINT)
 
     def kill(self) -> None:
         """An immediate shutdown, as a crash: the next start recovers."""
-        self._end(signal.SIGQUIT)
+        self.end(signal.SIGQUIT)
 
     def freeze(self) -> None:
         """As a host that is gone without a word: connections stay, and nothing answers."""
@@ -187,7 +188,8 @@ class PostgresServer:
         postmaster = psutil.Process(self.pid)
         return [postmaster, *postmaster.children(recursive=True)]
 
-    def _end(self, number: int) -> None:
+    def end(self, number: int) -> None:
+        """Send its postmaster that signal, and wait until it is gone."""
         if self._process is None:
             return
         self._process.send_signal(number)

@@ -1,7 +1,7 @@
 """Three PostgreSQL 15 under Patroni, with one etcd: synchronous replication, fail-over, on loopback.
 
-Debian's `patroni`, `etcd-server` and `postgresql-15`. A member is one Patroni and the PostgreSQL that it keeps; all that
-is started here ends with the `with` block. `Patroni.missing()` says what is not installed.
+Debian's `patroni`, `etcd-server` and `postgresql-15`. A member is one Patroni and the PostgreSQL that it keeps; what is
+started here ends with the `with` block. `Patroni.missing()` says what is not installed.
 """
 
 import contextlib
