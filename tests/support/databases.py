@@ -126,9 +126,10 @@ class PostgresServer:
             if user is not None and parent.stat().st_uid == os.geteuid():
                 parent.chmod(parent.stat().st_mode | 0o011)
         # A zone of an odd offset: whoever takes a server's local time for UTC is found out.
-        self._run("initdb", "-D", str(self.data), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-sync")
+        self.run("initdb", "-D", str(self.data), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-sync")
 
-    def _run(self, program: str, *arguments: str) -> None:
+    def run(self, program: str, *arguments: str) -> None:
+        """One of PostgreSQL's own programs, as its user."""
         done = subprocess.run(
             [self.bin_folder / program, *arguments],
             user=self.user, cwd=self.sockets, capture_output=True, text=True, check=False,
@@ -142,6 +143,9 @@ class PostgresServer:
     def pid(self) -> int:
         assert self._process is not None
         return self._process.pid
+
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
         """Start, and return when it takes connections."""
