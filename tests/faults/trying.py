@@ -16,6 +16,7 @@ def rows_of(topic: str) -> list[Row]:
 def short(topic: str) -> Callable[..., None]:
     """A test of every row of rows_TOPIC.py, for as long as in `make test`."""
 
+    @pytest.mark.timeout(300)
     @pytest.mark.parametrize("row", [each for each in rows_of(topic) if not each.soak_only], ids=_name)
     def test_short(row: Row, tmp_path: Path) -> None:
         _try(row, row.short_s, tmp_path)
