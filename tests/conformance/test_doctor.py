@@ -64,7 +64,7 @@ async def test_an_invalid_index_of_partitions_is_seen_and_mended_as_advised(data
     )
     found = await findings(database_url)
     assert "index cron_executions_troubled of cron_executions is not valid" in found["indexes"].seen
-    await execute(database_url, *found["indexes"].advice.split(";"))
+    await execute(database_url, *filter(None, found["indexes"].advice.split(";")))
     assert (await findings(database_url))["indexes"].verdict is Verdict.OK
 
 
