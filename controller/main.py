@@ -18,6 +18,7 @@ import uvloop
 from controller.api.cluster import ClusterService
 from controller.api.deployments import DeploymentsService
 from controller.api.doctor import DoctorService
+from controller.api.drills import DrillsService
 from controller.api.executions import ExecutionsService
 from controller.api.following import Following
 from controller.api.http import HttpServer
@@ -62,6 +63,7 @@ from controller.runtime.service import Background, Stopping, within
 from controller.runtime.webhooks import Deliverer, Figures, HttpPosting, read_books
 from controller.store.control import PostgresControl
 from controller.store.doctor import examine
+from controller.store.drills import PostgresDrills
 from controller.store.execution_control import PostgresExecutionControl
 from controller.store.ledger import PostgresLedger
 from controller.store.limits import PostgresLimits
@@ -78,6 +80,7 @@ from protos.cronring.v1 import (
     cluster_pb2_grpc,
     deployments_pb2_grpc,
     doctor_pb2_grpc,
+    drills_pb2_grpc,
     executions_pb2_grpc,
     jobs_pb2_grpc,
     ledger_pb2_grpc,
@@ -212,6 +215,7 @@ class _Controller:
         self._ledger = PostgresLedger(database, base.settings.runner_lost_after_ms)
         self._templates = PostgresTemplates(database)
         self._limits = PostgresLimits(database)
+        self._drills = PostgresDrills(database)
         self._statistics = PostgresStatistics(database, base.settings.lease_ms)
         self._server = server
         self._info = info
@@ -277,12 +281,14 @@ class _Controller:
         templates = TemplatesService(self._templates)
         limits = LimitsService(self._limits)
         doctor = DoctorService(self._info, self._node, self, base.clock, base.settings, self._examine)
+        drills = DrillsService(base.controller_id, self._node, self._drills, base.clock, put)
         return [
             ("cronring.v1.Deployments", partial(deployments_pb2_grpc.add_DeploymentsServicer_to_server, deployments)),
             ("cronring.v1.Jobs", partial(jobs_pb2_grpc.add_JobsServicer_to_server, jobs)),
             ("cronring.v1.Templates", partial(templates_pb2_grpc.add_TemplatesServicer_to_server, templates)),
             ("cronring.v1.Executions", partial(executions_pb2_grpc.add_ExecutionsServicer_to_server, executions)),
             ("cronring.v1.Ledger", partial(ledger_pb2_grpc.add_LedgerServicer_to_server, ledger)),
+            ("cronring.v1.Drills", partial(drills_pb2_grpc.add_DrillsServicer_to_server, drills)),
             ("cronring.v1.Limits", partial(limits_pb2_grpc.add_LimitsServicer_to_server, limits)),
             ("cronring.v1.Statistics", partial(statistics_pb2_grpc.add_StatisticsServicer_to_server, statistics)),
             (

@@ -5,6 +5,7 @@ from typing import Final
 _STYLES: Final = {
     "completed": "green",
     "alive": "green",
+    "standing_down": "yellow",
     "scheduled": "default",
     "running": "cyan",
     "pending": "yellow",

@@ -1,7 +1,7 @@
 """Several controllers behind one face: a call goes to the one that answered last, on to the next when it is gone."""
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final, TypeVar
 
 import grpc
@@ -116,7 +116,7 @@ class Failover:
                 return answer
         raise Unreachable(tried)
 
-    async def finite(self, call: Callable[[Channel], AsyncIterable[Response]]) -> AsyncIterator[Response | None]:
+    async def finite(self, call: Callable[[Channel], AsyncIterable[Response]]) -> AsyncGenerator[Response | None, None]:
         """Messages of a stream that comes to an end; None marks that another controller begins it anew.
 
         Raises Unreachable when none of the controllers answers, or what the answer means.

@@ -8,6 +8,7 @@ from cronring.client.channel import Failover
 from cronring.client.cluster import ClusterCalls
 from cronring.client.deployments import DeploymentCalls
 from cronring.client.doctor import DoctorCalls
+from cronring.client.drills import DrillCalls
 from cronring.client.executions import ExecutionCalls
 from cronring.client.jobs import JobCalls
 from cronring.client.ledger import LedgerCalls
@@ -29,6 +30,7 @@ class Client:
         self.cluster = ClusterCalls(self._failover)
         self.deployments = DeploymentCalls(self._failover)
         self.doctor = DoctorCalls(self._failover)
+        self.drills = DrillCalls(self._failover)
         self.executions = ExecutionCalls(self._failover)
         self.jobs = JobCalls(self._failover)
         self.ledger = LedgerCalls(self._failover)
