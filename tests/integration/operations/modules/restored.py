@@ -23,6 +23,11 @@ async def every(ctx: Context) -> None:
     note(ctx)
 
 
+@cron("* * * * * *", on_missed="run_all")
+async def paused(ctx: Context) -> None:
+    note(ctx)
+
+
 @cron("* * * * * *", on_missed="skip")
 async def none(ctx: Context) -> None:
     note(ctx)
