@@ -112,7 +112,7 @@ async def test_what_the_tables_say(database_url: str) -> None:
     said = {check: finding.seen for check, finding in found.items() if finding.verdict is not Verdict.OK}
     assert "1 executions still carry its id" in said["leases"]
     assert "runner r1 (h, pid 1) was not seen for" in said["runners"]
-    assert "m@1 has no runner: its 2 jobs are skipped (no_runner), the next tick due for 50" in said["deployments"]
+    assert "m@1 has no runner: none of its 2 jobs runs, the next tick due for 50" in said["deployments"]
     assert "2 jobs of m@1 are due for up to 50" in said["overdue ticks"]
     assert "execution 1 of m.a on r1 is 60" in said["hard timeouts"]
     assert "default/x runs 2 of 2" in said["limits"]

@@ -164,7 +164,7 @@ def test_a_module_without_a_runner(place: Place) -> None:
     finally:
         place.cluster.cli("undeploy", "deserted")
     assert code == 1
-    assert re.match(r"deserted@\S+ has no runner: its 1 jobs are skipped", findings["deployments"]["seen"])
+    assert re.match(r"deserted@\S+ has no runner: none of its 1 jobs runs", findings["deployments"]["seen"])
     assert set(ill(findings)) == {"deployments"}
 
 

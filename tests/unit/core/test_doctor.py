@@ -140,7 +140,7 @@ EXAMPLES: list[tuple[Callable[[], Finding], Verdict, str]] = [
     (lambda: work.check_runner_leases([RunnerLease("r", "h", 7, 12_000, 3)], 8_750), OK, ""),
     (lambda: work.check_runner_leases([RunnerLease("r", "h", 7, H, 3)], 8_750), PROBLEM, "3 executions on it"),
     (lambda: work.check_deployments([DeploymentState("m@1", 1, 1, 4, 900)]), OK, "1 active"),
-    (lambda: work.check_deployments([DeploymentState("m@1", 1, 0, 4, 900)]), PROBLEM, "no runner: its 4 jobs"),
+    (lambda: work.check_deployments([DeploymentState("m@1", 1, 0, 4, 900)]), PROBLEM, "no runner: none of its 4 jobs"),
     (lambda: work.check_deployments([DeploymentState("m@1", 1, 0, None, None)]), OK, ""),
     (lambda: work.check_deployments([DeploymentState("m@1", 3, 2, 4, 900)]), WARNING, "2 runners, fewer than"),
     (lambda: work.check_overdue_executions([OverdueExecution(9, "m.a", "r", 20_000)]),
