@@ -14,22 +14,20 @@ NOBODY: Final = "nobody"
 
 def announced(plan: Plan) -> list[str]:
     """What is about to happen, to be agreed to."""
-    wanted, primary = plan.wanted, plan.primary.id
-    chosen = f" ({plan.chosen})" if plan.chosen else ""
-    deed = (
-        f"process {plan.primary.pid} is killed (kill -9), and stays dead: `cronring dev` starts no other in its place"
-        if wanted.kill
-        else f"it claims nothing for {wanted.for_s:g} s; what runs goes on, and it claims again by itself, whatever "
-        "becomes of this command"
-    )
+    primary, deed = plan.primary, f"claims nothing for {plan.wanted.for_s:g} s; what runs goes on"
+    ends = "by itself; at once with Ctrl-C, or when this command dies, or nobody else is left"
+    beside = "retries and runs by hand that only this controller knows of wait until it is over"
+    if plan.wanted.kill:
+        deed = f"process {primary.pid} is killed (kill -9)"
+        ends = "never: `cronring dev` starts no other in its place"
+        beside = "what runs goes on at its runner; another controller adopts it"
     return [
-        f"job         {plan.job.key}, {plan.job.schedule_words}{chosen}",
-        f"controller  {primary}, which is its primary: {deed}",
-        f"affected    about {plan.ticks} ticks of {_jobs(len(plan.ahead))} of that controller ({_named(plan)}): "
-        f"they begin half a second late, claimed by {_backups(plan)}",
-        "beside it   retries and runs by hand that only this controller knows of wait until it is over"
-        if not wanted.kill
-        else "beside it   what it has begun goes on, on its runners; another controller adopts it",
+        f"job         {plan.job.key}, {plan.job.schedule_words}{f' ({plan.chosen})' if plan.chosen else ''}",
+        f"controller  its primary {primary.id}: {deed}",
+        f"affected    about {plan.ticks} ticks of {_jobs(len(plan.ahead))} ({_named(plan)}), half a second late",
+        f"takes over  {_backups(plan)}",
+        f"beside it   {beside}",
+        f"ends        {ends}",
     ]
 
 
