@@ -65,6 +65,11 @@ def remarks(found: Findings) -> list[str]:
     said = [f"it was over early: {found.cut}"] if found.cut else []
     if found.ring_changed:
         said.append("the ring changed meanwhile: some slots have other owners now")
+    elif found.on_time:
+        said.append(
+            f"{found.on_time} of these were claimed on time by others, who took themselves for the primary: whoever "
+            "has deployed a module claims its jobs for a minute, too"
+        )
     if found.running:
         said.append(f"{found.running} of these still run or wait at their runner, and count by their claim")
     return said
@@ -80,6 +85,8 @@ def verdict(plan: Plan, found: Findings) -> str:
             "NOT SHOWN: no tick was taken over. Give a longer --for, or a --job that ticks more often; "
             f"`cronring why {plan.job.key}` says what became of its ticks"
         )
+    if not found.shown:
+        return "NOT SHOWN: nothing was left lying, so no backup was needed; try again in a minute"
     latest_ms = max(found.taken_over.max_ms or 0.0, found.itself.max_ms or 0.0)
     return f"HELD: every tick ended in the books once, none began more than {latest_ms / 1_000:.2f} s late"
 

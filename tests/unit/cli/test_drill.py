@@ -110,7 +110,8 @@ def found(**changes: Any) -> Findings:
     values: dict[str, Any] = {
         "begun": NOW, "ended": NOW + timedelta(seconds=15), "lasted_s": 15.0, "cut": "",
         "before": OF_NOTHING, "taken_over": Lateness(7, 510.0, 530.0, 530.0), "of_job": OF_NOTHING,
-        "itself": OF_NOTHING, "by": {"c2": 7}, "late": (), "running": 0, "undecided": (), "ticks": 9, "skipped": {},
+        "itself": OF_NOTHING, "by": {"c2": 7}, "on_time": 0, "late": (), "running": 0, "undecided": (), "ticks": 9,
+        "skipped": {},
         "lost": 0, "duplicates": 0, "clean": True, "ring_changed": False,
     }  # fmt: skip
     return Findings(**(values | changes))
@@ -121,6 +122,9 @@ def found(**changes: Any) -> Findings:
     [
         ({}, True, "HELD: every tick ended in the books once, none began more than 0.53 s late"),
         ({"taken_over": OF_NOTHING}, False, "NOT SHOWN: no tick was taken over"),
+        ({"on_time": 7}, False, "NOT SHOWN: nothing was left lying"),
+        ({"on_time": 7, "ring_changed": True}, True, "HELD"),
+        ({"on_time": 6}, True, "HELD"),
         ({"lost": 2, "clean": False}, False, "NOT HELD: 2 lost and 0 duplicate ticks"),
         ({"duplicates": 1, "clean": False}, False, "NOT HELD: 0 lost and 1 duplicate ticks"),
         ({"undecided": ("billing.often",)}, False, "NOT HELD: nobody has claimed a tick of billing.often"),
