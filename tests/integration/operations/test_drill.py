@@ -27,6 +27,8 @@ SELDOM = Path(__file__).parent / "modules" / "seldom.py"
 JOB = "journal.each_second"
 BACKUP_DELAY_MS = 500
 
+pytestmark = pytest.mark.timeout(300)  # four controllers start, which takes a minute where the machine has no time
+
 
 class Drill:
     """The command line as a user starts it, in the middle of its work."""
@@ -51,7 +53,7 @@ def refused(cluster: Cluster, *arguments: str) -> str:
     return errors
 
 
-def until(what: str, found: Callable[[], bool], seconds: float = 20.0) -> None:
+def until(what: str, found: Callable[[], bool], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not found():
         assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
@@ -76,6 +78,18 @@ def owners(cluster: Cluster) -> int:
 
 def standing_down(cluster: Cluster) -> list[Process]:
     return [each for each in cluster.controllers if each.alive() and gauge(each, "standing_down")]
+
+
+def one_that_stands_down(cluster: Cluster) -> Process:
+    """As soon as there is one."""
+    found: list[Process] = []
+
+    def look() -> bool:
+        found.extend(standing_down(cluster))
+        return bool(found)
+
+    until("it stands down", look)
+    return found[0]
 
 
 def claims(database_url: str, begun: str, ended: str) -> list[tuple[str, str, float]]:
@@ -117,16 +131,13 @@ def cluster(module_database_url: str, journal: Path) -> Iterator[Cluster]:
 
 
 def test_others_take_over_and_the_report_says_what_the_tables_say(cluster: Cluster, journal: Path) -> None:
+    ids = {member["grpc_address"]: member["id"] for member in cluster.cli("cluster", "members")}
     drill = Drill(cluster, "--job", JOB, "--for", "6s", "--yes", "-o", "json")
-    until("it stands down", lambda: bool(standing_down(cluster)))
-    (primary,) = standing_down(cluster)
-    members = {member["grpc_address"]: member for member in cluster.cli("cluster", "members")}
+    primary = one_that_stands_down(cluster)
     code, output, errors = drill.finish()
     report: dict[str, Any] = json.loads(output)
 
-    assert report["controller"] == members[primary.grpc]["id"]
-    assert statuses(list(members.values())) == {"alive", "standing_down"}
-    assert members[primary.grpc]["status"] == "standing_down"
+    assert report["controller"] == ids[primary.grpc]
     assert f"its primary {report['controller']}: claims nothing for 6 s" in errors
     assert (report["lost"], report["duplicates"], report["undecided"], report["cut"]) == (0, 0, [], "")
     assert 5.9 < report["lasted_s"] < 8
@@ -154,14 +165,13 @@ def test_others_take_over_and_the_report_says_what_the_tables_say(cluster: Clust
 
 
 def test_it_is_logged_and_counted_by_the_controller(cluster: Cluster) -> None:
-    drill = Drill(cluster, "--for", "2s", "--yes", "--as", "ann")
-    until("it stands down", lambda: bool(standing_down(cluster)))
-    (primary,) = standing_down(cluster)
+    drill = Drill(cluster, "--for", "5s", "--yes", "--as", "ann")
+    primary = one_that_stands_down(cluster)
     _, output, _ = drill.finish()
     notes = [json.loads(line) for line in primary.log.read_text().splitlines() if line.startswith("{")]
     begun = next(note for note in reversed(notes) if note["event"] == "standing_down")
     ended = next(note for note in reversed(notes) if note["event"] == "claiming_again")
-    assert (begun["by"], begun["for_ms"], begun["level"]) == ("ann", 2_000, "warning")
+    assert (begun["by"], begun["for_ms"], begun["level"]) == ("ann", 5_000, "warning")
     assert ended["why"] == "its time is over"
     assert gauge(primary, "node_stand_downs_total") >= 1
     assert "LATENESS OF TICKS" in output
@@ -171,8 +181,7 @@ def test_it_is_logged_and_counted_by_the_controller(cluster: Cluster) -> None:
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill"])
 def test_it_claims_again_at_once_when_the_command_ends(cluster: Cluster, number: signal.Signals) -> None:
     drill = Drill(cluster, "--for", "60s", "--yes")
-    until("it stands down", lambda: bool(standing_down(cluster)))
-    (primary,) = standing_down(cluster)
+    primary = one_that_stands_down(cluster)
     drill.popen.send_signal(number)
     code, _, errors = drill.finish()
     assert code == (130 if number is signal.SIGINT else -9)
@@ -188,8 +197,11 @@ def test_of_two_drills_the_second_is_refused(cluster: Cluster) -> None:
         members = cluster.cli("cluster", "members")
         first, second = [each for each in members if each["primary_slots"]][:2]
         async with Client((first["grpc_address"],)) as one, Client((second["grpc_address"],)) as other:
-            words = one.drills.stand_down(first["id"], 30.0, "ann")
+            words = one.drills.stand_down(first["id"], 60.0, "ann")
             assert (await anext(words)).phase is Phase.BEGUN
+            shown = {member.id: member.status for member in (await other.cluster.get()).members}
+            assert shown[first["id"]] == "standing_down", "whomever one asks"
+            assert shown[second["id"]] == "alive"
             with pytest.raises(Conflict) as refusal:
                 await anext(other.drills.stand_down(second["id"], 2.0, "bob"))
             with pytest.raises(Conflict, match=r"stands? down already"):
@@ -218,12 +230,12 @@ def test_what_would_show_nothing_is_refused_with_what_to_do(cluster: Cluster) ->
     assert standing_down(cluster) == []
 
 
-def test_the_primary_dies_in_the_middle(cluster: Cluster, journal: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGSTOP, signal.SIGKILL], ids=["stands-still", "dies"])
+def test_the_primary_goes_in_the_middle(cluster: Cluster, journal: Path, number: signal.Signals) -> None:
     """The last of those that share the cluster: one of its controllers is gone."""
-    drill = Drill(cluster, "--job", JOB, "--for", "8s", "--yes", "-o", "json")
-    until("it stands down", lambda: bool(standing_down(cluster)))
-    (primary,) = standing_down(cluster)
-    primary.kill()
+    drill = Drill(cluster, "--job", JOB, "--for", "9s", "--yes", "-o", "json")
+    primary = one_that_stands_down(cluster)
+    primary.send(number)
     code, output, errors = drill.finish()
     assert output, errors
     report = json.loads(output)
@@ -232,6 +244,12 @@ def test_the_primary_dies_in_the_middle(cluster: Cluster, journal: Path) -> None
     assert report["taken_over"]["ticks"] >= 5
     assert report["itself"]["ticks"] == 0
     assert code == (0 if report["held"] else 1)
+    if number is signal.SIGSTOP:
+        primary.send(signal.SIGCONT)
+        until("it claims again", lambda: gauge(primary, "standing_down") == 0)
+        until("it is back on the ring", lambda: owners(cluster) == 3)
+    else:
+        primary.kill()
     assert trial.verdict_when_settled(cluster, journal, []).guilty() == {}
 
 
