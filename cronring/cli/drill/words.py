@@ -21,10 +21,11 @@ def announced(plan: Plan) -> list[str]:
         deed = f"process {primary.pid} is killed (kill -9)"
         ends = "never: `cronring dev` starts no other in its place"
         beside = "what runs goes on at its runner; another controller adopts it"
+    late = "half a second late" if plan.others else "late by as much as that, as their policy for missed ticks says"
     return [
         f"job         {plan.job.key}, {plan.job.schedule_words}{f' ({plan.chosen})' if plan.chosen else ''}",
         f"controller  its primary {primary.id}: {deed}",
-        f"affected    about {plan.ticks} ticks of {_jobs(len(plan.ahead))} ({_named(plan)}), half a second late",
+        f"affected    about {plan.ticks} ticks of {_jobs(len(plan.ahead))} ({_named(plan)}), {late}",
         f"takes over  {_backups(plan)}",
         f"beside it   {beside}",
         f"ends        {ends}",
