@@ -190,10 +190,16 @@ def check_converged(world: "World") -> None:
         if job.removed or job.full or job.next_run_at is None:
             continue
         assert now_us - job.next_run_at < 1_000_000, f"stuck: {job.key} is due since {now_us - job.next_run_at} us"
+    check_on_time(world, now_us - world.calm_us)
+
+
+def check_on_time(world: "World", since_us: int) -> None:
+    """What was claimed since then came no later than within a second, or after the run of its job before."""
+    store = world.database.store
     for row in store.executions.values():
         if row.execution_id <= world.database.stepped_after:
-            continue  # claimed by another clock than `now_us`: set back since, it seems to have been just now
-        if row.claimed_at > now_us - world.calm_us and row.trigger in OF_A_TICK:
+            continue  # claimed by another clock than `since_us`: set back since, it seems to have been just now
+        if row.claimed_at > since_us and row.trigger in OF_A_TICK:
             late_us = row.claimed_at - max(row.run_at, _free_since(store, row))
             assert late_us < 1_000_000, f"late: execution {row.execution_id} of {row.job.key}, by {late_us} us"
 

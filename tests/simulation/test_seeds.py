@@ -21,22 +21,27 @@ def _known_seeds() -> list[str]:
     return [line.split()[0] for line in lines if line and not line.startswith("#")]
 
 
-def _run(seed: int, faults: str = "", *, plain: bool | None = None, orders: bool | None = None) -> None:
+def _run(
+    seed: int, faults: str = "", *, plain: bool | None = None, orders: bool | None = None, hard: bool | None = None
+) -> None:
     try:
-        World(seed, faults=tuple(name for name in faults.split(",") if name), plain=plain, orders=orders).run()
+        named = tuple(name for name in faults.split(",") if name)
+        World(seed, faults=named, plain=plain, orders=orders, hard=hard).run()
     except Exception as error:
         command = f"python -m tests.simulation.run --seed {seed}" + (f" --faults {faults}" if faults else "")
         command += (" --plain" if plain else "") + (" --without-orders" if orders is False else "")
+        command += " --without-hardships" if hard is False else ""
         raise AssertionError(f"seed {seed} fails: {error}; see {command}") from error
 
 
 @pytest.mark.parametrize("known", _known_seeds())
 def test_seeds_that_once_failed(known: str) -> None:
-    """A line begins with seed[:plain][:without-orders][:faults]."""
+    """A line begins with seed[:plain][:without-orders][:without-hardships][:faults]."""
     seed, *told = known.split(":")
-    faults = next((part for part in told if part not in {"plain", "without-orders"}), "")
+    faults = next((part for part in told if part not in {"plain", "without-orders", "without-hardships"}), "")
     _run(
-        int(seed), faults, plain=True if "plain" in told else None, orders=False if "without-orders" in told else None
+        int(seed), faults, plain=True if "plain" in told else None, orders=False if "without-orders" in told else None,
+        hard=False if "without-hardships" in told else None,
     )  # fmt: skip
 
 
