@@ -6,7 +6,7 @@ Each checker is named for its invariant. `Journal` judges while the cluster runs
 import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
-from controller.core.audit import LATE_AFTER_US, Audit
+from controller.core.audit import LATE_AFTER_US, Audit, Finding
 from controller.core.books import Span
 from controller.core.model import OF_A_TICK, Outcome, SkipReason
 from controller.ledger import AuditRequest
@@ -160,12 +160,22 @@ def _enter_skip(store: RecordingStore, skip: SkipRow, accounted: dict[int, str])
     assert count == skipped.ticks, f"{skipped} of job {skip.job_id} counts {skipped.ticks}, and names {count}"
 
 
-def check_audit(store: MemoryStore) -> Audit:
-    """What `cronring audit --thorough` says: computed another way than by the checkers here."""
+def check_audit(store: MemoryStore, stepped_back_us: int = 0) -> Audit:
+    """What `cronring audit --thorough` says: computed another way than by the checkers here.
+
+    One thing is not promised: a job that was removed, and made anew in the time by which PostgreSQL's clock was set
+    back, has ticks of that time again. It is another job, whose books know nothing of the first one's.
+    """
     request = AuditRequest(None, None, "", LATE_AFTER_US, thorough=True)
     audit = asyncio.run(MemoryLedger(store, _RUNNER_LOST_AFTER_MS).audit(request)).audit
-    assert audit.clean, audit.findings
+    findings = [each for each in audit.findings if not (stepped_back_us and _of_two_jobs(store, each))]
+    assert not findings, findings
     return audit
+
+
+def _of_two_jobs(store: MemoryStore, finding: Finding) -> bool:
+    jobs = {store.executions[execution_id].job.job_id for execution_id in finding.execution_ids}
+    return finding.kind == "duplicates" and len(jobs) > 1
 
 
 def check_converged(world: "World") -> None:

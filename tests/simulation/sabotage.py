@@ -22,20 +22,27 @@ from controller.core.verifying import Verifying
 from cronring.runner.core.clock import DatabaseClock
 from cronring.runner.core.contact import Contact
 from cronring.runner.core.ledger import Ledger
+from cronring.runner.core.machine import RunnerCore
 from cronring.virtual.memory_rows import JobRow
 from cronring.virtual.memory_store import MemoryStore
 from tests.simulation.runners import Runner
+from tests.simulation.takeover import TakeoverWorld
 from tests.simulation.world import World
 
-FOR_EVER_NS: Final = 1 << 62
+TAKEOVER: Final = "takeover"  # instead of faults: a world in which nothing happens but deaths of controllers
 
 
 class Sabotage(NamedTuple):
-    """`faults`: under which it shows soonest. `says`: how what a checker finds begins; the first that holds for it."""
+    """`faults`: under which it shows soonest. `takes_away`: what stands in the place of which attributes."""
 
     name: str
     faults: str
     takes_away: Callable[[], dict[tuple[Any, str], Any]]
+
+    def world(self, seed: int) -> World:
+        if self.faults == TAKEOVER:
+            return TakeoverWorld(seed)
+        return World(seed, faults=tuple(self.faults.split(",")))
 
     @contextmanager
     def done(self) -> Iterator[None]:
@@ -44,6 +51,11 @@ class Sabotage(NamedTuple):
             for (owner, name), replacement in self.takes_away().items():
                 stack.enter_context(patch.object(owner, name, replacement))
             yield
+
+
+def _looks_away(self: BackupLooks) -> None:
+    self._window.pop_backup(self._desk.now_us)
+    self._wishes.pop_due(self._desk.now_ns)
 
 
 def _nothing(*_: object, **__: object) -> None:
@@ -173,22 +185,22 @@ SABOTAGES: Final = (
     Sabotage("adoption", "kill_controller,database_slow", lambda: {(Sweeping, "adopt_from"): _nothing}),
     Sabotage("ends are repeated", "connections_break", _ends_not_repeated),
     Sabotage("acknowledged after the commit", "kill_controller,database_away", _acknowledged_at_once),
-    Sabotage("offered again", "kill_controller,cut_runner", lambda: {
+    Sabotage("offered again", "kill_controller,database_slow", lambda: {
         (Ledger, "stale"): lambda *_: [], (Ledger, "offered_to"): lambda *_: [],
     }),
-    Sabotage("backup", "cut_controller_from_database", lambda: {(BackupLooks, "turn"): _nothing}),
+    Sabotage("backup", TAKEOVER, lambda: {(BackupLooks, "turn"): _looks_away}),
     Sabotage("refetch", "kill_controller,cut_controllers", _read_once),
-    Sabotage("looked up when its runner is back", "cut_runner,kill_controller", lambda: {
-        (Verifying, "runner_joined"): _nothing, (Verifying, "_wish_old"): _nothing,
-    }),
+    Sabotage("looked up when its runner is back", "flap,cut_runner", lambda: {(Verifying, "runner_joined"): _nothing}),
     # Runners
-    Sabotage("fence", "cut_runner,kill_runner", lambda: {(Contact, "fence_ns"): lambda _: FOR_EVER_NS}),
+    Sabotage("fence", "cut_runner", lambda: {(RunnerCore, "_fence"): _nothing, (Runner, "_fence_children"): _nothing}),
     Sabotage("children's fence", "stop_runner", lambda: {(Runner, "_fence_children"): _nothing}),
     Sabotage("once on the runner", "kill_controller", _begun_again),
     Sabotage("all must be blind", "cut_controller_from_database,cut_runner", _one_blind_is_enough),
     Sabotage("whose report it is", "lie", lambda: {(ending, "_belongs"): lambda *_: True}),
     Sabotage("a clock that was set back", "step_clock_far", _clock_of_old),
-    Sabotage("overlooked ends", "kill_controller,cut_controllers", lambda: {(Node, "_look_after"): _nothing}),
+    Sabotage("what claims and ends found out", "kill_controller,cut_controllers", lambda: {
+        (Node, "_look_after"): _nothing,
+    }),
 )  # fmt: skip
 BY_NAME: Final = {sabotage.name: sabotage for sabotage in SABOTAGES}
 KNOWN: Final[dict[str, tuple[int, str]]] = {}
@@ -198,7 +210,7 @@ def found(sabotage: Sabotage, seed: int) -> str:
     """What is wrong with the world of this seed once the protection is gone; "": nothing."""
     with sabotage.done():
         try:
-            World(seed, faults=tuple(sabotage.faults.split(","))).run()
+            sabotage.world(seed).run()
         except Exception as error:  # a core that breaks down is found, too
             return f"{type(error).__name__} {error}"
     return ""

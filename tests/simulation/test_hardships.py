@@ -6,10 +6,9 @@ import sys
 
 import pytest
 
-from cronring.virtual.clock import SECOND
-from tests.simulation.checkers import check_on_time
 from tests.simulation.hardships import HARDSHIPS, draw
 from tests.simulation.sabotage import BY_NAME, KNOWN, SABOTAGES, found
+from tests.simulation.takeover import TakeoverWorld
 from tests.simulation.world import World
 
 SEEDS_OF_A_KIND = 1  # beside those that test_seeds.py draws, of which every other one has a few kinds
@@ -23,32 +22,9 @@ def test_worlds_of_one_kind(name: str) -> None:
         assert world.hard
 
 
-class TakeoverWorld(World):
-    """Three controllers and more, of which one dies now and then, by itself; nothing else goes wrong."""
-
-    def __init__(self, seed: int) -> None:
-        super().__init__(seed, plain=True)
-        self.addresses = tuple(f"host-{number}:7000" for number in range(self.rng.choice((3, 3, 4, 5))))
-        self.quiet_us = 0
-
-    def _go_wrong(self, until_ns: int) -> None:
-        assert until_ns >= 25 * SECOND
-        self.quiet_us = self.database.now_us() + 6_000_000
-        for at_s in (7, 15, 23):
-            self.clock.call_at(int((at_s + self.hard_rng.random()) * SECOND), self._kill)
-
-    def _kill(self) -> None:
-        controller = self.some_controller()
-        assert controller is not None
-        controller.kill()
-        self.later(2, 3, lambda: self.start_controller(controller.address))
-
-
 @pytest.mark.parametrize("seed", range(4))
 def test_no_tick_is_a_second_late_when_a_controller_dies(seed: int) -> None:
-    world = TakeoverWorld(seed)
-    world.run()
-    check_on_time(world, world.quiet_us)
+    TakeoverWorld(seed).run()
 
 
 @pytest.mark.parametrize("name", KNOWN)
@@ -56,7 +32,7 @@ def test_without_a_protection_a_checker_says_so(name: str) -> None:
     """`python -m tests.simulation.sabotage` lists such seeds."""
     seed, says = KNOWN[name]
     sabotage = BY_NAME[name]
-    World(seed, faults=tuple(sabotage.faults.split(","))).run()
+    sabotage.world(seed).run()
     assert says in found(sabotage, seed)
 
 

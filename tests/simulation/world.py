@@ -179,7 +179,7 @@ class World:
         """When all has been quiet for long enough."""
         check_once(self.database.store)
         check_results(self)
-        self.audit = check_audit(self.database.store)
+        self.audit = check_audit(self.database.store, self.database.stepped_back_us)
         check_converged(self)
         check_liveness(self)
         if self.operator is None:
