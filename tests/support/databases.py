@@ -150,8 +150,8 @@ class PostgresServer:
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 [*self.wrapper, self.bin_folder / "postgres", "-D", self.data, *options],
-                user=None if self.wrapper else self.user, cwd=self.sockets, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                start_new_session=True,
+                user=None if self.wrapper else self.user, cwd=self.sockets, start_new_session=True,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 preexec_fn=_die_with_parent,  # noqa: PLW1509  (takes no lock; nothing else survives a kill -9 of pytest)
             )  # fmt: skip
         deadline = time.monotonic() + READY_S
