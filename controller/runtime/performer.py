@@ -144,8 +144,8 @@ class Performer:
                 database_now, started = await store.start_activations(own_id, wanted, hard_grace_ms)
                 self._metrics.activated(started)
                 return events.Activated(request_id, database_now, started)
-            case effects.Adopt(request_id, controller_ids):
-                return events.Adopted(request_id, await store.adopt_executions(own_id, controller_ids))
+            case effects.Adopt(request_id, controller_ids, runner_ids):
+                return events.Adopted(request_id, await store.adopt_executions(own_id, controller_ids, runner_ids))
             case _:
                 assert_never(effect)
 

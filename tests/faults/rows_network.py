@@ -1,16 +1,27 @@
 """Networks that fail: each controller, each runner and PostgreSQL on a host of its own, and a switch between them."""
 
 import time
+from pathlib import Path
 from typing import Final
 
+from tests.faults.bounds import RECOVERY_S
 from tests.faults.network import CONTROLLERS, HANDOVER_S, RUNNERS, Network, needs
 from tests.faults.row import row
-from tests.faults.stage import RECOVERY_S, Stage
+from tests.faults.rows_runners import by_pid, ends
+from tests.faults.stage import Stage
 from tests.support.hosted import DATABASE
 from tests.support.hosts import Weather
+from tests.support.judge import JournalRun
 
 PROMISE: Final = "no duplicate, no overlap; both sides converge within 10 s of healing"
 EVERYBODY: Final = (*CONTROLLERS, *RUNNERS, DATABASE)
+UNSEEN_MODULE: Final = Path(__file__).parent / "modules" / "unseen.py"
+FINISHING: Final = ("unseen_finishing_a", "unseen_finishing_b")
+UNSEEN: Final = ("unseen_stopped_a", "unseen_stopped_b", *FINISHING)
+JUST_BEGUN_S: Final = 2.0  # so that they would go on for longer than a fence
+FENCE_S: Final = 8.0  # without contact for so long, a runner stops what may not run unseen,
+STOPPING_S: Final = 0.75  # and has it stopped before anybody may declare it lost
+LOST_S: Final = 10.5  # by then they have
 
 
 @row(
@@ -53,6 +64,89 @@ def partition_postgres(stage: Stage) -> None:
         began = network.cut(CONTROLLERS, DATABASE)
         stage.pass_time(6 + network.draw.random())
         network.excuse(began, network.heal() + RECOVERY_S, "PostgreSQL was out of reach")
+    network.note_dropped()
+
+
+@row(
+    "partition-runner", fault="network partition between a runner and one controller, and all of them",
+    promise=f"{PROMISE}; `on_disconnect` honoured", short_s=14, long_s=150, needs=needs,
+)  # fmt: skip
+def partition_runner(stage: Stage) -> None:
+    """What one controller has claimed for a runner that it can't reach, others take over; who sees none, stops."""
+    stage.bounds.outcomes = frozenset({"completed", "lost", "cancelled"})
+    stage.bounds.periods_s = {**stage.bounds.periods_s, **dict.fromkeys(UNSEEN, 15)}
+    stage.beside = [UNSEEN_MODULE]
+    network = Network(stage, 36)
+    network.start()
+    deadline = time.monotonic() + stage.seconds
+    while time.monotonic() < deadline:
+        began = network.cut(network.draw.choice(RUNNERS), network.draw.choice(CONTROLLERS))
+        stage.pass_time(HANDOVER_S + 3 + network.draw.random())
+        network.excuse(began, began + HANDOVER_S, "what was claimed for a runner out of reach is taken over")
+        network.heal()
+        cut_off_a_runner(network)
+    network.note_dropped()
+
+
+def cut_off_a_runner(network: Network) -> None:
+    """From all controllers, in the middle of runs that must stop and of runs that may finish."""
+    stage = network.stage
+    runner, runs = wait_for_unseen_runs(network)
+    began = network.cut(runner, CONTROLLERS)
+    stage.pass_time(FENCE_S + STOPPING_S)
+    seen = {run.execution_id: run for run in stage.runs()}
+    for run in runs:
+        now = seen[run.execution_id]
+        last = (now.ended_at or now.seen_at or 0.0) - began
+        stopped = now.ended_at is None and last <= FENCE_S + STOPPING_S
+        stage.expect(stopped or run.verb in FINISHING, f"{run.verb} ran on for {last:.1f} s without any controller")
+        stage.expect(
+            now.ended_at is not None or last > FENCE_S or run.verb not in FINISHING,
+            f"{run.verb} may finish, and was last seen {last:.1f} s after the cut",
+        )
+    stage.pass_time(LOST_S - FENCE_S)
+    healed = network.heal()
+    stage.runner_was_away(began)
+    network.excuse(began, healed + RECOVERY_S, "a runner was cut off")
+    stage.wait_until("outcomes", lambda: all(each["outcome"] for each in ends(stage, runs)), 10)
+    for each in ends(stage, runs):
+        wanted = {"completed"} if each["verb"] in FINISHING else {"lost"}
+        stage.expect(each["outcome"] in wanted, f"{each['verb']} on a runner that was cut off: {each['outcome']}")
+
+
+def wait_for_unseen_runs(network: Network) -> tuple[str, list[JournalRun]]:
+    """A runner's host, and the runs on it that have just begun: some of each kind."""
+    stage, found = network.stage, dict[str, list[JournalRun]]()
+
+    def begun() -> bool:
+        runs = [run for verb in UNSEEN for run in stage.going_on(verb) if time.time() - run.started_at < JUST_BEGUN_S]
+        for name, runner in zip(RUNNERS, stage.cluster.runners, strict=True):
+            own = by_pid(stage, runs, runner.pid)
+            if {run.verb in FINISHING for run in own} == {True, False}:
+                found[name] = own
+        return bool(found)
+
+    stage.wait_until("runs of both kinds on one runner", begun, 45)
+    return next(iter(found.items()))
+
+
+@row(
+    "one-way-loss", fault="one-way loss: controller to controller, to PostgreSQL, runner to controller, and back",
+    promise=PROMISE, short_s=12, long_s=150, needs=needs,
+)  # fmt: skip
+def one_way_loss(stage: Stage) -> None:
+    """Each of the six ways for a while; short: three at once, drawn."""
+    network = Network(stage, 37)
+    network.start()
+    ways = [("c1", "c2"), ("c2", "c1"), ("c3", DATABASE), (DATABASE, "c3"), ("r1", "c1"), ("c1", "r1")]
+    deadline = time.monotonic() + stage.seconds
+    while time.monotonic() < deadline:
+        for pair in range(0, len(ways), 2):
+            source, target = network.draw.choice(ways[pair : pair + 2])
+            began = network.cut(source, target, one_way=True)
+            network.excuse(began, began + HANDOVER_S, "what it had claimed is taken over")
+        stage.pass_time(HANDOVER_S + 3 + network.draw.random())
+        network.heal()
     network.note_dropped()
 
 
