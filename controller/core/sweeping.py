@@ -78,7 +78,7 @@ class Sweeping:
             self._taking_over[runner_id] = others
 
     def doubt(self) -> None:
-        """A claim of this controller failed, and may have been committed: adopt from itself, more than once."""
+        """A claim (or an adoption) failed, and may have been committed: adopt from itself, more than once."""
         now_ns = self._desk.now_ns
         self._echoes_ns = [now_ns + echo_ms * MS for echo_ms in DOUBT_ECHOES_MS]
 
@@ -217,14 +217,17 @@ class Sweeping:
         return passed_us - clock.stepped_forward_since_us(execution.claimed_at) >= limit_us
 
     def failed(self, event: StoreFailed) -> None:
-        """Renewals name what there is to sweep again, and runners what is to be taken over."""
+        """Renewals name what there is to sweep again, and runners what is to be taken over.
+
+        One that was committed has made this controller answer for what it doesn't know of.
+        """
         if self._adopting is not None and event.request_id == self._adopting.request_id:
             if not self._adopting.runner_ids:
                 self.adopt_from(self._adopting.controller_ids)
+            if event.connection_lost and self._adopting.controller_ids != (self._desk.controller_id,):
+                self.doubt()
             self._adopting = self._holding.released = None
-            if event.connection_lost:
-                self.adopt_from((self._desk.controller_id,))  # it may have been committed
-            else:
+            if not event.connection_lost:
                 self._not_before_ns = self._desk.now_ns + REFUSED_RETRY_NS
         elif event.request_id == self._losing:
             self._losing = None

@@ -430,5 +430,5 @@ def _may_skip(row: JobRow, request: SkipRequest) -> bool:
 def _counts(row: JobRow, request: EndRequest) -> bool:
     """Whether the end of the run that held the job decides how it goes on. See EndCronJob."""
     moved_back = request.anchor is not None and request.next_tick is not None and request.next_tick <= row.opened_at
-    changed = row.revision != request.revision or not row.active or row.concurrency
-    return not (changed or moved_back)
+    changed = (row.revision != request.revision or not row.active) and row.next_tick != request.tick
+    return not (changed or row.concurrency or moved_back)

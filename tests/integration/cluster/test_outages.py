@@ -154,7 +154,7 @@ def test_runs_survive_all_controllers_or_are_fenced(cluster: Cluster, journal: P
 
 def test_runs_go_on_when_all_controllers_are_soon_back(cluster: Cluster, journal: Path) -> None:
     # So that "soon" is longer than three processes take to start on a busy machine.
-    cluster.environment |= {"CRONRING_RUNNER_FENCE": "20s", "CRONRING_RUNNER_LOST_AFTER": "21s"}
+    cluster.environment |= {"CRONRING_RUNNER_FENCE": "14s", "CRONRING_RUNNER_LOST_AFTER": "14750ms"}
     start_outlasting(cluster, journal, controllers=3, runners=1)
     long_runs = [wait_for(cluster, journal, "a long run", verb) for verb in ("stopping", "stopping_sync", "finishing")]
     for controller in cluster.controllers:
