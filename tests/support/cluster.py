@@ -64,7 +64,7 @@ class Process:
 
     def _started(self) -> list[psutil.Process]:
         try:
-            return psutil.Process(self.pid).children() if self.wrapped else []
+            return psutil.Process(self.pid).children() if self.wrapper else []
         except psutil.NoSuchProcess:
             return []
 
