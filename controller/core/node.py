@@ -244,9 +244,11 @@ class Node:
         match event:
             case events.ReportsReceived():
                 self._ending.received(event)
-            case events.RunnerBeat(runner_id, _, _, draining, running):
+            case events.RunnerBeat(runner_id, _, _, draining, running, out_of_reach):
                 self._sessions.beat(runner_id, draining, running)
                 self._lease.beat(event)
+                if out_of_reach:
+                    self._sweeping.take_over(runner_id, out_of_reach)
             case events.RunnerJoined(runner):
                 held = self._holding.of_runner(runner.runner_id)
                 self._sessions.join(runner, len(held))

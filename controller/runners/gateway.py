@@ -20,11 +20,18 @@ from typing import Any, Final, Protocol
 import grpc
 
 from controller.core.effects import AckBeat
-from controller.core.events import Event, ReportsReceived, RunnerBeat, RunnerJoined, RunnerLeft
+from controller.core.events import Event, ReportsReceived, RunnerJoined, RunnerLeft
 from controller.deploying import Deployer
 from controller.errors import InvalidModule, StoreError, StoreUnavailable
 from controller.ports import Store
-from controller.runners.codec import MalformedError, check_hello, decode_hello, decode_reports, encode_peers
+from controller.runners.codec import (
+    MalformedError,
+    check_hello,
+    decode_beat,
+    decode_hello,
+    decode_reports,
+    encode_peers,
+)
 from controller.runners.sessions import Closed, Session, Sessions
 from protos.runner.v1 import runner_pb2 as wire
 from protos.runner.v1 import runner_pb2_grpc
@@ -188,7 +195,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
 
     def _beat(self, session: Session, beat: wire.Beat) -> None:
         if session.registered:
-            self._inbox.put(RunnerBeat(session.runner_id, beat.sequence, beat.renew, beat.draining, beat.running))
+            self._inbox.put(decode_beat(session.runner_id, beat))
         else:
             # The node doesn't know this runner yet, which on a healthy cluster lasts milliseconds.
             away = session.database_away and not self._lease_valid()

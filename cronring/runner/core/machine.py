@@ -137,7 +137,7 @@ class RunnerCore:
     def _link_up(self, event: LinkUp, now_ns: int) -> None:
         if event.address not in self._contact.links:
             return
-        self._contact.welcomed(event.address)
+        self._contact.welcomed(event.address, event.controller_id)
         self._agree(event)
         self._note(Level.INFO, "controller_connected", address=event.address, controller=event.controller_id)
         self._end_fence(now_ns)
@@ -186,7 +186,8 @@ class RunnerCore:
 
     def _beat(self, address: str, now_ns: int) -> None:
         sequence, renew = self._contact.beats(address, self._draining, now_ns)
-        self._effects.append(SendBeat(address, sequence, renew, self._draining, self.running))
+        out_of_reach = self._contact.out_of_reach(now_ns) if renew else ()
+        self._effects.append(SendBeat(address, sequence, renew, self._draining, self.running, out_of_reach))
 
     # Runs
 
@@ -218,15 +219,16 @@ class RunnerCore:
         self._offer(self._ledger.end(refused, now_ns), now_ns)
 
     def _offer(self, offers: list[Offer], now_ns: int) -> None:
-        """Send each to the controller that it is meant for, or to another if that one is away."""
+        """Send each to the controller that it is meant for, or to another if that one, or its PostgreSQL, is away."""
         if not offers:
             return
         links = self._contact.links
-        up = self._contact.up_addresses()
+        sighted = self._contact.sighted_addresses()
+        up = sighted or self._contact.up_addresses()
         batches: dict[str, list[Result]] = {}
         for offer in offers:
             link = links.get(offer.address)
-            if link is None or not link.up:
+            if link is None or not link.up or (sighted and link.blind_since_ns is not None):
                 offer.address = up[offer.result.execution_id % len(up)] if up else ""
             offer.offered_ns = now_ns
             if offer.address:

@@ -253,6 +253,28 @@ def test_a_suspicion_lets_nobody_adopt() -> None:
     assert not told.take(effects.FetchHeld)
 
 
+def test_what_a_controller_had_for_runners_that_have_lost_it_is_taken_over() -> None:
+    """By one statement for all of them: after a controller's end thousands ask."""
+    told = Told()
+    told.ready()
+    told.tell(events.RunnerJoined(runner("r9")))
+    told.tell(events.RunnerBeat("r1", 1, True, False, 0, ("c2", "c1")))
+    first = told.one(effects.Adopt)
+    assert (first.controller_ids, first.runner_ids) == (("c2",), ("r1",))
+    told.tell(events.RunnerBeat("r9", 1, True, False, 0, ("c2",)))
+    told.tell(events.RunnerBeat("r1", 2, True, False, 0, ("c3",)))
+    told.tell(events.RunnerBeat("r1", 3, True, False, 0, ("c1",)))
+    assert not told.take(effects.Adopt)
+    told.tell(events.Adopted(first.request_id, [EXECUTION]))
+    assert told.one(effects.Dispatch).executions == [EXECUTION]
+    both = told.one(effects.Adopt)
+    assert (both.controller_ids, both.runner_ids) == (("c2", "c3"), ("r1", "r9"))
+    told.fail(both)
+    told.renewed()
+    again = told.one(effects.Adopt)
+    assert (again.controller_ids, again.runner_ids) == (("c1",), ()), "it may have been committed; runners ask again"
+
+
 def test_what_was_ended_while_it_was_adopted_is_not_held_again() -> None:
     """PostgreSQL adopted it, then ended it; the answers came the other way round."""
     told = Told()

@@ -178,14 +178,14 @@ async def test_five_thousand_verbs_fit_in_a_hello(world: World) -> None:
 async def test_beats_and_reports_become_events(world: World) -> None:
     runner = await world.connect(hello())
     await runner.hear()
-    await runner.say(beat=wire.Beat(sequence=3, renew=True, draining=True, running=2))
+    await runner.say(beat=wire.Beat(sequence=3, renew=True, draining=True, running=2, out_of_reach=["c-9"]))
     report = wire.Report(
         execution_id=5, job_id=1, claimed_at_us=10, outcome=wire.OUTCOME_FAILED, started_at_us=4, ended_at_us=2,
         error_type="ValueError", error_message="a\x00b", output="x" * 70_000,
     )  # fmt: skip
     await runner.say(reports=wire.Reports(reports=[report]))
     await wait_until(lambda: bool(world.inbox.of(ReportsReceived)), "no report came")
-    assert world.inbox.of(RunnerBeat) == [RunnerBeat("r-1", 3, True, True, 2)]
+    assert world.inbox.of(RunnerBeat) == [RunnerBeat("r-1", 3, True, True, 2, ("c-9",))]
     (received,) = world.inbox.of(ReportsReceived)
     assert isinstance(received, ReportsReceived)
     (decoded,) = received.reports
@@ -267,6 +267,8 @@ async def test_what_is_no_hello_is_refused(world: World, message: wire.RunnerMes
     [
         (wire.RunnerMessage(hello=wire.Hello(runner_id="r-1")), "second Hello"),
         (wire.RunnerMessage(), "no kind"),
+        (wire.RunnerMessage(beat=wire.Beat(out_of_reach=["c"] * 101)), "none"),
+        (wire.RunnerMessage(beat=wire.Beat(out_of_reach=["c" * 201])), "none"),
         (wire.RunnerMessage(reports=wire.Reports(reports=[wire.Report(execution_id=3)])), "outcome 0"),
         (wire.RunnerMessage(reports=wire.Reports(reports=[wire.Report(outcome=wire.OUTCOME_LOST)])), "outcome 5"),
         (
