@@ -142,7 +142,7 @@ async def _main(config: ProcessConfig, settings: ClusterSettings) -> int:
 async def _with_http(base: _Base) -> int:
     """HTTP comes first and goes last, so that /healthz and /readyz answer while everything else comes and goes."""
     address = Address.parse("http_address", base.config.http_address)
-    http = HttpServer(base.readiness.why_not, base.metrics.text)
+    http = HttpServer(base.readiness.why_not, base.metrics.text, base.metrics.refused)
     try:
         port = await http.start(address.host, address.port)
     except OSError as error:
