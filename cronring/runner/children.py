@@ -33,7 +33,7 @@ from cronring.runner.held import Held
 from cronring.runner.lines import Done, Failed, GarbageError, HandedBack, Printed, Ready, Row, read_line
 from cronring.runner.quota import Meter, resident_bytes
 from cronring.runner.spawn import Program, kill_group, reap, spawn
-from cronring.runner.suspicion import Suspicion
+from cronring.runner.suspicion import Standstill, Suspicion
 from cronring.runner.tail import Tail
 from schema.zone import ZoneError, load_zone
 
@@ -86,6 +86,8 @@ class Child:
         self._last_words = Tail()
         self._stops = 0
         self.suspicion = Suspicion()
+        self.standstill = Standstill()
+        self.stood_still = False  # that is why it is killed: no run of its own is to blame
         self._open = True
         self.exited = asyncio.Event()
         self._loop.add_reader(self._socket.fileno(), self._readable)

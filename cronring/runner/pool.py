@@ -139,11 +139,15 @@ class Pool:
         return False
 
     def watch(self, now_ns: int) -> None:
-        """20 times a second while anything runs: kill what is over its limits; notice blocked loops, and move on what
-        waits behind them.
+        """20 times a second while anything runs: kill what is over its limits, or stands still; notice blocked loops,
+        and move on what waits behind them.
         """
         for child, held in list(self._limited.items()):
             self._measure(child, held)
+        for child in list(self._children):
+            if child.held and not child.kill_reason and child.standstill.observe(child.pid, now_ns):
+                child.stood_still = True
+                child.kill("somebody stopped it (SIGSTOP), and did not let it go on for 3 s", None)
         if not self._alone:
             for child in list(self._shared.children):
                 if child.ready and child.held and child.suspicion.observe(child.progress(), child.pid, now_ns):

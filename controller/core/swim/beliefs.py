@@ -136,6 +136,8 @@ class Beliefs:
             reaction.note(
                 Level.WARNING, "refuted", status=update.status.name.lower(), accuser=update.accuser_id or "unknown"
             )
+        if update.status is Status.DEAD:
+            reaction.burials.append(update)
         self._reincarnate(update.incarnation + 1, Status.ALIVE, self.me.draining, now_ns, reaction)
 
     def _reincarnate(self, incarnation: int, status: Status, draining: bool, now_ns: int, reaction: Reaction) -> None:
