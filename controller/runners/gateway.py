@@ -24,6 +24,7 @@ from controller.deploying import Deployer
 from controller.errors import InvalidModule, StoreError, StoreUnavailable
 from controller.ports import Store
 from controller.runners.codec import MalformedError, check_hello, decode_hello, decode_reports, encode_peers
+from controller.runners.conduct import Lie
 from controller.runners.sessions import Closed, Session, Sessions
 from protos.runner.v1 import runner_pb2 as wire
 from protos.runner.v1 import runner_pb2_grpc
@@ -56,7 +57,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         sessions: Sessions,
         inbox: Inbox,
         peers: Callable[[], tuple[tuple[str, str], ...]],
-        refused: Callable[[str], None],
+        refused: Callable[[str, int], None],
         now_us: Callable[[], int],
     ) -> None:
         self._welcome = welcome
@@ -75,9 +76,9 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         try:
             hello = await self._hello(request_iterator)
         except MalformedError as error:
-            self._refused("hello")
+            self._refused("hello", 1)
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
-        session = Session(hello.runner_id, self._now_us)
+        session = Session(hello.runner_id, self._now_us, self._refused)
         if (replaced := self._sessions.add(session)) is not None:
             replaced.close(grpc.StatusCode.ABORTED, "the same runner opened another stream")
             if replaced.registered:
@@ -149,7 +150,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         try:
             deployed = await self._deployer.deploy(hosted.schema, hosted.digest, activate=False, by="a runner")
         except InvalidModule as error:
-            self._refused("module")
+            self._refused("module", 1)
             return wire.RegisteredModule(problem=str(error))
         return wire.RegisteredModule(deployment=deployed.key, active=deployed.active)
 
@@ -158,8 +159,10 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
             try:
                 self._take(session, message)
             except MalformedError as error:
-                self._refused("runner_message")
+                self._refused("runner_message", 1)
                 session.close(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+                return
+            if session.closed.done():
                 return
             await self._inbox.room()  # a node that can't keep up slows its runners down
 
@@ -168,10 +171,14 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         kind = message.WhichOneof("message")
         if kind == "reports":
             reports = decode_reports(message.reports)
+            if not reports:
+                session.took(Lie.EMPTY)
+                return
             session.heard(reports)
             self._inbox.put(ReportsReceived(session.runner_id, reports))
         elif kind == "beat":
             session.heard()
+            session.took(Lie.BEAT)
             self._beat(session, message.beat)
         elif kind == "output":
             session.heard()

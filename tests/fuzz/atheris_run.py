@@ -1,7 +1,7 @@
 """Coverage-guided fuzzing of one target: `python -m tests.fuzz.atheris_run --target pattern --seconds 60`.
 
-It begins with the target's corpus. What it finds interesting stays in --corpus (a folder of its own by default, so that
-the seeds stay few); an input that makes the product misbehave is written to --crashes, and the exit code is not 0. Needs
+It begins with the target's corpus. What it finds interesting stays in --corpus (a folder of its own by
+default, so that the seeds stay few); an input that makes the product misbehave is written to --crashes, and the exit code is not 0. Needs
 the extra `fuzz`.
 """
 

@@ -209,11 +209,72 @@ def test_a_runner_cannot_end_what_is_not_its_own() -> None:
     (execution,) = told.running(job())
     told.tell(events.RunnerJoined(runner("liar")))
     told.tell(events.ReportsReceived("liar", [report(execution)]))
-    assert told.one(effects.AckReports) == effects.AckReports("liar", (execution.execution_id,))
+    refusal = effects.AckReports("liar", (execution.execution_id,), effects.Refusal.FOREIGN)
+    assert told.one(effects.AckReports) == refusal
+    assert told.node.stats().reports_foreign == 1
     assert not told.take(effects.End)
     told.tell(_reports(execution, claimed_at=execution.claimed_at + 1))
     assert not told.take(effects.End)
     assert told.node.stats().held == 1
+
+
+def test_what_a_liar_said_before_it_was_claimed_does_not_hide_its_own_runners_result() -> None:
+    """The true result was acknowledged beside the lie, and lost; the execution was let go, and hung."""
+    told = Told()
+    told.ready(job())
+    guessed = Execution(101, job(), T, T, T, 1, "schedule", "d", "liar")
+    told.tell(events.ReportsReceived("liar", [report(guessed)]))
+    fetch = told.one(effects.FetchExecutions)
+    told.wait_renewing(10_000)
+    told.claimed()
+    (execution,) = told.one(effects.Dispatch).executions
+    assert execution.execution_id == 101
+    told.tell(_reports(execution))
+    told.tell(events.ExecutionsFetched(fetch.request_id, [execution]))
+    refusal = effects.AckReports("liar", (101,), effects.Refusal.FOREIGN)
+    assert told.take(effects.AckReports) == [refusal]
+    end = told.one(effects.End)
+    assert end.requests[0].report == report(execution)
+    _ended(told, end)
+    assert told.one(effects.AckReports) == effects.AckReports("r1", (101,))
+    assert told.node.stats().held == 0
+
+
+def test_what_a_liar_said_of_a_run_does_not_let_it_go() -> None:
+    """The lookup's answer was older than the claim."""
+    told = Told()
+    told.ready(job())
+    guessed = Execution(101, job(), T, T, T, 1, "schedule", "d", "liar")
+    told.tell(events.ReportsReceived("liar", [report(guessed)]))
+    fetch = told.one(effects.FetchExecutions)
+    told.wait_renewing(10_000)
+    told.claimed()
+    told.tell(events.ExecutionsFetched(fetch.request_id, []))
+    assert told.one(effects.AckReports) == effects.AckReports("liar", (101,), effects.Refusal.FOREIGN)
+    assert told.node.stats().held == 1
+
+
+def test_what_nobody_ever_claimed_is_refused_and_counted() -> None:
+    told = Told()
+    told.ready()
+    never = Execution(7, job(), T, T, T, 1, "schedule", "d", "r1")
+    told.tell(_reports(never))
+    told.tell(events.ExecutionsFetched(told.one(effects.FetchExecutions).request_id, []))
+    assert told.one(effects.AckReports) == effects.AckReports("r1", (7,), effects.Refusal.DECIDED)
+    assert told.node.stats().reports_decided == 1
+
+
+def test_texts_beyond_what_memory_allows_are_left_to_the_runner() -> None:
+    told = Told()
+    told.ready()
+    base = Execution(0, job(), T, T, T, 1, "schedule", "d", "r1")
+    told.wait(1_200)
+    told.fail(told.one(effects.RenewLease))
+    text = "x" * 65_536  # one object, however many reports have it
+    many = [report(base._replace(execution_id=number))._replace(output=text) for number in range(1, 6_000)]
+    told.tell(events.ReportsReceived("r1", many))
+    assert told.node.stats().ends_pending == 4_096
+    assert not told.take(effects.AckReports)
 
 
 def test_a_claim_on_a_newer_row_is_looked_up_before_it_is_ended() -> None:
