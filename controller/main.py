@@ -47,7 +47,7 @@ from controller.peers.reach import unreachable
 from controller.peers.server import GossipService
 from controller.ports import ControllerInfo, Notifications, Topic
 from controller.runners.gateway import Gateway, close_silent_sessions
-from controller.runners.sessions import Sessions
+from controller.runners.sessions import Closed, Sessions
 from controller.runtime.chance import controller_id, seeded_chance
 from controller.runtime.clock import SystemClock
 from controller.runtime.driver import Driver
@@ -273,6 +273,7 @@ class _Controller:
             lambda: self._node.peers,
             base.metrics.refused,
             self._now_us,
+            cut_off=self._cut_off,
         )
         following = Following(reads, self._sessions)
         executions = ExecutionsService(reads, self._execution_control, following, self._execution_hub, put)
@@ -353,6 +354,11 @@ class _Controller:
 
     def _is_alone(self) -> bool:
         return sum(member.gossips for member in self._node.members()) == 1
+
+    def _cut_off(self, runner_id: str, closed: Closed) -> None:
+        if closed.code is not grpc.StatusCode.UNAVAILABLE:  # which is this controller's own leaving
+            reason = f"{closed.code.name}: {closed.details}"
+            self._base.notes.warning("runner_cut_off", runner=runner_id, reason=reason)
 
     def _now_us(self) -> int:
         return self._base.clock.now_ns() // 1_000

@@ -30,7 +30,7 @@ ALLOWED: Final = {
     Lie.EMPTY: Allowance(1.0, 100),
     Lie.OUTPUT: Allowance(100.0, 2_000),
     Lie.FOREIGN: Allowance(0.0, 100),
-    Lie.DECIDED: Allowance(200.0, 50_000),
+    Lie.DECIDED: Allowance(200.0, 20_000),
 }
 _WORDS: Final = {
     Lie.BEAT: "beats faster than any runner does",

@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, Final, Protocol
 
 import grpc
+from google.protobuf.message import DecodeError
 
 from controller.core.effects import AckBeat
 from controller.core.events import Event, ReportsReceived, RunnerBeat, RunnerJoined, RunnerLeft
@@ -46,7 +47,8 @@ class Inbox(Protocol):
 class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
     """`welcome` holds what every Welcome says alike: who this is, and the cluster's durations.
 
-    `peers()` gives (id, address) of every controller that may hold a lease; `refused` counts what was not allowed.
+    `peers()` gives (id, address) of every controller that may hold a lease; `refused` counts what was not allowed;
+    `cut_off` is told of each stream that this side ended, and why.
     """
 
     def __init__(
@@ -59,6 +61,8 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         peers: Callable[[], tuple[tuple[str, str], ...]],
         refused: Callable[[str, int], None],
         now_us: Callable[[], int],
+        *,
+        cut_off: Callable[[str, Closed], None] = lambda _runner_id, _closed: None,
     ) -> None:
         self._welcome = welcome
         self._store = store
@@ -68,6 +72,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         self._peers = peers
         self._refused = refused
         self._now_us = now_us
+        self._cut_off = cut_off
 
     async def Connect(  # type: ignore[override]  # the stubs don't know of aio's coroutine form
         self, request_iterator: AsyncIterator[wire.RunnerMessage], context: Context
@@ -90,6 +95,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
             if self._sessions.remove(session) and session.registered:
                 self._inbox.put(RunnerLeft(session.runner_id))
         if closed is not None:
+            self._cut_off(session.runner_id, closed)
             await context.abort(closed.code, closed.details)
 
     async def _hello(self, messages: AsyncIterator[wire.RunnerMessage]) -> wire.Hello:
@@ -98,6 +104,8 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
                 first = await anext(messages, None)
         except TimeoutError:
             raise MalformedError(f"no Hello within {HELLO_TIMEOUT_S:g} s") from None
+        except DecodeError:
+            raise MalformedError("a runner's first message must be Hello, not bytes that are none") from None
         if first is None or first.WhichOneof("message") != "hello":
             raise MalformedError("a runner's first message must be Hello")
         check_hello(first.hello)
@@ -155,16 +163,15 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         return wire.RegisteredModule(deployment=deployed.key, active=deployed.active)
 
     async def _read_all(self, session: Session, messages: AsyncIterator[wire.RunnerMessage]) -> None:
-        async for message in messages:
-            try:
+        try:
+            async for message in messages:
                 self._take(session, message)
-            except MalformedError as error:
-                self._refused("runner_message", 1)
-                session.close(grpc.StatusCode.INVALID_ARGUMENT, str(error))
-                return
-            if session.closed.done():
-                return
-            await self._inbox.room()  # a node that can't keep up slows its runners down
+                if session.closed.done():
+                    return
+                await self._inbox.room()  # a node that can't keep up slows its runners down
+        except (MalformedError, DecodeError) as error:
+            self._refused("runner_message", 1)
+            session.close(grpc.StatusCode.INVALID_ARGUMENT, str(error))
 
     def _take(self, session: Session, message: wire.RunnerMessage) -> None:
         """Hot for reports. Raises MalformedError."""

@@ -16,6 +16,7 @@ from controller.core.settings import ClusterSettings
 from controller.deploying import MESSAGE_BYTES_MAX, Deployer
 from controller.errors import StoreUnavailable
 from controller.runners import sessions as sessions_module
+from controller.runners.conduct import ALLOWED, Lie
 from controller.runners.gateway import Gateway
 from controller.runners.sessions import Sessions
 from cronring.virtual.memory_store import MemoryStore
@@ -344,8 +345,9 @@ async def test_a_flood_of_reports_is_cut_off(world: World, monkeypatch: pytest.M
     ],
 )
 async def test_a_flood_is_counted_and_cut_off_with_its_reason(
-    world: World, message: wire.RunnerMessage, count: int, what: str, says: str
+    world: World, message: wire.RunnerMessage, count: int, what: str, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setitem(ALLOWED, Lie(what), ALLOWED[Lie(what)]._replace(per_s=0.0))  # however slow this machine is
     honest = await world.connect(hello("honest", OTHER_DIGEST))
     await honest.hear()
     runner = await world.connect(hello())
@@ -388,6 +390,18 @@ async def test_a_runner_that_takes_nothing_is_cut_off(world: World) -> None:
     await wait_until(lambda: bool(world.sessions.stalled_at(now_us() + 15_500_000)), "nothing is under way")
     world.sessions.close_silent(now_us() + 15_500_000, 60_000_000)
     await wait_until(lambda: world.inbox.of(RunnerLeft) == [RunnerLeft("r-1")], "the session stays")
+
+
+@pytest.mark.parametrize("first", [True, False])
+async def test_bytes_that_are_no_message_are_refused_in_words(world: World, first: bool) -> None:
+    """It was UNKNOWN, with a traceback in the log."""
+    call = world.channel.stream_stream("/cronring.runner.v1.RunnerGateway/Connect", None, None)()
+    if not first:
+        await call.write(wire.RunnerMessage(hello=hello()).SerializeToString())
+        assert isinstance(await call.read(), bytes)
+    await call.write(b"\xff\xff\xff")
+    assert await call.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert world.refused == ["hello" if first else "runner_message"]
 
 
 async def test_a_silent_runner_is_cut_off(world: World) -> None:
