@@ -15,7 +15,6 @@ from protos.cronring.v1 import schema_pb2
 from protos.runner.v1 import runner_pb2 as wire
 
 CONNECT: Final = "/cronring.runner.v1.RunnerGateway/Connect"
-PAUSE_S: Final = 0.3  # before a liar that was cut off comes again
 BATCH: Final = 1_000
 _OPTIONS: Final = (("grpc.use_local_subchannel_pool", 1), ("grpc.max_send_message_length", 64 << 20))
 _STREAM_ERRORS: Final = (grpc.aio.AioRpcError, asyncio.InvalidStateError, grpc.aio.UsageError)
@@ -41,7 +40,8 @@ class Stream:
     """One connection, of bytes: what is no message can be said as well."""
 
     def __init__(self, channel: grpc.aio.Channel) -> None:
-        self.call: Any = channel.stream_stream(CONNECT, None, None)()
+        connect: Any = channel.stream_stream(CONNECT, None, None)  # its stubs know only the form with an iterator
+        self.call: Any = connect()
 
     async def say(self, **message: Any) -> None:
         await self.call.write(wire.RunnerMessage(**message).SerializeToString())
@@ -56,6 +56,7 @@ class Liar:
 
     what: ClassVar[str]  # how the metric calls it; empty: it isn't counted
     reason: ClassVar[str]  # a part of the words with which it is cut off; empty: its own end can't tell
+    pause_s: ClassVar[float] = 0.3  # before it comes again
     module: ClassVar[str] = ""
     verbs: ClassVar[dict[str, str]] = {}
 
@@ -78,7 +79,7 @@ class Liar:
                         await stream.hear()
                         await self.lie(stream)
                 await self._ended(stream)
-            await asyncio.sleep(PAUSE_S)
+            await asyncio.sleep(self.pause_s)
 
     async def lie(self, stream: Stream) -> None:
         """Until it is cut off."""
@@ -185,7 +186,8 @@ class FloodsOutput(Liar):
 class SaysGarbage(Liar):
     """Messages of no kind, wrong ones, and bytes that are no message."""
 
-    what, reason = "runner_message", ""
+    what, reason = "runner_message", "INVALID_ARGUMENT"
+    pause_s = 2.0
     _turns = 0
 
     async def lie(self, stream: Stream) -> None:

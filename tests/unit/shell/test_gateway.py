@@ -5,6 +5,7 @@ import contextlib
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import grpc
 import pytest
@@ -395,7 +396,8 @@ async def test_a_runner_that_takes_nothing_is_cut_off(world: World) -> None:
 @pytest.mark.parametrize("first", [True, False])
 async def test_bytes_that_are_no_message_are_refused_in_words(world: World, first: bool) -> None:
     """It was UNKNOWN, with a traceback in the log."""
-    call = world.channel.stream_stream("/cronring.runner.v1.RunnerGateway/Connect", None, None)()
+    connect: Any = world.channel.stream_stream("/cronring.runner.v1.RunnerGateway/Connect", None, None)
+    call = connect()
     if not first:
         await call.write(wire.RunnerMessage(hello=hello()).SerializeToString())
         assert isinstance(await call.read(), bytes)
