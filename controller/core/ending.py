@@ -18,8 +18,11 @@ from controller.core.holding import Holding
 from controller.core.model import Activation, EndRequest, EndResult, Execution, Outcome, Report, Trigger
 from controller.core.window import Window
 
-PENDING_MAX: Final = 50_000  # beyond, reports are dropped without acknowledgement: the runner sends them again
-PENDING_CHARACTERS_MAX: Final = 256 * 1024 * 1024  # the same, of all their texts
+# Of reports of what isn't held here: beyond, they are dropped without acknowledgement, and the runner sends them again.
+# Those of what is held are bounded by that, and never wait for the others: anybody may make those up.
+STRANGE_MAX: Final = 50_000
+STRANGE_CHARACTERS_MAX: Final = 256 * 1024 * 1024  # in their texts
+STRANGE_OF_ONE_MAX: Final = 20_000  # of one runner: another may have what a dead controller held
 RIVALS_MAX: Final = 8  # reports of one execution by several runners, until it is known whose it is
 BACKOFF_BASE_MS: Final = 50
 BACKOFF_CAP_MS: Final = 2_000
@@ -28,7 +31,7 @@ BACKOFF_CAP_MS: Final = 2_000
 class Pending:
     """A report that isn't decided yet, and the runners that wait for its acknowledgement."""
 
-    __slots__ = ("anchor", "execution", "report", "retry_at", "rivals", "runners")
+    __slots__ = ("anchor", "execution", "report", "retry_at", "rivals", "runners", "stranger")
 
     def __init__(self, report: Report, execution: Execution | None, runner_id: str | None) -> None:
         self.report = report
@@ -36,6 +39,7 @@ class Pending:
         self.retry_at: int | None = None
         self.anchor: int | None = None  # of a run that moves its job's next one
         self.runners: dict[str, None] = {} if runner_id is None else {runner_id: None}
+        self.stranger = ""  # who reported it, though it isn't held here
         self.rivals: list[tuple[Report, str]] = []  # what others say of it, while nobody knows whose it is
 
     def said(self) -> list[tuple[Report, str]]:
@@ -49,7 +53,6 @@ class Ending:
     __slots__ = (
         "_activating",
         "_batch",
-        "_characters",
         "_desk",
         "_ending",
         "_failures",
@@ -59,6 +62,8 @@ class Ending:
         "_pending",
         "_ready",
         "_refused",
+        "_strange",
+        "_strange_characters",
         "_unknown",
         "_window",
         "overlooked",
@@ -77,7 +82,8 @@ class Ending:
         self._ending: dict[int, list[Pending]] = {}
         self._batch = desk.settings.end_batch
         self._refused: dict[tuple[str, Refusal], list[int]] = {}
-        self._characters = 0  # of the texts of all that is pending
+        self._strange: dict[str, int] = {}  # pending reports of what isn't held here, by runner
+        self._strange_characters = 0
         self._failures = 0
         self._not_before_ns = 0
         self.overlooked: list[int] = []  # slots in which an end left a tick that is due; the node clears it, too
@@ -99,14 +105,16 @@ class Ending:
                 if not _joins(known, report, event.runner_id):
                     self._refuse(event.runner_id, report.execution_id, Refusal.FOREIGN)
                 continue
-            if len(self._pending) >= PENDING_MAX or self._characters >= PENDING_CHARACTERS_MAX:
-                self._desk.note(Level.ERROR, "reports_dropped", pending=len(self._pending))
-                break
             execution = self._holding.executions.get(report.execution_id)
+            if execution is None and self._is_full(event.runner_id):
+                self._desk.note(Level.ERROR, "reports_dropped", runner=event.runner_id, pending=len(self._pending))
+                continue
             if execution is not None and not _belongs(report, execution, event.runner_id):
                 self._refuse(event.runner_id, report.execution_id, Refusal.FOREIGN)
                 continue
-            if execution is None or report.execution_id in self._holding.stale:
+            if execution is None:
+                self._wonder(Pending(report, None, event.runner_id), event.runner_id)
+            elif report.execution_id in self._holding.stale:
                 self._collect(self._unknown, Pending(report, None, event.runner_id))
             else:
                 self._collect(self._ready, Pending(report, execution, event.runner_id))
@@ -134,7 +142,21 @@ class Ending:
 
     def _collect(self, into: dict[int, Pending], pending: Pending) -> None:
         into[pending.report.execution_id] = self._pending[pending.report.execution_id] = pending
-        self._characters += _characters(pending.report)
+
+    def _wonder(self, pending: Pending, runner_id: str) -> None:
+        """It isn't held here: look it up."""
+        pending.stranger = runner_id
+        self._strange[runner_id] = self._strange.get(runner_id, 0) + 1
+        self._strange_characters += _characters(pending.report)
+        self._collect(self._unknown, pending)
+
+    def _is_full(self, runner_id: str) -> bool:
+        """As much of what isn't held here waits already as may, of all runners or of this one."""
+        return (
+            self._strange.get(runner_id, 0) >= STRANGE_OF_ONE_MAX
+            or self._strange_characters >= STRANGE_CHARACTERS_MAX
+            or sum(self._strange.values()) >= STRANGE_MAX
+        )
 
     def turn(self) -> None:
         """Look up and end what there is, within the limit of statements under way."""
@@ -205,7 +227,11 @@ class Ending:
 
     def _forget(self, pending: Pending) -> None:
         del self._pending[pending.report.execution_id]
-        self._characters -= _characters(pending.report)
+        if pending.stranger:
+            self._strange_characters -= _characters(pending.report)
+            self._strange[pending.stranger] -= 1
+            if not self._strange[pending.stranger]:
+                del self._strange[pending.stranger]
 
     def ended(self, event: Ended) -> None:
         """Acknowledge, let go, and wait for the jobs' next ticks."""

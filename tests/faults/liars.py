@@ -55,7 +55,7 @@ class Liar:
     """`cut_off`: the reasons that it was given, and how often. It comes again until its time is over."""
 
     what: ClassVar[str]  # how the metric calls it; empty: it isn't counted
-    reason: ClassVar[str]  # a part of the words with which it is cut off; empty: its own end can't tell
+    reasons: ClassVar[tuple[str, ...]]  # parts of the words with which it is cut off, whichever bound it meets first
     pause_s: ClassVar[float] = 0.3  # before it comes again
     module: ClassVar[str] = ""
     verbs: ClassVar[dict[str, str]] = {}
@@ -98,7 +98,7 @@ class Liar:
 class EndsTwice(Liar):
     """It runs what it is given, says that it completed, and then again and again that it failed."""
 
-    what, reason = "report_decided", "had ended before"
+    what, reasons = "report_decided", ("had ended before", "without an acknowledgement", "no beat")
     module, verbs = "liars", {"bait": "* * * * * *"}
 
     async def lie(self, stream: Stream) -> None:
@@ -119,7 +119,7 @@ class EndsTwice(Liar):
 class EndsOthers(Liar):
     """It knows every execution that honest runners have, with its claim, and says that they failed."""
 
-    what, reason = "report_foreign", "not its own"
+    what, reasons = "report_foreign", ("not its own",)
 
     async def lie(self, stream: Stream) -> None:
         connection = await asyncpg.connect(self.database_url)
@@ -141,7 +141,7 @@ class EndsOthers(Liar):
 
 
 class EndsWhatNeverWas(Liar):
-    what, reason = "report_decided", "never were"
+    what, reasons = "report_decided", ("never were", "without an acknowledgement")
 
     async def lie(self, stream: Stream) -> None:
         for start in itertools.count(1 << 50, BATCH):
@@ -150,7 +150,7 @@ class EndsWhatNeverWas(Liar):
 
 
 class FloodsBeats(Liar):
-    what, reason = "beat_flood", "beats faster"
+    what, reasons = "beat_flood", ("beats faster",)
 
     async def lie(self, stream: Stream) -> None:
         for sequence in itertools.count():
@@ -161,7 +161,7 @@ class FloodsBeats(Liar):
 class FloodsTexts(Liar):
     """As much text as a message holds, of what never was."""
 
-    what, reason = "report_decided", ""
+    what, reasons = "report_decided", ()
 
     async def lie(self, stream: Stream) -> None:
         text = "x" * 65_536
@@ -174,7 +174,7 @@ class FloodsTexts(Liar):
 
 
 class FloodsOutput(Liar):
-    what, reason = "output_unasked", "nobody asked for"
+    what, reasons = "output_unasked", ("nobody asked for",)
 
     async def lie(self, stream: Stream) -> None:
         for number in itertools.count():
@@ -186,7 +186,7 @@ class FloodsOutput(Liar):
 class SaysGarbage(Liar):
     """Messages of no kind, wrong ones, and bytes that are no message."""
 
-    what, reason = "runner_message", "INVALID_ARGUMENT"
+    what, reasons = "runner_message", ("INVALID_ARGUMENT",)
     pause_s = 2.0
     _turns = 0
 

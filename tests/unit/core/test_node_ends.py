@@ -302,8 +302,27 @@ def test_reports_beyond_what_memory_allows_are_left_to_the_runner() -> None:
     told.fail(told.one(effects.RenewLease))
     many = [report(base._replace(execution_id=number)) for number in range(1, 50_101)]
     told.tell(events.ReportsReceived("r1", many))
+    assert told.node.stats().ends_pending == 20_000
+    for runner_id in ("r2", "r3"):
+        told.tell(
+            events.ReportsReceived(
+                runner_id, [each._replace(execution_id=each.execution_id + 60_000 * int(runner_id[1])) for each in many]
+            )
+        )
     assert told.node.stats().ends_pending == 50_000
     assert not told.take(effects.AckReports)
+
+
+def test_a_flood_of_what_never_was_does_not_keep_anybody_from_ending_what_is_held() -> None:
+    """Honest reports were dropped, and their jobs stood still until those were sent again, 10 s later."""
+    told = Told()
+    (execution,) = told.running(job())
+    made_up = [report(execution)._replace(execution_id=number) for number in range(1_000, 51_100)]
+    for runner_id in ("liar1", "liar2", "liar3"):
+        told.tell(events.ReportsReceived(runner_id, made_up))
+        made_up = [each._replace(execution_id=each.execution_id + 60_000) for each in made_up]
+    told.tell(_reports(execution))
+    assert [each.report.execution_id for each in told.one(effects.End).requests] == [execution.execution_id]
 
 
 def test_lost_and_found_again_the_ended_execution_is_let_go() -> None:
