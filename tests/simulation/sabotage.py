@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
 from controller.core import ending
+from controller.core.effects import Refusal
 from controller.core.ending import Ending
 from controller.core.events import ReportsReceived
 from controller.core.lease import Lease
@@ -78,7 +79,9 @@ def _acknowledged_at_once() -> dict[tuple[Any, str], Any]:
 
     def receive(self: Ending, event: ReportsReceived) -> None:
         received(self, event)
-        self._refuse(event.runner_id, [report.execution_id for report in event.reports])
+        for report in event.reports:
+            self._refuse(event.runner_id, report.execution_id, Refusal.DECIDED)
+        self._tell_refused()
 
     return {(Ending, "received"): receive}
 
