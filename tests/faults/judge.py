@@ -14,10 +14,11 @@ from typing import Any
 
 import asyncpg
 
-from tests.faults.bounds import RECOVERY_S, Bounds
+from tests.faults.bounds import Bounds
 from tests.support import judge as books
 from tests.support.judge import Circumstances, JournalRun, Verdict, instant
 
+JUST_NOW_S = 0.2
 OVERLAP_SLACK_S = 0.6  # a run's report takes so long to be committed on a busy machine; its successor waits for that
 
 
@@ -132,7 +133,7 @@ def _booked(executions: Iterable[Any]) -> dict[str, list[tuple[float, float]]]:
 def judge_when_settled(
     database_url: str, journal: Path, bounds: Bounds, known: Circumstances, settle_s: float
 ) -> Finding:
-    """Of every tick up to two seconds ago: as soon as nobody is guilty, or the last finding before the deadline."""
+    """Of every tick up to now: as soon as nobody is guilty, or the last finding before the deadline."""
 
     async def settled() -> Finding:
         connection = await asyncpg.connect(database_url)
@@ -140,7 +141,7 @@ def judge_when_settled(
         await connection.close()
         deadline = time.monotonic() + settle_s
         while True:
-            finding = await judge(database_url, journal, now - RECOVERY_S, bounds, known)
+            finding = await judge(database_url, journal, now - JUST_NOW_S, bounds, known)
             if not finding.guilty() or time.monotonic() > deadline:
                 return finding
             await asyncio.sleep(0.25)

@@ -1,5 +1,6 @@
 """What a row plays on: a cluster of real processes, a PostgreSQL of its own, a journal, and a list of what was done."""
 
+import json
 import signal
 import time
 from collections import Counter
@@ -23,7 +24,7 @@ PERIODS_S: Final[Mapping[str, int]] = {
 SETTLE_S: Final = 40.0
 FIRST_RUNS_S: Final = 40.0
 POLL_S: Final = 0.02
-MARGIN_S: Final = 1.5  # before and behind a trial's excuses and its end
+QUIET_S: Final = RECOVERY_S + 2.0  # after all faults; what is due in its last two seconds must be on time
 
 
 class Stage:
@@ -145,6 +146,12 @@ class Stage:
 
     def runs(self) -> list[JournalRun]:
         return read_journal(self.journal)
+
+    def pids(self) -> list[tuple[int, int]]:
+        """(execution, process id of its child) of every run that began."""
+        lines = self.journal.read_text().splitlines() if self.journal.exists() else []
+        entries = [json.loads(line) for line in lines if '"start"' in line]
+        return [(entry["execution"], entry["pid"]) for entry in entries]
 
     def going_on(self, verb: str) -> list[JournalRun]:
         """Of that verb, by its own word: those that noted within the last half second that they go on."""

@@ -12,7 +12,7 @@ from typing import Any, Final
 from bench.machine import host
 from tests.faults.judge import Finding, percentile
 from tests.faults.row import Row
-from tests.faults.stage import MARGIN_S, Stage
+from tests.faults.stage import QUIET_S, Stage
 
 RESULTS: Final = Path(__file__).parents[2] / "bench" / "results" / "faults"
 SHOWN: Final = 10
@@ -65,7 +65,7 @@ def play(row: Row, seconds: float, tell: Callable[[str], None], folder: Path | N
     folder.chmod(0o755)  # a server that runs as another user may be in it
     with Stage(seconds, folder, tell) as stage:
         row.act(stage)
-        stage.pass_time(MARGIN_S * 2)  # in which nothing goes wrong: what is due then must be on time
+        stage.pass_time(QUIET_S)
         trial = Trial(row, seconds, stage.judge(), dict(stage.faults), stage.measured, stage.broken)
     if not trial.finding.lateness_s:
         trial.broken.append("no tick was judged")

@@ -116,6 +116,8 @@ class PostgresServer:
             "listen_addresses": "", "unix_socket_directories": str(self.sockets), "max_connections": "300",
             "fsync": "on" if durable else "off", "timezone": "Asia/Kathmandu",
         }  # fmt: skip
+        # A command that starts another one elsewhere, as this process's own user, and sees to `user` and to dying.
+        self.wrapper: tuple[str, ...] = ()
         self.environment: dict[str, str] = {}  # of its processes, beside ours
         self._process: subprocess.Popen[bytes] | None = None
         for path in (folder, self.sockets):
@@ -152,9 +154,9 @@ class PostgresServer:
         options = [word for name, value in self.settings.items() for word in ("-c", f"{name}={value}")]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [self.bin_folder / "postgres", "-D", self.data, *options],
-                user=self.user, cwd=self.sockets, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                start_new_session=True, env=os.environ | self.environment,
+                [*self.wrapper, self.bin_folder / "postgres", "-D", self.data, *options],
+                user=None if self.wrapper else self.user, cwd=self.sockets, stdin=subprocess.DEVNULL, stdout=log,
+                stderr=log, start_new_session=True, env=os.environ | self.environment,
                 preexec_fn=_die_with_parent,  # noqa: PLW1509  (takes no lock; nothing else survives a kill -9 of pytest)
             )  # fmt: skip
         deadline = time.monotonic() + READY_S
