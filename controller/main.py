@@ -273,6 +273,7 @@ class _Controller:
             lambda: self._node.peers,
             base.metrics.refused,
             self._now_us,
+            lease_valid=lambda: self._node.lease_valid,
         )
         following = Following(reads, self._sessions)
         executions = ExecutionsService(reads, self._execution_control, following, self._execution_hub, put)

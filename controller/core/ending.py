@@ -24,7 +24,10 @@ BACKOFF_CAP_MS: Final = 2_000
 
 
 class Pending:
-    """A report that isn't decided yet, and the runners that wait for its acknowledgement."""
+    """A report that isn't decided yet, and the runners that wait for its acknowledgement, with what each of them said.
+
+    Whose report it is, is known with its execution: until then a runner that lies may have been the first to speak.
+    """
 
     __slots__ = ("anchor", "execution", "report", "retry_at", "runners")
 
@@ -33,7 +36,19 @@ class Pending:
         self.execution = execution
         self.retry_at: int | None = None
         self.anchor: int | None = None  # of a run that moves its job's next one
-        self.runners: dict[str, None] = {} if runner_id is None else {runner_id: None}
+        self.runners: dict[str, Report] = {} if runner_id is None else {runner_id: report}
+
+    def hear(self, runner_id: str, report: Report) -> None:
+        if self.execution is None or runner_id not in self.runners:
+            self.runners[runner_id] = report
+
+    def found(self, execution: Execution) -> bool:
+        """Whether one of those who reported its end is the one that runs it."""
+        for runner_id, report in self.runners.items():
+            if _belongs(report, execution, runner_id):
+                self.report, self.execution = report, execution
+                return True
+        return False
 
 
 class Ending:
@@ -86,7 +101,7 @@ class Ending:
         for report in event.reports:
             known = self._pending.get(report.execution_id)
             if known is not None:
-                known.runners[event.runner_id] = None
+                known.hear(event.runner_id, report)
                 continue
             if len(self._pending) >= PENDING_MAX:
                 self._desk.note(Level.ERROR, "reports_dropped", pending=PENDING_MAX)
@@ -167,11 +182,10 @@ class Ending:
                 if pending.report.execution_id in self._holding.executions:
                     self._window.runner_away(pending.report.job_id)
                 decided.append(pending)
-            elif not any(_belongs(pending.report, execution, runner_id) for runner_id in pending.runners):
+            elif not pending.found(execution):
                 self._desk.note(Level.WARNING, "report_refused", execution=execution.execution_id)
                 decided.append(pending)
             else:
-                pending.execution = execution
                 self._ready[execution.execution_id] = pending
         self._settle(decided)
 

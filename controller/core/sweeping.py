@@ -69,7 +69,7 @@ class Sweeping:
         self._adopt.update(dict.fromkeys(controller_ids))
 
     def doubt(self) -> None:
-        """A claim of this controller failed, and may have been committed: adopt from itself, more than once."""
+        """A claim (or an adoption) failed, and may have been committed: adopt from itself, more than once."""
         now_ns = self._desk.now_ns
         self._echoes_ns = [now_ns + echo_ms * MS for echo_ms in DOUBT_ECHOES_MS]
 
@@ -195,14 +195,18 @@ class Sweeping:
         return passed_us - clock.stepped_forward_since_us(execution.claimed_at) >= limit_us
 
     def failed(self, event: StoreFailed) -> None:
-        """Renewals name what there is to sweep again; only adoptions are remembered here."""
+        """Renewals name what there is to sweep again; only adoptions are remembered here.
+
+        One that was committed has made this controller answer for what it doesn't know of.
+        """
         if self._adopting is not None and event.request_id == self._adopting[0]:
             self.adopt_from(self._adopting[1])
-            self._adopting = self._holding.released = None
-            if event.connection_lost:
-                self.adopt_from((self._desk.controller_id,))  # it may have been committed
-            else:
+            adopted_from, self._adopting = self._adopting[1], None
+            self._holding.released = None
+            if not event.connection_lost:
                 self._not_before_ns = self._desk.now_ns + REFUSED_RETRY_NS
+            elif adopted_from != (self._desk.controller_id,):
+                self.doubt()
         elif event.request_id == self._losing:
             self._losing = None
         else:

@@ -8,7 +8,8 @@ runner that merely reconnects must not undo that. Welcome says which, module by 
 was refused, which disturbs the runner's other modules as little as other runners.
 
 While PostgreSQL is away, nothing can be registered. The stream stays open all the same, and beats are acknowledged with
-`database_ok` false, so that the runner knows that nobody can declare it lost, and lets its runs go on.
+`database_ok` false, so that the runner knows that nobody can declare it lost, and lets its runs go on. But not while
+this controller has a lease, however long PostgreSQL has been silent: with one, it might be the one that declares it.
 """
 
 import asyncio
@@ -45,7 +46,8 @@ class Inbox(Protocol):
 class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
     """`welcome` holds what every Welcome says alike: who this is, and the cluster's durations.
 
-    `peers()` gives (id, address) of every controller that may hold a lease; `refused` counts what was not allowed.
+    `peers()` gives (id, address) of every controller that may hold a lease, `lease_valid()` whether this one does;
+    `refused` counts what was not allowed.
     """
 
     def __init__(
@@ -58,6 +60,8 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         peers: Callable[[], tuple[tuple[str, str], ...]],
         refused: Callable[[str], None],
         now_us: Callable[[], int],
+        *,
+        lease_valid: Callable[[], bool],
     ) -> None:
         self._welcome = welcome
         self._store = store
@@ -67,6 +71,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         self._peers = peers
         self._refused = refused
         self._now_us = now_us
+        self._lease_valid = lease_valid
 
     async def Connect(  # type: ignore[override]  # the stubs don't know of aio's coroutine form
         self, request_iterator: AsyncIterator[wire.RunnerMessage], context: Context
@@ -186,8 +191,8 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
             self._inbox.put(RunnerBeat(session.runner_id, beat.sequence, beat.renew, beat.draining, beat.running))
         else:
             # The node doesn't know this runner yet, which on a healthy cluster lasts milliseconds.
-            known_away = session.database_away
-            session.send(AckBeat(session.runner_id, beat.sequence, renewed=False, database_ok=not known_away, peers=()))
+            away = session.database_away and not self._lease_valid()
+            session.send(AckBeat(session.runner_id, beat.sequence, renewed=False, database_ok=not away, peers=()))
 
 
 async def _write_all(session: Session, context: Context) -> None:

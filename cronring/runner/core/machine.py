@@ -174,6 +174,8 @@ class RunnerCore:
         renewer = self._contact.renewer
         self._contact.acked(event.address, event.sequence, event.renewed, event.database_ok, now_ns)
         self._end_fence(now_ns)
+        if not event.database_ok:
+            self._offer_elsewhere(event.address, now_ns)
         if renewer is not None and self._contact.renewer is None and self._contact.sighted_addresses():
             self._beat_all(now_ns)  # the one that was asked can't: ask the next at once, if there is hope
 
@@ -231,6 +233,15 @@ class RunnerCore:
                 batches.setdefault(offer.address, []).append(offer.result)
         for address, results in batches.items():
             self._effects.append(SendReports(address, results))
+
+    def _offer_elsewhere(self, address: str, now_ns: int) -> None:
+        """That controller can't commit what it was offered a while ago. One that can, does: it is decided only once."""
+        others = [other for other in self._contact.sighted_addresses() if other != address]
+        waiting = self._ledger.offered_to(address) if others else []
+        waiting = [offer for offer in waiting if offer.offered_ns <= now_ns - self._settings.beat_ns]
+        for offer in waiting:
+            offer.address = others[offer.result.execution_id % len(others)]
+        self._offer(waiting, now_ns)
 
     def _stop(self, execution_ids: Iterable[int], reason: StopReason, message: str, grace_ms: int) -> None:
         held = tuple(execution_id for execution_id in execution_ids if execution_id in self._ledger.held)

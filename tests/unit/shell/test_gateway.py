@@ -32,6 +32,7 @@ class AwayStore(MemoryStore):
     """PostgreSQL can be away, or slow."""
 
     away = False
+    leased = False  # this controller holds a lease
     slow: asyncio.Event | None = None  # nothing is registered before it is set
 
     async def create_deployment(self, *arguments, **named):  # passed on as it is
@@ -96,6 +97,7 @@ async def world() -> AsyncIterator[World]:
         lambda: peers,
         refused.append,
         now_us,
+        lease_valid=lambda: store.leased,
     )
     server = grpc.aio.server(options=[("grpc.max_receive_message_length", MESSAGE_BYTES_MAX)])
     runner_pb2_grpc.add_RunnerGatewayServicer_to_server(gateway, server)
@@ -347,6 +349,17 @@ async def test_a_beat_before_registration_does_not_say_that_the_database_is_away
     assert (ack.sequence, ack.renewed, ack.database_ok) == (1, False, True)
     world.store.slow.set()
     assert (await runner.hear()).welcome.modules[0].active
+
+
+async def test_who_has_a_lease_says_to_nobody_that_no_one_can_declare_it_lost(world: World) -> None:
+    """PostgreSQL has been away for less than the lease: when it is back, this controller may declare runs lost."""
+    world.store.away = True
+    runner = await world.connect(hello())
+    for sequence, leased in enumerate((False, True, False), 1):
+        world.store.leased = leased
+        await runner.say(beat=wire.Beat(sequence=sequence, renew=True))
+        ack = (await runner.hear()).beat_ack
+        assert (ack.sequence, ack.renewed, ack.database_ok) == (sequence, False, leased)
 
 
 async def test_while_the_database_is_away_beats_are_answered_and_the_welcome_follows(world: World) -> None:
