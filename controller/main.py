@@ -273,6 +273,7 @@ class _Controller:
             lambda: self._node.peers,
             base.metrics.refused,
             self._now_us,
+            lease_valid=lambda: self._node.lease_valid,
             cut_off=self._cut_off,
         )
         following = Following(reads, self._sessions)

@@ -92,10 +92,14 @@ class Activate(NamedTuple):
 
 
 class Adopt(NamedTuple):
-    """-> Adopted: take over what these controllers left unfinished (the own id: what did I lose track of?)."""
+    """-> Adopted: take over what these controllers left unfinished (the own id: what did I lose track of?).
+
+    `runner_ids`: on these runners only; none: on all.
+    """
 
     request_id: int
     controller_ids: tuple[str, ...]
+    runner_ids: tuple[str, ...] = ()
 
 
 class FetchExecutions(NamedTuple):

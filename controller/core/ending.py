@@ -29,7 +29,10 @@ BACKOFF_CAP_MS: Final = 2_000
 
 
 class Pending:
-    """A report that isn't decided yet, and the runners that wait for its acknowledgement."""
+    """A report that isn't decided yet, and the runners that wait for its acknowledgement, with what each of them said.
+
+    Whose report it is, is known with its execution: until then a runner that lies may have been the first to speak.
+    """
 
     __slots__ = ("anchor", "execution", "report", "retry_at", "rivals", "runners", "stranger")
 

@@ -8,7 +8,8 @@ runner that merely reconnects must not undo that. Welcome says which, module by 
 was refused, which disturbs the runner's other modules as little as other runners.
 
 While PostgreSQL is away, nothing can be registered. The stream stays open all the same, and beats are acknowledged with
-`database_ok` false, so that the runner knows that nobody can declare it lost, and lets its runs go on.
+`database_ok` false, so that the runner knows that nobody can declare it lost, and lets its runs go on. But not while
+this controller has a lease, however long PostgreSQL has been silent: with one, it might be the one that declares it.
 """
 
 import asyncio
@@ -20,11 +21,18 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from controller.core.effects import AckBeat
-from controller.core.events import Event, ReportsReceived, RunnerBeat, RunnerJoined, RunnerLeft
+from controller.core.events import Event, ReportsReceived, RunnerJoined, RunnerLeft
 from controller.deploying import Deployer
 from controller.errors import InvalidModule, StoreError, StoreUnavailable
 from controller.ports import Store
-from controller.runners.codec import MalformedError, check_hello, decode_hello, decode_reports, encode_peers
+from controller.runners.codec import (
+    MalformedError,
+    check_hello,
+    decode_beat,
+    decode_hello,
+    decode_reports,
+    encode_peers,
+)
 from controller.runners.conduct import Lie
 from controller.runners.sessions import Closed, Session, Sessions
 from protos.runner.v1 import runner_pb2 as wire
@@ -47,8 +55,8 @@ class Inbox(Protocol):
 class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
     """`welcome` holds what every Welcome says alike: who this is, and the cluster's durations.
 
-    `peers()` gives (id, address) of every controller that may hold a lease; `refused` counts what was not allowed;
-    `cut_off` is told of each stream that this side ended, and why.
+    `peers()` gives (id, address) of every controller that may hold a lease, `lease_valid()` whether this one does;
+    `refused` counts what was not allowed; `cut_off` is told of each stream that this side ended, and why.
     """
 
     def __init__(
@@ -62,6 +70,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         refused: Callable[[str, int], None],
         now_us: Callable[[], int],
         *,
+        lease_valid: Callable[[], bool],
         cut_off: Callable[[str, Closed], None] = lambda _runner_id, _closed: None,
     ) -> None:
         self._welcome = welcome
@@ -72,6 +81,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         self._peers = peers
         self._refused = refused
         self._now_us = now_us
+        self._lease_valid = lease_valid
         self._cut_off = cut_off
 
     async def Connect(  # type: ignore[override]  # the stubs don't know of aio's coroutine form
@@ -197,11 +207,11 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
 
     def _beat(self, session: Session, beat: wire.Beat) -> None:
         if session.registered:
-            self._inbox.put(RunnerBeat(session.runner_id, beat.sequence, beat.renew, beat.draining, beat.running))
+            self._inbox.put(decode_beat(session.runner_id, beat))
         else:
             # The node doesn't know this runner yet, which on a healthy cluster lasts milliseconds.
-            known_away = session.database_away
-            session.send(AckBeat(session.runner_id, beat.sequence, renewed=False, database_ok=not known_away, peers=()))
+            away = session.database_away and not self._lease_valid()
+            session.send(AckBeat(session.runner_id, beat.sequence, renewed=False, database_ok=not away, peers=()))
 
 
 async def _write_all(session: Session, context: Context) -> None:

@@ -392,8 +392,11 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
         row.revision += 1
         return True
 
-    async def adopt_executions(self, controller_id: str, from_ids: tuple[str, ...]) -> list[Execution]:
-        adopted = [row for row in self.unfinished.values() if row.controller_id in from_ids]
+    async def adopt_executions(
+        self, controller_id: str, from_ids: tuple[str, ...], runner_ids: tuple[str, ...] = ()
+    ) -> list[Execution]:
+        left_behind = [row for row in self.unfinished.values() if row.controller_id in from_ids]
+        adopted = [row for row in left_behind if not runner_ids or row.runner_id in runner_ids]
         for row in adopted:
             row.controller_id = controller_id
         return [row.execution() for row in adopted]

@@ -115,3 +115,7 @@ UPDATE controllers SET stands_down_until = NULL WHERE id = $1 AND stands_down_un
 
 -- name: GetNow
 SELECT now();
+
+-- name: GetTimeline
+-- Of a server that takes writes: it is one higher after each promotion.
+SELECT ('x' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8))::bit(32)::integer;

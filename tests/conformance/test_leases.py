@@ -66,6 +66,14 @@ async def test_adopted_executions_carry_the_adopters_id(world: World) -> None:
     assert [result.ended for result in results] == [False, True, True]
 
 
+async def test_only_those_on_some_runners_are_adopted(world: World) -> None:
+    executions = await world.running("c1", "a", "b")
+    (runner_id,) = {execution.runner_id for execution in executions}
+    assert await world.store.adopt_executions("c2", ("c1",), ("another",)) == []
+    adopted = await world.store.adopt_executions("c2", ("c1",), ("another", runner_id))
+    assert sorted(adopted) == sorted(executions)
+
+
 async def test_a_controller_may_adopt_from_itself(world: World) -> None:
     executions = await world.running("c1", "a", "b")
     assert sorted(await world.store.adopt_executions("c1", ("c1",))) == sorted(executions)

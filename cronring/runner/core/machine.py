@@ -143,7 +143,7 @@ class RunnerCore:
     def _link_up(self, event: LinkUp, now_ns: int) -> None:
         if event.address not in self._contact.links:
             return
-        self._contact.welcomed(event.address)
+        self._contact.welcomed(event.address, event.controller_id)
         self._agree(event)
         self._note(Level.INFO, "controller_connected", address=event.address, controller=event.controller_id)
         self._end_fence(now_ns)
@@ -180,6 +180,8 @@ class RunnerCore:
         renewer = self._contact.renewer
         self._contact.acked(event.address, event.sequence, event.renewed, event.database_ok, now_ns)
         self._end_fence(now_ns)
+        if not event.database_ok:
+            self._offer_elsewhere(event.address, now_ns)
         if renewer is not None and self._contact.renewer is None and self._contact.sighted_addresses():
             self._beat_all(now_ns)  # the one that was asked can't: ask the next at once, if there is hope
 
@@ -190,7 +192,8 @@ class RunnerCore:
 
     def _beat(self, address: str, now_ns: int) -> None:
         sequence, renew = self._contact.beats(address, self._draining, now_ns)
-        self._effects.append(SendBeat(address, sequence, renew, self._draining, self.running))
+        out_of_reach = self._contact.out_of_reach(now_ns) if renew else ()
+        self._effects.append(SendBeat(address, sequence, renew, self._draining, self.running, out_of_reach))
 
     # Runs
 
@@ -222,21 +225,31 @@ class RunnerCore:
         self._offer(self._ledger.end(refused, now_ns), now_ns)
 
     def _offer(self, offers: list[Offer], now_ns: int) -> None:
-        """Send each to the controller that it is meant for, or to another if that one is away."""
+        """Send each to the controller that it is meant for, or to another if that one, or its PostgreSQL, is away."""
         if not offers:
             return
         links = self._contact.links
-        up = self._contact.up_addresses()
+        sighted = self._contact.sighted_addresses()
+        up = sighted or self._contact.up_addresses()
         batches: dict[str, list[Result]] = {}
         for offer in offers:
             link = links.get(offer.address)
-            if link is None or not link.up:
+            if link is None or not link.up or (sighted and link.blind_since_ns is not None):
                 offer.address = up[offer.result.execution_id % len(up)] if up else ""
             offer.offered_ns = now_ns
             if offer.address:
                 batches.setdefault(offer.address, []).append(offer.result)
         for address, results in batches.items():
             self._effects.append(SendReports(address, results))
+
+    def _offer_elsewhere(self, address: str, now_ns: int) -> None:
+        """That controller can't commit what it was offered a while ago. One that can, does: it is decided only once."""
+        others = [other for other in self._contact.sighted_addresses() if other != address]
+        waiting = self._ledger.offered_to(address) if others else []
+        waiting = [offer for offer in waiting if offer.offered_ns <= now_ns - self._settings.beat_ns]
+        for offer in waiting:
+            offer.address = others[offer.result.execution_id % len(others)]
+        self._offer(waiting, now_ns)
 
     def _stop(self, execution_ids: Iterable[int], reason: StopReason, message: str, grace_ms: int) -> None:
         held = tuple(execution_id for execution_id in execution_ids if execution_id in self._ledger.held)

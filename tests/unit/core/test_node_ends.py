@@ -33,6 +33,24 @@ def test_a_report_is_acknowledged_only_when_it_is_committed() -> None:
     assert told.one(effects.Claim).requests[0].expected_tick == NEXT
 
 
+def test_a_runner_that_lies_about_anothers_run_is_not_believed_though_it_speaks_first() -> None:
+    """Its report says the true claim; only the execution's row says whose run it is."""
+    told = Told()
+    told.ready()
+    execution = Execution(7, job(), T, T, T, 1, "schedule", "d", "r1")
+    lie = report(execution, Outcome.FAILED)
+    told.tell(events.ReportsReceived("r7", [lie]))
+    fetch = told.one(effects.FetchExecutions)
+    told.tell(_reports(execution))
+    told.tell(events.ExecutionsFetched(fetch.request_id, [execution]))
+    end = told.one(effects.End)
+    assert [request.report for request in end.requests] == [report(execution)]
+    told.tell(events.ReportsReceived("r7", [lie]))
+    _ended(told, end)
+    acknowledged = [ack.runner_id for ack in told.take(effects.AckReports)]
+    assert acknowledged == ["r7", "r7", "r1"], "refused each time, so that it stops coming; then what is true"
+
+
 def test_the_same_report_twice_is_ended_once() -> None:
     told = Told()
     (execution,) = told.running(job())

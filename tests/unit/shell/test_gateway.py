@@ -34,6 +34,7 @@ class AwayStore(MemoryStore):
     """PostgreSQL can be away, or slow."""
 
     away = False
+    leased = False  # this controller holds a lease
     slow: asyncio.Event | None = None  # nothing is registered before it is set
 
     async def create_deployment(self, *arguments, **named):  # passed on as it is
@@ -98,6 +99,7 @@ async def world() -> AsyncIterator[World]:
         lambda: peers,
         lambda what, count: refused.extend([what] * count),
         now_us,
+        lease_valid=lambda: store.leased,
     )
     server = grpc.aio.server(options=[("grpc.max_receive_message_length", MESSAGE_BYTES_MAX)])
     runner_pb2_grpc.add_RunnerGatewayServicer_to_server(gateway, server)
@@ -178,14 +180,14 @@ async def test_five_thousand_verbs_fit_in_a_hello(world: World) -> None:
 async def test_beats_and_reports_become_events(world: World) -> None:
     runner = await world.connect(hello())
     await runner.hear()
-    await runner.say(beat=wire.Beat(sequence=3, renew=True, draining=True, running=2))
+    await runner.say(beat=wire.Beat(sequence=3, renew=True, draining=True, running=2, out_of_reach=["c-9"]))
     report = wire.Report(
         execution_id=5, job_id=1, claimed_at_us=10, outcome=wire.OUTCOME_FAILED, started_at_us=4, ended_at_us=2,
         error_type="ValueError", error_message="a\x00b", output="x" * 70_000,
     )  # fmt: skip
     await runner.say(reports=wire.Reports(reports=[report]))
     await wait_until(lambda: bool(world.inbox.of(ReportsReceived)), "no report came")
-    assert world.inbox.of(RunnerBeat) == [RunnerBeat("r-1", 3, True, True, 2)]
+    assert world.inbox.of(RunnerBeat) == [RunnerBeat("r-1", 3, True, True, 2, ("c-9",))]
     (received,) = world.inbox.of(ReportsReceived)
     assert isinstance(received, ReportsReceived)
     (decoded,) = received.reports
@@ -267,6 +269,8 @@ async def test_what_is_no_hello_is_refused(world: World, message: wire.RunnerMes
     [
         (wire.RunnerMessage(hello=wire.Hello(runner_id="r-1")), "second Hello"),
         (wire.RunnerMessage(), "no kind"),
+        (wire.RunnerMessage(beat=wire.Beat(out_of_reach=["c"] * 101)), "none"),
+        (wire.RunnerMessage(beat=wire.Beat(out_of_reach=["c" * 201])), "none"),
         (wire.RunnerMessage(reports=wire.Reports(reports=[wire.Report(execution_id=3)])), "outcome 0"),
         (wire.RunnerMessage(reports=wire.Reports(reports=[wire.Report(outcome=wire.OUTCOME_LOST)])), "outcome 5"),
         (
@@ -423,6 +427,17 @@ async def test_a_beat_before_registration_does_not_say_that_the_database_is_away
     assert (ack.sequence, ack.renewed, ack.database_ok) == (1, False, True)
     world.store.slow.set()
     assert (await runner.hear()).welcome.modules[0].active
+
+
+async def test_who_has_a_lease_says_to_nobody_that_no_one_can_declare_it_lost(world: World) -> None:
+    """PostgreSQL has been away for less than the lease: when it is back, this controller may declare runs lost."""
+    world.store.away = True
+    runner = await world.connect(hello())
+    for sequence, leased in enumerate((False, True, False), 1):
+        world.store.leased = leased
+        await runner.say(beat=wire.Beat(sequence=sequence, renew=True))
+        ack = (await runner.hear()).beat_ack
+        assert (ack.sequence, ack.renewed, ack.database_ok) == (sequence, False, leased)
 
 
 async def test_while_the_database_is_away_beats_are_answered_and_the_welcome_follows(world: World) -> None:
