@@ -37,11 +37,11 @@ def partition_controllers(stage: Stage) -> None:
     while time.monotonic() < deadline:
         alone = network.draw.choice(CONTROLLERS)
         network.cut(alone, [each for each in CONTROLLERS if each != alone])
-        stage.pass_time(6 + network.draw.random())
+        network.pass_time(6)
         network.heal()
         alone = network.draw.choice(CONTROLLERS)
         began = network.link_down(alone)
-        stage.pass_time(9 + network.draw.random())
+        network.pass_time(9)
         network.excuse(began, began + HANDOVER_S, "what it had claimed is adopted")
         healed = network.heal([alone])
         network.excuse(healed, healed + RECOVERY_S, "its link came back")
@@ -59,11 +59,11 @@ def partition_postgres(stage: Stage) -> None:
     deadline = time.monotonic() + stage.seconds
     while time.monotonic() < deadline:
         began = network.cut(network.draw.choice(CONTROLLERS), DATABASE)
-        stage.pass_time(11 + network.draw.random())
+        network.pass_time(11)
         network.excuse(began, began + HANDOVER_S, "what it had claimed is adopted")
         network.heal()
         began = network.cut(CONTROLLERS, DATABASE)
-        stage.pass_time(6 + network.draw.random())
+        network.pass_time(6)
         network.excuse(began, network.heal() + RECOVERY_S, "PostgreSQL was out of reach")
     network.note_dropped()
 
@@ -82,7 +82,7 @@ def partition_runner(stage: Stage) -> None:
     deadline = time.monotonic() + stage.seconds
     while time.monotonic() < deadline:
         began = network.cut(network.draw.choice(RUNNERS), network.draw.choice(CONTROLLERS))
-        stage.pass_time(HANDOVER_S + 3 + network.draw.random())
+        network.pass_time(HANDOVER_S + 3)
         network.excuse(began, began + HANDOVER_S, "what was claimed for a runner out of reach is taken over")
         network.heal()
         cut_off_a_runner(network)
@@ -146,7 +146,7 @@ def one_way_loss(stage: Stage) -> None:
             source, target = network.draw.choice(ways[pair : pair + 2])
             began = network.cut(source, target, one_way=True)
             network.excuse(began, began + HANDOVER_S, "what it had claimed is taken over")
-        stage.pass_time(HANDOVER_S + 3 + network.draw.random())
+        network.pass_time(HANDOVER_S + 3)
         network.heal()
     network.note_dropped()
 
