@@ -14,6 +14,8 @@ from tests.support.hosted import DATABASE, HostedCluster, agreed, hosted
 CONVERGED_S: Final = 10.0  # both sides agree, and ticks are on time again, so soon after a fault has ended
 # What a controller claimed whose answer it never got is adopted when its lease is over, 5 s after its last renewal.
 HANDOVER_S: Final = 8.0
+# A runner takes a silent controller for lost after 5 s, and asks another to take over two to three beats later.
+TAKE_OVER_S: Final = 10.0
 EACH_SECOND: Final = frozenset(verb for verb, period_s in PERIODS_S.items() if period_s == 1)
 LONG_FAULT_S: Final = 30.0
 LONG_TRIAL_S: Final = 60.0

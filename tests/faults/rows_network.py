@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from tests.faults.bounds import RECOVERY_S
-from tests.faults.network import CONTROLLERS, HANDOVER_S, RUNNERS, Network, needs
+from tests.faults.network import CONTROLLERS, HANDOVER_S, RUNNERS, TAKE_OVER_S, Network, needs
 from tests.faults.row import row
 from tests.faults.rows_runners import by_pid, ends
 from tests.faults.stage import Stage
@@ -82,8 +82,8 @@ def partition_runner(stage: Stage) -> None:
     deadline = time.monotonic() + stage.seconds
     while time.monotonic() < deadline:
         began = network.cut(network.draw.choice(RUNNERS), network.draw.choice(CONTROLLERS))
-        network.pass_time(HANDOVER_S + 3)
-        network.excuse(began, began + HANDOVER_S, "what was claimed for a runner out of reach is taken over")
+        network.pass_time(TAKE_OVER_S + 2)
+        network.excuse(began, began + TAKE_OVER_S, "what was claimed for a runner out of reach is taken over")
         network.heal()
         cut_off_a_runner(network)
     network.note_dropped()
@@ -145,8 +145,8 @@ def one_way_loss(stage: Stage) -> None:
         for pair in range(0, len(ways), 2):
             source, target = network.draw.choice(ways[pair : pair + 2])
             began = network.cut(source, target, one_way=True)
-            network.excuse(began, began + HANDOVER_S, "what it had claimed is taken over")
-        network.pass_time(HANDOVER_S + 3)
+            network.excuse(began, began + TAKE_OVER_S, "what was claimed is taken over")
+        network.pass_time(TAKE_OVER_S + 2)
         network.heal()
     network.note_dropped()
 
