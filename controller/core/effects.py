@@ -149,11 +149,20 @@ class CancelRuns(NamedTuple):
     grace_ms: int = 0
 
 
+class Refusal(StrEnum):
+    """Why reports ended nothing."""
+
+    NONE = ""  # they did
+    FOREIGN = "foreign"  # claimed for another runner, or under another claim
+    DECIDED = "decided"  # they had ended before, or never were
+
+
 class AckReports(NamedTuple):
-    """These are decided in PostgreSQL; the runner may forget them."""
+    """These are decided in PostgreSQL, or refused; the runner may forget them."""
 
     runner_id: str
     execution_ids: tuple[int, ...]
+    refused: Refusal = Refusal.NONE
 
 
 class AckBeat(NamedTuple):

@@ -12,6 +12,7 @@ from schema.policy import parse_policy
 
 IDENTIFIER_LENGTH_MAX: Final = 200
 OUT_OF_REACH_MAX: Final = 100
+MODULES_MAX: Final = 1_000
 ERROR_TYPE_LENGTH_MAX: Final = 200
 ERROR_BASES_MAX: Final = 20
 ERROR_MESSAGE_LENGTH_MAX: Final = 16 * 1024
@@ -166,5 +167,7 @@ def check_hello(hello: wire.Hello) -> None:
         value: str = getattr(hello, field)
         if len(value) > IDENTIFIER_LENGTH_MAX or not value.isprintable():
             raise MalformedError(f"hello.{field} must be printable, with {IDENTIFIER_LENGTH_MAX} characters at most")
+    if len(hello.modules) > MODULES_MAX:
+        raise MalformedError(f"hello.modules has {len(hello.modules)} modules; at most {MODULES_MAX} are allowed")
     if hello.pid > 2**31 - 1:
         raise MalformedError(f"hello.pid is {hello.pid}, which is no process id")

@@ -55,7 +55,7 @@ def tell(effect: effects.Effect, epoch_us: int) -> str:  # noqa: C901, PLR0911  
             return f"ack beat {sequence} of {runner_id}: renewed={renewed} database_ok={database_ok} peers={peer_ids}"
         case _:
             fields = [_plain(value) for name, value in zip(effect._fields, effect, strict=True) if name != "request_id"]
-            return " ".join([_words(effect), *fields])
+            return " ".join([_words(effect), *fields]).rstrip()
 
 
 def _end(request: EndRequest, at: Any) -> str:

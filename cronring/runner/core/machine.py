@@ -35,6 +35,7 @@ from cronring.runner.core.model import Result, Run, StopReason
 from cronring.runner.core.settings import RunnerSettings
 
 STOP_GRACE_MS = 2_000
+LINKS_MAX = 200  # controllers; more are made up
 FENCE_GRACE_MS = 300  # 8 s and this lie below the 8.75 s after which controllers declare a run lost
 NO_CONTACT = "not started: this runner's lease could not be renewed, so it may be taken for lost"
 NOT_BEGUN = "not started: it was cancelled before it got here"
@@ -61,6 +62,7 @@ class RunnerCore:
         self._farewell_ends_ns: int | None = None
         self._draining = False
         self._finished = False
+        self._told_many = False
         self._effects: list[Effect] = []
         for address in addresses:
             self._learn(address, now_ns)
@@ -121,7 +123,11 @@ class RunnerCore:
 
     def _learn(self, address: str, now_ns: int) -> None:
         link = self._contact.links.get(address)
-        if link is None:
+        if link is None and len(self._contact.links) >= LINKS_MAX:
+            if not self._told_many:
+                self._told_many = True
+                self._note(Level.WARNING, "too_many_controllers", known=LINKS_MAX, named=address[:200])
+        elif link is None:
             self._contact.links[address] = Link(now_ns)
             self._effects.append(OpenLink(address))
         else:

@@ -131,6 +131,23 @@ def test_an_adoption_whose_answer_was_lost_is_repeated() -> None:
     assert told.one(effects.Adopt).controller_ids == ("c1", "c2"), "it may have been committed: then they are its own"
 
 
+def test_what_a_failed_adoption_took_over_all_the_same_is_found() -> None:
+    """It was committed, and the answer was lost: the dead controller has nothing left, and this one doesn't know."""
+    told = Told()
+    told.ready()
+    _renew(told, dead_controllers=("c2",))
+    told.fail(told.one(effects.Adopt))
+    _renew(told)
+    again = told.one(effects.Adopt)
+    assert again.controller_ids == ("c1", "c2")
+    told.tell(events.RunnerJoined(runner("r9")))
+    told.tell(events.Adopted(again.request_id, [EXECUTION]))
+    assert told.one(effects.Dispatch).executions == [EXECUTION]
+    # The statement may still be running on a connection that broke, and commit only now.
+    told.wait_renewing(2_100)
+    assert told.one(effects.Adopt).controller_ids == ("c1",)
+
+
 def test_what_was_adopted_while_its_runner_is_away_waits_for_it() -> None:
     told = Told()
     told.ready()

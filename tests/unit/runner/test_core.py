@@ -285,6 +285,17 @@ def test_runs_begin_though_postgresqls_clock_was_set_back() -> None:
     assert [run.execution_id for start in world.of(StartRuns) for run in start.runs] == [1, 2]
 
 
+def test_a_result_goes_to_another_controller_when_the_one_that_has_it_cannot_commit_it() -> None:
+    world = World("a", "b")
+    world.up("a", "b")
+    world.dispatch("a", make_run(1))
+    world.blind.add("a")  # cut off from PostgreSQL, whose packets are dropped without a word
+    world.step(RunsEnded([make_result(1)]))
+    assert [report.address for report in world.of(SendReports)] == ["a"]
+    world.pass_s(3)
+    assert [report.address for report in world.of(SendReports)] == ["a", "b"]
+
+
 def test_controllers_are_learnt_and_forgotten_but_never_those_given() -> None:
     world = World("a")
     world.up("a")

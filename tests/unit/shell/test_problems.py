@@ -131,7 +131,7 @@ async def test_a_stream_fails_with_its_status_too(calls: Calls) -> None:
 
 async def test_http_tells_alive_from_ready_and_names_its_paths() -> None:
     reasons: list[str | None] = ["waiting for PostgreSQL"]
-    server = HttpServer(lambda: reasons[-1], lambda: b"cronring_claims_total 1\n")
+    server = HttpServer(lambda: reasons[-1], lambda: b"cronring_claims_total 1\n", lambda _: None)
     port = await server.start("127.0.0.1", 0)
     try:
         async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as session:
