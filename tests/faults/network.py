@@ -14,7 +14,11 @@ from tests.support.hosted import DATABASE, HostedCluster, agreed, hosted
 CONVERGED_S: Final = 10.0  # both sides agree, and ticks are on time again, so soon after a fault has ended
 # What a controller claimed whose answer it never got is adopted when its lease is over, 5 s after its last renewal.
 HANDOVER_S: Final = 8.0
+# A runner takes a silent controller for lost after 5 s, and asks another to take over two to three beats later.
+TAKE_OVER_S: Final = 10.0
 EACH_SECOND: Final = frozenset(verb for verb, period_s in PERIODS_S.items() if period_s == 1)
+LONG_FAULT_S: Final = 30.0
+LONG_TRIAL_S: Final = 60.0
 CONTROLLERS: Final = ("c1", "c2", "c3")
 RUNNERS: Final = ("r1", "r2")
 
@@ -40,6 +44,14 @@ class Network:
         self._wait_until_agreed()
 
     # Faults
+
+    def pass_time(self, at_least_s: float) -> None:
+        """How long a fault lasts: so long, and a part of a second; in long trials sometimes much longer.
+
+        By then every connection has waited so long for an answer that it may not notice soon that there is one.
+        """
+        lasts_s = self.draw.choice((at_least_s, LONG_FAULT_S)) if self.stage.seconds > LONG_TRIAL_S else at_least_s
+        self.stage.pass_time(lasts_s + self.draw.random())
 
     def cut(self, first: str | Iterable[str], second: str | Iterable[str], *, one_way: bool = False) -> float:
         """Without a word. Returns since when (epoch seconds)."""
