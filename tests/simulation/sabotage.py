@@ -187,7 +187,7 @@ SABOTAGES: Final = (
     Sabotage("once on the runner", "kill_controller", _begun_again),
     Sabotage("all must be blind", "cut_controller_from_database,cut_runner", _one_blind_is_enough),
     Sabotage("whose report it is", "lie", lambda: {(ending, "_belongs"): lambda *_: True}),
-    Sabotage("a clock that was set back", "step_clock_far", _clock_of_old),
+    Sabotage("a clock that was set back", "shake_clock", _clock_of_old),
 )  # fmt: skip
 BY_NAME: Final = {sabotage.name: sabotage for sabotage in SABOTAGES}
 # By name: the seed, and what is said of its world. Some protections are not here, because others stand behind them: a
@@ -210,7 +210,7 @@ KNOWN: Final[dict[str, tuple[int, str]]] = {
     "once on the runner": (0, "once: "),
     "all must be blind": (0, "lost: "),
     "whose report it is": (1, "no overlap: "),
-    "a clock that was set back": (12, "not begun: "),
+    "a clock that was set back": (1, "not begun: "),
 }
 
 
