@@ -19,11 +19,18 @@ from typing import Any, Final, Protocol
 import grpc
 
 from controller.core.effects import AckBeat
-from controller.core.events import Event, ReportsReceived, RunnerBeat, RunnerJoined, RunnerLeft
+from controller.core.events import Event, PlacesGranted, ReportsReceived, RunnerBeat, RunnerJoined, RunnerLeft
 from controller.deploying import Deployer
 from controller.errors import InvalidModule, StoreError, StoreUnavailable
 from controller.ports import Store
-from controller.runners.codec import MalformedError, check_hello, decode_hello, decode_reports, encode_peers
+from controller.runners.codec import (
+    MalformedError,
+    check_hello,
+    decode_grants,
+    decode_hello,
+    decode_reports,
+    encode_peers,
+)
 from controller.runners.sessions import Closed, Session, Sessions
 from protos.runner.v1 import runner_pb2 as wire
 from protos.runner.v1 import runner_pb2_grpc
@@ -130,7 +137,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         while True:
             try:
                 modules = [await self._register_module(hosted) for hosted in hello.modules]
-                runner = decode_hello(hello, tuple(module.deployment for module in modules if module.deployment))
+                runner = decode_hello(hello, tuple(module.deployment for module in modules))
                 await self._store.register_runner(runner)
                 break
             except StoreUnavailable:
@@ -141,7 +148,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
                 return
         session.registered = True
         self._inbox.put(RunnerJoined(runner))
-        welcome = wire.Welcome(modules=modules, controllers=encode_peers(self._peers()))
+        welcome = wire.Welcome(modules=modules, controllers=encode_peers(self._peers()), wishes_places=True)
         welcome.MergeFrom(self._welcome)
         session.welcome(welcome)
 
@@ -176,6 +183,10 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         elif kind == "output":
             session.heard()
             session.printed(message.output)
+        elif kind == "grants":
+            session.heard()
+            if session.registered:
+                self._inbox.put(PlacesGranted(session.runner_id, decode_grants(message.grants)))
         elif kind == "hello":
             raise MalformedError("a second Hello on the same stream")
         else:

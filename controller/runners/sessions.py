@@ -7,11 +7,12 @@ from typing import Final, NamedTuple, assert_never
 
 import grpc
 
-from controller.core.effects import AckBeat, AckReports, CancelRuns, Dispatch
+from controller.core.effects import AckBeat, AckReports, CancelRuns, Dispatch, SendWishes
 from controller.core.model import Execution, Report
-from controller.runners.codec import encode_peers, encode_run
+from controller.runners.codec import encode_peers, encode_run, encode_wish
 from controller.runners.following import Follow, Follows
 from protos.runner.v1 import runner_pb2 as wire
+from schema.lanes import LaneKey, Wish
 
 QUEUE_ITEMS_MAX: Final = 50_000  # a runner that reads falls behind by a burst, not by more
 UNACKED_REPORTS_MAX: Final = 50_000  # more than any runner was given to run
@@ -19,7 +20,7 @@ RUNS_PER_MESSAGE: Final = 1_000
 ACKS_PER_MESSAGE: Final = 20_000
 BEATS_MAX: Final = 16  # acknowledgements that a stalled runner may still find
 
-ToRunner = Dispatch | CancelRuns | AckReports | AckBeat
+ToRunner = Dispatch | SendWishes | CancelRuns | AckReports | AckBeat
 
 
 class Closed(NamedTuple):
@@ -42,7 +43,8 @@ class Session:
         self._something = asyncio.Event()
         self._first: list[wire.ControllerMessage] = []
         self._beats: deque[AckBeat] = deque(maxlen=BEATS_MAX)
-        self._runs: list[Execution] = []
+        self._runs: list[tuple[Execution, int]] = []  # with the epoch of its place
+        self._wishes: dict[LaneKey, Wish] = {}
         self._acks: list[int] = []
         self._cancels: deque[CancelRuns] = deque()
         self._database_minus_own_us = 0
@@ -97,11 +99,13 @@ class Session:
         """Queue. A session whose runner doesn't read is closed instead of growing."""
         match effect:
             case Dispatch():
-                self._runs += effect.executions
+                self._runs += zip(effect.executions, effect.epochs, strict=True)
                 self._database_minus_own_us = effect.now_us - self._now_us()
             case AckReports():
                 self._acks += effect.execution_ids
                 self._unacked.difference_update(effect.execution_ids)
+            case SendWishes():  # the latest of each lane says all
+                self._wishes.update(((wish.deployment, wish.kind), wish) for wish in effect.wishes)
             case CancelRuns():
                 self._cancels.append(effect)
             case AckBeat():
@@ -140,7 +144,11 @@ class Session:
             runs, self._runs = self._runs[:RUNS_PER_MESSAGE], self._runs[RUNS_PER_MESSAGE:]
             # The clock went on while these waited here; the runner sets its own by this.
             now_us = self._now_us() + self._database_minus_own_us
-            return wire.ControllerMessage(dispatch=wire.Dispatch(now_us=now_us, runs=[encode_run(run) for run in runs]))
+            encoded = [encode_run(run, epoch) for run, epoch in runs]
+            return wire.ControllerMessage(dispatch=wire.Dispatch(now_us=now_us, runs=encoded))
+        if self._wishes:  # after the runs that took places which they count as gone
+            wishes, self._wishes = self._wishes, {}
+            return wire.ControllerMessage(wishes=wire.Wishes(wishes=map(encode_wish, wishes.values())))
         if self._cancels:
             cancel = self._cancels.popleft()
             _, execution_ids, reason, grace_ms = cancel

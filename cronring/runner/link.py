@@ -8,7 +8,7 @@ from typing import Protocol
 
 import grpc
 
-from cronring.runner.codec import beat_message, report_messages, runs_from_dispatch
+from cronring.runner.codec import beat_message, grants_message, report_messages, runs_from_dispatch, wishes_from
 from cronring.runner.core.effects import SendBeat
 from cronring.runner.core.events import (
     BeatAcked,
@@ -19,9 +19,11 @@ from cronring.runner.core.events import (
     LinkOpened,
     LinkUp,
     ReportsAcked,
+    Wished,
 )
 from cronring.runner.core.model import Result
 from protos.runner.v1 import runner_pb2, runner_pb2_grpc
+from schema.lanes import Grant, LaneKey
 
 BACKOFF_FIRST_S = 0.05
 BACKOFF_MAX_S = 1.0
@@ -69,6 +71,7 @@ class Link:
         self._jitter = jitter
         self._beats: list[SendBeat] = []
         self._results: list[Result] = []
+        self._grants: dict[LaneKey, Grant] = {}
         self._outputs: list[runner_pb2.Output] = []
         self._output_bytes = 0
         self._wake = asyncio.Event()
@@ -82,6 +85,11 @@ class Link:
     def send_results(self, results: list[Result]) -> None:
         """They go out with whatever else has come together when the stream takes the next message."""
         self._results += results
+        self._wake.set()
+
+    def send_grants(self, grants: list[Grant]) -> None:
+        """The latest of each lane says all."""
+        self._grants.update(((grant.deployment, grant.kind), grant) for grant in grants)
         self._wake.set()
 
     def send_output(self, output: runner_pb2.Output, *, last: bool) -> bool:
@@ -105,6 +113,7 @@ class Link:
             except (grpc.aio.AioRpcError, asyncio.InvalidStateError, TimeoutError, Refused, OSError) as error:
                 reason = _reason(error)
             self._beats = []
+            self._grants = {}
             self._results = []  # the core offers them again, to whoever is up
             self._outputs, self._output_bytes = [], 0
             self._listener.followers_gone(self.address)
@@ -142,7 +151,8 @@ class Link:
         self._listener.registered(welcome.controller_id, list(welcome.modules))
         peers = _addresses(welcome.controllers)
         beat_ms, fence_ms = welcome.runner_beat_ms, welcome.runner_fence_ms
-        self._listener.post(LinkUp(self.address, welcome.controller_id, peers, beat_ms, fence_ms))
+        deployments = tuple(module.deployment for module in welcome.modules) if welcome.wishes_places else None
+        self._listener.post(LinkUp(self.address, welcome.controller_id, peers, beat_ms, fence_ms, deployments))
 
     async def _read(self, stream: Stream) -> str:
         while True:
@@ -165,8 +175,11 @@ class Link:
             self._wake.clear()
             beats, self._beats = self._beats, []
             results, self._results = self._results, []
+            grants, self._grants = self._grants, {}
             for beat in beats:
                 await stream.write(beat_message(beat))
+            if grants:
+                await stream.write(grants_message(grants.values()))
             for message in report_messages(results):
                 await stream.write(message)
             if self._outputs:
@@ -183,6 +196,8 @@ def _event(address: str, message: runner_pb2.ControllerMessage) -> Event | None:
             return Dispatched(address, message.dispatch.now_us, runs_from_dispatch(message.dispatch))
         case "reports_ack":
             return ReportsAcked(tuple(message.reports_ack.execution_ids))
+        case "wishes":
+            return Wished(address, wishes_from(message.wishes))
         case "beat_ack":
             ack = message.beat_ack
             return BeatAcked(address, ack.sequence, ack.renewed, ack.database_ok, _addresses(ack.controllers))

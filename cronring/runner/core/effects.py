@@ -4,6 +4,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from cronring.runner.core.model import Result, Run, StopReason
+from schema.lanes import Grant
 
 
 class OpenLink(NamedTuple):
@@ -27,6 +28,11 @@ class SendBeat(NamedTuple):
 class SendReports(NamedTuple):
     address: str
     results: list[Result]
+
+
+class SendGrants(NamedTuple):
+    address: str
+    grants: list[Grant]
 
 
 class StartRuns(NamedTuple):
@@ -63,4 +69,4 @@ class Note(NamedTuple):
     values: dict[str, str | int]
 
 
-Effect = OpenLink | CloseLink | SendBeat | SendReports | StartRuns | StopRuns | Finished | Note
+Effect = OpenLink | CloseLink | SendBeat | SendReports | SendGrants | StartRuns | StopRuns | Finished | Note
