@@ -46,10 +46,14 @@ class Pace:
         self._mean_ns += (duration_ns - self._mean_ns) // _WEIGHT
 
     @property
+    def known(self) -> bool:
+        return self._runs >= _KNOWN_AFTER
+
+    @property
     def mean_ns(self) -> int | None:
         """None: not to be foreseen."""
-        known = self._runs >= _KNOWN_AFTER and self._spread_ns <= SPREAD_MAX_NS
-        return max(self._mean_ns, SHORTEST_NS) if known else None
+        foreseen = self.known and self._spread_ns <= SPREAD_MAX_NS
+        return max(self._mean_ns, SHORTEST_NS) if foreseen else None
 
     @property
     def patience_ns(self) -> int:
@@ -60,11 +64,12 @@ class Pace:
 class Ahead:
     """The runs of a lane that has `places` children: those that (probably) run, and those that wait behind them."""
 
-    __slots__ = ("_paces", "_places", "_running", "_waiting")
+    __slots__ = ("_all", "_paces", "_places", "_running", "_waiting")
 
     def __init__(self, places: int) -> None:
         self._places = places
         self._paces: dict[str, Pace] = {}
+        self._all = Pace()  # for verbs that little is known of
         self._running: dict[int, tuple[str, int]] = {}  # verb, and since when
         self._waiting: deque[tuple[int, str]] = deque()
 
@@ -82,6 +87,7 @@ class Ahead:
             return
         if duration_ns is not None:
             self._paces.setdefault(ran[0], Pace()).observe(duration_ns)
+            self._all.observe(duration_ns)
         if self._waiting:
             next_id, verb = self._waiting.popleft()
             self._running[next_id] = verb, now_ns
@@ -105,7 +111,10 @@ class Ahead:
         found = []
         for verb, since_ns in self._running.values():
             pace = self._paces.get(verb)
-            if pace is None or (mean_ns := pace.mean_ns) is None:
+            if pace is None or not pace.known:
+                pace = self._all
+            mean_ns = pace.mean_ns
+            if mean_ns is None:
                 continue
             left_ns = since_ns + mean_ns - now_ns
             if left_ns >= -pace.patience_ns:

@@ -19,6 +19,7 @@ PATIENCE_NS: Final = 700 * MS_NS  # with places that others wait for; longer whe
 SUSPENDED_NS: Final = 1_000 * MS_NS
 STANDBY_TURN: Final = 10  # in shortage, each so many-th place goes to one who stands in for another controller
 FLOOR_PARTS: Final = 8  # of a controller's part of the lane it keeps one, however short places are
+FEW: Final = 64  # async places, up to which none of them is to stand still for as long as a claim takes
 BULK: Final = 8  # parts as large as this are filled up when half of them is used
 
 
@@ -32,7 +33,7 @@ class Lane:
         self.places = places
         self.held = 0
         self.shares: dict[str, Share] = {}
-        self.ahead = None if key[1] is LaneKind.ASYNC else Ahead(places)
+        self.ahead = None if key[1] is LaneKind.ASYNC and places > FEW else Ahead(places)
         self.turns = 0
         self.next_ns: int | None = None  # when time alone changes something
 
