@@ -25,7 +25,7 @@ $(VENV)/.bench: pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	@touch $@ $(VENV)/.test $(VENV)/.demo
 
-.PHONY: help demo test lint protos bench bench-history bench-schedules soak picture clean
+.PHONY: help demo test lint protos bench bench-history bench-schedules soak chaos chaos-real fault picture clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ chaos: $(VENV)/.test  ## two virtual hours of faults and operators in one world,
 
 chaos-real: $(VENV)/.test  ## ten minutes of faults and operators in real processes, audited (ARGS="--minutes 3 --seed 7")
 	$(BIN)/python -m tests.support.chaos_run $(ARGS)
+
+fault: $(VENV)/.test  ## a fault in real processes, judged: docs/reliability.md (ROW=kill-controller ARGS="--long")
+	@$(BIN)/python -m tests.faults $(or $(ROW),--list) $(ARGS)
 
 picture: $(VENV)/.demo  ## draw docs/demo.svg: the demo, with a controller killed in the middle
 	@$(BIN)/python docs/make_picture.py

@@ -6,7 +6,7 @@ exit_code = run(ProcessConfig(...), ClusterSettings())
 import asyncio
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
@@ -17,6 +17,8 @@ import uvloop
 
 from controller.api.cluster import ClusterService
 from controller.api.deployments import DeploymentsService
+from controller.api.doctor import DoctorService
+from controller.api.drills import DrillsService
 from controller.api.executions import ExecutionsService
 from controller.api.following import Following
 from controller.api.http import HttpServer
@@ -32,6 +34,7 @@ from controller.api.templates import TemplatesService
 from controller.api.watch import JobHub
 from controller.api.watch_executions import ExecutionHub
 from controller.config import WILDCARD_HOSTS, Address, ProcessConfig
+from controller.core.doctor.finding import Finding
 from controller.core.events import CancelsNotified, JobsNotified, PeerRefused, PlacesFreed
 from controller.core.node import Node
 from controller.core.settings import ClusterSettings
@@ -40,6 +43,7 @@ from controller.errors import SchemaVersionError, StoreError, StoreUnavailable
 from controller.maintenance import DAY_MS, Maintained, Retention
 from controller.peers.client import PeerClient
 from controller.peers.joining import greet_until_joined
+from controller.peers.reach import unreachable
 from controller.peers.server import GossipService
 from controller.ports import ControllerInfo, Notifications, Topic
 from controller.runners.gateway import Gateway, close_silent_sessions
@@ -58,6 +62,8 @@ from controller.runtime.readiness import Readiness
 from controller.runtime.service import Background, Stopping, within
 from controller.runtime.webhooks import Deliverer, Figures, HttpPosting, read_books
 from controller.store.control import PostgresControl
+from controller.store.doctor import examine
+from controller.store.drills import PostgresDrills
 from controller.store.execution_control import PostgresExecutionControl
 from controller.store.ledger import PostgresLedger
 from controller.store.limits import PostgresLimits
@@ -73,6 +79,8 @@ from controller.store.webhooks import PostgresOutbox, PostgresWebhooks
 from protos.cronring.v1 import (
     cluster_pb2_grpc,
     deployments_pb2_grpc,
+    doctor_pb2_grpc,
+    drills_pb2_grpc,
     executions_pb2_grpc,
     jobs_pb2_grpc,
     ledger_pb2_grpc,
@@ -207,6 +215,7 @@ class _Controller:
         self._ledger = PostgresLedger(database, base.settings.runner_lost_after_ms)
         self._templates = PostgresTemplates(database)
         self._limits = PostgresLimits(database)
+        self._drills = PostgresDrills(database)
         self._statistics = PostgresStatistics(database, base.settings.lease_ms)
         self._server = server
         self._info = info
@@ -271,12 +280,15 @@ class _Controller:
         jobs = JobsService(reads, self._hub, self._control, self._templates, defaults, put)
         templates = TemplatesService(self._templates)
         limits = LimitsService(self._limits)
+        doctor = DoctorService(self._info, self._node, self, base.clock, base.settings, self._examine)
+        drills = DrillsService(base.controller_id, self._node, self._drills, base.clock, put)
         return [
             ("cronring.v1.Deployments", partial(deployments_pb2_grpc.add_DeploymentsServicer_to_server, deployments)),
             ("cronring.v1.Jobs", partial(jobs_pb2_grpc.add_JobsServicer_to_server, jobs)),
             ("cronring.v1.Templates", partial(templates_pb2_grpc.add_TemplatesServicer_to_server, templates)),
             ("cronring.v1.Executions", partial(executions_pb2_grpc.add_ExecutionsServicer_to_server, executions)),
             ("cronring.v1.Ledger", partial(ledger_pb2_grpc.add_LedgerServicer_to_server, ledger)),
+            ("cronring.v1.Drills", partial(drills_pb2_grpc.add_DrillsServicer_to_server, drills)),
             ("cronring.v1.Limits", partial(limits_pb2_grpc.add_LimitsServicer_to_server, limits)),
             ("cronring.v1.Statistics", partial(statistics_pb2_grpc.add_StatisticsServicer_to_server, statistics)),
             (
@@ -287,6 +299,7 @@ class _Controller:
                 ),
             ),
             ("cronring.v1.Cluster", partial(cluster_pb2_grpc.add_ClusterServicer_to_server, cluster)),
+            ("cronring.v1.Doctor", partial(doctor_pb2_grpc.add_DoctorServicer_to_server, doctor)),
             ("cronring.runner.v1.RunnerGateway", partial(runner_pb2_grpc.add_RunnerGatewayServicer_to_server, gateway)),
             ("cronring.gossip.v1.Gossip", partial(gossip_pb2_grpc.add_GossipServicer_to_server, gossip)),
         ]
@@ -349,15 +362,39 @@ class _Controller:
         self._base.metrics.add_counters(self._notified.counters)
         self._base.metrics.add_gauges(self._notified.gauges)
         self._base.metrics.add_gauges(node_gauges(self._node, self._base.controller_id))
-        self._base.metrics.add_gauges(
-            lambda: {
-                "runner_sessions": float(len(self._sessions)),
-                "runner_queue_items": float(self._sessions.queued),
-                "inbox_events": float(self._driver.inbox_length),
-                "statements_in_flight": float(self._performer.statements_in_flight),
-                "peer_channels": float(self._peers.channels),
-                "job_watchers": float(len(self._hub)),
-                "execution_watchers": float(len(self._execution_hub)),
-                "execution_followers": float(self._sessions.followers),
-            }
-        )
+        self._base.metrics.add_gauges(lambda: {name: float(value) for name, value in self._process_gauges().items()})
+
+    def _process_gauges(self) -> dict[str, int]:
+        return {
+            "runner_sessions": len(self._sessions),
+            "runner_queue_items": self._sessions.queued,
+            "inbox_events": self._driver.inbox_length,
+            "statements_in_flight": self._performer.statements_in_flight,
+            "peer_channels": self._peers.channels,
+            "job_watchers": len(self._hub),
+            "execution_watchers": len(self._execution_hub),
+            "execution_followers": self._sessions.followers,
+        }
+
+    # What the doctor asks (controller.api.doctor.Surroundings).
+
+    def not_ready(self) -> str | None:
+        return self._base.readiness.why_not()
+
+    def database_ok(self) -> bool:
+        return self._performer.database_ok
+
+    def queues(self) -> dict[str, int]:
+        stats = self._node.stats()
+        return self._process_gauges() | {
+            name: getattr(stats, name) for name in ("held", "ends_pending", "parked", "activations", "window_jobs")
+        }
+
+    def runners(self) -> tuple[str, ...]:
+        return self._sessions.runner_ids
+
+    async def unreachable(self, addresses: Iterable[str]) -> dict[str, str]:
+        return await unreachable(addresses)
+
+    async def _examine(self) -> list[Finding]:
+        return (await examine(self._base.config.database_url, self._base.settings)).findings

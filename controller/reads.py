@@ -191,7 +191,10 @@ class DueRow(NamedTuple):
 
 
 class ControllerRow(NamedTuple):
-    """A row of `controllers`; with an expired lease until nothing unfinished carries its id."""
+    """A row of `controllers`; with an expired lease until nothing unfinished carries its id.
+
+    `stands_down_until`: for a drill it claims nothing until then; None: it claims what is due.
+    """
 
     controller_id: str
     grpc_address: str
@@ -202,6 +205,7 @@ class ControllerRow(NamedTuple):
     started_at: int
     lease_expires_at: int
     leased: bool
+    stands_down_until: int | None = None
 
 
 class RunnerRow(NamedTuple):

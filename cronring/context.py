@@ -203,7 +203,7 @@ def _check_metric(name: str, value: object) -> None:
             )
     elif not isinstance(value, (int, float)):
         raise TypeError(f"ctx.report: {name} is {value!r}; it must be a number or a text")
-    elif not math.isfinite(value):
+    elif isinstance(value, float) and not math.isfinite(value):  # an integer is, and may be one that no float holds
         raise ValueError(f"ctx.report: {name} is {value!r}; it must be finite")
 
 

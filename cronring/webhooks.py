@@ -21,6 +21,7 @@ from typing import Any, Optional, Union
 TOLERANCE_S = 300.0
 
 _PREFIX = "whsec_"
+_STAMP_DIGITS_MAX = 12  # to the year 33658
 _KEY_BYTES_MIN = 24  # of the specification; with an empty one anybody could sign
 
 
@@ -47,19 +48,17 @@ def verify(
         own_id, stamp, signatures = (given[f"webhook-{name}"] for name in ("id", "timestamp", "signature"))
     except KeyError as error:
         raise VerificationError(f"there is no header {error.args[0]}") from None
-    raw = body.encode() if isinstance(body, str) else bytes(body)
-    digest = hmac.new(
-        _key(secret), f"{own_id}.{stamp}.".encode(errors="surrogateescape") + raw, hashlib.sha256
-    ).digest()
-    expected = base64.b64encode(digest)
+    raw = _bytes(body) if isinstance(body, str) else bytes(body)
+    expected = base64.b64encode(hmac.new(_key(secret), _bytes(f"{own_id}.{stamp}.") + raw, hashlib.sha256).digest())
     # One for each secret that the sender has, separated by spaces; other versions are not ours to judge.
-    found = [
-        part.partition(",")[2].encode(errors="surrogateescape") for part in signatures.split() if part.startswith("v1,")
-    ]
+    found = [_bytes(part.partition(",")[2]) for part in signatures.split() if part.startswith("v1,")]
     if not any([hmac.compare_digest(expected, each) for each in found]):  # noqa: C419 - all of them, in constant time
         raise VerificationError("no signature fits: another secret, or a body that was changed on its way")
     _check_age(stamp, time.time() if now_s is None else now_s, tolerance_s)  # noqa: TID251 - a receiver's own clock
-    event = json.loads(raw)
+    try:
+        event = json.loads(raw)
+    except (ValueError, RecursionError):
+        raise VerificationError("the body is no JSON") from None
     if not isinstance(event, dict):
         raise VerificationError("the body is no JSON object")
     return event
@@ -75,8 +74,15 @@ def _key(secret: str) -> bytes:
     return key
 
 
+def _bytes(text: str) -> bytes:
+    try:
+        return text.encode(errors="surrogateescape")
+    except UnicodeEncodeError:
+        raise VerificationError("it holds characters that were never sent") from None
+
+
 def _check_age(stamp: str, now_s: float, tolerance_s: float) -> None:
-    if not (stamp.isascii() and stamp.isdigit()):
+    if not (stamp.isascii() and stamp.isdigit() and len(stamp) <= _STAMP_DIGITS_MAX):
         raise VerificationError("webhook-timestamp is no number of seconds")
     if abs(now_s - int(stamp)) > tolerance_s:
         raise VerificationError(

@@ -11,6 +11,7 @@ from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from functools import lru_cache
+from math import inf
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -71,12 +72,15 @@ def canonical_json(value: object) -> str:
 
 
 def read_payload(text: str) -> Any:
-    """The value of a payload's text. Raises PayloadError for what is too long or too deep, or no JSON."""
+    """The value of a payload's text, of which there is a canonical one.
+
+    Raises PayloadError for what is too long or too deep, no JSON, or holds what other readers of JSON don't take.
+    """
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > PAYLOAD_LIMIT:
         raise PayloadError(f"it has {size} bytes; at most {PAYLOAD_LIMIT} are allowed")
     try:
-        value = json.loads(text, parse_constant=_no_constant)
+        value = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
     except RecursionError:
         raise PayloadError(f"it is nested deeper than {DEPTH_LIMIT}") from None
     except PayloadError:
@@ -87,6 +91,10 @@ def read_payload(text: str) -> Any:
         raise PayloadError(f"it is no JSON: {error}") from None
     if _depth(value) > DEPTH_LIMIT:
         raise PayloadError(f"it is nested deeper than {DEPTH_LIMIT}")
+    try:
+        canonical_json(value)
+    except ValueError:
+        raise PayloadError("it holds halves of surrogate pairs, which no text may") from None
     return value
 
 
@@ -94,11 +102,8 @@ def payload_faults(module: Module, type_text: str, json_text: str) -> list[str]:
     """What is wrong with a payload for a parameter of that type, each by its JSON path; none: the verb may have it."""
     try:
         value = read_payload(json_text)
-        canonical_json(value)
     except PayloadError as error:
         return [str(error)]
-    except ValueError:
-        return ["it holds halves of surrogate pairs, which no text may"]
     return value_faults({data.name: data for data in module.types}, type_text, value)
 
 
@@ -255,6 +260,13 @@ def _same(constant: object, value: object) -> bool:
 
 def _step(key: str) -> str:
     return f".{key}" if key.isidentifier() else f"[{json.dumps(key, ensure_ascii=False)}]"
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if value in {inf, -inf}:
+        raise PayloadError(f"it is no JSON that everybody reads: {text[:40]} is too large a number")
+    return value
 
 
 def _no_constant(name: str) -> None:

@@ -169,7 +169,9 @@ def _jitter_number(value: float) -> str:
     if 0 <= value < 1 or (value == 1 and isinstance(value, float)):
         return f"{value * 100:.2f}%"
     whole = int(value) if value == value and abs(value) < 1e9 else 0  # noqa: PLR0124 - NaN
-    message = f"{value:g} has no unit; a share of the gap between ticks is below 1, like 0.1"
+    # An integer of JSON may be one that no float holds.
+    number = "such a number" if abs(value) >= 1e15 else f"{value:g}"
+    message = f"{number} has no unit; a share of the gap between ticks is below 1, like 0.1"
     raise PolicyError("jitter", message, 0, f"{whole}s" if whole > 0 else None)
 
 

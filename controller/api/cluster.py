@@ -89,14 +89,19 @@ class ClusterService(cluster_pb2_grpc.ClusterServicer):
         return cluster_pb2.GetOwnersResponse(slot=job.slot, primary=primary or "", backup=backup or "")
 
 
+def status_word(member: Member) -> str:
+    """As people read it: one that is alive and leaves is draining."""
+    return "draining" if member.status is Status.ALIVE and member.draining else _STATUS_WORDS[member.status]
+
+
 def _member_message(member: Member, ring: Ring, row: ControllerRow | None) -> cluster_pb2.Member:
     """`row` is None for one that PostgreSQL no longer (or not yet) knows."""
     primary, backup = len(ring.primary_slots(member.member_id)), len(ring.backup_slots(member.member_id))
-    alive_but_draining = member.status is Status.ALIVE and member.draining
+    stands_down = member.status is Status.ALIVE and row is not None and row.stands_down_until is not None
     message = cluster_pb2.Member(
         id=member.member_id,
         grpc_address=member.address,
-        status="draining" if alive_but_draining else _STATUS_WORDS[member.status],
+        status="standing_down" if stands_down and not member.draining else status_word(member),
         incarnation=member.incarnation,
         share=primary / SLOTS,
         primary_slots=primary,
@@ -109,6 +114,7 @@ def _member_message(member: Member, ring: Ring, row: ControllerRow | None) -> cl
             pid=row.pid,
             version=row.version,
             started_at=timestamp(row.started_at),
+            stands_down_until=timestamp(row.stands_down_until),
         )
         message.MergeFrom(known)
     return message

@@ -152,7 +152,7 @@ class Activating:
             self._fetch()
         if self._followers and self._following is None:
             self._fetch_followers()
-        if self._ready and self._claiming is None and self._lease.valid:
+        if self._ready and self._claiming is None and self._lease.valid and not desk.standing_down:
             self._claim()
 
     def answered(self, event: ActivationsFetched | Activated) -> None:

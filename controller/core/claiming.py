@@ -136,7 +136,7 @@ class Claiming:
             self._take_in(entry)
         self._ready.update(self._behind)
         self._behind.clear()
-        if not self._ready or desk.draining or not desk.store_ok or not self._lease.valid:
+        if not self._ready or desk.abstains or not desk.store_ok or not self._lease.valid:
             return
         while self._ready and len(self._in_flight) < desk.settings.claims_in_flight:
             if desk.now_ns < self._not_before_ns:

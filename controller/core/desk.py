@@ -39,6 +39,7 @@ class Desk:
         "now_ns",
         "peers",
         "settings",
+        "standing_down",
         "stats",
         "store_down_since_ns",
     )
@@ -52,6 +53,7 @@ class Desk:
         self.effects: list[Effect] = []
         self.stats = Stats()
         self.draining = False
+        self.standing_down = False
         self.peers: Peers = ()  # every controller that may hold a lease, this one included
         self.store_down_since_ns: int | None = None
         self._request_id = 0
@@ -62,6 +64,11 @@ class Desk:
     def now_us(self) -> int:
         """PostgreSQL's time, as estimated."""
         return self.clock.now_us(self.now_ns)
+
+    @property
+    def abstains(self) -> bool:
+        """It claims and skips nothing, whatever is due: that is for others."""
+        return self.draining or self.standing_down
 
     @property
     def store_ok(self) -> bool:

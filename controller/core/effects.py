@@ -106,6 +106,13 @@ class FetchExecutions(NamedTuple):
     execution_ids: tuple[int, ...]
 
 
+class FetchHeld(NamedTuple):
+    """-> ExecutionsFetched, by id: those for which, by PostgreSQL, this controller answers."""
+
+    request_id: int
+    execution_ids: tuple[int, ...]
+
+
 class FetchLost(NamedTuple):
     """-> ExecutionsFetched: unfinished executions of runners not seen for `lost_after_ms`.
 
@@ -197,6 +204,7 @@ Effect = (
     | Activate
     | Adopt
     | FetchExecutions
+    | FetchHeld
     | FetchLost
     | FetchOverdueExecutions
     | Dispatch

@@ -201,6 +201,18 @@ class DrainExpired(NamedTuple):
     """--drain-timeout is over: leave now; others adopt what still runs."""
 
 
+class StandDownRequested(NamedTuple):
+    """A drill: claim nothing for so long, while others take over. `forced`: even if there is nobody to do so."""
+
+    for_ms: int
+    forced: bool
+    by: str
+
+
+class StandDownReleased(NamedTuple):
+    """Whoever asked for it has had enough, or is gone: claim again, at once."""
+
+
 Event = (
     Woke
     | PacketReceived
@@ -231,4 +243,6 @@ Event = (
     | PlacesGranted
     | DrainRequested
     | DrainExpired
+    | StandDownRequested
+    | StandDownReleased
 )

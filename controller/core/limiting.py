@@ -86,7 +86,7 @@ class Limiting:
     @property
     def _open(self) -> bool:
         desk = self._desk
-        return desk.store_ok and self._lease.valid and not desk.draining
+        return desk.store_ok and self._lease.valid and not desk.abstains
 
     def turn(self) -> list[Entry]:
         """Those that are to be tried now."""

@@ -20,7 +20,17 @@ SEARCH_AFTER_DEATH_MS: Final = 300_000
 class Membership:
     """Swim and the ring, and the search for peers in the `controllers` table."""
 
-    __slots__ = ("_desk", "_leased", "_search_at_ns", "_search_until_ns", "gone", "ring", "ring_changed", "swim")
+    __slots__ = (
+        "_desk",
+        "_leased",
+        "_search_at_ns",
+        "_search_until_ns",
+        "buried",
+        "gone",
+        "ring",
+        "ring_changed",
+        "swim",
+    )
 
     def __init__(self, desk: Desk, address: str) -> None:
         self._desk = desk
@@ -29,6 +39,7 @@ class Membership:
         desk.peers = self._known()
         self.ring = Ring.build(self.swim.slot_owners())
         self.ring_changed = True
+        self.buried = False  # somebody held this controller dead, and may adopt from it; the node clears it
         self.gone: list[str] = []  # dead or left, for this controller to adopt from; the node takes them
         self._search_at_ns: int | None = None
         self._search_until_ns = desk.now_ns
@@ -80,6 +91,7 @@ class Membership:
         desk.effects.extend(reaction.packets)
         for note in reaction.notes:
             desk.note(note.level, note.event, **note.values)
+        self.buried = self.buried or bool(reaction.burials)
         for change in reaction.changes:
             self._follow(change)
         if reaction.changes:

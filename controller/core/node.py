@@ -10,7 +10,7 @@ Times are nanoseconds of one monotonic clock, and never go back. The parts of a 
 `membership` (who else is there, which slots are mine?), `window` and `refetch` (what is due soon?), `claiming`,
 `limiting`, `parking` and `skipping` (start it, or not), `activating` (start what no schedule asks for), `cancelling`
 and `cutting` (stop it, for somebody or for the next), `sessions` and `holding` (where does it run?), `ending` (it
-ended), `verifying` (or did it?), `sweeping` (what nobody ends).
+ended), `verifying` (or did it?), `sweeping` (what nobody ends), `standing_down` (nothing of all that, for a drill).
 """
 
 from dataclasses import replace
@@ -39,6 +39,7 @@ from controller.core.ring import Ring
 from controller.core.sessions import Sessions
 from controller.core.settings import ClusterSettings
 from controller.core.skipping import Skipping
+from controller.core.standing_down import Ended, StandingDown
 from controller.core.stats import Stats
 from controller.core.sweeping import Sweeping
 from controller.core.swim.member import Member
@@ -87,6 +88,7 @@ class Node:
         self._sweeping = Sweeping(self._desk, self._window, self._lease, self._sessions, self._holding, self._ending)
         self._verifying = Verifying(self._desk, self._window, self._lease, self._sessions, self._holding)
         self._membership = Membership(self._desk, address)
+        self._standing_down = StandingDown(self._desk, self._lease, self._membership)
 
     def step(self, event: Event, now_ns: int) -> list[Effect]:
         """Take one event into account. The effects are to be performed in order."""
@@ -125,6 +127,7 @@ class Node:
             self._sweeping,
             self._verifying,
             self._places,
+            self._standing_down,
         ):
             deadline = part.next_deadline()
             if deadline is not None:
@@ -156,6 +159,35 @@ class Node:
     def lease_valid(self) -> bool:
         """As of the latest step."""
         return self._lease.valid
+
+    @property
+    def standing_down(self) -> bool:
+        """It claims nothing for a while, for a drill."""
+        return self._desk.standing_down
+
+    @property
+    def stand_down_ended(self) -> Ended | None:
+        """Why the latest drill is over; None: it isn't, or there was none."""
+        return self._standing_down.latest_end
+
+    def why_not_stand_down(self, forced: bool) -> str | None:
+        """As of the latest step; None: nothing speaks against it."""
+        return self._standing_down.why_not(forced)
+
+    @property
+    def lease_since_ns(self) -> int | None:
+        """Since when it has been valid without a gap; None while it isn't."""
+        return self._lease.held_since_ns
+
+    @property
+    def lease_until_ns(self) -> int:
+        """Its end, by the monotonic clock and with the margin."""
+        return self._lease.valid_until_ns
+
+    @property
+    def health(self) -> int:
+        """0: well; up to 8: it seems to be slow itself (Lifeguard's local health)."""
+        return self._membership.swim.health
 
     def database_now(self, now_ns: int) -> int:
         """PostgreSQL's time in us, as estimated; 0 before its first answer."""
@@ -197,6 +229,8 @@ class Node:
                 self._drain()
             case events.DrainExpired():
                 self._leave()
+            case events.StandDownRequested() | events.StandDownReleased():
+                self._drill(event)
             case events.StoreFailed():
                 self._store_failed(event)
             case _:
@@ -336,6 +370,20 @@ class Node:
         self._lease.renew_soon()
         self._verifying.soon()
 
+    def _drill(self, event: events.StandDownRequested | events.StandDownReleased) -> None:
+        match event:
+            case events.StandDownRequested(for_ms, forced, by):
+                self._standing_down.begin(for_ms, forced, by)
+            case events.StandDownReleased():
+                self._claim_again(self._standing_down.end(Ended.RELEASED))
+            case _:
+                assert_never(event)
+
+    def _claim_again(self, ended: bool) -> None:
+        """After a drill: what has become of what is due, its rows say."""
+        if ended:
+            self._refetching.wish()
+
     def _leave(self) -> None:
         """The last packets; whatever is still held is for others to adopt."""
         desk = self._desk
@@ -355,9 +403,13 @@ class Node:
             self._places.duties_changed()
             if self._started:
                 self._refetching.wish()
+        if self._membership.buried:
+            self._membership.buried = False
+            self._verifying.doubt()
         if self._membership.gone:
             self._sweeping.adopt_from(tuple(self._membership.gone))
             self._membership.gone.clear()
+        self._claim_again(self._standing_down.turn())
         if self._refetching.turn():
             self._membership.search()
             self._activating.wish()

@@ -179,7 +179,7 @@ def _pause(standing: Standing, wish: Pause, by: str, now: int) -> Ordered:
     (tick, run_at), superseded = _distant(standing, held.next_tick, held.next_run_at)
     paused = paused._replace(next_tick=tick, next_run_at=run_at, paused_tick=held.paused_tick)
     if held.paused_tick is not None:
-        chained = ahead_until is not None and ahead_until > now
+        chained = ahead_until is not None and ahead_until > max(now, job.last_tick or 0)
         paused = paused._replace(
             ahead_from=ahead_from if chained else held.paused_tick, ahead_until=held.ahead_until
         )  # fmt: skip
@@ -188,9 +188,13 @@ def _pause(standing: Standing, wish: Pause, by: str, now: int) -> Ordered:
 
 
 def _resume(standing: Standing, now: int) -> Ordered:
-    job = standing.job
-    if not job.paused:
+    job, row = standing.job, standing.row
+    if not job.paused and (row.paused_until is None or row.paused_until <= now):
         return Ordered(None, {})
+    if not job.paused:  # it was over, and by a clock that was set back it seems not to be
+        return Ordered(
+            Row(row.next_tick, row.next_run_at, ahead_from=row.ahead_from, ahead_until=row.ahead_until), {}
+        )  # fmt: skip
     table = _table(job)
     ahead_from, ahead_until = _ahead_without_pause(job, table)
     if job.paused_until is None:

@@ -108,7 +108,7 @@ class Parking:
         desk = self._desk
         for job_id in self._grace.pop_due(desk.now_us):
             self._expired[job_id] = None
-        if not self._expired or self._skipping.busy or not desk.store_ok or not self._lease.valid or desk.draining:
+        if not self._expired or self._skipping.busy or not desk.store_ok or not self._lease.valid or desk.abstains:
             return
         expired = list(self._expired)
         self._expired.clear()

@@ -259,7 +259,7 @@ class Places:
         desk.note(Level.WARNING, "waiting_for_place", deployment=lane[0], lane=kind, jobs=len(room), late_ms=late_ms)
 
     def _may_claim(self) -> bool:
-        return self._desk.store_ok and self._lease.valid and not self._desk.draining
+        return self._desk.store_ok and self._lease.valid and not self._desk.abstains
 
     def _touch(self, lane: LaneKey) -> None:
         """All that host it may have to be told."""

@@ -21,7 +21,8 @@ _DIGEST_SHOWN = 12
 class Existing(NamedTuple):
     """A job that is not removed, as its row stands. `last_tick`: the latest one claimed.
 
-    `paused`: its pause is in force. `paused_tick`: the first tick that the pause keeps from running. A paused job has
+    `paused`: its pause is in force; one with an end is over once a tick from then on has run, though PostgreSQL's clock
+    be set back before that end since. `paused_tick`: the first tick that the pause keeps from running. A paused job has
     no next tick, unless the pause ends by itself, at `paused_until`: then that is the first one from then on.
     `opened_at`: when its present books began; or, of a cancelled job, which has none, when they ended.
     `ahead_from`, `ahead_until`: the first and the last tick of which it was decided ahead of their time that they don't
@@ -240,8 +241,11 @@ def undecided(job: Existing, now: int) -> int | None:
 
 
 def decided_ahead(job: Existing, now: int) -> bool:
-    """Whether ticks that are still to come are in the books already."""
-    return job.ahead_until is not None and job.ahead_until > now
+    """Whether ticks that are still to come are in the books already.
+
+    By a clock that was set back they may seem to come though a later one has run: nothing takes those back.
+    """
+    return job.ahead_until is not None and job.ahead_until > max(now, job.last_tick or 0)
 
 
 def taken_back(job: Existing, first_tick: int, reason: SkipReason, now: int) -> tuple[Skipped, ...]:

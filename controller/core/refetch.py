@@ -103,7 +103,7 @@ class BackupLooks:
         desk = self._desk
         self._slots.update(self._window.pop_backup(desk.now_us))
         self._slots.update(dict.fromkeys(self._wishes.pop_due(desk.now_ns)))
-        if desk.draining:
+        if desk.abstains:
             self._slots.clear()
         if not self._slots or self._in_flight is not None or not desk.store_ok:
             return

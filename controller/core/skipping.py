@@ -40,7 +40,7 @@ class Skipping:
         desk = self._desk
         if not self._waiting or self._in_flight:
             return
-        if desk.draining or not desk.store_ok or not self._lease.valid:
+        if desk.abstains or not desk.store_ok or not self._lease.valid:
             self._give_back()
             return
         batch, self._waiting = self._waiting[: desk.settings.claim_batch], self._waiting[desk.settings.claim_batch :]

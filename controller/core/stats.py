@@ -26,6 +26,7 @@ class Stats:
     hard_timeouts: int = 0
     ring_changes: int = 0
     refetches: int = 0
+    stand_downs: int = 0
     # gauges
     window_jobs: int = 0
     held: int = 0

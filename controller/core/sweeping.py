@@ -199,7 +199,9 @@ class Sweeping:
         if self._adopting is not None and event.request_id == self._adopting[0]:
             self.adopt_from(self._adopting[1])
             self._adopting = self._holding.released = None
-            if not event.connection_lost:
+            if event.connection_lost:
+                self.adopt_from((self._desk.controller_id,))  # it may have been committed
+            else:
                 self._not_before_ns = self._desk.now_ns + REFUSED_RETRY_NS
         elif event.request_id == self._losing:
             self._losing = None

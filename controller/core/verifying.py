@@ -1,7 +1,8 @@
-"""Is what is held here still unfinished?
+"""Is what is held here still unfinished, and still this controller's?
 
-Another controller may have ended it meanwhile: after its runner's stream to here broke, or while this controller slept
-and was taken for dead. A runner forgets a run some time after its end was acknowledged, so whatever may be old news is
+Another controller may have ended it meanwhile, after its runner's stream to here broke; or adopted it, while this one
+slept or was cut off, and was taken for dead: then its runner reports to that one, and nobody tells this one of the end.
+Whoever hears that it was taken for dead looks at once. A runner forgets a run some time after its end was acknowledged, so whatever may be old news is
 looked up before it is dispatched (again), and what has been held for long is looked up now and then.
 """
 
@@ -9,7 +10,7 @@ from itertools import islice
 from typing import Final
 
 from controller.core.desk import MS, REFUSED_RETRY_NS, Desk
-from controller.core.effects import FetchExecutions
+from controller.core.effects import FetchHeld
 from controller.core.events import ExecutionsFetched, StoreFailed
 from controller.core.holding import Holding
 from controller.core.lease import Lease
@@ -19,6 +20,8 @@ from controller.core.window import Window
 
 BATCH: Final = 5_000
 DRAINING_INTERVAL_MS: Final = 2_000
+# The verdict may be here before the adoption that follows from it is committed.
+DOUBT_ECHOES_MS: Final = (0, 2_000, 10_000)
 
 
 class Verifying:
@@ -28,6 +31,7 @@ class Verifying:
         "_all_at_ns",
         "_asked",
         "_desk",
+        "_echoes_ns",
         "_holding",
         "_lease",
         "_lease_since_ns",
@@ -45,6 +49,7 @@ class Verifying:
         self._holding = holding
         self._wishes: dict[int, None] = {}
         self._asked: tuple[int, ...] | None = None
+        self._echoes_ns: list[int] = []
         self._not_before_ns = 0
         self._lease_since_ns: int | None = None
         self._all_at_ns = desk.now_ns + desk.jittered_ns(desk.settings.refetch_interval_ms)
@@ -53,7 +58,11 @@ class Verifying:
         if self._asked is not None or not self._desk.store_ok:
             return None
         waiting = self._wishes and self._desk.now_ns < self._not_before_ns
-        return min(self._all_at_ns, self._not_before_ns) if waiting else self._all_at_ns
+        return min([self._all_at_ns, *self._echoes_ns[:1], *([self._not_before_ns] if waiting else [])])
+
+    def doubt(self) -> None:
+        """Others took this controller for dead: they may have adopted what is held here, or be about to."""
+        self._echoes_ns = [self._desk.now_ns + echo_ms * MS for echo_ms in DOUBT_ECHOES_MS]
 
     def runner_joined(self, executions: list[Execution]) -> None:
         """Their runner is back: what it never got, or may have reported elsewhere, is to be told apart."""
@@ -69,6 +78,9 @@ class Verifying:
         desk = self._desk
         if self._lease.valid and self._lease.held_since_ns != self._lease_since_ns:
             self._lease_since_ns = self._lease.held_since_ns
+            self.doubt()
+        while self._echoes_ns and self._echoes_ns[0] <= desk.now_ns:
+            del self._echoes_ns[0]
             self._wishes.update(dict.fromkeys(self._holding.executions))
         if desk.now_ns >= self._all_at_ns:
             self._wish_old()
@@ -82,7 +94,7 @@ class Verifying:
         asked = tuple(sorted(execution_id for execution_id in batch if execution_id in self._holding.executions))
         if asked:
             self._asked = asked
-            desk.effects.append(FetchExecutions(desk.request(self), asked))
+            desk.effects.append(FetchHeld(desk.request(self), asked))
 
     def _wish_old(self) -> None:
         desk = self._desk
@@ -95,16 +107,16 @@ class Verifying:
             self._wishes[execution_id] = None
 
     def fetched(self, event: ExecutionsFetched) -> None:
-        """Let go of what is finished; dispatch what still isn't and its runner may not have."""
+        """Let go of what is finished or another's; dispatch what still isn't and its runner may not have."""
         assert self._asked is not None, "executions fetched without asking"
         asked, self._asked = self._asked, None
-        unfinished = {execution.execution_id for execution in event.executions}
+        own = {execution.execution_id for execution in event.executions}
         to_dispatch: list[Execution] = []
         for execution_id in asked:
             execution = self._holding.executions.get(execution_id)
             if execution is None:
                 continue
-            if execution_id not in unfinished:
+            if execution_id not in own:
                 self._holding.release(execution_id)
                 self._window.runner_away(execution.job.job_id)
                 continue

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 DELIVERY_TIMEOUT_S: Final = 1.0
 IN_FLIGHT_MAX: Final = 32  # for each peer; what comes on top is lost, as on a full network
+LINKS_MAX: Final = 512  # beyond, the one that was used least recently is closed: packets may name any address
 IDLE_S: Final = 60.0
 # When deliveries have timed out for this long, the connection may be one that a partition left half dead: TCP alone
 # might need minutes to notice that the network is back.
@@ -85,8 +86,13 @@ class PeerClient:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _link(self, address: str) -> _Link:
-        link = self._links.get(address)
-        if link is None:
+        link = self._links.pop(address, None)
+        if link is not None:
+            self._links[address] = link  # in the order of use
+        else:
+            if len(self._links) >= LINKS_MAX:
+                oldest = next(iter(self._links))
+                self._drop(oldest, self._links[oldest])
             channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
             stub = gossip_pb2_grpc.GossipStub(channel)
             link = self._links[address] = _Link(channel, stub, _now())

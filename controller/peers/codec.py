@@ -1,9 +1,16 @@
 """Packets between the wire (protos/gossip/v1) and the core (controller/core/swim/messages.py)."""
 
-from typing import assert_never
+import re
+from typing import Final, assert_never
 
 from controller.core.swim.messages import Ack, Message, Nack, Packet, Ping, PingRequest, Status, Sync, Update
 from protos.gossip.v1 import gossip_pb2 as wire
+
+ID_LENGTH_MAX: Final = 200
+UPDATES_MAX: Final = 1_000  # in one packet; ours carry 60 at most
+TABLE_MAX: Final = 5_000
+# HOST:PORT, where the host is a name or an address; nothing that gRPC takes for another kind of target.
+_ADDRESS: Final = re.compile(r"(?:[A-Za-z0-9_.-]{1,253}|\[[0-9A-Fa-f:.%]{2,60}\]):[0-9]{1,5}")
 
 
 class MalformedPacketError(ValueError):
@@ -36,8 +43,10 @@ def encode(packet: Packet) -> wire.Packet:
 
 def decode(packet: wire.Packet) -> Packet:
     """Raises MalformedPacketError."""
-    if not packet.sender_id or not packet.sender_address:
-        raise MalformedPacketError("sender_id and sender_address must not be empty")
+    _check_id("sender_id", packet.sender_id)
+    _check_address("sender_address", packet.sender_address)
+    if len(packet.updates) > UPDATES_MAX or len(packet.sync.table) > TABLE_MAX:
+        raise MalformedPacketError(f"more than {UPDATES_MAX} updates, or {TABLE_MAX} members in a table")
     updates = tuple(_decode_update(update) for update in packet.updates)
     return Packet(packet.sender_id, packet.sender_address, updates, _decode_message(packet))
 
@@ -52,8 +61,8 @@ def _decode_message(packet: wire.Packet) -> Message:
             return Nack(packet.nack.sequence)
         case "ping_request":
             asked = packet.ping_request
-            if not asked.target_id or not asked.target_address:
-                raise MalformedPacketError("ping_request names no target")
+            _check_id("ping_request.target_id", asked.target_id)
+            _check_address("ping_request.target_address", asked.target_address)
             return PingRequest(asked.sequence, asked.target_id, asked.target_address)
         case "sync":
             return Sync(packet.sync.request, tuple(_decode_update(update) for update in packet.sync.table))
@@ -73,10 +82,22 @@ def _encode_update(update: Update) -> wire.Update:
 
 
 def _decode_update(update: wire.Update) -> Update:
-    if not update.member_id or not update.address:
-        raise MalformedPacketError("an update names no member")
+    _check_id("update.member_id", update.member_id)
+    _check_address("update.address", update.address)
+    if update.accuser_id:
+        _check_id("update.accuser_id", update.accuser_id)
     try:
         status = Status(update.status)
     except ValueError:
         raise MalformedPacketError(f"status {update.status} of {update.member_id!r} is unknown") from None
     return Update(update.member_id, update.address, status, update.incarnation, update.draining, update.accuser_id)
+
+
+def _check_id(field: str, value: str) -> None:
+    if not value or len(value) > ID_LENGTH_MAX or not value.isprintable():
+        raise MalformedPacketError(f"{field} must have 1 to {ID_LENGTH_MAX} printable characters")
+
+
+def _check_address(field: str, value: str) -> None:
+    if _ADDRESS.fullmatch(value) is None or int(value.rpartition(":")[2]) > 65_535:
+        raise MalformedPacketError(f"{field} must be HOST:PORT, not {value[:100]!r}")

@@ -113,11 +113,15 @@ def _decode_report(report: wire.Report) -> Report:
         clean_text(report.error_message, ERROR_MESSAGE_LENGTH_MAX),
         clean_text(report.output, OUTPUT_LENGTH_MAX),
         min(max(next_in_ms, 0), DURATION_LIMIT_MS) if next_in_ms else 0,
-        tuple(report.error_bases[:ERROR_BASES_MAX]) if outcome is Outcome.FAILED else (),
+        _bases(report) if outcome is Outcome.FAILED else (),
         clean_text(report.stack, ERROR_MESSAGE_LENGTH_MAX),
         *_usage(report),
         _metrics(report.metrics_json),
     )
+
+
+def _bases(report: wire.Report) -> tuple[str, ...]:
+    return tuple(clean_text(base, ERROR_TYPE_LENGTH_MAX) for base in report.error_bases[:ERROR_BASES_MAX])
 
 
 def _usage(report: wire.Report) -> tuple[int | None, int | None, bool | None]:
@@ -133,7 +137,7 @@ def _metrics(text: str) -> str:
         return ""
     try:
         known = len(text) <= METRICS_LENGTH_MAX and isinstance(json.loads(text), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         known = False
     return text if known and "\\u0000" not in text and "\x00" not in text else ""
 

@@ -185,6 +185,10 @@ class Sessions:
     def queued(self) -> int:
         return sum(session.queued for session in self._sessions.values())
 
+    @property
+    def runner_ids(self) -> tuple[str, ...]:
+        return tuple(self._sessions)
+
     def add(self, session: Session) -> Session | None:
         """Take the session in; the one that it replaces, if any."""
         replaced = self._sessions.get(session.runner_id)

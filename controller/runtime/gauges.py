@@ -31,6 +31,7 @@ def node_gauges(node: Node, controller_id: str) -> Callable[[], dict[str, float]
             "ring_share": len(node.ring.primary_slots(controller_id)) / SLOTS,
             "lease_valid": float(node.lease_valid),
             "draining": float(node.draining),
+            "standing_down": float(node.standing_down),
         }
 
     return gauges

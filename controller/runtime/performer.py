@@ -22,6 +22,7 @@ Reads = (
     | effects.FetchActivations
     | effects.FetchFollowers
     | effects.FetchExecutions
+    | effects.FetchHeld
     | effects.FetchLost
     | effects.FetchOverdueExecutions
 )
@@ -175,6 +176,9 @@ class Performer:
                 return events.ActivationsFetched(request_id, database_now, activations)
             case effects.FetchExecutions(request_id, execution_ids):
                 return events.ExecutionsFetched(request_id, await store.get_unfinished(execution_ids))
+            case effects.FetchHeld(request_id, execution_ids):
+                own_id = self._controller.controller_id
+                return events.ExecutionsFetched(request_id, await store.get_held(own_id, execution_ids))
             case effects.FetchLost(request_id, lost_after_ms):
                 return events.ExecutionsFetched(request_id, await store.get_lost(lost_after_ms))
             case effects.FetchOverdueExecutions(request_id):

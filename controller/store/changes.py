@@ -119,9 +119,9 @@ def decode_position(token: str) -> "Position | ExecutionPosition":
         parts = json.loads(unpacking.decompress(packed, _DECODED_LENGTH_MAX))
         match parts:
             case [int(now), list(executions)]:
-                return ExecutionPosition(now, _unpack(executions))
+                return ExecutionPosition(_tick(now), _unpack(executions))
             case [int(now), list(executions), list(skips), list(deployments), list(jobs)]:
-                return Position(now, _unpack(executions), _unpack(skips), _pairs(deployments), _pairs(jobs))
+                return Position(_tick(now), _unpack(executions), _unpack(skips), _pairs(deployments), _pairs(jobs))
     except (zlib.error, TypeError, RecursionError) as error:
         raise ValueError("no token") from error
     raise ValueError("no token")

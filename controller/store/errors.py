@@ -31,7 +31,7 @@ def translated(what: str) -> Iterator[None]:
     try:
         yield
     except (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError) as error:
-        reason = f"{what}: {error or type(error).__name__}"
+        reason = f"{what}: {str(error) or type(error).__name__}"
         if is_retryable(error):
             raise StoreUnavailable(reason) from error
         raise StoreError(reason) from error

@@ -64,7 +64,11 @@ class ExecutionStatements:
 
     async def get_unfinished(self, execution_ids: tuple[int, ...]) -> list[Execution]:
         """Those of the ids that are unfinished."""
-        return await self._executions("GetUnfinished", execution_ids)
+        return await self._executions("GetUnfinished", execution_ids, None)
+
+    async def get_held(self, controller_id: str, execution_ids: tuple[int, ...]) -> list[Execution]:
+        """Those of the ids that are unfinished, and that nobody else has adopted."""
+        return await self._executions("GetUnfinished", execution_ids, controller_id)
 
     async def get_lost(self, lost_after_ms: int) -> list[Execution]:
         """Unfinished ones of runners not seen for so long, but for jobs with on_disconnect "finish"."""

@@ -5,6 +5,7 @@ from typing import Final
 _STYLES: Final = {
     "completed": "green",
     "alive": "green",
+    "standing_down": "yellow",
     "scheduled": "default",
     "running": "cyan",
     "pending": "yellow",
@@ -20,6 +21,10 @@ _STYLES: Final = {
     "cancelled": "magenta",
     "dead": "red",
     "left": "dim",
+    "ok": "green",
+    "warning": "yellow",
+    "unchecked": "magenta",
+    "problem": "red",
     "-": "dim",
 }
 

@@ -13,6 +13,8 @@ from cronring.cli.commands.controller import controller
 from cronring.cli.commands.convert import convert
 from cronring.cli.commands.deployments import deploy, deployments, undeploy
 from cronring.cli.commands.dev import dev
+from cronring.cli.commands.doctor import doctor
+from cronring.cli.commands.drill import drill
 from cronring.cli.commands.execution_control import cancel_execution, retry_execution, watch_executions
 from cronring.cli.commands.executions import executions
 from cronring.cli.commands.explain import explain
@@ -91,7 +93,9 @@ def cli() -> None:
                cronring why billing.close_month  why a tick ran, or not
                cronring audit --since -1d        did every tick end as it must?
                cronring stats                    how do all jobs do?
+               cronring doctor                   what is wrong with the cluster, and what to do?
                cronring top                      what does the cluster do now? live
+               cronring drill kill-owner         do others take over in time?
     Hear it:   cronring webhook add NAME URL     tell a URL when jobs fail, recover, are late
 
     Every option can be given as an environment variable, which --help of its command names, such as
@@ -100,9 +104,9 @@ def cli() -> None:
 
 
 for command in (
-    audit, check, cluster, completion, controller, convert, deploy, deployments, dev, executions, explain, import_group,
-    jobs, limits, lint, logs, migrate, next_ticks, plan, rollback, runner, schema, stats, template, top, undeploy,
-    webhook, why,
+    audit, check, cluster, completion, controller, convert, deploy, deployments, dev, doctor, drill, executions,
+    explain, import_group, jobs, limits, lint, logs, migrate, next_ticks, plan, rollback, runner, schema, stats, template,
+    top, undeploy, webhook, why,
 ):  # fmt: skip
     cli.add_command(command)
 for command in (cancel_execution, logs, retry_execution, watch_executions):

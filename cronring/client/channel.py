@@ -1,12 +1,13 @@
 """Several controllers behind one face: a call goes to the one that answered last, on to the next when it is gone."""
 
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
 from typing import Final, TypeVar
 
 import grpc
 from grpc.aio import AioRpcError, Channel, insecure_channel
 
-from cronring.client.errors import OutcomeUnknown, Unreachable
+from cronring.client.errors import ClientError, OutcomeUnknown, Unreachable
 from cronring.client.failures import is_connection_failure, meaning, reason, was_never_sent
 
 Response = TypeVar("Response")
@@ -78,6 +79,21 @@ class Failover:
             raise meaning(refusal) from refusal
         raise Unreachable(tried)
 
+    async def each(
+        self, addresses: Sequence[str], call: Callable[[Channel], Awaitable[Response]]
+    ) -> list[tuple[str, Response | ClientError]]:
+        """What every one of these addresses answers, all asked at once. Unreachable for those where nobody does."""
+
+        async def one(address: str) -> tuple[str, Response | ClientError]:
+            try:
+                return address, await call(self._channel(address))
+            except AioRpcError as error:
+                if is_connection_failure(error):
+                    return address, Unreachable([(address, reason(error, self._timeout_s))])
+                return address, meaning(error)
+
+        return list(await asyncio.gather(*map(one, addresses)))
+
     async def once(self, call: Callable[[Channel], Awaitable[Response]], look: str) -> Response:
         """As `unary`, for what must not be done twice.
 
@@ -100,7 +116,7 @@ class Failover:
                 return answer
         raise Unreachable(tried)
 
-    async def finite(self, call: Callable[[Channel], AsyncIterable[Response]]) -> AsyncIterator[Response | None]:
+    async def finite(self, call: Callable[[Channel], AsyncIterable[Response]]) -> AsyncGenerator[Response | None, None]:
         """Messages of a stream that comes to an end; None marks that another controller begins it anew.
 
         Raises Unreachable when none of the controllers answers, or what the answer means.

@@ -7,6 +7,8 @@ from typing import Self
 from cronring.client.channel import Failover
 from cronring.client.cluster import ClusterCalls
 from cronring.client.deployments import DeploymentCalls
+from cronring.client.doctor import DoctorCalls
+from cronring.client.drills import DrillCalls
 from cronring.client.executions import ExecutionCalls
 from cronring.client.jobs import JobCalls
 from cronring.client.ledger import LedgerCalls
@@ -27,6 +29,8 @@ class Client:
         self._failover = Failover(addresses, timeout_s)
         self.cluster = ClusterCalls(self._failover)
         self.deployments = DeploymentCalls(self._failover)
+        self.doctor = DoctorCalls(self._failover)
+        self.drills = DrillCalls(self._failover)
         self.executions = ExecutionCalls(self._failover)
         self.jobs = JobCalls(self._failover)
         self.ledger = LedgerCalls(self._failover)

@@ -277,6 +277,7 @@ def member(message: cluster_pb2.Member) -> model.Member:
         pid=message.pid,
         version=message.version,
         started_at=instant(message.started_at),
+        stands_down_until=instant(message.stands_down_until),
     )
 
 

@@ -30,9 +30,10 @@ from cronring.child.board import (
     WAITING,
 )
 from cronring.runner.held import Held
+from cronring.runner.lines import Done, Failed, GarbageError, HandedBack, Printed, Ready, Row, read_line
 from cronring.runner.quota import Meter, resident_bytes
 from cronring.runner.spawn import Program, kill_group, reap, spawn
-from cronring.runner.suspicion import Suspicion
+from cronring.runner.suspicion import Standstill, Suspicion
 from cronring.runner.tail import Tail
 from schema.zone import ZoneError, load_zone
 
@@ -47,7 +48,7 @@ class ChildListener(Protocol):
 
     def child_ready(self, child: "Child") -> None: ...
     def child_failed(self, child: "Child", error_type: str, message: str) -> None: ...
-    def child_done(self, child: "Child", rows: list[list[Any]], peak_bytes: int) -> None: ...
+    def child_done(self, child: "Child", rows: list[Row], peak_bytes: int) -> None: ...
     def child_handed_back(self, child: "Child", execution_ids: list[int]) -> None: ...
     def child_printed(self, child: "Child", text: str) -> None: ...
     def child_exited(self, child: "Child", code: int) -> None: ...
@@ -85,6 +86,8 @@ class Child:
         self._last_words = Tail()
         self._stops = 0
         self.suspicion = Suspicion()
+        self.standstill = Standstill()
+        self.stood_still = False  # that is why it is killed: no run of its own is to blame
         self._open = True
         self.exited = asyncio.Event()
         self._loop.add_reader(self._socket.fileno(), self._readable)
@@ -283,28 +286,31 @@ class Child:
 
     def _understand(self, line: bytes) -> None:
         try:
-            message = json.loads(line)
-            if "done" in message:
+            said = read_line(line)
+        except GarbageError as error:  # a verb wrote to our descriptor
+            self.kill(f"it sent garbage on its socket ({error})", None)
+            return
+        match said:
+            case Done(rows, peak_bytes):
                 if self.mode == "sync":
                     self._take_all_output()  # printed before the result was sent
-                self._listener.child_done(self, message["done"], message["peak"])
-            elif "out" in message:
-                execution_id, text, cut = message["out"]
+                self._listener.child_done(self, rows, peak_bytes)
+            case Printed(execution_id, text, cut):
                 held = self.held.get(execution_id)
                 if held is not None:
                     held.write(text, cut)
                 else:  # a task or thread that outlived its run
                     self._listener.child_printed(self, text)
-            elif "back" in message:
-                self._listener.child_handed_back(self, message["back"])
-            elif "ready" in message:
+            case HandedBack(execution_ids):
+                self._listener.child_handed_back(self, execution_ids)
+            case Ready():
                 self.ready = True
                 self.bare_bytes = resident_bytes(self.pid)
                 self._listener.child_ready(self)
-            elif "failed" in message:
-                self._listener.child_failed(self, *message["failed"])
-        except (ValueError, KeyError, TypeError, IndexError) as error:  # a verb wrote to our descriptor
-            self.kill(f"it sent garbage on its socket ({error})", None)
+            case Failed(error_type, message):
+                self._listener.child_failed(self, error_type, message)
+            case None:  # something newer than this runner
+                pass
 
     # Its output
 

@@ -52,8 +52,10 @@ def dump_module(program: Program, timeout_s: float = IMPORT_TIMEOUT_S) -> dict[s
     if timed_out:
         raise DescribeFailed(f"{program.file}: its import took longer than {timeout_s:g} s")
     try:
-        dump: dict[str, Any] = json.loads(answer)
-    except ValueError:
+        dump = json.loads(answer)
+    except (ValueError, RecursionError):
+        dump = None
+    if not isinstance(dump, dict):  # it may have written there itself
         raise DescribeFailed(
             f"{program.file}: its import ended the interpreter (exit code {process.returncode})\n{printed}".strip()
         ) from None

@@ -7,12 +7,13 @@ crashed or blocked a shared child has a lane of its own from then on. Sync verbs
 import asyncio
 import time
 from collections import deque
-from typing import Any, Protocol
+from typing import Protocol
 
 from cronring.runner.children import Child, monotonic_us
 from cronring.runner.core.effects import Level
 from cronring.runner.core.model import Outcome, Result
 from cronring.runner.held import Held, Usage
+from cronring.runner.lines import Row
 from cronring.runner.quota import Unfit, meter_for, refused_memory
 from cronring.runner.settle import settle
 from cronring.runner.spawn import Program
@@ -21,7 +22,6 @@ from cronring.runner.tail import clean
 _RECALL_NS = 100_000_000  # see cronring.child.board
 _ISOLATED_MAX = 16  # on mere suspicion: each is a process
 _BACKOFF_S = 0.2
-_PLAIN = 4  # columns of a result about which there is nothing more to tell
 _BACKOFF_MAX_S = 5.0
 
 
@@ -139,11 +139,15 @@ class Pool:
         return False
 
     def watch(self, now_ns: int) -> None:
-        """20 times a second while anything runs: kill what is over its limits; notice blocked loops, and move on what
-        waits behind them.
+        """20 times a second while anything runs: kill what is over its limits, or stands still; notice blocked loops,
+        and move on what waits behind them.
         """
         for child, held in list(self._limited.items()):
             self._measure(child, held)
+        for child in list(self._children):
+            if child.held and not child.kill_reason and child.standstill.observe(child.pid, now_ns):
+                child.stood_still = True
+                child.kill("somebody stopped it (SIGSTOP), and did not let it go on for 3 s", None)
         if not self._alone:
             for child in list(self._shared.children):
                 if child.ready and child.held and child.suspicion.observe(child.progress(), child.pid, now_ns):
@@ -361,19 +365,19 @@ class Pool:
     def child_failed(self, child: Child, error_type: str, message: str) -> None:
         child.kill_reason = f"{error_type}: {message}"
 
-    def child_done(self, child: Child, rows: list[list[Any]], peak_bytes: int) -> None:
+    def child_done(self, child: Child, rows: list[Row], peak_bytes: int) -> None:
         offset_us = self._owner.offset_us
         shared = not self._alone
         results = []
         for row in rows:
-            held = child.release(row[0])
+            held = child.release(row.execution_id)
             if held is not None:
-                if child.fenced and held.stop is None and row[4:5] == ["stopped"]:
+                if child.fenced and held.stop is None and row.told is not None and row.told.outcome == "stopped":
                     held.fence()
-                usage: Usage = (row[3], peak_bytes or None, shared)
+                usage: Usage = (row.cpu_us, peak_bytes or None, shared)
                 if child in self._limited:
                     usage = self._settle_usage(child, usage)
-                results.append(_result(held, row, offset_us, usage))
+                results.append(result_of(held, row, offset_us, usage))
         self._owner.runs_ended(results)
         lane = self._lane_of.get(child)
         if lane is not None and lane.waiting:
@@ -434,24 +438,22 @@ def _rank_us(held: Held) -> int:
     return held.run.rank_us
 
 
-def _result(held: Held, row: list[Any], offset_us: int, usage: Usage) -> Result:
-    started_us, ended_us = row[1] + offset_us, row[2] + offset_us
-    if len(row) == _PLAIN:
+def result_of(held: Held, row: Row, offset_us: int, usage: Usage) -> Result:
+    started_us, ended_us, told = row.started_us + offset_us, row.ended_us + offset_us, row.told
+    if told is None:
         return held.result(Outcome.COMPLETED, started_us, ended_us, usage=usage)
-    outcome, error_type, message, stack, next_in_ms, metrics = row[_PLAIN : _PLAIN + 6]
-    bases = row[_PLAIN + 6] if len(row) > _PLAIN + 6 else []
-    if outcome == "completed":
-        result = held.result(Outcome.COMPLETED, started_us, ended_us, next_in_ms=next_in_ms, usage=usage)
-        return result._replace(metrics=metrics)
-    if outcome == "stopped" and held.stop is not None:
-        result = held.stopped(started_us, ended_us, message, error_type, next_in_ms)
-    elif held.run.memory_limit and "MemoryError" in (error_type, *bases):
-        result = held.exceeded(refused_memory(held.run, message), started_us, ended_us)
+    if told.outcome == "completed":
+        result = held.result(Outcome.COMPLETED, started_us, ended_us, next_in_ms=told.next_in_ms, usage=usage)
+        return result._replace(metrics=told.metrics)
+    if told.outcome == "stopped" and held.stop is not None:
+        result = held.stopped(started_us, ended_us, told.message, told.error_type, told.next_in_ms)
+    elif held.run.memory_limit and "MemoryError" in (told.error_type, *told.bases):
+        result = held.exceeded(refused_memory(held.run, told.message), started_us, ended_us)
     else:
-        error_type = error_type or "VerbStopped"
-        result = held.result(Outcome.FAILED, started_us, ended_us, error_type, message, next_in_ms)
-        result = result._replace(error_bases=tuple(map(clean, bases)))
+        error_type = told.error_type or "VerbStopped"
+        result = held.result(Outcome.FAILED, started_us, ended_us, error_type, told.message, told.next_in_ms)
+        result = result._replace(error_bases=tuple(map(clean, told.bases)))
     cpu_us, peak, shared = usage
     return result._replace(
-        stack=clean(stack), metrics=metrics, cpu_us=cpu_us, memory_peak_bytes=peak, memory_shared=shared
+        stack=clean(told.stack), metrics=told.metrics, cpu_us=cpu_us, memory_peak_bytes=peak, memory_shared=shared
     )

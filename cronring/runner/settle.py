@@ -29,7 +29,8 @@ def settle(child: Child, code: int, offset_us: int) -> Settlement:
     fenced = child.fenced and not child.kill_reason
     if fenced:
         child.kill_reason = "it ended itself, as this runner stood still without contact"
-    culprit = None if fenced else child.culprit or child.current() or _only_one(states)
+    innocent = fenced or child.stood_still
+    culprit = None if innocent else child.culprit or child.current() or _only_one(states)
     results: list[Result] = []
     again: list[Held] = []
     for held, state in states.items():

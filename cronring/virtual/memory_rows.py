@@ -103,9 +103,10 @@ class JobRow:
         )  # fmt: skip
 
     def existing(self) -> Existing:
+        over = self.paused_until is not None and (self.last_tick or 0) >= self.paused_until
         return Existing(
             self.job_id, self.key, self.schedule, self.anchor, self.executing, self.next_tick, self.last_tick,
-            self.policy, self.verb, self.source, self.paused, self.paused_tick, self.opened_at,
+            self.policy, self.verb, self.source, self.paused and not over, self.paused_tick, self.opened_at,
             self.cancelled_at is not None, self.paused_until, self.ahead_from, self.ahead_until,
         )  # fmt: skip
 

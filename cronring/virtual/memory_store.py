@@ -396,6 +396,10 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
         wanted = sorted(set(execution_ids))
         return [self.unfinished[each].execution() for each in wanted if each in self.unfinished]
 
+    async def get_held(self, controller_id: str, execution_ids: tuple[int, ...]) -> list[Execution]:
+        rows = (self.unfinished[each] for each in sorted(set(execution_ids)) if each in self.unfinished)
+        return [row.execution() for row in rows if row.controller_id == controller_id]
+
     async def get_lost(self, lost_after_ms: int) -> list[Execution]:
         return [row.execution() for row in self._lost(lost_after_ms)]
 
@@ -423,5 +427,5 @@ def _may_skip(row: JobRow, request: SkipRequest) -> bool:
 def _counts(row: JobRow, request: EndRequest) -> bool:
     """Whether the end of the run that held the job decides how it goes on. See EndCronJob."""
     moved_back = request.anchor is not None and request.next_tick is not None and request.next_tick <= row.opened_at
-    changed = row.revision != request.revision or not row.active or row.concurrency
-    return not (changed or moved_back)
+    changed = (row.revision != request.revision or not row.active) and row.next_tick != request.tick
+    return not (changed or row.concurrency or moved_back)

@@ -20,6 +20,7 @@ _METHODS: dict[type, str] = {
     effects.Activate: "start_activations",
     effects.Adopt: "adopt_executions",
     effects.FetchExecutions: "get_unfinished",
+    effects.FetchHeld: "get_held",
     effects.FetchLost: "get_lost",
     effects.FetchOverdueExecutions: "get_overdue_executions",
 }
@@ -35,9 +36,14 @@ _ANSWERS: dict[type, Callable[..., events.Event]] = {
     effects.Activate: lambda request_id, answer: events.Activated(request_id, *answer),
     effects.Adopt: events.Adopted,
     effects.FetchExecutions: events.ExecutionsFetched,
+    effects.FetchHeld: events.ExecutionsFetched,
     effects.FetchLost: events.ExecutionsFetched,
     effects.FetchOverdueExecutions: events.ExecutionsFetched,
 }
+
+
+# Calls that say who asks.
+_BY_ID = effects.Claim | effects.End | effects.SkipTicks | effects.Activate | effects.Adopt | effects.FetchHeld
 
 
 def store_call(effect: Any, info: ControllerInfo, settings: ClusterSettings) -> Callable[[Store], Any]:
@@ -47,7 +53,7 @@ def store_call(effect: Any, info: ControllerInfo, settings: ClusterSettings) -> 
         arguments = (info, effect.draining, settings.lease_ms, effect.runner_ids, lost_after_ms, cancelling)
         return lambda store: store.renew_lease(*arguments)
     name, arguments = _METHODS[type(effect)], tuple(effect)
-    if isinstance(effect, effects.Claim | effects.End | effects.SkipTicks | effects.Activate | effects.Adopt):
+    if isinstance(effect, _BY_ID):
         return lambda store: getattr(store, name)(info.controller_id, *arguments[1:])
     return lambda store: getattr(store, name)(*arguments[1:])
 

@@ -76,9 +76,37 @@ SELECT id, grpc_address, http_address, pid, version FROM controllers WHERE lease
 
 -- name: ListControllers
 SELECT id, grpc_address, http_address, pid, version, draining, started_at, lease_expires_at,
-       lease_expires_at > now() AS leased
+       lease_expires_at > now() AS leased,
+       CASE WHEN stands_down_until > now() THEN stands_down_until END AS stands_down_until
 FROM controllers
 ORDER BY id;
+
+-- name: StandDown
+-- For a drill: note that a controller claims nothing for a while, unless another one does so, or none could take over.
+-- All rows are locked, so that of two who ask at once the second sees the first.
+-- $1 id, $2 for so long (ms), $3 whatever the others do.
+WITH known AS MATERIALIZED (
+    SELECT id, lease_expires_at > now() AS leased, draining,
+           coalesce(stands_down_until > clock_timestamp(), false) AS stands_down
+    FROM controllers
+    ORDER BY id
+    FOR NO KEY UPDATE
+), others AS MATERIALIZED (
+    SELECT count(*) FILTER (WHERE leased AND NOT draining AND NOT stands_down) AS ready,
+           min(id) FILTER (WHERE leased AND stands_down) AS standing_down
+    FROM known
+    WHERE id <> $1
+), noted AS (
+    UPDATE controllers c SET stands_down_until = now() + $2::bigint * interval '1 millisecond'
+    FROM others o
+    WHERE c.id = $1 AND ($3::boolean OR (o.ready > 0 AND o.standing_down IS NULL))
+    RETURNING c.id
+)
+SELECT EXISTS (SELECT FROM noted) AS noted, ready, standing_down FROM others;
+
+-- name: ClaimAgain
+-- The drill is over. $1 id.
+UPDATE controllers SET stands_down_until = NULL WHERE id = $1 AND stands_down_until IS NOT NULL;
 
 -- name: GetNow
 SELECT now();

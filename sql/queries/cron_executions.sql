@@ -25,7 +25,7 @@ JOIN deployments d ON d.id = j.deployment_id
 ORDER BY e.id;
 
 -- name: GetUnfinished
--- $1 execution ids.
+-- $1 execution ids, $2 the controller that answers for them (null: any).
 SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS deployment, e.runner_id, e.missed,
        e.previous_tick, e.previous_success, coalesce(e.payload, j.payload) AS payload, e.holds_job,
        e.of_schedule, j.id AS job_id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
@@ -35,7 +35,7 @@ FROM cron_executions e
 JOIN deployments ed ON ed.id = e.deployment_id
 CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = e.job_id OFFSET 0) j
 JOIN deployments d ON d.id = j.deployment_id
-WHERE e.id = ANY($1::bigint[]) AND e.outcome IS NULL
+WHERE e.id = ANY($1::bigint[]) AND e.outcome IS NULL AND ($2::text IS NULL OR e.controller_id = $2)
 ORDER BY e.id;
 
 -- name: GetLost

@@ -154,7 +154,8 @@ ORDER BY a.position;
 -- name: EndCronJob
 -- Ends, in one statement, those executions that are unfinished and whose claim is the reported one. One that held its
 -- job frees it and sets its next tick, unless the schedule has changed since, or several may run by now, or it would move
--- its next run to before where the present books begin: then the row's own next tick stays. One of several is no longer
+-- its next run to before where the present books begin: then the row's own next tick stays. But not if that is the one
+-- that ran, whatever else has changed: by a clock that was set back, a pause that was over is in force again. One of several is no longer
 -- counted; one that ran beside leaves the job as it is. A retry that is wanted is put beside the
 -- schedule, whatever the schedule is by now; a job that has had no success for too long is paused. Should it have come to
 -- that by a tick whose retry was superseded, an end that is retried itself pauses it too. A cancelled run is neither a
@@ -211,8 +212,9 @@ WITH reported AS MATERIALIZED (
         SELECT slot, key, next_tick, next_execution, failures, pause_after, module_limit, namespace_limit,
                cron_active(removed_at, cancelled_at, paused_at, paused_until) AS active, schedule = 'manual' AS follows,
                u.holds_job AND execution_id = u.id AS holds,
-               u.holds_job AND execution_id = u.id AND revision = u.revision AND concurrency = 0
-                   AND cron_active(removed_at, cancelled_at, paused_at, paused_until)
+               u.holds_job AND execution_id = u.id AND concurrency = 0
+                   AND (revision = u.revision AND cron_active(removed_at, cancelled_at, paused_at, paused_until)
+                        OR next_tick = u.tick)
                    AND (u.anchor IS NULL OR u.next_tick IS NULL OR u.next_tick > (
                        SELECT from_at FROM cron_schedules WHERE job_id = u.job_id AND until_at IS NULL)) AS counts,
                u.retry_at IS NOT NULL AND cron_active(removed_at, cancelled_at, paused_at, paused_until) AS retried,
@@ -422,7 +424,7 @@ ORDER BY a.position;
 -- The jobs of a module that are not removed, locked in order of their ids until the transaction ends.
 -- $1 namespace, $2 module, $3 and $4: every key of the module lies between them.
 SELECT id, key, schedule, anchor, state = 'executing' AS executing, next_tick, last_tick, policy, verb, source,
-       paused_at IS NOT NULL AND coalesce(paused_until > clock_timestamp(), true) AS paused, paused_tick,
+       paused_at IS NOT NULL AND coalesce(paused_until > greatest(clock_timestamp(), last_tick), true) AS paused, paused_tick,
        (SELECT coalesce(s.until_at, s.from_at) FROM cron_schedules s WHERE s.job_id = cron_jobs.id
         ORDER BY s.revision DESC LIMIT 1) AS opened_at,
        cancelled_at IS NOT NULL AS cancelled, paused_until, ahead_from, ahead_until

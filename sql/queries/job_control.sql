@@ -4,7 +4,7 @@
 -- The job of that key that is not removed, locked until the transaction ends; and PostgreSQL's now, past any wait for the
 -- lock. $1 key. Other tables are as they were before that wait: a deployment made since has no key here.
 SELECT id, key, schedule, anchor, state = 'executing' AS executing, next_tick, last_tick, policy, verb, source,
-       paused_at IS NOT NULL AND coalesce(paused_until > clock_timestamp(), true) AS paused, paused_tick,
+       paused_at IS NOT NULL AND coalesce(paused_until > greatest(clock_timestamp(), last_tick), true) AS paused, paused_tick,
        (SELECT coalesce(s.until_at, s.from_at) FROM cron_schedules s WHERE s.job_id = cron_jobs.id
         ORDER BY s.revision DESC LIMIT 1) AS opened_at,
        cancelled_at IS NOT NULL AS cancelled, paused_until, ahead_from, ahead_until,
@@ -20,7 +20,7 @@ FOR NO KEY UPDATE;
 -- name: LockJobsById
 -- As LockJob, those of the ids that are not removed, locked in their order. $1 job ids.
 SELECT id, key, schedule, anchor, state = 'executing' AS executing, next_tick, last_tick, policy, verb, source,
-       paused_at IS NOT NULL AND coalesce(paused_until > clock_timestamp(), true) AS paused, paused_tick,
+       paused_at IS NOT NULL AND coalesce(paused_until > greatest(clock_timestamp(), last_tick), true) AS paused, paused_tick,
        (SELECT coalesce(s.until_at, s.from_at) FROM cron_schedules s WHERE s.job_id = cron_jobs.id
         ORDER BY s.revision DESC LIMIT 1) AS opened_at,
        cancelled_at IS NOT NULL AS cancelled, paused_until, ahead_from, ahead_until,

@@ -126,6 +126,7 @@ class Scene(Protocol):
     async def set_anchor(self, job_id: int, anchor: int) -> None: ...
     async def set_followed(self, job_id: int, key: str) -> None: ...
     async def set_paused_tick(self, job_id: int, tick: int) -> None: ...
+    async def set_pause(self, job_id: int, until: int, last_tick: int) -> None: ...
     async def expire_lease(self, controller_id: str, seconds_ago: float) -> None: ...
     async def last_saw_runner(self, runner_id: str, seconds_ago: float) -> None: ...
     async def pass_hard_deadline(self, execution_id: int) -> None: ...
@@ -186,6 +187,10 @@ class MemoryScene:
 
     async def set_paused_tick(self, job_id: int, tick: int) -> None:
         self._store.jobs[job_id].paused_tick = tick
+
+    async def set_pause(self, job_id: int, until: int, last_tick: int) -> None:
+        row = self._store.jobs[job_id]
+        row.paused_at, row.paused_until, row.last_tick = self._tick(), until, last_tick
 
     async def expire_lease(self, controller_id: str, seconds_ago: float) -> None:
         self._store.controllers[controller_id].lease_expires_at = self._tick() - int(seconds_ago * SECOND)
@@ -287,6 +292,10 @@ class PostgresScene:
 
     async def set_paused_tick(self, job_id: int, tick: int) -> None:
         await self._run("UPDATE cron_jobs SET paused_tick = $2 WHERE id = $1", job_id, tick)
+
+    async def set_pause(self, job_id: int, until: int, last_tick: int) -> None:
+        statement = "UPDATE cron_jobs SET paused_at = now(), paused_until = $2, last_tick = $3 WHERE id = $1"
+        await self._run(statement, job_id, until, last_tick)
 
     async def expire_lease(self, controller_id: str, seconds_ago: float) -> None:
         at = await self.now() - int(seconds_ago * SECOND)

@@ -117,6 +117,17 @@ async def test_executions_past_their_hard_deadline_are_found(world: World) -> No
     assert await world.store.get_unfinished((late.execution_id, early.execution_id)) == [early]
 
 
+async def test_what_another_has_adopted_is_held_no_longer(world: World) -> None:
+    kept, other = await world.running("c1", "kept", "other")
+    ids = (kept.execution_id, other.execution_id)
+    assert await world.store.get_held("c1", ids) == [kept, other]
+    assert await world.store.get_held("observer", ids) == []
+    await world.store.end_cron_jobs("c1", [end_of(kept)])
+    await world.store.adopt_executions("observer", ("c1",))
+    assert await world.store.get_held("c1", ids) == []
+    assert await world.store.get_held("observer", ids) == [other]
+
+
 @pytest.mark.parametrize("holds", [True, False])
 async def test_rows_of_controllers_long_gone_are_forgotten_unless_they_hold_something(
     world: World, holds: bool

@@ -410,3 +410,61 @@ async def test_along_any_orders_no_tick_is_booked_twice(world: World) -> None:
             before = row.next_tick - SECOND
             if before > await world.scene.now():
                 assert any(_is_booked(skip, before) for skip in booked), (wish, row, booked)
+
+
+# PostgreSQL's clock set back: a pause that had ended seems to be in force again, though a tick from its end on has run
+
+
+async def test_the_run_of_a_tick_after_a_pause_moves_its_job_on_though_the_clock_was_set_back(world: World) -> None:
+    """Or its tick stays next for ever: nobody may claim it a second time."""
+    (execution,) = await world.running("c1", "a", policy=OFF)
+    job = execution.job
+    await world.scene.set_pause(job.job_id, execution.tick + HOUR, execution.tick)
+    following = execution.tick + 2 * HOUR
+    result = await world.end(execution, next_tick=following, next_run_at=following)
+    assert (result.ended, result.next_tick) == (True, following)
+    assert (await world.job(job.job_id)).next_tick == following
+
+
+async def test_resuming_such_a_job_leaves_its_ticks_as_they_are(world: World) -> None:
+    (job,) = await minutely(world)
+    assert job.next_tick is not None
+    until = job.next_tick + 10 * MINUTE
+    await world.control.order_job(job.key, Pause("", until), "me")
+    before = await skips(world, job)
+    await world.scene.set_pause(job.job_id, until, until)
+    await world.scene.set_next_tick(job.job_id, until + MINUTE)
+    resumed = await world.control.order_job(job.key, Resume(), "me")
+    assert (resumed.changed, resumed.job.next_tick) == (True, until + MINUTE)
+    assert not (await world.scene.job(job.job_id)).paused
+    assert await skips(world, job) == before
+    again = await world.control.order_job(job.key, Resume(), "me")
+    assert not again.changed
+
+
+async def test_resuming_it_while_that_tick_runs_lets_its_end_move_on(world: World) -> None:
+    (execution,) = await world.running("c1", "a", policy=OFF)
+    job = execution.job
+    await world.scene.set_pause(job.job_id, execution.tick + HOUR, execution.tick + HOUR)
+    resumed = await world.control.order_job(job.key, Resume(), "me")
+    assert (resumed.changed, resumed.job.next_tick) == (True, execution.tick)
+    following = execution.tick + 2 * HOUR
+    result = await world.end(execution, next_tick=following, next_run_at=following)
+    assert (result.ended, result.next_tick) == (True, following)
+
+
+async def test_a_schedule_that_changes_then_takes_nothing_back(world: World) -> None:
+    """What the pause kept has passed, and a later tick has run: its books can't be opened again before that."""
+    (job,) = await minutely(world)
+    assert job.next_tick is not None
+    until = job.next_tick + 10 * MINUTE
+    await world.control.order_job(job.key, Pause("", until), "me")
+    before = await skips(world, job)
+    await world.scene.set_pause(job.job_id, until, until)
+    await world.scene.set_next_tick(job.job_id, until + MINUTE)
+    verb = Verb("a", schedule="*/2 * * * *", policy=OFF)
+    deployed = await world.store.create_deployment(Module("billing", (verb,)), "b" * 64, 1, TIMEOUT_MS, True)
+    (changed,) = deployed.jobs
+    assert changed.next_tick is not None
+    assert changed.next_tick > until
+    assert await skips(world, job) == before

@@ -30,6 +30,38 @@ class Link(NamedTuple):
     loss: float = 0.0
 
 
+class Drag:
+    """A slow network: what it does to packets that mustn't be lost. Draws of its own, as streams do theirs.
+
+    `delay_ns`: at most, one way. `loss`: of segments, each of which is sent again, later each time. `between`: whom it
+    concerns; empty: everybody.
+    """
+
+    def __init__(self, rng: random.Random, delay_ns: int, loss: float, between: tuple[str, ...] = ()) -> None:
+        self._rng = rng
+        self._delay_ns = delay_ns
+        self._loss = loss
+        self._between = between
+
+    def concerns(self, source: str, target: str) -> bool:
+        return not self._between or source in self._between or target in self._between
+
+    def extra_ns(self, source: str, target: str) -> int:
+        if not self.concerns(source, target):
+            return 0
+        extra_ns, again_ns = self.packet_ns(), RETRANSMIT_NS
+        while self.loses() and again_ns <= 16 * RETRANSMIT_NS:
+            extra_ns += again_ns
+            again_ns *= 2
+        return extra_ns
+
+    def packet_ns(self) -> int:
+        return int(self._rng.uniform(0.5, 1) * self._delay_ns)
+
+    def loses(self) -> bool:
+        return self._rng.random() < self._loss
+
+
 class Counts(NamedTuple):
     sent: int
     delivered: int
@@ -41,6 +73,7 @@ class _Endpoint(NamedTuple):
 
 
 LAN: Final = Link()
+RETRANSMIT_NS: Final = 200 * MS  # Linux' least, doubled each time
 
 
 class Network:
@@ -54,6 +87,7 @@ class Network:
         self._links: dict[tuple[str, str], Link] = {}
         self._cuts: dict[tuple[str, str], None] = {}
         self._sides: dict[str, int] = {}
+        self.drag: Drag | None = None  # what slows streams
         self._sent: dict[str, int] = {}
         self._delivered: dict[str, int] = {}
 
@@ -76,6 +110,13 @@ class Network:
         """Lose everything in this direction, also what is on its way."""
         self._cuts[source, target] = None
 
+    def mend(self, source: str, target: str) -> None:
+        self._cuts.pop((source, target), None)
+
+    def extra_ns(self, source: str, target: str) -> int:
+        """How much longer than on a LAN a segment of a stream is on its way."""
+        return 0 if self.drag is None else self.drag.extra_ns(source, target)
+
     def partition(self, sides: Sequence[Iterable[str]]) -> None:
         """Only addresses of the same side reach each other; addresses on no side form one of their own."""
         self._sides = {address: index for index, side in enumerate(sides, 1) for address in side}
@@ -95,6 +136,9 @@ class Network:
         link = self._links.get((source, target), self.default)
         lost = self._rng.random() < link.loss
         delay = link.delay_min_ns + int(self._rng.random() * (link.delay_max_ns - link.delay_min_ns))
+        if self.drag is not None and self.drag.concerns(source, target):
+            delay += self.drag.packet_ns()
+            lost = lost or self.drag.loses()
         if not lost:
             self._clock.call_after(delay, lambda: self._arrive(source, target, payload))
 

@@ -132,7 +132,9 @@ class Reasons:
         if policy.overlap == "allow":
             taken = self._places_taken(row.decided_at)
             return len(taken) >= policy.concurrency or any(each.holds_job for each in taken)
-        return bool(self._running(tick - self._early_us(tick), self._next(tick)))
+        # A claim takes the job's place while it is under way: what comes due meanwhile, its end finds.
+        claim_us = self._world.database.trouble.slowest_us
+        return bool(self._running(tick - self._early_us(tick), self._next(tick) + claim_us))
 
     def _places_taken(self, at_us: int) -> list[ExecutionRow]:
         return self._book.taking_places(at_us - self._slack, at_us + self._slack)

@@ -7,6 +7,7 @@ from controller.core.events import ReportsReceived, RunnerBeat
 from controller.core.model import Execution, Outcome, Report, RunnerInfo
 from cronring.runner.core import effects, events
 from cronring.runner.core.machine import RunnerCore
+from cronring.runner.core.model import Outcome as RunOutcome
 from cronring.runner.core.model import Result, Run, StopReason
 from cronring.virtual.clock import MS, Timer
 from tests.simulation.courses import Course
@@ -18,15 +19,18 @@ if TYPE_CHECKING:
 
 CUT_OFF = Course(0, StopReason.DISCONNECTED.outcome, StopReason.DISCONNECTED.error_type)
 TIMED_OUT = Course(0, StopReason.TIMED_OUT.outcome, StopReason.TIMED_OUT.error_type)
+CRASHED = Course(0, RunOutcome.FAILED, "ChildCrashed")
 CHILDREN_FENCE_NS = 350 * MS  # after the fence: by then children have stopped by themselves what may not go on unseen
 
 
 class Running:
     """A run in a child. Timers: its own end, and what may come before that."""
 
-    __slots__ = ("run", "started_us", "stops_ns", "timers")
+    __slots__ = ("course", "left_ns", "run", "started_us", "stops_ns", "timers")
 
-    def __init__(self, run: Run, started_us: int) -> None:
+    def __init__(self, run: Run, started_us: int, course: Course) -> None:
+        self.course = course
+        self.left_ns: int | None = None  # of its course, while its child stands still
         self.run = run
         self.started_us = started_us
         self.stops_ns: int | None = None  # it was asked to stop, and will have by then
@@ -53,6 +57,9 @@ class Runner(Process):
         self._links: dict[str, Stream] = {}
         self._runs: dict[int, Running] = {}
         self._timed_out: list[Running] = []  # while this process was stopped
+        self.places: int | None = None  # how many children there may be; None: as many as are wanted
+        self._queue: dict[int, tuple[Run, Timer]] = {}  # waits for a child, until its deadline
+        self.lied_about: dict[int, None] = {}  # of its own executions
         self._children_fence: Timer | None = None
         self._children_fence_ns = 0
         self.fenced_us = 0  # when it was last seen to be, in PostgreSQL's time
@@ -76,6 +83,9 @@ class Runner(Process):
             running.cancel_timers()
             self.world.journal.ended(running.run, None)
         self._runs.clear()
+        for _, deadline in self._queue.values():
+            deadline.cancel()
+        self._queue.clear()
 
     def perform(self, effect: effects.Effect) -> None:
         match effect:
@@ -83,7 +93,7 @@ class Runner(Process):
                 self._perform_on_link(effect)
             case effects.StartRuns(runs):
                 for run in runs:
-                    self._start_run(run)
+                    self._take_place(run)
             case effects.StopRuns(execution_ids, reason, _, grace_ms):
                 for execution_id in execution_ids:
                     self._stop_run(execution_id, reason, grace_ms)
@@ -155,12 +165,64 @@ class Runner(Process):
 
     # Runs
 
+    def _take_place(self, run: Run) -> None:
+        if self.places is None or len(self._runs) < self.places:
+            self._start_run(run)
+            return
+        left_ns = max(0, (run.deadline_us - self.world.database.now_us()) * 1_000)
+        self._queue[run.execution_id] = run, self.clock.call_after(left_ns, lambda: self._leave_queue(run, TIMED_OUT))
+
+    def _leave_queue(self, run: Run, course: Course) -> None:
+        """It never began."""
+        waiting = self._queue.pop(run.execution_id, None)
+        if waiting is not None:
+            waiting[1].cancel()
+            at_us = self.world.database.now_us()
+            self._report(run, course, max(at_us, run.claimed_at_us), at_us)
+
+    def call_up(self) -> None:
+        """There may be room for what waits for a child; nothing begins past the fence (cronring/runner/pool.py)."""
+        while self._queue and not self.stopped and (self.places is None or len(self._runs) < self.places):
+            run, _ = self._queue[next(iter(self._queue))]
+            if self.fenced and not run.finish:
+                self._leave_queue(run, CUT_OFF)
+            elif run.deadline_us <= self.world.database.now_us():
+                self._leave_queue(run, TIMED_OUT)
+            else:
+                self._queue.pop(run.execution_id)[1].cancel()
+                self._start_run(run)
+
+    @property
+    def running(self) -> list[Running]:
+        return list(self._runs.values())
+
+    def crash(self, running: Running) -> None:
+        """Its child is killed. Its process notices when it runs."""
+        if running.run.execution_id in self._runs:
+            self._end_run(running, CRASHED)
+
+    def freeze(self, running: Running) -> None:
+        """Its child stands still."""
+        running.left_ns = running.timers[0].at_ns - self.clock.now_ns
+        running.timers[0].cancel()
+
+    def thaw(self, running: Running) -> None:
+        if running.run.execution_id in self._runs and running.stops_ns is None and running.left_ns is not None:
+            running.timers[0] = self.clock.call_after(running.left_ns, lambda: self._end_run(running, running.course))
+            running.left_ns = None
+
+    def tell(self, reports: list[Report]) -> None:
+        """Whatever somebody has it say, to whoever listens."""
+        for address in list(self._links):
+            if self.alive and not self.stopped:
+                self._send(address, ReportsReceived(self.name, reports))
+
     def _start_run(self, run: Run) -> None:
         """The verb's code begins now, and takes its time in a child, whatever becomes of the runner meanwhile."""
         self.world.journal.started(run, self.name)
         course = self.world.workload.course(run, self.rng)
         left_ns = max(0, (run.deadline_us - self.world.database.now_us()) * 1_000)
-        running = Running(run, self.world.database.now_us())
+        running = Running(run, self.world.database.now_us(), course)
         running.timers.append(self.clock.call_after(course.duration_ns, lambda: self._end_run(running, course)))
         if left_ns < course.duration_ns:
             running.timers.append(self.clock.call_after(left_ns, lambda: self._time_out(running)))
@@ -201,8 +263,12 @@ class Runner(Process):
             if running.run.execution_id in self._runs:
                 self._end_run(running, TIMED_OUT)
         super().resume()
+        self.call_up()
 
     def _stop_run(self, execution_id: int, reason: StopReason, grace_ms: int) -> None:
+        waiting = self._queue.get(execution_id)
+        if waiting is not None:
+            self._leave_queue(waiting[0], Course(0, reason.outcome, reason.error_type))
         running = self._runs.get(execution_id)
         if running is None:
             return
@@ -219,9 +285,12 @@ class Runner(Process):
         run = running.run
         del self._runs[run.execution_id]
         self.world.journal.ended(run, str(course.outcome))
-        ended_us = self.world.database.now_us()
+        self._report(run, course, running.started_us, self.world.database.now_us())
+        self.call_up()
+
+    def _report(self, run: Run, course: Course, started_us: int, ended_us: int) -> None:
         result = Result(
-            run.execution_id, run.job_id, run.claimed_at_us, course.outcome, running.started_us, ended_us,
+            run.execution_id, run.job_id, run.claimed_at_us, course.outcome, started_us, ended_us,
             course.error_type, next_in_ms=course.next_in_ms,
         )  # fmt: skip
         self.put(events.RunsEnded([result]))

@@ -39,6 +39,7 @@ class Stream:
             return
         target = self._other[source]
         at_ns = self._clock.now_ns + int((0.05 + self._rng.random() ** 4 * 3) * MS)
+        at_ns += self._network.extra_ns(source, target.address)
         target.last_arrival_ns = max(at_ns, target.last_arrival_ns)
         self._clock.call_at(target.last_arrival_ns, lambda: self._arrive(source, target, message))
 

@@ -26,7 +26,9 @@ from tests.simulation.checkers import (
 )
 from tests.simulation.controllers import Controller, settings_for_simulation
 from tests.simulation.database import EPOCH_US, Database
+from tests.simulation import hardships
 from tests.simulation.faults import end_faults, schedule_faults
+from tests.simulation.liveness import check_liveness
 from tests.simulation.network import Network
 from tests.simulation.operating import Operator
 from tests.simulation.ordering import Orders
@@ -54,6 +56,7 @@ class World:
     `faults`: names of those of `faults.py` that happen; by default the seed draws them. `plain`: as worlds were before
     there were policies: jobs have none, and no operator does anything. Of seeds that don't say so, some are. `cancels`:
     somebody cancels executions meanwhile. `orders`: and gives the orders of ordering.py; of worlds with policies, most.
+    `hard`: whether there are those of hardships.py; drawn, unless anything else is told.
     """
 
     pace = Pace()
@@ -68,9 +71,15 @@ class World:
         plain: bool | None = None,
         cancels: bool = False,
         orders: bool | None = None,
+        hard: bool | None = None,
     ) -> None:
         self.seed = seed
-        self._faults = faults
+        self._faults = tuple(name for name in faults if name not in hardships.names())
+        self._hardships = tuple(name for name in faults if name in hardships.names())
+        told = bool(faults) or plain is not None or orders is not None
+        drawn_hard = hardships.draw(seed) and not told
+        self.hard = bool(self._hardships) or (drawn_hard if hard is None else hard)
+        self.hard_rng = random.Random(f"hardships of {seed}")
         self.rng = random.Random(seed)
         # A generator of its own, so that plain worlds remain the stories that they were.
         self._policy_rng = random.Random(f"policies of {seed}")
@@ -143,14 +152,22 @@ class World:
             self.later(4, 20, self.roll_out)
         for _ in range(self.rng.randint(1, 3)):
             self.later(1, 3, self.start_runner)
-        if len(self.addresses) > 1 or self.rng.random() < 0.8:
-            schedule_faults(self, FAULTS_NS, self._faults)
+        self._go_wrong(FAULTS_NS)
         self.employ_operators(OPERATED_NS)
         self.clock.run_until(FAULTS_NS)
         end_faults(self)
+        if self.hard:
+            hardships.end_hardships(self)
         self.settled_us = self.database.now_us() + SETTLED_US
         self.clock.run_for(RECOVERY_NS + CALM_NS)
         self.judge()
+
+    def _go_wrong(self, until_ns: int) -> None:
+        alone = bool(self._hardships) and not self._faults
+        if self.hard:
+            alone = hardships.schedule_hardships(self, until_ns, self._hardships) and not self._faults or alone
+        if not alone and (len(self.addresses) > 1 or self.rng.random() < 0.8):
+            schedule_faults(self, until_ns, self._faults)
 
     def employ_operators(self, until_ns: int) -> None:
         if isinstance(self.workload, PolicyWorkload):
@@ -164,6 +181,7 @@ class World:
         check_results(self)
         self.audit = check_audit(self.database.store)
         check_converged(self)
+        check_liveness(self)
         if self.operator is None:
             check_accounts(self.database.store)
         else:

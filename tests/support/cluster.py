@@ -28,7 +28,10 @@ def free_port() -> int:
 
 @dataclass
 class Process:
-    """One started process. `log` holds its stdout and stderr. `listen`: where a controller does, behind `grpc`."""
+    """One started process. `log` holds its stdout and stderr. `listen`: where a controller does, behind `grpc`.
+
+    `wrapper`: the command that it was started by.
+    """
 
     name: str
     popen: subprocess.Popen[bytes]
@@ -36,6 +39,7 @@ class Process:
     grpc: str = ""
     http: str = ""
     listen: str = ""
+    wrapper: tuple[str, ...] = ()
 
     @property
     def pid(self) -> int:
@@ -64,10 +68,12 @@ class Cluster:
 
     def __init__(self, database_url: str, folder: Path, environment: dict[str, str] | None = None) -> None:
         self.database_url = database_url
+        self.controllers_database_url = database_url  # theirs may be another way to the same
         self.folder = folder
         self.environment = os.environ | (environment or {})
         self.controllers: list[Process] = []
         self.runners: list[Process] = []
+        self.cli_wrapper: tuple[str, ...] = ()  # a command that starts another, of the CLI's calls
         self._started = 0
 
     def __enter__(self) -> "Cluster":
@@ -94,7 +100,7 @@ class Cluster:
                 stdout=output, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL,
                 env=self.environment, cwd=self.folder,
             )  # fmt: skip
-        return Process(name, popen, log)
+        return Process(name, popen, log, wrapper=wrapper)
 
     def migrate(self) -> None:
         process = self._start("migrate", "migrate", "--database-url", self.database_url)
@@ -111,7 +117,8 @@ class Cluster:
 
     def restart_controller(self, dead: Process) -> Process:
         """A new one in its place, at its addresses. Doesn't wait until it is ready."""
-        process = self._controller_at(dead.listen or dead.grpc, dead.http, advertise=dead.grpc if dead.listen else "")
+        advertise = dead.grpc if dead.listen else ""
+        process = self._controller_at(dead.listen or dead.grpc, dead.http, wrapper=dead.wrapper, advertise=advertise)
         self.controllers[self.controllers.index(dead)] = process
         return process
 
@@ -127,37 +134,46 @@ class Cluster:
         if advertise:
             extra = (*extra, "--advertise", advertise)
         process = self._start(
-            f"controller-{len(self.controllers) + 1}", "controller", "--database-url", self.database_url,
+            f"controller-{len(self.controllers) + 1}", "controller", "--database-url", self.controllers_database_url,
             "--grpc", grpc, "--http", http, *extra, wrapper=wrapper,
         )  # fmt: skip
         process.grpc, process.http, process.listen = advertise or grpc, http, grpc if advertise else ""
         return process
 
-    def start_runner(self, *files: Path, extra: tuple[str, ...] = ()) -> Process:
+    def start_runner(self, *files: Path, extra: tuple[str, ...] = (), wrapper: tuple[str, ...] = ()) -> Process:
         process = self._start(
-            f"runner-{len(self.runners) + 1}", "runner", *map(str, files), "--controllers", self.addresses, *extra
-        )
+            f"runner-{len(self.runners) + 1}", "runner", *map(str, files), "--controllers", self.addresses, *extra,
+            wrapper=wrapper,
+        )  # fmt: skip
         self.runners.append(process)
         return process
 
     def cli(self, *arguments: str) -> Any:
         """Run a CLI command with `-o json` against the living controllers, and return what it printed."""
         addresses = ",".join(controller.grpc for controller in self.controllers if controller.alive())
-        command = [sys.executable, "-m", "cronring.cli.main", *arguments, "--controllers", addresses, "-o", "json"]
+        command = [
+            *self.cli_wrapper, sys.executable, "-m", "cronring.cli.main", *arguments,
+            "--controllers", addresses, "-o", "json",
+        ]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=self.environment, check=False)
         assert done.returncode == 0, f"{arguments}: {done.stderr}"
         return json.loads(done.stdout)
+
+    def http(self, controller: Process, path: str) -> tuple[int, str]:
+        """Status and body of its answer. Raises OSError when there is none within a second."""
+        try:
+            with urllib.request.urlopen(f"http://{controller.http}{path}", timeout=1) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as refusal:
+            return refusal.code, refusal.read().decode()
 
     def wait_ready(self, process: Process) -> None:
         """Until /readyz says so."""
 
         def ready() -> bool:
             assert process.alive(), f"{process.name} died:\n{process.tail()}"
-            with (
-                contextlib.suppress(urllib.error.URLError, ConnectionError, TimeoutError),
-                urllib.request.urlopen(f"http://{process.http}/readyz", timeout=1) as answer,
-            ):
-                return bool(answer.status == 200)
+            with contextlib.suppress(OSError):
+                return self.http(process, "/readyz")[0] == 200
             return False
 
         deadline = time.monotonic() + READY_S

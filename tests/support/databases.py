@@ -116,6 +116,9 @@ class PostgresServer:
             "listen_addresses": "", "unix_socket_directories": str(self.sockets), "max_connections": "300",
             "fsync": "on" if durable else "off", "timezone": "Asia/Kathmandu",
         }  # fmt: skip
+        # A command that starts another one elsewhere, as this process's own user, and sees to `user` and to dying.
+        self.wrapper: tuple[str, ...] = ()
+        self.environment: dict[str, str] = {}  # of its processes, beside ours
         self._process: subprocess.Popen[bytes] | None = None
         for path in (folder, self.sockets):
             path.chmod(0o755)
@@ -125,9 +128,10 @@ class PostgresServer:
             if user is not None and parent.stat().st_uid == os.geteuid():
                 parent.chmod(parent.stat().st_mode | 0o011)
         # A zone of an odd offset: whoever takes a server's local time for UTC is found out.
-        self._run("initdb", "-D", str(self.data), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-sync")
+        self.run("initdb", "-D", str(self.data), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-sync")
 
-    def _run(self, program: str, *arguments: str) -> None:
+    def run(self, program: str, *arguments: str) -> None:
+        """One of PostgreSQL's own programs, as its user."""
         done = subprocess.run(
             [self.bin_folder / program, *arguments],
             user=self.user, cwd=self.sockets, capture_output=True, text=True, check=False,
@@ -142,14 +146,17 @@ class PostgresServer:
         assert self._process is not None
         return self._process.pid
 
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
     def start(self) -> None:
         """Start, and return when it takes connections."""
         options = [word for name, value in self.settings.items() for word in ("-c", f"{name}={value}")]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [self.bin_folder / "postgres", "-D", self.data, *options],
-                user=self.user, cwd=self.sockets, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                start_new_session=True,
+                [*self.wrapper, self.bin_folder / "postgres", "-D", self.data, *options],
+                user=None if self.wrapper else self.user, cwd=self.sockets, stdin=subprocess.DEVNULL, stdout=log,
+                stderr=log, start_new_session=True, env=os.environ | self.environment,
                 preexec_fn=_die_with_parent,  # noqa: PLW1509  (takes no lock; nothing else survives a kill -9 of pytest)
             )  # fmt: skip
         deadline = time.monotonic() + READY_S
@@ -168,11 +175,11 @@ class PostgresServer:
 
     def stop(self) -> None:
         """A fast shutdown: every connection is ended."""
-        self._end(signal.SIGINT)
+        self.end(signal.SIGINT)
 
     def kill(self) -> None:
         """An immediate shutdown, as a crash: the next start recovers."""
-        self._end(signal.SIGQUIT)
+        self.end(signal.SIGQUIT)
 
     def freeze(self) -> None:
         """As a host that is gone without a word: connections stay, and nothing answers."""
@@ -187,7 +194,8 @@ class PostgresServer:
         postmaster = psutil.Process(self.pid)
         return [postmaster, *postmaster.children(recursive=True)]
 
-    def _end(self, number: int) -> None:
+    def end(self, number: int) -> None:
+        """Send its postmaster that signal, and wait until it is gone."""
         if self._process is None:
             return
         self._process.send_signal(number)

@@ -20,7 +20,7 @@ EXECUTIONS = """
 SELECT j.verb, e.trigger, e.attempt, extract(epoch FROM e.tick)::float8 AS tick,
        extract(epoch FROM e.run_at)::float8 AS run_at, extract(epoch FROM e.claimed_at)::float8 AS claimed_at,
        extract(epoch FROM coalesce(e.started_at, e.claimed_at))::float8 AS started_at,
-       e.outcome, e.id, r.pid
+       extract(epoch FROM e.ended_at)::float8 AS ended_at, e.outcome, e.id, r.pid
 FROM cron_executions e JOIN cron_jobs j ON j.id = e.job_id LEFT JOIN runners r ON r.id = e.runner_id ORDER BY e.tick
 """
 SKIPS = """

@@ -14,8 +14,11 @@ from controller.core.swim.roster import Roster
 from controller.core.swim.rumors import Rumors
 from controller.core.swim.suspicion import CONFIRMATIONS, Suspicion, minimum_ns
 
-# Nobody refutes that often. Whatever claims so would push my own incarnation out of the wire's range.
+# Nobody refutes that often. Whatever claims so would push my own incarnation out of the wire's range. At the very limit
+# only ALIVE is heard: it refutes what came last below, and can't be refuted itself.
 INCARNATION_MAX: Final = 1 << 62
+# Far above what a ring is built for: more are made up.
+MEMBERS_MAX: Final = 256
 
 _LEVELS: Final = {
     Status.ALIVE: Level.INFO,
@@ -56,7 +59,7 @@ class Beliefs:
 
     def hear(self, update: Update, now_ns: int, reaction: Reaction, by_sync: bool = False) -> None:
         """Somebody says this. `by_sync`: it stood in a whole table, so it may be old."""
-        if update.incarnation > INCARNATION_MAX:
+        if update.incarnation >= INCARNATION_MAX + (update.status is Status.ALIVE):
             reaction.note(Level.WARNING, "absurd_incarnation", member=update.member_id)
         elif update.member_id == self.me.member_id:
             self._hear_of_me(update, now_ns, reaction)
@@ -118,11 +121,11 @@ class Beliefs:
         return deadlines
 
     def _hear_of_me(self, update: Update, now_ns: int, reaction: Reaction) -> None:
-        """Refute: I live, under an incarnation above the one that they speak of. (Who left keeps silent.)
+        """Refute: I live, under an incarnation above the one that they speak of. (Who has left keeps silent.)
 
         Whoever still speaks of an older one has missed my refutation, so that is told again.
         """
-        if Status.LEFT in (update.status, self.me.status):
+        if self.me.status is Status.LEFT:
             return
         if not supersedes(update, self.me):
             if update.status is not Status.ALIVE:
@@ -133,6 +136,8 @@ class Beliefs:
             reaction.note(
                 Level.WARNING, "refuted", status=update.status.name.lower(), accuser=update.accuser_id or "unknown"
             )
+        if update.status is Status.DEAD:
+            reaction.burials.append(update)
         self._reincarnate(update.incarnation + 1, Status.ALIVE, self.me.draining, now_ns, reaction)
 
     def _reincarnate(self, incarnation: int, status: Status, draining: bool, now_ns: int, reaction: Reaction) -> None:
@@ -142,6 +147,9 @@ class Beliefs:
     def _hear_of_other(self, update: Update, now_ns: int, reaction: Reaction, by_sync: bool) -> None:
         held = self.roster.get(update.member_id)
         if held == update:  # most of what a table says; a repeated accusation is no news either
+            return
+        if held is None and self.roster.live_count >= MEMBERS_MAX and update.status in (Status.ALIVE, Status.SUSPECT):
+            reaction.note(Level.WARNING, "too_many_members", members=MEMBERS_MAX, address=update.address)
             return
         softened = self._soften(update, held, by_sync)
         if held is not None and (held.status, held.incarnation) == (softened.status, softened.incarnation):

@@ -33,17 +33,15 @@ def supersedes(heard: Update, held: Update) -> bool:
 
     SWIM's rule (section 4.2 of the paper) with memberlist's change that makes DEAD refutable, so that partitions heal:
 
-    1. LEFT replaces all else and is replaced by nothing: a member says so itself, ids are never used again.
-    2. The higher incarnation wins. Only the member itself raises its own: to refute, or to announce draining.
-    3. At the same incarnation the worse news wins: DEAD over SUSPECT over ALIVE.
-    4. At the same status too, draining wins. (Honest members never make the two differ only there.)
+    1. The higher incarnation wins. Only the member itself raises its own: to refute, or to announce that it drains or
+       leaves; so nothing that is true is newer than its leaving. (That it left may be garbage, and is refuted then.)
+    2. At the same incarnation the worse news wins: LEFT over DEAD over SUSPECT over ALIVE.
+    3. At the same status too, draining wins. (Honest members never make the two differ only there.)
 
     So beliefs are totally ordered, and the roster that remains does not depend on the order in which rumours came.
     """
     return _rank(heard) > _rank(held)
 
 
-def _rank(update: Update) -> tuple[int, int, int, bool]:
-    if update.status is Status.LEFT:
-        return (1, 0, 0, False)
-    return (0, update.incarnation, update.status, update.draining)
+def _rank(update: Update) -> tuple[int, int, bool]:
+    return (update.incarnation, update.status, update.draining)

@@ -4,18 +4,23 @@ from typing import NamedTuple
 
 from controller.core.effects import Level, Note, SendPacket
 from controller.core.swim.member import Change
+from controller.core.swim.messages import Update
 
 
 class Reaction(NamedTuple):
-    """Packets to send, in order; changes of what is believed of members, in order; and notes for the log."""
+    """Packets to send, in order; changes of what is believed of members, in order; and notes for the log.
+
+    `burials`: verdicts on myself that I had to refute; who held me dead may have acted on it.
+    """
 
     packets: list[SendPacket]
     changes: list[Change]
     notes: list[Note]
+    burials: list[Update]
 
     @classmethod
     def nothing(cls) -> "Reaction":
-        return cls([], [], [])
+        return cls([], [], [], [])
 
     def note(self, level: Level, event: str, **values: str | int | float | bool) -> None:
         self.notes.append(Note(level, event, values))

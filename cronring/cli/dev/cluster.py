@@ -11,6 +11,7 @@ from typing import Final
 from cronring.cli.dev.happenings import Happening, ProcessEnded, ProcessStarted
 from cronring.cli.dev.processes import Child, Processes, free_addresses
 from cronring.cli.dev.state import State
+from cronring.cli.drill.target import PARENT
 
 DRAIN_S: Final = 1.0
 QUICK_DEATH_S: Final = 3.0
@@ -39,7 +40,8 @@ class LocalCluster:
         logs = folder / "logs"
         logs.mkdir(exist_ok=True)
         # The URL goes by the environment: a command line is for all users to see, and a URL may hold a password.
-        environment = os.environ | {"CRONRING_DATABASE_URL": database_url}
+        # And its controllers are marked: `cronring drill kill-owner --kill` kills no other process.
+        environment = os.environ | {"CRONRING_DATABASE_URL": database_url, PARENT: str(os.getpid())}
         self._processes = Processes(logs, environment, self._on_exit)
         addresses = free_addresses(2 * plan.controllers)
         self.grpc_addresses = addresses[: plan.controllers]

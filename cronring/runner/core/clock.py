@@ -3,19 +3,25 @@
 from collections import deque
 
 _SAMPLES = 16
+_SLACK_US = 100_000  # controllers estimate PostgreSQL's clock, each a little otherwise; and clocks drift
 
 
 class DatabaseClock:
     """`Dispatch.now_us` was true when it was sent, so a sample can only be behind, by the way it took.
 
-    The largest offset of the last few samples is therefore the best (NTP's clock filter, one way).
+    The largest offset of the last few samples is therefore the best (NTP's clock filter, one way). Unless PostgreSQL's
+    clock was set back: then a dispatch seems to have been long on its way. How long it can have been is known from the
+    stream's order: it was sent after the controller had received a beat that was acknowledged before.
     """
 
     def __init__(self) -> None:
         self._samples: deque[int] = deque(maxlen=_SAMPLES)
         self.offset_us = 0
 
-    def sample(self, now_us: int, now_ns: int) -> None:
-        """A controller said that it is `now_us`; it arrived at `now_ns`."""
+    def sample(self, now_us: int, sent_after_ns: int, now_ns: int) -> None:
+        """A controller said that it is `now_us`, not before `sent_after_ns`; it arrived at `now_ns`."""
+        latest_us = now_us - sent_after_ns // 1000
+        if self._samples and self.offset_us > latest_us + _SLACK_US:
+            self._samples.clear()
         self._samples.append(now_us - now_ns // 1000)
         self.offset_us = max(self._samples)

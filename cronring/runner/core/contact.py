@@ -19,6 +19,7 @@ class Link:
     """What is known of one controller."""
 
     __slots__ = (
+        "answered_ns",
         "blind_since_ns",
         "failure",
         "hello_ns",
@@ -35,6 +36,7 @@ class Link:
         self.failure = ""  # why it was last down
         self.open = False  # the stream stands
         self.hello_ns = now_ns  # its Hello was sent then, or later
+        self.answered_ns = now_ns  # the latest that it has answered was sent then: what comes next, it sent after that
         self.up = False  # it has welcomed this runner
         self.told = False  # it has acknowledged a beat that said `draining`, so it sends no more runs
         self.sequence = 0
@@ -92,6 +94,7 @@ class Contact:
         if sent is None:
             return
         sent_ns, renew_asked, draining = sent
+        link.answered_ns = max(link.answered_ns, sent_ns)
         link.told = link.told or draining
         link.blind_since_ns = None if database_ok else sent_ns
         if renewed and renew_asked:
@@ -115,7 +118,7 @@ class Contact:
     def opened(self, address: str, hello_ns: int, now_ns: int) -> None:
         link = self.links[address]
         link.open = True
-        link.hello_ns = hello_ns
+        link.hello_ns = link.answered_ns = hello_ns
         link.named_ns = now_ns
         link.blind_since_ns = None
         link.pending.clear()

@@ -212,7 +212,8 @@ class RunnerCore:
     # Runs
 
     def _dispatched(self, event: Dispatched, now_ns: int) -> None:
-        self._clock.sample(event.now_us, now_ns)
+        link = self._contact.links.get(event.address)
+        self._clock.sample(event.now_us, 0 if link is None else link.answered_ns, now_ns)
         for run in event.runs:
             if run.place_epoch:
                 self.places.arrived(event.address, run, now_ns)

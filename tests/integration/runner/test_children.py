@@ -214,6 +214,34 @@ async def hog(): sum(range(10**12))
     assert "killed" in hog.error_message
 
 
+async def test_a_child_that_somebody_stops_is_replaced_and_its_runs_fail(open_stage: OpenStage) -> None:
+    stage = await open_stage(
+        HEAD
+        + """
+
+@cron("* * * * *")
+def sync(): print(os.getpid(), flush=True); time.sleep(60)
+@cron("* * * * *")
+async def shared(): print(os.getpid(), flush=True); await asyncio.sleep(60)
+"""
+    )
+    runs = stage.start("sync", "shared", timeout_s=60)
+    began = time.monotonic()
+    async with asyncio.timeout(10):
+        while not all(stage.host.held[run].tail for run in runs):
+            await asyncio.sleep(0.02)
+    for run in runs:
+        child = stage.host.held[run].child
+        assert child is not None
+        os.kill(child.pid, signal.SIGSTOP)
+    results = await stage.ended(*runs, within_s=10)
+    assert time.monotonic() - began < 10
+    assert [(each.outcome, each.error_type) for each in results] == [(Outcome.FAILED, "ChildKilled")] * 2
+    assert all("SIGSTOP" in each.error_message for each in results)
+    assert not any(event == "verb_isolated" for event, _ in stage.notes), "no verb is to blame"
+    assert (await stage.run("noop")).outcome is Outcome.COMPLETED
+
+
 async def test_a_killed_child_names_the_culprit_to_its_neighbours(open_stage: OpenStage) -> None:
     stage = await open_stage(
         HEAD

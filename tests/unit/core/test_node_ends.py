@@ -252,7 +252,7 @@ def test_lost_and_found_again_the_ended_execution_is_let_go() -> None:
     told.tell(events.RunnerLeft("r1"))
     told.tell(events.RunnerJoined(runner()))
     assert not told.take(effects.Dispatch)
-    fetch = told.one(effects.FetchExecutions)
+    fetch = told.one(effects.FetchHeld)
     assert fetch.execution_ids == (execution.execution_id,)
     told.tell(events.ExecutionsFetched(fetch.request_id, []))
     assert told.node.stats().held == 0
@@ -264,7 +264,7 @@ def test_what_is_still_unfinished_is_dispatched_again() -> None:
     (execution,) = told.running(job())
     told.tell(events.RunnerLeft("r1"))
     told.tell(events.RunnerJoined(runner()))
-    told.tell(events.ExecutionsFetched(told.one(effects.FetchExecutions).request_id, [execution]))
+    told.tell(events.ExecutionsFetched(told.one(effects.FetchHeld).request_id, [execution]))
     assert told.one(effects.Dispatch).executions == [execution]
 
 

@@ -4,6 +4,7 @@ import random
 
 from controller.core.effects import SendPacket
 from controller.core.settings import ClusterSettings
+from controller.core.swim.beliefs import INCARNATION_MAX, MEMBERS_MAX
 from controller.core.swim.machine import FAREWELLS, FORGET_AFTER_SYNCS, GREETINGS, Swim
 from controller.core.swim.messages import Ack, Message, Nack, Packet, Ping, PingRequest, Status, Sync, Update
 from controller.core.swim.reaction import Reaction
@@ -250,9 +251,40 @@ def test_the_buried_are_told_as_well() -> None:
 def test_who_left_is_gone_for_good() -> None:
     swim = swim_with("a", "b")
     swim.receive(told(about("b", LEFT, 1)), 0)
-    swim.receive(told(about("b", ALIVE, 99)), 0)
+    swim.receive(told(about("b", ALIVE, 0)), 0)
+    swim.receive(told(about("b", DEAD, 1)), 0)
     assert status_of(swim, "b") is LEFT
     assert swim.slot_owners() == ("a", "me")
+
+
+def test_whoever_is_said_to_have_left_and_has_not_refutes_it() -> None:
+    """A packet of garbage took a living controller off every ring, for as long as its process lived."""
+    swim = swim_with("a", "b")
+    reaction = swim.receive(told(about("me", LEFT, 7)), 0)
+    assert (swim.me.status, swim.me.incarnation) == (ALIVE, 8)
+    assert [change.after for change in reaction.changes] == [swim.me]
+    swim.receive(told(about("b", LEFT, 7)), 0)
+    swim.receive(told(about("b", ALIVE, 8)), 0)
+    assert status_of(swim, "b") is ALIVE
+
+
+def test_what_is_said_at_the_highest_incarnation_can_be_refuted() -> None:
+    """It could not: the refutation lay above what anybody hears."""
+    swim, other = swim_with("a"), swim_with("a", "me2")
+    swim.receive(told(about("me", SUSPECT, INCARNATION_MAX)), 0)
+    assert swim.me.incarnation == 0
+    swim.receive(told(about("me", SUSPECT, INCARNATION_MAX - 1)), 0)
+    assert swim.me.incarnation == INCARNATION_MAX
+    other.receive(told(about("me2", DEAD, INCARNATION_MAX - 1)), 0)
+    other.receive(told(about("me2", ALIVE, INCARNATION_MAX)), 0)
+    assert status_of(other, "me2") is ALIVE
+
+
+def test_members_that_are_made_up_are_bounded() -> None:
+    swim = swim_with("a")
+    for number in range(MEMBERS_MAX + 50):
+        swim.receive(told(about(f"ghost{number:04}", ALIVE, 0)), 0)
+    assert len(swim.live()) == MEMBERS_MAX
 
 
 def test_draining_keeps_gossiping_but_owns_nothing() -> None:

@@ -16,19 +16,19 @@ TABLE = {
     (ALIVE, ALIVE): (False, False, True),
     (ALIVE, SUSPECT): (False, False, True),
     (ALIVE, DEAD): (False, False, True),
-    (ALIVE, LEFT): (False, False, False),
+    (ALIVE, LEFT): (False, False, True),
     (SUSPECT, ALIVE): (False, True, True),
     (SUSPECT, SUSPECT): (False, False, True),
     (SUSPECT, DEAD): (False, False, True),
-    (SUSPECT, LEFT): (False, False, False),
+    (SUSPECT, LEFT): (False, False, True),
     (DEAD, ALIVE): (False, True, True),
     (DEAD, SUSPECT): (False, True, True),
     (DEAD, DEAD): (False, False, True),
-    (DEAD, LEFT): (False, False, False),
-    (LEFT, ALIVE): (True, True, True),
-    (LEFT, SUSPECT): (True, True, True),
-    (LEFT, DEAD): (True, True, True),
-    (LEFT, LEFT): (False, False, False),
+    (DEAD, LEFT): (False, False, True),
+    (LEFT, ALIVE): (False, True, True),
+    (LEFT, SUSPECT): (False, True, True),
+    (LEFT, DEAD): (False, True, True),
+    (LEFT, LEFT): (False, False, True),
 }
 
 
@@ -68,8 +68,6 @@ def test_transitive(a: Update, b: Update, c: Update) -> None:
 
 @given(st.lists(updates, min_size=1, max_size=8), st.randoms(use_true_random=False))
 def test_a_roster_does_not_depend_on_the_order_of_rumours(heard: list[Update], rng: random.Random) -> None:
-    """Up to which of several equal LEFT it holds: nothing but the status counts then."""
-
     def outcome(order: list[Update]) -> tuple[Status, int, bool]:
         roster = Roster()
         roster.merge(belief(ALIVE, 0), 0)

@@ -50,7 +50,8 @@ def test_who_left_never_comes_back_even_from_the_grave() -> None:
     roster.merge(about("a", ALIVE), 0)
     roster.merge(about("a", LEFT, 1), 0)
     roster.forget(ended_before_ns=1)
-    assert roster.merge(about("a", ALIVE, 99), 2) is None
+    assert roster.merge(about("a", ALIVE, 0), 2) is None
+    assert roster.merge(about("a", DEAD, 1), 2) is None
     assert roster.live_count == 0
 
 

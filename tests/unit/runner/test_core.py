@@ -268,6 +268,23 @@ def test_a_run_that_gets_here_past_its_deadline_never_begins() -> None:
     assert result.started_at_us == NOW_US + 7_000_000
 
 
+def test_runs_begin_though_postgresqls_clock_was_set_back() -> None:
+    """What was dispatched after beats that are acknowledged can't have been on its way for long: the clock was set."""
+    world = World("a")
+    world.up("a")
+    world.dispatch("a", make_run(1))
+    world.pass_s(3)
+    set_back_us = NOW_US - 600_000_000
+    run = make_run(2)._replace(claimed_at_us=set_back_us, deadline_us=set_back_us + 4_000_000)
+    world.step(Dispatched("a", set_back_us, [run]))
+    assert [run.execution_id for start in world.of(StartRuns) for run in start.runs] == [1, 2]
+    late = make_run(3)._replace(deadline_us=set_back_us + 2_000_000)
+    world.silent.add("a")  # it stands still from now on
+    world.pass_s(3)
+    world.step(Dispatched("a", set_back_us, [late]))
+    assert [run.execution_id for start in world.of(StartRuns) for run in start.runs] == [1, 2]
+
+
 def test_controllers_are_learnt_and_forgotten_but_never_those_given() -> None:
     world = World("a")
     world.up("a")

@@ -21,8 +21,22 @@ from schema.recorded import KEEP_BYTES, read_recorded
 def test_the_clock_trusts_the_quickest_message() -> None:
     clock = DatabaseClock()
     for delay_us in (500, 20, 9_000):
-        clock.sample(5_000_000 + 1_000_000, (1_000_000 + delay_us) * 1_000)
+        clock.sample(5_000_000 + 1_000_000, 0, (1_000_000 + delay_us) * 1_000)
     assert clock.offset_us == 5_000_000 - 20
+
+
+def test_the_clock_tells_one_that_was_set_back_from_a_message_that_was_long_on_its_way() -> None:
+    clock = DatabaseClock()
+    clock.sample(60_000_000, 0, SECOND_NS)
+    assert clock.offset_us == 59_000_000
+    # 20 s after, says a controller, by a message that it may have sent 14 s ago: so long it was on its way.
+    clock.sample(66_000_000, 6 * SECOND_NS, 20 * SECOND_NS)
+    assert clock.offset_us == 59_000_000
+    # But this one it sent half a second ago, or later: its clock is 30 s less than it was.
+    clock.sample(50_000_000, 20_500 * SECOND_NS // 1_000, 21 * SECOND_NS)
+    assert clock.offset_us == 29_000_000
+    clock.sample(90_000_000, 21 * SECOND_NS, 22 * SECOND_NS)  # and forward again
+    assert clock.offset_us == 68_000_000
 
 
 @given(st.dictionaries(st.integers(1, 50), st.integers(0, 10**9)), st.sets(st.integers(1, 50)), st.integers(0, 10**9))

@@ -1,0 +1,135 @@
+"""cronring.v1.Doctor: how this controller is, and how it finds the others and the database. Only reads."""
+
+import asyncio
+import dataclasses
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Final, Protocol
+
+from controller.api.cluster import Clock, status_word
+from controller.api.messages import timestamp
+from controller.api.requests import Context
+from controller.core.doctor.finding import Finding
+from controller.core.pgclock import DatabaseClock
+from controller.core.ring import Ring
+from controller.core.settings import ClusterSettings
+from controller.core.swim.member import Member
+from controller.ports import ControllerInfo
+from protos.cronring.v1 import doctor_pb2, doctor_pb2_grpc
+
+_STEPS_WITHIN_US: Final = 3_600_000_000
+_NS_PER_MS: Final = 1_000_000
+
+
+class NodeView(Protocol):
+    """What a node shows of itself."""
+
+    @property
+    def ring(self) -> Ring: ...
+    @property
+    def clock(self) -> DatabaseClock: ...
+    @property
+    def draining(self) -> bool: ...
+    @property
+    def lease_since_ns(self) -> int | None: ...
+    @property
+    def lease_until_ns(self) -> int: ...
+    @property
+    def health(self) -> int: ...
+    def members(self) -> list[Member]: ...
+
+
+class Surroundings(Protocol):
+    """What the process knows beside its node."""
+
+    def not_ready(self) -> str | None: ...
+    def database_ok(self) -> bool: ...
+    def queues(self) -> dict[str, int]: ...
+    def runners(self) -> Sequence[str]: ...
+    async def unreachable(self, addresses: Iterable[str]) -> dict[str, str]:
+        """Which of them don't answer, and why."""
+        ...
+
+
+class DoctorService(doctor_pb2_grpc.DoctorServicer):
+    """`examine` checks the database, one at a time, however many ask."""
+
+    def __init__(
+        self,
+        info: ControllerInfo,
+        node: NodeView,
+        around: Surroundings,
+        clock: Clock,
+        settings: ClusterSettings,
+        examine: Callable[[], Awaitable[Sequence[Finding]]],
+    ) -> None:
+        self._info = info
+        self._node = node
+        self._around = around
+        self._clock = clock
+        self._settings = {name: str(value) for name, value in dataclasses.asdict(settings).items()}
+        self._examine = examine
+        self._one_at_a_time = asyncio.Lock()
+
+    async def DiagnoseController(
+        self, request: doctor_pb2.DiagnoseControllerRequest, context: Context
+    ) -> doctor_pb2.DiagnoseControllerResponse:
+        members = await self._members()
+        node, around = self._node, self._around
+        answer = doctor_pb2.DiagnoseControllerResponse(
+            id=self._info.controller_id,
+            grpc_address=self._info.grpc_address,
+            version=self._info.version,
+            not_ready=around.not_ready() or "",
+            draining=node.draining,
+            database_ok=around.database_ok(),
+            ring_digest=node.ring.digest,
+            ring_members=node.ring.members,
+            members=members,
+            health=node.health,
+            queues=around.queues(),
+            settings=self._settings,
+            runners=sorted(around.runners()),
+        )
+        self._tell_times(answer)
+        return answer
+
+    async def DiagnoseDatabase(
+        self, request: doctor_pb2.DiagnoseDatabaseRequest, context: Context
+    ) -> doctor_pb2.DiagnoseDatabaseResponse:
+        async with self._one_at_a_time:
+            findings = await self._examine()
+        return doctor_pb2.DiagnoseDatabaseResponse(
+            findings=[doctor_pb2.Diagnosis(**finding._asdict()) for finding in findings]
+        )
+
+    async def _members(self) -> list[doctor_pb2.SeenMember]:
+        others = [member for member in self._node.members() if member.gossips]
+        own = self._info.controller_id
+        silent = await self._around.unreachable(member.address for member in others if member.member_id != own)
+        return [
+            doctor_pb2.SeenMember(
+                id=member.member_id,
+                grpc_address=member.address,
+                status=status_word(member),
+                unreachable=silent.get(member.address, "") if member.gossips and member.member_id != own else "",
+            )
+            for member in sorted(self._node.members(), key=lambda member: member.member_id)
+        ]
+
+    def _tell_times(self, answer: doctor_pb2.DiagnoseControllerResponse) -> None:
+        """Of its lease and of its clock, all as of one instant."""
+        node, now_ns, wall_us = self._node, self._clock.now_ns(), self._clock.wall_us()
+        left_ns = node.lease_until_ns - now_ns
+        answer.lease_valid = left_ns > 0
+        answer.lease_left_ms = left_ns // _NS_PER_MS
+        if left_ns > 0 and node.lease_since_ns is not None:
+            answer.lease_held_ms = (now_ns - node.lease_since_ns) // _NS_PER_MS
+        if not node.clock.known:
+            return
+        database_us = node.clock.now_us(now_ns)
+        database_time = timestamp(database_us)
+        assert database_time is not None
+        answer.database_time.CopyFrom(database_time)
+        answer.clock_error_us = node.clock.error_us(now_ns)
+        answer.wall_clock_offset_us = wall_us - database_us
+        answer.clock_steps = sum(step.noticed_us > database_us - _STEPS_WITHIN_US for step in node.clock.steps)

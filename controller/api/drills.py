@@ -1,0 +1,129 @@
+"""cronring.v1.Drills: this controller stands down for as long as somebody holds the call, and no longer."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from typing import Final, Protocol
+
+from controller.api.messages import timestamp
+from controller.api.problems import InvalidRequest
+from controller.api.requests import Context, actor, required
+from controller.core.events import StandDownReleased, StandDownRequested
+from controller.core.standing_down import LONGEST_MS, Ended
+from controller.drills import Drills
+from controller.errors import Conflict, CronringError
+from protos.cronring.v1 import drills_pb2, drills_pb2_grpc
+
+SHORTEST_MS: Final = 1_000
+BEGIN_MAX_S: Final = 2.0  # from the event to the node's word that it stands down
+LOOK_S: Final = 0.02
+LOOKS_PER_MESSAGE: Final = 25
+
+Event = drills_pb2.StandDownEvent
+
+
+class NodeView(Protocol):
+    """What a node shows of itself."""
+
+    @property
+    def standing_down(self) -> bool: ...
+    @property
+    def stand_down_ended(self) -> Ended | None: ...
+    def why_not_stand_down(self, forced: bool) -> str | None: ...
+    def database_now(self, now_ns: int) -> int: ...
+
+
+class Clock(Protocol):
+    def now_ns(self) -> int: ...
+
+
+class DrillsService(drills_pb2_grpc.DrillsServicer):
+    """One drill at a time: here, and by a note in PostgreSQL, in the whole cluster."""
+
+    def __init__(
+        self,
+        controller_id: str,
+        node: NodeView,
+        drills: Drills,
+        clock: Clock,
+        put: Callable[[StandDownRequested | StandDownReleased], None],
+    ) -> None:
+        self._controller_id = controller_id
+        self._node = node
+        self._drills = drills
+        self._clock = clock
+        self._put = put
+        self._busy = False
+
+    async def StandDown(
+        self, request: drills_pb2.StandDownRequest, context: Context
+    ) -> AsyncIterator[drills_pb2.StandDownEvent]:
+        by = actor(request.requested_by, context)
+        self._check(request)
+        self._busy = True
+        try:
+            await self._note(request.for_ms, request.forced)
+            try:
+                from_us = self._now_us()
+                self._put(StandDownRequested(request.for_ms, request.forced, by))
+                await self._begun(request.forced)
+                async for event in self._events(from_us, from_us + request.for_ms * 1_000):
+                    yield event
+            finally:  # the caller hung up, or it is over: then this changes nothing
+                self._put(StandDownReleased())
+                with contextlib.suppress(CronringError):  # the note's time ends by itself
+                    await self._drills.claim_again(self._controller_id)
+        finally:
+            self._busy = False
+
+    def _check(self, request: drills_pb2.StandDownRequest) -> None:
+        """Raises InvalidRequest or Conflict."""
+        if not SHORTEST_MS <= request.for_ms <= LONGEST_MS:
+            raise InvalidRequest([("for_ms", f"is {request.for_ms}; it must be from {SHORTEST_MS} to {LONGEST_MS}")])
+        meant = required("controller", request.controller, "the id of the controller that is to stand down")
+        if meant != self._controller_id:
+            raise Conflict(f"this is {self._controller_id}, not {meant}: another process has taken its address")
+        reason = "it stands down already" if self._busy else self._node.why_not_stand_down(request.forced)
+        if reason is not None:
+            raise Conflict(f"{self._controller_id} can't stand down: {reason}")
+
+    async def _note(self, for_ms: int, forced: bool) -> None:
+        """Raises Conflict."""
+        standing = await self._drills.stand_down(self._controller_id, for_ms, forced)
+        if standing.noted:
+            return
+        if standing.other is not None:
+            raise Conflict(f"{standing.other} stands down already, and of two owners of a job one must not")
+        if not standing.ready:
+            raise Conflict("no other controller holds a lease, so nobody would take over")
+        raise Conflict(f"{self._controller_id} is not in the table of controllers (yet); try again in a second")
+
+    async def _begun(self, forced: bool) -> None:
+        """Raises Conflict if it doesn't."""
+        looks = round(BEGIN_MAX_S / LOOK_S)
+        while not self._node.standing_down:
+            looks -= 1
+            if looks < 0:
+                reason = self._node.why_not_stand_down(forced) or "its loop is too busy"
+                raise Conflict(f"{self._controller_id} did not stand down: {reason}")
+            await asyncio.sleep(LOOK_S)
+
+    async def _events(self, from_us: int, until_us: int) -> AsyncIterator[drills_pb2.StandDownEvent]:
+        yield Event(kind=Event.KIND_BEGUN, at=timestamp(from_us), until=timestamp(until_us))
+        looks = 0
+        while self._node.standing_down:
+            await asyncio.sleep(LOOK_S)
+            looks += 1
+            if looks % LOOKS_PER_MESSAGE == 0:
+                yield Event(kind=Event.KIND_LASTS, at=timestamp(self._now_us()), until=timestamp(until_us))
+        ended = self._node.stand_down_ended or Ended.TIME
+        yield Event(
+            kind=Event.KIND_ENDED,
+            at=timestamp(self._now_us()),
+            until=timestamp(until_us),
+            reason=ended.value,
+            time_over=ended is Ended.TIME,
+        )
+
+    def _now_us(self) -> int:
+        return self._node.database_now(self._clock.now_ns())

@@ -1,0 +1,1 @@
+"""What `cronring doctor` judges by: rules over what was seen, without I/O."""

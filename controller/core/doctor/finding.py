@@ -1,0 +1,86 @@
+"""What a check comes to."""
+
+from collections.abc import Callable, Sequence
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+_NAMED_AT_MOST: Final = 5
+
+
+class Verdict(StrEnum):
+    """The later, the worse."""
+
+    OK = "ok"
+    WARNING = "warning"
+    UNCHECKED = "unchecked"  # could not be checked
+    PROBLEM = "problem"
+
+
+_RANK: Final = {verdict: rank for rank, verdict in enumerate(Verdict)}
+
+
+class Finding(NamedTuple):
+    """One check: what was seen, and what to do about it ("" for nothing)."""
+
+    check: str
+    verdict: Verdict
+    seen: str
+    advice: str = ""
+
+
+class Trouble(NamedTuple):
+    """One thing that is wrong."""
+
+    verdict: Verdict
+    seen: str
+    advice: str
+
+
+def warning(seen: str, advice: str) -> Trouble:
+    return Trouble(Verdict.WARNING, seen, advice)
+
+
+def problem(seen: str, advice: str) -> Trouble:
+    return Trouble(Verdict.PROBLEM, seen, advice)
+
+
+def found(check: str, troubles: Sequence[Trouble], well: str) -> Finding:
+    """The worst trouble's verdict and what all of them say, the worst first; `well` where there is none."""
+    if not troubles:
+        return Finding(check, Verdict.OK, well)
+    ordered = sorted(troubles, key=lambda trouble: -_RANK[trouble.verdict])
+    advice = dict.fromkeys(trouble.advice for trouble in ordered[:_NAMED_AT_MOST])
+    seen = listed([trouble.seen for trouble in ordered], "; ")
+    return Finding(check, ordered[0].verdict, seen, "\n".join(advice))
+
+
+def unchecked(check: str, reason: str) -> Finding:
+    return Finding(check, Verdict.UNCHECKED, reason, "See why it could not be checked, and ask again.")
+
+
+def guarded(check: str, rule: Callable[[], Finding]) -> Finding:
+    """What the rule finds; one that fails says so, and keeps no other from its turn."""
+    try:
+        return rule()
+    except Exception as error:  # whatever it is: a doctor who dies of one finding names no other
+        return unchecked(check, f"the check itself failed: {type(error).__name__}: {error}")
+
+
+def worst(findings: Sequence[Finding]) -> Verdict:
+    """OK where there is none."""
+    return max((finding.verdict for finding in findings), key=_RANK.__getitem__, default=Verdict.OK)
+
+
+def listed(items: Sequence[str], separator: str = ", ") -> str:
+    """The first few, and how many more there are."""
+    more = len(items) - _NAMED_AT_MOST
+    return separator.join(items[:_NAMED_AT_MOST]) + (f"{separator}and {more} more" if more > 0 else "")
+
+
+def span(milliseconds: float) -> str:
+    """For people: 850 ms, 12.5 s, 4 min, 3 h, 2 d."""
+    size = abs(milliseconds)
+    for bound, unit_ms, unit in ((1_000, 1, "ms"), (120_000, 1_000, "s"), (7_200_000, 60_000, "min")):
+        if size < bound:
+            return f"{milliseconds / unit_ms:.3g} {unit}"
+    return f"{milliseconds / 3_600_000:.0f} h" if size < 172_800_000 else f"{milliseconds / 86_400_000:.0f} d"

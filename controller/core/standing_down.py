@@ -1,0 +1,97 @@
+"""A drill: this controller claims nothing for a while, on purpose, so that one sees others take over.
+
+It is to them as if it had died, but for what runs: its lease, its place in the ring, ends and adoptions go on. It ends
+by itself, whoever asked for it: when its time is over, when nobody is left who could take over, or with a drain.
+"""
+
+from enum import StrEnum
+from typing import Final
+
+from controller.core.desk import MS, Desk
+from controller.core.effects import Level
+from controller.core.lease import Lease
+from controller.core.membership import Membership
+
+LONGEST_MS: Final = 60_000
+
+
+class Ended(StrEnum):
+    """Why it is over."""
+
+    TIME = "its time is over"
+    RELEASED = "it was ended early"
+    ALONE = "no other controller is left that could take over"
+    DRAINING = "this controller is leaving"
+
+
+class StandingDown:
+    """At most one at a time. `latest_end`: of the one before; None while one lasts, and before the first."""
+
+    __slots__ = ("_by", "_desk", "_forced", "_lease", "_membership", "_since_ns", "_until_ns", "latest_end")
+
+    def __init__(self, desk: Desk, lease: Lease, membership: Membership) -> None:
+        self._desk = desk
+        self._lease = lease
+        self._membership = membership
+        self._since_ns = 0
+        self._until_ns: int | None = None
+        self._forced = False
+        self._by = ""
+        self.latest_end: Ended | None = None
+
+    def next_deadline(self) -> int | None:
+        return self._until_ns
+
+    def why_not(self, forced: bool) -> str | None:
+        """What speaks against standing down now; None: nothing."""
+        desk = self._desk
+        if desk.draining:
+            return "it is about to leave"
+        if not self._lease.valid:
+            return "it holds no valid lease, so it claims nothing anyway; is PostgreSQL well?"
+        if self._until_ns is not None:
+            left_s = max(0, self._until_ns - desk.now_ns) / (1_000 * MS)
+            return f"it stands down already, for {self._by}, for {left_s:.1f} s more"
+        if self._is_alone() and not forced:
+            return "no other controller is on its ring, so nobody would take over"
+        return None
+
+    def begin(self, for_ms: int, forced: bool, by: str) -> bool:
+        """False: not now; see why_not."""
+        desk = self._desk
+        if self.why_not(forced) is not None:
+            return False
+        self._since_ns = desk.now_ns
+        self._until_ns = desk.now_ns + min(for_ms, LONGEST_MS) * MS
+        self._forced, self._by = forced, by
+        self.latest_end = None
+        desk.standing_down = True
+        desk.stats.stand_downs += 1
+        desk.note(Level.WARNING, "standing_down", for_ms=min(for_ms, LONGEST_MS), by=by, forced=forced)
+        return True
+
+    def turn(self) -> bool:
+        """True if it has just ended by itself."""
+        if self._until_ns is None:
+            return False
+        if self._desk.draining:
+            return self.end(Ended.DRAINING)
+        if self._desk.now_ns >= self._until_ns:
+            return self.end(Ended.TIME)
+        if self._is_alone() and not self._forced:
+            return self.end(Ended.ALONE)
+        return False
+
+    def end(self, why: Ended) -> bool:
+        """True if there was one to end."""
+        desk = self._desk
+        if self._until_ns is None:
+            return False
+        self._until_ns = None
+        self.latest_end = why
+        desk.standing_down = False
+        desk.note(Level.INFO, "claiming_again", after_ms=(desk.now_ns - self._since_ns) // MS, why=why.value)
+        return True
+
+    def _is_alone(self) -> bool:
+        return all(member == self._desk.controller_id for member in self._membership.ring.members)

@@ -1,0 +1,154 @@
+"""Checks of a database, each by a statement of its own: `examine(url, settings)`. Only reads."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple, TypeVar
+
+import asyncpg
+
+import sql
+from controller.core.doctor import server, tables, work
+from controller.core.doctor.finding import Finding, found, guarded, problem, unchecked
+from controller.core.settings import ClusterSettings
+from controller.errors import StoreError, StoreUnavailable
+from controller.store.connect import Connection, connect
+
+_APPLICATION: Final = "cronring doctor"
+_COMMAND_TIMEOUT_S: Final = 12.0
+_CHECKS_OF_SERVER: Final = (
+    "postgresql version", "writes", "durability", "transaction isolation", "timeouts", "autovacuum",
+)  # fmt: skip
+Row = TypeVar("Row")
+
+
+class _Check(NamedTuple):
+    """What a statement returns goes, as rows of `row`, to the rule."""
+
+    name: str
+    statement: str
+    row: Callable[[Sequence[Any]], Any]
+    rule: Callable[[list[Any]], Finding]
+    arguments: tuple[object, ...] = ()
+
+
+def _checks(settings: ClusterSettings) -> list[_Check]:
+    lost_ms = settings.runner_lost_after_ms
+    overdue_ms = settings.runner_grace_ms + 5_000
+    scripts = [migration.script for migration in sql.migrations()]
+    return [
+        _Check("connections", "GetConnectionUse", server.ConnectionUse._make, _one(server.check_connections)),
+        _Check("open transactions", "ListOpenTransactions", server.OpenTransaction._make, server.check_transactions),
+        _Check("prepared transactions", "ListPreparedTransactions", server.PreparedTransaction._make,
+               server.check_prepared),
+        _Check("replication slots", "ListReplicationSlots", server.ReplicationSlot._make, server.check_slots),
+        _Check("indexes", "ListIndexes", tables.IndexState._make, lambda rows: tables.check_indexes(rows, scripts)),
+        _Check("partitions", "GetHistoryState", tables.HistoryState._make, _one(tables.check_history)),
+        _Check("dead rows", "ListTableStates", tables.TableState._make, tables.check_bloat),
+        _Check("leases", "ListLeases", work.LeaseState._make, work.check_leases),
+        _Check("runners", "ListRunnerLeases", work.RunnerLease._make,
+               lambda rows: work.check_runner_leases(rows, lost_ms)),
+        _Check("deployments", "ListDeploymentRunners", work.DeploymentState._make, work.check_deployments, (lost_ms,)),
+        _Check("overdue ticks", "ListOverdueTicks", work.OverdueTicks._make, work.check_overdue_ticks,
+               (overdue_ms, lost_ms)),
+        _Check("hard timeouts", "ListOverdueExecutions", work.OverdueExecution._make, work.check_overdue_executions,
+               (work.OVERDUE_RUN_MS,)),
+        _Check("limits", "ListFullLimits", work.FullLimit._make, work.check_limits),
+        _Check("webhooks", "ListWebhookStates", work.WebhookState._make, work.check_webhooks),
+    ]  # fmt: skip
+
+
+class Examined(NamedTuple):
+    """`addresses`: the gRPC addresses of controllers that hold a lease. `reached`: there was a connection at all."""
+
+    findings: list[Finding]
+    addresses: tuple[str, ...]
+    reached: bool
+
+
+async def examine(url: str, settings: ClusterSettings) -> Examined:
+    """All checks, over one connection of its own. What can't be checked is a finding, too: this raises nothing.
+
+    `settings`: of the cluster, for its times. The session has the settings that any new one gets, but for its timeouts.
+    """
+    try:
+        connection = await connect(url, _APPLICATION)
+    except (StoreUnavailable, StoreError) as error:
+        return Examined([_unreachable(error)], (), reached=False)
+    try:
+        findings = await _server_findings(connection)
+        findings.append(await _schema_finding(connection))
+        findings += [await _finding(connection, check) for check in _checks(settings)]
+        return Examined(findings, await _addresses(connection), reached=True)
+    finally:
+        await _close(connection)
+
+
+def _unreachable(error: Exception) -> Finding:
+    advice = (
+        "Look whether PostgreSQL runs, and whether this URL names the server that takes writes (several hosts: all of "
+        "them). Meanwhile runs go on, and results wait in the memory of controllers and runners."
+    )
+    return found("database", [problem(str(error), advice)], "")
+
+
+async def _server_findings(connection: Connection) -> list[Finding]:
+    """What the settings say; read before this session gets its own bounds."""
+    try:
+        rows = await _fetch(connection, "GetServerSettings", list(server.SETTINGS))
+        await _fetch(connection, "BoundDiagnosis")
+        settings = {row["name"]: row["setting"] for row in rows}
+        (state,) = map(server.ServerState._make, await _fetch(connection, "GetServerState"))
+    except Exception as error:  # as in _finding
+        return [unchecked(name, _reason(error)) for name in _CHECKS_OF_SERVER]
+    return [
+        guarded("postgresql version", lambda: server.check_version(settings)),
+        guarded("writes", lambda: server.check_writable(settings, state)),
+        guarded("durability", lambda: server.check_durability(settings)),
+        guarded("transaction isolation", lambda: server.check_isolation(settings)),
+        guarded("timeouts", lambda: server.check_timeouts(settings)),
+        guarded("autovacuum", lambda: server.check_autovacuum(settings, state)),
+    ]
+
+
+async def _schema_finding(connection: Connection) -> Finding:
+    try:
+        (has,) = (await _fetch(connection, "HasMigrations"))[0]
+        rows = await _fetch(connection, "GetMigrations") if has else []
+    except Exception as error:  # as in _finding
+        return unchecked("schema", _reason(error))
+    known = [tables.Applied(*migration[:3]) for migration in sql.migrations()]
+    return guarded("schema", lambda: tables.check_migrations([tables.Applied(*row) for row in rows], known))
+
+
+async def _finding(connection: Connection, check: _Check) -> Finding:
+    try:
+        rows = await _fetch(connection, check.statement, *check.arguments)
+    except Exception as error:  # whatever a statement fails with, the next one has its turn
+        return unchecked(check.name, _reason(error))
+    return guarded(check.name, lambda: check.rule([check.row(tuple(row)) for row in rows]))
+
+
+async def _addresses(connection: Connection) -> tuple[str, ...]:
+    try:
+        return tuple(row["grpc_address"] for row in await _fetch(connection, "FindPeers"))
+    except Exception:  # `leases` says why
+        return ()
+
+
+async def _fetch(connection: Connection, statement: str, *arguments: object) -> list[asyncpg.Record]:
+    return await connection.fetch(sql.statement(statement), *arguments, timeout=_COMMAND_TIMEOUT_S)
+
+
+async def _close(connection: Connection) -> None:
+    try:
+        await connection.close(timeout=2)
+    except (TimeoutError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
+        connection.terminate()
+
+
+def _one(rule: Callable[[Row], Finding]) -> Callable[[list[Row]], Finding]:
+    """Of a statement that has one row."""
+    return lambda rows: rule(rows[0])
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,0 +1,150 @@
+"""`cronring drill`: see on the own cluster what it promises."""
+
+import contextlib
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from cronring.cli.bulk import actor, as_option
+from cronring.cli.completion import job_key
+from cronring.cli.failures import EXIT_FAILED, Failure
+from cronring.cli.options import Duration, controllers_option, output_option
+from cronring.cli.output import print_json
+from cronring.cli.session import ask
+
+if TYPE_CHECKING:
+    from cronring.cli.drill.doing import Passed
+    from cronring.cli.drill.findings import Findings
+    from cronring.cli.drill.plan import Plan, Wanted
+    from cronring.client import Client
+
+EXIT_INTERRUPTED: Final = 130  # as shells count SIGINT
+SHORTEST_S: Final = 2.0
+
+
+@click.group()
+def drill() -> None:
+    """Try on your own cluster whether it survives what it must, with consent asked."""
+
+
+@drill.command("kill-owner")
+@click.option("--job", default="", shell_complete=job_key,
+              help="Whose primary is to stop (the job's key).  [default: of a job that ticks often]")  # fmt: skip
+@click.option("--for", "for_s", envvar="CRONRING_DRILL_FOR", type=Duration(), default="15s", show_default=True,
+              help="For how long, 60s at most.")  # fmt: skip
+@click.option("--kill", is_flag=True, help="Kill its process instead (kill -9): only of a `cronring dev`.")
+@click.option("--force", is_flag=True, help="Even if no other controller could take over: then its ticks come late.")
+@click.option("--yes", is_flag=True, help="Don't ask before doing it.")
+@as_option
+@output_option
+@controllers_option
+def kill_owner(
+    job: str, for_s: float, kill: bool, force: bool, yes: bool, as_name: str | None, output: str,
+    controllers: tuple[str, ...],
+) -> None:  # fmt: skip
+    """Make the primary of a job stop claiming for a while, and report how late others took its ticks over.
+
+    The controller that is the job's primary claims nothing for --for: no tick, no retry, no run by hand. It keeps its
+    lease, its place in the ring, and what runs. So the backups of its slots take its ticks, half a second late, as they
+    would if it had died. It claims again by itself when the time is over, when this command ends (Ctrl-C, kill -9), or
+    when no other controller is left. With --kill, only on a `cronring dev`, its process is killed instead.
+
+    The report: lateness (p50, p99, max) of the ticks that others took over, beside those of the same jobs before; who
+    took them; lost and duplicate ticks of all jobs in that time, from the audit.
+
+    Exit codes: 0 it held; 1 a tick was lost, ran twice, or began more than 1 s late, or none was taken over, or it was
+    refused; 130 ended by Ctrl-C.
+
+    \b
+    Examples:
+      cronring drill kill-owner
+      cronring drill kill-owner --job billing.refresh --for 30s
+      cronring drill kill-owner --yes -o json
+    """
+    from cronring.cli.drill.plan import LONGEST_S, Wanted, make_plan
+
+    if not SHORTEST_S <= for_s <= LONGEST_S:
+        raise click.BadParameter(f"it must be from {SHORTEST_S:g}s to {LONGEST_S:g}s", param_hint="--for")
+    if kill and force:
+        raise click.UsageError("--force is for standing down; with --kill somebody must be left to watch")
+    if not yes and not sys.stdin.isatty():
+        raise click.UsageError("it asks for consent, and there is no terminal to ask on; give it with --yes")
+    wanted = Wanted(job, for_s, kill, force, actor(as_name))
+    plan = ask(controllers, lambda client: make_plan(client, wanted))
+    _agree(plan, wanted, yes=yes)
+    addresses = tuple(dict.fromkeys((*controllers, *plan.addresses)))
+    try:
+        found = ask(addresses, lambda client: _drill(client, plan))
+    except KeyboardInterrupt:
+        again = "" if kill else f"; {plan.primary.id} claims again"
+        click.echo(f"\nended early{again}. What became of the ticks: cronring audit --since -2m", err=True)
+        raise click.exceptions.Exit(EXIT_INTERRUPTED) from None
+    _tell(plan, found, output)
+    if not found.held:
+        raise click.exceptions.Exit(EXIT_FAILED)
+
+
+def _agree(plan: "Plan", wanted: "Wanted", *, yes: bool) -> None:
+    """Says what is about to happen, and asks. Raises Abort, and Failure where a process is not to be killed."""
+    from cronring.cli.drill.target import require_dev
+    from cronring.cli.drill.words import announced
+
+    if wanted.kill:
+        require_dev(plan.primary)
+    for line in announced(plan):
+        click.echo(line, err=True)
+    if not yes:
+        click.confirm("Do it?", abort=True, err=True)
+
+
+async def _drill(client: "Client", plan: "Plan") -> "Findings":
+    from cronring.cli.drill.doing import perform
+    from cronring.cli.drill.findings import Books
+
+    view, owners = await client.cluster.get(), await client.cluster.owners(plan.job.key)
+    if owners.primary != plan.primary.id or view.database_time is None:
+        raise Failure(
+            f"the ring has changed since: {owners.primary or 'nobody'} is the primary of {plan.job.key} now. "
+            "Nothing was done; start again"
+        )
+    books = await Books.open(client, plan, view.database_time)
+    with _bar(plan) as passed:
+        span = await perform(client, plan, passed)
+    click.echo("waiting until what came due is decided ...", err=True)
+    return await books.read(client, span)
+
+
+@contextlib.contextmanager
+def _bar(plan: "Plan") -> "Iterator[Passed]":
+    """Only where somebody looks: into a pipe click would write a line for it."""
+    total = round(plan.wanted.for_s * 10)
+    label = f"{plan.primary.id} {'is dead' if plan.wanted.kill else 'claims nothing'}"
+    with click.progressbar(
+        length=total, label=label, show_eta=True, file=sys.stderr, hidden=not sys.stderr.isatty()
+    ) as bar:
+        yield lambda seconds: bar.update(min(total, round(seconds * 10)) - bar.pos)
+
+
+def _tell(plan: "Plan", found: "Findings", output: str) -> None:
+    from cronring.cli.drill.words import told, verdict
+
+    if output == "json":
+        print_json(_json(plan, found) | {"held": found.held, "verdict": verdict(plan, found)})
+        return
+    for line in told(plan, found):
+        click.echo(line)
+
+
+def _json(plan: "Plan", found: "Findings") -> dict[str, Any]:
+    from cronring.cli.output import jsonable
+
+    return {
+        "job": plan.job.key,
+        "controller": plan.primary.id,
+        "killed": plan.wanted.kill,
+        "asked_s": plan.wanted.for_s,
+        "jobs": [each.job for each in plan.ahead],
+        **jsonable(found),
+    }

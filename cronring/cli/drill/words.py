@@ -1,0 +1,129 @@
+"""What the drill says: before it begins, and of what came of it."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from cronring.cli.drill.findings import LATE_AFTER_MS, Findings, Late, Lateness
+from cronring.cli.drill.plan import Plan
+from cronring.cli.output import aligned, milliseconds, short_instant
+
+SHOWN_MAX: Final = 5
+NOBODY: Final = "nobody"
+
+
+def announced(plan: Plan) -> list[str]:
+    """What is about to happen, to be agreed to."""
+    wanted, primary = plan.wanted, plan.primary.id
+    chosen = f" ({plan.chosen})" if plan.chosen else ""
+    deed = (
+        f"process {plan.primary.pid} is killed (kill -9), and stays dead: `cronring dev` starts no other in its place"
+        if wanted.kill
+        else f"it claims nothing for {wanted.for_s:g} s; what runs goes on, and it claims again by itself, whatever "
+        "becomes of this command"
+    )
+    return [
+        f"job         {plan.job.key}, {plan.job.schedule_words}{chosen}",
+        f"controller  {primary}, which is its primary: {deed}",
+        f"affected    about {plan.ticks} ticks of {_jobs(len(plan.ahead))} of that controller ({_named(plan)}): "
+        f"they begin half a second late, claimed by {_backups(plan)}",
+        "beside it   retries and runs by hand that only this controller knows of wait until it is over"
+        if not wanted.kill
+        else "beside it   what it has begun goes on, on its runners; another controller adopts it",
+    ]
+
+
+def told(plan: Plan, found: Findings) -> list[str]:
+    """What came of it, the verdict last."""
+    what = "was killed" if plan.wanted.kill else f"claimed nothing for {found.lasted_s:.1f} s"
+    lines = [f"{plan.primary.id} {what}, from {short_instant(found.begun)} to {short_instant(found.ended)}", ""]
+    lines += table(plan, found)
+    by = ", ".join(f"{controller} {ticks}" for controller, ticks in found.by.items()) or NOBODY
+    skipped = ", ".join(f"{reason} {ticks}" for reason, ticks in found.skipped.items() if ticks)
+    lines += [
+        "",
+        f"taken over by  {by}",
+        f"lost           {found.lost}  (audit of the {found.ticks} ticks of all jobs in that time)",
+        f"duplicates     {found.duplicates}",
+        f"skipped        {sum(found.skipped.values())}{f' ({skipped})' if skipped else ''}",
+    ]
+    return [*lines, *(f"note: {each}" for each in remarks(found)), verdict(plan, found)]
+
+
+def table(plan: Plan, found: Findings) -> list[str]:
+    rows: list[tuple[str, Lateness]] = [("before", found.before), ("taken over", found.taken_over)]
+    if len(plan.ahead) > 1:
+        rows.append((f"  {plan.job.key}", found.of_job))
+    if found.itself.ticks:
+        rows.append(("by itself", found.itself))
+    cells = [
+        [name, str(each.ticks), *map(milliseconds, (each.p50_ms, each.p99_ms, each.max_ms))] for name, each in rows
+    ]
+    return list(aligned([["LATENESS OF TICKS", "TICKS", "P50", "P99", "MAX"], *cells], [False, *[True] * 4]))
+
+
+def remarks(found: Findings) -> list[str]:
+    """What makes the figures say less, or something else, than they seem to."""
+    said = [f"it was over early: {found.cut}"] if found.cut else []
+    if found.ring_changed:
+        said.append("the ring changed meanwhile: some slots have other owners now")
+    if found.running:
+        said.append(f"{found.running} of these still run or wait at their runner, and count by their claim")
+    return said
+
+
+def verdict(plan: Plan, found: Findings) -> str:
+    """One line. What was not as it must be comes first."""
+    wrong = faults(found)
+    if wrong:
+        return f"NOT HELD: {'; '.join(wrong)}"
+    if not found.taken_over.ticks:
+        return (
+            "NOT SHOWN: no tick was taken over. Give a longer --for, or a --job that ticks more often; "
+            f"`cronring why {plan.job.key}` says what became of its ticks"
+        )
+    latest_ms = max(found.taken_over.max_ms or 0.0, found.itself.max_ms or 0.0)
+    return f"HELD: every tick ended in the books once, none began more than {latest_ms / 1_000:.2f} s late"
+
+
+def faults(found: Findings) -> list[str]:
+    wrong = []
+    if not found.clean:
+        wrong.append(
+            f"{found.lost} lost and {found.duplicates} duplicate ticks (`cronring audit --since "
+            f"{short_instant(found.begun).replace(' ', 'T')}` names them)"
+        )
+    if found.undecided:
+        wrong.append(f"nobody has claimed a tick of {_some(found.undecided)} (`cronring why` says what it waits for)")
+    if found.late:
+        worst = found.late[0]
+        wrong.append(
+            f"{len(found.late)} ticks began more than {LATE_AFTER_MS / 1_000:g} s late, the worst {worst.job}'s of "
+            f"{short_instant(worst.tick)}, {worst.lateness_ms / 1_000:.2f} s: {_where(worst)}"
+        )
+    return wrong
+
+
+def _where(late: Late) -> str:
+    """Which part of it was slow."""
+    if late.claimed_ms > LATE_AFTER_MS:
+        return "it was claimed so late; was that controller short of CPU, or PostgreSQL busy? `cronring top` shows more"
+    return f"it was claimed {late.claimed_ms / 1_000:.2f} s late, and its runner took the rest: is that short of CPU?"
+
+
+def _backups(plan: Plan) -> str:
+    shares = Counter(each.backup or NOBODY for each in plan.ahead)
+    return ", ".join(f"{backup} ({_jobs(jobs)})" for backup, jobs in shares.most_common()) or NOBODY
+
+
+def _jobs(count: int) -> str:
+    return f"{count} job" if count == 1 else f"{count} jobs"
+
+
+def _named(plan: Plan) -> str:
+    return _some([each.job for each in sorted(plan.ahead, key=lambda each: -each.ticks)])
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - SHOWN_MAX} more" if len(names) > SHOWN_MAX else ""
+    return ", ".join(names[:SHOWN_MAX]) + more

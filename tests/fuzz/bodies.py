@@ -1,0 +1,227 @@
+"""Targets: JSON that the product reads, and what stands around it."""
+
+import base64
+import hashlib
+import hmac
+import json
+import zlib
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, Literal
+
+from controller.api.paging import Pages
+from controller.api.payloads import canonical_payload
+from controller.api.problems import InvalidRequest
+from controller.runners.codec import METRICS_LENGTH_MAX, MalformedError, decode_reports
+from controller.store.changes import decode_position, encode_position
+from cronring.child.payloads import PayloadError as ChildPayloadError
+from cronring.child.payloads import Payloads
+from cronring.context import Context, RunFacts
+from cronring.webhooks import VerificationError, verify
+from protos.modules import policy_message, policy_of
+from protos.runner.v1 import runner_pb2 as wire
+from schema.module import DataField, DataType, Module
+from schema.payload import PayloadError, payload_faults
+from schema.policy import parse_policy, read_each
+from tests.fuzz.bounds import Misbehaved, as_text, as_wire_text, placed
+
+_SECRET: Final = "whsec_" + base64.b64encode(b"k" * 32).decode()
+_NOW_S: Final = 1_767_225_600.0
+_PAGES: Final = Pages("ListJobs", "a filter")
+
+
+def _json(text: str) -> Any:
+    """None for what is no JSON at all."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def policy(data: bytes) -> None:
+    """Every wrong value is named, with its field and place; what is right is canonical, also over the wire."""
+    raw = _json(as_text(data))
+    if not isinstance(raw, dict):
+        return
+    reading = read_each(raw)
+    for error in reading.errors:
+        value = raw.get(error.field)
+        placed(error, value if isinstance(value, str) else " " * 60_000)
+    text = reading.policy.text
+    if parse_policy(text) != reading.policy:
+        raise Misbehaved(f"{text!r} is not canonical")
+    message = policy_message(reading.policy)
+    if message is not None and policy_of(type(message).FromString(message.SerializeToString())) != reading.policy:
+        raise Misbehaved(f"{text!r} is another policy on the wire")
+
+
+def policy_text(data: bytes) -> None:
+    """As it stands in a row: whatever is no policy is a ValueError."""
+    try:
+        parse_policy(as_wire_text(data))
+    except ValueError:
+        return
+
+
+@dataclass
+class Item:
+    sku: str
+    count: int | None = None
+
+
+@dataclass
+class Order:
+    """What the module below describes, as its author wrote it."""
+
+    number: int
+    at: datetime
+    items: list[Item]
+    kind: Literal["a", 1, True] = "a"
+    share: float | None = None
+    tags: dict[str, list[str]] | None = None
+
+
+_MODULE: Final = Module(
+    "shop",
+    types=(
+        DataType("Item", (DataField("sku", "str"), DataField("count", "int | None", True, "null"))),
+        DataType(
+            "Order",
+            (
+                DataField("number", "int"),
+                DataField("at", "datetime.datetime"),
+                DataField("items", "list[Item]"),
+                DataField("kind", 'Literal["a", 1, true]', True, '"a"'),
+                DataField("share", "float | None", True, "null"),
+                DataField("tags", "dict[str, list[str]] | None", True, "null"),
+            ),
+        ),
+    ),
+    verbs=(),
+)
+_TAKEN: Final = Payloads(Order, globals())
+
+
+def payload(data: bytes) -> None:
+    """What is taken has a canonical text that is taken as well, and is what the author's process makes its value of."""
+    text = as_text(data)
+    faults = payload_faults(_MODULE, "Order", text)
+    if any(not fault or len(fault) > 20_000 for fault in faults):
+        raise Misbehaved("a fault that says nothing, or too much")
+    try:
+        canonical = canonical_payload(text)
+    except PayloadError:
+        if not faults:
+            raise Misbehaved(f"{text!r} has no faults, and no canonical text") from None
+        return
+    if faults or not text:
+        return
+    if canonical_payload(canonical) != canonical or payload_faults(_MODULE, "Order", canonical):
+        raise Misbehaved(f"{canonical!r} is not canonical")
+    canonical.encode()
+    try:
+        _TAKEN.read(canonical)
+    except ChildPayloadError as error:
+        raise Misbehaved(f"{canonical!r} was taken, and the author's process refuses it: {error}") from error
+
+
+def metrics(data: bytes) -> None:
+    """Whatever stands there, the report is taken; what is kept is a small JSON object that PostgreSQL takes."""
+    report = wire.Report(execution_id=1, outcome=wire.OUTCOME_COMPLETED, metrics_json=as_wire_text(data))
+    (decoded,) = decode_reports(wire.Reports(reports=[report]))
+    if decoded.metrics:
+        kept = json.loads(decoded.metrics)
+        if not isinstance(kept, dict) or len(decoded.metrics) > METRICS_LENGTH_MAX or "\x00" in decoded.metrics:
+            raise Misbehaved(f"{decoded.metrics!r} was kept")
+
+
+def context_report(data: bytes) -> None:
+    """What a verb says of itself: kept, or refused with TypeError or ValueError."""
+    said = _json(as_text(data))
+    if not isinstance(said, dict):
+        return
+    reported: dict[int, dict[str, Any]] = {}
+    moved: dict[int, int] = {}
+    facts = RunFacts(1, "m.v", 0, 0, 1, 1, "schedule", 0, 0, 0, 0, "", "", None, True)
+    context = Context(facts, moved, reported)
+    try:
+        context.report(**said)
+        context.next_in(str(next(iter(said), "")))
+    except (TypeError, ValueError):
+        return
+    finally:
+        if reported and len(json.dumps(reported[1], separators=(",", ":"))) > METRICS_LENGTH_MAX:
+            raise Misbehaved("more was kept than may be")
+
+
+def webhook(data: bytes) -> None:
+    """The receiver: an event, or VerificationError. The first byte says whether it is signed by who has the secret."""
+    head, _, body = data.partition(b"\n\n")
+    lines = as_text(head[1:]).split("\n")
+    headers = dict(line.split(":", 1) for line in lines if ":" in line)
+    if head[:1] < b"\x80":
+        own_id, stamp = headers.get("webhook-id", "m"), headers.get("webhook-timestamp", str(int(_NOW_S)))
+        signed = f"{own_id}.{stamp}.".encode("utf-8", "surrogatepass") + body
+        made = hmac.new(b"k" * 32, signed, hashlib.sha256).digest()
+        headers |= {"webhook-id": own_id, "webhook-timestamp": stamp}
+        headers["Webhook-Signature"] = f"v1,{base64.b64encode(made).decode()} v2,x"
+    for given in (body, as_text(body)):
+        try:
+            event = verify(_SECRET, headers, given, now_s=_NOW_S)
+        except VerificationError:
+            continue
+        if not isinstance(event, dict):
+            raise Misbehaved(f"{event!r} is no event")
+
+
+def page_token(data: bytes) -> None:
+    """Given out here, or refused."""
+    token = as_wire_text(data)
+    for read in (_PAGES.text_cursor, _PAGES.number_cursor):
+        for given in (token, _forged(data)):
+            try:
+                cursor = read(given)
+            except InvalidRequest:
+                continue
+            if given and isinstance(cursor, int) and not 0 < cursor < 2**63:
+                raise Misbehaved(f"cursor {cursor}")
+
+
+def _forged(data: bytes) -> str:
+    """With the right fingerprint, and anything behind it."""
+    known = _PAGES.token(1)
+    decoded = base64.urlsafe_b64decode(known + "=" * (-len(known) % 4)).replace(b" 1]", b" " + data + b"]")
+    return base64.urlsafe_b64encode(decoded).decode().rstrip("=")
+
+
+def watch_token(data: bytes) -> None:
+    """A position that can be encoded again, or ValueError. The bytes are the token, and what one is made of."""
+    packed = base64.urlsafe_b64encode(zlib.compress(data, 1)).decode().rstrip("=")
+    for token in (as_wire_text(data), packed):
+        try:
+            position = decode_position(token)
+        except ValueError:
+            continue
+        if decode_position(encode_position(position)) != position:
+            raise Misbehaved(f"{token!r} is another position when it is encoded")
+        if abs(position.database_now) >= 2**63:
+            raise Misbehaved(f"{token!r} is no instant: {position.database_now}")
+
+
+def reports(data: bytes) -> None:
+    """Reports as they come in: decoded within their limits, or MalformedError."""
+    try:
+        said = wire.Reports.FromString(data)
+        decoded = decode_reports(said)
+    except MalformedError:
+        return
+    except Exception as error:
+        if type(error).__name__ == "DecodeError":
+            return
+        raise
+    for report in decoded:
+        if not report.claimed_at <= report.started_at <= report.ended_at:
+            raise Misbehaved(f"{report} is out of order")
+        kept = (report.error_type, report.error_message, report.output, report.stack, report.metrics)
+        if any("\x00" in text for text in (*kept, *report.error_bases)):
+            raise Misbehaved(f"{report} has a NUL")

@@ -1,0 +1,96 @@
+"""Targets: JSON lines between a runner and its children, in both directions."""
+
+import json
+import socket
+from typing import Any, Final
+
+from controller.runners.codec import decode_reports
+from cronring.child.channel import Channel
+from cronring.child.verbs import Run as ChildRun
+from cronring.runner.codec import report_messages
+from cronring.runner.core.model import Outcome, Run
+from cronring.runner.held import Held
+from cronring.runner.lines import Done, Failed, GarbageError, HandedBack, Printed, read_line
+from cronring.runner.pool import result_of
+from tests.fuzz.bounds import Misbehaved
+
+_RUN: Final = Run(7, 1, "m.v", "d", "v", 1, 1, 1, 9, 1, "schedule", finish=False, memory_limit=1 << 30)
+_NOT_KNOWN: Final = (None, None, None)
+
+
+def child_line(data: bytes) -> None:
+    """Whatever a child writes: refused as garbage, or a result that goes all the way to the controller's core."""
+    for line in data.split(b"\n"):
+        try:
+            said = read_line(line)
+        except GarbageError:
+            continue
+        match said:
+            case Done(rows, peak_bytes):
+                _delivered([result_of(Held(_RUN), row, 0, (row.cpu_us, peak_bytes or None, True)) for row in rows])
+            case Printed(_, text, cut):
+                held = Held(_RUN)
+                held.write(text, cut)
+                held.write(text)
+                _delivered([held.result(Outcome.COMPLETED, 0, 0)])
+            case HandedBack(ids):
+                if any(not isinstance(each, int) for each in ids):
+                    raise Misbehaved(f"{ids} are no executions")
+            case Failed(error_type, message):
+                if len(error_type) + len(message) > 20_000:
+                    raise Misbehaved("a failure of that length")
+
+
+def _delivered(results: list[Any]) -> None:
+    for message in report_messages(results):
+        again = type(message).FromString(message.SerializeToString())
+        decode_reports(again.reports)
+
+
+def runner_line(data: bytes) -> None:
+    """A child reads what the runner sent: objects, however it is cut into pieces. (Only its runner has the other end.)
+
+    Bytes before the first NUL say where it is cut.
+    """
+    cuts, _, rest = data.partition(b"\x00")
+    lines = [line for line in rest.split(b"\n") if _is_object(line)]
+    near, far = socket.socketpair()
+    try:
+        channel = Channel(near)
+        sent = b"".join(line + b"\n" for line in lines)[:60_000]
+        expected = [json.loads(line) for line in sent.split(b"\n")[:-1]]
+        heard: list[dict[str, Any]] = []
+        position = 0
+        for cut in (*(1 + each * 16 for each in cuts[:50]), len(sent)):
+            far.sendall(sent[position : position + cut])
+            if sent[position : position + cut]:
+                heard += channel.receive()
+            position += cut
+        if _same(heard) != _same(expected):
+            raise Misbehaved(f"sent {expected}, heard {heard}")
+        for message in heard:
+            _read_runs(message)
+    finally:
+        near.close()
+        far.close()
+
+
+def _is_object(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _same(messages: list[dict[str, Any]]) -> str:
+    return repr(messages)  # NaN is not equal to itself
+
+
+def _read_runs(message: dict[str, Any]) -> None:
+    """Rows of a newer or an older runner have more or fewer columns; those of ours fit."""
+    runs = message.get("runs")
+    if not isinstance(runs, list):
+        return
+    for row in runs:
+        if isinstance(row, list) and 9 <= len(row) <= len(ChildRun._fields):
+            ChildRun(*row)

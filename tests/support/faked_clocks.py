@@ -1,0 +1,64 @@
+"""Wall clocks that are wrong, and can be set while their process runs: Debian's `faketime`.
+
+A clock's offset stands in a file that the faked process reads at each look at its clock. CLOCK_MONOTONIC stays what it
+is, as it does when somebody sets a real machine's clock, but for `drifting`, which is of the oscillator below both.
+"""
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+LIBRARY: Final = Path("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1")
+
+
+def missing() -> str:
+    """What has to be installed, in words; empty when everything is there."""
+    return "" if shutil.which("faketime") and _library() else "faketime"
+
+
+def _library() -> Path | None:
+    """Where Debian puts it on this architecture."""
+    return LIBRARY if LIBRARY.exists() else next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)
+
+
+@dataclass(frozen=True)
+class SettableClock:
+    """Of every process that is started with `environment`. Starts right."""
+
+    file: Path
+
+    def set(self, offset_s: float) -> None:
+        """From now on it is so much fast (or slow): a step for whoever runs, at once."""
+        beside = self.file.with_suffix(".new")
+        beside.write_text(f"{offset_s:+.6f}s\n")
+        beside.chmod(0o644)
+        beside.replace(self.file)  # nobody reads half of it
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            "LD_PRELOAD": str(_library()), "FAKETIME_TIMESTAMP_FILE": str(self.file), "FAKETIME_NO_CACHE": "1",
+            "DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1",
+        }  # fmt: skip
+
+    @property
+    def wrapper(self) -> tuple[str, ...]:
+        """A command that starts another under this clock."""
+        return ("env", *(f"{name}={value}" for name, value in self.environment.items()))
+
+
+def settable_clock(folder: Path) -> SettableClock:
+    clock = SettableClock(folder / "clock")
+    clock.set(0.0)
+    return clock
+
+
+def wrong_by(offset_s: float) -> tuple[str, ...]:
+    """A command that starts another whose wall clock is so much fast (or slow)."""
+    return ("env", "DONT_FAKE_MONOTONIC=1", "NO_FAKE_STAT=1", "faketime", "-f", f"{offset_s:+g}s")
+
+
+def drifting(rate: float) -> tuple[str, ...]:
+    """A command that starts another for which all time passes `rate` times as fast, monotonic time included."""
+    return ("env", "NO_FAKE_STAT=1", "faketime", "-f", f"+0s x{rate:g}")
