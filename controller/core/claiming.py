@@ -66,7 +66,7 @@ class Claiming:
         "stale_revision",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0917  the parts that it stands between
         self,
         desk: Desk,
         window: Window,

@@ -221,10 +221,14 @@ class Node:
                 self._activating.created(activations)
             case events.CancelsAsked(cancels):
                 self._cancelling.asked(cancels, self._holding.executions)
-            case events.RunnerJoined() | events.RunnerLeft() | events.RunnerBeat() | events.ReportsReceived():
+            case (
+                events.RunnerJoined()
+                | events.RunnerLeft()
+                | events.RunnerBeat()
+                | events.ReportsReceived()
+                | events.PlacesGranted()
+            ):
                 self._from_runner(event)
-            case events.PlacesGranted(runner_id, grants):
-                self._places.granted(runner_id, grants)
             case events.DrainRequested():
                 self._drain()
             case events.DrainExpired():
@@ -249,11 +253,18 @@ class Node:
                 assert_never(event)
 
     def _from_runner(
-        self, event: events.RunnerJoined | events.RunnerLeft | events.RunnerBeat | events.ReportsReceived
+        self,
+        event: events.RunnerJoined
+        | events.RunnerLeft
+        | events.RunnerBeat
+        | events.ReportsReceived
+        | events.PlacesGranted,
     ) -> None:
         match event:
             case events.ReportsReceived():
                 self._ending.received(event)
+            case events.PlacesGranted(runner_id, grants):
+                self._places.granted(runner_id, grants)
             case events.RunnerBeat(runner_id, _, _, draining, running):
                 if self._sessions.beat(runner_id, draining, running):
                     self._call_in(self._places.runners_changed())

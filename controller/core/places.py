@@ -1,4 +1,4 @@
-"""What is due, and waits until a runner has a place for it: it stays in its job's row, and is claimed when there is one.
+"""What is due, and waits until a runner has a place for it: it stays in its job's row, and is claimed when one has.
 
 Each lane of a deployment has a room, the most urgent in front. Runners hear how many wait here, and grant places
 (cronring.runner.core.places); what was called in has its place already. What this controller would claim only because
@@ -48,7 +48,18 @@ class Room:
 class Places:
     """Rooms by lane, and the places of what was called in."""
 
-    __slots__ = ("_claim_us", "_desk", "_dirty", "_lease", "_open", "_rooms", "_serial", "_sessions", "_taken", "_window")
+    __slots__ = (
+        "_claim_us",
+        "_desk",
+        "_dirty",
+        "_lease",
+        "_open",
+        "_rooms",
+        "_serial",
+        "_sessions",
+        "_taken",
+        "_window",
+    )
 
     def __init__(self, desk: Desk, window: Window, lease: Lease, sessions: Sessions) -> None:
         self._desk = desk

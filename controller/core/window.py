@@ -45,7 +45,18 @@ OF_RUNNERS: Final = (Stage.PARKED, Stage.QUEUED)
 class Entry:
     """One job. `tick` and `run_at` are of the tick to claim next."""
 
-    __slots__ = ("changed_ns", "job", "hosted_us", "limit", "own_until_ns", "queued", "retries", "run_at", "stage", "tick")
+    __slots__ = (
+        "changed_ns",
+        "hosted_us",
+        "job",
+        "limit",
+        "own_until_ns",
+        "queued",
+        "retries",
+        "run_at",
+        "stage",
+        "tick",
+    )
 
     def __init__(self, job: Job) -> None:
         self.job = job

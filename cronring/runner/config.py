@@ -13,6 +13,7 @@ def default_sync_children() -> int:
     """How many sync verbs of one module run at once when nothing is said: the CPUs, at least 4."""
     return max(4, os.cpu_count() or 1)
 
+
 # How many async verbs of one module run at once when nothing is said. Half of what fits in the child that they share
 # (cronring.child.board.SLOTS), so that a second one takes over all that waits behind a blocked loop.
 ASYNC_RUNS: Final = 4_096

@@ -124,7 +124,7 @@ class RunnerService:
         self._timer = None
         self.post(Woke())
 
-    def _perform(self, effect: Effect) -> None:
+    def _perform(self, effect: Effect) -> None:  # noqa: C901  # one branch for each kind of effect
         match effect:
             case SendReports(address, results):
                 self._links[address].send_results(results)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any, Final
 
 from controller.core import effects, events
-from controller.core.model import Execution, RunnerInfo
+from controller.core.model import RunnerInfo
 from controller.core.node import Node
 from controller.core.settings import ClusterSettings
 from controller.ports import ControllerInfo
@@ -127,7 +127,9 @@ class PlacesWorld:
         self.starts: list[tuple[int, str, float]] = []  # when (ms), the verb, and how late it began (ms)
         self.notes: list[tuple[str, Any]] = []
         self.grants = self.wishes = 0  # messages
-        self.deployed = run_now(self.store.create_deployment(Module("busy", tuple(verbs)), "a" * 64, 1, TIMEOUT_MS, True))
+        self.deployed = run_now(
+            self.store.create_deployment(Module("busy", tuple(verbs)), "a" * 64, 1, TIMEOUT_MS, True)
+        )
         self.runners = {f"r{n}": PlacedRunner(self, f"r{n}", lanes) for n, lanes in enumerate(runners)}
         for address in self.nodes:
             self.tell(address, events.Woke())

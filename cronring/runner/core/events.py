@@ -80,5 +80,15 @@ class DrainAsked(NamedTuple):
 
 
 Event = (
-    Woke | LinkOpened | LinkUp | LinkDown | BeatAcked | Dispatched | CancelAsked | ReportsAcked | RunsEnded | Wished | DrainAsked
+    Woke
+    | LinkOpened
+    | LinkUp
+    | LinkDown
+    | BeatAcked
+    | Dispatched
+    | CancelAsked
+    | ReportsAcked
+    | RunsEnded
+    | Wished
+    | DrainAsked
 )

@@ -87,7 +87,7 @@ class RunnerCore:
         """When (monotonic) runs that may not go on unseen must be stopped, unless there is contact before."""
         return self._contact.fence_ns()
 
-    def step(self, event: Event, now_ns: int) -> list[Effect]:  # noqa: C901  # one branch for each kind of event
+    def step(self, event: Event, now_ns: int) -> list[Effect]:  # noqa: C901, PLR0912  # one branch for each kind of event
         """What follows from `event`, and from the time."""
         match event:
             case Dispatched():

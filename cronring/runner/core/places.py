@@ -1,7 +1,7 @@
 """Who may send how much to this runner: its lanes' places, divided among the controllers.
 
-A place is for one run. It is granted to a controller, used by a run that comes, and free again when that has ended; what
-has no place is not claimed at all. While nobody waits, free places are spread over the controllers, so that a tick's
+A place is for one run. It is granted to a controller, used by a run that comes, and free again when that has ended.
+What has no place is not claimed at all. While nobody waits, free places are spread over the controllers, so that a tick's
 claim goes out at its run_at. When one waits, the others give back what they don't need, and free places go to the most
 urgent wish. A controller that neither uses nor returns what others wait for loses it after a while (a new epoch).
 """
@@ -16,7 +16,6 @@ from cronring.runner.core.shares import Share, free_share, most_urgent
 from schema.lanes import Grant, LaneKey, LaneKind, Wish
 
 PATIENCE_NS: Final = 700 * MS_NS  # with places that others wait for; longer where claims take longer
-SUSPENDED_NS: Final = 1_000 * MS_NS
 STANDBY_TURN: Final = 10  # in shortage, each so many-th place goes to one who stands in for another controller
 FLOOR_PARTS: Final = 8  # of a controller's part of the lane it keeps one, however short places are
 FEW: Final = 64  # async places, up to which none of them is to stand still for as long as a claim takes
@@ -181,7 +180,7 @@ class Places:
             grant = share.tell(lane.key, uneven, keep, now_ns)
             if grant is not None:
                 told.setdefault(address, []).append(grant)
-        self._plan(lane, short, keep, now_ns)
+        self._plan(lane, short, now_ns)
 
     def _serve(self, lane: Lane, now_ns: int) -> None:
         """Free places go to wishes: the most urgent first, now and then to one who stands in for another."""
@@ -225,10 +224,10 @@ class Places:
         for address, share in lane.shares.items():
             others = any(other.unmet or other.unmet_standby for other in lane.shares.values() if other is not share)
             if others and share.pressed and share.out > share.kept and now_ns >= share.moved_ns + _patience_ns(share):
-                share.void(self._next_epoch(), now_ns, SUSPENDED_NS)
+                share.void(self._next_epoch(), now_ns)
                 self.voided.append(address)
 
-    def _plan(self, lane: Lane, short: bool, keep: int, now_ns: int) -> None:
+    def _plan(self, lane: Lane, short: bool, now_ns: int) -> None:
         """When time alone would change what is granted."""
         instants = [share.suspended_ns for share in lane.shares.values() if share.suspended_ns > now_ns]
         if short:

@@ -1,8 +1,12 @@
 """One controller's part of a lane's places: what it was granted, has used and returned, and what it wishes."""
 
 from collections.abc import Sequence
+from typing import Final
 
 from schema.lanes import Grant, LaneKey, Wish
+
+SUSPENDED_NS: Final = 1_000_000_000
+SILENT_NS: Final = 3_600 * SUSPENDED_NS  # a stream on which nothing is said for seconds is hung up
 
 
 class Share:
@@ -24,6 +28,7 @@ class Share:
         "standby",
         "suspended_ns",
         "used",
+        "voided_ns",
     )
 
     def __init__(self, epoch: int, now_ns: int) -> None:
@@ -32,6 +37,7 @@ class Share:
         self.claim_us = 0
         self.closed = False
         self.suspended_ns = 0  # until then it gets nothing
+        self.voided_ns = 0  # when it last lost its places
         self._next_rank_us = 0
         self._step_us = 0
         self._begin(epoch, now_ns)
@@ -79,6 +85,7 @@ class Share:
                 self.moved_ns = now_ns
             self.returned = returned
         waited = bool(self.count or self.standby)
+        self.suspended_ns = min(self.suspended_ns, self.voided_ns + SUSPENDED_NS)
         self.closed = wish.closed
         self.count, self.standby = (0, 0) if wish.closed else (wish.count, wish.standby)
         self.claim_us = wish.claim_us
@@ -100,10 +107,11 @@ class Share:
             self.used += 1
             self.moved_ns = now_ns
 
-    def void(self, epoch: int, now_ns: int, suspended_ns: int) -> None:
-        """What is out is nobody's any more; for a while it gets no other."""
+    def void(self, epoch: int, now_ns: int) -> None:
+        """What is out is nobody's any more. It gets no other until it says something, and not at once then."""
         self._begin(epoch, now_ns)
-        self.suspended_ns = now_ns + suspended_ns
+        self.voided_ns = now_ns
+        self.suspended_ns = now_ns + SILENT_NS
 
     def tell(self, key: LaneKey, short: bool, keep: int, now_ns: int) -> Grant | None:
         """What the controller has to hear now, if anything."""
