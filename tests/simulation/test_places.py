@@ -1,19 +1,18 @@
-"""Places in a cluster, in virtual time: what has none waits in its job's row, and nobody stands still for want of work."""
+"""Places in a cluster, in virtual time: what has none waits in its job's row, and no place stands still for nothing."""
 
 import itertools
 from collections import Counter
-from functools import partial
 
 import pytest
 
-from controller.core import effects
+from controller.core import events
 from controller.core.model import SkipReason
 from cronring.runner.core import events as runner_events
 from cronring.runner.core.lanes import ModuleLanes
 from cronring.virtual.performing import run_now
 from schema.module import Verb
 from schema.policy import Policy
-from tests.simulation.places_world import MS, PlacesWorld
+from tests.simulation.places_world import PlacesWorld
 
 WARM_S = 3
 
@@ -69,8 +68,10 @@ def test_every_job_gets_its_turn() -> None:
 def test_what_waited_for_too_long_is_superseded_in_the_books() -> None:
     world = _world(2, 12, 1_000, 2)
     world.run(20)
-    reasons = Counter(row.reason for row in world.store.skips)
-    assert reasons[SkipReason.SUPERSEDED] > 12 * 20 - 2 * 20 - 60
+    reasons: Counter[SkipReason] = Counter()
+    for row in world.store.skips:
+        reasons[row.skipped.reason] += row.skipped.ticks
+    assert reasons[SkipReason.SUPERSEDED] > 100
     assert set(reasons) <= {SkipReason.SUPERSEDED, SkipReason.OVERLAP}
 
 
@@ -93,11 +94,11 @@ def test_a_database_far_away_leaves_no_child_idle(run_ms: float) -> None:
     world.run(WARM_S + 15)
     assert _used(world, WARM_S + 15, 2, run_ms) > 0.75
     waits = world.waits_ms(WARM_S)
-    assert waits[int(len(waits) * 0.99)] <= 100
+    assert waits[int(len(waits) * 0.99)] <= 150
 
 
 def test_a_stopped_controller_loses_what_others_wait_for() -> None:
-    """It holds places, and a wish for more; within about a second the two others have them, and it gets its part back."""
+    """It holds places, and wishes more; within about a second the others have them, and later it gets its part back."""
     world = _world(3, 60, 100, 2)
     world.run(5)
     world.stop("host:0")
@@ -164,17 +165,17 @@ def test_a_broken_stream_gives_its_places_back_at_once() -> None:
 
 
 def test_manual_runs_and_retries_wait_for_places_as_well() -> None:
-    verbs = [Verb("busy", schedule="* * * * * *", is_async=False), Verb("by_hand", is_async=False)]
+    verbs = [
+        Verb("busy", schedule="* * * * * *", is_async=False),
+        Verb("by_hand", schedule="0 0 1 1 *", is_async=False),
+    ]
     world = PlacesWorld(1, verbs, lambda verb: 400 if verb == "busy" else 50, [_lanes(verbs, 1)])
     world.run(4)
     job = next(row for row in world.store.jobs.values() if row.verb == "by_hand")
     for _ in range(3):
-        created = run_now(world.store.trigger_job("default", job.key, "ann", "", None))
-        del created
-    world.run(6)
+        activation = run_now(world.store.trigger_job(job.key, "ann", None))
+        world.tell("host:0", events.ActivationsCreated([activation]))
+        world.run(2)
     assert sum(verb == "by_hand" for _, verb, _ in world.starts) == 3
     assert max(runner.most_waiting for runner in world.runners.values()) <= 1
     assert not world.nodes["host:0"].stats().waiting_for_place
-
-
-__all__ = ["MS", "effects", "partial"]

@@ -10,7 +10,7 @@ from collections import deque
 from typing import Final
 
 MS_NS: Final = 1_000_000
-LEAD_MAX_NS: Final = 220 * MS_NS
+LEAD_MAX_NS: Final = 250 * MS_NS
 LEAD_MIN_NS: Final = 5 * MS_NS  # the way there and back
 SPREAD_MAX_NS: Final = 40 * MS_NS  # mean deviation: so that waits stay below 0.1 s in 99 of 100 cases
 SHORTEST_NS: Final = 200_000
