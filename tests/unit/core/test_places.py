@@ -74,6 +74,7 @@ def test_what_has_no_place_is_not_claimed_but_wished_for_and_comes_in_when_there
     told.grant(5)
     assert len(told.claimed_jobs()) == 2
     assert told.node.stats().waiting_for_place == 0
+    told.wait(60)
     assert told.wish().count == 0
 
 
