@@ -11,20 +11,12 @@ from typing import Final
 
 MS_NS: Final = 1_000_000
 LEAD_MAX_NS: Final = 250 * MS_NS
-LEAD_MIN_NS: Final = 5 * MS_NS  # the way there and back
+LEAD_MIN_NS: Final = 5 * MS_NS
 SPREAD_MAX_NS: Final = 40 * MS_NS  # mean deviation: so that waits stay below 0.1 s in 99 of 100 cases
 SHORTEST_NS: Final = 200_000
 EACH_MAX: Final = 64  # sent ahead for one child
 _WEIGHT: Final = 8  # as TCP's round-trip times are smoothed (RFC 6298)
 _KNOWN_AFTER: Final = 3  # runs
-
-
-def lead_ns(claim_us: int) -> int:
-    """How long before its end a run's successor is sent for, where claims take so long.
-
-    Half of it more, because a claim may have to wait for the one under way.
-    """
-    return min(LEAD_MIN_NS + claim_us * 1_500, LEAD_MAX_NS)
 
 
 class Pace:
@@ -56,9 +48,24 @@ class Pace:
         return max(self._mean_ns, SHORTEST_NS) if foreseen else None
 
     @property
+    def nearly_all_ns(self) -> int:
+        """Few take longer."""
+        return self._mean_ns + 2 * self._spread_ns
+
+    @property
     def patience_ns(self) -> int:
         """A run that takes so much longer than the mean is none of those that it was learnt from."""
         return 4 * self._spread_ns + 20 * MS_NS
+
+
+def lead_ns(turnarounds: Pace, claim_us: int) -> int:
+    """How long before its end a run's successor is sent for.
+
+    As long as it took lately from a place's grant to the run that uses it. What isn't known of that yet is a claim, and
+    half of one more, because it may have to wait for the one under way.
+    """
+    lead = turnarounds.nearly_all_ns if turnarounds.known else LEAD_MIN_NS + claim_us * 1_500
+    return min(max(lead, LEAD_MIN_NS), LEAD_MAX_NS)
 
 
 class Ahead:

@@ -1,15 +1,15 @@
 """Who may send how much to this runner: its lanes' places, divided among the controllers.
 
 A place is for one run. It is granted to a controller, used by a run that comes, and free again when that has ended.
-What has no place is not claimed at all. While nobody waits, free places are spread over the controllers, so that a tick's
-claim goes out at its run_at. When one waits, the others give back what they don't need, and free places go to the most
-urgent wish. A controller that neither uses nor returns what others wait for loses it after a while (a new epoch).
+What has no place is not claimed at all. While nobody waits, free places are spread over the controllers, so that the
+claim of a tick goes out at its run_at. When one waits, the others give back what they don't need, and free places go to
+the most urgent wish. A controller that neither uses nor returns what others wait for loses it after a while.
 """
 
 from collections.abc import Iterable
 from typing import Final
 
-from cronring.runner.core.ahead import MS_NS, Ahead, lead_ns
+from cronring.runner.core.ahead import MS_NS, Ahead, Pace, lead_ns
 from cronring.runner.core.lanes import ModuleLanes
 from cronring.runner.core.model import Outcome, Result, Run
 from cronring.runner.core.shares import Share, free_share, most_urgent
@@ -19,13 +19,15 @@ PATIENCE_NS: Final = 700 * MS_NS  # with places that others wait for; longer whe
 STANDBY_TURN: Final = 10  # in shortage, each so many-th place goes to one who stands in for another controller
 FLOOR_PARTS: Final = 8  # of a controller's part of the lane it keeps one, however short places are
 FEW: Final = 64  # async places, up to which none of them is to stand still for as long as a claim takes
+BATCH_PARTS: Final = 32  # in large lanes wishes are met by so large a part at once, or
+BATCH_NS: Final = 5 * MS_NS  # so often: a message for each run would cost more than the run
 BULK: Final = 8  # parts as large as this are filled up when half of them is used
 
 
 class Lane:
     """One lane: how many runs it holds, and each controller's share by its address."""
 
-    __slots__ = ("ahead", "held", "key", "next_ns", "places", "shares", "turns")
+    __slots__ = ("ahead", "held", "key", "next_ns", "places", "served_ns", "shares", "turnarounds", "turns")
 
     def __init__(self, key: LaneKey, places: int) -> None:
         self.key = key
@@ -34,6 +36,8 @@ class Lane:
         self.shares: dict[str, Share] = {}
         self.ahead = None if key[1] is LaneKind.ASYNC and places > FEW else Ahead(places)
         self.turns = 0
+        self.served_ns = 0  # when wishes were last met
+        self.turnarounds = Pace()  # from the grant of what was wished for to its use
         self.next_ns: int | None = None  # when time alone changes something
 
     @property
@@ -98,7 +102,9 @@ class Places:
         lane = self._lane(run)
         share = None if lane is None else lane.shares.get(address)
         if lane is not None and share is not None:
-            share.use(run.place_epoch, now_ns)
+            turnaround_ns = share.use(run.place_epoch, now_ns)
+            if turnaround_ns is not None:
+                lane.turnarounds.observe(turnaround_ns)
             self._touched[lane.key] = None
 
     def took(self, run: Run, now_ns: int) -> None:
@@ -190,15 +196,19 @@ class Places:
             room += lane.ahead.count(now_ns, self._lead_ns(lane))
         if room >= sum(share.unmet + share.unmet_standby for share in able):
             for share in able:
-                share.grant(share.unmet + share.unmet_standby, now_ns)
+                share.grant(share.unmet + share.unmet_standby, now_ns, wished=True)
             return
+        if 0 < room < lane.places // BATCH_PARTS and now_ns < lane.served_ns + BATCH_NS:
+            lane.next_ns = lane.served_ns + BATCH_NS
+            return
+        lane.served_ns = now_ns
         while room > 0:
             lane.turns += 1
             standby = lane.turns % STANDBY_TURN == 0
             next_one = most_urgent(able, standby=standby) or most_urgent(able, standby=not standby)
             if next_one is None:
                 return
-            next_one.grant(1, now_ns)
+            next_one.grant(1, now_ns, wished=True)
             room -= 1
 
     def _spread(self, lane: Lane, part: int, now_ns: int) -> None:
@@ -239,11 +249,12 @@ class Places:
             if lane.ahead is not None:
                 next_ns = lane.ahead.next_ns(now_ns, self._lead_ns(lane))
                 instants += [] if next_ns is None else [next_ns]
-        later = [instant for instant in instants if instant > now_ns]
-        lane.next_ns = min(later, default=None)
+        instants += [] if lane.next_ns is None else [lane.next_ns]
+        lane.next_ns = min((instant for instant in instants if instant > now_ns), default=None)
 
     def _lead_ns(self, lane: Lane) -> int:
-        return lead_ns(max((share.claim_us for share in lane.shares.values() if share.unmet), default=0))
+        claim_us = max((share.claim_us for share in lane.shares.values() if share.unmet), default=0)
+        return lead_ns(lane.turnarounds, claim_us)
 
 
 def _patience_ns(share: Share) -> int:

@@ -1,6 +1,8 @@
 """One controller's part of a lane's places: what it was granted, has used and returned, and what it wishes."""
 
+from collections import deque
 from collections.abc import Sequence
+from itertools import repeat
 from typing import Final
 
 from schema.lanes import Grant, LaneKey, Wish
@@ -14,6 +16,7 @@ class Share:
 
     __slots__ = (
         "_next_rank_us",
+        "_since_ns",
         "_step_us",
         "_told",
         "claim_us",
@@ -47,6 +50,7 @@ class Share:
         self.granted = self.used = self.returned = self.seen = 0
         self.kept = 0  # what it may keep while others wait
         self.moved_ns = now_ns  # since when nothing that is out has been used or returned
+        self._since_ns: deque[int] = deque()  # of what is out: when it was granted to a wish; 0: it was to none
         self._told: tuple[int, int, bool, int] | None = None
 
     @property
@@ -83,6 +87,8 @@ class Share:
             returned = min(max(wish.returned, self.returned), self.granted - self.used)
             if returned != self.returned:
                 self.moved_ns = now_ns
+            for _ in range(returned - self.returned):
+                self._since_ns.popleft()
             self.returned = returned
         waited = bool(self.count or self.standby)
         self.suspended_ns = min(self.suspended_ns, self.voided_ns + SUSPENDED_NS)
@@ -94,18 +100,22 @@ class Share:
         self._step_us = max(0, now_us - wish.rank_us) // max(1, wish.count)
         self._next_rank_us = wish.rank_us + self._step_us * (self.granted - self.seen)
 
-    def grant(self, count: int, now_ns: int) -> None:
+    def grant(self, count: int, now_ns: int, *, wished: bool = False) -> None:
         if count and not self.out:
             self.moved_ns = now_ns
         self.granted += count
+        self._since_ns.extend(repeat(now_ns if wished else 0, count))
         self._next_rank_us += self._step_us * count
 
-    def use(self, epoch: int, now_ns: int) -> None:
-        """A run came by a place of that epoch: whoever sends is well."""
-        self.suspended_ns = 0
-        if epoch == self.epoch and self.out:
-            self.used += 1
-            self.moved_ns = now_ns
+    def use(self, epoch: int, now_ns: int) -> int | None:
+        """A run came by a place of that epoch: how long after it had been granted, if that was by wish (ns)."""
+        self.suspended_ns = 0  # whoever sends is well
+        if epoch != self.epoch or not self.out:
+            return None
+        self.used += 1
+        self.moved_ns = now_ns
+        since_ns = self._since_ns.popleft()
+        return now_ns - since_ns if since_ns else None
 
     def void(self, epoch: int, now_ns: int) -> None:
         """What is out is nobody's any more. It gets no other until it says something, and not at once then."""

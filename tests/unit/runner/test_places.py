@@ -2,7 +2,7 @@
 
 import pytest
 
-from cronring.runner.core.ahead import EACH_MAX, MS_NS, Ahead, lead_ns
+from cronring.runner.core.ahead import EACH_MAX, MS_NS, Ahead, Pace, lead_ns
 from cronring.runner.core.lanes import ModuleLanes
 from cronring.runner.core.model import Outcome, Result, Run
 from cronring.runner.core.places import PATIENCE_NS, Places
@@ -254,6 +254,24 @@ def test_what_cant_be_foreseen_isnt_sent_ahead() -> None:
     assert unknown.count(0, S) == 0
 
 
-def test_the_lead_is_a_claim_and_a_half() -> None:
-    assert lead_ns(4_000) == 11 * MS_NS
-    assert lead_ns(10**9) == 250 * MS_NS
+def test_the_lead_is_what_it_took_lately_or_a_claim_and_a_half() -> None:
+    turnarounds = Pace()
+    assert lead_ns(turnarounds, 4_000) == 11 * MS_NS
+    assert lead_ns(turnarounds, 10**9) == 250 * MS_NS
+    for _ in range(40):
+        turnarounds.observe(30 * MS_NS)
+    assert lead_ns(turnarounds, 4_000) == pytest.approx(30 * MS_NS, rel=0.1)
+
+
+def test_wishes_of_a_large_lane_are_met_in_batches() -> None:
+    divided = Divided(3_200, "a")
+    for number in range(3_200):
+        divided.send("a", number)
+    divided.wish("a", 9_000)
+    before = divided.messages
+    for number in range(1_000):
+        divided.end(number, 0)
+    assert 9 <= divided.messages - before <= 11
+    divided.end(1_001, 0)
+    divided.wait(6)
+    assert divided.told["a"].granted == 4_201
