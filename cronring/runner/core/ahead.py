@@ -48,9 +48,9 @@ class Pace:
         return max(self._mean_ns, SHORTEST_NS) if foreseen else None
 
     @property
-    def nearly_all_ns(self) -> int:
-        """Few take longer."""
-        return self._mean_ns + 2 * self._spread_ns
+    def most_ns(self) -> int:
+        """Most take no longer."""
+        return self._mean_ns + self._spread_ns
 
     @property
     def patience_ns(self) -> int:
@@ -64,7 +64,7 @@ def lead_ns(turnarounds: Pace, claim_us: int) -> int:
     As long as it took lately from a place's grant to the run that uses it. What isn't known of that yet is a claim, and
     half of one more, because it may have to wait for the one under way.
     """
-    lead = turnarounds.nearly_all_ns if turnarounds.known else LEAD_MIN_NS + claim_us * 1_500
+    lead = turnarounds.most_ns if turnarounds.known else LEAD_MIN_NS + claim_us * 1_500
     return min(max(lead, LEAD_MIN_NS), LEAD_MAX_NS)
 
 
