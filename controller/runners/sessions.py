@@ -55,7 +55,7 @@ class Session:
 
     @property
     def queued(self) -> int:
-        return len(self._runs) + len(self._acks) + len(self._cancels)
+        return len(self._runs) + len(self._acks) + len(self._cancels) + len(self._follows.to_send)
 
     @property
     def followers(self) -> int:
@@ -79,6 +79,7 @@ class Session:
     def follow(self, execution_id: int, from_offset: int) -> Follow:
         """What it prints, from now on."""
         follow = self._follows.open(execution_id, from_offset)
+        self._bound()
         self._something.set()
         return follow
 
@@ -112,11 +113,14 @@ class Session:
                 self._beats.append(effect)
             case _:
                 assert_never(effect)
+        self._bound()
+        self._something.set()
+
+    def _bound(self) -> None:
         if self.queued > QUEUE_ITEMS_MAX:
             self.close(
                 grpc.StatusCode.RESOURCE_EXHAUSTED, f"the runner doesn't read: more than {QUEUE_ITEMS_MAX} items wait"
             )
-        self._something.set()
 
     async def write_all(self, write: Callable[[wire.ControllerMessage], Awaitable[None]]) -> None:
         """Write what is queued until `stop_writing`: the only writer of this stream. `write` waits for slow readers."""

@@ -98,7 +98,7 @@ def grants_message(grants: Iterable[Grant]) -> runner_pb2.RunnerMessage:
     )
 
 
-def report_messages(results: list[Result]) -> Iterator[runner_pb2.RunnerMessage]:
+def report_messages(results: Iterable[Result]) -> Iterator[runner_pb2.RunnerMessage]:
     """One message for all results, or several when it would become too large."""
     reports: list[runner_pb2.Report] = []
     size = 0

@@ -3,6 +3,7 @@
 import asyncio
 import random
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
@@ -31,6 +32,7 @@ CONNECT_S = 3.0
 # Beats are acknowledged each second, which makes gRPC's own keepalive superfluous: silence means a dead path. But the
 # one who renews is silent while PostgreSQL hangs, until its lease is over: 4 s at the longest.
 SILENCE_S = 5.0
+BEATS_MAX = 16  # that wait to be written; older ones are contact no more
 OUTPUT_BYTES_MAX = 256 * 1024  # that wait to be written
 _OPTIONS: list[tuple[str, int]] = [
     ("grpc.max_receive_message_length", 64 << 20),
@@ -69,8 +71,8 @@ class Link:
         self._hello = hello
         self._listener = listener
         self._jitter = jitter
-        self._beats: list[SendBeat] = []
-        self._results: list[Result] = []
+        self._beats: deque[SendBeat] = deque(maxlen=BEATS_MAX)
+        self._results: dict[int, Result] = {}  # by execution: offered again while it waits, it is one
         self._grants: dict[LaneKey, Grant] = {}
         self._outputs: list[runner_pb2.Output] = []
         self._output_bytes = 0
@@ -84,7 +86,7 @@ class Link:
 
     def send_results(self, results: list[Result]) -> None:
         """They go out with whatever else has come together when the stream takes the next message."""
-        self._results += results
+        self._results.update((result.execution_id, result) for result in results)
         self._wake.set()
 
     def send_grants(self, grants: list[Grant]) -> None:
@@ -112,9 +114,9 @@ class Link:
                 reason = await self._connection()
             except (grpc.aio.AioRpcError, asyncio.InvalidStateError, TimeoutError, Refused, OSError) as error:
                 reason = _reason(error)
-            self._beats = []
+            self._beats.clear()
             self._grants = {}
-            self._results = []  # the core offers them again, to whoever is up
+            self._results = {}  # the core offers them again, to whoever is up
             self._outputs, self._output_bytes = [], 0
             self._listener.followers_gone(self.address)
             self._listener.post(LinkDown(self.address, reason))
@@ -173,14 +175,14 @@ class Link:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            beats, self._beats = self._beats, []
-            results, self._results = self._results, []
+            beats = [self._beats.popleft() for _ in range(len(self._beats))]
+            results, self._results = self._results, {}
             grants, self._grants = self._grants, {}
             for beat in beats:
                 await stream.write(beat_message(beat))
             if grants:
                 await stream.write(grants_message(grants.values()))
-            for message in report_messages(results):
+            for message in report_messages(results.values()):
                 await stream.write(message)
             if self._outputs:
                 output = self._outputs.pop(0)

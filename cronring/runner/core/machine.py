@@ -42,6 +42,7 @@ STOP_GRACE_MS = 2_000
 FENCE_GRACE_MS = 300  # 8 s and this lie below the 8.75 s after which controllers declare a run lost
 NO_CONTACT = "not started: this runner's lease could not be renewed, so it may be taken for lost"
 NOT_BEGUN = "not started: it was cancelled before it got here"
+OFFERS_MAX = 10_000  # results that nobody has taken yet; beyond, this runner grants no places
 TOO_LATE = "not started: it was past its deadline when it got here"
 
 
@@ -246,6 +247,7 @@ class RunnerCore:
         return now_ns // 1000 + self._clock.offset_us
 
     def _divide_places(self, now_ns: int) -> None:
+        self.places.pause(len(self._ledger.offers) >= OFFERS_MAX)
         for address, grants in self.places.settle(now_ns).items():
             self._effects.append(SendGrants(address, grants))
         for address in self.places.voided:

@@ -57,6 +57,7 @@ class Places:
         self._touched: dict[LaneKey, None] = {}
         self._epoch = 0
         self._closed = False
+        self._paused = False
         self.voided: list[str] = []  # addresses of those that have just lost places; the core clears it
 
     def lanes(self) -> Iterable[Lane]:
@@ -92,6 +93,12 @@ class Places:
         for lane in self._lanes.values():
             if lane.shares.pop(address, None) is not None:
                 self._touched[lane.key] = None
+
+    def pause(self, paused: bool) -> None:
+        """Grant none for now: nobody takes the results of what has run."""
+        if paused != self._paused:
+            self._paused = paused
+            self._touched.update(dict.fromkeys(self._lanes))
 
     def close(self) -> None:
         """The runner drains: it grants no more."""
@@ -170,7 +177,7 @@ class Places:
 
     def _divide(self, lane: Lane, now_ns: int, told: dict[str, list[Grant]]) -> None:
         lane.next_ns = None
-        if self._closed or not lane.shares:
+        if self._closed or self._paused or not lane.shares:
             return
         shares = list(lane.shares.values())
         if any(share.unmet or share.unmet_standby for share in shares):

@@ -208,6 +208,19 @@ def test_a_draining_runner_grants_none() -> None:
     assert divided.out() == {"a": 0}
 
 
+def test_while_nobody_takes_its_results_a_runner_grants_no_places() -> None:
+    divided = Divided(2, "a")
+    divided.send("a", 1)
+    divided.send("a", 2)
+    divided.places.pause(True)
+    divided.wish("a", 4)
+    divided.end(1)
+    assert divided.out() == {"a": 0}
+    divided.places.pause(False)
+    divided.settle()
+    assert divided.out() == {"a": 1}
+
+
 def test_a_wish_for_a_lane_that_isnt_here_is_ignored() -> None:
     divided = Divided(1, "a")
     divided.places.wished("a", [Wish("other", LaneKind.SYNC, 1, 1, 0, 5, 0, 0, 0, False)], divided.now_ns, 0)
