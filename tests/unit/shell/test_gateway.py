@@ -201,7 +201,7 @@ async def test_effects_reach_the_runner_merged(world: World) -> None:
     runner = await world.connect(hello())
     await runner.hear()
     for number in range(1_500):
-        world.sessions.send(Dispatch("r-1", 5_000_000, [execution(world, number)]))
+        world.sessions.send(Dispatch("r-1", 5_000_000, [execution(world, number)], [0]))
     world.sessions.send(AckReports("r-1", (1, 2)))
     world.sessions.send(AckReports("r-1", (3,)))
     world.sessions.send(CancelRuns("r-1", (9,), "too late"))
