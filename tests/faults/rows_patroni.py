@@ -38,8 +38,8 @@ def patroni(stage: Stage) -> None:
     cluster.migrate()
     stage.start()
     faults: dict[str, Callable[[Stage, Patroni], None]] = {
-        "host dies": _host_dies, "switchover": _switch_over, "SIGSTOP of Patroni": _patroni_stands_still,
-        "kill -9 of the postmaster": _postmaster_dies,
+        "host dies": _host_dies, "kill -9 of the postmaster": _postmaster_dies,
+        "SIGSTOP of Patroni": _patroni_stands_still, "switchover": _switch_over,
     }  # fmt: skip
     pauses: dict[str, list[float]] = {}
     deadline = time.monotonic() + stage.seconds
