@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
-WORKERS ?= 3
+WORKERS ?= 4
 
 .DEFAULT_GOAL := help
 

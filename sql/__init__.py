@@ -8,15 +8,21 @@ from typing import Final, NamedTuple
 
 _NAME: Final = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
 _MIGRATION: Final = re.compile(r"^(\d{4})_(\w+)\.sql$")
+_WORKS_WITH: Final = re.compile(r"^-- works with: (\d+)$", re.MULTILINE)
 
 
 class Migration(NamedTuple):
-    """One numbered script. `checksum` is the hex SHA-256 of its text."""
+    """One numbered script. `checksum` is the hex SHA-256 of its text.
+
+    `works_with`: programs that know of that version's schema, or of a later one, go on working when it is applied (it
+    only expands: a release takes nothing away that the one before it uses). None: only those that know of it itself.
+    """
 
     version: int
     name: str
     checksum: str
     script: str
+    works_with: int | None
 
 
 @functools.cache
@@ -46,7 +52,9 @@ def migrations() -> tuple[Migration, ...]:
         if matched is not None:
             script = file.read_text(encoding="utf-8")
             checksum = hashlib.sha256(script.encode()).hexdigest()
-            found.append(Migration(int(matched[1]), matched[2], checksum, script))
+            declared = _WORKS_WITH.search(script)
+            works_with = None if declared is None else int(declared[1])
+            found.append(Migration(int(matched[1]), matched[2], checksum, script, works_with))
     found.sort()
     if [migration.version for migration in found] != list(range(1, len(found) + 1)):
         raise ValueError(f"migrations are not numbered 1 to n: {[migration.version for migration in found]}")

@@ -30,6 +30,8 @@ class NodeView(Protocol):
     @property
     def draining(self) -> bool: ...
     @property
+    def standing_down(self) -> bool: ...
+    @property
     def lease_since_ns(self) -> int | None: ...
     @property
     def lease_until_ns(self) -> int: ...
@@ -81,6 +83,7 @@ class DoctorService(doctor_pb2_grpc.DoctorServicer):
             version=self._info.version,
             not_ready=around.not_ready() or "",
             draining=node.draining,
+            standing_down=node.standing_down,
             database_ok=around.database_ok(),
             ring_digest=node.ring.digest,
             ring_members=node.ring.members,

@@ -9,7 +9,7 @@ from controller.api.messages import timestamp
 from controller.api.problems import InvalidRequest
 from controller.api.requests import Context, actor, required
 from controller.core.events import StandDownReleased, StandDownRequested
-from controller.core.standing_down import LONGEST_MS, Ended
+from controller.core.standing_down import LONGEST_MS, Ended, StoodDown
 from controller.drills import Drills
 from controller.errors import Conflict, CronringError
 from protos.cronring.v1 import drills_pb2, drills_pb2_grpc
@@ -28,7 +28,7 @@ class NodeView(Protocol):
     @property
     def standing_down(self) -> bool: ...
     @property
-    def stand_down_ended(self) -> Ended | None: ...
+    def stood_down(self) -> StoodDown | None: ...
     def why_not_stand_down(self, forced: bool) -> str | None: ...
     def database_now(self, now_ns: int) -> int: ...
 
@@ -64,10 +64,9 @@ class DrillsService(drills_pb2_grpc.DrillsServicer):
         try:
             await self._note(request.for_ms, request.forced)
             try:
-                from_us = self._now_us()
                 self._put(StandDownRequested(request.for_ms, request.forced, by))
-                await self._begun(request.forced)
-                async for event in self._events(from_us, from_us + request.for_ms * 1_000):
+                begun_us = await self._begun(request.forced)
+                async for event in self._events(begun_us, begun_us + request.for_ms * 1_000):
                     yield event
             finally:  # the caller hung up, or it is over: then this changes nothing
                 self._put(StandDownReleased())
@@ -98,31 +97,33 @@ class DrillsService(drills_pb2_grpc.DrillsServicer):
             raise Conflict("no other controller holds a lease, so nobody would take over")
         raise Conflict(f"{self._controller_id} is not in the table of controllers (yet); try again in a second")
 
-    async def _begun(self, forced: bool) -> None:
-        """Raises Conflict if it doesn't."""
+    async def _begun(self, forced: bool) -> int:
+        """When, in PostgreSQL's time. Raises Conflict if it doesn't."""
         looks = round(BEGIN_MAX_S / LOOK_S)
-        while not self._node.standing_down:
+        while not self._node.standing_down or self._node.stood_down is None:
             looks -= 1
             if looks < 0:
                 reason = self._node.why_not_stand_down(forced) or "its loop is too busy"
                 raise Conflict(f"{self._controller_id} did not stand down: {reason}")
             await asyncio.sleep(LOOK_S)
+        return self._node.stood_down.begun_us
 
-    async def _events(self, from_us: int, until_us: int) -> AsyncIterator[drills_pb2.StandDownEvent]:
-        yield Event(kind=Event.KIND_BEGUN, at=timestamp(from_us), until=timestamp(until_us))
+    async def _events(self, begun_us: int, until_us: int) -> AsyncIterator[drills_pb2.StandDownEvent]:
+        yield Event(kind=Event.KIND_BEGUN, at=timestamp(begun_us), until=timestamp(until_us))
         looks = 0
         while self._node.standing_down:
             await asyncio.sleep(LOOK_S)
             looks += 1
             if looks % LOOKS_PER_MESSAGE == 0:
                 yield Event(kind=Event.KIND_LASTS, at=timestamp(self._now_us()), until=timestamp(until_us))
-        ended = self._node.stand_down_ended or Ended.TIME
+        latest = self._node.stood_down
+        assert latest is not None, "it has begun"
         yield Event(
             kind=Event.KIND_ENDED,
-            at=timestamp(self._now_us()),
+            at=timestamp(latest.ended_us),
             until=timestamp(until_us),
-            reason=ended.value,
-            time_over=ended is Ended.TIME,
+            reason=latest.why or "",
+            time_over=latest.why is Ended.TIME,
         )
 
     def _now_us(self) -> int:

@@ -93,10 +93,14 @@ class Activate(NamedTuple):
 
 
 class Adopt(NamedTuple):
-    """-> Adopted: take over what these controllers left unfinished (the own id: what did I lose track of?)."""
+    """-> Adopted: take over what these controllers left unfinished (the own id: what did I lose track of?).
+
+    `runner_ids`: on these runners only; none: on all.
+    """
 
     request_id: int
     controller_ids: tuple[str, ...]
+    runner_ids: tuple[str, ...] = ()
 
 
 class FetchExecutions(NamedTuple):
@@ -154,11 +158,20 @@ class CancelRuns(NamedTuple):
     grace_ms: int = 0
 
 
+class Refusal(StrEnum):
+    """Why reports ended nothing."""
+
+    NONE = ""  # they did
+    FOREIGN = "foreign"  # claimed for another runner, or under another claim
+    DECIDED = "decided"  # they had ended before, or never were
+
+
 class AckReports(NamedTuple):
-    """These are decided in PostgreSQL; the runner may forget them."""
+    """These are decided in PostgreSQL, or refused; the runner may forget them."""
 
     runner_id: str
     execution_ids: tuple[int, ...]
+    refused: Refusal = Refusal.NONE
 
 
 class AckBeat(NamedTuple):

@@ -179,6 +179,7 @@ class RunnerBeat(NamedTuple):
     renew: bool
     draining: bool
     running: int
+    out_of_reach: tuple[str, ...] = ()  # ids of controllers that it has lost
 
 
 class ReportsReceived(NamedTuple):

@@ -39,7 +39,7 @@ from controller.core.ring import Ring
 from controller.core.sessions import Sessions
 from controller.core.settings import ClusterSettings
 from controller.core.skipping import Skipping
-from controller.core.standing_down import Ended, StandingDown
+from controller.core.standing_down import Ended, StandingDown, StoodDown
 from controller.core.stats import Stats
 from controller.core.sweeping import Sweeping
 from controller.core.swim.member import Member
@@ -166,9 +166,9 @@ class Node:
         return self._desk.standing_down
 
     @property
-    def stand_down_ended(self) -> Ended | None:
-        """Why the latest drill is over; None: it isn't, or there was none."""
-        return self._standing_down.latest_end
+    def stood_down(self) -> StoodDown | None:
+        """The drill that lasts, or the latest one; None: there was none."""
+        return self._standing_down.latest
 
     def why_not_stand_down(self, forced: bool) -> str | None:
         """As of the latest step; None: nothing speaks against it."""
@@ -265,10 +265,12 @@ class Node:
                 self._ending.received(event)
             case events.PlacesGranted(runner_id, grants):
                 self._places.granted(runner_id, grants)
-            case events.RunnerBeat(runner_id, _, _, draining, running):
+            case events.RunnerBeat(runner_id, _, _, draining, running, out_of_reach):
                 if self._sessions.beat(runner_id, draining, running):
                     self._call_in(self._places.runners_changed())
                 self._lease.beat(event)
+                if out_of_reach:
+                    self._sweeping.take_over(runner_id, out_of_reach)
             case events.RunnerJoined(runner):
                 held = self._holding.of_runner(runner.runner_id)
                 self._sessions.join(runner, len(held))

@@ -5,7 +5,7 @@ by itself, whoever asked for it: when its time is over, when nobody is left who 
 """
 
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 from controller.core.desk import MS, Desk
 from controller.core.effects import Level
@@ -24,10 +24,18 @@ class Ended(StrEnum):
     DRAINING = "this controller is leaving"
 
 
-class StandingDown:
-    """At most one at a time. `latest_end`: of the one before; None while one lasts, and before the first."""
+class StoodDown(NamedTuple):
+    """One drill, in PostgreSQL's time: of what came due from `begun_us` on, nothing was claimed before `ended_us`."""
 
-    __slots__ = ("_by", "_desk", "_forced", "_lease", "_membership", "_since_ns", "_until_ns", "latest_end")
+    begun_us: int
+    ended_us: int | None = None  # None: it lasts
+    why: Ended | None = None
+
+
+class StandingDown:
+    """At most one at a time. `latest`: the one that lasts, or the one before; None: there was none."""
+
+    __slots__ = ("_by", "_desk", "_forced", "_lease", "_membership", "_since_ns", "_until_ns", "latest")
 
     def __init__(self, desk: Desk, lease: Lease, membership: Membership) -> None:
         self._desk = desk
@@ -37,7 +45,7 @@ class StandingDown:
         self._until_ns: int | None = None
         self._forced = False
         self._by = ""
-        self.latest_end: Ended | None = None
+        self.latest: StoodDown | None = None
 
     def next_deadline(self) -> int | None:
         return self._until_ns
@@ -64,7 +72,7 @@ class StandingDown:
         self._since_ns = desk.now_ns
         self._until_ns = desk.now_ns + min(for_ms, LONGEST_MS) * MS
         self._forced, self._by = forced, by
-        self.latest_end = None
+        self.latest = StoodDown(desk.now_us)
         desk.standing_down = True
         desk.stats.stand_downs += 1
         desk.note(Level.WARNING, "standing_down", for_ms=min(for_ms, LONGEST_MS), by=by, forced=forced)
@@ -85,10 +93,10 @@ class StandingDown:
     def end(self, why: Ended) -> bool:
         """True if there was one to end."""
         desk = self._desk
-        if self._until_ns is None:
+        if self._until_ns is None or self.latest is None:
             return False
         self._until_ns = None
-        self.latest_end = why
+        self.latest = StoodDown(self.latest.begun_us, desk.now_us, why)
         desk.standing_down = False
         desk.note(Level.INFO, "claiming_again", after_ms=(desk.now_ns - self._since_ns) // MS, why=why.value)
         return True

@@ -194,7 +194,7 @@ class Window:
             entry = known or Entry(job)
             self.entries[job.job_id] = entry
             entry.job = job
-            entry.own_until_ns = until_ns
+            entry.own_until_ns = max(entry.own_until_ns, until_ns)
             entry.changed_ns = self._desk.now_ns
             self._follow(entry, job)
 

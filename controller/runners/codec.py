@@ -4,6 +4,7 @@ import json
 from typing import Final
 
 from controller.core import ticks
+from controller.core.events import RunnerBeat
 from controller.core.model import Execution, Outcome, Report, RunnerInfo, Trigger
 from protos.runner.v1 import runner_pb2 as wire
 from schema.duration import DURATION_LIMIT_MS
@@ -11,6 +12,8 @@ from schema.lanes import Grant, LaneKind, Wish
 from schema.policy import parse_policy
 
 IDENTIFIER_LENGTH_MAX: Final = 200
+OUT_OF_REACH_MAX: Final = 100
+MODULES_MAX: Final = 1_000
 ERROR_TYPE_LENGTH_MAX: Final = 200
 ERROR_BASES_MAX: Final = 20
 ERROR_MESSAGE_LENGTH_MAX: Final = 16 * 1024
@@ -84,6 +87,15 @@ def encode_run(execution: Execution, place_epoch: int = 0) -> wire.Run:
 
 def encode_peers(peers: tuple[tuple[str, str], ...]) -> list[wire.Peer]:
     return [wire.Peer(controller_id=peer_id, address=address) for peer_id, address in peers]
+
+
+def decode_beat(runner_id: str, beat: wire.Beat) -> RunnerBeat:
+    """Raises MalformedError."""
+    out_of_reach = tuple(beat.out_of_reach)
+    lengths = range(1, IDENTIFIER_LENGTH_MAX + 1)
+    if len(out_of_reach) > OUT_OF_REACH_MAX or any(len(each) not in lengths for each in out_of_reach):
+        raise MalformedError("a beat names controllers that can be none")
+    return RunnerBeat(runner_id, beat.sequence, beat.renew, beat.draining, beat.running, out_of_reach)
 
 
 def decode_reports(reports: wire.Reports) -> list[Report]:
@@ -194,5 +206,7 @@ def check_hello(hello: wire.Hello) -> None:
         value: str = getattr(hello, field)
         if len(value) > IDENTIFIER_LENGTH_MAX or not value.isprintable():
             raise MalformedError(f"hello.{field} must be printable, with {IDENTIFIER_LENGTH_MAX} characters at most")
+    if len(hello.modules) > MODULES_MAX:
+        raise MalformedError(f"hello.modules has {len(hello.modules)} modules; at most {MODULES_MAX} are allowed")
     if hello.pid > 2**31 - 1:
         raise MalformedError(f"hello.pid is {hello.pid}, which is no process id")

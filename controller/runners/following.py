@@ -80,17 +80,18 @@ class Follows:
         if self._follows.pop(follow_id, None) is not None:
             self.to_send.append(wire.Follow(follow_id=follow_id, stop=True))
 
-    def received(self, output: wire.Output) -> None:
-        """Raises MalformedError."""
+    def received(self, output: wire.Output) -> bool:
+        """Whether it was asked for. Raises MalformedError."""
         state = _STATES.get(output.state)
         if state is None or output.offset < 0 or len(output.data) > KEEP_BYTES:
             raise MalformedError(f"output of follower {output.follow_id} is none that a runner sends")
         follow = self._follows.get(output.follow_id)
         if follow is None:
-            return
+            return False  # or no longer: then its runner hears of that soon
         if state is not OutputState.RUNNING:
             del self._follows[output.follow_id]
         follow.put(OutputPart(output.offset, output.data, state))
+        return True
 
     def break_off(self) -> None:
         """The runner's stream has ended."""

@@ -10,6 +10,7 @@ import asyncpg
 
 from controller.errors import StoreError
 from controller.store.errors import translated
+from controller.store.hosts import connect_to_newest
 
 # Quoted: generic in its stubs only.
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
@@ -46,9 +47,9 @@ async def prepare_codecs(connection: Connection) -> None:
 
 
 def connect_arguments(url: str, application: str, settings: dict[str, str]) -> dict[str, Any]:
-    """Arguments of asyncpg.connect and create_pool for a libpq URL; `settings` are the session's.
+    """Arguments of `connect_to_newest` and create_pool for a libpq URL; `settings` are the session's.
 
-    Several hosts are tried in turn for the one that takes writes. `options=-c name=value` become session settings;
+    Of several hosts the one that takes writes is wanted. `options=-c name=value` become session settings;
     `connect_timeout` (seconds) is honoured; what asyncpg has no use for (keepalives and the like) is left out.
     """
     address, _, query_text = url.partition("?")
@@ -103,6 +104,6 @@ def _server(url: str) -> str:
 async def connect(url: str, application: str, settings: dict[str, str] | None = None) -> Connection:
     """One connection outside any pool. Raises StoreUnavailable or StoreError."""
     with connecting(url):
-        connection: Connection = await asyncpg.connect(**connect_arguments(url, application, settings or {}))
+        connection: Connection = await connect_to_newest(**connect_arguments(url, application, settings or {}))
         await prepare_codecs(connection)
         return connection

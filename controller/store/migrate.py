@@ -35,11 +35,17 @@ async def _apply_missing(connection: Connection, on_applied: Callable[[sql.Migra
     if not await connection.fetchval(sql.statement("HasMigrations")):
         await connection.execute(sql.statement("CreateMigrations"))
     missing = await _missing(connection)
+    if missing:
+        await connection.execute(sql.statement("PrepareMigrations"))
     for migration in missing:
         async with connection.transaction():
             await connection.execute(migration.script)
             await connection.execute(
-                sql.statement("RecordMigration"), migration.version, migration.name, migration.checksum
+                sql.statement("RecordMigration"),
+                migration.version,
+                migration.name,
+                migration.checksum,
+                migration.works_with,
             )
         if on_applied is not None:
             on_applied(migration)
@@ -47,7 +53,10 @@ async def _apply_missing(connection: Connection, on_applied: Callable[[sql.Migra
 
 
 async def check_version(connection: Connection) -> None:
-    """Raises SchemaVersionError unless the database's schema is exactly this program's."""
+    """Raises SchemaVersionError unless the database's schema is this program's, or a newer one that it can work on.
+
+    So in a rolling upgrade the release before may be started again, after a crash or to go back to it.
+    """
     with translated("reading the schema's version"):
         migrated = await connection.fetchval(sql.statement("HasMigrations"))
         missing = await _missing(connection) if migrated else list(sql.migrations())
@@ -63,7 +72,7 @@ async def _missing(connection: Connection) -> list[sql.Migration]:
     """The migrations that are not applied yet. Raises SchemaVersionError when the applied ones are not ours."""
     known = sql.migrations()
     applied = await connection.fetch(sql.statement("GetMigrations"))
-    if len(applied) > len(known):
+    if len(applied) > len(known) and await _needed(connection, len(known)) > len(known):
         raise SchemaVersionError(
             f"the database's schema is at version {len(applied)}, this program only knows {len(known)}: "
             "upgrade it with `pip install --upgrade cronring`"
@@ -76,3 +85,9 @@ async def _missing(connection: Connection) -> list[sql.Migration]:
                 "`cronring migrate --database-url ...`"
             )
     return list(known[len(applied) :])
+
+
+async def _needed(connection: Connection, known: int) -> int:
+    """The version that a program must know of, as of the migrations that this one doesn't know."""
+    needed: int = await connection.fetchval(sql.statement("GetNewerMigrations"), known)
+    return needed

@@ -10,6 +10,7 @@ import asyncpg
 import sql
 from controller.store.connect import Connection, connect_arguments, connecting, prepare_codecs
 from controller.store.errors import READ_ONLY, translated
+from controller.store.hosts import connect_to_newest
 from controller.store.migrate import check_version
 
 # The server gives up first, so that the outcome is known; the client only when the server is out of reach.
@@ -50,6 +51,7 @@ class Database:
         with connecting(url):
             pool = await asyncpg.create_pool(
                 **connect_arguments(url, application, dict(SESSION_SETTINGS)),
+                connect=connect_to_newest,
                 min_size=1,
                 max_size=connections,
                 max_queries=2**62,
@@ -104,10 +106,15 @@ class Database:
                 await self._pool.release(connection)
 
     async def _dismiss(self, connection: Any, error: BaseException) -> None:
-        """Don't hand a connection on that still runs something, or that leads to a standby."""
-        if isinstance(error, TimeoutError | asyncio.CancelledError):
+        """Don't hand a connection on that still runs something, or that leads to a standby.
+
+        A server that let a statement run out of the client's time did not give up by itself, so it is out of reach, or
+        an old primary that waits for its standby for ever: who connects anew may find another.
+        """
+        became_standby = isinstance(error, asyncpg.PostgresError) and error.sqlstate == READ_ONLY
+        if isinstance(error, asyncio.CancelledError):
             connection.terminate()
-        elif isinstance(error, asyncpg.PostgresError) and error.sqlstate == READ_ONLY:
+        elif became_standby or isinstance(error, TimeoutError):
             connection.terminate()
             await self._pool.expire_connections()
 

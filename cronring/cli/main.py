@@ -105,8 +105,8 @@ def cli() -> None:
 
 for command in (
     audit, check, cluster, completion, controller, convert, deploy, deployments, dev, doctor, drill, executions,
-    explain, import_group, jobs, limits, lint, logs, migrate, next_ticks, plan, rollback, runner, schema, stats, template,
-    top, undeploy, webhook, why,
+    explain, import_group, jobs, limits, lint, logs, migrate, next_ticks, plan, rollback, runner, schema, stats,
+    template, top, undeploy, webhook, why,
 ):  # fmt: skip
     cli.add_command(command)
 for command in (cancel_execution, logs, retry_execution, watch_executions):

@@ -56,7 +56,13 @@ def runs_from_dispatch(dispatch: runner_pb2.Dispatch) -> list[Run]:
 
 def beat_message(beat: SendBeat) -> runner_pb2.RunnerMessage:
     return runner_pb2.RunnerMessage(
-        beat=runner_pb2.Beat(sequence=beat.sequence, renew=beat.renew, draining=beat.draining, running=beat.running)
+        beat=runner_pb2.Beat(
+            sequence=beat.sequence,
+            renew=beat.renew,
+            draining=beat.draining,
+            running=beat.running,
+            out_of_reach=beat.out_of_reach,
+        )
     )
 
 

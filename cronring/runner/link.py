@@ -151,7 +151,7 @@ class Link:
         welcome = message.welcome
         self._backoff_s = BACKOFF_FIRST_S
         self._listener.registered(welcome.controller_id, list(welcome.modules))
-        peers = _addresses(welcome.controllers)
+        peers = addresses_of(welcome.controllers)
         beat_ms, fence_ms = welcome.runner_beat_ms, welcome.runner_fence_ms
         deployments = tuple(module.deployment for module in welcome.modules) if welcome.wishes_places else None
         self._listener.post(LinkUp(self.address, welcome.controller_id, peers, beat_ms, fence_ms, deployments))
@@ -167,7 +167,7 @@ class Link:
                 self._welcomed(message)
             elif message.HasField("follow"):
                 self._listener.follow_asked(self.address, message.follow)
-            elif (event := _event(self.address, message)) is not None:
+            elif (event := event_of(self.address, message)) is not None:
                 self._listener.post(event)
 
     async def _write(self, stream: Stream) -> None:
@@ -192,7 +192,7 @@ class Link:
                     self._wake.set()
 
 
-def _event(address: str, message: runner_pb2.ControllerMessage) -> Event | None:
+def event_of(address: str, message: runner_pb2.ControllerMessage) -> Event | None:
     match message.WhichOneof("message"):
         case "dispatch":
             return Dispatched(address, message.dispatch.now_us, runs_from_dispatch(message.dispatch))
@@ -202,7 +202,7 @@ def _event(address: str, message: runner_pb2.ControllerMessage) -> Event | None:
             return Wished(address, wishes_from(message.wishes))
         case "beat_ack":
             ack = message.beat_ack
-            return BeatAcked(address, ack.sequence, ack.renewed, ack.database_ok, _addresses(ack.controllers))
+            return BeatAcked(address, ack.sequence, ack.renewed, ack.database_ok, addresses_of(ack.controllers))
         case "cancel":
             cancel = message.cancel
             return CancelAsked(tuple(cancel.execution_ids), cancel.reason, cancel.grace_ms)
@@ -210,7 +210,7 @@ def _event(address: str, message: runner_pb2.ControllerMessage) -> Event | None:
             return None
 
 
-def _addresses(peers: Iterable[runner_pb2.Peer]) -> tuple[str, ...]:
+def addresses_of(peers: Iterable[runner_pb2.Peer]) -> tuple[str, ...]:
     return tuple(peer.address for peer in peers if peer.address)
 
 

@@ -77,6 +77,34 @@ async def test_a_newer_schema_is_refused_by_both(database_url: str) -> None:
         await migrate(database_url)
 
 
+async def test_a_newer_schema_that_says_so_is_worked_on(database_url: str) -> None:
+    """The release before may be started again after `cronring migrate` with the next one."""
+    known = len(sql.migrations())
+    insert = "INSERT INTO cronring_migrations (version, name, checksum, works_with) VALUES ({}, 'x', 'x', {})"
+    await run(database_url, insert.format(known + 1, known), insert.format(known + 2, known - 1))
+    await check(database_url)
+    assert await migrate(database_url) == 0
+    await run(database_url, insert.format(known + 3, known + 1))
+    with pytest.raises(SchemaVersionError, match="upgrade"):
+        await check(database_url)
+
+
+async def test_what_is_new_says_which_releases_it_leaves_working(empty_database_url: str) -> None:
+    """Expand, then contract: from 13 on each says so, and none leaves the release just before it behind."""
+    await migrate(empty_database_url)
+    for migration in sql.migrations()[12:]:
+        assert migration.works_with is not None, f"{migration.name}: say `-- works with: N` (CONTRIBUTING.md)"
+        assert migration.works_with < migration.version
+    connection = await connect(empty_database_url, "test")
+    try:
+        noted = await connection.fetch("SELECT version, works_with FROM cronring_migrations ORDER BY version")
+    finally:
+        await connection.close()
+    assert {each["version"]: each["works_with"] for each in noted} == {
+        migration.version: migration.works_with for migration in sql.migrations()
+    }
+
+
 async def test_a_schema_made_by_other_scripts_is_refused_by_both(database_url: str) -> None:
     await run(database_url, "UPDATE cronring_migrations SET checksum = 'other' WHERE version = 1")
     with pytest.raises(SchemaVersionError, match="checksum"):

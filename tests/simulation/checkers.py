@@ -6,7 +6,7 @@ Each checker is named for its invariant. `Journal` judges while the cluster runs
 import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
-from controller.core.audit import LATE_AFTER_US, Audit
+from controller.core.audit import LATE_AFTER_US, Audit, Finding
 from controller.core.books import Span
 from controller.core.model import OF_A_TICK, Outcome, SkipReason
 from controller.ledger import AuditRequest
@@ -160,12 +160,22 @@ def _enter_skip(store: RecordingStore, skip: SkipRow, accounted: dict[int, str])
     assert count == skipped.ticks, f"{skipped} of job {skip.job_id} counts {skipped.ticks}, and names {count}"
 
 
-def check_audit(store: MemoryStore) -> Audit:
-    """What `cronring audit --thorough` says: computed another way than by the checkers here."""
+def check_audit(store: MemoryStore, stepped_back_us: int = 0) -> Audit:
+    """What `cronring audit --thorough` says: computed another way than by the checkers here.
+
+    One thing is not promised: a job that was removed, and made anew in the time by which PostgreSQL's clock was set
+    back, has ticks of that time again. It is another job, whose books know nothing of the first one's.
+    """
     request = AuditRequest(None, None, "", LATE_AFTER_US, thorough=True)
     audit = asyncio.run(MemoryLedger(store, _RUNNER_LOST_AFTER_MS).audit(request)).audit
-    assert audit.clean, audit.findings
+    findings = [each for each in audit.findings if not (stepped_back_us and _of_two_jobs(store, each))]
+    assert not findings, findings
     return audit
+
+
+def _of_two_jobs(store: MemoryStore, finding: Finding) -> bool:
+    jobs = {store.executions[execution_id].job.job_id for execution_id in finding.execution_ids}
+    return finding.kind == "duplicates" and len(jobs) > 1
 
 
 def check_converged(world: "World") -> None:
@@ -190,10 +200,16 @@ def check_converged(world: "World") -> None:
         if job.removed or job.full or job.next_run_at is None:
             continue
         assert now_us - job.next_run_at < 1_000_000, f"stuck: {job.key} is due since {now_us - job.next_run_at} us"
+    check_on_time(world, now_us - world.calm_us)
+
+
+def check_on_time(world: "World", since_us: int) -> None:
+    """What was claimed since then came no later than within a second, or after the run of its job before."""
+    store = world.database.store
     for row in store.executions.values():
         if row.execution_id <= world.database.stepped_after:
-            continue  # claimed by another clock than `now_us`: set back since, it seems to have been just now
-        if row.claimed_at > now_us - world.calm_us and row.trigger in OF_A_TICK:
+            continue  # claimed by another clock than `since_us`: set back since, it seems to have been just now
+        if row.claimed_at > since_us and row.trigger in OF_A_TICK:
             late_us = row.claimed_at - max(row.run_at, _free_since(store, row))
             assert late_us < 1_000_000, f"late: execution {row.execution_id} of {row.job.key}, by {late_us} us"
 

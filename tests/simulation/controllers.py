@@ -24,6 +24,7 @@ class RunnerStream:
         self.runner_id = runner_id
         self.stream = stream
         self.registered = False
+        self.database_away = False  # so said the latest attempt to register it
 
 
 class Controller(Process):
@@ -79,6 +80,7 @@ class Controller(Process):
 
         def answered(result: Any) -> None:
             if isinstance(result, StoreUnavailable):
+                runner.database_away = True
                 self.clock.call_after(self.world.pace.register_again_ns, lambda: self._register(info, runner))
             elif self.alive and self._streams.get(info.runner_id) is runner:
                 runner.registered = True
@@ -94,7 +96,8 @@ class Controller(Process):
         self, runner: RunnerStream, message: events.RunnerBeat | events.ReportsReceived | events.PlacesGranted
     ) -> None:
         if isinstance(message, events.RunnerBeat) and not runner.registered:
-            runner.stream.send(self.address, ("beat_ack", message.sequence, False, False, ()))
+            database_ok = not runner.database_away or self.node.lease_valid
+            runner.stream.send(self.address, ("beat_ack", message.sequence, False, database_ok, ()))
         else:
             self.put(message)
 

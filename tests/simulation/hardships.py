@@ -331,8 +331,16 @@ def silence_controller(world: "World") -> None:
 
 
 def step_clock_far(world: "World") -> None:
-    if world.database.stepped_all_us > FAR_US // 4:
+    rng = world.hard_rng
+    if world.database.stepped_all_us > FAR_US // 4 or rng.random() < 0.6:
         return  # checkers allow for all steps there were: more, and they would see nothing
+    by_us = int(rng.uniform(1_000_000, FAR_US)) if rng.random() < 0.5 else -int(rng.uniform(1_000_000, BACK_US))
+    world.log(f"FAULT PostgreSQL's clock steps far, by {by_us} us")
+    world.database.step_clock(by_us)
+
+
+def shake_clock(world: "World") -> None:
+    """Far and often: checkers that compare instants see little then, but each tick is still accounted for once."""
     rng = world.hard_rng
     by_us = int(rng.uniform(1_000_000, FAR_US)) if rng.random() < 0.5 else -int(rng.uniform(1_000_000, BACK_US))
     world.log(f"FAULT PostgreSQL's clock steps far, by {by_us} us")
@@ -362,11 +370,14 @@ HARDSHIPS: Final[tuple[tuple[int, Hardship], ...]] = (
 )
 
 
+ON_DEMAND: Final[tuple[tuple[int, Hardship], ...]] = ((1, shake_clock),)  # only if they are named
+
+
 def schedule_hardships(world: "World", until_ns: int, only: tuple[str, ...] = ()) -> bool:
     """A few kinds, unless they are named. Whether that is all that goes wrong: there may be faults beside them."""
     rng = world.hard_rng
     world.database.trouble.rng = random.Random(rng.getrandbits(64))
-    kinds = [kind for kind in HARDSHIPS if kind[1].__name__ in only]
+    kinds = [kind for kind in HARDSHIPS + ON_DEMAND if kind[1].__name__ in only]
     if not only:
         kinds = rng.sample(HARDSHIPS, rng.randint(1, 4))
     pause_ns = rng.choice((1, 3, 6)) * SECOND
@@ -393,7 +404,7 @@ def end_hardships(world: "World") -> None:
 
 
 def names() -> frozenset[str]:
-    return frozenset(kind.__name__ for _, kind in HARDSHIPS)
+    return frozenset(kind.__name__ for _, kind in HARDSHIPS + ON_DEMAND)
 
 
 def _some_runner(world: "World") -> Runner | None:

@@ -95,9 +95,8 @@ def _try(faults: tuple[str, ...], wanted: argparse.Namespace, seed: int) -> tupl
 
 def _hunt(seeds: range, attempt: Callable[[int], tuple[int, str]], jobs: int) -> int:
     began = told = time.perf_counter()
-    failed = done = 0
-    for seed, why in _attempts(seeds, attempt, jobs):
-        done += 1
+    failed = 0
+    for done, (seed, why) in enumerate(_attempts(seeds, attempt, jobs), 1):
         if why:
             failed += 1
             sys.stdout.write(f"seed {seed}: {why}\n")

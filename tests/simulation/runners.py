@@ -114,8 +114,8 @@ class Runner(Process):
                 self._dial(address)
             case effects.CloseLink(address):
                 self._wanted.pop(address, None)
-            case effects.SendBeat(address, sequence, renew, draining, running):
-                self._send(address, RunnerBeat(self.name, sequence, renew, draining, running))
+            case effects.SendBeat(address):
+                self._send(address, RunnerBeat(self.name, *effect[1:]))
             case effects.SendReports(address, results):
                 self._send(address, ReportsReceived(self.name, [_report(result) for result in results]))
 

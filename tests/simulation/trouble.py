@@ -6,6 +6,7 @@ Everything here has draws of its own, and none while nothing is wrong: worlds wi
 import inspect
 import random
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from controller.errors import StoreUnavailable
@@ -119,7 +120,7 @@ class Trouble:
         for statement in [statement for statement in self._hanging if statement.source == source]:
             del self._hanging[statement]
             if self.rng.random() < 0.7:
-                self._clock.call_after(int(self.rng.random() * SECOND), lambda each=statement: self._arrive(each))
+                self._clock.call_after(int(self.rng.random() * SECOND), partial(self._arrive, statement))
 
     def _arrive(self, statement: Statement) -> None:
         result = statement.run()
@@ -143,7 +144,7 @@ class Trouble:
             self._hanging.pop(statement, None)
             delay_ns = int(self.rng.random() * 20 * MS)
             gone = StoreUnavailable("the server closed the connection")
-            self._clock.call_after(delay_ns, lambda each=statement: each.answer(gone))
+            self._clock.call_after(delay_ns, partial(statement.answer, gone))
 
     def end(self) -> None:
         for source in (*self.silent, *self.deaf):

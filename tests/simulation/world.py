@@ -14,6 +14,7 @@ from controller.core.events import DrainExpired, DrainRequested, JobsCreated
 from controller.core.settings import ClusterSettings
 from controller.ports import Deployed
 from cronring.virtual.clock import SECOND, VirtualClock
+from tests.simulation import hardships, placed
 from tests.simulation.cancels import Cancels
 from tests.simulation.checkers import (
     Journal,
@@ -26,7 +27,6 @@ from tests.simulation.checkers import (
 )
 from tests.simulation.controllers import Controller, settings_for_simulation
 from tests.simulation.database import EPOCH_US, Database
-from tests.simulation import hardships, placed
 from tests.simulation.faults import end_faults, schedule_faults
 from tests.simulation.liveness import check_liveness
 from tests.simulation.network import Network
@@ -173,9 +173,9 @@ class World:
         self.judge()
 
     def _go_wrong(self, until_ns: int) -> None:
-        alone = bool(self._hardships) and not self._faults
-        if self.hard:
-            alone = hardships.schedule_hardships(self, until_ns, self._hardships) and not self._faults or alone
+        alone = self.hard and hardships.schedule_hardships(self, until_ns, self._hardships)
+        if self._hardships or self._faults:
+            alone = not self._faults
         if not alone and (len(self.addresses) > 1 or self.rng.random() < 0.8):
             schedule_faults(self, until_ns, self._faults)
 
@@ -191,7 +191,7 @@ class World:
             placed.check_waiting(self)
         check_once(self.database.store)
         check_results(self)
-        self.audit = check_audit(self.database.store)
+        self.audit = check_audit(self.database.store, self.database.stepped_back_us)
         check_converged(self)
         check_liveness(self)
         if self.operator is None:

@@ -15,6 +15,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+import psutil
+
 READY_S = 30.0
 POLL_S = 0.02
 
@@ -52,9 +54,19 @@ class Process:
         os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """kill -9, and reap."""
+        """kill -9, and reap; what a wrapper (faketime) started dies with it, as it would not by itself."""
+        started = self._started()
         self.send(signal.SIGKILL)
+        for each in started:
+            with contextlib.suppress(psutil.NoSuchProcess):
+                each.kill()
         self.popen.wait(timeout=10)
+
+    def _started(self) -> list[psutil.Process]:
+        try:
+            return psutil.Process(self.pid).children() if self.wrapper else []
+        except psutil.NoSuchProcess:
+            return []
 
     def tail(self, lines: int = 30) -> str:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-lines:])

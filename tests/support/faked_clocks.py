@@ -56,9 +56,15 @@ def settable_clock(folder: Path) -> SettableClock:
 
 def wrong_by(offset_s: float) -> tuple[str, ...]:
     """A command that starts another whose wall clock is so much fast (or slow)."""
-    return ("env", "DONT_FAKE_MONOTONIC=1", "NO_FAKE_STAT=1", "faketime", "-f", f"{offset_s:+g}s")
+    return _under(f"{offset_s:+g}s", DONT_FAKE_MONOTONIC="1")
 
 
 def drifting(rate: float) -> tuple[str, ...]:
     """A command that starts another for which all time passes `rate` times as fast, monotonic time included."""
-    return ("env", "NO_FAKE_STAT=1", "faketime", "-f", f"+0s x{rate:g}")
+    return _under(f"+0s x{rate:g}")
+
+
+def _under(specification: str, **more: str) -> tuple[str, ...]:
+    """By the library alone: the program `faketime` stays beside what it starts, and would be killed in its place."""
+    variables = {"LD_PRELOAD": str(_library()), "FAKETIME": specification, "NO_FAKE_STAT": "1"} | more
+    return ("env", *(f"{name}={value}" for name, value in variables.items()))

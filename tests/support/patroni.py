@@ -194,7 +194,7 @@ class Patroni:
 
     def _cluster(self) -> list[dict[str, Any]]:
         for member in self.members:
-            if member.popen is None:
+            if not _answers(member):
                 continue
             with contextlib.suppress(OSError, ValueError):
                 address = f"http://127.0.0.1:{member.rest_port}/cluster"
@@ -209,6 +209,7 @@ class Patroni:
         return self.roles()["leader"]
 
     def wait_for_other_leader(self, than: Member) -> Member:
+        """Also while that one's Patroni stands still."""
         self._wait(f"another leader than {than.name}", lambda: self.roles().get("leader") not in (None, than), CHANGE_S)
         return self.roles()["leader"]
 
@@ -240,6 +241,10 @@ class Patroni:
     def _tails(self) -> str:
         logs = [self.folder / "etcd.log", *(member.log for member in self.members)]
         return "\n".join(f"{log}:\n{log.read_text(errors='replace')[-1500:]}" for log in logs if log.exists())
+
+
+def _answers(member: Member) -> bool:
+    return member.popen is not None and psutil.Process(member.popen.pid).status() != psutil.STATUS_STOPPED
 
 
 def _runs(told: dict[str, Any]) -> bool:

@@ -172,7 +172,7 @@ def check_transactions(transactions: Sequence[OpenTransaction]) -> Finding:
     for open_one in transactions:
         who = f"pid {open_one.pid} ({open_one.role}, {open_one.application or 'no application name'})"
         holds = f", holds locks on {listed(open_one.locked)}" if open_one.locked else ""
-        ending = f"SELECT pg_terminate_backend({open_one.pid}); -- once you know what it is"
+        ending = f"Once you know what it is: SELECT pg_terminate_backend({open_one.pid});"
         if open_one.blocks:
             seen = f"{who} blocks {open_one.blocks} sessions for up to {span(open_one.open_ms)}{holds}"
             troubles.append(problem(seen, ending))

@@ -108,7 +108,7 @@ def check_indexes(states: Sequence[IndexState], scripts: Sequence[str]) -> Findi
         for name, valid in there.get(table, {}).items():
             if not valid:
                 troubles.append(problem(f"index {name} of {table} is not valid: it is written, and never read",
-                                        f"REINDEX INDEX CONCURRENTLY {name}"))  # fmt: skip
+                                        _mending(table, name, scripts)))  # fmt: skip
             elif name not in names and table in HOT_TABLES:
                 troubles.append(warning(f"index {name} of {table} is none of cronring's, and claims write into it",
                                         f"DROP INDEX CONCURRENTLY {name}, unless somebody needs it."))  # fmt: skip
@@ -124,6 +124,13 @@ def _making(table: str, name: str, scripts: Sequence[str]) -> str:
     # Of a partitioned table none can be made concurrently.
     concurrently = "" if table == "cron_executions" else "CONCURRENTLY "
     return f"CREATE {matches[-1][1] or ''}INDEX {concurrently}{name} {' '.join(matches[-1][2].split())};"
+
+
+def _mending(table: str, name: str, scripts: Sequence[str]) -> str:
+    """What a partition lacks is not made by REINDEX."""
+    if table != "cron_executions":
+        return f"REINDEX INDEX CONCURRENTLY {name};"
+    return f"DROP INDEX {name}; {_making(table, name, scripts)}"
 
 
 def check_history(state: HistoryState) -> Finding:

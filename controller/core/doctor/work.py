@@ -119,7 +119,7 @@ def check_deployments(deployments: Sequence[DeploymentState]) -> Finding:
         remedy = f"Start one that hosts this version: `cronring runner FILE` (`cronring deployments get {each.key}`)."
         if not each.runners and each.jobs:
             due = "" if each.due_ms is None else f", the next tick {_when(each.due_ms)}"
-            seen = f"{each.key} has no runner: its {each.jobs} jobs are skipped (no_runner){due}"
+            seen = f"{each.key} has no runner: none of its {each.jobs} jobs runs{due}"
             troubles.append(problem(seen, remedy))
         elif each.runners < each.min_replicas and each.jobs:
             seen = f"{each.key} has {each.runners} runners, fewer than its min_replicas {each.min_replicas}"
@@ -150,7 +150,8 @@ def check_overdue_ticks(overdue: Sequence[OverdueTicks]) -> Finding:
             troubles.append(problem(f"{seen}, and have no runner", "See `deployments`."))
         else:
             troubles.append(problem(f"{seen}, and nobody claims them",
-                                    "See `leases`, `ring`, `open transactions`; and `cronring why JOB`."))  # fmt: skip
+                                    "See `leases`, `ring`, `open transactions`. Are its runners full? "
+                                    "`cronring why JOB`"))  # fmt: skip
     return found("overdue ticks", troubles, "none")
 
 

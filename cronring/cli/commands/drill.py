@@ -32,8 +32,8 @@ def drill() -> None:
 @drill.command("kill-owner")
 @click.option("--job", default="", shell_complete=job_key,
               help="Whose primary is to stop (the job's key).  [default: of a job that ticks often]")  # fmt: skip
-@click.option("--for", "for_s", envvar="CRONRING_DRILL_FOR", type=Duration(), default="15s", show_default=True,
-              help="For how long, 60s at most.")  # fmt: skip
+@click.option("--for", "for_s", envvar="CRONRING_DRILL_KILL_OWNER_FOR", type=Duration(), default="15s",
+              show_default=True, help="For how long, 60s at most.")  # fmt: skip
 @click.option("--kill", is_flag=True, help="Kill its process instead (kill -9): only of a `cronring dev`.")
 @click.option("--force", is_flag=True, help="Even if no other controller could take over: then its ticks come late.")
 @click.option("--yes", is_flag=True, help="Don't ask before doing it.")

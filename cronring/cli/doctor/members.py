@@ -164,6 +164,13 @@ def check_leases(reports: Reports) -> Finding:
                     "`event_loop_late` in its log.",
                 )
             )
+        elif report.standing_down:
+            troubles.append(
+                warning(
+                    f"{report.id} stands down for a drill, and claims nothing meanwhile",
+                    "Nothing: it ends by itself within a minute.",
+                )
+            )
     held = [report.lease_held_ms for report in reports if report.lease_valid]
     return found(
         "controllers' leases", troubles, f"all hold theirs, without a gap for {span(min(held, default=0))} or longer"

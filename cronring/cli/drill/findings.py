@@ -14,6 +14,7 @@ from cronring.client import Client
 from cronring.client.model import Audit, Execution
 
 LATE_AFTER_MS: Final = 1_000.0
+ON_TIME_MS: Final = 100.0  # a backup looks for what was left lying, and so claims nothing so early
 DECIDED_MAX_S: Final = 15.0  # a tick that finds no runner is skipped after 10
 ENDED_MAX_S: Final = 5.0  # when an execution's code began is known once its runner has reported
 POLL_S: Final = 0.3
@@ -47,8 +48,9 @@ class Late:
 class Findings:
     """`before`: for as long before it. `taken_over`: by others; `by`: how many by whom. `of_job`: of these, the job's.
 
-    `itself`: claimed by the one that stood down, once it claimed again. `running`: had not reported their start yet, so
-    that their claim counts. `undecided`: jobs with a tick that nobody has claimed or skipped in 15 s.
+    `on_time`: claimed by others at run_at already, as primaries do. `itself`: claimed by the one that stood down, once
+    it claimed again. `running`: had not reported their start yet, so that their claim counts. `undecided`: jobs with a
+    tick that nobody has claimed or skipped in 15 s.
     `lost`, `duplicates`, `skipped` and `ticks`: of all jobs, by the audit. `ring_changed`: other members own slots now.
     """
 
@@ -61,6 +63,7 @@ class Findings:
     of_job: Lateness
     itself: Lateness
     by: Mapping[str, int]
+    on_time: int
     late: tuple[Late, ...]
     running: int
     undecided: tuple[str, ...]
@@ -72,8 +75,13 @@ class Findings:
     ring_changed: bool
 
     @property
+    def shown(self) -> bool:
+        """Others took over what their primary had left lying; or the ring changed, so that they were the primary."""
+        return self.taken_over.ticks > 0 and (self.ring_changed or self.on_time < self.taken_over.ticks)
+
+    @property
     def held(self) -> bool:
-        return self.clean and not self.late and not self.undecided and self.taken_over.ticks > 0
+        return self.clean and not self.late and not self.undecided and self.shown
 
 
 class Books:
@@ -150,6 +158,7 @@ class Books:
             of_job=spread([run for run in others if run.job == plan.job.key]),
             itself=spread(itself),
             by=dict(Counter(run.controller for run in others).most_common()),
+            on_time=sum(claimed_ms(run) < ON_TIME_MS for run in others),
             late=tuple(sorted(late, key=lambda each: -each.lateness_ms)),
             running=sum(run.lateness_ms is None for run in runs),
             undecided=tuple(undecided),

@@ -102,8 +102,8 @@ async def _named(client: "Client", wanted: Wanted, now: datetime) -> Job:
     if not ticks_within(job, now, wanted.for_s):
         raise Failure(
             f"{job.key} ({job.schedule_words}) has no tick in the next {wanted.for_s - TAKEOVER_S:g} s that others "
-            f"could take over; its next one is at {short_instant(job.next_tick)}. Give a --job that ticks more often (without "
-            f"--job, I choose one), or a longer --for ({LONGEST_S:g}s at most)"
+            f"could take over; its next one is at {short_instant(job.next_tick)}. Give a --job that ticks more often "
+            f"(without --job, I choose one), or a longer --for ({LONGEST_S:g}s at most)"
         )
     return job
 

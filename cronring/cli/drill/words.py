@@ -14,22 +14,21 @@ NOBODY: Final = "nobody"
 
 def announced(plan: Plan) -> list[str]:
     """What is about to happen, to be agreed to."""
-    wanted, primary = plan.wanted, plan.primary.id
-    chosen = f" ({plan.chosen})" if plan.chosen else ""
-    deed = (
-        f"process {plan.primary.pid} is killed (kill -9), and stays dead: `cronring dev` starts no other in its place"
-        if wanted.kill
-        else f"it claims nothing for {wanted.for_s:g} s; what runs goes on, and it claims again by itself, whatever "
-        "becomes of this command"
-    )
+    primary, deed = plan.primary, f"claims nothing for {plan.wanted.for_s:g} s; what runs goes on"
+    ends = "by itself; at once with Ctrl-C, or when this command dies, or nobody else is left"
+    beside = "retries and runs by hand that only this controller knows of wait until it is over"
+    if plan.wanted.kill:
+        deed = f"process {primary.pid} is killed (kill -9)"
+        ends = "never: `cronring dev` starts no other in its place"
+        beside = "what runs goes on at its runner; another controller adopts it"
+    late = "half a second late" if plan.others else "late by as much as that, as their policy for missed ticks says"
     return [
-        f"job         {plan.job.key}, {plan.job.schedule_words}{chosen}",
-        f"controller  {primary}, which is its primary: {deed}",
-        f"affected    about {plan.ticks} ticks of {_jobs(len(plan.ahead))} of that controller ({_named(plan)}): "
-        f"they begin half a second late, claimed by {_backups(plan)}",
-        "beside it   retries and runs by hand that only this controller knows of wait until it is over"
-        if not wanted.kill
-        else "beside it   what it has begun goes on, on its runners; another controller adopts it",
+        f"job         {plan.job.key}, {plan.job.schedule_words}{f' ({plan.chosen})' if plan.chosen else ''}",
+        f"controller  its primary {primary.id}: {deed}",
+        f"affected    about {plan.ticks} ticks of {_jobs(len(plan.ahead))} ({_named(plan)}), {late}",
+        f"takes over  {_backups(plan)}",
+        f"beside it   {beside}",
+        f"ends        {ends}",
     ]
 
 
@@ -67,6 +66,11 @@ def remarks(found: Findings) -> list[str]:
     said = [f"it was over early: {found.cut}"] if found.cut else []
     if found.ring_changed:
         said.append("the ring changed meanwhile: some slots have other owners now")
+    elif found.on_time:
+        said.append(
+            f"{found.on_time} of these were claimed on time by others, who took themselves for the primary: whoever "
+            "has deployed a module claims its jobs for a minute, too"
+        )
     if found.running:
         said.append(f"{found.running} of these still run or wait at their runner, and count by their claim")
     return said
@@ -82,6 +86,8 @@ def verdict(plan: Plan, found: Findings) -> str:
             "NOT SHOWN: no tick was taken over. Give a longer --for, or a --job that ticks more often; "
             f"`cronring why {plan.job.key}` says what became of its ticks"
         )
+    if not found.shown:
+        return "NOT SHOWN: nothing was left lying, so no backup was needed; try again in a minute"
     latest_ms = max(found.taken_over.max_ms or 0.0, found.itself.max_ms or 0.0)
     return f"HELD: every tick ended in the books once, none began more than {latest_ms / 1_000:.2f} s late"
 

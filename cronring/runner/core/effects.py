@@ -23,6 +23,7 @@ class SendBeat(NamedTuple):
     renew: bool
     draining: bool
     running: int
+    out_of_reach: tuple[str, ...] = ()  # ids of controllers, whose runs for this runner another should take over
 
 
 class SendReports(NamedTuple):

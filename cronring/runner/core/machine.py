@@ -39,6 +39,7 @@ from cronring.runner.core.places import Places
 from cronring.runner.core.settings import RunnerSettings
 
 STOP_GRACE_MS = 2_000
+LINKS_MAX = 200  # controllers; more are made up
 FENCE_GRACE_MS = 300  # 8 s and this lie below the 8.75 s after which controllers declare a run lost
 NO_CONTACT = "not started: this runner's lease could not be renewed, so it may be taken for lost"
 NOT_BEGUN = "not started: it was cancelled before it got here"
@@ -75,6 +76,7 @@ class RunnerCore:
         self._farewell_ends_ns: int | None = None
         self._draining = False
         self._finished = False
+        self._told_many = False
         self._effects: list[Effect] = []
         for address in addresses:
             self._learn(address, now_ns)
@@ -142,7 +144,11 @@ class RunnerCore:
 
     def _learn(self, address: str, now_ns: int) -> None:
         link = self._contact.links.get(address)
-        if link is None:
+        if link is None and len(self._contact.links) >= LINKS_MAX:
+            if not self._told_many:
+                self._told_many = True
+                self._note(Level.WARNING, "too_many_controllers", known=LINKS_MAX, named=address[:200])
+        elif link is None:
             self._contact.links[address] = Link(now_ns)
             self._effects.append(OpenLink(address))
         else:
@@ -158,7 +164,7 @@ class RunnerCore:
     def _link_up(self, event: LinkUp, now_ns: int) -> None:
         if event.address not in self._contact.links:
             return
-        self._contact.welcomed(event.address)
+        self._contact.welcomed(event.address, event.controller_id)
         self._agree(event)
         self._note(Level.INFO, "controller_connected", address=event.address, controller=event.controller_id)
         self._end_fence(now_ns)
@@ -198,6 +204,8 @@ class RunnerCore:
         renewer = self._contact.renewer
         self._contact.acked(event.address, event.sequence, event.renewed, event.database_ok, now_ns)
         self._end_fence(now_ns)
+        if not event.database_ok:
+            self._offer_elsewhere(event.address, now_ns)
         if renewer is not None and self._contact.renewer is None and self._contact.sighted_addresses():
             self._beat_all(now_ns)  # the one that was asked can't: ask the next at once, if there is hope
 
@@ -208,7 +216,8 @@ class RunnerCore:
 
     def _beat(self, address: str, now_ns: int) -> None:
         sequence, renew = self._contact.beats(address, self._draining, now_ns)
-        self._effects.append(SendBeat(address, sequence, renew, self._draining, self.running))
+        out_of_reach = self._contact.out_of_reach(now_ns) if renew else ()
+        self._effects.append(SendBeat(address, sequence, renew, self._draining, self.running, out_of_reach))
 
     # Runs
 
@@ -255,21 +264,31 @@ class RunnerCore:
         self.places.voided.clear()
 
     def _offer(self, offers: list[Offer], now_ns: int) -> None:
-        """Send each to the controller that it is meant for, or to another if that one is away."""
+        """Send each to the controller that it is meant for, or to another if that one, or its PostgreSQL, is away."""
         if not offers:
             return
         links = self._contact.links
-        up = self._contact.up_addresses()
+        sighted = self._contact.sighted_addresses()
+        up = sighted or self._contact.up_addresses()
         batches: dict[str, list[Result]] = {}
         for offer in offers:
             link = links.get(offer.address)
-            if link is None or not link.up:
+            if link is None or not link.up or (sighted and link.blind_since_ns is not None):
                 offer.address = up[offer.result.execution_id % len(up)] if up else ""
             offer.offered_ns = now_ns
             if offer.address:
                 batches.setdefault(offer.address, []).append(offer.result)
         for address, results in batches.items():
             self._effects.append(SendReports(address, results))
+
+    def _offer_elsewhere(self, address: str, now_ns: int) -> None:
+        """That controller can't commit what it was offered a while ago. One that can, does: it is decided only once."""
+        others = [other for other in self._contact.sighted_addresses() if other != address]
+        waiting = self._ledger.offered_to(address) if others else []
+        waiting = [offer for offer in waiting if offer.offered_ns <= now_ns - self._settings.beat_ns]
+        for offer in waiting:
+            offer.address = others[offer.result.execution_id % len(others)]
+        self._offer(waiting, now_ns)
 
     def _stop(self, execution_ids: Iterable[int], reason: StopReason, message: str, grace_ms: int) -> None:
         held = tuple(execution_id for execution_id in execution_ids if execution_id in self._ledger.held)

@@ -369,12 +369,19 @@ class Beat(_message.Message):
     RENEW_FIELD_NUMBER: _builtins.int
     DRAINING_FIELD_NUMBER: _builtins.int
     RUNNING_FIELD_NUMBER: _builtins.int
+    OUT_OF_REACH_FIELD_NUMBER: _builtins.int
     sequence: _builtins.int
     renew: _builtins.bool
     """renew the runner's lease in PostgreSQL; asked of one controller at a time"""
     draining: _builtins.bool
     """send no more runs"""
     running: _builtins.int
+    @_builtins.property
+    def out_of_reach(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """Controllers (ids) that this runner was connected to, and lately isn't: whoever is asked to renew takes over what
+        they had for it, as they can't tell it, nor it them.
+        """
+
     def __init__(
         self,
         *,
@@ -382,10 +389,11 @@ class Beat(_message.Message):
         renew: _builtins.bool = ...,
         draining: _builtins.bool = ...,
         running: _builtins.int = ...,
+        out_of_reach: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["draining", b"draining", "renew", b"renew", "running", b"running", "sequence", b"sequence"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["draining", b"draining", "out_of_reach", b"out_of_reach", "renew", b"renew", "running", b"running", "sequence", b"sequence"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -21,6 +22,7 @@ from tests.support.cluster import Cluster, Process
 from tests.support.databases import PostgresServer, run_coroutine, running_server
 
 MODULES = Path(__file__).parent / "modules"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "operations.md"
 WELL_S = 20.0  # a stopped controller that comes back is on everybody's ring within 10 s
 
 Findings = dict[str, dict[str, str]]
@@ -94,6 +96,14 @@ def test_a_healthy_cluster_is_all_ok_from_both_sides(place: Place) -> None:
     assert by_database.keys() == by_controllers.keys()
 
 
+def test_the_page_on_operations_names_metrics_that_are_there(place: Place) -> None:
+    with urllib.request.urlopen(f"http://{place.cluster.controllers[0].http}/metrics", timeout=5) as answer:
+        shown = set(re.findall(r"^# TYPE (\w+)", answer.read().decode(), re.MULTILINE))
+    named = set(re.findall(r"cronring_[a-z_]*[a-z]", PAGE.read_text().partition("### Metrics")[2].partition("## ")[0]))
+    assert len(named) > 10
+    assert named <= shown, named - shown
+
+
 def test_a_missing_index_is_made_anew_by_what_the_doctor_says(place: Place) -> None:
     place.execute("DROP INDEX cron_skips_job")
     code, findings = place.by_controllers()
@@ -154,7 +164,7 @@ def test_a_module_without_a_runner(place: Place) -> None:
     finally:
         place.cluster.cli("undeploy", "deserted")
     assert code == 1
-    assert re.match(r"deserted@\S+ has no runner: its 1 jobs are skipped", findings["deployments"]["seen"])
+    assert re.match(r"deserted@\S+ has no runner: none of its 1 jobs runs", findings["deployments"]["seen"])
     assert set(ill(findings)) == {"deployments"}
 
 

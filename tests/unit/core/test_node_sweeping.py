@@ -131,6 +131,23 @@ def test_an_adoption_whose_answer_was_lost_is_repeated() -> None:
     assert told.one(effects.Adopt).controller_ids == ("c1", "c2"), "it may have been committed: then they are its own"
 
 
+def test_what_a_failed_adoption_took_over_all_the_same_is_found() -> None:
+    """It was committed, and the answer was lost: the dead controller has nothing left, and this one doesn't know."""
+    told = Told()
+    told.ready()
+    _renew(told, dead_controllers=("c2",))
+    told.fail(told.one(effects.Adopt))
+    _renew(told)
+    again = told.one(effects.Adopt)
+    assert again.controller_ids == ("c1", "c2")
+    told.tell(events.RunnerJoined(runner("r9")))
+    told.tell(events.Adopted(again.request_id, [EXECUTION]))
+    assert told.one(effects.Dispatch).executions == [EXECUTION]
+    # The statement may still be running on a connection that broke, and commit only now.
+    told.wait_renewing(2_100)
+    assert told.one(effects.Adopt).controller_ids == ("c1",)
+
+
 def test_what_was_adopted_while_its_runner_is_away_waits_for_it() -> None:
     told = Told()
     told.ready()
@@ -234,6 +251,28 @@ def test_a_suspicion_lets_nobody_adopt() -> None:
     told.running(job())
     _hears(told, "c1", Status.SUSPECT)
     assert not told.take(effects.FetchHeld)
+
+
+def test_what_a_controller_had_for_runners_that_have_lost_it_is_taken_over() -> None:
+    """By one statement for all of them: after a controller's end thousands ask."""
+    told = Told()
+    told.ready()
+    told.tell(events.RunnerJoined(runner("r9")))
+    told.tell(events.RunnerBeat("r1", 1, True, False, 0, ("c2", "c1")))
+    first = told.one(effects.Adopt)
+    assert (first.controller_ids, first.runner_ids) == (("c2",), ("r1",))
+    told.tell(events.RunnerBeat("r9", 1, True, False, 0, ("c2",)))
+    told.tell(events.RunnerBeat("r1", 2, True, False, 0, ("c3",)))
+    told.tell(events.RunnerBeat("r1", 3, True, False, 0, ("c1",)))
+    assert not told.take(effects.Adopt)
+    told.tell(events.Adopted(first.request_id, [EXECUTION]))
+    assert told.one(effects.Dispatch).executions == [EXECUTION]
+    both = told.one(effects.Adopt)
+    assert (both.controller_ids, both.runner_ids) == (("c2", "c3"), ("r1", "r9"))
+    told.fail(both)
+    told.renewed()
+    again = told.one(effects.Adopt)
+    assert (again.controller_ids, again.runner_ids) == (("c1",), ()), "it may have been committed; runners ask again"
 
 
 def test_what_was_ended_while_it_was_adopted_is_not_held_again() -> None:

@@ -121,6 +121,16 @@ def test_a_job_made_here_is_mine_even_if_its_slot_is_not() -> None:
     assert len(told.take(effects.Claim)) == 1
 
 
+def test_standing_in_for_a_tick_of_a_job_made_here_keeps_it_mine() -> None:
+    told = Told(probe_interval_ms=60_000)
+    told.ready()
+    window, made = told.node._window, job()
+    window.add_own([made])
+    until_ns = window.entries[1].own_until_ns
+    window.stand_in(made)
+    assert window.entries[1].own_until_ns == until_ns
+
+
 def test_slots_that_are_lost_are_dropped() -> None:
     told = Told()
     told.ready(job())

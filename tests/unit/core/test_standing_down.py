@@ -28,6 +28,10 @@ def hear(told: Told, status: Status) -> None:
     told.tell(events.PacketReceived(Packet("c2", "host:2", (), Sync(False, (update,)))))
 
 
+def why_over(told: Told) -> Ended | None:
+    return None if told.node.stood_down is None else told.node.stood_down.why
+
+
 def told_of(told: Told) -> list[str]:
     return [note.event for note in told.take(effects.Note)]
 
@@ -52,7 +56,12 @@ def test_what_comes_due_meanwhile_is_not_claimed_and_then_it_is() -> None:
     assert told.node.lease_valid
     keep_peer(told, 400)
     assert not told.node.standing_down
-    assert told.node.stand_down_ended is Ended.TIME
+    drill = told.node.stood_down
+    assert drill is not None
+    assert drill.why is Ended.TIME
+    assert drill.ended_us is not None
+    assert T + 9 * S_US < drill.begun_us < T + 9_200_000
+    assert abs(drill.ended_us - drill.begun_us - 5 * S_US) < 50_000, "the clock is an estimate"
     (request,) = told.one(effects.Claim).requests
     assert request.expected_tick == T + 10 * S_US
     assert told.take(effects.FetchWindow), "what became of what was due, the rows say"
@@ -78,13 +87,13 @@ def test_it_ends_at_once_when_it_is_released() -> None:
     assert not told.take(effects.Claim)
     told.tell(events.StandDownReleased())
     assert told.one(effects.Claim).requests
-    assert told.node.stand_down_ended is Ended.RELEASED
+    assert why_over(told) is Ended.RELEASED
 
 
 def test_a_release_without_a_drill_is_nothing() -> None:
     told = with_peer()
     told.tell(events.StandDownReleased())
-    assert told.node.stand_down_ended is None
+    assert told.node.stood_down is None
     assert told_of(told) == []
 
 
@@ -184,7 +193,7 @@ def test_it_ends_by_itself_when_nobody_is_left(status: Status) -> None:
     for _ in range(60):  # a death is believed only once it isn't refuted
         told.wait(100)
         told.renewed()
-    assert told.node.stand_down_ended is Ended.ALONE
+    assert why_over(told) is Ended.ALONE
     assert told.one(effects.Claim).requests
 
 
@@ -193,7 +202,7 @@ def test_a_drain_ends_it() -> None:
     told.tell(FIVE_S)
     told.tell(events.DrainRequested())
     assert not told.node.standing_down
-    assert told.node.stand_down_ended is Ended.DRAINING
+    assert why_over(told) is Ended.DRAINING
 
 
 def test_it_lasts_a_minute_at_most() -> None:

@@ -1,0 +1,116 @@
+"""Of a URL's hosts, the one to talk to: it takes writes, and of those that say so it was promoted last.
+
+asyncpg tries hosts one after the other, all within one timeout, so one that is silent (no power, packets dropped) hides
+all behind it. And an old primary that has not heard of a fail-over (its Patroni stands still) takes writes as well as
+the new one, though its commits wait for a standby that has left it. Its timeline is the lower one.
+"""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, Final
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import asyncpg
+
+import sql
+from controller.store.errors import is_retryable
+
+_DEFAULT_PORT: Final = 5432
+# How long others may take to say that they are newer, once one has said that it takes writes.
+_NEWER_WITHIN_S: Final = 0.5
+_TIMELINE_TIMEOUT_S: Final = 2.0
+_TIMELINE_UNKNOWN: Final = 0
+Host = tuple[str, int]
+Answer = Any  # asyncpg's connection, of whichever class the pool asks for
+
+
+def named_hosts(dsn: str) -> list[Host]:
+    """Hosts and ports that a libpq URL names; empty when it leaves them to the environment. Raises ValueError."""
+    parts = urlsplit(dsn)
+    query = dict(parse_qsl(parts.query))
+    named = parts.netloc.rpartition("@")[2]
+    specs = [unquote(each) for each in named.split(",")] if named else query.get("host", "").split(",")
+    if specs == [""]:
+        return []
+    ports = _ports(query.get("port") or os.environ.get("PGPORT") or str(_DEFAULT_PORT), len(specs))
+    return [_host(spec, port) for spec, port in zip(specs, ports, strict=True)]
+
+
+def _ports(text: str, count: int) -> list[int]:
+    ports = [int(each) for each in text.split(",")]
+    return ports * count if len(ports) == 1 else ports
+
+
+def _host(spec: str, port: int) -> Host:
+    if spec.startswith("["):
+        address, _, own_port = spec[1:].partition("]")
+        own_port = own_port.removeprefix(":")
+    elif spec.startswith("/"):
+        address, own_port = spec, ""
+    else:
+        address, _, own_port = spec.partition(":")
+    return address, int(own_port) if own_port else port
+
+
+async def connect_to_newest(dsn: str | None = None, **arguments: Any) -> Answer:
+    """As `asyncpg.connect`, with its arguments, but for the choice among several hosts. Raises what that raises."""
+    hosts = named_hosts(dsn or "")
+    if len(hosts) < 2:  # a lone one needs no choice, and what is not named is libpq's own to find
+        return await asyncpg.connect(dsn, **arguments)
+    attempts = [asyncio.ensure_future(asyncpg.connect(dsn, host=host, port=port, **arguments)) for host, port in hosts]
+    chosen: Answer = None
+    try:
+        await _first_answers(attempts)
+        found = [attempt.result() for attempt in attempts if _succeeded(attempt)]
+        chosen = await _newest(found) if found else None
+    finally:
+        for attempt in attempts:
+            attempt.cancel()
+            attempt.add_done_callback(partial(_end, chosen))
+    if chosen is None:
+        raise _reason(attempts)
+    return chosen
+
+
+def _end(chosen: Answer, attempt: "asyncio.Future[Answer]") -> None:
+    """Of a connection that came too late, or that another is preferred to. Nobody waits for this."""
+    if _succeeded(attempt) and attempt.result() is not chosen:
+        attempt.result().terminate()
+
+
+def _reason(attempts: "Sequence[asyncio.Future[Answer]]") -> BaseException:
+    """Why none succeeded: that of a host which may yet take writes, if there is one."""
+    errors = [ConnectionError("given up") if each.cancelled() else each.exception() for each in attempts]
+    known = [error for error in errors if error is not None]
+    return next((error for error in known if isinstance(error, Exception) and is_retryable(error)), known[0])
+
+
+async def _first_answers(attempts: "Sequence[asyncio.Future[Answer]]") -> None:
+    """Until one has succeeded and the others had their time, or all have failed."""
+    pending = set(attempts)
+    while pending and not any(map(_succeeded, attempts)):
+        _, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+    if pending:
+        await asyncio.wait(pending, timeout=_NEWER_WITHIN_S)
+
+
+def _succeeded(attempt: "asyncio.Future[Answer]") -> bool:
+    return attempt.done() and not attempt.cancelled() and attempt.exception() is None
+
+
+async def _newest(found: list[Answer]) -> Answer:
+    """The first one on the highest timeline."""
+    if len(found) == 1:
+        return found[0]
+    timelines = await asyncio.gather(*map(_timeline, found))
+    return found[timelines.index(max(timelines))]
+
+
+async def _timeline(connection: Answer) -> int:
+    try:
+        timeline: int = await connection.fetchval(sql.statement("GetTimeline"), timeout=_TIMELINE_TIMEOUT_S)
+    except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError):
+        return _TIMELINE_UNKNOWN  # gone meanwhile, or a service that doesn't tell
+    return timeline

@@ -1,0 +1,42 @@
+"""`cronring drill kill-owner --kill` on a `cronring dev`: it kills the right process, and no other."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.acceptance.dev import DEMO, ROOT, Dev, fields
+from tests.acceptance.test_demo import is_completed
+
+
+def drill(dev: Dev, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    started = [fields(line) for line in dev.lines if " process_started " in line]
+    addresses = ",".join(each["grpc"] for each in started if "grpc" in each)
+    command = [sys.executable, "-m", "cronring.cli.main", "drill", "kill-owner", *arguments, "--controllers", addresses]
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("CRONRING_")}
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False, cwd=ROOT, env=environment,
+        stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
+@pytest.mark.timeout(120)
+def test_it_kills_the_primary_and_others_take_over(folder: Path) -> None:
+    with Dev([str(DEMO), "--for", "5m"], folder) as dev:
+        dev.wait_for(is_completed)
+        asked = drill(dev, "--kill", "--for", "6s")
+        assert (asked.returncode, "give it with --yes" in asked.stderr) == (2, True), "nobody agreed"
+        done = drill(dev, "--kill", "--for", "6s", "--yes", "-o", "json")
+        report = json.loads(done.stdout)
+        died = fields(dev.wait_for(lambda line: " process_ended " in line))
+        assert report["controller"].startswith(died["name"])
+        assert not psutil.pid_exists(dev.pid_of(died["name"]))
+        assert sum(psutil.pid_exists(dev.pid_of(f"controller-{number}")) for number in (1, 2, 3)) == 2
+        assert f"process {died['pid']} is killed" in done.stderr
+        assert (report["killed"], report["lost"], report["duplicates"], report["undecided"]) == (True, 0, 0, [])
+        assert report["taken_over"]["ticks"] >= 1
+        assert (done.returncode, report["held"]) == (0 if report["held"] else 1, not report["late"]), report["verdict"]

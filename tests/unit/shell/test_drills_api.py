@@ -1,0 +1,124 @@
+"""A drill lasts as long as the call, and every way out of it ends it."""
+
+from typing import Any
+
+import pytest
+
+from controller.api.drills import DrillsService
+from controller.api.problems import InvalidRequest
+from controller.core.events import StandDownReleased, StandDownRequested
+from controller.core.standing_down import Ended, StoodDown
+from controller.drills import Standing
+from controller.errors import Conflict, StoreUnavailable
+from protos.cronring.v1.drills_pb2 import StandDownEvent, StandDownRequest
+
+CONTEXT: Any = None  # asked only for who it is, which the requests say
+READY = Standing(True, 2, None)
+
+
+class Parts:
+    """A node that does at once what it is told, and PostgreSQL. `refuses`: why the node won't; `works`: it begins."""
+
+    def __init__(self, standing: Standing = READY, refuses: str | None = None, *, works: bool = True) -> None:
+        self.standing = standing
+        self.refuses = refuses
+        self.works = works
+        self.standing_down = False
+        self.stood_down: StoodDown | None = None
+        self.told: list[Any] = []
+        self.service = DrillsService("c1", self, self, self, self.put)
+
+    def why_not_stand_down(self, forced: bool) -> str | None:
+        return None if forced else self.refuses
+
+    def database_now(self, now_ns: int) -> int:
+        return now_ns // 1_000
+
+    def now_ns(self) -> int:
+        return 7_000_000_000
+
+    def put(self, event: StandDownRequested | StandDownReleased) -> None:
+        self.told.append(event)
+        if isinstance(event, StandDownRequested) and self.works:
+            self.standing_down, self.stood_down = True, StoodDown(5_000_000)
+        elif isinstance(event, StandDownReleased):
+            self.end(Ended.RELEASED)
+
+    def end(self, why: Ended) -> None:
+        if self.standing_down:
+            self.standing_down, self.stood_down = False, StoodDown(5_000_000, 6_000_000, why)
+
+    async def stand_down(self, controller_id: str, for_ms: int, forced: bool) -> Standing:
+        assert (controller_id, for_ms, forced) == ("c1", 5_000, False)
+        self.told.append("noted")
+        return self.standing
+
+    async def claim_again(self, controller_id: str) -> None:
+        assert controller_id == "c1"
+        self.told.append("void")
+        raise StoreUnavailable("away")
+
+    def begin(self, **changes: Any) -> Any:
+        fields: dict[str, Any] = {"controller": "c1", "for_ms": 5_000, "requested_by": "ann"}
+        request = StandDownRequest(**(fields | changes))
+        return self.service.StandDown(request, CONTEXT)
+
+
+@pytest.mark.parametrize("for_ms", [0, 999, 60_001, -1])
+async def test_how_long_has_bounds(for_ms: int) -> None:
+    parts = Parts()
+    with pytest.raises(InvalidRequest, match=r"for_ms: is .*; it must be from 1000 to 60000"):
+        await anext(parts.begin(for_ms=for_ms))
+    assert parts.told == []
+
+
+async def test_it_begins_and_says_when_it_is_over_and_why() -> None:
+    parts = Parts()
+    words = parts.begin()
+    begun = await anext(words)
+    assert (begun.kind, begun.at.seconds, begun.until.seconds) == (StandDownEvent.KIND_BEGUN, 5, 10)
+    lasts = await anext(words)
+    assert (lasts.kind, lasts.at.seconds) == (StandDownEvent.KIND_LASTS, 7)
+    parts.end(Ended.TIME)
+    ended = await anext(words)
+    assert (ended.kind, ended.at.seconds, ended.time_over) == (StandDownEvent.KIND_ENDED, 6, True)
+    assert ended.reason == "its time is over"
+    with pytest.raises(StopAsyncIteration):
+        await anext(words)
+    assert parts.told == ["noted", StandDownRequested(5_000, False, "ann"), StandDownReleased(), "void"]
+
+
+async def test_whoever_hangs_up_ends_it_and_another_one_may_begin() -> None:
+    parts = Parts()
+    words = parts.begin()
+    await anext(words)
+    with pytest.raises(Conflict, match="c1 can't stand down: it stands down already"):
+        await anext(parts.begin(forced=True))
+    await words.aclose()
+    assert not parts.standing_down
+    assert parts.told[-2:] == [StandDownReleased(), "void"]
+    assert (await anext(parts.begin())).kind == StandDownEvent.KIND_BEGUN
+
+
+@pytest.mark.parametrize(
+    ("parts", "changes", "says"),
+    [
+        (Parts(), {"controller": "c2"}, "this is c1, not c2"),
+        (Parts(refuses="it is about to leave"), {}, "c1 can't stand down: it is about to leave"),
+        (Parts(Standing(False, 1, "c2")), {}, "c2 stands down already"),
+        (Parts(Standing(False, 0, None)), {}, "no other controller holds a lease"),
+        (Parts(Standing(False, 2, None)), {}, "c1 is not in the table of controllers"),
+    ],
+)
+async def test_it_is_refused_before_anything_is_done(parts: Parts, changes: dict[str, Any], says: str) -> None:
+    with pytest.raises(Conflict, match=says):
+        await anext(parts.begin(**changes))
+    assert [each for each in parts.told if each != "noted"] == []
+
+
+async def test_a_node_that_does_not_begin_is_released_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("controller.api.drills.BEGIN_MAX_S", 0.1)
+    parts = Parts(works=False)
+    with pytest.raises(Conflict, match="c1 did not stand down: its loop is too busy"):
+        await anext(parts.begin())
+    assert parts.told[-2:] == [StandDownReleased(), "void"]
