@@ -252,7 +252,7 @@ async def test_places_are_granted_wished_and_taken(world: World) -> None:
     granted = PlacesGranted("r-1", [Grant(deployment, LaneKind.ASYNC, 3, 7, True, 2)])
     assert world.inbox.of(PlacesGranted) == [granted]
     wish = Wish(deployment, LaneKind.ASYNC, 3, 7, 1, 5, 2, 9, 4_000, False)
-    world.sessions.send(SendWishes("r-1", [wish._replace(count=9)]))
+    world.sessions.send(SendWishes("r-1", [wish._replace(wanted=9)]))
     world.sessions.send(SendWishes("r-1", [wish]))
     world.sessions.send(Dispatch("r-1", 5_000_000, [execution(world, 1), execution(world, 2)], [3, 0]))
     dispatch, wishes = await runner.hear(), await runner.hear()
