@@ -34,8 +34,8 @@ class Wish(NamedTuple):
     epoch: int  # that `seen` and `returned` are counted in
     seen: int
     returned: int
-    count: int
-    standby: int  # in another controller's stead
-    rank_us: int  # of the most urgent of `count`
+    wanted: int
+    standby: int  # the same, in another controller's stead
+    rank_us: int  # of the most urgent of `wanted`
     claim_us: int
     closed: bool  # it can't claim now: it wants none, and keeps none

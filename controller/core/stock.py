@@ -47,7 +47,7 @@ class Stock:
         wish = Wish(*self.key, self.epoch, self.seen, self.returned, count, standby, rank_us, claim_us, closed)
         told = self._told
         news = wish.returned != told.returned or wish.closed != told.closed or (count, standby) != (0, 0)
-        if not news and not (told.count or told.standby):
+        if not news and not (told.wanted or told.standby):
             return None
         same = wish._replace(claim_us=told.claim_us) == told
         return None if same else wish
@@ -58,8 +58,8 @@ class Stock:
         if (wish.returned, wish.closed) != (told.returned, told.closed):
             return True
         seen = wish.seen - told.seen if wish.epoch == told.epoch else wish.seen
-        expected = max(0, told.count + told.standby - seen)
-        count = wish.count + wish.standby
+        expected = max(0, told.wanted + told.standby - seen)
+        count = wish.wanted + wish.standby
         return count > URGENT_PARTS * expected or (not count and expected > 0)
 
     def told(self, wish: Wish, now_ns: int) -> None:

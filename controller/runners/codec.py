@@ -190,7 +190,7 @@ def encode_wish(wish: Wish) -> wire.Wish:
         epoch=wish.epoch,
         seen=wish.seen,
         returned=wish.returned,
-        count=wish.count,
+        count=wish.wanted,
         standby=wish.standby,
         rank_us=wish.rank_us,
         claim_us=min(wish.claim_us, CLAIM_US_MAX),

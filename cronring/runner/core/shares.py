@@ -93,11 +93,11 @@ class Share:
         waited = bool(self.count or self.standby)
         self.suspended_ns = min(self.suspended_ns, self.voided_ns + SUSPENDED_NS)
         self.closed = wish.closed
-        self.count, self.standby = (0, 0) if wish.closed else (wish.count, wish.standby)
+        self.count, self.standby = (0, 0) if wish.closed else (wish.wanted, wish.standby)
         self.claim_us = wish.claim_us
         if not waited and (self.count or self.standby):
             self.moved_ns = now_ns
-        self._step_us = max(0, now_us - wish.rank_us) // max(1, wish.count)
+        self._step_us = max(0, now_us - wish.rank_us) // max(1, wish.wanted)
         self._next_rank_us = wish.rank_us + self._step_us * (self.granted - self.seen)
 
     def grant(self, count: int, now_ns: int, *, wished: bool = False) -> None:

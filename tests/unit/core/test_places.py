@@ -68,14 +68,14 @@ def test_what_has_no_place_is_not_claimed_but_wished_for_and_comes_in_when_there
     assert len(told.one(effects.Claim).requests) == 2
     assert told.node.stats().waiting_for_place == 3
     wish = told.wish()
-    assert (wish.deployment, wish.kind, wish.count, wish.standby, wish.rank_us) == ("d", LaneKind.ASYNC, 3, 0, DUE)
+    assert (wish.deployment, wish.kind, wish.wanted, wish.standby, wish.rank_us) == ("d", LaneKind.ASYNC, 3, 0, DUE)
     told.grant(1)
     assert len(told.claimed_jobs()) == 1
     told.grant(5)
     assert len(told.claimed_jobs()) == 2
     assert told.node.stats().waiting_for_place == 0
     told.wait(60)
-    assert told.wish().count == 0
+    assert told.wish().wanted == 0
 
 
 def test_the_lane_is_that_of_the_verb() -> None:
@@ -87,7 +87,7 @@ def test_the_lane_is_that_of_the_verb() -> None:
     told.due()
     assert not told.take(effects.Claim)
     told.wait(60)
-    wishes = {wish.kind: wish.count for effect in told.take(effects.SendWishes) for wish in effect.wishes}
+    wishes = {wish.kind: wish.wanted for effect in told.take(effects.SendWishes) for wish in effect.wishes}
     assert wishes == dict.fromkeys(LaneKind, 1)
     for kind, job_id in ((LaneKind.LIMITED, 3), (LaneKind.SYNC, 1), (LaneKind.ASYNC, 2)):
         told.grant(1, kind=kind)
@@ -119,7 +119,7 @@ def test_others_wait_so_idle_places_go_back_but_for_what_may_be_kept() -> None:
     told.ready_with_places(*_jobs(1), places=6)
     told.grant(0, short=True, keep=2)
     wish = told.wish()
-    assert (wish.returned, wish.count, wish.seen) == (4, 0, 6)
+    assert (wish.returned, wish.wanted, wish.seen) == (4, 0, 6)
     told.due()
     assert len(told.claimed_jobs()) == 1
 
@@ -183,7 +183,7 @@ def test_a_manual_run_waits_for_a_place_and_comes_in_by_its_rank() -> None:
     activation = Activation(5, by_hand, told.database_us, None, 1, Trigger.MANUAL, told.database_us, "", True)
     told.tell(events.ActivationsCreated([activation]))
     told.wait(60)
-    assert told.wish().count == 2
+    assert told.wish().wanted == 2
     told.grant(2)
     assert told.claimed_jobs() == [1]
     assert [request.job_id for request in told.one(effects.Activate).requests] == [7]
@@ -206,4 +206,4 @@ def test_stages_of_what_waits() -> None:
     assert not told.take(effects.Claim)
     told.wait(60)
     assert told.node.stats().waiting_for_place == 0
-    assert told.wish().count == 0
+    assert told.wish().wanted == 0
