@@ -47,7 +47,7 @@ from controller.peers.reach import unreachable
 from controller.peers.server import GossipService
 from controller.ports import ControllerInfo, Notifications, Topic
 from controller.runners.gateway import Gateway, close_silent_sessions
-from controller.runners.sessions import Sessions
+from controller.runners.sessions import Closed, Sessions
 from controller.runtime.chance import controller_id, seeded_chance
 from controller.runtime.clock import SystemClock
 from controller.runtime.driver import Driver
@@ -150,7 +150,7 @@ async def _main(config: ProcessConfig, settings: ClusterSettings) -> int:
 async def _with_http(base: _Base) -> int:
     """HTTP comes first and goes last, so that /healthz and /readyz answer while everything else comes and goes."""
     address = Address.parse("http_address", base.config.http_address)
-    http = HttpServer(base.readiness.why_not, base.metrics.text)
+    http = HttpServer(base.readiness.why_not, base.metrics.text, base.metrics.refused)
     try:
         port = await http.start(address.host, address.port)
     except OSError as error:
@@ -274,6 +274,7 @@ class _Controller:
             base.metrics.refused,
             self._now_us,
             lease_valid=lambda: self._node.lease_valid,
+            cut_off=self._cut_off,
         )
         following = Following(reads, self._sessions)
         executions = ExecutionsService(reads, self._execution_control, following, self._execution_hub, put)
@@ -354,6 +355,11 @@ class _Controller:
 
     def _is_alone(self) -> bool:
         return sum(member.gossips for member in self._node.members()) == 1
+
+    def _cut_off(self, runner_id: str, closed: Closed) -> None:
+        if closed.code is not grpc.StatusCode.UNAVAILABLE:  # which is this controller's own leaving
+            reason = f"{closed.code.name}: {closed.details}"
+            self._base.notes.warning("runner_cut_off", runner=runner_id, reason=reason)
 
     def _now_us(self) -> int:
         return self._base.clock.now_ns() // 1_000

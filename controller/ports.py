@@ -145,7 +145,12 @@ class Store(Protocol):
         """
         ...
 
-    async def adopt_executions(self, controller_id: str, from_ids: tuple[str, ...]) -> list[Execution]: ...
+    async def adopt_executions(
+        self, controller_id: str, from_ids: tuple[str, ...], runner_ids: tuple[str, ...] = ()
+    ) -> list[Execution]:
+        """Take over what these controllers left unfinished, on these runners or (none named) on all."""
+        ...
+
     async def get_unfinished(self, execution_ids: tuple[int, ...]) -> list[Execution]: ...
     async def get_held(self, controller_id: str, execution_ids: tuple[int, ...]) -> list[Execution]:
         """Those that are unfinished, and that nobody else has adopted."""

@@ -47,7 +47,10 @@ def parse_policy(text: str) -> Policy:
     """The policy of its text (`Policy.text`), which may be older than today's spelling. Raises ValueError."""
     if not text:
         return Policy()
-    raw = json.loads(text)
+    try:
+        raw = json.loads(text)
+    except RecursionError:
+        raw = None
     if not isinstance(raw, dict):
         raise ValueError(f"not the text of a policy: {text[:80]!r}")  # noqa: TRY004 - of the text, whatever is in it
     return read_policy(raw)

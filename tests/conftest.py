@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from hypothesis import settings
 
-from tests import drawing
+from tests import drawing, mixing
 from tests.support.databases import PostgresServer, running_server
 
 # A shell starts what it runs in the background with SIGINT ignored, and so would be every process of a test.
@@ -17,6 +17,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile("same", derandomize=True)
 settings.register_profile("drawn")
 settings.load_profile("drawn" if drawing.DRAWS else "same")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    order = {file: place for place, file in enumerate(mixing.mixed(dict.fromkeys(item.path for item in items)))}
+    items.sort(key=lambda item: order[item.path])
 
 
 @pytest.fixture(scope="session")

@@ -1,9 +1,11 @@
 """A little HTTP for orchestrators and Prometheus. Everything else is gRPC's."""
 
+import logging
 from collections.abc import Callable
 from typing import Final
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 INDEX: Final = {
     "/": "this index",
@@ -14,9 +16,14 @@ INDEX: Final = {
 
 
 class HttpServer:
-    """`not_ready()` gives the reason, or None when ready; `metrics()` gives Prometheus' text."""
+    """`not_ready()` gives the reason, or None when ready; `metrics()` gives Prometheus' text.
 
-    def __init__(self, not_ready: Callable[[], str | None], metrics: Callable[[], bytes]) -> None:
+    `refused` counts what is no HTTP: it is answered with 400, and a traceback for each would flood the log.
+    """
+
+    def __init__(
+        self, not_ready: Callable[[], str | None], metrics: Callable[[], bytes], refused: Callable[[str], None]
+    ) -> None:
         self._not_ready = not_ready
         self._metrics = metrics
         application = web.Application(middlewares=[_unknown_paths])
@@ -24,7 +31,11 @@ class HttpServer:
         application.router.add_get("/healthz", self._alive)
         application.router.add_get("/readyz", self._ready)
         application.router.add_get("/metrics", self._show_metrics)
-        self._runner = web.AppRunner(application, access_log=None, handle_signals=False, shutdown_timeout=0.5)
+        log = logging.getLogger("aiohttp.server").getChild(str(id(self)))
+        log.addFilter(lambda record: not _is_garbage(record, refused))
+        self._runner = web.AppRunner(
+            application, access_log=None, logger=log, handle_signals=False, shutdown_timeout=0.5
+        )
 
     async def start(self, host: str, port: int) -> int:
         """The port, which is another than asked for only if that was 0. Raises OSError when it is in use."""
@@ -63,6 +74,15 @@ async def _unknown_paths(request: web.Request, handler: Callable[[web.Request], 
         return web.json_response(body, status=error.status, headers=_allow(error))
     assert isinstance(response, web.StreamResponse)
     return response
+
+
+def _is_garbage(record: logging.LogRecord, refused: Callable[[str], None]) -> bool:
+    """A line about bytes that are no HTTP, which is counted instead."""
+    error = record.exc_info[1] if record.exc_info else None
+    if not isinstance(error, HttpProcessingError):
+        return False
+    refused("http")
+    return True
 
 
 def _allow(error: web.HTTPException) -> dict[str, str]:

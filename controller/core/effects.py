@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from controller.core.model import ActivationRequest, ClaimRequest, EndRequest, Execution, SkipRequest
 from controller.core.swim.messages import Packet
+from schema.lanes import Wish
 
 
 class SendPacket(NamedTuple):
@@ -92,10 +93,14 @@ class Activate(NamedTuple):
 
 
 class Adopt(NamedTuple):
-    """-> Adopted: take over what these controllers left unfinished (the own id: what did I lose track of?)."""
+    """-> Adopted: take over what these controllers left unfinished (the own id: what did I lose track of?).
+
+    `runner_ids`: on these runners only; none: on all.
+    """
 
     request_id: int
     controller_ids: tuple[str, ...]
+    runner_ids: tuple[str, ...] = ()
 
 
 class FetchExecutions(NamedTuple):
@@ -134,6 +139,14 @@ class Dispatch(NamedTuple):
     runner_id: str
     now_us: int  # PostgreSQL's time, as the node estimates it
     executions: list[Execution]
+    epochs: list[int]  # of the places that they take (see Grant), one for each; 0: none
+
+
+class SendWishes(NamedTuple):
+    """Tell a connected runner how many runs wait here for a place on it, and give places back."""
+
+    runner_id: str
+    wishes: list[Wish]
 
 
 class CancelRuns(NamedTuple):
@@ -145,11 +158,20 @@ class CancelRuns(NamedTuple):
     grace_ms: int = 0
 
 
+class Refusal(StrEnum):
+    """Why reports ended nothing."""
+
+    NONE = ""  # they did
+    FOREIGN = "foreign"  # claimed for another runner, or under another claim
+    DECIDED = "decided"  # they had ended before, or never were
+
+
 class AckReports(NamedTuple):
-    """These are decided in PostgreSQL; the runner may forget them."""
+    """These are decided in PostgreSQL, or refused; the runner may forget them."""
 
     runner_id: str
     execution_ids: tuple[int, ...]
+    refused: Refusal = Refusal.NONE
 
 
 class AckBeat(NamedTuple):
@@ -199,6 +221,7 @@ Effect = (
     | FetchLost
     | FetchOverdueExecutions
     | Dispatch
+    | SendWishes
     | CancelRuns
     | AckReports
     | AckBeat

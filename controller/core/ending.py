@@ -12,13 +12,18 @@ from typing import Final
 from controller.core import ticks
 from controller.core.activating import Activating
 from controller.core.desk import Desk
-from controller.core.effects import AckReports, End, FetchExecutions, Level
+from controller.core.effects import AckReports, End, FetchExecutions, Level, Refusal
 from controller.core.events import Ended, ExecutionsFetched, ReportsReceived, StoreFailed
 from controller.core.holding import Holding
 from controller.core.model import Activation, EndRequest, EndResult, Execution, Outcome, Report, Trigger
 from controller.core.window import Window
 
-PENDING_MAX: Final = 50_000  # beyond, reports are dropped without acknowledgement: the runner sends them again
+# Of reports of what isn't held here: beyond, they are dropped without acknowledgement, and the runner sends them again.
+# Those of what is held are bounded by that, and never wait for the others: anybody may make those up.
+STRANGE_MAX: Final = 50_000
+STRANGE_CHARACTERS_MAX: Final = 256 * 1024 * 1024  # in their texts
+STRANGE_OF_ONE_MAX: Final = 20_000  # of one runner: another may have what a dead controller held
+RIVALS_MAX: Final = 8  # reports of one execution by several runners, until it is known whose it is
 BACKOFF_BASE_MS: Final = 50
 BACKOFF_CAP_MS: Final = 2_000
 
@@ -29,26 +34,20 @@ class Pending:
     Whose report it is, is known with its execution: until then a runner that lies may have been the first to speak.
     """
 
-    __slots__ = ("anchor", "execution", "report", "retry_at", "runners")
+    __slots__ = ("anchor", "execution", "report", "retry_at", "rivals", "runners", "stranger")
 
     def __init__(self, report: Report, execution: Execution | None, runner_id: str | None) -> None:
         self.report = report
         self.execution = execution
         self.retry_at: int | None = None
         self.anchor: int | None = None  # of a run that moves its job's next one
-        self.runners: dict[str, Report] = {} if runner_id is None else {runner_id: report}
+        self.runners: dict[str, None] = {} if runner_id is None else {runner_id: None}
+        self.stranger = ""  # who reported it, though it isn't held here
+        self.rivals: list[tuple[Report, str]] = []  # what others say of it, while nobody knows whose it is
 
-    def hear(self, runner_id: str, report: Report) -> None:
-        if self.execution is None or runner_id not in self.runners:
-            self.runners[runner_id] = report
-
-    def found(self, execution: Execution) -> bool:
-        """Whether one of those who reported its end is the one that runs it."""
-        for runner_id, report in self.runners.items():
-            if _belongs(report, execution, runner_id):
-                self.report, self.execution = report, execution
-                return True
-        return False
+    def said(self) -> list[tuple[Report, str]]:
+        """Every report of it, and by whom."""
+        return [*((self.report, runner_id) for runner_id in self.runners), *self.rivals]
 
 
 class Ending:
@@ -65,6 +64,9 @@ class Ending:
         "_not_before_ns",
         "_pending",
         "_ready",
+        "_refused",
+        "_strange",
+        "_strange_characters",
         "_unknown",
         "_window",
         "overlooked",
@@ -82,6 +84,9 @@ class Ending:
         self._fetching: dict[int, list[Pending]] = {}
         self._ending: dict[int, list[Pending]] = {}
         self._batch = desk.settings.end_batch
+        self._refused: dict[tuple[str, Refusal], list[int]] = {}
+        self._strange: dict[str, int] = {}  # pending reports of what isn't held here, by runner
+        self._strange_characters = 0
         self._failures = 0
         self._not_before_ns = 0
         self.overlooked: list[int] = []  # slots in which an end left a tick that is due; the node clears it, too
@@ -96,25 +101,27 @@ class Ending:
 
     def received(self, event: ReportsReceived) -> None:
         """Collect. What contradicts the execution it names is refused, and acknowledged so that it stops coming."""
-        refused: list[int] = []
         self._desk.stats.reports += len(event.reports)
         for report in event.reports:
             known = self._pending.get(report.execution_id)
             if known is not None:
-                known.hear(event.runner_id, report)
+                if not _joins(known, report, event.runner_id):
+                    self._refuse(event.runner_id, report.execution_id, Refusal.FOREIGN)
                 continue
-            if len(self._pending) >= PENDING_MAX:
-                self._desk.note(Level.ERROR, "reports_dropped", pending=PENDING_MAX)
-                break
             execution = self._holding.executions.get(report.execution_id)
-            if execution is not None and not _belongs(report, execution, event.runner_id):
-                refused.append(report.execution_id)
+            if execution is None and self._is_full(event.runner_id):
+                self._desk.note(Level.ERROR, "reports_dropped", runner=event.runner_id, pending=len(self._pending))
                 continue
-            if execution is None or report.execution_id in self._holding.stale:
+            if execution is not None and not _belongs(report, execution, event.runner_id):
+                self._refuse(event.runner_id, report.execution_id, Refusal.FOREIGN)
+                continue
+            if execution is None:
+                self._wonder(Pending(report, None, event.runner_id), event.runner_id)
+            elif report.execution_id in self._holding.stale:
                 self._collect(self._unknown, Pending(report, None, event.runner_id))
             else:
                 self._collect(self._ready, Pending(report, execution, event.runner_id))
-        self._refuse(event.runner_id, refused)
+        self._tell_refused()
 
     def declare(self, execution: Execution, outcome: Outcome, error_type: str, error_message: str) -> bool:
         """End it on nobody's report. False: an end of it is under way already."""
@@ -138,6 +145,21 @@ class Ending:
 
     def _collect(self, into: dict[int, Pending], pending: Pending) -> None:
         into[pending.report.execution_id] = self._pending[pending.report.execution_id] = pending
+
+    def _wonder(self, pending: Pending, runner_id: str) -> None:
+        """It isn't held here: look it up."""
+        pending.stranger = runner_id
+        self._strange[runner_id] = self._strange.get(runner_id, 0) + 1
+        self._strange_characters += _characters(pending.report)
+        self._collect(self._unknown, pending)
+
+    def _is_full(self, runner_id: str) -> bool:
+        """As much of what isn't held here waits already as may, of all runners or of this one."""
+        return (
+            self._strange.get(runner_id, 0) >= STRANGE_OF_ONE_MAX
+            or self._strange_characters >= STRANGE_CHARACTERS_MAX
+            or sum(self._strange.values()) >= STRANGE_MAX
+        )
 
     def turn(self) -> None:
         """Look up and end what there is, within the limit of statements under way."""
@@ -171,23 +193,48 @@ class Ending:
         return requests
 
     def fetched(self, event: ExecutionsFetched) -> None:
-        """What is absent was decided before."""
+        """What is absent was decided before (or never was). Of the others, only what their own runner says counts."""
         parcel = self._fetching.pop(event.request_id)
         self._failures = 0
         found = {execution.execution_id: execution for execution in event.executions}
-        decided: list[Pending] = []
         for pending in parcel:
             execution = found.get(pending.report.execution_id)
             if execution is None:
-                if pending.report.execution_id in self._holding.executions:
-                    self._window.runner_away(pending.report.job_id)
-                decided.append(pending)
-            elif not pending.found(execution):
-                self._desk.note(Level.WARNING, "report_refused", execution=execution.execution_id)
-                decided.append(pending)
+                self._decided_before(pending)
             else:
-                self._ready[execution.execution_id] = pending
-        self._settle(decided)
+                self._found(pending, execution)
+        self._tell_refused()
+
+    def _found(self, pending: Pending, execution: Execution) -> None:
+        """It is unfinished: whoever has it may end it, whatever others have said of it, and before."""
+        own = [said for said in pending.said() if _belongs(said[0], execution, said[1])]
+        for report, runner_id in pending.said():
+            if not _belongs(report, execution, runner_id):
+                self._refuse(runner_id, report.execution_id, Refusal.FOREIGN)
+        self._forget(pending)
+        if own:
+            report, runner_id = own[0]
+            self._collect(self._ready, Pending(report, execution, runner_id))
+
+    def _decided_before(self, pending: Pending) -> None:
+        """Let go of it; but not of one that was claimed since it was looked up, for somebody else."""
+        execution_id = pending.report.execution_id
+        held = self._holding.executions.get(execution_id)
+        foreign = held is not None and not any(_belongs(report, held, by) for report, by in pending.said())
+        self._forget(pending)
+        if held is not None and not foreign:
+            self._window.runner_away(held.job.job_id)
+            self._holding.release(execution_id)
+        for _, runner_id in pending.said():
+            self._refuse(runner_id, execution_id, Refusal.FOREIGN if foreign else Refusal.DECIDED)
+
+    def _forget(self, pending: Pending) -> None:
+        del self._pending[pending.report.execution_id]
+        if pending.stranger:
+            self._strange_characters -= _characters(pending.report)
+            self._strange[pending.stranger] -= 1
+            if not self._strange[pending.stranger]:
+                del self._strange[pending.stranger]
 
     def ended(self, event: Ended) -> None:
         """Acknowledge, let go, and wait for the jobs' next ticks."""
@@ -264,17 +311,27 @@ class Ending:
         by_runner: dict[str, list[int]] = {}
         for pending in decided:
             execution_id = pending.report.execution_id
-            del self._pending[execution_id]
+            self._forget(pending)
             self._holding.release(execution_id)
             for runner_id in pending.runners:
                 by_runner.setdefault(runner_id, []).append(execution_id)
         for runner_id, execution_ids in by_runner.items():
             self._desk.effects.append(AckReports(runner_id, tuple(execution_ids)))
 
-    def _refuse(self, runner_id: str, execution_ids: list[int]) -> None:
-        if execution_ids:
-            self._desk.note(Level.WARNING, "report_refused", runner=runner_id, reports=len(execution_ids))
-            self._desk.effects.append(AckReports(runner_id, tuple(execution_ids)))
+    def _refuse(self, runner_id: str, execution_id: int, why: Refusal) -> None:
+        """To be acknowledged all the same, so that it stops coming."""
+        self._refused.setdefault((runner_id, why), []).append(execution_id)
+
+    def _tell_refused(self) -> None:
+        """No runner of ours says what is foreign; what is decided may come again from one that never heard of it."""
+        for (runner_id, why), execution_ids in self._refused.items():
+            if why is Refusal.FOREIGN:
+                self._desk.stats.reports_foreign += len(execution_ids)
+                self._desk.note(Level.WARNING, "report_refused", runner=runner_id, reports=len(execution_ids))
+            else:
+                self._desk.stats.reports_decided += len(execution_ids)
+            self._desk.effects.append(AckReports(runner_id, tuple(execution_ids), why))
+        self._refused.clear()
 
     def failed(self, event: StoreFailed) -> None:
         """Whether it was committed is unknown; repeat it."""
@@ -321,6 +378,23 @@ def _belongs(report: Report, execution: Execution, runner_id: str) -> bool:
         and report.job_id == execution.job.job_id
         and runner_id == execution.runner_id
     )
+
+
+def _joins(known: Pending, report: Report, runner_id: str) -> bool:
+    """Another report of what is pending. False: it is about an execution that is not that runner's."""
+    if runner_id in known.runners:
+        return True
+    if known.execution is not None:
+        if not _belongs(report, known.execution, runner_id):
+            return False
+        known.runners[runner_id] = None
+    elif len(known.rivals) < RIVALS_MAX:  # beyond, it comes again
+        known.rivals.append((report, runner_id))
+    return True
+
+
+def _characters(report: Report) -> int:
+    return len(report.output) + len(report.error_message) + len(report.stack)
 
 
 def _job_and_execution(request: EndRequest) -> tuple[int, int]:

@@ -15,6 +15,7 @@ from controller.core.model import (
     RunnerInfo,
 )
 from controller.core.swim.messages import Packet
+from schema.lanes import Grant
 
 
 class Woke(NamedTuple):
@@ -178,11 +179,19 @@ class RunnerBeat(NamedTuple):
     renew: bool
     draining: bool
     running: int
+    out_of_reach: tuple[str, ...] = ()  # ids of controllers that it has lost
 
 
 class ReportsReceived(NamedTuple):
     runner_id: str
     reports: list[Report]
+
+
+class PlacesGranted(NamedTuple):
+    """A runner grants places."""
+
+    runner_id: str
+    grants: list[Grant]
 
 
 class DrainRequested(NamedTuple):
@@ -232,6 +241,7 @@ Event = (
     | RunnerLeft
     | RunnerBeat
     | ReportsReceived
+    | PlacesGranted
     | DrainRequested
     | DrainExpired
     | StandDownRequested

@@ -17,6 +17,8 @@ class Stats:
     overdue_queries: int = 0
     dispatched: int = 0
     reports: int = 0
+    reports_foreign: int = 0  # of executions that were claimed for another runner, or under another claim
+    reports_decided: int = 0  # of those that had ended before, or never were
     ended: int = 0
     ends_wasted: int = 0
     ticks_skipped: int = 0
@@ -34,3 +36,4 @@ class Stats:
     parked: int = 0
     activations: int = 0
     runners: int = 0
+    waiting_for_place: int = 0

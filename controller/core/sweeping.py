@@ -2,7 +2,8 @@
 
 Nothing here polls: the lease's renewal says each second whether there is anything to sweep. A member that SWIM declares
 dead (or that left) is adopted from at once, by one controller only, its successor in the order of ids; should that one
-fail, the renewals of all others name the dead one as soon as its lease is over.
+fail, the renewals of all others name the dead one as soon as its lease is over. And a runner that has lost one of its
+controllers, which may live, asks another to take over what that one had for it.
 """
 
 from typing import Final
@@ -37,6 +38,7 @@ class Sweeping:
         "_overdue",
         "_sessions",
         "_suspects",
+        "_taking_over",
         "_window",
     )
 
@@ -52,7 +54,8 @@ class Sweeping:
         self._adopt: dict[str, None] = {}
         self._echoes_ns: list[int] = []
         self._not_before_ns = 0  # of adoptions
-        self._adopting: tuple[int, tuple[str, ...]] | None = None
+        self._taking_over: dict[str, tuple[str, ...]] = {}  # runner id -> ids of controllers that it has lost
+        self._adopting: Adopt | None = None
         self._losing: int | None = None
         self._suspects: list[Execution] = []
         self._overdue: int | None = None
@@ -68,6 +71,12 @@ class Sweeping:
             return
         self._adopt.update(dict.fromkeys(controller_ids))
 
+    def take_over(self, runner_id: str, controller_ids: tuple[str, ...]) -> None:
+        """A runner connected to here has lost these controllers. It asks again as long as that lasts."""
+        others = tuple(each for each in controller_ids if each != self._desk.controller_id)
+        if others and not self._desk.draining:
+            self._taking_over[runner_id] = others
+
     def doubt(self) -> None:
         """A claim (or an adoption) failed, and may have been committed: adopt from itself, more than once."""
         now_ns = self._desk.now_ns
@@ -76,7 +85,8 @@ class Sweeping:
     def next_deadline(self) -> int | None:
         desk = self._desk
         deadlines = self._echoes_ns[:1]
-        if self._adopt and self._adopting is None and self._lease.valid and desk.now_ns < self._not_before_ns:
+        wanted = self._adopt or self._taking_over
+        if wanted and self._adopting is None and self._lease.valid and desk.now_ns < self._not_before_ns:
             deadlines.append(self._not_before_ns)
         return min(deadlines) if deadlines and desk.store_ok else None
 
@@ -121,12 +131,24 @@ class Sweeping:
             self._adopt[desk.controller_id] = None
         if desk.now_ns < self._not_before_ns:
             return
-        if self._adopt and self._adopting is None and self._lease.valid:
+        if self._adopting is None and self._lease.valid:
+            self._adopt_some()
+
+    def _adopt_some(self) -> None:
+        """From those that are gone; or else what all runners have asked for together, be they thousands."""
+        runner_ids: tuple[str, ...] = ()
+        if self._adopt:
             controller_ids = tuple(sorted(self._adopt))
             self._adopt.clear()
-            self._adopting = (desk.request(self), controller_ids)
-            self._holding.released = {}
-            desk.effects.append(Adopt(self._adopting[0], controller_ids))
+        elif self._taking_over:
+            lost = {each for controller_ids in self._taking_over.values() for each in controller_ids}
+            controller_ids, runner_ids = tuple(sorted(lost)), tuple(sorted(self._taking_over))
+            self._taking_over.clear()
+        else:
+            return
+        self._adopting = Adopt(self._desk.request(self), controller_ids, runner_ids)
+        self._holding.released = {}
+        self._desk.effects.append(self._adopting)
 
     def adopted(self, event: Adopted) -> None:
         """Answer for them, and dispatch them again: their runner knows whether it has them.
@@ -134,13 +156,15 @@ class Sweeping:
         But not for one that was ended here after PostgreSQL had answered: nobody would ever report it again.
         """
         assert self._adopting is not None, "adopted without asking"
-        controller_ids = self._adopting[1]
+        controller_ids = self._adopting.controller_ids
         self._adopting = None
         known, released = self._holding.executions, self._holding.released or {}
         self._holding.released = None
         new = [
             each for each in event.executions if each.execution_id not in known and each.execution_id not in released
         ]
+        for execution in event.executions:
+            self._holding.touch(execution.execution_id)
         for execution in new:
             self._holding.adopt(execution)
             if execution.runner_id in self._sessions.by_id:
@@ -195,18 +219,18 @@ class Sweeping:
         return passed_us - clock.stepped_forward_since_us(execution.claimed_at) >= limit_us
 
     def failed(self, event: StoreFailed) -> None:
-        """Renewals name what there is to sweep again; only adoptions are remembered here.
+        """Renewals name what there is to sweep again, and runners what is to be taken over.
 
         One that was committed has made this controller answer for what it doesn't know of.
         """
-        if self._adopting is not None and event.request_id == self._adopting[0]:
-            self.adopt_from(self._adopting[1])
-            adopted_from, self._adopting = self._adopting[1], None
-            self._holding.released = None
+        if self._adopting is not None and event.request_id == self._adopting.request_id:
+            if not self._adopting.runner_ids:
+                self.adopt_from(self._adopting.controller_ids)
+            if event.connection_lost and self._adopting.controller_ids != (self._desk.controller_id,):
+                self.doubt()
+            self._adopting = self._holding.released = None
             if not event.connection_lost:
                 self._not_before_ns = self._desk.now_ns + REFUSED_RETRY_NS
-            elif adopted_from != (self._desk.controller_id,):
-                self.doubt()
         elif event.request_id == self._losing:
             self._losing = None
         else:

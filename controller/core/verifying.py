@@ -3,8 +3,7 @@
 Another controller may have ended it meanwhile, after its runner's stream to here broke; or adopted it, while this one
 slept or was cut off, and was taken for dead: then its runner reports to that one, and nobody tells this one of the end.
 Whoever hears that it was taken for dead looks at once. A runner forgets a run some time after its end was acknowledged,
-so whatever may be old news is looked up before it is dispatched (again), and what has been held for long is looked up
-now and then.
+so whatever may be old news is looked up before it is dispatched (again), and what has been held for long now and then.
 """
 
 from itertools import islice
@@ -31,6 +30,7 @@ class Verifying:
     __slots__ = (
         "_all_at_ns",
         "_asked",
+        "_asked_ns",
         "_desk",
         "_echoes_ns",
         "_holding",
@@ -50,6 +50,7 @@ class Verifying:
         self._holding = holding
         self._wishes: dict[int, None] = {}
         self._asked: tuple[int, ...] | None = None
+        self._asked_ns = 0
         self._echoes_ns: list[int] = []
         self._not_before_ns = 0
         self._lease_since_ns: int | None = None
@@ -94,7 +95,7 @@ class Verifying:
             del self._wishes[execution_id]
         asked = tuple(sorted(execution_id for execution_id in batch if execution_id in self._holding.executions))
         if asked:
-            self._asked = asked
+            self._asked, self._asked_ns = asked, desk.now_ns
             desk.effects.append(FetchHeld(desk.request(self), asked))
 
     def _wish_old(self) -> None:
@@ -116,6 +117,9 @@ class Verifying:
         for execution_id in asked:
             execution = self._holding.executions.get(execution_id)
             if execution is None:
+                continue
+            if execution_id not in own and self._holding.held_since_ns[execution_id] > self._asked_ns:
+                self._wishes[execution_id] = None  # adopted after PostgreSQL answered this, though that came before
                 continue
             if execution_id not in own:
                 self._holding.release(execution_id)

@@ -14,7 +14,8 @@ from protos.gossip.v1 import gossip_pb2, gossip_pb2_grpc
 if TYPE_CHECKING:
     from protos.gossip.v1.gossip_pb2_grpc import GossipAsyncStub  # exists for type checkers only
 
-DELIVERY_TIMEOUT_S: Final = 1.0
+# Packets are answered when they are there, half a round trip later: peers 500 ms apart still hear each other.
+DELIVERY_TIMEOUT_S: Final = 2.5
 IN_FLIGHT_MAX: Final = 32  # for each peer; what comes on top is lost, as on a full network
 LINKS_MAX: Final = 512  # beyond, the one that was used least recently is closed: packets may name any address
 IDLE_S: Final = 60.0
@@ -24,7 +25,7 @@ STALE_S: Final = 3.0
 _OPTIONS: Final = (
     ("grpc.enable_http_proxy", 0),
     ("grpc.initial_reconnect_backoff_ms", 100),
-    ("grpc.min_reconnect_backoff_ms", 500),
+    ("grpc.min_reconnect_backoff_ms", 2_500),  # what an attempt may take: one and a half round trips, a lost packet
     ("grpc.max_reconnect_backoff_ms", 1_000),
     ("grpc.use_local_subchannel_pool", 1),
 )

@@ -18,13 +18,23 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, Final, Protocol
 
 import grpc
+from google.protobuf.message import DecodeError
 
 from controller.core.effects import AckBeat
-from controller.core.events import Event, ReportsReceived, RunnerBeat, RunnerJoined, RunnerLeft
+from controller.core.events import Event, PlacesGranted, ReportsReceived, RunnerJoined, RunnerLeft
 from controller.deploying import Deployer
 from controller.errors import InvalidModule, StoreError, StoreUnavailable
 from controller.ports import Store
-from controller.runners.codec import MalformedError, check_hello, decode_hello, decode_reports, encode_peers
+from controller.runners.codec import (
+    MalformedError,
+    check_hello,
+    decode_beat,
+    decode_grants,
+    decode_hello,
+    decode_reports,
+    encode_peers,
+)
+from controller.runners.conduct import Lie
 from controller.runners.sessions import Closed, Session, Sessions
 from protos.runner.v1 import runner_pb2 as wire
 from protos.runner.v1 import runner_pb2_grpc
@@ -47,7 +57,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
     """`welcome` holds what every Welcome says alike: who this is, and the cluster's durations.
 
     `peers()` gives (id, address) of every controller that may hold a lease, `lease_valid()` whether this one does;
-    `refused` counts what was not allowed.
+    `refused` counts what was not allowed; `cut_off` is told of each stream that this side ended, and why.
     """
 
     def __init__(
@@ -58,10 +68,11 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         sessions: Sessions,
         inbox: Inbox,
         peers: Callable[[], tuple[tuple[str, str], ...]],
-        refused: Callable[[str], None],
+        refused: Callable[[str, int], None],
         now_us: Callable[[], int],
         *,
         lease_valid: Callable[[], bool],
+        cut_off: Callable[[str, Closed], None] = lambda _runner_id, _closed: None,
     ) -> None:
         self._welcome = welcome
         self._store = store
@@ -72,6 +83,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         self._refused = refused
         self._now_us = now_us
         self._lease_valid = lease_valid
+        self._cut_off = cut_off
 
     async def Connect(  # type: ignore[override]  # the stubs don't know of aio's coroutine form
         self, request_iterator: AsyncIterator[wire.RunnerMessage], context: Context
@@ -80,9 +92,9 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         try:
             hello = await self._hello(request_iterator)
         except MalformedError as error:
-            self._refused("hello")
+            self._refused("hello", 1)
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
-        session = Session(hello.runner_id, self._now_us)
+        session = Session(hello.runner_id, self._now_us, self._refused)
         if (replaced := self._sessions.add(session)) is not None:
             replaced.close(grpc.StatusCode.ABORTED, "the same runner opened another stream")
             if replaced.registered:
@@ -94,6 +106,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
             if self._sessions.remove(session) and session.registered:
                 self._inbox.put(RunnerLeft(session.runner_id))
         if closed is not None:
+            self._cut_off(session.runner_id, closed)
             await context.abort(closed.code, closed.details)
 
     async def _hello(self, messages: AsyncIterator[wire.RunnerMessage]) -> wire.Hello:
@@ -102,6 +115,8 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
                 first = await anext(messages, None)
         except TimeoutError:
             raise MalformedError(f"no Hello within {HELLO_TIMEOUT_S:g} s") from None
+        except DecodeError:
+            raise MalformedError("a runner's first message must be Hello, not bytes that are none") from None
         if first is None or first.WhichOneof("message") != "hello":
             raise MalformedError("a runner's first message must be Hello")
         check_hello(first.hello)
@@ -135,7 +150,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         while True:
             try:
                 modules = [await self._register_module(hosted) for hosted in hello.modules]
-                runner = decode_hello(hello, tuple(module.deployment for module in modules if module.deployment))
+                runner = decode_hello(hello, tuple(module.deployment for module in modules))
                 await self._store.register_runner(runner)
                 break
             except StoreUnavailable:
@@ -146,7 +161,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
                 return
         session.registered = True
         self._inbox.put(RunnerJoined(runner))
-        welcome = wire.Welcome(modules=modules, controllers=encode_peers(self._peers()))
+        welcome = wire.Welcome(modules=modules, controllers=encode_peers(self._peers()), wishes_places=True)
         welcome.MergeFrom(self._welcome)
         session.welcome(welcome)
 
@@ -154,33 +169,42 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         try:
             deployed = await self._deployer.deploy(hosted.schema, hosted.digest, activate=False, by="a runner")
         except InvalidModule as error:
-            self._refused("module")
+            self._refused("module", 1)
             return wire.RegisteredModule(problem=str(error))
         return wire.RegisteredModule(deployment=deployed.key, active=deployed.active)
 
     async def _read_all(self, session: Session, messages: AsyncIterator[wire.RunnerMessage]) -> None:
-        async for message in messages:
-            try:
+        try:
+            async for message in messages:
                 self._take(session, message)
-            except MalformedError as error:
-                self._refused("runner_message")
-                session.close(grpc.StatusCode.INVALID_ARGUMENT, str(error))
-                return
-            await self._inbox.room()  # a node that can't keep up slows its runners down
+                if session.closed.done():
+                    return
+                await self._inbox.room()  # a node that can't keep up slows its runners down
+        except (MalformedError, DecodeError) as error:
+            self._refused("runner_message", 1)
+            session.close(grpc.StatusCode.INVALID_ARGUMENT, str(error))
 
     def _take(self, session: Session, message: wire.RunnerMessage) -> None:
         """Hot for reports. Raises MalformedError."""
         kind = message.WhichOneof("message")
         if kind == "reports":
             reports = decode_reports(message.reports)
+            if not reports:
+                session.took(Lie.EMPTY)
+                return
             session.heard(reports)
             self._inbox.put(ReportsReceived(session.runner_id, reports))
         elif kind == "beat":
             session.heard()
+            session.took(Lie.BEAT)
             self._beat(session, message.beat)
         elif kind == "output":
             session.heard()
             session.printed(message.output)
+        elif kind == "grants":
+            session.heard()
+            if session.registered:
+                self._inbox.put(PlacesGranted(session.runner_id, decode_grants(message.grants)))
         elif kind == "hello":
             raise MalformedError("a second Hello on the same stream")
         else:
@@ -188,7 +212,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
 
     def _beat(self, session: Session, beat: wire.Beat) -> None:
         if session.registered:
-            self._inbox.put(RunnerBeat(session.runner_id, beat.sequence, beat.renew, beat.draining, beat.running))
+            self._inbox.put(decode_beat(session.runner_id, beat))
         else:
             # The node doesn't know this runner yet, which on a healthy cluster lasts milliseconds.
             away = session.database_away and not self._lease_valid()

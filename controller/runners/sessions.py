@@ -7,19 +7,22 @@ from typing import Final, NamedTuple, assert_never
 
 import grpc
 
-from controller.core.effects import AckBeat, AckReports, CancelRuns, Dispatch
+from controller.core.effects import AckBeat, AckReports, CancelRuns, Dispatch, SendWishes
 from controller.core.model import Execution, Report
-from controller.runners.codec import encode_peers, encode_run
+from controller.runners.codec import encode_peers, encode_run, encode_wish
+from controller.runners.conduct import Conduct, Lie
 from controller.runners.following import Follow, Follows
 from protos.runner.v1 import runner_pb2 as wire
+from schema.lanes import LaneKey, Wish
 
 QUEUE_ITEMS_MAX: Final = 50_000  # a runner that reads falls behind by a burst, not by more
 UNACKED_REPORTS_MAX: Final = 50_000  # more than any runner was given to run
 RUNS_PER_MESSAGE: Final = 1_000
 ACKS_PER_MESSAGE: Final = 20_000
+STALLED_US: Final = 15_000_000  # a runner that takes nothing of a message for so long doesn't read
 BEATS_MAX: Final = 16  # acknowledgements that a stalled runner may still find
 
-ToRunner = Dispatch | CancelRuns | AckReports | AckBeat
+ToRunner = Dispatch | SendWishes | CancelRuns | AckReports | AckBeat
 
 
 class Closed(NamedTuple):
@@ -30,19 +33,26 @@ class Closed(NamedTuple):
 
 
 class Session:
-    """One stream. `now_us` is any monotonic clock in microseconds."""
+    """One stream. `now_us` is any monotonic clock in microseconds; `counted` is told what was refused, how often."""
 
-    def __init__(self, runner_id: str, now_us: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        runner_id: str,
+        now_us: Callable[[], int],
+        counted: Callable[[str, int], None] = lambda _what, _count: None,
+    ) -> None:
         self.runner_id = runner_id
         self.heard_at_us = now_us()
         self.registered = False
         self.database_away = False  # so said the latest attempt to register it
         self.closed: asyncio.Future[Closed] = asyncio.get_running_loop().create_future()
         self._now_us = now_us
+        self._conduct = Conduct(now_us, counted)
         self._something = asyncio.Event()
         self._first: list[wire.ControllerMessage] = []
         self._beats: deque[AckBeat] = deque(maxlen=BEATS_MAX)
-        self._runs: list[Execution] = []
+        self._runs: list[tuple[Execution, int]] = []  # with the epoch of its place
+        self._wishes: dict[LaneKey, Wish] = {}
         self._acks: list[int] = []
         self._cancels: deque[CancelRuns] = deque()
         self._database_minus_own_us = 0
@@ -50,10 +60,11 @@ class Session:
         self._unacked: set[int] = set()
         self._follows = Follows()
         self._silent = False
+        self._writing_since_us: int | None = None  # the message under way
 
     @property
     def queued(self) -> int:
-        return len(self._runs) + len(self._acks) + len(self._cancels)
+        return len(self._runs) + len(self._acks) + len(self._cancels) + len(self._follows.to_send)
 
     @property
     def followers(self) -> int:
@@ -62,6 +73,16 @@ class Session:
     def close(self, code: grpc.StatusCode, details: str) -> None:
         if not self.closed.done():
             self.closed.set_result(Closed(code, details))
+
+    def is_stalled(self, now_us: int) -> bool:
+        """What is written is taken as long as the runner reads, however slowly."""
+        return self._writing_since_us is not None and now_us - self._writing_since_us > STALLED_US
+
+    def took(self, lie: Lie, count: int = 1) -> None:
+        """It said what it ought not to say; beyond what is allowed, that ends the stream."""
+        why = self._conduct.took(lie, count)
+        if why is not None:
+            self.close(grpc.StatusCode.RESOURCE_EXHAUSTED, why)
 
     def heard(self, reports: list[Report] | None = None) -> None:
         """The runner said something."""
@@ -77,12 +98,14 @@ class Session:
     def follow(self, execution_id: int, from_offset: int) -> Follow:
         """What it prints, from now on."""
         follow = self._follows.open(execution_id, from_offset)
+        self._bound()
         self._something.set()
         return follow
 
     def printed(self, output: wire.Output) -> None:
         """Raises MalformedError."""
-        self._follows.received(output)
+        if not self._follows.received(output):
+            self.took(Lie.OUTPUT)
         self._something.set()  # a follower that was dropped is to be told of
 
     def break_off(self) -> None:
@@ -97,22 +120,29 @@ class Session:
         """Queue. A session whose runner doesn't read is closed instead of growing."""
         match effect:
             case Dispatch():
-                self._runs += effect.executions
+                self._runs += zip(effect.executions, effect.epochs, strict=True)
                 self._database_minus_own_us = effect.now_us - self._now_us()
             case AckReports():
                 self._acks += effect.execution_ids
                 self._unacked.difference_update(effect.execution_ids)
+                if effect.refused:
+                    self.took(Lie(f"report_{effect.refused}"), len(effect.execution_ids))
+            case SendWishes():  # the latest of each lane says all
+                self._wishes.update(((wish.deployment, wish.kind), wish) for wish in effect.wishes)
             case CancelRuns():
                 self._cancels.append(effect)
             case AckBeat():
                 self._beats.append(effect)
             case _:
                 assert_never(effect)
+        self._bound()
+        self._something.set()
+
+    def _bound(self) -> None:
         if self.queued > QUEUE_ITEMS_MAX:
             self.close(
                 grpc.StatusCode.RESOURCE_EXHAUSTED, f"the runner doesn't read: more than {QUEUE_ITEMS_MAX} items wait"
             )
-        self._something.set()
 
     async def write_all(self, write: Callable[[wire.ControllerMessage], Awaitable[None]]) -> None:
         """Write what is queued until `stop_writing`: the only writer of this stream. `write` waits for slow readers."""
@@ -120,7 +150,9 @@ class Session:
             await self._something.wait()
             self._something.clear()
             while not self._silent and (message := self._next()) is not None:
+                self._writing_since_us = self._now_us()
                 await write(message)
+                self._writing_since_us = None
 
     def stop_writing(self) -> None:
         """After the message under way, write no more."""
@@ -140,7 +172,11 @@ class Session:
             runs, self._runs = self._runs[:RUNS_PER_MESSAGE], self._runs[RUNS_PER_MESSAGE:]
             # The clock went on while these waited here; the runner sets its own by this.
             now_us = self._now_us() + self._database_minus_own_us
-            return wire.ControllerMessage(dispatch=wire.Dispatch(now_us=now_us, runs=[encode_run(run) for run in runs]))
+            encoded = [encode_run(run, epoch) for run, epoch in runs]
+            return wire.ControllerMessage(dispatch=wire.Dispatch(now_us=now_us, runs=encoded))
+        if self._wishes:  # after the runs that took places which they count as gone
+            wishes, self._wishes = self._wishes, {}
+            return wire.ControllerMessage(wishes=wire.Wishes(wishes=map(encode_wish, wishes.values())))
         if self._cancels:
             cancel = self._cancels.popleft()
             _, execution_ids, reason, grace_ms = cancel
@@ -209,8 +245,15 @@ class Sessions:
         if session is not None:
             session.send(effect)
 
+    def stalled_at(self, now_us: int) -> list[Session]:
+        """Those whose runners have taken nothing of a message for STALLED_US."""
+        return [session for session in self._sessions.values() if session.is_stalled(now_us)]
+
     def close_silent(self, now_us: int, silence_us: int) -> int:
         """Close sessions not heard of for `silence_us` (stopped, or behind a dead connection): how many."""
+        for session in self.stalled_at(now_us):
+            reason = f"the runner doesn't read: nothing was taken for {STALLED_US // 1_000_000} s"
+            session.close(grpc.StatusCode.RESOURCE_EXHAUSTED, reason)
         silent = [session for session in self._sessions.values() if now_us - session.heard_at_us > silence_us]
         for session in silent:
             session.close(grpc.StatusCode.DEADLINE_EXCEEDED, f"no beat for {silence_us // 1_000} ms")

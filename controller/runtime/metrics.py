@@ -73,9 +73,9 @@ class Metrics:
     def noted(self, event: str, level: str) -> None:
         self._notes[event, level] += 1
 
-    def refused(self, what: str) -> None:
+    def refused(self, what: str, count: int = 1) -> None:
         """Somebody sent what is not allowed."""
-        self._refused[what] += 1
+        self._refused[what] += count
 
     def store_failed(self, effect: str) -> None:
         self._store_failures[effect] += 1

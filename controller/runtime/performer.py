@@ -7,24 +7,23 @@ from typing import Protocol, assert_never
 from controller.core import effects, events
 from controller.core.effects import Effect
 from controller.core.events import Event
+from controller.core.model import Execution
 from controller.core.settings import ClusterSettings
 from controller.errors import StoreError, StoreUnavailable
 from controller.ports import ControllerInfo, Store
 from controller.runtime.metrics import Metrics
 from controller.runtime.notes import Notes
 
-ToRunner = effects.Dispatch | effects.CancelRuns | effects.AckReports | effects.AckBeat
+ToRunner = effects.Dispatch | effects.SendWishes | effects.CancelRuns | effects.AckReports | effects.AckBeat
 Changes = effects.Claim | effects.End | effects.SkipTicks | effects.Activate | effects.Adopt | effects.RenewLease
+ReadsOfExecutions = effects.FetchExecutions | effects.FetchHeld | effects.FetchLost | effects.FetchOverdueExecutions
 Reads = (
     effects.FindPeers
     | effects.FetchWindow
     | effects.FetchOverdue
     | effects.FetchActivations
     | effects.FetchFollowers
-    | effects.FetchExecutions
-    | effects.FetchHeld
-    | effects.FetchLost
-    | effects.FetchOverdueExecutions
+    | ReadsOfExecutions
 )
 
 
@@ -77,7 +76,13 @@ class Performer:
         match effect:
             case effects.SendPacket():
                 self._peers.send(effect)
-            case effects.Dispatch() | effects.CancelRuns() | effects.AckReports() | effects.AckBeat():
+            case (
+                effects.Dispatch()
+                | effects.SendWishes()
+                | effects.CancelRuns()
+                | effects.AckReports()
+                | effects.AckBeat()
+            ):
                 self._runners.send(effect)
             case effects.Note():
                 self._notes.write(effect)
@@ -145,8 +150,8 @@ class Performer:
                 database_now, started = await store.start_activations(own_id, wanted, hard_grace_ms)
                 self._metrics.activated(started)
                 return events.Activated(request_id, database_now, started)
-            case effects.Adopt(request_id, controller_ids):
-                return events.Adopted(request_id, await store.adopt_executions(own_id, controller_ids))
+            case effects.Adopt(request_id, controller_ids, runner_ids):
+                return events.Adopted(request_id, await store.adopt_executions(own_id, controller_ids, runner_ids))
             case _:
                 assert_never(effect)
 
@@ -168,15 +173,20 @@ class Performer:
             case effects.FetchFollowers(request_id, activation_ids):
                 database_now, activations = await store.get_followers(activation_ids)
                 return events.ActivationsFetched(request_id, database_now, activations)
-            case effects.FetchExecutions(request_id, execution_ids):
-                return events.ExecutionsFetched(request_id, await store.get_unfinished(execution_ids))
-            case effects.FetchHeld(request_id, execution_ids):
-                own_id = self._controller.controller_id
-                return events.ExecutionsFetched(request_id, await store.get_held(own_id, execution_ids))
-            case effects.FetchLost(request_id, lost_after_ms):
-                return events.ExecutionsFetched(request_id, await store.get_lost(lost_after_ms))
-            case effects.FetchOverdueExecutions(request_id):
-                return events.ExecutionsFetched(request_id, await store.get_overdue_executions())
+            case _:
+                return events.ExecutionsFetched(effect.request_id, await self._executions(effect))
+
+    async def _executions(self, effect: ReadsOfExecutions) -> list[Execution]:
+        store = self._store
+        match effect:
+            case effects.FetchExecutions(_, execution_ids):
+                return await store.get_unfinished(execution_ids)
+            case effects.FetchHeld(_, execution_ids):
+                return await store.get_held(self._controller.controller_id, execution_ids)
+            case effects.FetchLost(_, lost_after_ms):
+                return await store.get_lost(lost_after_ms)
+            case effects.FetchOverdueExecutions():
+                return await store.get_overdue_executions()
             case _:
                 assert_never(effect)
 

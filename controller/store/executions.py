@@ -58,9 +58,11 @@ class ExecutionStatements:
         )
         return list(map(EndResult._make, records))
 
-    async def adopt_executions(self, controller_id: str, from_ids: tuple[str, ...]) -> list[Execution]:
-        """Take over what these controllers left unfinished; the own id may be among them."""
-        return await self._executions("AdoptExecutions", controller_id, from_ids)
+    async def adopt_executions(
+        self, controller_id: str, from_ids: tuple[str, ...], runner_ids: tuple[str, ...] = ()
+    ) -> list[Execution]:
+        """Take over what these controllers left unfinished, on these runners or all; the own id may be among them."""
+        return await self._executions("AdoptExecutions", controller_id, from_ids, runner_ids or None)
 
     async def get_unfinished(self, execution_ids: tuple[int, ...]) -> list[Execution]:
         """Those of the ids that are unfinished."""

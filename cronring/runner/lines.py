@@ -3,6 +3,7 @@ anything at all may come: nothing that this takes can break whoever handles it.
 """
 
 import json
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from schema.duration import DURATION_LIMIT_MS
@@ -163,7 +164,7 @@ def _shown(value: object) -> str:
     return f"{value!r:.60}" if not isinstance(value, int) or abs(value) < _INTEGER_MAX else "a huge number"
 
 
-_READERS: Final = {
+_READERS: Final[dict[str, Callable[[dict[str, Any]], Line]]] = {
     "done": _done,
     "out": _printed,
     "back": _handed_back,

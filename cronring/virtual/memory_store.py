@@ -34,6 +34,8 @@ from schema.schedule import MANUAL
 
 CONTROLLER_KEPT_US = 60_000_000  # after its lease ran out
 RUNNER_KEPT_US = 86_400_000_000  # after it was last seen
+RUNNERS_KEPT = 1_000  # the newest; beyond, a runner is kept so long:
+RUNNER_KEPT_BEYOND_US = 60_000_000
 
 
 class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
@@ -171,8 +173,12 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
         for controller_id, controller in list(self.controllers.items()):
             if controller.lease_expires_at <= now - CONTROLLER_KEPT_US and controller_id not in controllers:
                 del self.controllers[controller_id]
+        seen = sorted((runner.last_seen_at for runner in self.runners.values()), reverse=True)
+        newest = seen[RUNNERS_KEPT - 1] if len(seen) >= RUNNERS_KEPT else now - RUNNER_KEPT_US
         for runner_id, runner in list(self.runners.items()):
-            if runner.last_seen_at <= now - RUNNER_KEPT_US and runner_id not in runners:
+            at = runner.last_seen_at
+            forgotten = at <= now - RUNNER_KEPT_US or (at <= now - RUNNER_KEPT_BEYOND_US and at < newest)
+            if forgotten and runner_id not in runners:
                 del self.runners[runner_id]
 
     async def remove_controller(self, controller_id: str) -> None:
@@ -386,8 +392,11 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
         row.revision += 1
         return True
 
-    async def adopt_executions(self, controller_id: str, from_ids: tuple[str, ...]) -> list[Execution]:
-        adopted = [row for row in self.unfinished.values() if row.controller_id in from_ids]
+    async def adopt_executions(
+        self, controller_id: str, from_ids: tuple[str, ...], runner_ids: tuple[str, ...] = ()
+    ) -> list[Execution]:
+        left_behind = [row for row in self.unfinished.values() if row.controller_id in from_ids]
+        adopted = [row for row in left_behind if not runner_ids or row.runner_id in runner_ids]
         for row in adopted:
             row.controller_id = controller_id
         return [row.execution() for row in adopted]

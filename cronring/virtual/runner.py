@@ -85,8 +85,8 @@ class VirtualRunner(Process):
         match effect:
             case effects.OpenLink():
                 self._dial()
-            case effects.SendBeat(_, sequence, renew, draining, running):
-                self._send(RunnerBeat(self.name, sequence, renew, draining, running))
+            case effects.SendBeat():
+                self._send(RunnerBeat(self.name, *effect[1:]))
             case effects.SendReports(_, results):
                 self._send(ReportsReceived(self.name, [report_of(result) for result in results]))
             case effects.StartRuns(runs):

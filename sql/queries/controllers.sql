@@ -1,7 +1,8 @@
 -- name: RenewLease
 -- Renews a controller's lease and those of its runners, and says what there is to sweep. HOT updates, and a few index
 -- probes: what runs well is never looked at. Forgets rows that nothing needs any more: controllers whose lease ran out a
--- minute ago (no claim takes so long to commit), runners not seen for a day, neither with anything unfinished.
+-- minute ago (no claim takes so long to commit), runners not seen for a day (beyond the newest 1,000: for a minute),
+-- neither with anything unfinished.
 -- Names, too, what this controller answers for and somebody wants cancelled, at most 1,000 at a time.
 -- $1 id, $2 gRPC address, $3 HTTP address, $4 pid, $5 version, $6 draining, $7 lease (ms), $8 runner ids, $9 a runner
 -- is lost when not seen for so many ms, $10 executions that it knows somebody wants cancelled.
@@ -34,7 +35,11 @@ WITH renewed AS (
 ), forgotten_runners AS (
     DELETE FROM runners WHERE id IN (
         SELECT r.id FROM runners r
-        WHERE r.last_seen_at <= now() - interval '1 day' AND r.id <> ALL($8::text[])
+        WHERE (r.last_seen_at <= now() - interval '1 day'
+               OR r.last_seen_at <= now() - interval '1 minute'
+                  AND r.last_seen_at < (SELECT n.last_seen_at FROM runners n ORDER BY n.last_seen_at DESC
+                                        OFFSET 999 LIMIT 1))
+          AND r.id <> ALL($8::text[])
           AND NOT EXISTS (SELECT FROM cron_executions e
                           WHERE e.outcome IS NULL AND e.runner_id > '' AND e.runner_id = r.id OFFSET 0)
         FOR UPDATE SKIP LOCKED

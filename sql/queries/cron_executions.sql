@@ -1,10 +1,12 @@
 -- LATERAL with OFFSET 0: one index probe for each row on the left, never a join that reads all that runs; see cron_jobs.sql.
 
 -- name: AdoptExecutions
--- $1 the new controller's id, $2 ids of those that left them unfinished. Locked in order of ids, as EndCronJob does.
+-- $1 the new controller's id, $2 ids of those that left them unfinished, $3 on which runners (null: on all). Locked in
+-- order of ids, as EndCronJob does.
 WITH left_behind AS MATERIALIZED (
     SELECT id, tick FROM cron_executions
     WHERE outcome IS NULL AND controller_id > '' AND controller_id = ANY($2::text[])
+      AND ($3::text[] IS NULL OR runner_id = ANY($3))
     ORDER BY id
     FOR NO KEY UPDATE
 ), adopted AS (

@@ -66,6 +66,14 @@ async def test_adopted_executions_carry_the_adopters_id(world: World) -> None:
     assert [result.ended for result in results] == [False, True, True]
 
 
+async def test_only_those_on_some_runners_are_adopted(world: World) -> None:
+    executions = await world.running("c1", "a", "b")
+    (runner_id,) = {execution.runner_id for execution in executions}
+    assert await world.store.adopt_executions("c2", ("c1",), ("another",)) == []
+    adopted = await world.store.adopt_executions("c2", ("c1",), ("another", runner_id))
+    assert sorted(adopted) == sorted(executions)
+
+
 async def test_a_controller_may_adopt_from_itself(world: World) -> None:
     executions = await world.running("c1", "a", "b")
     assert sorted(await world.store.adopt_executions("c1", ("c1",))) == sorted(executions)
@@ -155,6 +163,21 @@ async def test_rows_of_runners_long_gone_are_forgotten_unless_they_hold_somethin
     await world.scene.last_saw_runner("r1", 86_500)
     await observe(world)
     assert await world.scene.runners() == (["r1", "r2"] if holds else ["r2"])
+
+
+async def test_of_thousands_of_runners_that_came_and_went_the_newest_are_remembered(world: World) -> None:
+    """Each row was kept for a day, and looked at by each renewal."""
+    names = [f"r{number:04}" for number in range(1_003)]
+    for name in names:
+        await world.runner(name)
+    for name in names[:4]:
+        await world.scene.last_saw_runner(name, 50)
+    await observe(world)
+    assert len(await world.scene.runners()) == 1_003
+    for age, name in enumerate(names[:4]):
+        await world.scene.last_saw_runner(name, 80 - age)
+    await observe(world)
+    assert await world.scene.runners() == names[3:]
 
 
 async def test_a_renewal_after_a_long_absence_is_as_good_as_the_first(world: World) -> None:

@@ -1,10 +1,12 @@
-"""Coverage-guided fuzzing of one target, from its corpus: `python -m tests.fuzz.atheris_run --target pattern --seconds 60`.
+"""Coverage-guided fuzzing of one target: `python -m tests.fuzz.atheris_run --target pattern --seconds 60`.
 
-What it finds interesting stays in --corpus (a folder of its own by default, so that the seeds stay few); an input that
-makes the product misbehave is written to --crashes, and the exit code is 1. Needs the extra `fuzz`.
+It begins with the target's corpus. What it finds interesting stays in --corpus (by default a folder of its own, so that
+the seeds stay few); an input that makes the product misbehave is written to --crashes, and the exit code is not 0.
+Needs the extra `fuzz`.
 """
 
 import argparse
+import importlib
 import os
 import sys
 import tempfile
@@ -25,7 +27,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--crashes", type=Path, default=Path("fuzz-crashes"))
     parser.add_argument("--seed", type=int, default=0, help="0: another each time")
     options = parser.parse_args(arguments)
-    import atheris  # noqa: PLC0415  # the extra `fuzz`; instruments what is imported after it
+    atheris: Any = importlib.import_module("atheris")  # of the extra `fuzz`; instruments what is imported after it
 
     with atheris.instrument_imports(include=list(_INSTRUMENTED)):
         from tests.fuzz.targets import TARGETS  # noqa: PLC0415

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tests.fuzz import bodies, lines, texts
+from tests.fuzz import bodies, lines, packets, servers, texts
 from tests.fuzz.bounds import Target
 
 _TEXTS: Final = (
@@ -31,5 +31,17 @@ _BODIES: Final = (
     Target("child_line", lines.child_line),
     Target("runner_line", lines.runner_line),
 )
+_WIRE: Final = (
+    Target("gossip_packet", packets.gossip_packet),
+    Target("gossip_cluster", packets.gossip_cluster, seconds=10.0),
+    Target("controller_message", packets.controller_message),
+)
+# Against a real controller, which is another process: its time and memory are looked at there.
+SERVED: Final = (
+    Target("grpc_request", servers.grpc_request, seconds=10.0),
+    Target("runner_stream", servers.runner_stream, seconds=10.0),
+    Target("http_bytes", servers.http_bytes, seconds=10.0),
+    Target("grpc_bytes", servers.grpc_bytes, seconds=10.0),
+)
 
-TARGETS: Final[dict[str, Target]] = {target.name: target for target in (*_TEXTS, *_BODIES)}
+TARGETS: Final[dict[str, Target]] = {target.name: target for target in (*_TEXTS, *_BODIES, *_WIRE, *SERVED)}

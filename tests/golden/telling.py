@@ -47,12 +47,15 @@ def tell(effect: effects.Effect, epoch_us: int) -> str:  # noqa: C901, PLR0911  
         case effects.CancelRuns(runner_id, execution_ids, reason, grace_ms):
             grace = f" within {grace_ms} ms" if grace_ms else ""
             return f"cancel runs {runner_id} {_plain(execution_ids)} {reason}{grace}"
+        case effects.Adopt(_, controller_ids, runner_ids):
+            only = f" on {_plain(runner_ids)}" if runner_ids else ""
+            return f"adopt {_plain(controller_ids)}{only}"
         case effects.AckBeat(runner_id, sequence, renewed, database_ok, peers):
             peer_ids = ",".join(peer_id for peer_id, _ in peers)
             return f"ack beat {sequence} of {runner_id}: renewed={renewed} database_ok={database_ok} peers={peer_ids}"
         case _:
             fields = [_plain(value) for name, value in zip(effect._fields, effect, strict=True) if name != "request_id"]
-            return " ".join([_words(effect), *fields])
+            return " ".join([_words(effect), *fields]).rstrip()
 
 
 def _end(request: EndRequest, at: Any) -> str:

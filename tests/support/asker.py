@@ -22,7 +22,7 @@ OPTIONS = (
 )
 
 
-async def ask(address: str) -> dict[str, Any] | None:
+async def ask(address: str) -> Any:
     """On a connection of its own, so that what a fault has left of the last one tells nothing."""
     async with grpc.aio.insecure_channel(address, options=OPTIONS) as channel:
         stub = cluster_pb2_grpc.ClusterStub(channel)

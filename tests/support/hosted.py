@@ -5,8 +5,8 @@
         hosts.cut("c1", DATABASE)
         cluster.views()                             # what each controller believes, asked from the operator's host
 
-PostgreSQL listens on its host's address for those on other hosts, and on its socket for the test itself, whose questions
-(those of the judge, say) are thus disturbed by no fault.
+PostgreSQL listens on its host's address for those on other hosts, and on its socket for the test itself, whose own
+questions (those of the judge, say) are thus disturbed by no fault.
 """
 
 import contextlib
@@ -124,7 +124,7 @@ class HostedCluster(Cluster):
     def figure(self, controller: Process, name: str) -> float:
         """A figure of its /metrics that has no labels. Raises OSError, or KeyError for one that isn't there."""
         _, text = self.http(controller, "/metrics")
-        figures = dict(line.rsplit(" ", 1) for line in text.splitlines() if line[:1] not in "#")
+        figures = dict(line.rsplit(" ", 1) for line in text.splitlines() if line[:1] != "#")
         return float(figures[name])
 
     def views(self, controllers: Sequence[Process] | None = None) -> list[View | None]:

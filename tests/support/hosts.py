@@ -35,7 +35,7 @@ _serials = count(1)
 
 @dataclass(frozen=True)
 class Weather:
-    """Of a way from host to host: the share of frames that are lost, and how long the others take, ms more than none."""
+    """Of a way from host to host: the share of frames that are lost, and how much longer the others take."""
 
     loss: float = 0.0
     delay_ms: float = 0.0

@@ -2,12 +2,12 @@
 
 python switch.py SEED NAMESPACE ...     (the stdlib is all it needs; as root)
 
-It makes an interface eth0 in each namespace (a tap, open as long as this process lives). Host `i`, counted from 0 in the
-order of the arguments, has the hardware address 02:00:00:00:00:ii, by which frames find their way: nobody asks by ARP.
-Orders come as lines of JSON on stdin, and each is answered by a line on stdout when it is in force:
+It makes an interface eth0 in each namespace (a tap, open as long as this process lives). Host `i`, counted from 0 in
+the order of the arguments, has the hardware address 02:00:00:00:00:ii, by which frames find their way: nobody asks by
+ARP. Orders come as lines of JSON on stdin, and each is answered by a line on stdout when it is in force:
 
     {"ways": [[0, 1], [1, 0]], "loss": 0.3, "delay_ms": 500, "jitter_ms": 0}   -> {}
-    {"count": true}                                   -> {"passed": [[...], ...], "dropped": [[...], ...]}, by [from][to]
+    {"count": true}                          -> {"passed": [[...], ...], "dropped": [[...], ...]}, by [from][to]
 
 `loss` is the share of frames that are dropped, 1 for all. `delay_ms` delays the others, by up to `jitter_ms` more. The
 switch ends when stdin does, so whoever started it need not live to say so.

@@ -21,6 +21,8 @@ class Link:
     __slots__ = (
         "answered_ns",
         "blind_since_ns",
+        "controller_id",
+        "down_since_ns",
         "failure",
         "hello_ns",
         "named_ns",
@@ -34,6 +36,8 @@ class Link:
 
     def __init__(self, now_ns: int) -> None:
         self.failure = ""  # why it was last down
+        self.controller_id = ""  # whose it was when it was last up
+        self.down_since_ns = now_ns  # while it isn't open
         self.open = False  # the stream stands
         self.hello_ns = now_ns  # its Hello was sent then, or later
         self.answered_ns = now_ns  # the latest that it has answered was sent then: what comes next, it sent after that
@@ -66,6 +70,21 @@ class Contact:
     def sighted_addresses(self) -> list[str]:
         """Controllers that may be asked for a renewal with some hope."""
         return [address for address in self.up_addresses() if self.links[address].blind_since_ns is None]
+
+    def out_of_reach(self, now_ns: int) -> tuple[str, ...]:
+        """Ids of controllers that were connected and haven't been for a while, but not for long.
+
+        What such a one has claimed for this runner may never have come, as its results may never have come back. It
+        claims for it no more once it has noticed, so that after some time there is nothing left to be taken over.
+        """
+        settings = self.settings
+        return tuple(
+            link.controller_id
+            for link in self.links.values()
+            if link.controller_id
+            and not link.open
+            and 2 * settings.beat_ns <= now_ns - link.down_since_ns <= settings.take_over_ns
+        )
 
     def all_told(self) -> bool:
         """Every controller in reach knows that this runner drains."""
@@ -123,15 +142,16 @@ class Contact:
         link.blind_since_ns = None
         link.pending.clear()
 
-    def welcomed(self, address: str) -> None:
+    def welcomed(self, address: str, controller_id: str) -> None:
         link = self.links[address]
         link.up = True
+        link.controller_id = controller_id
         self.contact_ns = max(self.contact_ns, link.hello_ns)
 
     def went_down(self, address: str, now_ns: int) -> None:
         link = self.links[address]
         if link.open:
-            link.named_ns = now_ns
+            link.named_ns = link.down_since_ns = now_ns
         link.open = link.up = link.told = False
         link.pending.clear()
         if self.renewer == address:

@@ -4,6 +4,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from cronring.runner.core.model import Result, Run, StopReason
+from schema.lanes import Grant
 
 
 class OpenLink(NamedTuple):
@@ -22,11 +23,17 @@ class SendBeat(NamedTuple):
     renew: bool
     draining: bool
     running: int
+    out_of_reach: tuple[str, ...] = ()  # ids of controllers, whose runs for this runner another should take over
 
 
 class SendReports(NamedTuple):
     address: str
     results: list[Result]
+
+
+class SendGrants(NamedTuple):
+    address: str
+    grants: list[Grant]
 
 
 class StartRuns(NamedTuple):
@@ -63,4 +70,4 @@ class Note(NamedTuple):
     values: dict[str, str | int]
 
 
-Effect = OpenLink | CloseLink | SendBeat | SendReports | StartRuns | StopRuns | Finished | Note
+Effect = OpenLink | CloseLink | SendBeat | SendReports | SendGrants | StartRuns | StopRuns | Finished | Note

@@ -47,7 +47,8 @@ def test_a_runner_that_lies_about_anothers_run_is_not_believed_though_it_speaks_
     assert [request.report for request in end.requests] == [report(execution)]
     told.tell(events.ReportsReceived("r7", [lie]))
     _ended(told, end)
-    assert [ack.runner_id for ack in told.take(effects.AckReports)] == ["r7", "r1"]
+    acknowledged = [ack.runner_id for ack in told.take(effects.AckReports)]
+    assert acknowledged == ["r7", "r7", "r1"], "refused each time, so that it stops coming; then what is true"
 
 
 def test_the_same_report_twice_is_ended_once() -> None:
@@ -226,11 +227,72 @@ def test_a_runner_cannot_end_what_is_not_its_own() -> None:
     (execution,) = told.running(job())
     told.tell(events.RunnerJoined(runner("liar")))
     told.tell(events.ReportsReceived("liar", [report(execution)]))
-    assert told.one(effects.AckReports) == effects.AckReports("liar", (execution.execution_id,))
+    refusal = effects.AckReports("liar", (execution.execution_id,), effects.Refusal.FOREIGN)
+    assert told.one(effects.AckReports) == refusal
+    assert told.node.stats().reports_foreign == 1
     assert not told.take(effects.End)
     told.tell(_reports(execution, claimed_at=execution.claimed_at + 1))
     assert not told.take(effects.End)
     assert told.node.stats().held == 1
+
+
+def test_what_a_liar_said_before_it_was_claimed_does_not_hide_its_own_runners_result() -> None:
+    """The true result was acknowledged beside the lie, and lost; the execution was let go, and hung."""
+    told = Told()
+    told.ready(job())
+    guessed = Execution(101, job(), T, T, T, 1, "schedule", "d", "liar")
+    told.tell(events.ReportsReceived("liar", [report(guessed)]))
+    fetch = told.one(effects.FetchExecutions)
+    told.wait_renewing(10_000)
+    told.claimed()
+    (execution,) = told.one(effects.Dispatch).executions
+    assert execution.execution_id == 101
+    told.tell(_reports(execution))
+    told.tell(events.ExecutionsFetched(fetch.request_id, [execution]))
+    refusal = effects.AckReports("liar", (101,), effects.Refusal.FOREIGN)
+    assert told.take(effects.AckReports) == [refusal]
+    end = told.one(effects.End)
+    assert end.requests[0].report == report(execution)
+    _ended(told, end)
+    assert told.one(effects.AckReports) == effects.AckReports("r1", (101,))
+    assert told.node.stats().held == 0
+
+
+def test_what_a_liar_said_of_a_run_does_not_let_it_go() -> None:
+    """The lookup's answer was older than the claim."""
+    told = Told()
+    told.ready(job())
+    guessed = Execution(101, job(), T, T, T, 1, "schedule", "d", "liar")
+    told.tell(events.ReportsReceived("liar", [report(guessed)]))
+    fetch = told.one(effects.FetchExecutions)
+    told.wait_renewing(10_000)
+    told.claimed()
+    told.tell(events.ExecutionsFetched(fetch.request_id, []))
+    assert told.one(effects.AckReports) == effects.AckReports("liar", (101,), effects.Refusal.FOREIGN)
+    assert told.node.stats().held == 1
+
+
+def test_what_nobody_ever_claimed_is_refused_and_counted() -> None:
+    told = Told()
+    told.ready()
+    never = Execution(7, job(), T, T, T, 1, "schedule", "d", "r1")
+    told.tell(_reports(never))
+    told.tell(events.ExecutionsFetched(told.one(effects.FetchExecutions).request_id, []))
+    assert told.one(effects.AckReports) == effects.AckReports("r1", (7,), effects.Refusal.DECIDED)
+    assert told.node.stats().reports_decided == 1
+
+
+def test_texts_beyond_what_memory_allows_are_left_to_the_runner() -> None:
+    told = Told()
+    told.ready()
+    base = Execution(0, job(), T, T, T, 1, "schedule", "d", "r1")
+    told.wait(1_200)
+    told.fail(told.one(effects.RenewLease))
+    text = "x" * 65_536  # one object, however many reports have it
+    many = [report(base._replace(execution_id=number))._replace(output=text) for number in range(1, 6_000)]
+    told.tell(events.ReportsReceived("r1", many))
+    assert told.node.stats().ends_pending == 4_096
+    assert not told.take(effects.AckReports)
 
 
 def test_a_claim_on_a_newer_row_is_looked_up_before_it_is_ended() -> None:
@@ -258,8 +320,27 @@ def test_reports_beyond_what_memory_allows_are_left_to_the_runner() -> None:
     told.fail(told.one(effects.RenewLease))
     many = [report(base._replace(execution_id=number)) for number in range(1, 50_101)]
     told.tell(events.ReportsReceived("r1", many))
+    assert told.node.stats().ends_pending == 20_000
+    for runner_id in ("r2", "r3"):
+        told.tell(
+            events.ReportsReceived(
+                runner_id, [each._replace(execution_id=each.execution_id + 60_000 * int(runner_id[1])) for each in many]
+            )
+        )
     assert told.node.stats().ends_pending == 50_000
     assert not told.take(effects.AckReports)
+
+
+def test_a_flood_of_what_never_was_does_not_keep_anybody_from_ending_what_is_held() -> None:
+    """Honest reports were dropped, and their jobs stood still until those were sent again, 10 s later."""
+    told = Told()
+    (execution,) = told.running(job())
+    made_up = [report(execution)._replace(execution_id=number) for number in range(1_000, 51_100)]
+    for runner_id in ("liar1", "liar2", "liar3"):
+        told.tell(events.ReportsReceived(runner_id, made_up))
+        made_up = [each._replace(execution_id=each.execution_id + 60_000) for each in made_up]
+    told.tell(_reports(execution))
+    assert [each.report.execution_id for each in told.one(effects.End).requests] == [execution.execution_id]
 
 
 def test_lost_and_found_again_the_ended_execution_is_let_go() -> None:

@@ -159,6 +159,24 @@ def test_what_was_adopted_while_its_runner_is_away_waits_for_it() -> None:
     assert told.one(effects.Dispatch).runner_id == "r9"
 
 
+def test_what_is_adopted_while_it_is_looked_up_is_looked_up_again() -> None:
+    """Of two statements under way at once the look-up may be the older one, though its answer comes later."""
+    told = Told()
+    told.ready()
+    _renew(told, dead_controllers=("c2",))
+    told.tell(events.Adopted(told.one(effects.Adopt).request_id, [EXECUTION]))
+    told.tell(events.RunnerJoined(runner("r9")))
+    looked_up = told.one(effects.FetchHeld)
+    told.wait(1)
+    _renew(told, dead_controllers=("c3",))
+    told.tell(events.Adopted(told.one(effects.Adopt).request_id, [EXECUTION]))
+    told.tell(events.ExecutionsFetched(looked_up.request_id, []))
+    assert told.node.stats().held == 1
+    told.wait(10)
+    told.tell(events.ExecutionsFetched(told.one(effects.FetchHeld).request_id, []))
+    assert told.node.stats().held == 0
+
+
 def test_a_run_beside_its_job_that_is_looked_up_keeps_no_tick_of_it_waiting() -> None:
     told = Told()
     told.ready(job())
@@ -251,6 +269,28 @@ def test_a_suspicion_lets_nobody_adopt() -> None:
     told.running(job())
     _hears(told, "c1", Status.SUSPECT)
     assert not told.take(effects.FetchHeld)
+
+
+def test_what_a_controller_had_for_runners_that_have_lost_it_is_taken_over() -> None:
+    """By one statement for all of them: after a controller's end thousands ask."""
+    told = Told()
+    told.ready()
+    told.tell(events.RunnerJoined(runner("r9")))
+    told.tell(events.RunnerBeat("r1", 1, True, False, 0, ("c2", "c1")))
+    first = told.one(effects.Adopt)
+    assert (first.controller_ids, first.runner_ids) == (("c2",), ("r1",))
+    told.tell(events.RunnerBeat("r9", 1, True, False, 0, ("c2",)))
+    told.tell(events.RunnerBeat("r1", 2, True, False, 0, ("c3",)))
+    told.tell(events.RunnerBeat("r1", 3, True, False, 0, ("c1",)))
+    assert not told.take(effects.Adopt)
+    told.tell(events.Adopted(first.request_id, [EXECUTION]))
+    assert told.one(effects.Dispatch).executions == [EXECUTION]
+    both = told.one(effects.Adopt)
+    assert (both.controller_ids, both.runner_ids) == (("c2", "c3"), ("r1", "r9"))
+    told.fail(both)
+    told.renewed()
+    again = told.one(effects.Adopt)
+    assert (again.controller_ids, again.runner_ids) == (("c1",), ()), "it may have been committed; runners ask again"
 
 
 def test_what_was_ended_while_it_was_adopted_is_not_held_again() -> None:

@@ -28,7 +28,7 @@ from cronring.runner.core.events import (
     RunsEnded,
     Woke,
 )
-from cronring.runner.core.machine import RunnerCore
+from cronring.runner.core.machine import LINKS_MAX, RunnerCore
 from cronring.runner.core.model import Outcome, Result, Run, StopReason
 from cronring.runner.core.settings import SECOND_NS, RunnerSettings
 
@@ -423,3 +423,60 @@ def test_only_so_many_cancellations_are_remembered() -> None:
     world.step(CancelAsked(tuple(range(1, 10_002)), "all of them"))
     world.dispatch("a", make_run(1), make_run(2))
     assert [run.execution_id for start in world.of(StartRuns) for run in start.runs] == [1]
+
+
+def test_controllers_that_are_made_up_are_bounded() -> None:
+    core = RunnerCore(RunnerSettings(), ("a:1",), 0, 0)
+    opened = [effect for effect in core.step(Woke(), 0) if isinstance(effect, OpenLink)]
+    peers = tuple(f"h{number}:1" for number in range(LINKS_MAX + 50))
+    effects = core.step(LinkOpened("a:1", 0), 0) + core.step(LinkUp("a:1", "c-1", peers, 0, 0), 0)
+    opened += [effect for effect in effects if isinstance(effect, OpenLink)]
+    assert len(opened) == LINKS_MAX
+    assert [each.event for each in effects if isinstance(each, Note)].count("too_many_controllers") == 1
+
+
+def test_a_controller_that_was_lost_is_named_for_a_while_to_whoever_renews() -> None:
+    """What it has claimed for this runner may never have come here; somebody else is to take it over."""
+    world = World("a", "b")
+    world.up("a", "b")
+    world.step(LinkDown("a", "cut"))
+    world.pass_s(1.5)
+    assert not [beat for beat in world.of(SendBeat) if beat.out_of_reach], "it may be back at once"
+    world.pass_s(3)
+    assert {(beat.address, beat.out_of_reach) for beat in world.of(SendBeat)} >= {("b", ("a",))}
+    world.pass_s(20)
+    world.effects.clear()
+    world.pass_s(5)
+    assert world.of(SendBeat)
+    assert not [beat for beat in world.of(SendBeat) if beat.out_of_reach], "by now it claims nothing for this runner"
+
+
+def test_a_controller_that_is_back_is_not_named() -> None:
+    world = World("a", "b")
+    world.up("a", "b")
+    world.step(LinkDown("a", "cut"))
+    world.step(LinkOpened("a", world.now_ns))
+    world.pass_s(5)
+    assert not [beat for beat in world.of(SendBeat) if beat.out_of_reach]
+
+
+def test_results_leave_a_controller_that_has_lost_its_database() -> None:
+    world = World("a", "b")
+    world.up("a", "b")
+    world.dispatch("a", make_run(1), make_run(2))
+    world.step(RunsEnded([make_result(1)]))
+    world.effects.clear()
+    world.blind.add("a")
+    world.pass_s(1.5)
+    world.step(RunsEnded([make_result(2)]))
+    assert [(r.address, [x.execution_id for x in r.results]) for r in world.of(SendReports)] == [("b", [1]), ("b", [2])]
+
+
+def test_results_stay_where_they_are_while_nobody_has_a_database() -> None:
+    world = World("a", "b")
+    world.up("a", "b")
+    world.dispatch("a", make_run(1))
+    world.blind |= {"a", "b"}
+    world.pass_s(3)
+    world.step(RunsEnded([make_result(1)]))
+    assert [report.address for report in world.of(SendReports)] == ["a"]

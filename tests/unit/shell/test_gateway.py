@@ -5,23 +5,35 @@ import contextlib
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from typing import Any
 
 import grpc
 import pytest
 
-from controller.core.effects import AckBeat, AckReports, CancelRuns, Dispatch
-from controller.core.events import Event, JobsCreated, ReportsReceived, RunnerBeat, RunnerJoined, RunnerLeft
+from controller.core.effects import AckBeat, AckReports, CancelRuns, Dispatch, Refusal, SendWishes
+from controller.core.events import (
+    Event,
+    JobsCreated,
+    PlacesGranted,
+    ReportsReceived,
+    RunnerBeat,
+    RunnerJoined,
+    RunnerLeft,
+)
 from controller.core.model import Execution, Outcome
 from controller.core.settings import ClusterSettings
 from controller.deploying import MESSAGE_BYTES_MAX, Deployer
 from controller.errors import StoreUnavailable
 from controller.runners import sessions as sessions_module
+from controller.runners.conduct import ALLOWED, Lie
 from controller.runners.gateway import Gateway
 from controller.runners.sessions import Sessions
+from cronring.runner.codec import runs_from_dispatch, wishes_from
 from cronring.virtual.memory_store import MemoryStore
 from protos.cronring.v1 import schema_pb2
 from protos.runner.v1 import runner_pb2 as wire
 from protos.runner.v1 import runner_pb2_grpc
+from schema.lanes import Grant, LaneKind, Wish
 from tests.support.fake_runner import FakeRunner, hello
 from tests.support.waiting import wait_until
 
@@ -95,7 +107,7 @@ async def world() -> AsyncIterator[World]:
         sessions,
         inbox,
         lambda: peers,
-        refused.append,
+        lambda what, count: refused.extend([what] * count),
         now_us,
         lease_valid=lambda: store.leased,
     )
@@ -178,14 +190,14 @@ async def test_five_thousand_verbs_fit_in_a_hello(world: World) -> None:
 async def test_beats_and_reports_become_events(world: World) -> None:
     runner = await world.connect(hello())
     await runner.hear()
-    await runner.say(beat=wire.Beat(sequence=3, renew=True, draining=True, running=2))
+    await runner.say(beat=wire.Beat(sequence=3, renew=True, draining=True, running=2, out_of_reach=["c-9"]))
     report = wire.Report(
         execution_id=5, job_id=1, claimed_at_us=10, outcome=wire.OUTCOME_FAILED, started_at_us=4, ended_at_us=2,
         error_type="ValueError", error_message="a\x00b", output="x" * 70_000,
     )  # fmt: skip
     await runner.say(reports=wire.Reports(reports=[report]))
     await wait_until(lambda: bool(world.inbox.of(ReportsReceived)), "no report came")
-    assert world.inbox.of(RunnerBeat) == [RunnerBeat("r-1", 3, True, True, 2)]
+    assert world.inbox.of(RunnerBeat) == [RunnerBeat("r-1", 3, True, True, 2, ("c-9",))]
     (received,) = world.inbox.of(ReportsReceived)
     assert isinstance(received, ReportsReceived)
     (decoded,) = received.reports
@@ -199,7 +211,7 @@ async def test_effects_reach_the_runner_merged(world: World) -> None:
     runner = await world.connect(hello())
     await runner.hear()
     for number in range(1_500):
-        world.sessions.send(Dispatch("r-1", 5_000_000, [execution(world, number)]))
+        world.sessions.send(Dispatch("r-1", 5_000_000, [execution(world, number)], [0]))
     world.sessions.send(AckReports("r-1", (1, 2)))
     world.sessions.send(AckReports("r-1", (3,)))
     world.sessions.send(CancelRuns("r-1", (9,), "too late"))
@@ -219,6 +231,34 @@ async def test_effects_reach_the_runner_merged(world: World) -> None:
     assert (list(cancel.cancel.execution_ids), cancel.cancel.reason) == ([9], "too late")
     world.sessions.send(AckBeat("r-1", 5, True, True, peers))
     assert not (await runner.hear()).beat_ack.controllers, "as before"
+
+
+async def test_places_are_granted_wished_and_taken(world: World) -> None:
+    introduced = hello()
+    introduced.grants_places = True
+    runner = await world.connect(introduced)
+    welcome = await runner.hear()
+    assert welcome.welcome.wishes_places
+    (joined,) = world.inbox.of(RunnerJoined)
+    assert isinstance(joined, RunnerJoined)
+    assert joined.runner.sync_verbs is not None
+    ((deployment, _),) = joined.runner.sync_verbs
+    grants = [
+        wire.Grant(deployment=deployment, lane=wire.LANE_ASYNC, epoch=3, granted=7, short=True, keep=2),
+        wire.Grant(deployment=deployment, lane=wire.LANE_UNSPECIFIED, epoch=3, granted=7),  # of a newer version
+    ]
+    await runner.say(grants=wire.Grants(grants=grants))
+    await wait_until(lambda: bool(world.inbox.of(PlacesGranted)), "no grants came")
+    granted = PlacesGranted("r-1", [Grant(deployment, LaneKind.ASYNC, 3, 7, True, 2)])
+    assert world.inbox.of(PlacesGranted) == [granted]
+    wish = Wish(deployment, LaneKind.ASYNC, 3, 7, 1, 5, 2, 9, 4_000, False)
+    world.sessions.send(SendWishes("r-1", [wish._replace(wanted=9)]))
+    world.sessions.send(SendWishes("r-1", [wish]))
+    world.sessions.send(Dispatch("r-1", 5_000_000, [execution(world, 1), execution(world, 2)], [3, 0]))
+    dispatch, wishes = await runner.hear(), await runner.hear()
+    assert [run.place_epoch for run in dispatch.dispatch.runs] == [3, 0]
+    assert wishes_from(wishes.wishes) == [wish]
+    assert [run.place_epoch for run in runs_from_dispatch(dispatch.dispatch)] == [3, 0]
 
 
 async def test_the_end_of_a_stream_is_told(world: World) -> None:
@@ -267,6 +307,8 @@ async def test_what_is_no_hello_is_refused(world: World, message: wire.RunnerMes
     [
         (wire.RunnerMessage(hello=wire.Hello(runner_id="r-1")), "second Hello"),
         (wire.RunnerMessage(), "no kind"),
+        (wire.RunnerMessage(beat=wire.Beat(out_of_reach=["c"] * 101)), "none"),
+        (wire.RunnerMessage(beat=wire.Beat(out_of_reach=["c" * 201])), "none"),
         (wire.RunnerMessage(reports=wire.Reports(reports=[wire.Report(execution_id=3)])), "outcome 0"),
         (wire.RunnerMessage(reports=wire.Reports(reports=[wire.Report(outcome=wire.OUTCOME_LOST)])), "outcome 5"),
         (
@@ -330,6 +372,80 @@ async def test_a_flood_of_reports_is_cut_off(world: World, monkeypatch: pytest.M
     assert len(world.sessions) == 1, "10 without an acknowledgement are allowed"
     await runner.say(reports=wire.Reports(reports=[wire.Report(execution_id=200, outcome=wire.OUTCOME_COMPLETED)]))
     assert (await runner.ended())[0] is grpc.StatusCode.RESOURCE_EXHAUSTED
+
+
+@pytest.mark.parametrize(
+    ("message", "count", "what", "says"),
+    [
+        (wire.RunnerMessage(beat=wire.Beat(sequence=1)), 500, "beat_flood", "beats faster"),
+        (wire.RunnerMessage(reports=wire.Reports()), 150, "empty_message", "nothing in them"),
+        (
+            wire.RunnerMessage(output=wire.Output(follow_id=7, state=wire.Output.STATE_RUNNING)),
+            2_200,
+            "output_unasked",
+            "nobody asked",
+        ),
+    ],
+)
+async def test_a_flood_is_counted_and_cut_off_with_its_reason(
+    world: World, message: wire.RunnerMessage, count: int, what: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ALLOWED, Lie(what), ALLOWED[Lie(what)]._replace(per_s=0.0))  # however slow this machine is
+    honest = await world.connect(hello("honest", OTHER_DIGEST))
+    await honest.hear()
+    runner = await world.connect(hello())
+    await runner.hear()
+    closed = world.sessions._sessions["r-1"].closed
+    # Its own end makes an INTERNAL of it when the stream ends while it writes.
+    with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
+        for _ in range(count):
+            await runner.stream.write(message)
+    async with asyncio.timeout(10):
+        code, details = await closed
+    assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert says in details
+    await wait_until(lambda: world.inbox.of(RunnerLeft) == [RunnerLeft("r-1")], "the session stays")
+    assert what in world.refused
+    world.sessions.send(AckReports("honest", (1,)))
+    assert (await honest.hear()).HasField("reports_ack")
+
+
+async def test_a_runner_that_ends_what_is_not_its_own_is_cut_off(world: World) -> None:
+    runner = await world.connect(hello())
+    await runner.hear()
+    world.sessions.send(AckReports("r-1", tuple(range(60)), Refusal.DECIDED))
+    world.sessions.send(AckReports("r-1", tuple(range(60)), Refusal.FOREIGN))
+    assert len((await runner.hear()).reports_ack.execution_ids) == 120
+    world.sessions.send(AckReports("r-1", tuple(range(41)), Refusal.FOREIGN))
+    code, details = await runner.ended()
+    assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert "not its own" in details
+    assert (world.refused.count("report_foreign"), world.refused.count("report_decided")) == (101, 60)
+
+
+async def test_a_runner_that_takes_nothing_is_cut_off(world: World) -> None:
+    """Far below what its queue may hold: a message that nobody takes says enough."""
+    runner = await world.connect(hello(), listens=False)
+    assert isinstance(await runner.stream.read(), wire.ControllerMessage)
+    for _ in range(20):
+        world.sessions.send(CancelRuns("r-1", tuple(range(100_000)), "x" * 100_000))
+    await asyncio.sleep(0)
+    await wait_until(lambda: bool(world.sessions.stalled_at(now_us() + 15_500_000)), "nothing is under way")
+    world.sessions.close_silent(now_us() + 15_500_000, 60_000_000)
+    await wait_until(lambda: world.inbox.of(RunnerLeft) == [RunnerLeft("r-1")], "the session stays")
+
+
+@pytest.mark.parametrize("first", [True, False])
+async def test_bytes_that_are_no_message_are_refused_in_words(world: World, first: bool) -> None:
+    """It was UNKNOWN, with a traceback in the log."""
+    connect: Any = world.channel.stream_stream("/cronring.runner.v1.RunnerGateway/Connect", None, None)
+    call = connect()
+    if not first:
+        await call.write(wire.RunnerMessage(hello=hello()).SerializeToString())
+        assert isinstance(await call.read(), bytes)
+    await call.write(b"\xff\xff\xff")
+    assert await call.code() is grpc.StatusCode.INVALID_ARGUMENT
+    assert world.refused == ["hello" if first else "runner_message"]
 
 
 async def test_a_silent_runner_is_cut_off(world: World) -> None:
