@@ -27,7 +27,7 @@ def _missing() -> str:
 @row(
     "patroni",
     fault="fail-over under Patroni: the primary's host or PostgreSQL dies, its Patroni stands still; switch-over",
-    promise="only a pause; audit clean; no committed end lost", short_s=60, long_s=400, needs=_missing, soak_only=True,
+    promise="only a pause; audit clean; no committed end lost", short_s=85, long_s=400, needs=_missing, soak_only=True,
 )  # fmt: skip
 def patroni(stage: Stage) -> None:
     members = stage.stack.enter_context(Patroni())
