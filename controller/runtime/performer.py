@@ -60,6 +60,7 @@ class Performer:
         self._notes = notes
         self._metrics = metrics
         self._tasks: set[asyncio.Task[None]] = set()
+        self._closing = False
         self.database_ok = False  # as of the latest answer
         self._put: Callable[[Event], None] = _not_connected
         self._fail: Callable[[BaseException], None] = _not_connected
@@ -93,6 +94,7 @@ class Performer:
 
     async def close(self) -> None:
         """Give up what is under way; nobody will hear the answers."""
+        self._closing = True
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
@@ -110,7 +112,7 @@ class Performer:
 
     async def _answer(self, effect: Changes | Reads) -> None:
         try:
-            answer = await (self._change(effect) if isinstance(effect, Changes) else self._read(effect))
+            answer = await self._asked(effect)
         except (StoreUnavailable, StoreError) as error:
             self.database_ok = isinstance(error, StoreError)
             self._metrics.store_failed(type(effect).__name__)
@@ -122,6 +124,15 @@ class Performer:
         else:
             self.database_ok = True
         self._put(answer)
+
+    async def _asked(self, effect: Changes | Reads) -> Event:
+        """Raises StoreUnavailable, too, when a driver's own cancellation leaks out: a node waits for every answer."""
+        try:
+            return await (self._change(effect) if isinstance(effect, Changes) else self._read(effect))
+        except asyncio.CancelledError as cancelled:
+            if self._closing:
+                raise
+            raise StoreUnavailable(f"{type(effect).__name__} was cancelled by its connection") from cancelled
 
     async def _change(self, effect: Changes) -> Event:
         store, own_id = self._store, self._controller.controller_id

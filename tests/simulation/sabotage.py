@@ -196,22 +196,22 @@ BY_NAME: Final = {sabotage.name: sabotage for sabotage in SABOTAGES}
 # By name: the seed, and what is said of its world. Some protections are not here, because others stand behind them: a
 # result that is not offered again is asked for by whoever adopts.
 KNOWN: Final[dict[str, tuple[int, str]]] = {
-    "lease of whoever declares": (1, "lost: "),
+    "lease of whoever declares": (4, "lost: "),
     "steady clock before lost": (12, "lost: "),
-    "lease before anything": (8, "no reason for SkipRow"),
+    "lease before anything": (19, "lost: "),
     "a claim only of what is due": (0, "cron_executions_once"),
     "a job that runs isn't claimed": (0, "no overlap: "),
     "doubt after a lost answer": (34, "stuck: execution"),
     "adoption": (0, "stuck: execution"),
-    "ends are repeated": (0, "result lost: "),
+    "ends are repeated": (1, "result lost: "),
     "acknowledged after the commit": (12, "result lost: "),
     "backup": (0, "late: "),
-    "refetch": (1, "stuck: "),
+    "refetch": (4, "stuck: "),
     "looked up when its runner is back": (0, "stuck: execution"),
     "fence": (30, "no overlap: "),
     "children's fence": (0, "no overlap: "),
     "once on the runner": (0, "once: "),
-    "all must be blind": (0, "lost: "),
+    "all must be blind": (1, "lost: "),
     "whose report it is": (1, "no overlap: "),
     "a clock that was set back": (1, "not begun: "),
 }

@@ -38,7 +38,7 @@ NOW_US = 1_700_000_000_000_000
 class FailingStore(MemoryStore):
     """Fails every renewal with `error`, if there is one."""
 
-    error: Exception | None = None
+    error: BaseException | None = None
 
     async def renew_lease(
         self,
@@ -90,6 +90,19 @@ async def test_what_is_for_runners_and_peers_goes_to_them_at_once() -> None:
     world.performer.perform(packet)
     assert world.runners.effects == [ack]
     assert world.peers.effects == [packet]
+
+
+async def test_a_cancellation_that_leaks_out_of_the_driver_is_an_answer() -> None:
+    """The node waits for one, and sends no other renewal before it: it would be without a lease for ever."""
+    world = World()
+    world.store.error = asyncio.CancelledError()
+    failed = await world.answer(effects.RenewLease(1, False, ()))
+    assert isinstance(failed, events.StoreFailed)
+    assert (failed.request_id, failed.connection_lost) == (1, True)
+    assert world.failures == []
+    world.store.error = None
+    assert isinstance(await world.answer(effects.RenewLease(2, False, ())), events.LeaseRenewed)
+    await world.performer.close()
 
 
 async def test_a_tick_from_lease_to_end_is_answered_and_counted() -> None:
