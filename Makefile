@@ -25,7 +25,7 @@ $(VENV)/.bench: pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	@touch $@ $(VENV)/.test $(VENV)/.demo
 
-.PHONY: help demo test lint protos bench bench-history bench-schedules soak chaos chaos-real fault picture clean
+.PHONY: help demo test lint protos bench bench-history bench-schedules soak chaos chaos-real fault fuzz picture clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -54,8 +54,9 @@ bench-history: $(VENV)/.test  ## an hour at 500 executions a second, with retent
 bench-schedules: $(VENV)/.bench  ## patterns and ticks beside croniter and cronsim
 	$(BIN)/python -m bench.schedules
 
-soak: $(VENV)/.test  ## the long runs
-	DRAWN=1 $(BIN)/python -m pytest tests/simulation tests/unit/schema
+soak: $(VENV)/.test  ## the long runs: ten thousand worlds, every fault for as long as its figures, fuzzing (hours)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'
+	DRAWN=1 $(BIN)/python -m pytest tests/simulation tests/unit/schema tests/fuzz
 	DRAWN=1 $(BIN)/python -m pytest -m soak --timeout=7200 $(ARGS)
 
 chaos: $(VENV)/.test  ## two virtual hours of faults and operators in one world, audited (ARGS="--seed 7")
@@ -66,6 +67,10 @@ chaos-real: $(VENV)/.test  ## ten minutes of faults and operators in real proces
 
 fault: $(VENV)/.test  ## a fault in real processes, judged: docs/reliability.md (ROW=kill-controller ARGS="--long")
 	@$(BIN)/python -m tests.faults $(or $(ROW),--list) $(ARGS)
+
+fuzz: $(VENV)/.test  ## every parser and handler with coverage to guide it, a minute each (ARGS="-k pattern")
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'
+	$(BIN)/python -m pytest -m soak --timeout=900 tests/fuzz/test_soak.py $(ARGS)
 
 picture: $(VENV)/.demo  ## draw docs/demo.svg: the demo, with a controller killed in the middle
 	@$(BIN)/python docs/make_picture.py

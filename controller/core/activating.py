@@ -10,13 +10,16 @@ from itertools import islice
 from typing import Final
 
 from controller.core import ticks
+from controller.core.activation import Waiting
 from controller.core.desk import REFUSED_RETRY_NS, Desk
 from controller.core.effects import Activate, FetchActivations, FetchFollowers, Level
 from controller.core.events import Activated, ActivationsFetched, StoreFailed
 from controller.core.holding import Holding
 from controller.core.lease import Lease
 from controller.core.model import Activation, ActivationRequest, ActivationResult, Execution
+from controller.core.places import Places
 from controller.core.sessions import Picker, Sessions
+from controller.core.stock import Place
 from controller.core.timers import Timers
 from controller.core.window import Duty, Entry, Window
 
@@ -25,24 +28,6 @@ LIMITED_CAP_MS: Final = 1_000
 BUSY_BASE_MS: Final = 100  # its job runs, or no runner is there: tried again, ever less often
 TOGETHER_US: Final = 100_000
 EARLY_MARGIN_US: Final = 2_000  # the clock is an estimate; a claim that comes too early is one more statement
-
-
-class Waiting:
-    """One activation that this controller knows of. `busy`: how often it could not be claimed in a row."""
-
-    __slots__ = ("activation", "busy", "limit", "own")
-
-    def __init__(self, activation: Activation, own: bool) -> None:
-        self.activation = activation
-        self.own = own  # made here
-        self.busy = 0
-        self.limit: int | None = None  # that has no place for it
-
-    @property
-    def rank_us(self) -> int:
-        """As of an entry of the window."""
-        activation = self.activation
-        return activation.run_at - ticks.priority(activation.job, activation.trigger) * ticks.SECOND_US
 
 
 class Activating:
@@ -59,6 +44,7 @@ class Activating:
         "_lease",
         "_limited",
         "_not_before_ns",
+        "_places",
         "_ready",
         "_sessions",
         "_timers",
@@ -68,18 +54,21 @@ class Activating:
         "in_doubt",
     )
 
-    def __init__(self, desk: Desk, window: Window, lease: Lease, sessions: Sessions, holding: Holding) -> None:
+    def __init__(
+        self, desk: Desk, window: Window, lease: Lease, sessions: Sessions, holding: Holding, places: Places
+    ) -> None:
         self._desk = desk
         self._window = window
         self._lease = lease
         self._sessions = sessions
         self._holding = holding
+        self._places = places
         self._waiting: dict[int, Waiting] = {}
         self._by_job: dict[int, dict[int, None]] = {}
         self._timers = Timers()
         self._ready: dict[int, None] = {}
         self._limited: dict[int, None] = {}  # those that a limit had no place for
-        self._claiming: tuple[int, list[Waiting], list[ActivationRequest]] | None = None
+        self._claiming: tuple[int, list[Waiting], list[ActivationRequest], list[Place]] | None = None
         self._fetching: tuple[int, dict[int, None]] | None = None  # and what was known when it was sent
         self._followers: dict[int, None] = {}  # made by ends that were committed here, and not read yet
         self._following: tuple[int, tuple[int, ...]] | None = None
@@ -121,6 +110,10 @@ class Activating:
             waiting = self._waiting[activation_id]
             if waiting.busy:
                 self._timers.arm(activation_id, max(waiting.activation.run_at, self._desk.now_us))
+
+    def called(self, waiting: Waiting) -> None:
+        """There is a place on a runner for it, or nobody to wait for any more."""
+        self._ready[waiting.activation.activation_id] = None
 
     def places_freed(self) -> None:
         """A limit that was full has a place: of those that wait for each the first is tried."""
@@ -231,6 +224,7 @@ class Activating:
         waiting = self._waiting.pop(activation_id, None)
         if waiting is None:
             return
+        self._places.forgo(waiting)
         self._timers.disarm(activation_id)
         self._limited.pop(activation_id, None)
         job_id = waiting.activation.job.job_id
@@ -241,24 +235,24 @@ class Activating:
 
     def _claim(self) -> None:
         picker = Picker(self._sessions)
-        chosen: list[tuple[Waiting, ActivationRequest]] = []
+        chosen: list[tuple[Waiting, ActivationRequest, Place]] = []
         for activation_id in list(islice(self._ready, BATCH)):
             del self._ready[activation_id]
             waiting = self._waiting.get(activation_id)
             if waiting is None:
                 continue
-            runner_id = picker.pick(waiting.activation.job.deployment)
-            if runner_id is None:
+            place = self._places.take(waiting, waiting.activation.job, picker)
+            if place is not None:
+                self._sessions.change_held(place.runner_id, 1)
+                chosen.append((waiting, _request(waiting.activation, place.runner_id), place))
+            elif not self._places.wait(waiting, waiting.activation.job):
                 self._busy(waiting)
-            else:
-                self._sessions.change_held(runner_id, 1)
-                chosen.append((waiting, _request(waiting.activation, runner_id)))
         if not chosen:
             return
         chosen.sort(key=lambda pair: (pair[1].job_id, pair[0].rank_us, pair[1].activation_id))
-        requests = [request for _, request in chosen]
+        waiting_too, requests, places = (list(each) for each in zip(*chosen, strict=True))
         request_id = self._desk.request(self)
-        self._claiming = request_id, [waiting for waiting, _ in chosen], requests
+        self._claiming = request_id, waiting_too, requests, places
         self._desk.effects.append(Activate(request_id, requests, self._desk.settings.hard_timeout_grace_ms))
 
     def _busy(self, waiting: Waiting) -> None:
@@ -268,22 +262,25 @@ class Activating:
     def _activated(self, event: Activated) -> None:
         """Hold and dispatch what was won; wait again for the rest."""
         assert self._claiming is not None, "activated without asking"
-        (_, parcel, requests), self._claiming = self._claiming, None
+        (_, parcel, requests, places), self._claiming = self._claiming, None
         results = {result.activation_id: result for result in event.results}
         won: list[Execution] = []
         had_place = self._note_limits(results)
-        for waiting, request in zip(parcel, requests, strict=True):
+        epochs: list[int] = []
+        for waiting, request, place in zip(parcel, requests, places, strict=True):
             result = results.get(request.activation_id)
             execution = None if result is None else result.execution
             if execution is None:
                 self._sessions.change_held(request.runner_id, -1)
+                self._places.give_back(place)
             else:
                 self._holding.hold(execution, stale=False)
                 self._window.runner_here(execution)
                 won.append(execution)
+                epochs.append(self._places.epoch(place))
             self._follow(waiting, request, result)
         self._desk.stats.activated += len(won)
-        self._holding.dispatch(won)
+        self._holding.dispatch(won, epochs)
         if had_place:
             self.places_freed()
 
@@ -330,11 +327,12 @@ class Activating:
             self._following = None
             return
         assert self._claiming is not None, "a failure without asking"
-        (_, parcel, requests), self._claiming = self._claiming, None
+        (_, parcel, requests, places), self._claiming = self._claiming, None
         self.in_doubt = True
         desk.note(Level.WARNING, "activation_failed", activations=len(requests), reason=event.reason)
-        for waiting, request in zip(parcel, requests, strict=True):
+        for waiting, request, place in zip(parcel, requests, places, strict=True):
             self._sessions.change_held(request.runner_id, -1)
+            self._places.give_back(place)
             if request.activation_id in self._waiting:
                 self._busy(waiting)
 

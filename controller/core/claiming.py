@@ -17,8 +17,10 @@ from controller.core.lease import Lease
 from controller.core.limiting import Limiting
 from controller.core.model import ClaimRequest, ClaimResult, Execution, SkipReason, Trigger
 from controller.core.parking import Parking
+from controller.core.places import Places
 from controller.core.sessions import Picker, Sessions
 from controller.core.skipping import Skipping
+from controller.core.stock import Place
 from controller.core.ticks import Slot
 from controller.core.window import Duty, Entry, Stage, Window
 
@@ -31,11 +33,12 @@ REFUSED_RETRY_US = 30_000_000  # a job whose claim PostgreSQL refuses with an er
 class Parcel:
     """One claim under way."""
 
-    __slots__ = ("entries", "requests")
+    __slots__ = ("entries", "places", "requests")
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.requests: list[ClaimRequest] = []
+        self.places: dict[int, Place] = {}  # by job
 
 
 class Claiming:
@@ -52,6 +55,7 @@ class Claiming:
         "_limiting",
         "_not_before_ns",
         "_parking",
+        "_places",
         "_ranked",
         "_ready",
         "_sessions",
@@ -62,7 +66,7 @@ class Claiming:
         "stale_revision",
     )
 
-    def __init__(
+    def __init__(  # noqa: PLR0917  the parts that it stands between
         self,
         desk: Desk,
         window: Window,
@@ -72,6 +76,7 @@ class Claiming:
         parking: Parking,
         skipping: Skipping,
         limiting: Limiting,
+        places: Places,
     ) -> None:
         self._desk = desk
         self._window = window
@@ -81,6 +86,7 @@ class Claiming:
         self._parking = parking
         self._skipping = skipping
         self._limiting = limiting
+        self._places = places
         self._behind: dict[int, Entry] = {}  # ready, but something beside the schedule is tried first
         self._ready: dict[int, Entry] = {}
         self._ranked = False  # one of those has a priority; else they go in the order in which they came due
@@ -104,9 +110,16 @@ class Claiming:
 
     def _take_in(self, entry: Entry) -> None:
         self._window.move_to(entry, Stage.READY)
+        known = self._ready.get(entry.job.job_id)
+        if known is not None and known is not entry:
+            self._places.forgo(known)
         self._ready[entry.job.job_id] = entry
         if self._ranked or (entry.job.policy and ticks.priority(entry.job)):
             self._ranked = self._unsorted = True
+
+    def called(self, entry: Entry) -> None:
+        """There is a place on a runner for it, or nobody to wait for any more."""
+        self._take_in(entry)
 
     def offer_all(self, entries: Iterable[Entry]) -> None:
         for entry in entries:
@@ -141,20 +154,23 @@ class Claiming:
         for job_id in list(islice(ready, self._batch)):
             entry = ready.pop(job_id)
             if entry.stage is not Stage.READY or self._window.entries.get(job_id) is not entry:
+                self._places.forgo(entry)
                 continue
             if precedes(entry):
                 self._behind[job_id] = entry
                 continue
             decision = self._decide(entry, now_us)
             if decision.run is None:
+                self._places.forgo(entry)
                 self._skipping.skip(entry, decision.skipped, decision.next)
                 continue
-            runner_id = picker.pick(entry.job.deployment)
-            if runner_id is None:
-                self._parking.park(entry)
-            else:
-                parcel.requests.append(self._request(entry, decision.run, decision, runner_id))
+            place = self._places.take(entry, entry.job, picker)
+            if place is not None:
+                parcel.requests.append(self._request(entry, decision.run, decision, place.runner_id))
                 parcel.entries.append(entry)
+                parcel.places[job_id] = place
+            elif not self._places.wait(entry, entry.job):
+                self._parking.park(entry)
         self._ranked = self._ranked and bool(ready)
         if parcel.requests:
             self._send(parcel)
@@ -203,11 +219,14 @@ class Claiming:
         self._batch = self._desk.settings.claim_batch
         results = {result.job_id: result for result in event.results}
         won: list[Execution] = []
+        epochs: list[int] = []
         for entry, request in zip(parcel.entries, parcel.requests, strict=True):
             result = results.get(request.job_id)
             if result is not None and result.updated:
                 won.append(self._won(entry, request, result))
+                epochs.append(self._places.epoch(parcel.places[request.job_id]))
                 continue
+            self._places.give_back(parcel.places[request.job_id])
             self._sessions.change_held(request.runner_id, -1)
             self._desk.stats.claims_wasted += 1
             if result is None or not result.has_min_replicas:
@@ -215,7 +234,7 @@ class Claiming:
             else:
                 self._not_won(entry, request, result)
         self._desk.stats.claims_won += len(won)
-        self._holding.dispatch(won)
+        self._holding.dispatch(won, epochs)
 
     def _won(self, entry: Entry, request: ClaimRequest, result: ClaimResult) -> Execution:
         job = entry.job
@@ -313,6 +332,7 @@ class Claiming:
         alone = len(parcel.requests) == 1 and not event.connection_lost
         for entry, request in zip(parcel.entries, parcel.requests, strict=True):
             self._sessions.change_held(request.runner_id, -1)
+            self._places.give_back(parcel.places[request.job_id])
             if self._window.entries.get(request.job_id) is not entry:
                 continue
             if alone:

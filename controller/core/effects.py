@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from controller.core.model import ActivationRequest, ClaimRequest, EndRequest, Execution, SkipRequest
 from controller.core.swim.messages import Packet
+from schema.lanes import Wish
 
 
 class SendPacket(NamedTuple):
@@ -138,6 +139,14 @@ class Dispatch(NamedTuple):
     runner_id: str
     now_us: int  # PostgreSQL's time, as the node estimates it
     executions: list[Execution]
+    epochs: list[int]  # of the places that they take (see Grant), one for each; 0: none
+
+
+class SendWishes(NamedTuple):
+    """Tell a connected runner how many runs wait here for a place on it, and give places back."""
+
+    runner_id: str
+    wishes: list[Wish]
 
 
 class CancelRuns(NamedTuple):
@@ -212,6 +221,7 @@ Effect = (
     | FetchLost
     | FetchOverdueExecutions
     | Dispatch
+    | SendWishes
     | CancelRuns
     | AckReports
     | AckBeat

@@ -15,6 +15,7 @@ from controller.core.model import (
     RunnerInfo,
 )
 from controller.core.swim.messages import Packet
+from schema.lanes import Grant
 
 
 class Woke(NamedTuple):
@@ -186,6 +187,13 @@ class ReportsReceived(NamedTuple):
     reports: list[Report]
 
 
+class PlacesGranted(NamedTuple):
+    """A runner grants places."""
+
+    runner_id: str
+    grants: list[Grant]
+
+
 class DrainRequested(NamedTuple):
     """SIGTERM: stop claiming, hand the slots over, end what runs, then leave."""
 
@@ -233,6 +241,7 @@ Event = (
     | RunnerLeft
     | RunnerBeat
     | ReportsReceived
+    | PlacesGranted
     | DrainRequested
     | DrainExpired
     | StandDownRequested

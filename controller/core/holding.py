@@ -1,5 +1,7 @@
 """The executions this controller answers for: claimed or adopted by it, and not ended yet."""
 
+from itertools import repeat
+
 from controller.core.cancelling import Cancelling
 from controller.core.cutting import Cutting
 from controller.core.desk import Desk
@@ -86,15 +88,17 @@ class Holding:
     def of_runner(self, runner_id: str) -> list[Execution]:
         return list(self._by_runner.get(runner_id, {}).values())
 
-    def dispatch(self, executions: list[Execution]) -> None:
+    def dispatch(self, executions: list[Execution], epochs: list[int] | None = None) -> None:
         """One effect for each connected runner among them; the others get theirs when they are back.
+
+        `epochs`: of the places that they take, one for each; None: they take none.
 
         Without a lease nothing is dispatched: somebody else may have adopted, and even ended, what is held here.
         """
         connected = self._sessions.by_id if self._lease.valid else {}
-        by_runner: dict[str, list[Execution]] = {}
+        by_runner: dict[str, tuple[list[Execution], list[int]]] = {}
         undispatched = self.undispatched
-        for execution in executions:
+        for execution, epoch in zip(executions, repeat(0) if epochs is None else epochs, strict=False):
             runner_id = execution.runner_id
             if runner_id not in connected:
                 undispatched[execution.execution_id] = None
@@ -102,10 +106,10 @@ class Holding:
                 undispatched.pop(execution.execution_id, None)
                 runs = by_runner.get(runner_id)
                 if runs is None:
-                    by_runner[runner_id] = [execution]
-                else:
-                    runs.append(execution)
+                    runs = by_runner[runner_id] = ([], [])
+                runs[0].append(execution)
+                runs[1].append(epoch)
         desk = self._desk
-        for runner_id, runs in by_runner.items():
-            desk.stats.dispatched += len(runs)
-            desk.effects.append(Dispatch(runner_id, desk.now_us, runs))
+        for runner_id, (runs_there, its_epochs) in by_runner.items():
+            desk.stats.dispatched += len(runs_there)
+            desk.effects.append(Dispatch(runner_id, desk.now_us, runs_there, its_epochs))

@@ -255,6 +255,8 @@ class RunnerInfo(NamedTuple):
     pid: int
     version: str
     deployments: tuple[str, ...]  # keys of the deployments it hosts
+    # For each of them the sync verbs; None: it grants no places, and takes whatever comes.
+    sync_verbs: tuple[tuple[str, frozenset[str]], ...] | None = None
 
 
 class CancelRequest(NamedTuple):

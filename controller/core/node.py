@@ -18,6 +18,7 @@ from typing import Final, assert_never
 
 from controller.core import events
 from controller.core.activating import Activating
+from controller.core.activation import Waiting
 from controller.core.cancelling import Cancelling
 from controller.core.chance import Chance
 from controller.core.claiming import Claiming
@@ -32,6 +33,7 @@ from controller.core.limiting import Limiting
 from controller.core.membership import Membership
 from controller.core.parking import Parking
 from controller.core.pgclock import DatabaseClock
+from controller.core.places import Places
 from controller.core.refetch import BackupLooks, Refetching
 from controller.core.ring import Ring
 from controller.core.sessions import Sessions
@@ -42,7 +44,7 @@ from controller.core.stats import Stats
 from controller.core.sweeping import Sweeping
 from controller.core.swim.member import Member
 from controller.core.verifying import Verifying
-from controller.core.window import Window
+from controller.core.window import Entry, Window
 
 FIRST_FETCH_DELAY_NS: Final = 1_000 * MS  # at most; sooner when the peers are known, or that there are none
 
@@ -65,6 +67,7 @@ class Node:
         self._skipping = Skipping(self._desk, self._window, self._lease)
         self._parking = Parking(self._desk, self._window, self._lease, self._skipping)
         self._limiting = Limiting(self._desk, self._window, self._lease)
+        self._places = Places(self._desk, self._window, self._lease, self._sessions)
         self._claiming = Claiming(
             self._desk,
             self._window,
@@ -74,8 +77,11 @@ class Node:
             self._parking,
             self._skipping,
             self._limiting,
+            self._places,
         )
-        self._activating = Activating(self._desk, self._window, self._lease, self._sessions, self._holding)
+        self._activating = Activating(
+            self._desk, self._window, self._lease, self._sessions, self._holding, self._places
+        )
         self._ending = Ending(self._desk, self._window, self._holding, self._activating)
         self._refetching = Refetching(self._desk, self._window, self._lease)
         self._looks = BackupLooks(self._desk, self._window)
@@ -120,6 +126,7 @@ class Node:
             self._ending,
             self._sweeping,
             self._verifying,
+            self._places,
             self._standing_down,
         ):
             deadline = part.next_deadline()
@@ -197,6 +204,7 @@ class Node:
             parked=len(self._parking),
             activations=len(self._activating),
             runners=len(self._sessions.by_id),
+            waiting_for_place=len(self._places),
         )
 
     def _handle(self, event: Event) -> None:  # noqa: C901  one branch for each kind of event
@@ -213,7 +221,13 @@ class Node:
                 self._activating.created(activations)
             case events.CancelsAsked(cancels):
                 self._cancelling.asked(cancels, self._holding.executions)
-            case events.RunnerJoined() | events.RunnerLeft() | events.RunnerBeat() | events.ReportsReceived():
+            case (
+                events.RunnerJoined()
+                | events.RunnerLeft()
+                | events.RunnerBeat()
+                | events.ReportsReceived()
+                | events.PlacesGranted()
+            ):
                 self._from_runner(event)
             case events.DrainRequested():
                 self._drain()
@@ -239,13 +253,21 @@ class Node:
                 assert_never(event)
 
     def _from_runner(
-        self, event: events.RunnerJoined | events.RunnerLeft | events.RunnerBeat | events.ReportsReceived
+        self,
+        event: events.RunnerJoined
+        | events.RunnerLeft
+        | events.RunnerBeat
+        | events.ReportsReceived
+        | events.PlacesGranted,
     ) -> None:
         match event:
             case events.ReportsReceived():
                 self._ending.received(event)
+            case events.PlacesGranted(runner_id, grants):
+                self._places.granted(runner_id, grants)
             case events.RunnerBeat(runner_id, _, _, draining, running, out_of_reach):
-                self._sessions.beat(runner_id, draining, running)
+                if self._sessions.beat(runner_id, draining, running):
+                    self._call_in(self._places.runners_changed())
                 self._lease.beat(event)
                 if out_of_reach:
                     self._sweeping.take_over(runner_id, out_of_reach)
@@ -255,8 +277,10 @@ class Node:
                 self._cancelling.runner_joined(runner.runner_id)
                 self._verifying.runner_joined(held)
                 self._claiming.offer_all(self._parking.unpark(runner.deployments))
+                self._call_in(self._places.runners_changed())
             case events.RunnerLeft(runner_id):
                 self._sessions.leave(runner_id)
+                self._call_in(self._places.runners_changed())
                 for execution in self._holding.of_runner(runner_id):
                     self._window.runner_away(execution.job.job_id)
             case _:
@@ -273,6 +297,7 @@ class Node:
     def _take_answer(self, event: events.StoreAnswer, asker: Asker, sent_ns: int) -> None:  # a flat table
         match event:
             case events.Claimed():
+                self._places.claim_took(self._desk.now_ns - sent_ns)
                 self._claiming.claimed(event)
             case events.Ended():
                 self._ending.ended(event)
@@ -388,6 +413,7 @@ class Node:
         if self._membership.ring_changed:
             self._membership.ring_changed = False
             self._window.set_duties(self._membership.duties())
+            self._places.duties_changed()
             if self._started:
                 self._refetching.wish()
         if self._membership.buried:
@@ -402,8 +428,10 @@ class Node:
             self._activating.wish()
         self._claiming.offer_all(self._window.pop_primary(desk.now_us))
         self._looks.turn()
+        self._call_in(self._places.call())
         self._activating.turn()
         self._claiming.turn(self._activating.precedes)
+        self._places.tell()
         self._cutting.turn()
         self._cancelling.turn()
         self._parking.turn()
@@ -414,6 +442,14 @@ class Node:
         self._verifying.turn()
         if desk.draining and not self._left and self._is_done():
             self._leave()
+
+    def _call_in(self, items: list[Entry | Waiting]) -> None:
+        """What waited for a place goes on to its claim."""
+        for item in items:
+            if isinstance(item, Entry):
+                self._claiming.called(item)
+            else:
+                self._activating.called(item)
 
     def _look_after(self) -> None:
         """Follow up what claims and ends have found out."""

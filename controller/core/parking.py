@@ -54,7 +54,7 @@ class Parking:
         self._expired.pop(entry.job.job_id, None)  # of a tick before, which somebody else has decided meanwhile
         self._parked.setdefault(entry.job.deployment, {})[entry.job.job_id] = entry
         self._parked_for[entry.job.job_id] = entry.job.deployment
-        self._arm(entry, entry.run_at)
+        self._arm(entry, max(entry.run_at, entry.hosted_us))
 
     def ready(self) -> None:
         """The lease is held (again): whatever waits, waits for runners that had no controller to come back to."""

@@ -36,3 +36,4 @@ class Stats:
     parked: int = 0
     activations: int = 0
     runners: int = 0
+    waiting_for_place: int = 0

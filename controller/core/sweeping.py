@@ -163,6 +163,8 @@ class Sweeping:
         new = [
             each for each in event.executions if each.execution_id not in known and each.execution_id not in released
         ]
+        for execution in event.executions:
+            self._holding.touch(execution.execution_id)
         for execution in new:
             self._holding.adopt(execution)
             if execution.runner_id in self._sessions.by_id:

@@ -57,6 +57,12 @@ def cuts(job: Job) -> bool:
     return bool(job.policy) and _table(job).policy.overlap == "cancel_running"
 
 
+def limited(job: Job) -> bool:
+    """Whether its runs have a limit of memory or CPU, and so a child process for each."""
+    policy = _table(job).policy
+    return bool(policy.memory_limit or policy.cpu_limit)
+
+
 def priority(job: Job, trigger: str = Trigger.SCHEDULE) -> int:
     """By how many seconds a run comes before what came due with it, where places are short."""
     own = _table(job).policy.priority if job.policy else 0

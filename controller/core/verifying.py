@@ -30,6 +30,7 @@ class Verifying:
     __slots__ = (
         "_all_at_ns",
         "_asked",
+        "_asked_ns",
         "_desk",
         "_echoes_ns",
         "_holding",
@@ -49,6 +50,7 @@ class Verifying:
         self._holding = holding
         self._wishes: dict[int, None] = {}
         self._asked: tuple[int, ...] | None = None
+        self._asked_ns = 0
         self._echoes_ns: list[int] = []
         self._not_before_ns = 0
         self._lease_since_ns: int | None = None
@@ -93,7 +95,7 @@ class Verifying:
             del self._wishes[execution_id]
         asked = tuple(sorted(execution_id for execution_id in batch if execution_id in self._holding.executions))
         if asked:
-            self._asked = asked
+            self._asked, self._asked_ns = asked, desk.now_ns
             desk.effects.append(FetchHeld(desk.request(self), asked))
 
     def _wish_old(self) -> None:
@@ -115,6 +117,9 @@ class Verifying:
         for execution_id in asked:
             execution = self._holding.executions.get(execution_id)
             if execution is None:
+                continue
+            if execution_id not in own and self._holding.held_since_ns[execution_id] > self._asked_ns:
+                self._wishes[execution_id] = None  # adopted after PostgreSQL answered this, though that came before
                 continue
             if execution_id not in own:
                 self._holding.release(execution_id)

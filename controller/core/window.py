@@ -34,16 +34,29 @@ class Stage(IntEnum):
     PARKED = 4  # due, but no runner takes it
     SKIPPING = 5  # in a SkipTicks under way
     LIMITED = 6  # due, but its module or its namespace runs as many as it may
+    QUEUED = 7  # due, but its runners have no place for it
 
 
 IN_FLIGHT: Final = (Stage.CLAIMING, Stage.SKIPPING)
 DUE: Final = (Stage.READY, Stage.LIMITED)
+OF_RUNNERS: Final = (Stage.PARKED, Stage.QUEUED)
 
 
 class Entry:
     """One job. `tick` and `run_at` are of the tick to claim next."""
 
-    __slots__ = ("changed_ns", "job", "limit", "own_until_ns", "retries", "run_at", "stage", "tick")
+    __slots__ = (
+        "changed_ns",
+        "hosted_us",
+        "job",
+        "limit",
+        "own_until_ns",
+        "queued",
+        "retries",
+        "run_at",
+        "stage",
+        "tick",
+    )
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -54,6 +67,8 @@ class Entry:
         self.own_until_ns = -1  # created here: primary until then, whatever the ring says
         self.retries = 0
         self.limit: int | None = None  # the latest that had no place for it
+        self.queued = 0  # see Places
+        self.hosted_us = 0  # it waited for a place until then, when its last runner left
 
     @property
     def slot(self) -> Slot | None:
@@ -155,7 +170,7 @@ class Window:
         entry.job = job
         if entry.stage in IN_FLIGHT or (entry.stage is Stage.RUNNING and job.executing):
             return
-        if same_tick and (entry.stage in DUE or (entry.stage is Stage.PARKED and same_runners)):
+        if same_tick and (entry.stage in DUE or (entry.stage in OF_RUNNERS and same_runners)):
             return
         self._follow(entry, job)
 
@@ -228,7 +243,7 @@ class Window:
     def runner_here(self, execution: Execution) -> None:
         """It is held here, on a connected runner: its end will tell its job's next tick, if it holds the job."""
         entry = self.entries.get(execution.job.job_id)
-        if execution.holds_job and entry is not None and entry.stage in (Stage.WAITING, Stage.READY):
+        if execution.holds_job and entry is not None and entry.stage in (Stage.WAITING, Stage.READY, Stage.QUEUED):
             self.move_to(entry, Stage.RUNNING)
 
     def retry_at(self, entry: Entry, at_us: int) -> None:

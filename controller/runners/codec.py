@@ -8,6 +8,7 @@ from controller.core.events import RunnerBeat
 from controller.core.model import Execution, Outcome, Report, RunnerInfo, Trigger
 from protos.runner.v1 import runner_pb2 as wire
 from schema.duration import DURATION_LIMIT_MS
+from schema.lanes import Grant, LaneKind, Wish
 from schema.policy import parse_policy
 
 IDENTIFIER_LENGTH_MAX: Final = 200
@@ -21,6 +22,9 @@ METRICS_LENGTH_MAX: Final = 4 * 1024
 # What timestamptz and datetime both hold without trouble: to the end of the year 2199.
 INSTANT_US_MAX: Final = 7_258_118_400_000_000 - 1
 
+GRANTED_MAX: Final = 2**62
+CLAIM_US_MAX: Final = 2**32 - 1
+_KINDS: Final = {int(kind): kind for kind in LaneKind}
 # LOST is absent: only controllers say so.
 _OUTCOMES: Final = {
     int(wire.OUTCOME_COMPLETED): Outcome.COMPLETED,
@@ -43,7 +47,8 @@ class MalformedError(ValueError):
     """Not something that a runner of ours sends. The message names the field."""
 
 
-def encode_run(execution: Execution) -> wire.Run:
+def encode_run(execution: Execution, place_epoch: int = 0) -> wire.Run:
+    """`place_epoch`: of the place that it takes; 0: none."""
     job = execution.job
     run = wire.Run(
         execution_id=execution.execution_id,
@@ -62,6 +67,8 @@ def encode_run(execution: Execution) -> wire.Run:
         previous_success_us=execution.previous_success or 0,
         schedule_kind=_SCHEDULE_KINDS.get(job.schedule.partition(" ")[0], _CRON),
     )
+    if place_epoch:
+        run.place_epoch = place_epoch
     # What few runs have costs the others nothing.
     if execution.missed:
         run.missed = execution.missed
@@ -155,8 +162,40 @@ def clean_text(text: str, length_max: int) -> str:
 
 
 def decode_hello(hello: wire.Hello, deployments: tuple[str, ...]) -> RunnerInfo:
-    """The runner, hosting `deployments`."""
-    return RunnerInfo(hello.runner_id, hello.hostname, hello.pid, hello.version, deployments)
+    """The runner, hosting `deployments`: one for each of its modules, "" for what was refused."""
+    sync_verbs = None
+    if hello.grants_places:
+        sync_verbs = tuple(
+            (deployment, frozenset(verb.name for verb in hosted.schema.verbs if not verb.is_async))
+            for deployment, hosted in zip(deployments, hello.modules, strict=True)
+            if deployment
+        )
+    names = tuple(deployment for deployment in deployments if deployment)
+    return RunnerInfo(hello.runner_id, hello.hostname, hello.pid, hello.version, names, sync_verbs)
+
+
+def decode_grants(grants: wire.Grants) -> list[Grant]:
+    """Those of lanes that this version knows."""
+    return [
+        Grant(grant.deployment, kind, grant.epoch, min(grant.granted, GRANTED_MAX), grant.short, grant.keep)
+        for grant in grants.grants
+        if (kind := _KINDS.get(grant.lane)) is not None
+    ]
+
+
+def encode_wish(wish: Wish) -> wire.Wish:
+    return wire.Wish(
+        deployment=wish.deployment,
+        lane=wire.Lane.ValueType(wish.kind),
+        epoch=wish.epoch,
+        seen=wish.seen,
+        returned=wish.returned,
+        count=wish.wanted,
+        standby=wish.standby,
+        rank_us=wish.rank_us,
+        claim_us=min(wish.claim_us, CLAIM_US_MAX),
+        closed=wish.closed,
+    )
 
 
 def check_hello(hello: wire.Hello) -> None:

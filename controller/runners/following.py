@@ -10,12 +10,18 @@ from protos.runner.v1 import runner_pb2 as wire
 from schema.recorded import KEEP_BYTES
 
 UNREAD_BYTES_MAX: Final = 1024 * 1024  # a follower that has so much still to read is dropped
+PART_BYTES: Final = 256
 _STATES: Final = {
     int(wire.Output.STATE_RUNNING): OutputState.RUNNING,
     int(wire.Output.STATE_ENDED): OutputState.ENDED,
     int(wire.Output.STATE_UNKNOWN): OutputState.UNKNOWN,
     int(wire.Output.STATE_REFUSED): OutputState.REFUSED,
 }
+
+
+def _size(part: OutputPart) -> int:
+    """What it takes of a follower's room: one without data takes some, too."""
+    return len(part.data) + PART_BYTES
 
 
 class Follow:
@@ -34,7 +40,7 @@ class Follow:
             self._something.clear()
             await self._something.wait()
         part = self._parts.popleft()
-        self._unread_bytes -= len(part.data)
+        self._unread_bytes -= _size(part)
         return part
 
     def close(self) -> None:
@@ -43,7 +49,7 @@ class Follow:
 
     def put(self, part: OutputPart) -> None:
         """Never waits: one that is too far behind has read its last."""
-        self._unread_bytes += len(part.data)
+        self._unread_bytes += _size(part)
         if self._unread_bytes > UNREAD_BYTES_MAX:
             end = self._parts[0].offset
             self._parts.clear()

@@ -21,7 +21,7 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from controller.core.effects import AckBeat
-from controller.core.events import Event, ReportsReceived, RunnerJoined, RunnerLeft
+from controller.core.events import Event, PlacesGranted, ReportsReceived, RunnerJoined, RunnerLeft
 from controller.deploying import Deployer
 from controller.errors import InvalidModule, StoreError, StoreUnavailable
 from controller.ports import Store
@@ -29,6 +29,7 @@ from controller.runners.codec import (
     MalformedError,
     check_hello,
     decode_beat,
+    decode_grants,
     decode_hello,
     decode_reports,
     encode_peers,
@@ -149,7 +150,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         while True:
             try:
                 modules = [await self._register_module(hosted) for hosted in hello.modules]
-                runner = decode_hello(hello, tuple(module.deployment for module in modules if module.deployment))
+                runner = decode_hello(hello, tuple(module.deployment for module in modules))
                 await self._store.register_runner(runner)
                 break
             except StoreUnavailable:
@@ -160,7 +161,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
                 return
         session.registered = True
         self._inbox.put(RunnerJoined(runner))
-        welcome = wire.Welcome(modules=modules, controllers=encode_peers(self._peers()))
+        welcome = wire.Welcome(modules=modules, controllers=encode_peers(self._peers()), wishes_places=True)
         welcome.MergeFrom(self._welcome)
         session.welcome(welcome)
 
@@ -200,6 +201,10 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         elif kind == "output":
             session.heard()
             session.printed(message.output)
+        elif kind == "grants":
+            session.heard()
+            if session.registered:
+                self._inbox.put(PlacesGranted(session.runner_id, decode_grants(message.grants)))
         elif kind == "hello":
             raise MalformedError("a second Hello on the same stream")
         else:

@@ -7,12 +7,13 @@ from typing import Final, NamedTuple, assert_never
 
 import grpc
 
-from controller.core.effects import AckBeat, AckReports, CancelRuns, Dispatch
+from controller.core.effects import AckBeat, AckReports, CancelRuns, Dispatch, SendWishes
 from controller.core.model import Execution, Report
-from controller.runners.codec import encode_peers, encode_run
+from controller.runners.codec import encode_peers, encode_run, encode_wish
 from controller.runners.conduct import Conduct, Lie
 from controller.runners.following import Follow, Follows
 from protos.runner.v1 import runner_pb2 as wire
+from schema.lanes import LaneKey, Wish
 
 QUEUE_ITEMS_MAX: Final = 50_000  # a runner that reads falls behind by a burst, not by more
 UNACKED_REPORTS_MAX: Final = 50_000  # more than any runner was given to run
@@ -21,7 +22,7 @@ ACKS_PER_MESSAGE: Final = 20_000
 STALLED_US: Final = 15_000_000  # a runner that takes nothing of a message for so long doesn't read
 BEATS_MAX: Final = 16  # acknowledgements that a stalled runner may still find
 
-ToRunner = Dispatch | CancelRuns | AckReports | AckBeat
+ToRunner = Dispatch | SendWishes | CancelRuns | AckReports | AckBeat
 
 
 class Closed(NamedTuple):
@@ -50,7 +51,8 @@ class Session:
         self._something = asyncio.Event()
         self._first: list[wire.ControllerMessage] = []
         self._beats: deque[AckBeat] = deque(maxlen=BEATS_MAX)
-        self._runs: list[Execution] = []
+        self._runs: list[tuple[Execution, int]] = []  # with the epoch of its place
+        self._wishes: dict[LaneKey, Wish] = {}
         self._acks: list[int] = []
         self._cancels: deque[CancelRuns] = deque()
         self._database_minus_own_us = 0
@@ -62,7 +64,7 @@ class Session:
 
     @property
     def queued(self) -> int:
-        return len(self._runs) + len(self._acks) + len(self._cancels)
+        return len(self._runs) + len(self._acks) + len(self._cancels) + len(self._follows.to_send)
 
     @property
     def followers(self) -> int:
@@ -96,6 +98,7 @@ class Session:
     def follow(self, execution_id: int, from_offset: int) -> Follow:
         """What it prints, from now on."""
         follow = self._follows.open(execution_id, from_offset)
+        self._bound()
         self._something.set()
         return follow
 
@@ -117,24 +120,29 @@ class Session:
         """Queue. A session whose runner doesn't read is closed instead of growing."""
         match effect:
             case Dispatch():
-                self._runs += effect.executions
+                self._runs += zip(effect.executions, effect.epochs, strict=True)
                 self._database_minus_own_us = effect.now_us - self._now_us()
             case AckReports():
                 self._acks += effect.execution_ids
                 self._unacked.difference_update(effect.execution_ids)
                 if effect.refused:
                     self.took(Lie(f"report_{effect.refused}"), len(effect.execution_ids))
+            case SendWishes():  # the latest of each lane says all
+                self._wishes.update(((wish.deployment, wish.kind), wish) for wish in effect.wishes)
             case CancelRuns():
                 self._cancels.append(effect)
             case AckBeat():
                 self._beats.append(effect)
             case _:
                 assert_never(effect)
+        self._bound()
+        self._something.set()
+
+    def _bound(self) -> None:
         if self.queued > QUEUE_ITEMS_MAX:
             self.close(
                 grpc.StatusCode.RESOURCE_EXHAUSTED, f"the runner doesn't read: more than {QUEUE_ITEMS_MAX} items wait"
             )
-        self._something.set()
 
     async def write_all(self, write: Callable[[wire.ControllerMessage], Awaitable[None]]) -> None:
         """Write what is queued until `stop_writing`: the only writer of this stream. `write` waits for slow readers."""
@@ -164,7 +172,11 @@ class Session:
             runs, self._runs = self._runs[:RUNS_PER_MESSAGE], self._runs[RUNS_PER_MESSAGE:]
             # The clock went on while these waited here; the runner sets its own by this.
             now_us = self._now_us() + self._database_minus_own_us
-            return wire.ControllerMessage(dispatch=wire.Dispatch(now_us=now_us, runs=[encode_run(run) for run in runs]))
+            encoded = [encode_run(run, epoch) for run, epoch in runs]
+            return wire.ControllerMessage(dispatch=wire.Dispatch(now_us=now_us, runs=encoded))
+        if self._wishes:  # after the runs that took places which they count as gone
+            wishes, self._wishes = self._wishes, {}
+            return wire.ControllerMessage(wishes=wire.Wishes(wishes=map(encode_wish, wishes.values())))
         if self._cancels:
             cancel = self._cancels.popleft()
             _, execution_ids, reason, grace_ms = cancel

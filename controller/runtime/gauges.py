@@ -8,7 +8,9 @@ from controller.core.node import Node
 from schema.keys import SLOTS
 
 # Those of controller.core.stats.Stats that may fall; all others only count up.
-_STATS_GAUGES: Final = frozenset({"window_jobs", "held", "ends_pending", "parked", "activations", "runners"})
+_STATS_GAUGES: Final = frozenset(
+    {"window_jobs", "held", "ends_pending", "parked", "activations", "runners", "waiting_for_place"}
+)
 
 
 def node_counters(node: Node) -> Callable[[], dict[str, float]]:

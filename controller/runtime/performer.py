@@ -14,7 +14,7 @@ from controller.ports import ControllerInfo, Store
 from controller.runtime.metrics import Metrics
 from controller.runtime.notes import Notes
 
-ToRunner = effects.Dispatch | effects.CancelRuns | effects.AckReports | effects.AckBeat
+ToRunner = effects.Dispatch | effects.SendWishes | effects.CancelRuns | effects.AckReports | effects.AckBeat
 Changes = effects.Claim | effects.End | effects.SkipTicks | effects.Activate | effects.Adopt | effects.RenewLease
 ReadsOfExecutions = effects.FetchExecutions | effects.FetchHeld | effects.FetchLost | effects.FetchOverdueExecutions
 Reads = (
@@ -76,7 +76,13 @@ class Performer:
         match effect:
             case effects.SendPacket():
                 self._peers.send(effect)
-            case effects.Dispatch() | effects.CancelRuns() | effects.AckReports() | effects.AckBeat():
+            case (
+                effects.Dispatch()
+                | effects.SendWishes()
+                | effects.CancelRuns()
+                | effects.AckReports()
+                | effects.AckBeat()
+            ):
                 self._runners.send(effect)
             case effects.Note():
                 self._notes.write(effect)

@@ -8,6 +8,7 @@ the new one, though its commits wait for a standby that has left it. Its timelin
 import asyncio
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -65,11 +66,25 @@ async def connect_to_newest(dsn: str | None = None, **arguments: Any) -> Answer:
         found = [attempt.result() for attempt in attempts if _succeeded(attempt)]
         chosen = await _newest(found) if found else None
     finally:
-        await _give_up(attempts, chosen)
+        for attempt in attempts:
+            attempt.cancel()
+            attempt.add_done_callback(partial(_end, chosen))
     if chosen is None:
-        errors = [error for attempt in attempts if (error := attempt.exception()) is not None]
-        raise next((error for error in errors if isinstance(error, Exception) and is_retryable(error)), errors[0])
+        raise _reason(attempts)
     return chosen
+
+
+def _end(chosen: Answer, attempt: "asyncio.Future[Answer]") -> None:
+    """Of a connection that came too late, or that another is preferred to. Nobody waits for this."""
+    if _succeeded(attempt) and attempt.result() is not chosen:
+        attempt.result().terminate()
+
+
+def _reason(attempts: "Sequence[asyncio.Future[Answer]]") -> BaseException:
+    """Why none succeeded: that of a host which may yet take writes, if there is one."""
+    errors = [ConnectionError("given up") if each.cancelled() else each.exception() for each in attempts]
+    known = [error for error in errors if error is not None]
+    return next((error for error in known if isinstance(error, Exception) and is_retryable(error)), known[0])
 
 
 async def _first_answers(attempts: "Sequence[asyncio.Future[Answer]]") -> None:
@@ -99,11 +114,3 @@ async def _timeline(connection: Answer) -> int:
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError):
         return _TIMELINE_UNKNOWN  # gone meanwhile, or a service that doesn't tell
     return timeline
-
-
-async def _give_up(attempts: "Sequence[asyncio.Future[Answer]]", chosen: Answer) -> None:
-    for attempt in attempts:
-        attempt.cancel()
-    for answer in await asyncio.gather(*attempts, return_exceptions=True):
-        if answer is not chosen and not isinstance(answer, BaseException):
-            answer.terminate()

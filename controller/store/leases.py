@@ -44,4 +44,5 @@ class LeaseStatements:
 
     async def register_runner(self, runner: RunnerInfo) -> None:
         """Make or refresh the runner's row; it counts as seen now."""
-        await self._database.fetch("RegisterRunner", *runner)
+        runner_id, hostname, pid, version, deployments, _ = runner
+        await self._database.fetch("RegisterRunner", runner_id, hostname, pid, version, deployments)

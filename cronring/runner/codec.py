@@ -1,11 +1,13 @@
 """The only place where the runner's protobuf messages meet its plain values."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from cronring.runner.core.effects import SendBeat
 from cronring.runner.core.model import Outcome, Result, Run
 from protos.runner.v1 import runner_pb2
+from schema.lanes import Grant, LaneKind, Wish
 
+_KINDS = {int(kind): kind for kind in LaneKind}
 _OUTCOMES = {
     Outcome.COMPLETED: runner_pb2.OUTCOME_COMPLETED,
     Outcome.FAILED: runner_pb2.OUTCOME_FAILED,
@@ -46,6 +48,7 @@ def runs_from_dispatch(dispatch: runner_pb2.Dispatch) -> list[Run]:
             run.memory_limit_bytes,
             run.cpu_limit_us,
             run.priority,
+            run.place_epoch,
         )
         for run in dispatch.runs
     ]
@@ -63,7 +66,45 @@ def beat_message(beat: SendBeat) -> runner_pb2.RunnerMessage:
     )
 
 
-def report_messages(results: list[Result]) -> Iterator[runner_pb2.RunnerMessage]:
+def wishes_from(wishes: runner_pb2.Wishes) -> list[Wish]:
+    """Those for lanes that this version knows."""
+    return [
+        Wish(
+            wish.deployment,
+            kind,
+            wish.epoch,
+            wish.seen,
+            wish.returned,
+            wish.count,
+            wish.standby,
+            wish.rank_us,
+            wish.claim_us,
+            wish.closed,
+        )
+        for wish in wishes.wishes
+        if (kind := _KINDS.get(wish.lane)) is not None
+    ]
+
+
+def grants_message(grants: Iterable[Grant]) -> runner_pb2.RunnerMessage:
+    return runner_pb2.RunnerMessage(
+        grants=runner_pb2.Grants(
+            grants=[
+                runner_pb2.Grant(
+                    deployment=grant.deployment,
+                    lane=runner_pb2.Lane.ValueType(grant.kind),
+                    epoch=grant.epoch,
+                    granted=grant.granted,
+                    short=grant.short,
+                    keep=grant.keep,
+                )
+                for grant in grants
+            ]
+        )
+    )
+
+
+def report_messages(results: Iterable[Result]) -> Iterator[runner_pb2.RunnerMessage]:
     """One message for all results, or several when it would become too large."""
     reports: list[runner_pb2.Report] = []
     size = 0

@@ -4,6 +4,7 @@ import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from schema.keys import DEFAULT_NAMESPACE
 
@@ -11,6 +12,11 @@ from schema.keys import DEFAULT_NAMESPACE
 def default_sync_children() -> int:
     """How many sync verbs of one module run at once when nothing is said: the CPUs, at least 4."""
     return max(4, os.cpu_count() or 1)
+
+
+# How many async verbs of one module run at once when nothing is said. Half of what fits in the child that they share
+# (cronring.child.board.SLOTS), so that a second one takes over all that waits behind a blocked loop.
+ASYNC_RUNS: Final = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +31,7 @@ class RunnerConfig:
     python: str | None = None  # the interpreter that authors' code runs under; None: this one
     namespace: str = DEFAULT_NAMESPACE
     sync_children: int = field(default_factory=default_sync_children)
+    async_runs: int = ASYNC_RUNS
     drain_timeout: float = 30.0  # seconds; how long SIGTERM lets runs go on before they are cancelled
 
     def __post_init__(self) -> None:
@@ -38,6 +45,8 @@ class RunnerConfig:
                 raise ValueError(f"--controllers: {address!r} is no HOST:PORT")
         if self.sync_children < 1:
             raise ValueError(f"--sync-children: {self.sync_children} is below 1")
+        if self.async_runs < 1:
+            raise ValueError(f"--async-runs: {self.async_runs} is below 1")
         if self.drain_timeout < 0:
             raise ValueError(f"--drain-timeout: {self.drain_timeout:g} is below 0")
 

@@ -18,6 +18,7 @@ TICK_S = 0.05
 _INTERRUPT_NS = 200_000_000  # how long an async verb has to notice its cancellation before it is taken for blocking
 _UNBLOCK_NS = 1_200_000_000  # how long a blocking one has in all
 _LOG_BYTES_PER_SECOND = 16 * 1024
+_LOGGED_MAX = 1_000
 
 Notes = Callable[[Level, str, dict[str, str | int]], None]
 
@@ -175,6 +176,8 @@ class Host:
         seen, logged = self._logged.get(child.pid, (second, 0))
         logged = logged if seen == second else 0
         room = _LOG_BYTES_PER_SECOND - logged
+        if len(self._logged) >= _LOGGED_MAX:  # of children that are gone
+            self._logged = {pid: told for pid, told in self._logged.items() if told[0] == second}
         self._logged[child.pid] = (second, logged + len(text))
         if room > 0:
             self.note(Level.INFO, "child_printed", pid=child.pid, text=text[:room].rstrip("\n"))

@@ -3,12 +3,13 @@
 import asyncio
 import random
 import time
+from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Protocol
 
 import grpc
 
-from cronring.runner.codec import beat_message, report_messages, runs_from_dispatch
+from cronring.runner.codec import beat_message, grants_message, report_messages, runs_from_dispatch, wishes_from
 from cronring.runner.core.effects import SendBeat
 from cronring.runner.core.events import (
     BeatAcked,
@@ -19,9 +20,11 @@ from cronring.runner.core.events import (
     LinkOpened,
     LinkUp,
     ReportsAcked,
+    Wished,
 )
 from cronring.runner.core.model import Result
 from protos.runner.v1 import runner_pb2, runner_pb2_grpc
+from schema.lanes import Grant, LaneKey
 
 BACKOFF_FIRST_S = 0.05
 BACKOFF_MAX_S = 1.0
@@ -29,6 +32,7 @@ CONNECT_S = 3.0
 # Beats are acknowledged each second, which makes gRPC's own keepalive superfluous: silence means a dead path. But the
 # one who renews is silent while PostgreSQL hangs, until its lease is over: 4 s at the longest.
 SILENCE_S = 5.0
+BEATS_MAX = 16  # that wait to be written; older ones are contact no more
 OUTPUT_BYTES_MAX = 256 * 1024  # that wait to be written
 _OPTIONS: list[tuple[str, int]] = [
     ("grpc.max_receive_message_length", 64 << 20),
@@ -67,8 +71,9 @@ class Link:
         self._hello = hello
         self._listener = listener
         self._jitter = jitter
-        self._beats: list[SendBeat] = []
-        self._results: list[Result] = []
+        self._beats: deque[SendBeat] = deque(maxlen=BEATS_MAX)
+        self._results: dict[int, Result] = {}  # by execution: offered again while it waits, it is one
+        self._grants: dict[LaneKey, Grant] = {}
         self._outputs: list[runner_pb2.Output] = []
         self._output_bytes = 0
         self._wake = asyncio.Event()
@@ -81,7 +86,12 @@ class Link:
 
     def send_results(self, results: list[Result]) -> None:
         """They go out with whatever else has come together when the stream takes the next message."""
-        self._results += results
+        self._results.update((result.execution_id, result) for result in results)
+        self._wake.set()
+
+    def send_grants(self, grants: list[Grant]) -> None:
+        """The latest of each lane says all."""
+        self._grants.update(((grant.deployment, grant.kind), grant) for grant in grants)
         self._wake.set()
 
     def send_output(self, output: runner_pb2.Output, *, last: bool) -> bool:
@@ -104,8 +114,9 @@ class Link:
                 reason = await self._connection()
             except (grpc.aio.AioRpcError, asyncio.InvalidStateError, TimeoutError, Refused, OSError) as error:
                 reason = _reason(error)
-            self._beats = []
-            self._results = []  # the core offers them again, to whoever is up
+            self._beats.clear()
+            self._grants = {}
+            self._results = {}  # the core offers them again, to whoever is up
             self._outputs, self._output_bytes = [], 0
             self._listener.followers_gone(self.address)
             self._listener.post(LinkDown(self.address, reason))
@@ -142,7 +153,8 @@ class Link:
         self._listener.registered(welcome.controller_id, list(welcome.modules))
         peers = addresses_of(welcome.controllers)
         beat_ms, fence_ms = welcome.runner_beat_ms, welcome.runner_fence_ms
-        self._listener.post(LinkUp(self.address, welcome.controller_id, peers, beat_ms, fence_ms))
+        deployments = tuple(module.deployment for module in welcome.modules) if welcome.wishes_places else None
+        self._listener.post(LinkUp(self.address, welcome.controller_id, peers, beat_ms, fence_ms, deployments))
 
     async def _read(self, stream: Stream) -> str:
         while True:
@@ -163,11 +175,14 @@ class Link:
         while True:
             await self._wake.wait()
             self._wake.clear()
-            beats, self._beats = self._beats, []
-            results, self._results = self._results, []
+            beats = [self._beats.popleft() for _ in range(len(self._beats))]
+            results, self._results = self._results, {}
+            grants, self._grants = self._grants, {}
             for beat in beats:
                 await stream.write(beat_message(beat))
-            for message in report_messages(results):
+            if grants:
+                await stream.write(grants_message(grants.values()))
+            for message in report_messages(results.values()):
                 await stream.write(message)
             if self._outputs:
                 output = self._outputs.pop(0)
@@ -183,6 +198,8 @@ def event_of(address: str, message: runner_pb2.ControllerMessage) -> Event | Non
             return Dispatched(address, message.dispatch.now_us, runs_from_dispatch(message.dispatch))
         case "reports_ack":
             return ReportsAcked(tuple(message.reports_ack.execution_ids))
+        case "wishes":
+            return Wished(address, wishes_from(message.wishes))
         case "beat_ack":
             ack = message.beat_ack
             return BeatAcked(address, ack.sequence, ack.renewed, ack.database_ok, addresses_of(ack.controllers))

@@ -12,12 +12,14 @@ from importlib.metadata import version
 import uvloop
 
 from cronring.runner.config import RunnerConfig
+from cronring.runner.core.lanes import ModuleLanes
 from cronring.runner.core.settings import SECOND_NS, RunnerSettings
 from cronring.runner.describe import DescribeFailed, read_program
 from cronring.runner.modules import InvalidFile, LoadedModule, load_module
 from cronring.runner.service import RunnerService, log
 from protos.modules import module_message
 from protos.runner.v1 import runner_pb2
+from schema.module import Module
 
 EXIT_OK = 0
 EXIT_INVALID = 1  # a file that is no module, or an interpreter that can't be started
@@ -64,8 +66,15 @@ def hello_message(modules: list[LoadedModule]) -> runner_pb2.RunnerMessage:
             modules=[
                 runner_pb2.HostedModule(digest=item.digest, schema=module_message(item.module)) for item in modules
             ],
+            grants_places=True,
         )
     )
+
+
+def module_lanes(module: Module, config: RunnerConfig) -> ModuleLanes:
+    """Its places, as ModuleHost has children for them."""
+    sync_verbs = frozenset(verb.name for verb in module.verbs if not verb.is_async)
+    return ModuleLanes(sync_verbs, config.sync_children, config.async_runs, config.sync_children)
 
 
 async def host(config: RunnerConfig, modules: list[LoadedModule]) -> int:
@@ -73,7 +82,8 @@ async def host(config: RunnerConfig, modules: list[LoadedModule]) -> int:
     hello = hello_message(modules)
     settings = RunnerSettings(drain_ns=int(config.drain_timeout * SECOND_NS))
     turn = random.randrange(1_000)  # noqa: S311  # spreads load, guards nothing
-    service = RunnerService(settings, config.controllers, hello, config.sync_children, turn)
+    lanes = tuple(module_lanes(item.module, config) for item in modules)
+    service = RunnerService(settings, config.controllers, hello, config.sync_children, turn, lanes)
     loop = asyncio.get_running_loop()
     for signum in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signum, service.drain)

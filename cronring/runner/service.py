@@ -16,11 +16,13 @@ from cronring.runner.core.effects import (
     Note,
     OpenLink,
     SendBeat,
+    SendGrants,
     SendReports,
     StartRuns,
     StopRuns,
 )
 from cronring.runner.core.events import DrainAsked, Event, RunsEnded, Woke
+from cronring.runner.core.lanes import ModuleLanes
 from cronring.runner.core.machine import RunnerCore
 from cronring.runner.core.model import Result
 from cronring.runner.core.settings import RunnerSettings
@@ -37,7 +39,7 @@ _LEVELS = {Level.DEBUG: "debug", Level.INFO: "info", Level.WARNING: "warning"}
 
 
 class RunnerService:
-    """One runner: core, children, links."""
+    """One runner: core, children, links. `lanes` of its modules, if `hello` says that it grants places."""
 
     def __init__(
         self,
@@ -46,6 +48,7 @@ class RunnerService:
         hello: runner_pb2.RunnerMessage,
         sync_children: int,
         turn: int,
+        lanes: tuple[ModuleLanes, ...] = (),
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._hello = hello
@@ -58,7 +61,9 @@ class RunnerService:
         self._stepping = False
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ns = 0
-        self._core_of: Callable[[], RunnerCore] = lambda: RunnerCore(settings, controllers, turn, time.monotonic_ns())
+        self._core_of: Callable[[], RunnerCore] = lambda: RunnerCore(
+            settings, controllers, turn, time.monotonic_ns(), lanes
+        )
         self._core: RunnerCore | None = None
         self._undelivered: asyncio.Future[int] = self._loop.create_future()
         self._told: set[tuple[str, str]] = set()
@@ -119,12 +124,14 @@ class RunnerService:
         self._timer = None
         self.post(Woke())
 
-    def _perform(self, effect: Effect) -> None:
+    def _perform(self, effect: Effect) -> None:  # noqa: C901  # one branch for each kind of effect
         match effect:
             case SendReports(address, results):
                 self._links[address].send_results(results)
             case StartRuns(runs, offset_us):
                 self._host.start(runs, offset_us)
+            case SendGrants(address, grants):
+                self._links[address].send_grants(grants)
             case SendBeat():
                 self._links[effect.address].send_beat(effect)
             case StopRuns(execution_ids, reason, message, grace_ms):

@@ -41,8 +41,20 @@ def judge_missed(stage: Stage, began: float, back: float) -> None:
         missed = _missed(verb, due, executions, skips)
         for problem in _all_ran(missed, due) if verb == RUN_ALL else _latest_ran(missed, due, verb == SKIP, back):
             stage.expect(False, f"{verb}: {problem}")
+    _judge_kept(stage, executions, began, back)
     ran = sum(1 for row in executions if row["tick"] <= back < row["claimed_at"] < back + DECIDED_WITHIN_S)
     stage.measured["caught up"] = str(ran)
+
+
+def _judge_kept(stage: Stage, executions: list[Any], began: float, back: float) -> None:
+    """What ended by its own word while nothing could be committed is in the books by now, as completed."""
+    outcomes = {row["id"]: row["outcome"] for row in executions}
+    kept = [run for run in stage.runs() if run.ended_at is not None and began + SLACK_S < run.ended_at < back]
+    stage.measured["ended meanwhile and kept"] = str(len(kept))
+    stage.expect(bool(kept), "nothing ended meanwhile, so nothing was kept")
+    for run in kept:
+        outcome = outcomes.get(run.execution_id)
+        stage.expect(outcome == "completed", f"{run.verb} ended meanwhile, and is {outcome} in the books")
 
 
 async def _rows(database_url: str) -> tuple[list[Any], list[Any]]:

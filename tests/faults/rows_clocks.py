@@ -38,7 +38,7 @@ def _start(stage: Stage, wrappers: list[tuple[str, ...]]) -> None:
 
 @row(
     "clock-controller", fault="controllers 60 s fast and 60 s slow, beside one that is right; kill -9 of that",
-    promise=NEVER, short_s=12, long_s=120, needs=_need_faketime,
+    promise=NEVER, short_s=8, long_s=120, needs=_need_faketime,
 )  # fmt: skip
 def clock_controller(stage: Stage) -> None:
     _start(stage, [wrong_by(offset_s) for offset_s in OFFSETS_S])
@@ -53,7 +53,7 @@ def clock_controller(stage: Stage) -> None:
 
 @row(
     "clock-drift", fault="controllers whose time, monotonic too, passes 1 % too fast or too slowly",
-    promise=NEVER, short_s=12, long_s=120, needs=_need_faketime,
+    promise=NEVER, short_s=8, long_s=120, needs=_need_faketime,
 )  # fmt: skip
 def clock_drift(stage: Stage) -> None:
     _start(stage, [drifting(rate) for rate in RATES])
@@ -64,7 +64,7 @@ def clock_drift(stage: Stage) -> None:
 
 @row(
     "clock-steps", fault="controllers' clocks are set while they run, by up to an hour, either way", promise=NEVER,
-    short_s=12, long_s=120, needs=_need_faketime,
+    short_s=8, long_s=120, needs=_need_faketime,
 )  # fmt: skip
 def clock_steps(stage: Stage) -> None:
     draw = random.Random(drawing.seed(41))

@@ -9,7 +9,7 @@ from tests.faults.row import row
 from tests.faults.stage import Stage
 from tests.integration.cluster.trial import audit_when_settled
 from tests.support.cluster import Cluster
-from tests.support.patroni import TTL_S, Member, Patroni
+from tests.support.patroni import TTL_S, Patroni
 
 PAUSE_S = 6.0
 NEXT_RUN_S = 60.0
@@ -27,7 +27,7 @@ def _missing() -> str:
 @row(
     "patroni",
     fault="fail-over under Patroni: the primary's host or PostgreSQL dies, its Patroni stands still; switch-over",
-    promise="only a pause; audit clean; no committed end lost", short_s=60, long_s=400, needs=_missing, soak_only=True,
+    promise="only a pause; audit clean; no committed end lost", short_s=85, long_s=400, needs=_missing, soak_only=True,
 )  # fmt: skip
 def patroni(stage: Stage) -> None:
     members = stage.stack.enter_context(Patroni())
@@ -38,8 +38,8 @@ def patroni(stage: Stage) -> None:
     cluster.migrate()
     stage.start()
     faults: dict[str, Callable[[Stage, Patroni], None]] = {
-        "host dies": _host_dies, "switchover": _switch_over, "SIGSTOP of Patroni": _patroni_stands_still,
-        "kill -9 of the postmaster": _postmaster_dies,
+        "host dies": _host_dies, "kill -9 of the postmaster": _postmaster_dies,
+        "SIGSTOP of Patroni": _patroni_stands_still, "switchover": _switch_over,
     }  # fmt: skip
     pauses: dict[str, list[float]] = {}
     deadline = time.monotonic() + stage.seconds
@@ -82,14 +82,11 @@ def _switch_over(stage: Stage, members: Patroni) -> None:
 
 def _postmaster_dies(stage: Stage, members: Patroni) -> None:
     """Patroni starts it again, or lets another lead."""
-    old = members.leader()
-    old.postgres()[0].kill()
-    stage.wait_until(f"{old.name}'s PostgreSQL is gone or new", lambda: _is_led_by_another(members, old), NEXT_RUN_S)
+    postmaster = members.leader().postgres()[0]
+    postmaster.kill()
+    postmaster.wait(timeout=10)
+    stage.pass_time(1.0)  # what had been claimed before has begun by then
     _wait_for_next_run(stage, f"{members.leader().name} leads")
-
-
-def _is_led_by_another(members: Patroni, old: Member) -> bool:
-    return members.leader() is not old or bool(old.postgres())
 
 
 def _patroni_stands_still(stage: Stage, members: Patroni) -> None:

@@ -48,6 +48,7 @@ class Stage:
         self.stack = ExitStack()
         self.beside: list[Path] = []  # further modules that every runner hosts
         self.module = STEADY
+        self.on_time = True  # a row during which nothing can be says that it isn't
         self._deaths: list[float] = []
         self._deaths_by_pid: dict[int, float] = {}
         self._absences: list[tuple[float, float]] = []

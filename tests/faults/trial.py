@@ -67,7 +67,7 @@ def play(row: Row, seconds: float, tell: Callable[[str], None], folder: Path | N
         row.act(stage)
         stage.pass_time(QUIET_S)
         trial = Trial(row, seconds, stage.judge(), dict(stage.faults), stage.measured, stage.broken)
-    if not trial.finding.lateness_s:
+    if stage.on_time and not trial.finding.lateness_s:
         trial.broken.append("no tick was judged")
     return trial
 

@@ -86,11 +86,15 @@ class Controller(Process):
                 runner.registered = True
                 peers = tuple(address for _, address in self.node.peers)
                 runner.stream.send(self.address, ("welcome", self.name, peers))  # before whatever the node sends it
-                self.put(events.RunnerJoined(info))
+                few = self.world.few_places
+                old = few is not None and few.old == self.address
+                self.put(events.RunnerJoined(info._replace(sync_verbs=None) if old else info))
 
         self.world.database.ask(self.address, lambda store: store.register_runner(info), answered)
 
-    def received(self, runner: RunnerStream, message: events.RunnerBeat | events.ReportsReceived) -> None:
+    def received(
+        self, runner: RunnerStream, message: events.RunnerBeat | events.ReportsReceived | events.PlacesGranted
+    ) -> None:
         if isinstance(message, events.RunnerBeat) and not runner.registered:
             database_ok = not runner.database_away or self.node.lease_valid
             runner.stream.send(self.address, ("beat_ack", message.sequence, False, database_ok, ()))
@@ -116,20 +120,31 @@ class Controller(Process):
                 self.world.log(f"{self.name} {effect.event} {effect.values}")
             case effects.Leave():
                 self._leave()
-            case effects.Dispatch() | effects.CancelRuns() | effects.AckReports() | effects.AckBeat():
+            case (
+                effects.Dispatch()
+                | effects.SendWishes()
+                | effects.CancelRuns()
+                | effects.AckReports()
+                | effects.AckBeat()
+            ):
                 self._to_runner(effect)
             case _:
                 self._ask(effect)
 
-    def _to_runner(self, effect: effects.Dispatch | effects.CancelRuns | effects.AckReports | effects.AckBeat) -> None:
+    def _to_runner(
+        self,
+        effect: effects.Dispatch | effects.SendWishes | effects.CancelRuns | effects.AckReports | effects.AckBeat,
+    ) -> None:
         runner = self._streams.get(effect.runner_id)
         if runner is None:
             return
         match effect:
-            case effects.Dispatch(_, now_us, executions):
+            case effects.SendWishes(_, wishes):
+                message: tuple[Any, ...] = ("wishes", wishes)
+            case effects.Dispatch(_, now_us, executions, epochs):
                 ids = [execution.execution_id for execution in executions]
                 self.world.log(f"{self.name} dispatches {ids} to {effect.runner_id}")
-                message: tuple[Any, ...] = ("dispatch", now_us, list[Execution](executions))
+                message = ("dispatch", now_us, list[Execution](executions), list[int](epochs))
             case effects.CancelRuns(_, ids, reason):
                 message = ("cancel", ids, reason)
             case effects.AckReports(_, ids):

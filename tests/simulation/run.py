@@ -36,6 +36,8 @@ def main() -> int:
     parser.add_argument("--plain", action="store_true", help="no policies and no operator, whatever the seed draws")
     parser.add_argument("--without-orders", action="store_true", help="as policies were before there were orders")
     parser.add_argument("--without-hardships", action="store_true", help="none of tests/simulation/hardships.py")
+    parser.add_argument("--places", action="store_true", help="runners have few places, whatever the seed draws")
+    parser.add_argument("--without-places", action="store_true", help="runners have children for everything")
     parser.add_argument("--faults", default="", help="names of faults.py and hardships.py, with commas")
     parser.add_argument("--jobs", type=int, default=1, help="processes that hunt")
     parser.add_argument("--cancels", action="store_true", help="somebody cancels executions meanwhile")
@@ -75,7 +77,10 @@ def _maker(
         return lambda seed: LongWorld(seed, show, wanted.hours * 3_600)
     plain, orders = True if wanted.plain else None, False if wanted.without_orders else None
     hard = False if wanted.without_hardships else None
-    return lambda seed: World(seed, show, faults, plain=plain, cancels=wanted.cancels, orders=orders, hard=hard)
+    places = True if wanted.places else False if wanted.without_places else None
+    return lambda seed: World(
+        seed, show, faults, plain=plain, cancels=wanted.cancels, orders=orders, hard=hard, places=places
+    )
 
 
 def _try(faults: tuple[str, ...], wanted: argparse.Namespace, seed: int) -> tuple[int, str]:

@@ -154,8 +154,12 @@ class Runner(Process):
                 self.put(events.LinkUp(address, controller_id, peers, 0, 0))
             case ("beat_ack", sequence, renewed, database_ok, peers):
                 self.put(events.BeatAcked(address, sequence, renewed, database_ok, peers))
-            case ("dispatch", now_us, executions):
-                self.put(events.Dispatched(address, now_us, [_run(execution) for execution in executions]))
+            case ("dispatch", now_us, executions, epochs):
+                runs = [
+                    _run(execution)._replace(place_epoch=epoch)
+                    for execution, epoch in zip(executions, epochs, strict=True)
+                ]
+                self.put(events.Dispatched(address, now_us, runs))
             case ("reports_ack", execution_ids):
                 self.put(events.ReportsAcked(execution_ids))
             case ("cancel", execution_ids, reason):
@@ -183,14 +187,16 @@ class Runner(Process):
     def call_up(self) -> None:
         """There may be room for what waits for a child; nothing begins past the fence (cronring/runner/pool.py)."""
         while self._queue and not self.stopped and (self.places is None or len(self._runs) < self.places):
-            run, _ = self._queue[next(iter(self._queue))]
-            if self.fenced and not run.finish:
-                self._leave_queue(run, CUT_OFF)
-            elif run.deadline_us <= self.world.database.now_us():
-                self._leave_queue(run, TIMED_OUT)
-            else:
-                self._queue.pop(run.execution_id)[1].cancel()
-                self._start_run(run)
+            self._call(self._queue[next(iter(self._queue))][0])
+
+    def _call(self, run: Run) -> None:
+        if self.fenced and not run.finish:
+            self._leave_queue(run, CUT_OFF)
+        elif run.deadline_us <= self.world.database.now_us():
+            self._leave_queue(run, TIMED_OUT)
+        else:
+            self._queue.pop(run.execution_id)[1].cancel()
+            self._start_run(run)
 
     @property
     def running(self) -> list[Running]:

@@ -16,7 +16,6 @@ from controller.core.effects import Refusal
 from controller.core.ending import Ending
 from controller.core.events import ReportsReceived
 from controller.core.lease import Lease
-from controller.core.node import Node
 from controller.core.refetch import BackupLooks, Refetching
 from controller.core.sweeping import Sweeping
 from controller.core.verifying import Verifying
@@ -57,6 +56,10 @@ class Sabotage(NamedTuple):
 def _looks_away(self: BackupLooks) -> None:
     self._window.pop_backup(self._desk.now_us)
     self._wishes.pop_due(self._desk.now_ns)
+
+
+def _not_stopped(self: RunnerCore) -> None:
+    self._fenced = True
 
 
 def _nothing(*_: object, **__: object) -> None:
@@ -128,17 +131,6 @@ def _begun_again() -> dict[tuple[Any, str], Any]:
     return {(Ledger, "take"): take_all}
 
 
-def _lost_at_first_sight() -> dict[tuple[Any, str], Any]:
-    fetched = Sweeping.fetched
-
-    def fetch(self: Sweeping, event: Any) -> None:
-        fetched(self, event)
-        suspects, self._suspects = self._suspects, []
-        self._end_lost(suspects)
-
-    return {(Sweeping, "fetched"): fetch}
-
-
 def _one_blind_is_enough() -> dict[tuple[Any, str], Any]:
     def any_blind(self: Contact, now_ns: int) -> None:
         blind = [link.blind_since_ns for link in self.links.values() if link.blind_since_ns is not None]
@@ -175,7 +167,6 @@ SABOTAGES: Final = (
     Sabotage("steady clock before lost", "step_clock_far", lambda: {
         (Sweeping, "_may_declare_lost"): lambda self: self._had_time_to_return(),
     }),
-    Sabotage("one more look before lost", "step_clock_far", _lost_at_first_sight),
     Sabotage("lease before anything", "silence_controller,stop_controller,cut_controllers", _lease_for_ever),
     Sabotage("a claim only of what is due", "kill_controller,cut_controllers", lambda: {
         (MemoryStore, "_is_due"): lambda _, row, __: row.next_run_at is not None and not row.executing,
@@ -188,25 +179,42 @@ SABOTAGES: Final = (
     Sabotage("adoption", "kill_controller,database_slow", lambda: {(Sweeping, "adopt_from"): _nothing}),
     Sabotage("ends are repeated", "connections_break", _ends_not_repeated),
     Sabotage("acknowledged after the commit", "kill_controller,database_away", _acknowledged_at_once),
-    Sabotage("offered again", "kill_controller,database_slow", lambda: {
-        (Ledger, "stale"): lambda *_: [], (Ledger, "offered_to"): lambda *_: [],
-    }),
     Sabotage("backup", TAKEOVER, lambda: {(BackupLooks, "turn"): _looks_away}),
     Sabotage("refetch", "kill_controller,cut_controllers", _read_once),
     Sabotage("looked up when its runner is back", "flap,cut_runner", lambda: {(Verifying, "runner_joined"): _nothing}),
     # Runners
-    Sabotage("fence", "cut_runner", lambda: {(RunnerCore, "_fence"): _nothing, (Runner, "_fence_children"): _nothing}),
+    Sabotage("fence", "cut_runner", lambda: {
+        (RunnerCore, "_fence"): _not_stopped, (Runner, "_fence_children"): _nothing,
+    }),
     Sabotage("children's fence", "stop_runner", lambda: {(Runner, "_fence_children"): _nothing}),
     Sabotage("once on the runner", "kill_controller", _begun_again),
     Sabotage("all must be blind", "cut_controller_from_database,cut_runner", _one_blind_is_enough),
     Sabotage("whose report it is", "lie", lambda: {(ending, "_belongs"): lambda *_: True}),
-    Sabotage("a clock that was set back", "step_clock_far", _clock_of_old),
-    Sabotage("what claims and ends found out", "kill_controller,cut_controllers", lambda: {
-        (Node, "_look_after"): _nothing,
-    }),
+    Sabotage("a clock that was set back", "shake_clock", _clock_of_old),
 )  # fmt: skip
 BY_NAME: Final = {sabotage.name: sabotage for sabotage in SABOTAGES}
-KNOWN: Final[dict[str, tuple[int, str]]] = {}
+# By name: the seed, and what is said of its world. Some protections are not here, because others stand behind them: a
+# result that is not offered again is asked for by whoever adopts.
+KNOWN: Final[dict[str, tuple[int, str]]] = {
+    "lease of whoever declares": (1, "lost: "),
+    "steady clock before lost": (12, "lost: "),
+    "lease before anything": (8, "no reason for SkipRow"),
+    "a claim only of what is due": (0, "cron_executions_once"),
+    "a job that runs isn't claimed": (0, "no overlap: "),
+    "doubt after a lost answer": (34, "stuck: execution"),
+    "adoption": (0, "stuck: execution"),
+    "ends are repeated": (0, "result lost: "),
+    "acknowledged after the commit": (12, "result lost: "),
+    "backup": (0, "late: "),
+    "refetch": (1, "stuck: "),
+    "looked up when its runner is back": (0, "stuck: execution"),
+    "fence": (30, "no overlap: "),
+    "children's fence": (0, "no overlap: "),
+    "once on the runner": (0, "once: "),
+    "all must be blind": (0, "lost: "),
+    "whose report it is": (1, "no overlap: "),
+    "a clock that was set back": (1, "not begun: "),
+}
 
 
 def found(sabotage: Sabotage, seed: int) -> str:

@@ -16,6 +16,7 @@ WALL_S = 90.0  # on a machine that is busy with something else
 SEEDS_MIN = 40  # even then
 SEEDS_MAX = 400
 SOAKED = 10_000
+WORDS = {"plain", "without-orders", "without-hardships", "places"}  # of a line in seeds.txt, beside names of faults
 
 
 def _known_seeds() -> list[str]:
@@ -24,26 +25,27 @@ def _known_seeds() -> list[str]:
 
 
 def _run(
-    seed: int, faults: str = "", *, plain: bool | None = None, orders: bool | None = None, hard: bool | None = None
-) -> None:
+    seed: int, faults: str = "", *, plain: bool | None = None, orders: bool | None = None, hard: bool | None = None,
+    places: bool | None = None,
+) -> None:  # fmt: skip
     try:
         named = tuple(name for name in faults.split(",") if name)
-        World(seed, faults=named, plain=plain, orders=orders, hard=hard).run()
+        World(seed, faults=named, plain=plain, orders=orders, hard=hard, places=places).run()
     except Exception as error:
         command = f"python -m tests.simulation.run --seed {seed}" + (f" --faults {faults}" if faults else "")
         command += (" --plain" if plain else "") + (" --without-orders" if orders is False else "")
-        command += " --without-hardships" if hard is False else ""
+        command += (" --without-hardships" if hard is False else "") + (" --places" if places else "")
         raise AssertionError(f"seed {seed} fails: {error}; see {command}") from error
 
 
 @pytest.mark.parametrize("known", _known_seeds())
 def test_seeds_that_once_failed(known: str) -> None:
-    """A line begins with seed[:plain][:without-orders][:without-hardships][:faults]."""
+    """A line begins with seed[:plain][:without-orders][:without-hardships][:places][:faults]."""
     seed, *told = known.split(":")
-    faults = next((part for part in told if part not in {"plain", "without-orders", "without-hardships"}), "")
+    faults = next((part for part in told if part not in WORDS), "")
     _run(
         int(seed), faults, plain=True if "plain" in told else None, orders=False if "without-orders" in told else None,
-        hard=False if "without-hardships" in told else None,
+        hard=False if "without-hardships" in told else None, places=True if "places" in told else None,
     )  # fmt: skip
 
 

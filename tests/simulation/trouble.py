@@ -23,8 +23,11 @@ READS: Final = frozenset({
 class Statement:
     """One that is under way. It is executed once at most, and answered once."""
 
-    def __init__(self, source: str, answer: Callable[[Any], None], over: Callable[["Statement"], None]) -> None:
+    def __init__(
+        self, source: str, sent_ns: int, answer: Callable[[Any], None], over: Callable[["Statement"], None]
+    ) -> None:
         self.source = source
+        self.sent_ns = sent_ns
         self.execute: Callable[[], Any] = lambda: None
         self._answer = answer
         self._over = over
@@ -84,7 +87,7 @@ class Trouble:
         self.deaf: dict[str, None] = {}
 
     def sent(self, source: str, answer: Callable[[Any], None]) -> Statement:
-        statement = Statement(source, answer, lambda over: self._under_way.pop(over, None))
+        statement = Statement(source, self._clock.now_ns, answer, lambda over: self._under_way.pop(over, None))
         self._under_way[statement] = None
         return statement
 
@@ -123,6 +126,7 @@ class Trouble:
                 self._clock.call_after(int(self.rng.random() * SECOND), partial(self._arrive, statement))
 
     def _arrive(self, statement: Statement) -> None:
+        self.slowest_us = max(self.slowest_us, (self._clock.now_ns - statement.sent_ns) // 1_000)
         result = statement.run()
         self._clock.call_after(MS, lambda: statement.answer(result))
 

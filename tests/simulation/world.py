@@ -14,7 +14,7 @@ from controller.core.events import DrainExpired, DrainRequested, JobsCreated
 from controller.core.settings import ClusterSettings
 from controller.ports import Deployed
 from cronring.virtual.clock import SECOND, VirtualClock
-from tests.simulation import hardships
+from tests.simulation import hardships, placed
 from tests.simulation.cancels import Cancels
 from tests.simulation.checkers import (
     Journal,
@@ -56,7 +56,8 @@ class World:
     `faults`: names of those of `faults.py` that happen; by default the seed draws them. `plain`: as worlds were before
     there were policies: jobs have none, and no operator does anything. Of seeds that don't say so, some are. `cancels`:
     somebody cancels executions meanwhile. `orders`: and gives the orders of ordering.py; of worlds with policies, most.
-    `hard`: whether there are those of hardships.py; drawn, unless anything else is told.
+    `hard`: whether there are those of hardships.py; drawn, unless anything else is told. `places`: whether its runners
+    have few places (placed.py); drawn, as well.
     """
 
     pace = Pace()
@@ -72,6 +73,7 @@ class World:
         cancels: bool = False,
         orders: bool | None = None,
         hard: bool | None = None,
+        places: bool | None = None,
     ) -> None:
         self.seed = seed
         self._faults = tuple(name for name in faults if name not in hardships.names())
@@ -98,6 +100,9 @@ class World:
         self.notify_loss = self.rng.choice((0.0, 0.0, 0.3, 1.0))
         self.database.store.on_lost = lambda row: check_lost(self, row)
         self.addresses = tuple(f"host-{number}:7000" for number in range(self.rng.choice((1, 2, 3, 3, 4, 5))))
+        drawn_places = placed.draw(seed) and not told and hard is None
+        self._placed = drawn_places if places is None else places
+        self.few_places: placed.Places | None = None
         self.controllers: list[Controller] = []
         self.runners: list[Runner] = []
         self.deployments: tuple[str, ...] = ()
@@ -145,6 +150,8 @@ class World:
 
     def run(self) -> None:
         """First faults, and safety; then none, and liveness."""
+        if self._placed:
+            self.few_places = placed.Places(self.seed, self.addresses)
         for address in self.addresses:
             self.later(0, 2, partial(self.start_controller, address))
         self.later(0.1, 1, self.deploy)
@@ -158,6 +165,9 @@ class World:
         end_faults(self)
         if self.hard:
             hardships.end_hardships(self)
+        if self.few_places is not None:
+            self.few_places.scarce = False
+            self.start_runner()
         self.settled_us = self.database.now_us() + SETTLED_US
         self.clock.run_for(RECOVERY_NS + CALM_NS)
         self.judge()
@@ -177,6 +187,8 @@ class World:
 
     def judge(self) -> None:
         """When all has been quiet for long enough."""
+        if self.few_places is not None:
+            placed.check_waiting(self)
         check_once(self.database.store)
         check_results(self)
         self.audit = check_audit(self.database.store, self.database.stepped_back_us)
@@ -234,7 +246,8 @@ class World:
         name = f"r{len(self.runners) + 1}"
         drift_ppm = self.rng.randint(-self.pace.drift_ppm, self.pace.drift_ppm)
         self.log(f"start {name}")
-        runner = Runner(self, name, self.deployments, self.fork(), drift_ppm)
+        kind = Runner if self.few_places is None else placed.PlacedRunner
+        runner = kind(self, name, self.deployments, self.fork(), drift_ppm)
         self.runners.append(runner)
         runner.start()
 

@@ -205,13 +205,22 @@ class Patroni:
 
     def leader(self) -> Member:
         """Who leads now; waits for one."""
-        self._wait("a leader", lambda: "leader" in self.roles(), CHANGE_S)
-        return self.roles()["leader"]
+        return self._wait_for_leader("a leader", None)
 
     def wait_for_other_leader(self, than: Member) -> Member:
         """Also while that one's Patroni stands still."""
-        self._wait(f"another leader than {than.name}", lambda: self.roles().get("leader") not in (None, than), CHANGE_S)
-        return self.roles()["leader"]
+        return self._wait_for_leader(f"another leader than {than.name}", than)
+
+    def _wait_for_leader(self, what: str, than: Member | None) -> Member:
+        found: list[Member] = []
+
+        def leads() -> bool:
+            leader = self.roles().get("leader")
+            found[:] = [] if leader is None or leader is than else [leader]
+            return bool(found)
+
+        self._wait(what, leads, CHANGE_S)
+        return found[0]
 
     def wait_for_all(self) -> None:
         """Until every member runs, and one of them is the synchronous standby."""

@@ -16,6 +16,8 @@ from cronring.cli.options import Duration, controllers_option, log_options, opti
 @option("--namespace", default="default", show_default=True, help="Where the modules' jobs live.")
 @option("--sync-children", type=click.IntRange(min=1),
         help="How many sync verbs of one module run at once.  [default: the CPUs, at least 4]")  # fmt: skip
+@option("--async-runs", type=click.IntRange(min=1),
+        help="How many async verbs of one module run at once.  [default: 4096]")  # fmt: skip
 @option("--drain-timeout", type=Duration(), default="30s", show_default=True,
         help="On SIGTERM: how long runs may go on before they are cancelled.")  # fmt: skip
 @log_options
@@ -24,6 +26,7 @@ def runner(files: tuple[Path, ...], log_level: str, log_format: str, stop_on_eof
     """Host the modules in FILES: register them as the active versions, and run their verbs in child processes.
 
     A runner connects to every controller, those that it was not told of included. Start as many as you like.
+    What is due and has no room on any of them waits in the database, and runs as soon as there is.
 
     Exit codes: 0 stopped; 1 a file is no valid module; 2 wrong usage; 3 results were left that no controller had
     acknowledged when the drain timeout was over.

@@ -4,6 +4,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from cronring.runner.core.model import Result, Run, StopReason
+from schema.lanes import Grant
 
 
 class OpenLink(NamedTuple):
@@ -28,6 +29,11 @@ class SendBeat(NamedTuple):
 class SendReports(NamedTuple):
     address: str
     results: list[Result]
+
+
+class SendGrants(NamedTuple):
+    address: str
+    grants: list[Grant]
 
 
 class StartRuns(NamedTuple):
@@ -64,4 +70,4 @@ class Note(NamedTuple):
     values: dict[str, str | int]
 
 
-Effect = OpenLink | CloseLink | SendBeat | SendReports | StartRuns | StopRuns | Finished | Note
+Effect = OpenLink | CloseLink | SendBeat | SendReports | SendGrants | StartRuns | StopRuns | Finished | Note

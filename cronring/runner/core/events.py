@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 from cronring.runner.core.model import Result, Run
+from schema.lanes import Wish
 
 
 class Woke(NamedTuple):
@@ -22,7 +23,8 @@ class LinkOpened(NamedTuple):
 class LinkUp(NamedTuple):
     """A controller welcomed this runner. `peers`: addresses of all controllers that may hold a lease.
 
-    `beat_ms` and `fence_ms` are the cluster's; 0: it names none.
+    `beat_ms` and `fence_ms` are the cluster's; 0: it names none. `deployments`: the keys that it registered the modules
+    under, in the order of Hello ("": refused); None: it is an older one, which wishes no places.
     """
 
     address: str
@@ -30,6 +32,7 @@ class LinkUp(NamedTuple):
     peers: tuple[str, ...]
     beat_ms: int
     fence_ms: int
+    deployments: tuple[str, ...] | None = None
 
 
 class LinkDown(NamedTuple):
@@ -65,10 +68,27 @@ class RunsEnded(NamedTuple):
     results: list[Result]
 
 
+class Wished(NamedTuple):
+    """A controller wishes places, or returns some."""
+
+    address: str
+    wishes: list[Wish]
+
+
 class DrainAsked(NamedTuple):
     """SIGTERM: take no more runs, finish those there are, deliver their results."""
 
 
 Event = (
-    Woke | LinkOpened | LinkUp | LinkDown | BeatAcked | Dispatched | CancelAsked | ReportsAcked | RunsEnded | DrainAsked
+    Woke
+    | LinkOpened
+    | LinkUp
+    | LinkDown
+    | BeatAcked
+    | Dispatched
+    | CancelAsked
+    | ReportsAcked
+    | RunsEnded
+    | Wished
+    | DrainAsked
 )

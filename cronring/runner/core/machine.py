@@ -13,6 +13,7 @@ from cronring.runner.core.effects import (
     Note,
     OpenLink,
     SendBeat,
+    SendGrants,
     SendReports,
     StartRuns,
     StopRuns,
@@ -28,10 +29,13 @@ from cronring.runner.core.events import (
     LinkUp,
     ReportsAcked,
     RunsEnded,
+    Wished,
     Woke,
 )
+from cronring.runner.core.lanes import ModuleLanes
 from cronring.runner.core.ledger import Ledger, Offer
 from cronring.runner.core.model import Result, Run, StopReason
+from cronring.runner.core.places import Places
 from cronring.runner.core.settings import RunnerSettings
 
 STOP_GRACE_MS = 2_000
@@ -39,21 +43,31 @@ LINKS_MAX = 200  # controllers; more are made up
 FENCE_GRACE_MS = 300  # 8 s and this lie below the 8.75 s after which controllers declare a run lost
 NO_CONTACT = "not started: this runner's lease could not be renewed, so it may be taken for lost"
 NOT_BEGUN = "not started: it was cancelled before it got here"
+OFFERS_MAX = 10_000  # results that nobody has taken yet; beyond, this runner grants no places
 TOO_LATE = "not started: it was past its deadline when it got here"
 
 
 class RunnerCore:
     """Which runs to start and to stop, whom to tell of their ends, and whether there is contact.
 
-    `addresses` are those of --controllers: they are never dropped. `turn` spreads runners over controllers.
+    `addresses` are those of --controllers: they are never dropped. `turn` spreads runners over controllers. `lanes` of
+    the modules in the order of Hello; without them it takes whatever comes.
     """
 
-    def __init__(self, settings: RunnerSettings, addresses: tuple[str, ...], turn: int, now_ns: int) -> None:
+    def __init__(
+        self,
+        settings: RunnerSettings,
+        addresses: tuple[str, ...],
+        turn: int,
+        now_ns: int,
+        lanes: tuple[ModuleLanes, ...] = (),
+    ) -> None:
         self._settings = settings
         self._given = addresses
         self._contact = Contact(settings, now_ns)
         self._contact.start_turn(turn)
         self._ledger = Ledger()
+        self.places = Places(lanes)
         self._clock = DatabaseClock()
         self._fenced = False
         self._next_beat_ns = now_ns
@@ -76,12 +90,13 @@ class RunnerCore:
         """When (monotonic) runs that may not go on unseen must be stopped, unless there is contact before."""
         return self._contact.fence_ns()
 
-    def step(self, event: Event, now_ns: int) -> list[Effect]:  # noqa: C901  # one branch for each kind of event
+    def step(self, event: Event, now_ns: int) -> list[Effect]:  # noqa: C901, PLR0912  # one branch for each kind of event
         """What follows from `event`, and from the time."""
         match event:
             case Dispatched():
                 self._dispatched(event, now_ns)
             case RunsEnded(results):
+                self.places.ended(results, now_ns)
                 self._offer(self._ledger.end(results, now_ns), now_ns)
             case ReportsAcked(execution_ids):
                 self._ledger.ack(execution_ids)
@@ -99,6 +114,8 @@ class RunnerCore:
                 reason = reason or "cancelled"
                 held = self._ledger.cancel(execution_ids, reason)
                 self._stop(held, StopReason.CANCELLED, reason, grace_ms or STOP_GRACE_MS)
+            case Wished(address, wishes):
+                self.places.wished(address, wishes, now_ns, self._now_us(now_ns))
             case DrainAsked():
                 self._drain(now_ns)
             case Woke():
@@ -106,12 +123,16 @@ class RunnerCore:
             case _:
                 assert_never(event)
         self._pass_time(now_ns)
+        self._divide_places(now_ns)
         effects, self._effects = self._effects, []
         return effects
 
     def next_deadline(self) -> int:
         """Monotonic ns at which `step(Woke())` is due."""
         deadline = min(self._next_beat_ns, self._next_review_ns)
+        places_ns = self.places.next_deadline()
+        if places_ns is not None:
+            deadline = min(deadline, places_ns)
         if not self._fenced and self._ledger.held:
             deadline = min(deadline, self._contact.fence_ns())
         for ends in (self._drain_ends_ns, self._farewell_ends_ns):
@@ -149,6 +170,8 @@ class RunnerCore:
         self._end_fence(now_ns)
         self._peers_named(event.address, event.peers, now_ns)
         self._beat(event.address, now_ns)
+        if event.deployments is not None:
+            self.places.link_up(event.address, event.deployments, self._ledger.held.values(), now_ns)
         self._offer(self._ledger.offered_to(""), now_ns)
 
     def _agree(self, event: LinkUp) -> None:
@@ -169,6 +192,7 @@ class RunnerCore:
         link.failure = event.reason
         was_renewer = self._contact.renewer == event.address
         self._contact.went_down(event.address, now_ns)
+        self.places.link_down(event.address)
         self._offer(self._ledger.offered_to(event.address), now_ns)
         if was_renewer:
             self._beat_all(now_ns)
@@ -200,13 +224,16 @@ class RunnerCore:
     def _dispatched(self, event: Dispatched, now_ns: int) -> None:
         link = self._contact.links.get(event.address)
         self._clock.sample(event.now_us, 0 if link is None else link.answered_ns, now_ns)
+        for run in event.runs:
+            if run.place_epoch:
+                self.places.arrived(event.address, run, now_ns)
         fresh, ended = self._ledger.take(event.address, event.runs)
         for offer in ended:
             offer.address = event.address
         self._offer(ended, now_ns)
         if not fresh:
             return
-        now_us = now_ns // 1000 + self._clock.offset_us
+        now_us = self._now_us(now_ns)
         in_contact = now_ns < self._contact.fence_ns()
         started: list[Run] = []
         refused: list[Result] = []
@@ -219,10 +246,22 @@ class RunnerCore:
             elif (why := self._ledger.cancelled(run.execution_id)) is not None:
                 refused.append(_not_started(run, StopReason.CANCELLED, f"{why}\n{NOT_BEGUN}", now_us))
             else:
+                self.places.took(run, now_ns)
                 started.append(run)
         if started:
             self._effects.append(StartRuns(started, self._clock.offset_us))
         self._offer(self._ledger.end(refused, now_ns), now_ns)
+
+    def _now_us(self, now_ns: int) -> int:
+        return now_ns // 1000 + self._clock.offset_us
+
+    def _divide_places(self, now_ns: int) -> None:
+        self.places.pause(len(self._ledger.offers) >= OFFERS_MAX)
+        for address, grants in self.places.settle(now_ns).items():
+            self._effects.append(SendGrants(address, grants))
+        for address in self.places.voided:
+            self._note(Level.WARNING, "places_taken_back", address=address)
+        self.places.voided.clear()
 
     def _offer(self, offers: list[Offer], now_ns: int) -> None:
         """Send each to the controller that it is meant for, or to another if that one, or its PostgreSQL, is away."""
@@ -303,6 +342,7 @@ class RunnerCore:
     def _drain(self, now_ns: int) -> None:
         if not self._draining:
             self._draining = True
+            self.places.close()
             self._drain_ends_ns = now_ns + self._settings.drain_ns
             self._note(Level.INFO, "draining", running=self.running)
             self._beat_all(now_ns)

@@ -64,6 +64,7 @@ class Run(NamedTuple):
     memory_limit: int = 0  # bytes; 0: none, as below
     cpu_limit_us: int = 0
     priority: int = 0  # a level is worth a second of waiting
+    place_epoch: int = 0  # of the place that it takes; 0: none, it was held already, or comes from an older controller
 
     @property
     def rank_us(self) -> int:

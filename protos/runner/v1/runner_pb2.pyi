@@ -41,6 +41,32 @@ ON_DISCONNECT_FINISH: OnDisconnect.ValueType  # 2
 """let it run; only its hard timeout ends it"""
 Global___OnDisconnect: _TypeAlias = OnDisconnect  # noqa: Y015
 
+class _Lane:
+    ValueType = _typing.NewType("ValueType", _builtins.int)
+    V: _TypeAlias = ValueType  # noqa: Y015
+
+class _LaneEnumTypeWrapper(_enum_type_wrapper._EnumTypeWrapper[_Lane.ValueType], _builtins.type):
+    DESCRIPTOR: _descriptor.EnumDescriptor
+    LANE_UNSPECIFIED: _Lane.ValueType  # 0
+    LANE_SYNC: _Lane.ValueType  # 1
+    """sync verbs: a child for each run"""
+    LANE_ASYNC: _Lane.ValueType  # 2
+    """async verbs: they share a child"""
+    LANE_LIMITED: _Lane.ValueType  # 3
+    """async verbs with a memory or CPU limit: a child for each run"""
+
+class Lane(_Lane, metaclass=_LaneEnumTypeWrapper):
+    """Which children of a deployment's runs. Each lane of a runner has places, and a place is for one run."""
+
+LANE_UNSPECIFIED: Lane.ValueType  # 0
+LANE_SYNC: Lane.ValueType  # 1
+"""sync verbs: a child for each run"""
+LANE_ASYNC: Lane.ValueType  # 2
+"""async verbs: they share a child"""
+LANE_LIMITED: Lane.ValueType  # 3
+"""async verbs with a memory or CPU limit: a child for each run"""
+Global___Lane: _TypeAlias = Lane  # noqa: Y015
+
 class _ScheduleKind:
     ValueType = _typing.NewType("ValueType", _builtins.int)
     V: _TypeAlias = ValueType  # noqa: Y015
@@ -105,6 +131,7 @@ class RunnerMessage(_message.Message):
     BEAT_FIELD_NUMBER: _builtins.int
     REPORTS_FIELD_NUMBER: _builtins.int
     OUTPUT_FIELD_NUMBER: _builtins.int
+    GRANTS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def hello(self) -> Global___Hello: ...
     @_builtins.property
@@ -113,6 +140,8 @@ class RunnerMessage(_message.Message):
     def reports(self) -> Global___Reports: ...
     @_builtins.property
     def output(self) -> Global___Output: ...
+    @_builtins.property
+    def grants(self) -> Global___Grants: ...
     def __init__(
         self,
         *,
@@ -120,12 +149,13 @@ class RunnerMessage(_message.Message):
         beat: Global___Beat | None = ...,
         reports: Global___Reports | None = ...,
         output: Global___Output | None = ...,
+        grants: Global___Grants | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["beat", b"beat", "hello", b"hello", "message", b"message", "output", b"output", "reports", b"reports"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["beat", b"beat", "grants", b"grants", "hello", b"hello", "message", b"message", "output", b"output", "reports", b"reports"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["beat", b"beat", "hello", b"hello", "message", b"message", "output", b"output", "reports", b"reports"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["beat", b"beat", "grants", b"grants", "hello", b"hello", "message", b"message", "output", b"output", "reports", b"reports"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["hello", "beat", "reports", "output"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["hello", "beat", "reports", "output", "grants"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
@@ -141,6 +171,7 @@ class ControllerMessage(_message.Message):
     REPORTS_ACK_FIELD_NUMBER: _builtins.int
     CANCEL_FIELD_NUMBER: _builtins.int
     FOLLOW_FIELD_NUMBER: _builtins.int
+    WISHES_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def welcome(self) -> Global___Welcome: ...
     @_builtins.property
@@ -153,6 +184,8 @@ class ControllerMessage(_message.Message):
     def cancel(self) -> Global___Cancel: ...
     @_builtins.property
     def follow(self) -> Global___Follow: ...
+    @_builtins.property
+    def wishes(self) -> Global___Wishes: ...
     def __init__(
         self,
         *,
@@ -162,12 +195,13 @@ class ControllerMessage(_message.Message):
         reports_ack: Global___ReportsAck | None = ...,
         cancel: Global___Cancel | None = ...,
         follow: Global___Follow | None = ...,
+        wishes: Global___Wishes | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["beat_ack", b"beat_ack", "cancel", b"cancel", "dispatch", b"dispatch", "follow", b"follow", "message", b"message", "reports_ack", b"reports_ack", "welcome", b"welcome"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["beat_ack", b"beat_ack", "cancel", b"cancel", "dispatch", b"dispatch", "follow", b"follow", "message", b"message", "reports_ack", b"reports_ack", "welcome", b"welcome", "wishes", b"wishes"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["beat_ack", b"beat_ack", "cancel", b"cancel", "dispatch", b"dispatch", "follow", b"follow", "message", b"message", "reports_ack", b"reports_ack", "welcome", b"welcome"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["beat_ack", b"beat_ack", "cancel", b"cancel", "dispatch", b"dispatch", "follow", b"follow", "message", b"message", "reports_ack", b"reports_ack", "welcome", b"welcome", "wishes", b"wishes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["welcome", "beat_ack", "dispatch", "reports_ack", "cancel", "follow"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["welcome", "beat_ack", "dispatch", "reports_ack", "cancel", "follow", "wishes"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
@@ -182,11 +216,14 @@ class Hello(_message.Message):
     PID_FIELD_NUMBER: _builtins.int
     VERSION_FIELD_NUMBER: _builtins.int
     MODULES_FIELD_NUMBER: _builtins.int
+    GRANTS_PLACES_FIELD_NUMBER: _builtins.int
     runner_id: _builtins.str
     """new with every start of the runner's process"""
     hostname: _builtins.str
     pid: _builtins.int
     version: _builtins.str
+    grants_places: _builtins.bool
+    """send runs by Grants only; false: by an older runner, which takes whatever comes"""
     @_builtins.property
     def modules(self) -> _containers.RepeatedCompositeFieldContainer[Global___HostedModule]: ...
     def __init__(
@@ -197,10 +234,11 @@ class Hello(_message.Message):
         pid: _builtins.int = ...,
         version: _builtins.str = ...,
         modules: _abc.Iterable[Global___HostedModule] | None = ...,
+        grants_places: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["hostname", b"hostname", "modules", b"modules", "pid", b"pid", "runner_id", b"runner_id", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["grants_places", b"grants_places", "hostname", b"hostname", "modules", b"modules", "pid", b"pid", "runner_id", b"runner_id", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -239,11 +277,14 @@ class Welcome(_message.Message):
     CONTROLLERS_FIELD_NUMBER: _builtins.int
     RUNNER_BEAT_MS_FIELD_NUMBER: _builtins.int
     RUNNER_FENCE_MS_FIELD_NUMBER: _builtins.int
+    WISHES_PLACES_FIELD_NUMBER: _builtins.int
     controller_id: _builtins.str
     runner_beat_ms: _builtins.int
     """how often to beat; 0: the runner's default"""
     runner_fence_ms: _builtins.int
     """without contact for so long, stop what runs; 0: the runner's default"""
+    wishes_places: _builtins.bool
+    """it sends Wishes; false: an older controller, which sends what is due"""
     @_builtins.property
     def modules(self) -> _containers.RepeatedCompositeFieldContainer[Global___RegisteredModule]:
         """one for each of Hello.modules, in that order"""
@@ -260,10 +301,11 @@ class Welcome(_message.Message):
         controllers: _abc.Iterable[Global___Peer] | None = ...,
         runner_beat_ms: _builtins.int = ...,
         runner_fence_ms: _builtins.int = ...,
+        wishes_places: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["controller_id", b"controller_id", "controllers", b"controllers", "modules", b"modules", "runner_beat_ms", b"runner_beat_ms", "runner_fence_ms", b"runner_fence_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["controller_id", b"controller_id", "controllers", b"controllers", "modules", b"modules", "runner_beat_ms", b"runner_beat_ms", "runner_fence_ms", b"runner_fence_ms", "wishes_places", b"wishes_places"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -441,6 +483,7 @@ class Run(_message.Message):
     MEMORY_LIMIT_BYTES_FIELD_NUMBER: _builtins.int
     CPU_LIMIT_US_FIELD_NUMBER: _builtins.int
     PRIORITY_FIELD_NUMBER: _builtins.int
+    PLACE_EPOCH_FIELD_NUMBER: _builtins.int
     execution_id: _builtins.int
     job_id: _builtins.int
     job: _builtins.str
@@ -473,6 +516,8 @@ class Run(_message.Message):
     cpu_limit_us: _builtins.int
     priority: _builtins.int
     """of those that wait for a child, a level is worth a second of waiting"""
+    place_epoch: _builtins.int
+    """the Grant.epoch of the place that it takes; 0: none, it was held already, or adopted"""
     def __init__(
         self,
         *,
@@ -497,14 +542,154 @@ class Run(_message.Message):
         memory_limit_bytes: _builtins.int = ...,
         cpu_limit_us: _builtins.int = ...,
         priority: _builtins.int = ...,
+        place_epoch: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "claimed_at_us", b"claimed_at_us", "cpu_limit_us", b"cpu_limit_us", "deadline_us", b"deadline_us", "deployment", b"deployment", "execution_id", b"execution_id", "job", b"job", "job_id", b"job_id", "memory_limit_bytes", b"memory_limit_bytes", "missed", b"missed", "on_disconnect", b"on_disconnect", "payload_json", b"payload_json", "previous_success_us", b"previous_success_us", "previous_tick_us", b"previous_tick_us", "priority", b"priority", "run_at_us", b"run_at_us", "schedule_kind", b"schedule_kind", "tick_us", b"tick_us", "timezone", b"timezone", "trigger", b"trigger", "verb", b"verb"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "claimed_at_us", b"claimed_at_us", "cpu_limit_us", b"cpu_limit_us", "deadline_us", b"deadline_us", "deployment", b"deployment", "execution_id", b"execution_id", "job", b"job", "job_id", b"job_id", "memory_limit_bytes", b"memory_limit_bytes", "missed", b"missed", "on_disconnect", b"on_disconnect", "payload_json", b"payload_json", "place_epoch", b"place_epoch", "previous_success_us", b"previous_success_us", "previous_tick_us", b"previous_tick_us", "priority", b"priority", "run_at_us", b"run_at_us", "schedule_kind", b"schedule_kind", "tick_us", b"tick_us", "timezone", b"timezone", "trigger", b"trigger", "verb", b"verb"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Run: _TypeAlias = Run  # noqa: Y015
+
+@_typing.final
+class Grants(_message.Message):
+    """Grants: the places that a controller may fill in a lane of this runner. A place is used by a run (Run.place_epoch) or
+    given back (Wish.returned); when the run ends, the runner grants its place anew, to whoever wishes most urgently.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    GRANTS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def grants(self) -> _containers.RepeatedCompositeFieldContainer[Global___Grant]: ...
+    def __init__(
+        self,
+        *,
+        grants: _abc.Iterable[Global___Grant] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["grants", b"grants"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Grants: _TypeAlias = Grants  # noqa: Y015
+
+@_typing.final
+class Grant(_message.Message):
+    """Grant: everything counts from the epoch's beginning, so the latest one says all."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEPLOYMENT_FIELD_NUMBER: _builtins.int
+    LANE_FIELD_NUMBER: _builtins.int
+    EPOCH_FIELD_NUMBER: _builtins.int
+    GRANTED_FIELD_NUMBER: _builtins.int
+    SHORT_FIELD_NUMBER: _builtins.int
+    KEEP_FIELD_NUMBER: _builtins.int
+    deployment: _builtins.str
+    lane: Global___Lane.ValueType
+    epoch: _builtins.int
+    """from 1; a new one: places of before that were not used are void"""
+    granted: _builtins.int
+    """places granted in all"""
+    short: _builtins.bool
+    """others wait for places: keep no more than `keep` that nothing here waits for"""
+    keep: _builtins.int
+    def __init__(
+        self,
+        *,
+        deployment: _builtins.str = ...,
+        lane: Global___Lane.ValueType = ...,
+        epoch: _builtins.int = ...,
+        granted: _builtins.int = ...,
+        short: _builtins.bool = ...,
+        keep: _builtins.int = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deployment", b"deployment", "epoch", b"epoch", "granted", b"granted", "keep", b"keep", "lane", b"lane", "short", b"short"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Grant: _TypeAlias = Grant  # noqa: Y015
+
+@_typing.final
+class Wishes(_message.Message):
+    """Wishes: what a controller would send to a lane of this runner if it had places."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    WISHES_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def wishes(self) -> _containers.RepeatedCompositeFieldContainer[Global___Wish]: ...
+    def __init__(
+        self,
+        *,
+        wishes: _abc.Iterable[Global___Wish] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["wishes", b"wishes"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Wishes: _TypeAlias = Wishes  # noqa: Y015
+
+@_typing.final
+class Wish(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEPLOYMENT_FIELD_NUMBER: _builtins.int
+    LANE_FIELD_NUMBER: _builtins.int
+    EPOCH_FIELD_NUMBER: _builtins.int
+    SEEN_FIELD_NUMBER: _builtins.int
+    RETURNED_FIELD_NUMBER: _builtins.int
+    COUNT_FIELD_NUMBER: _builtins.int
+    STANDBY_FIELD_NUMBER: _builtins.int
+    RANK_US_FIELD_NUMBER: _builtins.int
+    CLAIM_US_FIELD_NUMBER: _builtins.int
+    CLOSED_FIELD_NUMBER: _builtins.int
+    deployment: _builtins.str
+    lane: Global___Lane.ValueType
+    epoch: _builtins.int
+    """of the grant that `seen` and `returned` are about; 0: none has come yet"""
+    seen: _builtins.int
+    """Grant.granted when this was written"""
+    returned: _builtins.int
+    """places given back in all"""
+    count: _builtins.int
+    """runs that are due and have no place"""
+    standby: _builtins.int
+    """the same, in another controller's stead"""
+    rank_us: _builtins.int
+    """of the most urgent: run_at, less a second for each level of priority"""
+    claim_us: _builtins.int
+    """what a claim takes it"""
+    closed: _builtins.bool
+    """it can't claim now: it wants none, and keeps none"""
+    def __init__(
+        self,
+        *,
+        deployment: _builtins.str = ...,
+        lane: Global___Lane.ValueType = ...,
+        epoch: _builtins.int = ...,
+        seen: _builtins.int = ...,
+        returned: _builtins.int = ...,
+        count: _builtins.int = ...,
+        standby: _builtins.int = ...,
+        rank_us: _builtins.int = ...,
+        claim_us: _builtins.int = ...,
+        closed: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claim_us", b"claim_us", "closed", b"closed", "count", b"count", "deployment", b"deployment", "epoch", b"epoch", "lane", b"lane", "rank_us", b"rank_us", "returned", b"returned", "seen", b"seen", "standby", b"standby"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Wish: _TypeAlias = Wish  # noqa: Y015
 
 @_typing.final
 class Reports(_message.Message):

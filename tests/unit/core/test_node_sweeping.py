@@ -159,6 +159,24 @@ def test_what_was_adopted_while_its_runner_is_away_waits_for_it() -> None:
     assert told.one(effects.Dispatch).runner_id == "r9"
 
 
+def test_what_is_adopted_while_it_is_looked_up_is_looked_up_again() -> None:
+    """Of two statements under way at once the look-up may be the older one, though its answer comes later."""
+    told = Told()
+    told.ready()
+    _renew(told, dead_controllers=("c2",))
+    told.tell(events.Adopted(told.one(effects.Adopt).request_id, [EXECUTION]))
+    told.tell(events.RunnerJoined(runner("r9")))
+    looked_up = told.one(effects.FetchHeld)
+    told.wait(1)
+    _renew(told, dead_controllers=("c3",))
+    told.tell(events.Adopted(told.one(effects.Adopt).request_id, [EXECUTION]))
+    told.tell(events.ExecutionsFetched(looked_up.request_id, []))
+    assert told.node.stats().held == 1
+    told.wait(10)
+    told.tell(events.ExecutionsFetched(told.one(effects.FetchHeld).request_id, []))
+    assert told.node.stats().held == 0
+
+
 def test_a_run_beside_its_job_that_is_looked_up_keeps_no_tick_of_it_waiting() -> None:
     told = Told()
     told.ready(job())

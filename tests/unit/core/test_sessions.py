@@ -2,10 +2,16 @@ from collections import Counter
 
 from controller.core.model import RunnerInfo
 from controller.core.sessions import Picker, Sessions
+from schema.lanes import LaneKind
 
 
 def _runner(runner_id: str, *deployments: str) -> RunnerInfo:
     return RunnerInfo(runner_id, "host", 1, "1", deployments)
+
+
+def _pick(picker: Picker, deployment: str) -> str | None:
+    place = picker.pick((deployment, LaneKind.ASYNC))
+    return None if place is None else place.runner_id
 
 
 def test_a_batch_is_spread_by_load() -> None:
@@ -15,9 +21,9 @@ def test_a_batch_is_spread_by_load() -> None:
     sessions.join(_runner("r3", "d", "e"), held=2)
     sessions.beat("r3", draining=False, running=4)  # two of them by other controllers
     picker = Picker(sessions)
-    assert Counter(picker.pick("d") for _ in range(15)) == {"r1": 3, "r2": 8, "r3": 4}
-    assert picker.pick("e") == "r3"
-    assert picker.pick("unknown") is None
+    assert Counter(_pick(picker, "d") for _ in range(15)) == {"r1": 3, "r2": 8, "r3": 4}
+    assert _pick(picker, "e") == "r3"
+    assert _pick(picker, "unknown") is None
 
 
 def test_the_draining_and_the_gone_get_nothing() -> None:
@@ -25,15 +31,15 @@ def test_the_draining_and_the_gone_get_nothing() -> None:
     sessions.join(_runner("r1", "d"), held=0)
     sessions.join(_runner("r2", "d"), held=0)
     sessions.beat("r1", draining=True, running=0)
-    assert Picker(sessions).pick("d") == "r2"
+    assert _pick(Picker(sessions), "d") == "r2"
     sessions.leave("r2")
-    assert Picker(sessions).pick("d") is None
+    assert _pick(Picker(sessions), "d") is None
 
 
 def test_a_runner_that_joins_again_hosts_what_it_says_now() -> None:
     sessions = Sessions()
     sessions.join(_runner("r1", "old", "old"), held=0)
     sessions.join(_runner("r1", "new"), held=3)
-    assert Picker(sessions).pick("old") is None
-    assert Picker(sessions).pick("new") == "r1"
+    assert _pick(Picker(sessions), "old") is None
+    assert _pick(Picker(sessions), "new") == "r1"
     assert sessions.by_id["r1"].load == 3

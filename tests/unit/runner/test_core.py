@@ -28,7 +28,7 @@ from cronring.runner.core.events import (
     RunsEnded,
     Woke,
 )
-from cronring.runner.core.machine import RunnerCore
+from cronring.runner.core.machine import LINKS_MAX, RunnerCore
 from cronring.runner.core.model import Outcome, Result, Run, StopReason
 from cronring.runner.core.settings import SECOND_NS, RunnerSettings
 
@@ -423,6 +423,16 @@ def test_only_so_many_cancellations_are_remembered() -> None:
     world.step(CancelAsked(tuple(range(1, 10_002)), "all of them"))
     world.dispatch("a", make_run(1), make_run(2))
     assert [run.execution_id for start in world.of(StartRuns) for run in start.runs] == [1]
+
+
+def test_controllers_that_are_made_up_are_bounded() -> None:
+    core = RunnerCore(RunnerSettings(), ("a:1",), 0, 0)
+    opened = [effect for effect in core.step(Woke(), 0) if isinstance(effect, OpenLink)]
+    peers = tuple(f"h{number}:1" for number in range(LINKS_MAX + 50))
+    effects = core.step(LinkOpened("a:1", 0), 0) + core.step(LinkUp("a:1", "c-1", peers, 0, 0), 0)
+    opened += [effect for effect in effects if isinstance(effect, OpenLink)]
+    assert len(opened) == LINKS_MAX
+    assert [each.event for each in effects if isinstance(each, Note)].count("too_many_controllers") == 1
 
 
 def test_a_controller_that_was_lost_is_named_for_a_while_to_whoever_renews() -> None:

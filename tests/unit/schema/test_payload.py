@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from schema.module import DataField, DataType, Module
-from schema.payload import PAYLOAD_LIMIT, Type, canonical_json, parse_type, payload_faults
+from schema.payload import PAYLOAD_LIMIT, PayloadError, Type, canonical_json, parse_type, payload_faults, read_payload
 from schema.types import canonical_type
 from tests.unit.schema.strategies import JSON_VALUES, TYPES
 
@@ -172,3 +172,11 @@ def test_what_is_no_text_of_its_class_is_refused_with_an_example(type_text: str,
     (fault,) = payload_faults(SHOP, type_text, payload)
     assert fault.startswith("$")
     assert fault.endswith(f'like "{example}"')
+
+
+@pytest.mark.parametrize("payload", ["1e999", '{"a":[-1e999]}', '"\\ud800"', '{"\\udfff":1}'])
+def test_what_is_taken_has_a_canonical_text(payload: str):
+    """These had none, though they were read: an internal error in a template's payload."""
+    with pytest.raises(PayloadError, match=r"too large a number|surrogate"):
+        read_payload(payload)
+    assert payload_faults(Module("m", ()), "Any", payload)

@@ -232,3 +232,9 @@ def test_contradictions(raw: dict[str, Any], schedule: str, fields: list[str]):
     faults = policy_faults(read_policy(raw), schedule)
     assert [field for field, _ in faults] == fields
     assert all("; " in message for _, message in faults)  # what is wrong; what to do
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**400), 1e300, float("inf"), float("nan")])
+def test_a_jitter_of_any_number_is_read_or_refused(number: float):
+    with pytest.raises(PolicyError, match="has no unit"):
+        read_policy({"jitter": number})

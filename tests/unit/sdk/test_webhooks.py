@@ -68,3 +68,32 @@ def test_nothing_is_genuine_by_a_key_that_anybody_could_have(secret: str) -> Non
     }
     with pytest.raises(ValueError, match="the secret is none, or cut"):
         verify(secret, forged, BODY, now_s=SENT)
+
+
+def signed(stamp: str, body: bytes) -> dict[str, str]:
+    made = hmac.new(b"k" * 32, f"evt_1.{stamp}.".encode() + body, hashlib.sha256).digest()
+    signature = f"v1,{base64.b64encode(made).decode()}"
+    return {"webhook-id": "evt_1", "webhook-timestamp": stamp, "webhook-signature": signature}
+
+
+@pytest.mark.parametrize(
+    ("stamp", "body", "words"),
+    [
+        ("9" * 400, b"{}", "no number of seconds"),  # more than a float holds
+        ("9" * 5_000, b"{}", "no number of seconds"),  # more than int() reads
+        (str(SENT), b"[", "no JSON"),
+        (str(SENT), b"[" * 100_000, "no JSON"),
+        (str(SENT), b"\xff", "no JSON"),
+        (str(SENT), b"[]", "no JSON object"),
+    ],
+)
+def test_whatever_is_signed_is_an_event_or_a_verification_error(stamp: str, body: bytes, words: str) -> None:
+    with pytest.raises(VerificationError, match=words):
+        verify(make_secret(b"k" * 32), signed(stamp, body), body, now_s=SENT)
+
+
+@pytest.mark.parametrize("name", ["webhook-id", "webhook-timestamp", "webhook-signature"])
+def test_characters_that_no_bytes_become_are_refused(name: str) -> None:
+    headers = signed(str(SENT), b"{}") | {name: "v1,\ud800"}
+    with pytest.raises(VerificationError):
+        verify(make_secret(b"k" * 32), headers, "\ud800", now_s=SENT)

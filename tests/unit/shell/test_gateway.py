@@ -10,8 +10,16 @@ from typing import Any
 import grpc
 import pytest
 
-from controller.core.effects import AckBeat, AckReports, CancelRuns, Dispatch, Refusal
-from controller.core.events import Event, JobsCreated, ReportsReceived, RunnerBeat, RunnerJoined, RunnerLeft
+from controller.core.effects import AckBeat, AckReports, CancelRuns, Dispatch, Refusal, SendWishes
+from controller.core.events import (
+    Event,
+    JobsCreated,
+    PlacesGranted,
+    ReportsReceived,
+    RunnerBeat,
+    RunnerJoined,
+    RunnerLeft,
+)
 from controller.core.model import Execution, Outcome
 from controller.core.settings import ClusterSettings
 from controller.deploying import MESSAGE_BYTES_MAX, Deployer
@@ -20,10 +28,12 @@ from controller.runners import sessions as sessions_module
 from controller.runners.conduct import ALLOWED, Lie
 from controller.runners.gateway import Gateway
 from controller.runners.sessions import Sessions
+from cronring.runner.codec import runs_from_dispatch, wishes_from
 from cronring.virtual.memory_store import MemoryStore
 from protos.cronring.v1 import schema_pb2
 from protos.runner.v1 import runner_pb2 as wire
 from protos.runner.v1 import runner_pb2_grpc
+from schema.lanes import Grant, LaneKind, Wish
 from tests.support.fake_runner import FakeRunner, hello
 from tests.support.waiting import wait_until
 
@@ -201,7 +211,7 @@ async def test_effects_reach_the_runner_merged(world: World) -> None:
     runner = await world.connect(hello())
     await runner.hear()
     for number in range(1_500):
-        world.sessions.send(Dispatch("r-1", 5_000_000, [execution(world, number)]))
+        world.sessions.send(Dispatch("r-1", 5_000_000, [execution(world, number)], [0]))
     world.sessions.send(AckReports("r-1", (1, 2)))
     world.sessions.send(AckReports("r-1", (3,)))
     world.sessions.send(CancelRuns("r-1", (9,), "too late"))
@@ -221,6 +231,34 @@ async def test_effects_reach_the_runner_merged(world: World) -> None:
     assert (list(cancel.cancel.execution_ids), cancel.cancel.reason) == ([9], "too late")
     world.sessions.send(AckBeat("r-1", 5, True, True, peers))
     assert not (await runner.hear()).beat_ack.controllers, "as before"
+
+
+async def test_places_are_granted_wished_and_taken(world: World) -> None:
+    introduced = hello()
+    introduced.grants_places = True
+    runner = await world.connect(introduced)
+    welcome = await runner.hear()
+    assert welcome.welcome.wishes_places
+    (joined,) = world.inbox.of(RunnerJoined)
+    assert isinstance(joined, RunnerJoined)
+    assert joined.runner.sync_verbs is not None
+    ((deployment, _),) = joined.runner.sync_verbs
+    grants = [
+        wire.Grant(deployment=deployment, lane=wire.LANE_ASYNC, epoch=3, granted=7, short=True, keep=2),
+        wire.Grant(deployment=deployment, lane=wire.LANE_UNSPECIFIED, epoch=3, granted=7),  # of a newer version
+    ]
+    await runner.say(grants=wire.Grants(grants=grants))
+    await wait_until(lambda: bool(world.inbox.of(PlacesGranted)), "no grants came")
+    granted = PlacesGranted("r-1", [Grant(deployment, LaneKind.ASYNC, 3, 7, True, 2)])
+    assert world.inbox.of(PlacesGranted) == [granted]
+    wish = Wish(deployment, LaneKind.ASYNC, 3, 7, 1, 5, 2, 9, 4_000, False)
+    world.sessions.send(SendWishes("r-1", [wish._replace(wanted=9)]))
+    world.sessions.send(SendWishes("r-1", [wish]))
+    world.sessions.send(Dispatch("r-1", 5_000_000, [execution(world, 1), execution(world, 2)], [3, 0]))
+    dispatch, wishes = await runner.hear(), await runner.hear()
+    assert [run.place_epoch for run in dispatch.dispatch.runs] == [3, 0]
+    assert wishes_from(wishes.wishes) == [wish]
+    assert [run.place_epoch for run in runs_from_dispatch(dispatch.dispatch)] == [3, 0]
 
 
 async def test_the_end_of_a_stream_is_told(world: World) -> None:

@@ -1,5 +1,6 @@
 """What callers see of errors, over real calls."""
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import aiohttp
@@ -155,3 +156,20 @@ async def test_http_tells_alive_from_ready_and_names_its_paths() -> None:
                 assert answer.headers["Allow"] == "GET,HEAD"
     finally:
         await server.stop()
+
+
+async def test_bytes_that_are_no_http_are_counted_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """Each wrote a traceback to the log."""
+    refused: list[str] = []
+    server = HttpServer(lambda: None, lambda: b"", refused.append)
+    port = await server.start("127.0.0.1", 0)
+    try:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET \x87\x07 NaN/1.1\r\n\r\n")
+        async with asyncio.timeout(5):
+            assert b"400" in await reader.readline()
+        writer.close()
+    finally:
+        await server.stop()
+    assert refused == ["http"]
+    assert not caplog.records

@@ -80,3 +80,14 @@ def test_a_runner_that_exaggerates() -> None:
     report = reported(Result(7, 3, T, Outcome.FAILED, T, T, "E", next_in_ms=2**62, error_bases=bases))
     assert (report.next_in_ms, len(report.error_bases)) == (DURATION_LIMIT_MS, 20)
     assert reported(Result(7, 3, T, Outcome.COMPLETED, T, T, next_in_ms=-5)).next_in_ms == 0
+
+
+def test_metrics_nested_deeper_than_any_stack_are_left_out() -> None:
+    """The report was refused, and with it the whole stream."""
+    said = wire.Report(execution_id=1, outcome=wire.OUTCOME_COMPLETED, metrics_json='{"a":' + "[" * 4_000)
+    assert decode_reports(wire.Reports(reports=[said]))[0].metrics == ""
+
+
+def test_the_names_of_bases_are_cut_and_clean() -> None:
+    said = wire.Report(execution_id=1, outcome=wire.OUTCOME_FAILED, error_bases=["a\0b", "x" * 500])
+    assert decode_reports(wire.Reports(reports=[said]))[0].error_bases == ("a\ufffdb", "x" * 200)

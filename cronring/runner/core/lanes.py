@@ -1,0 +1,24 @@
+"""How many runs of a module this runner runs at once, by the children that run them."""
+
+from typing import NamedTuple
+
+from cronring.runner.core.model import Run
+from schema.lanes import LaneKind
+
+
+class ModuleLanes(NamedTuple):
+    """One module's: which of its verbs are sync, and how many runs there may be at once in each lane."""
+
+    sync_verbs: frozenset[str]
+    sync: int
+    concurrent: int
+    limited: int
+
+    def kind(self, run: Run) -> LaneKind:
+        """As ModuleHost.start sends it."""
+        if run.verb in self.sync_verbs:
+            return LaneKind.SYNC
+        return LaneKind.LIMITED if run.memory_limit or run.cpu_limit_us else LaneKind.ASYNC
+
+    def places(self, kind: LaneKind) -> int:
+        return {LaneKind.SYNC: self.sync, LaneKind.ASYNC: self.concurrent, LaneKind.LIMITED: self.limited}[kind]

@@ -1,0 +1,160 @@
+"""One controller's part of a lane's places: what it was granted, has used and returned, and what it wishes."""
+
+from collections import deque
+from collections.abc import Sequence
+from itertools import repeat
+from typing import Final
+
+from schema.lanes import Grant, LaneKey, Wish
+
+SUSPENDED_NS: Final = 1_000_000_000
+SILENT_NS: Final = 3_600 * SUSPENDED_NS  # a stream on which nothing is said for seconds is hung up
+
+
+class Share:
+    """Counts are since the beginning of the epoch."""
+
+    __slots__ = (
+        "_next_rank_us",
+        "_since_ns",
+        "_step_us",
+        "_told",
+        "claim_us",
+        "closed",
+        "count",
+        "epoch",
+        "granted",
+        "kept",
+        "moved_ns",
+        "returned",
+        "seen",
+        "standby",
+        "suspended_ns",
+        "used",
+        "voided_ns",
+    )
+
+    def __init__(self, epoch: int, now_ns: int) -> None:
+        self.count = 0
+        self.standby = 0
+        self.claim_us = 0
+        self.closed = False
+        self.suspended_ns = 0  # until then it gets nothing
+        self.voided_ns = 0  # when it last lost its places
+        self._next_rank_us = 0
+        self._step_us = 0
+        self._begin(epoch, now_ns)
+
+    def _begin(self, epoch: int, now_ns: int) -> None:
+        self.epoch = epoch
+        self.granted = self.used = self.returned = self.seen = 0
+        self.kept = 0  # what it may keep while others wait
+        self.moved_ns = now_ns  # since when nothing that is out has been used or returned
+        self._since_ns: deque[int] = deque()  # of what is out: when it was granted to a wish; 0: it was to none
+        self._told: tuple[int, int, bool, int] | None = None
+
+    @property
+    def out(self) -> int:
+        """Granted, and neither used nor returned: free at the controller, or in a claim."""
+        return self.granted - self.used - self.returned
+
+    @property
+    def unmet(self) -> int:
+        """Runs that wait there for places which are not on their way."""
+        return max(0, self.count - (self.granted - self.seen))
+
+    @property
+    def unmet_standby(self) -> int:
+        return max(0, self.standby - max(0, self.granted - self.seen - self.count))
+
+    @property
+    def pressed(self) -> bool:
+        """It wishes some, or knows that others do."""
+        return bool(self.count or self.standby) or (self._told is not None and self._told[2])
+
+    def able(self, now_ns: int) -> bool:
+        """It may be granted some."""
+        return now_ns >= self.suspended_ns
+
+    @property
+    def rank_us(self) -> int:
+        """Of what the next place is for, if those that wait there came due at even intervals."""
+        return self._next_rank_us
+
+    def take_in(self, wish: Wish, now_ns: int, now_us: int) -> None:
+        if wish.epoch == self.epoch:
+            self.seen = min(max(wish.seen, self.seen), self.granted)
+            returned = min(max(wish.returned, self.returned), self.granted - self.used)
+            if returned != self.returned:
+                self.moved_ns = now_ns
+            for _ in range(returned - self.returned):
+                self._since_ns.popleft()
+            self.returned = returned
+        waited = bool(self.count or self.standby)
+        self.suspended_ns = min(self.suspended_ns, self.voided_ns + SUSPENDED_NS)
+        self.closed = wish.closed
+        self.count, self.standby = (0, 0) if wish.closed else (wish.wanted, wish.standby)
+        self.claim_us = wish.claim_us
+        if not waited and (self.count or self.standby):
+            self.moved_ns = now_ns
+        self._step_us = max(0, now_us - wish.rank_us) // max(1, wish.wanted)
+        self._next_rank_us = wish.rank_us + self._step_us * (self.granted - self.seen)
+
+    def grant(self, count: int, now_ns: int, *, wished: bool = False) -> None:
+        if count and not self.out:
+            self.moved_ns = now_ns
+        self.granted += count
+        self._since_ns.extend(repeat(now_ns if wished else 0, count))
+        self._next_rank_us += self._step_us * count
+
+    def use(self, epoch: int, now_ns: int) -> int | None:
+        """A run came by a place of that epoch: how long after it had been granted, if that was by wish (ns)."""
+        self.suspended_ns = 0  # whoever sends is well
+        if epoch != self.epoch or not self.out:
+            return None
+        self.used += 1
+        self.moved_ns = now_ns
+        since_ns = self._since_ns.popleft()
+        return now_ns - since_ns if since_ns else None
+
+    def void(self, epoch: int, now_ns: int) -> None:
+        """What is out is nobody's any more. It gets no other until it says something, and not at once then."""
+        self._begin(epoch, now_ns)
+        self.voided_ns = now_ns
+        self.suspended_ns = now_ns + SILENT_NS
+
+    def tell(self, key: LaneKey, short: bool, keep: int, now_ns: int) -> Grant | None:
+        """What the controller has to hear now, if anything."""
+        recalled = short and not (self.unmet or self.unmet_standby)
+        told = self._told
+        self.kept = keep if recalled else 0
+        if told is not None and told[:2] == (self.epoch, self.granted):
+            news = recalled and self.out > keep and told[2:] != (True, keep)
+            if not news:
+                return None
+            self.moved_ns = now_ns
+        self._told = self.epoch, self.granted, recalled, keep
+        return Grant(*key, self.epoch, self.granted, recalled, keep)
+
+
+def most_urgent(shares: Sequence[Share], *, standby: bool) -> Share | None:
+    """Whose wish of that kind is next."""
+    wishing = [share for share in shares if (share.unmet_standby if standby else share.unmet)]
+    return min(wishing, key=_rank, default=None)
+
+
+def free_share(shares: Sequence[Share], turn: int) -> Share:
+    """One of those that have the fewest, in turn."""
+    count = len(shares)
+    return min(
+        (shares[(turn + number) % count] for number in range(count)),
+        key=_out,
+    )
+
+
+def _rank(share: Share) -> tuple[int, int]:
+    return share.rank_us, share.out
+
+
+def _out(share: Share) -> int:
+    return share.out
