@@ -11,7 +11,7 @@ from tests.support.cluster import Process
 
 PAUSE_S = 2.5  # between two faults: whoever is new is a member by then
 STILL_S = 12.0  # longer than leases and a runner's fence
-LOST_WITHIN_S = 10.0
+STUCK_S = 8.0  # until a runner gives up on a stream that is silent, and the end it told there is told elsewhere
 LATE = "the next due tick <= 1 s late; what runs finishes and is recorded once"
 
 
@@ -52,11 +52,13 @@ def stop_controller(stage: Stage) -> None:
     while time.monotonic() < deadline:
         _at_some_instant(stage, draw)
         zombie = _victim(stage, draw)
+        frozen_at = time.time()
         stage.freeze(zombie)
         stage.fault("SIGSTOP", zombie.name)
         stage.pass_time(still_s)
         stage.thaw(zombie)
         stage.tell("SIGCONT")
+        stage.excuse_in_flight(frozen_at, "its end was told to a controller that stood still", STUCK_S)
     stage.pass_time(PAUSE_S)
 
 

@@ -24,6 +24,7 @@ PERIODS_S: Final[Mapping[str, int]] = {
 SETTLE_S: Final = 40.0
 FIRST_RUNS_S: Final = 40.0
 POLL_S: Final = 0.02
+NEAR_S: Final = 0.25  # how long a claim, a brief run and its end are under way on a busy machine
 QUIET_S: Final = RECOVERY_S + 2.0  # after all faults; what is due in its last two seconds must be on time
 
 
@@ -121,6 +122,20 @@ class Stage:
     def excuse(self, began: float, why: str, *verbs: str, recovery_s: float = RECOVERY_S) -> None:
         """From `began` (epoch seconds) until some seconds from now, those verbs (none named: all) may be late."""
         self.bounds.excuses.append(Excuse(began, time.time() + recovery_s, why, frozenset(verbs)))
+
+    def excuse_in_flight(self, at: float, why: str, stuck_s: float) -> None:
+        """Verbs whose run, or claim, was under way at that instant: for so long, what became of it is known to nobody.
+
+        To be called when that time is over. An instant next to a tick may have caught the claim of any.
+        """
+        near_a_tick = not NEAR_S < at % 1 < 1 - NEAR_S
+        caught = {
+            run.verb for run in self.runs()
+            if run.started_at < at + NEAR_S and (run.ended_at is None or run.ended_at > at - NEAR_S)
+        }  # fmt: skip
+        if near_a_tick or caught:
+            verbs = frozenset() if near_a_tick else frozenset(caught)
+            self.bounds.excuses.append(Excuse(at, at + stuck_s, why, verbs))
 
     def expect(self, holds: bool, words: str) -> None:
         if not holds:

@@ -72,19 +72,22 @@ class Contact:
         return [address for address in self.up_addresses() if self.links[address].blind_since_ns is None]
 
     def out_of_reach(self, now_ns: int) -> tuple[str, ...]:
-        """Ids of controllers that were connected and haven't been for a while, but not for long.
+        """Ids of controllers that were connected and haven't been for a while; later now and then only.
 
         What such a one has claimed for this runner may never have come, as its results may never have come back. It
-        claims for it no more once it has noticed, so that after some time there is nothing left to be taken over.
+        claims for it no more once it has noticed, so that after some time there is nothing left to be taken over, but
+        for what it adopts from others meanwhile.
         """
-        settings = self.settings
         return tuple(
             link.controller_id
             for link in self.links.values()
-            if link.controller_id
-            and not link.open
-            and 2 * settings.beat_ns <= now_ns - link.down_since_ns <= settings.take_over_ns
+            if link.controller_id and not link.open and self._to_be_taken_over(now_ns - link.down_since_ns)
         )
+
+    def _to_be_taken_over(self, down_ns: int) -> bool:
+        settings = self.settings
+        often = 2 * settings.beat_ns <= down_ns <= settings.take_over_ns
+        return often or (down_ns > settings.take_over_ns and down_ns % settings.take_over_again_ns < settings.beat_ns)
 
     def all_told(self) -> bool:
         """Every controller in reach knows that this runner drains."""

@@ -447,8 +447,9 @@ def test_a_controller_that_was_lost_is_named_for_a_while_to_whoever_renews() -> 
     world.pass_s(20)
     world.effects.clear()
     world.pass_s(5)
-    assert world.of(SendBeat)
-    assert not [beat for beat in world.of(SendBeat) if beat.out_of_reach], "by now it claims nothing for this runner"
+    named = [beat for beat in world.of(SendBeat) if beat.out_of_reach]
+    assert len(named) == 1, "by now it claims nothing for this runner, but may have adopted something"
+    assert len(world.of(SendBeat)) >= 5
 
 
 def test_a_controller_that_is_back_is_not_named() -> None:
