@@ -139,7 +139,7 @@ def disk_full(stage: Stage) -> None:
 )  # fmt: skip
 def statement_timeouts(stage: Stage) -> None:
     url = stage.cluster.database_url
-    stage.cluster.database_url = f"{url}&options=-c%20statement_timeout%3D{SLOW_MS}"
+    stage.cluster.controllers_database_url = f"{url}&options=-c%20statement_timeout%3D{SLOW_MS}"
     stage.start()
     _lock_in_turn(stage, url, 33, (1.0, 3.0))
     failed = sum(each.log.read_text().count("statement timeout") for each in stage.cluster.controllers)
