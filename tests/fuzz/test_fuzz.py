@@ -19,8 +19,8 @@ from tests.fuzz.targets import SERVED, TARGETS
 from tests.support.cluster import Cluster
 
 PURE = [name for name, target in TARGETS.items() if target not in SERVED]
-MORE = 20 if drawing.DRAWS else 1  # in `make soak`
-EXAMPLES = {"gossip_cluster": 6, "pattern": 30, "schedule": 30, "crontab": 30, "controller_message": 30}
+MORE = 50 if drawing.DRAWS else 1  # in `make soak`
+EXAMPLES = {"gossip_cluster": 4, "pattern": 15, "schedule": 15, "crontab": 15, "controller_message": 15}
 LARGE = [b"{", b"[", b"* ", b"1,", b"module m { verb a(", b'+cron "', b"//\n", b'{"a":']
 quickly = settings(deadline=None, suppress_health_check=list(HealthCheck), database=None)
 
@@ -31,7 +31,7 @@ def test_nothing_breaks_a_target(name: str) -> None:
     for data in seeds(name):
         held(target, data)
 
-    @settings(quickly, max_examples=EXAMPLES.get(name, 60) * MORE)
+    @settings(quickly, max_examples=EXAMPLES.get(name, 25) * MORE)
     @given(data_for(name))
     def test(data: bytes) -> None:
         held(target, data, memory=False)
@@ -61,7 +61,7 @@ def served(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.mark.parametrize("method", servers.METHODS, ids=lambda method: method.full_name.removeprefix("cronring."))
 def test_no_request_is_an_error_that_nobody_foresaw(served: servers.Served, method) -> None:
-    @settings(quickly, max_examples=(4 if method.server_streaming else 12) * MORE)
+    @settings(quickly, max_examples=(2 if method.server_streaming else 5) * MORE)
     @given(messages(method.input_type))
     def test(request: bytes) -> None:
         servers.ask(method, request)
@@ -73,7 +73,7 @@ def test_no_request_is_an_error_that_nobody_foresaw(served: servers.Served, meth
 def test_no_runner_breaks_its_stream_in_an_unforeseen_way(served: servers.Served) -> None:
     said = st.lists(messages(runner_pb2.RunnerMessage.DESCRIPTOR), max_size=6).map(servers.SEPARATOR.join)
 
-    @settings(quickly, max_examples=20 * MORE)
+    @settings(quickly, max_examples=10 * MORE)
     @given(st.sampled_from([b"\x00", b"\x01", b"\x01"]), said | data_for("runner_stream"))
     def test(first: bytes, data: bytes) -> None:
         servers.runner_stream(first + data)
@@ -86,7 +86,7 @@ def test_no_runner_breaks_its_stream_in_an_unforeseen_way(served: servers.Served
 
 @pytest.mark.parametrize("name", ["http_bytes", "grpc_bytes", "grpc_request"])
 def test_bytes_that_are_no_protocol_harm_nobody(served: servers.Served, name: str) -> None:
-    @settings(quickly, max_examples=25 * MORE)
+    @settings(quickly, max_examples=10 * MORE)
     @given(data_for(name))
     def test(data: bytes) -> None:
         held(TARGETS[name], data, memory=False)

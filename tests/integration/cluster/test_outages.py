@@ -184,22 +184,3 @@ def test_a_runner_that_stood_still_runs_nothing_beside_its_successor(cluster: Cl
         zombie.send(signal.SIGCONT)
     verdict = outlasting_verdict(cluster, journal)
     assert verdict.guilty() == {}
-
-
-def test_a_rolling_restart_of_all_controllers_makes_nothing_late(cluster: Cluster, journal: Path) -> None:
-    trial.start(cluster, controllers=3, runners=1)
-    trial.wait_for_runs(cluster, journal, at_least=10)
-    wait_for(cluster, journal, "a long run", "longer_than_its_period", after=time.time())
-    for old in list(cluster.controllers):
-        old.send(signal.SIGTERM)
-        new = cluster.start_controller(wait=False)
-        assert old.popen.wait(timeout=15) == 0, old.tail()
-        cluster.controllers.remove(old)
-        cluster.wait_ready(new)
-    wait_for(cluster, journal, "ticks go on", "each_second", after=time.time())
-    verdict = trial.verdict_when_settled(cluster, journal, [])
-    print(verdict)
-    assert verdict.guilty() == {}
-    assert verdict.worst_lateness_s < 1.0
-    assert set(verdict.outcomes) <= {"completed", "running"}
-    assert set(verdict.skipped) <= {"overlap"}

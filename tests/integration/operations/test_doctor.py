@@ -17,10 +17,11 @@ import asyncpg
 import psutil
 import pytest
 
-from tests.integration.cluster.test_clocks import FAKETIME
 from tests.support.cluster import Cluster, Process
 from tests.support.databases import PostgresServer, run_coroutine, running_server
 
+# Monotonic time is not a clock that anybody sets.
+FAKETIME = ("env", "DONT_FAKE_MONOTONIC=1", "faketime", "-f")
 MODULES = Path(__file__).parent / "modules"
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "operations.md"
 WELL_S = 20.0  # a stopped controller that comes back is on everybody's ring within 10 s
