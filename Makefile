@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
-WORKERS ?= 4
+WORKERS ?= 3
 
 .DEFAULT_GOAL := help
 

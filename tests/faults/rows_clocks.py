@@ -1,7 +1,9 @@
 """Clocks that are wrong, drift, and are set: of controllers, and PostgreSQL's own, which is the one that rules."""
 
 import random
+import tempfile
 import time
+from pathlib import Path
 
 from tests import drawing
 from tests.faults.bounds import RECOVERY_S, Excuse
@@ -106,8 +108,8 @@ def database_clock(stage: Stage) -> None:
 
 
 def _server_with_clock(stage: Stage) -> SettableClock:
-    folder = stage.folder / "clock"
-    folder.mkdir()
+    # Not below pytest's folder, which is closed to the user that PostgreSQL runs as: it would not see a step.
+    folder = Path(stage.stack.enter_context(tempfile.TemporaryDirectory(prefix="cronring-clock-")))
     folder.chmod(0o755)
     clock = settable_clock(folder)
     server = stage.stack.enter_context(running_server("postgres18", durable=True))

@@ -80,6 +80,8 @@ def database_away(stage: Stage) -> None:
     stage.pass_time(PAUSE_S)
     for how in ("stopped", "standing still") if stage.seconds > 30 else ("stopped",):
         scales = Scales(stage)
+        # One that ends while nobody can take its result.
+        stage.wait_until("a run of some seconds", lambda: bool(stage.going_on("longer_than_its_period")), 15)
         began = time.time()
         stage.fault(f"away, {how}")
         stage.server.stop() if how == "stopped" else stage.server.freeze()

@@ -235,6 +235,7 @@ def test_the_primary_goes_in_the_middle(cluster: Cluster, journal: Path, number:
     """The last of those that share the cluster: one of its controllers is gone."""
     drill = Drill(cluster, "--job", JOB, "--for", "9s", "--yes", "-o", "json")
     primary = one_that_stands_down(cluster)
+    time.sleep(2)  # into its middle: before, its command may not have heard yet that it began
     primary.send(number)
     code, output, errors = drill.finish()
     assert output, errors
