@@ -33,6 +33,11 @@ class Trial:
     def holds(self) -> bool:
         return not self.broken and not self.finding.guilty()
 
+    @property
+    def safe(self) -> bool:
+        """Nothing ran twice, early or beside itself, and nothing is lost, whatever was late."""
+        return not self.finding.verdict.guilty()
+
     def figures(self) -> dict[str, Any]:
         """As they stand in bench/results/faults."""
         finding, verdict = self.finding, self.finding.verdict
