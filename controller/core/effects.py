@@ -203,6 +203,7 @@ class Note(NamedTuple):
     values: dict[str, str | int | float | bool]
 
 
+ToRunner = Dispatch | SendWishes | CancelRuns | AckReports | AckBeat
 Effect = (
     SendPacket
     | RenewLease

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, assert_never
 
 import grpc
 
-from controller.core.effects import AckBeat, AckReports, CancelRuns, Dispatch, SendWishes
+from controller.core.effects import AckBeat, AckReports, CancelRuns, Dispatch, SendWishes, ToRunner
 from controller.core.model import Execution, Report
 from controller.runners.codec import encode_peers, encode_run, encode_wish
 from controller.runners.conduct import Conduct, Lie
@@ -21,8 +21,6 @@ RUNS_PER_MESSAGE: Final = 1_000
 ACKS_PER_MESSAGE: Final = 20_000
 STALLED_US: Final = 15_000_000  # a runner that takes nothing of a message for so long doesn't read
 BEATS_MAX: Final = 16  # acknowledgements that a stalled runner may still find
-
-ToRunner = Dispatch | SendWishes | CancelRuns | AckReports | AckBeat
 
 
 class Closed(NamedTuple):

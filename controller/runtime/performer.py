@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Protocol, assert_never
 
 from controller.core import effects, events
-from controller.core.effects import Effect
+from controller.core.effects import Effect, ToRunner
 from controller.core.events import Event
 from controller.core.model import Execution
 from controller.core.settings import ClusterSettings
@@ -14,7 +14,6 @@ from controller.ports import ControllerInfo, Store
 from controller.runtime.metrics import Metrics
 from controller.runtime.notes import Notes
 
-ToRunner = effects.Dispatch | effects.SendWishes | effects.CancelRuns | effects.AckReports | effects.AckBeat
 Changes = effects.Claim | effects.End | effects.SkipTicks | effects.Activate | effects.Adopt | effects.RenewLease
 ReadsOfExecutions = effects.FetchExecutions | effects.FetchHeld | effects.FetchLost | effects.FetchOverdueExecutions
 Reads = (

@@ -3,7 +3,7 @@
 import contextlib
 import random
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from tests.faults.bounds import Excuse
@@ -42,6 +42,14 @@ class Network:
     def start(self) -> None:
         self.stage.start(len(CONTROLLERS), len(RUNNERS))
         self._wait_until_agreed()
+
+    def rounds(self) -> Iterator[None]:
+        """Start, and go on as long as the row does."""
+        self.start()
+        deadline = time.monotonic() + self.stage.seconds
+        while time.monotonic() < deadline:
+            yield
+        self.note_dropped()
 
     # Faults
 

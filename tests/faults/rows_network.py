@@ -32,9 +32,7 @@ CHANGES_A_MINUTE: Final = 4  # of a ring on which somebody flaps: a suspect keep
 def partition_controllers(stage: Stage) -> None:
     """While PostgreSQL is in reach of both sides, nothing is even late; one without a link is like a dead one."""
     network = Network(stage, 31)
-    network.start()
-    deadline = time.monotonic() + stage.seconds
-    while time.monotonic() < deadline:
+    for _ in network.rounds():
         alone = network.draw.choice(CONTROLLERS)
         network.cut(alone, [each for each in CONTROLLERS if each != alone])
         network.pass_time(6)
@@ -45,7 +43,6 @@ def partition_controllers(stage: Stage) -> None:
         network.excuse(began, began + HANDOVER_S, "what it had claimed is adopted")
         healed = network.heal([alone])
         network.excuse(healed, healed + RECOVERY_S, "its link came back")
-    network.note_dropped()
 
 
 @row(
@@ -55,9 +52,7 @@ def partition_controllers(stage: Stage) -> None:
 def partition_postgres(stage: Stage) -> None:
     """One that is cut off hands its slots over; what runners report to it meanwhile must not stay with it."""
     network = Network(stage, 32)
-    network.start()
-    deadline = time.monotonic() + stage.seconds
-    while time.monotonic() < deadline:
+    for _ in network.rounds():
         began = network.cut(network.draw.choice(CONTROLLERS), DATABASE)
         network.pass_time(11)
         network.excuse(began, began + HANDOVER_S, "what it had claimed is adopted")
@@ -65,7 +60,6 @@ def partition_postgres(stage: Stage) -> None:
         began = network.cut(CONTROLLERS, DATABASE)
         network.pass_time(6)
         network.excuse(began, network.heal() + RECOVERY_S, "PostgreSQL was out of reach")
-    network.note_dropped()
 
 
 @row(
@@ -78,15 +72,12 @@ def partition_runner(stage: Stage) -> None:
     stage.bounds.periods_s = {**stage.bounds.periods_s, **dict.fromkeys(UNSEEN, 15)}
     stage.beside = [UNSEEN_MODULE]
     network = Network(stage, 36)
-    network.start()
-    deadline = time.monotonic() + stage.seconds
-    while time.monotonic() < deadline:
+    for _ in network.rounds():
         began = network.cut(network.draw.choice(RUNNERS), network.draw.choice(CONTROLLERS))
         network.pass_time(TAKE_OVER_S + 2)
         network.excuse(began, began + TAKE_OVER_S, "what was claimed for a runner out of reach is taken over")
         network.heal()
         cut_off_a_runner(network)
-    network.note_dropped()
 
 
 def cut_off_a_runner(network: Network) -> None:
@@ -138,17 +129,14 @@ def wait_for_unseen_runs(network: Network) -> tuple[str, list[JournalRun]]:
 def one_way_loss(stage: Stage) -> None:
     """Each of the six ways for a while; short: three at once, drawn."""
     network = Network(stage, 37)
-    network.start()
     ways = [("c1", "c2"), ("c2", "c1"), ("c3", DATABASE), (DATABASE, "c3"), ("r1", "c1"), ("c1", "r1")]
-    deadline = time.monotonic() + stage.seconds
-    while time.monotonic() < deadline:
+    for _ in network.rounds():
         for pair in range(0, len(ways), 2):
             source, target = network.draw.choice(ways[pair : pair + 2])
             began = network.cut(source, target, one_way=True)
             network.excuse(began, began + TAKE_OVER_S, "what was claimed is taken over")
         network.pass_time(TAKE_OVER_S + 2)
         network.heal()
-    network.note_dropped()
 
 
 @row(

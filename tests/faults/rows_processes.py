@@ -3,6 +3,7 @@
 import random
 import signal
 import time
+from collections.abc import Iterator
 
 from tests import drawing
 from tests.faults.row import row
@@ -11,17 +12,18 @@ from tests.support.cluster import Process
 
 PAUSE_S = 2.5  # between two faults: whoever is new is a member by then
 STILL_S = 12.0  # longer than leases and a runner's fence
-STUCK_S = 8.0  # until a runner gives up on a stream that is silent, and the end it told there is told elsewhere
+HEARD_S = 0.25  # until PostgreSQL has committed what it heard of one that stands still
+STUCK_S = 5.0  # until what it held is told to another, or adopted and dispatched
 LATE = "the next due tick <= 1 s late; what runs finishes and is recorded once"
 
 
-def _victim(stage: Stage, draw: random.Random) -> Process:
-    return draw.choice([each for each in stage.cluster.controllers if each.alive()])
-
-
-def _at_some_instant(stage: Stage, draw: random.Random) -> None:
-    """Of a second: that a claim is under way, that a tick is due, that all is quiet."""
-    stage.pass_time(PAUSE_S + draw.random())
+def _victims(stage: Stage, draw: random.Random) -> Iterator[Process]:
+    """Any controller, at any instant of a second (a claim is under way, all is quiet), again and again."""
+    stage.start()
+    deadline = time.monotonic() + stage.seconds
+    while time.monotonic() < deadline:
+        stage.pass_time(PAUSE_S + draw.random())
+        yield draw.choice([each for each in stage.cluster.controllers if each.alive()])
 
 
 @row(
@@ -29,11 +31,7 @@ def _at_some_instant(stage: Stage, draw: random.Random) -> None:
 )  # fmt: skip
 def kill_controller(stage: Stage) -> None:
     draw = random.Random(drawing.seed(11))
-    stage.start()
-    deadline = time.monotonic() + stage.seconds
-    while time.monotonic() < deadline:
-        _at_some_instant(stage, draw)
-        dead = _victim(stage, draw)
+    for dead in _victims(stage, draw):
         dead.kill()
         stage.fault("kill -9", dead.name)
         stage.pass_time(draw.random())
@@ -45,20 +43,16 @@ def kill_controller(stage: Stage) -> None:
     promise=f"{LATE}; a resumed zombie claims and ends nothing it no longer holds", short_s=14, long_s=150,
 )  # fmt: skip
 def stop_controller(stage: Stage) -> None:
-    draw = random.Random(drawing.seed(12))
     still_s = 30.0 if stage.seconds > 60 else STILL_S
-    stage.start()
-    deadline = time.monotonic() + stage.seconds
-    while time.monotonic() < deadline:
-        _at_some_instant(stage, draw)
-        zombie = _victim(stage, draw)
+    for zombie in _victims(stage, random.Random(drawing.seed(12))):
         frozen_at = time.time()
         stage.freeze(zombie)
         stage.fault("SIGSTOP", zombie.name)
+        stage.pass_time(HEARD_S)
+        stage.excuse_held(zombie, frozen_at, "its end was told to a controller that stood still", STUCK_S)
         stage.pass_time(still_s)
         stage.thaw(zombie)
         stage.tell("SIGCONT")
-        stage.excuse_in_flight(frozen_at, "its end was told to a controller that stood still", STUCK_S)
     stage.pass_time(PAUSE_S)
 
 
@@ -66,12 +60,7 @@ def stop_controller(stage: Stage) -> None:
     "term-controller", fault="SIGTERM of any controller, at any instant", promise=LATE, short_s=12, long_s=120,
 )  # fmt: skip
 def term_controller(stage: Stage) -> None:
-    draw = random.Random(drawing.seed(13))
-    stage.start()
-    deadline = time.monotonic() + stage.seconds
-    while time.monotonic() < deadline:
-        _at_some_instant(stage, draw)
-        leaving = _victim(stage, draw)
+    for leaving in _victims(stage, random.Random(drawing.seed(13))):
         leaving.send(signal.SIGTERM)
         stage.fault("SIGTERM", leaving.name)
         code = leaving.popen.wait(timeout=30)

@@ -1,5 +1,6 @@
 """What a row plays on: a cluster of real processes, a PostgreSQL of its own, a journal, and a list of what was done."""
 
+import asyncio
 import json
 import signal
 import time
@@ -9,6 +10,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
+
+import asyncpg
 
 from tests.faults.bounds import RECOVERY_S, Bounds, Excuse
 from tests.faults.judge import Finding, judge_when_settled
@@ -24,7 +27,10 @@ PERIODS_S: Final[Mapping[str, int]] = {
 SETTLE_S: Final = 40.0
 FIRST_RUNS_S: Final = 40.0
 POLL_S: Final = 0.02
-NEAR_S: Final = 0.25  # how long a claim, a brief run and its end are under way on a busy machine
+HELD = """
+SELECT DISTINCT j.verb FROM cron_executions e JOIN cron_jobs j ON j.id = e.job_id
+JOIN controllers c ON c.id = e.controller_id AND c.pid = $1 WHERE e.outcome IS NULL
+"""
 QUIET_S: Final = RECOVERY_S + 2.0  # after all faults; what is due in its last two seconds must be on time
 
 
@@ -123,19 +129,15 @@ class Stage:
         """From `began` (epoch seconds) until some seconds from now, those verbs (none named: all) may be late."""
         self.bounds.excuses.append(Excuse(began, time.time() + recovery_s, why, frozenset(verbs)))
 
-    def excuse_in_flight(self, at: float, why: str, stuck_s: float) -> None:
-        """Verbs whose run, or claim, was under way at that instant: for so long, what became of it is known to nobody.
+    def excuse_held(self, controller: Process, since: float, why: str, stuck_s: float) -> None:
+        """Verbs with a run that the books call that controller's: for so long nobody else knows what becomes of it.
 
-        To be called when that time is over. An instant next to a tick may have caught the claim of any.
+        To be called shortly after it was hit: when what PostgreSQL had heard of it is committed, and not yet adopted.
         """
-        near_a_tick = not NEAR_S < at % 1 < 1 - NEAR_S
-        caught = {
-            run.verb for run in self.runs()
-            if run.started_at < at + NEAR_S and (run.ended_at is None or run.ended_at > at - NEAR_S)
-        }  # fmt: skip
-        if near_a_tick or caught:
-            verbs = frozenset() if near_a_tick else frozenset(caught)
-            self.bounds.excuses.append(Excuse(at, at + stuck_s, why, verbs))
+        verbs = frozenset(asyncio.run(_held(self.cluster.database_url, controller.pid)))
+        self.tell(f"it holds {', '.join(sorted(verbs)) or 'nothing'}")
+        if verbs:
+            self.bounds.excuses.append(Excuse(since, since + stuck_s, why, verbs))
 
     def expect(self, holds: bool, words: str) -> None:
         if not holds:
@@ -193,3 +195,11 @@ class Stage:
             self._deaths, self._absences, self.bounds.beside, self._deaths_by_pid,
         )  # fmt: skip
         return judge_when_settled(self.cluster.database_url, self.journal, self.bounds, known, settle_s)
+
+
+async def _held(database_url: str, pid: int) -> list[str]:
+    connection = await asyncpg.connect(database_url)
+    try:
+        return [row["verb"] for row in await connection.fetch(HELD, pid)]
+    finally:
+        await connection.close()

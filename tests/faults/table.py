@@ -11,7 +11,7 @@ DOCUMENT: Final = Path(__file__).parents[2] / "docs" / "reliability.md"
 BEGIN: Final = "<!-- the table: python -m tests.faults --table -->"
 END: Final = "<!-- end of the table -->"
 HEAD: Final = (
-    "| `make fault ROW=` | fault | must hold | injected | ticks | late p99 / max | "
+    "| `make fault ROW=` | fault | must hold | injected | ticks (excused) | late p99 / max | "
     "missed, early, twice, beside, lost | more | seconds, when |"
 )
 
@@ -39,8 +39,9 @@ def _line(row: Row, found: dict[str, Any] | None) -> str:
     wrong = ", ".join(str(found[kind]) for kind in ("missed", "early", "duplicates", "overlapping", "results_lost"))
     more = "; ".join(f"{name} {words}" for name, words in found["measured"].items())
     verdict = "" if found["holds"] else "**does not hold** "
+    ticks = f"{found['ticks']:,} ({found['ticks_of_the_fault']:,})"
     return (
-        f"{head} {injected} | {found['ticks']:,} | {found['lateness_p99_s']:.3f} / {found['lateness_max_s']:.3f} s | "
+        f"{head} {injected} | {ticks} | {found['lateness_p99_s']:.3f} / {found['lateness_max_s']:.3f} s | "
         f"{verdict}{wrong} | {more} | {found['seconds']:g}, {found['date']} |"
     )
 

@@ -71,6 +71,13 @@ class Contact:
         """Controllers that may be asked for a renewal with some hope."""
         return [address for address in self.up_addresses() if self.links[address].blind_since_ns is None]
 
+    def takers(self, now_ns: int) -> list[str]:
+        """To whom results may be offered: who can commit them, and answers. If there is none, who is connected."""
+        patience_ns = self.settings.renewal_patience_ns
+        sighted = self.sighted_addresses()
+        answering = [address for address in sighted if now_ns - self.links[address].answered_ns <= patience_ns]
+        return answering or sighted or self.up_addresses()
+
     def out_of_reach(self, now_ns: int) -> tuple[str, ...]:
         """Ids of controllers that were connected and haven't been for a while; later now and then only.
 

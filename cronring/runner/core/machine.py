@@ -205,7 +205,7 @@ class RunnerCore:
         self._contact.acked(event.address, event.sequence, event.renewed, event.database_ok, now_ns)
         self._end_fence(now_ns)
         if not event.database_ok:
-            self._offer_elsewhere(event.address, now_ns)
+            self._offer_elsewhere(now_ns)
         if renewer is not None and self._contact.renewer is None and self._contact.sighted_addresses():
             self._beat_all(now_ns)  # the one that was asked can't: ask the next at once, if there is hope
 
@@ -213,6 +213,7 @@ class RunnerCore:
         for address in self._contact.open_addresses():
             self._beat(address, now_ns)
         self._next_beat_ns = now_ns + self._settings.beat_ns
+        self._offer_elsewhere(now_ns)
 
     def _beat(self, address: str, now_ns: int) -> None:
         sequence, renew = self._contact.beats(address, self._draining, now_ns)
@@ -267,28 +268,22 @@ class RunnerCore:
         """Send each to the controller that it is meant for, or to another if that one, or its PostgreSQL, is away."""
         if not offers:
             return
-        links = self._contact.links
-        sighted = self._contact.sighted_addresses()
-        up = sighted or self._contact.up_addresses()
+        takers = self._contact.takers(now_ns)
         batches: dict[str, list[Result]] = {}
         for offer in offers:
-            link = links.get(offer.address)
-            if link is None or not link.up or (sighted and link.blind_since_ns is not None):
-                offer.address = up[offer.result.execution_id % len(up)] if up else ""
+            if offer.address not in takers:
+                offer.address = takers[offer.result.execution_id % len(takers)] if takers else ""
             offer.offered_ns = now_ns
             if offer.address:
                 batches.setdefault(offer.address, []).append(offer.result)
         for address, results in batches.items():
             self._effects.append(SendReports(address, results))
 
-    def _offer_elsewhere(self, address: str, now_ns: int) -> None:
-        """That controller can't commit what it was offered a while ago. One that can, does: it is decided only once."""
-        others = [other for other in self._contact.sighted_addresses() if other != address]
-        waiting = self._ledger.offered_to(address) if others else []
-        waiting = [offer for offer in waiting if offer.offered_ns <= now_ns - self._settings.beat_ns]
-        for offer in waiting:
-            offer.address = others[offer.result.execution_id % len(others)]
-        self._offer(waiting, now_ns)
+    def _offer_elsewhere(self, now_ns: int) -> None:
+        """What was offered a while ago to one that can't commit it, or is silent. It is decided only once."""
+        takers = self._contact.takers(now_ns)
+        waiting = self._ledger.stale(now_ns - self._settings.beat_ns) if takers else []
+        self._offer([offer for offer in waiting if offer.address and offer.address not in takers], now_ns)
 
     def _stop(self, execution_ids: Iterable[int], reason: StopReason, message: str, grace_ms: int) -> None:
         held = tuple(execution_id for execution_id in execution_ids if execution_id in self._ledger.held)

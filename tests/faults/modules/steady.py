@@ -1,33 +1,13 @@
 """The load of the trials: about twenty ticks a second of all kinds of verbs, which note their starts and ends."""
 
 import asyncio
-import json
-import os
 import time
+
+from noting import go_on, go_on_sync, note
 
 from cronring import Context, cron
 
 LONG_S = 6.0
-NOTE_S = 0.1
-
-
-def note(event: str, ctx: Context) -> None:
-    entry = {
-        "event": event, "verb": ctx.job.split(".")[-1], "execution": ctx.execution_id, "tick": ctx.tick.timestamp(),
-        "attempt": ctx.attempt, "at": time.time(), "pid": os.getpid(),
-    }  # fmt: skip
-    file = os.open(os.environ["JOURNAL"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
-    os.write(file, (json.dumps(entry) + "\n").encode())  # one write below PIPE_BUF: lines never mix
-    os.close(file)
-
-
-async def go_on(ctx: Context) -> None:
-    """For some seconds, noting each tenth of one that it still does."""
-    note("start", ctx)
-    for _ in range(round(LONG_S / NOTE_S)):
-        note("on", ctx)
-        await asyncio.sleep(NOTE_S)
-    note("end", ctx)
 
 
 async def brief(ctx: Context) -> None:
@@ -64,33 +44,25 @@ async def missed_all(ctx: Context) -> None:
 
 @cron("*/2 * * * * *")
 async def longer_than_its_period(ctx: Context) -> None:
-    note("start", ctx)
-    for _ in range(30):
-        note("on", ctx)
-        await asyncio.sleep(NOTE_S)
-    note("end", ctx)
+    await go_on(ctx, 3.0)
 
 
 @cron("*/10 * * * * *")
 async def long(ctx: Context) -> None:
-    await go_on(ctx)
+    await go_on(ctx, LONG_S)
 
 
 @cron("*/10 * * * * *")
 def long_sync(ctx: Context) -> None:
-    note("start", ctx)
-    for _ in range(round(LONG_S / NOTE_S)):
-        note("on", ctx)
-        time.sleep(NOTE_S)
-    note("end", ctx)
+    go_on_sync(ctx, LONG_S)
 
 
 @cron("*/10 * * * * *", on_disconnect="finish")
 async def finishing(ctx: Context) -> None:
-    await go_on(ctx)
+    await go_on(ctx, LONG_S)
 
 
 @cron("*/10 * * * * *", retries=3, backoff="1s")
 async def retried(ctx: Context) -> None:
     """Tried again when its runner or child dies."""
-    await go_on(ctx)
+    await go_on(ctx, LONG_S)

@@ -296,6 +296,39 @@ def test_a_result_goes_to_another_controller_when_the_one_that_has_it_cannot_com
     assert [report.address for report in world.of(SendReports)] == ["a", "b"]
 
 
+def offered(world: World) -> list[tuple[str, list[int]]]:
+    return [(report.address, [each.execution_id for each in report.results]) for report in world.of(SendReports)]
+
+
+def test_results_go_to_another_controller_when_the_one_that_has_them_stands_still() -> None:
+    """It is taken for gone after 5 s of silence; its runs' jobs would wait for their next ticks so long."""
+    world = World("a", "b")
+    world.up("a", "b")
+    world.dispatch("a", make_run(1), make_run(2))
+    world.pass_s(0.5)
+    world.silent.add("a")
+    world.step(RunsEnded([make_result(1)]))
+    assert offered(world) == [("a", [1])]
+    world.pass_s(3)
+    assert offered(world) == [("a", [1]), ("b", [1])]
+    world.step(RunsEnded([make_result(2)]))
+    assert offered(world)[2:] == [("b", [2])], "at once: it is known by now"
+    world.step(ReportsAcked((1, 2)))
+    world.silent.clear()
+    world.pass_s(30)
+    assert len(offered(world)) == 3
+
+
+def test_results_stay_where_they_are_when_every_controller_is_silent() -> None:
+    world = World("a", "b")
+    world.up("a", "b")
+    world.dispatch("a", make_run(1))
+    world.silent |= {"a", "b"}
+    world.step(RunsEnded([make_result(1)]))
+    world.pass_s(5)
+    assert offered(world) == [("a", [1])]
+
+
 def test_controllers_are_learnt_and_forgotten_but_never_those_given() -> None:
     world = World("a")
     world.up("a")
