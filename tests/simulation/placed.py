@@ -121,6 +121,13 @@ class PlacedRunner(Runner):
         super()._start_run(run)
 
 
+def may_wait(world: "World", execution_id: int) -> bool:
+    """An older controller sends what there is no place for: it waits on its runner for however long others run."""
+    if world.few_places is None or not world.few_places.old:
+        return False
+    return any(runner.alive and runner.is_waiting(execution_id) for runner in world.runners)
+
+
 def check_waiting(world: "World") -> None:
     """Runners hold little that waits, at the worst; and in quiet times nothing has to wait for long."""
     for runner in world.runners:

@@ -1,12 +1,9 @@
 """The runner's rules, in virtual time."""
 
-from typing import TypeVar
-
 import pytest
 
 from cronring.runner.core.effects import (
     CloseLink,
-    Effect,
     Finished,
     Note,
     OpenLink,
@@ -20,7 +17,6 @@ from cronring.runner.core.events import (
     CancelAsked,
     Dispatched,
     DrainAsked,
-    Event,
     LinkDown,
     LinkOpened,
     LinkUp,
@@ -29,108 +25,9 @@ from cronring.runner.core.events import (
     Woke,
 )
 from cronring.runner.core.machine import LINKS_MAX, RunnerCore
-from cronring.runner.core.model import Outcome, Result, Run, StopReason
+from cronring.runner.core.model import Outcome, StopReason
 from cronring.runner.core.settings import SECOND_NS, RunnerSettings
-
-T = TypeVar("T")
-NOW_US = 1_700_000_000_000_000
-
-
-def make_run(execution_id: int, finish: bool = False) -> Run:
-    return Run(execution_id, 1, "m.v", "d", "v", NOW_US, NOW_US, NOW_US, NOW_US + 300_000_000, 1, "schedule", finish)
-
-
-def make_result(execution_id: int) -> Result:
-    return Result(execution_id, 1, NOW_US, Outcome.COMPLETED, NOW_US, NOW_US)
-
-
-class World:
-    """A core whose controllers answer beats as `renews`, `blind` and `silent` say; time moves by seconds."""
-
-    def __init__(self, *addresses: str) -> None:
-        self.now_ns = 1_000 * SECOND_NS
-        self.core = RunnerCore(RunnerSettings(), addresses, 0, self.now_ns)
-        self.effects: list[Effect] = []
-        self.silent: set[str] = set()
-        self.blind: set[str] = set()
-        self.step(Woke())
-
-    def step(self, event: Event) -> list[Effect]:
-        effects = self.core.step(event, self.now_ns)
-        self.effects += effects
-        for effect in effects:
-            if isinstance(effect, SendBeat) and effect.address not in self.silent:
-                sighted = effect.address not in self.blind
-                self.step(BeatAcked(effect.address, effect.sequence, effect.renew and sighted, sighted, ()))
-        return effects
-
-    def up(self, *addresses: str) -> None:
-        for address in addresses:
-            self.step(LinkOpened(address, self.now_ns))
-            self.step(LinkUp(address, address, (), 0, 0))
-
-    def dispatch(self, address: str, *runs: Run) -> None:
-        self.step(Dispatched(address, NOW_US, list(runs)))
-
-    def pass_s(self, seconds: float) -> None:
-        end_ns = self.now_ns + int(seconds * SECOND_NS)
-        while (deadline_ns := self.core.next_deadline()) <= end_ns:
-            assert deadline_ns >= self.now_ns
-            self.now_ns = deadline_ns
-            self.step(Woke())
-        self.now_ns = end_ns
-
-    def of(self, kind: type[T]) -> list[T]:
-        return [effect for effect in self.effects if isinstance(effect, kind)]
-
-
-def test_a_run_starts_once_and_its_result_goes_to_whoever_dispatched_it_last() -> None:
-    world = World("a", "b")
-    world.up("a", "b")
-    world.dispatch("a", make_run(1), make_run(2), make_run(1))
-    world.dispatch("b", make_run(1))
-    assert [run.execution_id for start in world.of(StartRuns) for run in start.runs] == [1, 2]
-    world.step(RunsEnded([make_result(1), make_result(2)]))
-    assert [(r.address, [x.execution_id for x in r.results]) for r in world.of(SendReports)] == [("b", [1]), ("a", [2])]
-
-
-def test_a_result_is_kept_until_it_is_acknowledged_then_remembered() -> None:
-    world = World("a", "b")
-    world.up("a", "b")
-    world.dispatch("a", make_run(1))
-    world.step(RunsEnded([make_result(1)]))
-    world.effects.clear()
-    world.dispatch("b", make_run(1))  # b adopted it, and asks again
-    assert [report.address for report in world.of(SendReports)] == ["b"]
-    world.step(ReportsAcked((1,)))
-    world.effects.clear()
-    world.dispatch("a", make_run(1))  # decided from a stale answer
-    world.pass_s(30)
-    assert not world.of(SendReports)
-    assert not world.of(StartRuns)
-
-
-def test_an_unacknowledged_result_is_offered_to_another_after_10_s() -> None:
-    world = World("a", "b")
-    world.up("a", "b")
-    world.dispatch("a", make_run(1))
-    world.step(RunsEnded([make_result(1)]))
-    world.pass_s(9)
-    assert [report.address for report in world.of(SendReports)] == ["a"]
-    world.pass_s(3)
-    assert [report.address for report in world.of(SendReports)] == ["a", "b"]
-
-
-def test_results_wait_while_nobody_is_there() -> None:
-    world = World("a", "b")
-    world.up("a")
-    world.dispatch("a", make_run(1, finish=True))
-    world.step(LinkDown("a", "gone"))
-    world.step(RunsEnded([make_result(1)]))
-    world.pass_s(60)
-    assert world.of(SendReports) == []
-    world.up("b")
-    assert [report.address for report in world.of(SendReports)] == ["b"]
+from tests.unit.runner.world import NOW_US, World, make_result, make_run
 
 
 def test_one_controller_at_a_time_is_asked_to_renew() -> None:
@@ -283,50 +180,6 @@ def test_runs_begin_though_postgresqls_clock_was_set_back() -> None:
     world.pass_s(3)
     world.step(Dispatched("a", set_back_us, [late]))
     assert [run.execution_id for start in world.of(StartRuns) for run in start.runs] == [1, 2]
-
-
-def test_a_result_goes_to_another_controller_when_the_one_that_has_it_cannot_commit_it() -> None:
-    world = World("a", "b")
-    world.up("a", "b")
-    world.dispatch("a", make_run(1))
-    world.blind.add("a")  # cut off from PostgreSQL, whose packets are dropped without a word
-    world.step(RunsEnded([make_result(1)]))
-    assert [report.address for report in world.of(SendReports)] == ["a"]
-    world.pass_s(3)
-    assert [report.address for report in world.of(SendReports)] == ["a", "b"]
-
-
-def offered(world: World) -> list[tuple[str, list[int]]]:
-    return [(report.address, [each.execution_id for each in report.results]) for report in world.of(SendReports)]
-
-
-def test_results_go_to_another_controller_when_the_one_that_has_them_stands_still() -> None:
-    """It is taken for gone after 5 s of silence; its runs' jobs would wait for their next ticks so long."""
-    world = World("a", "b")
-    world.up("a", "b")
-    world.dispatch("a", make_run(1), make_run(2))
-    world.pass_s(0.5)
-    world.silent.add("a")
-    world.step(RunsEnded([make_result(1)]))
-    assert offered(world) == [("a", [1])]
-    world.pass_s(3)
-    assert offered(world) == [("a", [1]), ("b", [1])]
-    world.step(RunsEnded([make_result(2)]))
-    assert offered(world)[2:] == [("b", [2])], "at once: it is known by now"
-    world.step(ReportsAcked((1, 2)))
-    world.silent.clear()
-    world.pass_s(30)
-    assert len(offered(world)) == 3
-
-
-def test_results_stay_where_they_are_when_every_controller_is_silent() -> None:
-    world = World("a", "b")
-    world.up("a", "b")
-    world.dispatch("a", make_run(1))
-    world.silent |= {"a", "b"}
-    world.step(RunsEnded([make_result(1)]))
-    world.pass_s(5)
-    assert offered(world) == [("a", [1])]
 
 
 def test_controllers_are_learnt_and_forgotten_but_never_those_given() -> None:
@@ -492,25 +345,3 @@ def test_a_controller_that_is_back_is_not_named() -> None:
     world.step(LinkOpened("a", world.now_ns))
     world.pass_s(5)
     assert not [beat for beat in world.of(SendBeat) if beat.out_of_reach]
-
-
-def test_results_leave_a_controller_that_has_lost_its_database() -> None:
-    world = World("a", "b")
-    world.up("a", "b")
-    world.dispatch("a", make_run(1), make_run(2))
-    world.step(RunsEnded([make_result(1)]))
-    world.effects.clear()
-    world.blind.add("a")
-    world.pass_s(1.5)
-    world.step(RunsEnded([make_result(2)]))
-    assert [(r.address, [x.execution_id for x in r.results]) for r in world.of(SendReports)] == [("b", [1]), ("b", [2])]
-
-
-def test_results_stay_where_they_are_while_nobody_has_a_database() -> None:
-    world = World("a", "b")
-    world.up("a", "b")
-    world.dispatch("a", make_run(1))
-    world.blind |= {"a", "b"}
-    world.pass_s(3)
-    world.step(RunsEnded([make_result(1)]))
-    assert [report.address for report in world.of(SendReports)] == ["a"]
