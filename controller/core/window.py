@@ -56,6 +56,7 @@ class Entry:
         "run_at",
         "stage",
         "tick",
+        "watched_until_ns",
     )
 
     def __init__(self, job: Job) -> None:
@@ -64,7 +65,8 @@ class Entry:
         self.run_at = job.next_run_at
         self.stage = Stage.WAITING
         self.changed_ns = -1  # when an answer about this very job last came
-        self.own_until_ns = -1  # created here: primary until then, whatever the ring says
+        self.own_until_ns = -1  # mine alone: primary until then, whatever the ring says
+        self.watched_until_ns = -1  # created here: its backup at least, until everybody has looked
         self.retries = 0
         self.limit: int | None = None  # the latest that had no place for it
         self.queued = 0  # see Places
@@ -98,9 +100,11 @@ class Window:
         self._backup = Timers()
 
     def duty(self, entry: Entry) -> Duty:
-        if entry.own_until_ns > self._desk.now_ns:
+        now_ns = self._desk.now_ns
+        if entry.own_until_ns > now_ns:
             return Duty.PRIMARY
-        return self.duties[entry.job.slot]
+        duty = self.duties[entry.job.slot]
+        return Duty.BACKUP if duty is Duty.NONE and entry.watched_until_ns > now_ns else duty
 
     def slots(self) -> tuple[int, ...]:
         """Mine, as primary or backup, ascending."""
@@ -127,8 +131,12 @@ class Window:
         return min(primary, backup)
 
     def pop_primary(self, now_us: int) -> list[Entry]:
-        """Entries to be claimed now."""
-        return [self.entries[job_id] for job_id in self._primary.pop_due(now_us)]
+        """Entries to be claimed now; those that were mine alone for a while have gone to their owners."""
+        due = [self.entries[job_id] for job_id in self._primary.pop_due(now_us)]
+        for entry in due:
+            if self.duty(entry) is not Duty.PRIMARY:
+                self._arm(entry)
+        return [entry for entry in due if self.duty(entry) is Duty.PRIMARY]
 
     def pop_backup(self, now_us: int) -> dict[int, None]:
         """Slots to be looked over now. Their entries are armed for the next tick that the schedule foresees."""
@@ -175,8 +183,15 @@ class Window:
         self._follow(entry, job)
 
     def add_own(self, jobs: list[Job]) -> None:
-        """Jobs this controller has just created: nobody else may have heard of them yet."""
-        self._own(jobs, self._desk.settings.refetch_interval_ms)
+        """Jobs this controller has just created: nobody else may have heard of them yet.
+
+        They do within milliseconds, but for a NOTIFY that is lost: then the ticks until the next refetch have a backup.
+        """
+        settings = self._desk.settings
+        self._own(jobs, 2 * settings.backup_delay_ms)
+        watched_until_ns = self._desk.now_ns + settings.refetch_interval_ms * MS
+        for job in jobs:
+            self.entries[job.job_id].watched_until_ns = watched_until_ns
 
     def stand_in(self, job: Job) -> None:
         """It is none of mine, and due before its owners look at it again."""

@@ -67,10 +67,7 @@ def remarks(found: Findings) -> list[str]:
     if found.ring_changed:
         said.append("the ring changed meanwhile: some slots have other owners now")
     elif found.on_time:
-        said.append(
-            f"{found.on_time} of these were claimed on time by others, who took themselves for the primary: whoever "
-            "has deployed a module claims its jobs for a minute, too"
-        )
+        said.append(f"{found.on_time} of these were claimed on time by others, who took themselves for the primary")
     if found.running:
         said.append(f"{found.running} of these still run or wait at their runner, and count by their claim")
     return said

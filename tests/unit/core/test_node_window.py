@@ -1,5 +1,6 @@
 from controller.core import effects, events
 from controller.core.swim.messages import Packet, Status, Sync, Update
+from controller.core.window import Duty
 from schema.keys import SLOTS
 from tests.unit.core.told import S_US, T, Told, job, won
 
@@ -104,31 +105,71 @@ def test_a_due_tick_that_is_put_off_waits_again() -> None:
     assert (request.run_tick, request.run_at, request.revision) == (DUE, put_off, 2)
 
 
-def test_a_job_made_here_is_mine_even_if_its_slot_is_not() -> None:
-    """NOTIFY may be lost: until the next regular read nobody else may know of it."""
-    told = Told(probe_interval_ms=60_000)
-    told.ready()
+def _of_three(told: Told) -> int:
+    """c1 is one of three controllers now. A slot that it neither owns nor is the backup of."""
     _appears(told, "c2")
     _appears(told, "c3")
     told.wait(25)
     told.fetched()
-    slot = next(slot for slot in range(SLOTS) if "c1" not in told.node.ring.owners(slot))
-    told.tell(events.JobsCreated([job(slot=slot)]))
+    return next(slot for slot in range(SLOTS) if "c1" not in told.node.ring.owners(slot))
+
+
+def test_a_job_made_here_is_mine_at_first_even_if_its_slot_is_not() -> None:
+    """Its owners hear of it by NOTIFY; what is due until then must not wait for that."""
+    told = Told(probe_interval_ms=60_000)
+    told.ready()
+    slot = _of_three(told)
+    soon = told.database_us + S_US // 2
+    told.tell(events.JobsCreated([job(slot=slot, next_tick=soon, next_run_at=soon)]))
     told.tell(events.JobsNotified())
     told.wait(30)
     told.fetched()
-    told.wait_renewing(10_000)
+    told.wait_renewing(500)
     assert len(told.take(effects.Claim)) == 1
 
 
-def test_standing_in_for_a_tick_of_a_job_made_here_keeps_it_mine() -> None:
+def test_then_it_is_watched_as_by_a_backup() -> None:
+    """NOTIFY may be lost: until the next regular read nobody else may know of it."""
     told = Told(probe_interval_ms=60_000)
     told.ready()
-    window, made = told.node._window, job()
+    slot = _of_three(told)
+    made = job(slot=slot)
+    told.tell(events.JobsCreated([made]))
+    told.tell(events.JobsNotified())
+    told.wait(30)
+    told.fetched()
+    told.wait_renewing(10_400)
+    assert not told.take(effects.Claim)
+    assert not told.take(effects.FetchOverdue)
+    told.wait_renewing(200)
+    look = told.one(effects.FetchOverdue)
+    assert look.slots == (slot,)
+    told.tell(events.OverdueFetched(look.request_id, told.database_us, [made]))
+    assert len(told.take(effects.Claim)) == 1
+
+
+def test_a_job_made_here_is_its_owners_alone_after_a_minute() -> None:
+    told = Told(probe_interval_ms=60_000)
+    told.ready()
+    slot = _of_three(told)
+    due = T + 90 * S_US
+    told.tell(events.JobsCreated([job(slot=slot, next_tick=due, next_run_at=due)]))
+    told.wait_renewing(100_000)
+    assert not told.take(effects.Claim)
+    assert not told.take(effects.FetchOverdue)
+
+
+def test_standing_in_for_a_tick_of_a_job_made_here_keeps_it_watched() -> None:
+    told = Told(probe_interval_ms=60_000)
+    told.ready()
+    slot = _of_three(told)
+    window, made = told.node._window, job(slot=slot)
     window.add_own([made])
-    until_ns = window.entries[1].own_until_ns
     window.stand_in(made)
-    assert window.entries[1].own_until_ns == until_ns
+    entry = window.entries[1]
+    assert window.duty(entry) is Duty.PRIMARY
+    told.wait_renewing(12_000)
+    assert window.duty(entry) is Duty.BACKUP
 
 
 def test_slots_that_are_lost_are_dropped() -> None:
