@@ -110,16 +110,17 @@ class Link:
 
     async def _stay_connected(self) -> None:
         while True:
+            refused = False
             try:
                 reason = await self._connection()
             except (grpc.aio.AioRpcError, asyncio.InvalidStateError, TimeoutError, Refused, OSError) as error:
-                reason = _reason(error)
+                reason, refused = _reason(error), _nobody_listens(error)
             self._beats.clear()
             self._grants = {}
             self._results = {}  # the core offers them again, to whoever is up
             self._outputs, self._output_bytes = [], 0
             self._listener.followers_gone(self.address)
-            self._listener.post(LinkDown(self.address, reason))
+            self._listener.post(LinkDown(self.address, reason, refused))
             await asyncio.sleep(self._backoff_s * (0.5 + self._jitter() / 2))
             self._backoff_s = min(self._backoff_s * 2, BACKOFF_MAX_S)
 
@@ -218,3 +219,12 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, grpc.aio.AioRpcError):
         return f"{error.code().name}: {error.details()}"
     return str(error) or type(error).__name__
+
+
+def _nobody_listens(error: BaseException) -> bool:
+    """A process that has died lets go of its port: gRPC says so in words only."""
+    return (
+        isinstance(error, grpc.aio.AioRpcError)
+        and error.code() is grpc.StatusCode.UNAVAILABLE
+        and "connection refused" in (error.details() or "").lower()
+    )

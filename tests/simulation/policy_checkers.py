@@ -181,7 +181,8 @@ def _check_pauses(world: "World", store: YearStore, book: Book) -> None:
     """A job that pauses itself had so many ticks in a row without success; one that had them is paused."""
     most = policy_of(book.spans[-1]).pause_after_failures
     job = book.job
-    failing = most and job.failures >= most and job.next_tick is not None and len(book.spans) == 1
+    goes_on = job.next_tick is not None and not job.executing  # else it pauses when its run ends
+    failing = most and job.failures >= most and goes_on and len(book.spans) == 1
     assert not failing, book.says(f"{job.failures} ticks without success, and not paused")
     for pause in book.pauses:
         if pause.by_hand:

@@ -125,6 +125,8 @@ class Runner(Process):
         network = self.world.network
         controller = self.world.controller_at(address)
         reachable = network.reaches(self.name, address) and network.reaches(address, self.name)
+        if reachable and controller is None and not self.stopped:
+            self.put(events.LinkDown(address, "nobody listens", refused=True))
         if self.stopped or controller is None or controller.stopped or not reachable:
             self.clock.call_after(int((1 + self.rng.random()) * self.world.pace.redial_ns), lambda: self._dial(address))
             return

@@ -24,6 +24,7 @@ class Link:
         "controller_id",
         "down_since_ns",
         "failure",
+        "gone",
         "hello_ns",
         "named_ns",
         "open",
@@ -38,6 +39,7 @@ class Link:
         self.failure = ""  # why it was last down
         self.controller_id = ""  # whose it was when it was last up
         self.down_since_ns = now_ns  # while it isn't open
+        self.gone = False  # while it isn't open: nobody listens at its address
         self.open = False  # the stream stands
         self.hello_ns = now_ns  # its Hello was sent then, or later
         self.answered_ns = now_ns  # the latest that it has answered was sent then: what comes next, it sent after that
@@ -79,7 +81,7 @@ class Contact:
         return answering or sighted or self.up_addresses()
 
     def out_of_reach(self, now_ns: int) -> tuple[str, ...]:
-        """Ids of controllers that were connected and haven't been for a while; later now and then only.
+        """Ids of controllers that were connected and are gone, or haven't been for a while; later now and then only.
 
         What such a one has claimed for this runner may never have come, as its results may never have come back. It
         claims for it no more once it has noticed, so that after some time there is nothing left to be taken over, but
@@ -88,12 +90,14 @@ class Contact:
         return tuple(
             link.controller_id
             for link in self.links.values()
-            if link.controller_id and not link.open and self._to_be_taken_over(now_ns - link.down_since_ns)
+            if link.controller_id and not link.open and self._to_be_taken_over(link, now_ns)
         )
 
-    def _to_be_taken_over(self, down_ns: int) -> bool:
+    def _to_be_taken_over(self, link: Link, now_ns: int) -> bool:
         settings = self.settings
-        often = 2 * settings.beat_ns <= down_ns <= settings.take_over_ns
+        down_ns = now_ns - link.down_since_ns
+        often = link.gone or 2 * settings.beat_ns <= down_ns
+        often = often and down_ns <= settings.take_over_ns
         return often or (down_ns > settings.take_over_ns and down_ns % settings.take_over_again_ns < settings.beat_ns)
 
     def all_told(self) -> bool:
@@ -146,7 +150,7 @@ class Contact:
 
     def opened(self, address: str, hello_ns: int, now_ns: int) -> None:
         link = self.links[address]
-        link.open = True
+        link.open, link.gone = True, False
         link.hello_ns = link.answered_ns = hello_ns
         link.named_ns = now_ns
         link.blind_since_ns = None
@@ -158,14 +162,18 @@ class Contact:
         link.controller_id = controller_id
         self.contact_ns = max(self.contact_ns, link.hello_ns)
 
-    def went_down(self, address: str, now_ns: int) -> None:
+    def went_down(self, address: str, refused: bool, now_ns: int) -> bool:
+        """Whether it is one that was connected, and only now seen to be gone."""
         link = self.links[address]
         if link.open:
             link.named_ns = link.down_since_ns = now_ns
+        newly_gone = refused and not link.gone and bool(link.controller_id)
+        link.gone = link.gone or refused
         link.open = link.up = link.told = False
         link.pending.clear()
         if self.renewer == address:
             self.renewer = None
+        return newly_gone
 
     def _choose_renewer(self, now_ns: int) -> None:
         """Stay with one that renews; move on from one that has not for a while, or that is gone."""

@@ -36,8 +36,11 @@ class LinkUp(NamedTuple):
 
 
 class LinkDown(NamedTuple):
+    """A stream has ended, or could not be made. `refused`: nobody listens at that address."""
+
     address: str
     reason: str
+    refused: bool = False
 
 
 class BeatAcked(NamedTuple):

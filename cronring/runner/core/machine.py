@@ -191,10 +191,10 @@ class RunnerCore:
             self._note(Level.WARNING, "controller_not_connected", address=event.address, reason=event.reason)
         link.failure = event.reason
         was_renewer = self._contact.renewer == event.address
-        self._contact.went_down(event.address, now_ns)
+        gone = self._contact.went_down(event.address, event.refused, now_ns)
         self.places.link_down(event.address)
         self._offer(self._ledger.offered_to(event.address), now_ns)
-        if was_renewer:
+        if was_renewer or gone:  # the renewer hears of it: what was claimed there for this runner is to be taken over
             self._beat_all(now_ns)
 
     def _beat_acked(self, event: BeatAcked, now_ns: int) -> None:

@@ -338,6 +338,27 @@ def test_a_controller_that_was_lost_is_named_for_a_while_to_whoever_renews() -> 
     assert len(world.of(SendBeat)) >= 5
 
 
+def test_a_controller_that_is_gone_is_named_at_once() -> None:
+    """Killed between a claim and its dispatch: the run would wait for seconds, until others declare it dead."""
+    world = World("a", "b")
+    world.up("a", "b")
+    world.step(LinkDown("a", "reset"))
+    world.pass_s(0.05)
+    world.effects.clear()
+    world.step(LinkDown("a", "nobody listens", refused=True))
+    assert [(beat.address, beat.out_of_reach) for beat in world.of(SendBeat)] == [("b", ("a",))]
+    world.step(LinkDown("a", "nobody listens", refused=True))
+    assert len(world.of(SendBeat)) == 1, "once, not at each attempt"
+    world.step(LinkDown("c", "nobody listens", refused=True))
+    world.pass_s(25)
+    named = [beat for beat in world.of(SendBeat) if beat.out_of_reach]
+    assert 20 <= len(named) <= 23
+    world.step(LinkOpened("a", world.now_ns))
+    world.effects.clear()
+    world.pass_s(10)
+    assert not [beat for beat in world.of(SendBeat) if beat.out_of_reach]
+
+
 def test_a_controller_that_is_back_is_not_named() -> None:
     world = World("a", "b")
     world.up("a", "b")
