@@ -12,17 +12,20 @@ from tests.support.cluster import Process
 
 PAUSE_S = 2.5  # between two faults: whoever is new is a member by then
 STILL_S = 12.0  # longer than leases and a runner's fence
+CLAIMING_S = 0.03  # from a tick until all that came due has been claimed and dispatched
 HEARD_S = 0.25  # until PostgreSQL has committed what it heard of one that stands still
 STUCK_S = 5.0  # until what it held is told to another, or adopted and dispatched
 LATE = "the next due tick <= 1 s late; what runs finishes and is recorded once"
 
 
 def _victims(stage: Stage, draw: random.Random) -> Iterator[Process]:
-    """Any controller, at any instant of a second (a claim is under way, all is quiet), again and again."""
+    """Any controller, again and again: at any instant, and half of the time when what has come due is being claimed."""
     stage.start()
     deadline = time.monotonic() + stage.seconds
     while time.monotonic() < deadline:
         stage.pass_time(PAUSE_S + draw.random())
+        if draw.random() < 0.5:
+            stage.pass_time(1 - time.time() % 1 + draw.uniform(0.0, CLAIMING_S))
         yield draw.choice([each for each in stage.cluster.controllers if each.alive()])
 
 
