@@ -5,6 +5,8 @@ end is reckoned on the own monotonic clock from the *sending* of the renewal, le
 steps down before PostgreSQL would let another one adopt what it holds.
 """
 
+from collections.abc import Iterable
+
 from controller.core.cancelling import Cancelling
 from controller.core.desk import MS, Desk
 from controller.core.effects import AckBeat, Level, RenewLease
@@ -22,6 +24,7 @@ class Lease:
         "_cancelling",
         "_desk",
         "_failures",
+        "_heard_ns",
         "_renew_at_ns",
         "_renewing",
         "_told_lost",
@@ -40,6 +43,7 @@ class Lease:
         self._told_lost = True
         self._waiting: dict[str, int] = {}  # runner id -> sequence of its latest beat that asks for a renewal
         self._asked: dict[str, int] = {}  # the same, of the renewal under way
+        self._heard_ns: dict[str, int] = {}  # runner id -> when it last beat, since the latest renewal
         self.held_since_ns: int | None = None  # since when it has been valid without a gap
         self.valid_until_ns = desk.now_ns
 
@@ -72,7 +76,19 @@ class Lease:
             self._renewing = desk.request(self)
             self._asked, self._waiting = self._waiting, {}
             cancelling = self._cancelling.requested()
-            desk.effects.append(RenewLease(self._renewing, desk.draining, tuple(self._asked), cancelling))
+            desk.effects.append(RenewLease(self._renewing, desk.draining, tuple(self._to_renew()), cancelling))
+
+    def _to_renew(self) -> Iterable[str]:
+        """The runners that asked; with a lease anew, all that were heard just now: it claims for them at once.
+
+        They were told that the database is away, and run on; others, who had it all the time, would declare lost what
+        is claimed for them.
+        """
+        if self.valid:
+            return self._asked
+        since_ns = self._desk.now_ns - 2 * self._desk.settings.runner_beat_ms * MS
+        heard = (runner_id for runner_id, heard_ns in self._heard_ns.items() if heard_ns >= since_ns)
+        return dict.fromkeys((*self._asked, *heard))
 
     def renew_soon(self) -> None:
         """Something changed that the `controllers` table should say."""
@@ -100,6 +116,8 @@ class Lease:
         for runner_id, sequence in self._asked.items():
             self._acknowledge(runner_id, sequence, runner_id in renewed)
         self._asked = {}
+        if self.valid:
+            self._heard_ns = {}
 
     def failed(self, event: StoreFailed) -> None:  # noqa: ARG002  how it failed makes no difference here
         desk = self._desk
@@ -117,6 +135,7 @@ class Lease:
 
         A beat may be answered twice; its runner goes by the first answer.
         """
+        self._heard_ns[event.runner_id] = self._desk.now_ns
         if event.renew:
             self._waiting[event.runner_id] = event.sequence
         if not event.renew or not self.valid:

@@ -281,7 +281,10 @@ class Node:
             case events.RunnerLeft(runner_id):
                 self._sessions.leave(runner_id)
                 self._call_in(self._places.runners_changed())
-                for execution in self._holding.of_runner(runner_id):
+                held = self._holding.of_runner(runner_id)
+                if held:
+                    self._sweeping.runner_left(runner_id)
+                for execution in held:
                     self._window.runner_away(execution.job.job_id)
             case _:
                 assert_never(event)

@@ -20,6 +20,7 @@ from controller.core.window import Window
 
 # A statement whose connection broke may still be running, and commit later: look for what it claimed more than once.
 DOUBT_ECHOES_MS: Final = (0, 2_000, 10_000, 30_000)
+LOST_GRID_NS: Final = 100 * MS  # runners that left within so long are looked for together
 
 
 class Sweeping:
@@ -32,6 +33,7 @@ class Sweeping:
         "_echoes_ns",
         "_ending",
         "_holding",
+        "_leave_ns",
         "_lease",
         "_losing",
         "_not_before_ns",
@@ -55,6 +57,7 @@ class Sweeping:
         self._echoes_ns: list[int] = []
         self._not_before_ns = 0  # of adoptions
         self._taking_over: dict[str, tuple[str, ...]] = {}  # runner id -> ids of controllers that it has lost
+        self._leave_ns: dict[str, int] = {}  # runner id -> when it may be declared lost, unless it is back
         self._adopting: Adopt | None = None
         self._losing: int | None = None
         self._suspects: list[Execution] = []
@@ -77,6 +80,11 @@ class Sweeping:
         if others and not self._desk.draining:
             self._taking_over[runner_id] = others
 
+    def runner_left(self, runner_id: str) -> None:
+        """With executions that this controller answers for. Nobody waits for a regular renewal to find it lost."""
+        lost_ns = self._desk.now_ns + self._desk.settings.runner_lost_after_ms * MS
+        self._leave_ns[runner_id] = (lost_ns // LOST_GRID_NS + 2) * LOST_GRID_NS
+
     def doubt(self) -> None:
         """A claim (or an adoption) failed, and may have been committed: adopt from itself, more than once."""
         now_ns = self._desk.now_ns
@@ -85,6 +93,8 @@ class Sweeping:
     def next_deadline(self) -> int | None:
         desk = self._desk
         deadlines = self._echoes_ns[:1]
+        if self._leave_ns:
+            deadlines.append(min(self._leave_ns.values()))
         wanted = self._adopt or self._taking_over
         if wanted and self._adopting is None and self._lease.valid and desk.now_ns < self._not_before_ns:
             deadlines.append(self._not_before_ns)
@@ -129,10 +139,19 @@ class Sweeping:
         while self._echoes_ns and self._echoes_ns[0] <= desk.now_ns:
             del self._echoes_ns[0]
             self._adopt[desk.controller_id] = None
+        self._look_for_the_lost()
         if desk.now_ns < self._not_before_ns:
             return
         if self._adopting is None and self._lease.valid:
             self._adopt_some()
+
+    def _look_for_the_lost(self) -> None:
+        now_ns = self._desk.now_ns
+        due = [runner_id for runner_id, lost_ns in self._leave_ns.items() if lost_ns <= now_ns]
+        for runner_id in due:
+            del self._leave_ns[runner_id]
+        if any(runner_id not in self._sessions.by_id for runner_id in due):
+            self._lease.renew_soon()
 
     def _adopt_some(self) -> None:
         """From those that are gone; or else what all runners have asked for together, be they thousands."""

@@ -190,9 +190,10 @@ def check_converged(world: "World") -> None:
     now_us = world.database.now_us()
     store = world.database.store
     living = [runner.name for runner in world.runners if runner.alive]
+    lied_about = {execution_id for runner in world.runners for execution_id in runner.lied_about}
     for row in store.unfinished.values():
-        if row.job.on_disconnect == "finish" and row.runner_id not in living:
-            continue  # only its hard timeout ends it
+        if (row.job.on_disconnect == "finish" and row.runner_id not in living) or row.execution_id in lied_about:
+            continue  # only its hard timeout ends it: a true report may have been refused with a false one
         if world.journal.is_running(row.execution_id) or placed.may_wait(world, row.execution_id):
             continue  # a long one, or behind one
         _, last_moved_us, _ = world.journal.finished.get(row.execution_id, ("", row.claimed_at, None))

@@ -12,11 +12,12 @@ GROWN_UP_US: Final = 6_000_000
 
 
 class TakeoverWorld(World):
-    """Three controllers or more, and no policies. No tick may be a second late, nor more."""
+    """Three controllers or more, no policies, and no NOTIFY is lost. No tick may be a second late, nor more."""
 
     def __init__(self, seed: int, show: Callable[[str], None] | None = None) -> None:
         super().__init__(seed, show, plain=True)
         self.addresses = tuple(f"host-{number}:7000" for number in range(self.rng.choice((3, 3, 4, 5))))
+        self.notify_loss = 0.0
 
     def _go_wrong(self, until_ns: int) -> None:
         for at_s in DEATHS_S:

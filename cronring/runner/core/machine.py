@@ -196,6 +196,8 @@ class RunnerCore:
         self._offer(self._ledger.offered_to(event.address), now_ns)
         if was_renewer or gone:  # the renewer hears of it: what was claimed there for this runner is to be taken over
             self._beat_all(now_ns)
+        if gone:  # and once more, as PostgreSQL may just be committing what it had been asked for
+            self._next_beat_ns = now_ns + self._settings.gone_again_ns
 
     def _beat_acked(self, event: BeatAcked, now_ns: int) -> None:
         if event.address not in self._contact.links:

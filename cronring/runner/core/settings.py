@@ -21,6 +21,7 @@ class RunnerSettings:
     review_ns: int = SECOND_NS  # how often it is looked for such results, and for controllers that are gone
     farewell_ns: int = 5 * SECOND_NS  # after the last run has ended: how long to wait for acknowledgements
     take_over_ns: int = 20 * SECOND_NS  # for so long another controller is asked to take over from one out of reach
+    gone_again_ns: int = 250 * MS_NS  # after it was first asked, of one that is gone
     take_over_again_ns: int = 5 * SECOND_NS  # and then once in so long
     forget_peer_ns: int = 60 * SECOND_NS  # a controller that no list names and no stream reaches is dropped
 

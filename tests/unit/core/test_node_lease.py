@@ -102,6 +102,24 @@ def test_nothing_is_claimed_without_a_lease() -> None:
     assert len(told.take(effects.Claim)) == 1
 
 
+def test_with_a_lease_anew_all_runners_heard_just_now_are_renewed() -> None:
+    """It claims for them at once; others, who had the database all the time, would declare those runs lost."""
+    told = Told()
+    told.ready()
+    told.wait(3_000)  # renewals get no answer
+    told.tell(_beat(1, renew=False)._replace(runner_id="r2"))
+    told.wait(3_000)
+    told.tell(_beat(2, renew=False))
+    told.renewed()  # too old to give a lease: the next goes out at once
+    renewal = told.one(effects.RenewLease)
+    assert renewal.runner_ids == ("r1",), "r2 was last heard three seconds ago"
+    told.effects.append(renewal)
+    told.renewed()
+    told.tell(_beat(3, renew=False))
+    told.wait(1_500)
+    assert told.one(effects.RenewLease).runner_ids == (), "it has its lease, and r1 another controller that renews it"
+
+
 def test_one_renewal_at_a_time_and_none_in_step() -> None:
     told = Told()
     told.tell(events.Woke())

@@ -52,6 +52,30 @@ def test_a_lost_execution_is_ended_after_one_more_look_at_the_clock() -> None:
     assert "r9" in report.error_message
 
 
+def test_a_runner_that_left_is_looked_for_as_soon_as_it_may_be_lost() -> None:
+    """Not up to a second later, with the next regular renewal: `lost` is promised within ten seconds."""
+    told = Told(lease_ms=300_000, lease_renew_ms=120_000)
+    told.running(job())
+    told.tell(events.RunnerLeft("r1"))
+    told.wait(8_700)
+    assert not told.take(effects.RenewLease)
+    told.wait(300)
+    told.renewed(lost_runners=("r1",))
+    assert told.one(effects.FetchLost)
+
+
+def test_nobody_looks_for_one_that_is_back_or_had_nothing_to_do() -> None:
+    told = Told(lease_ms=300_000, lease_renew_ms=120_000)
+    told.running(job())
+    told.tell(events.RunnerJoined(runner("r2")))
+    told.tell(events.RunnerLeft("r2"))
+    told.tell(events.RunnerLeft("r1"))
+    told.wait(3_000)
+    told.tell(events.RunnerJoined(runner("r1")))
+    told.wait(20_000)
+    assert not told.take(effects.RenewLease)
+
+
 def test_postgresqls_clock_set_forward_makes_nobody_lost() -> None:
     told = Told()
     told.ready()
