@@ -141,6 +141,11 @@ class Lease:
         if not event.renew or not self.valid:
             self._acknowledge(event.runner_id, event.sequence, renewed=False)
 
+    def runner_left(self, runner_id: str) -> None:
+        """What it asked for dies with it: renewed up to a second after its death, it would be lost so much later."""
+        self._waiting.pop(runner_id, None)
+        self._heard_ns.pop(runner_id, None)
+
     def _acknowledge(self, runner_id: str, sequence: int, renewed: bool) -> None:
         # While the lease is valid, this controller might declare a runner lost; so only without it may it say that
         # the database is away, which is what lets runners go on unseen.

@@ -280,6 +280,7 @@ class Node:
                 self._call_in(self._places.runners_changed())
             case events.RunnerLeft(runner_id):
                 self._sessions.leave(runner_id)
+                self._lease.runner_left(runner_id)
                 self._call_in(self._places.runners_changed())
                 held = self._holding.of_runner(runner_id)
                 if held:

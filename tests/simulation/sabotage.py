@@ -168,6 +168,9 @@ SABOTAGES: Final = (
         (Sweeping, "_may_declare_lost"): lambda self: self._had_time_to_return(),
     }),
     Sabotage("lease before anything", "silence_controller,stop_controller,cut_controllers", _lease_for_ever),
+    Sabotage("runners renewed with a lease anew", "cut_controller_from_database,kill_controller", lambda: {
+        (Lease, "_to_renew"): lambda self: self._asked,
+    }),
     Sabotage("a claim only of what is due", "kill_controller,cut_controllers", lambda: {
         (MemoryStore, "_is_due"): lambda _, row, __: row.next_run_at is not None and not row.executing,
     }),
@@ -196,19 +199,19 @@ BY_NAME: Final = {sabotage.name: sabotage for sabotage in SABOTAGES}
 # By name: the seed, and what is said of its world. Some protections are not here, because others stand behind them: a
 # result that is not offered again is asked for by whoever adopts.
 KNOWN: Final[dict[str, tuple[int, str]]] = {
-    "lease of whoever declares": (4, "lost: "),
+    "lease of whoever declares": (63, "lost: "),
     "steady clock before lost": (12, "lost: "),
-    "lease before anything": (19, "lost: "),
+    "lease before anything": (137, "no overlap: "),
     "a claim only of what is due": (0, "cron_executions_once"),
     "a job that runs isn't claimed": (0, "no overlap: "),
-    "doubt after a lost answer": (34, "stuck: execution"),
+    "doubt after a lost answer": (124, "stuck: execution"),
     "adoption": (0, "stuck: execution"),
-    "ends are repeated": (1, "result lost: "),
+    "ends are repeated": (0, "result lost: "),
     "acknowledged after the commit": (12, "result lost: "),
     "backup": (0, "late: "),
     "refetch": (4, "stuck: "),
     "looked up when its runner is back": (0, "stuck: execution"),
-    "fence": (30, "no overlap: "),
+    "fence": (5, "no overlap: "),
     "children's fence": (0, "no overlap: "),
     "once on the runner": (0, "once: "),
     "all must be blind": (1, "lost: "),

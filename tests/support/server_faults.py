@@ -96,13 +96,19 @@ def kill_nine(server: PostgresServer) -> None:
 
 
 def kill_backend(server: PostgresServer, database: str) -> int:
-    """kill -9 of one backend of the database: PostgreSQL ends all the others and recovers by itself. Its pid."""
+    """kill -9 of one backend of the database: PostgreSQL ends all the others and recovers by itself. Its pid.
+
+    Returns when they are gone: until then it may take a connection more, and isn't recovering yet.
+    """
+    others = psutil.Process(server.pid).children()
     pid: int = fetch_value(
         server.url(),
         "SELECT pid FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend' LIMIT 1",
         database,
     )
     psutil.Process(pid).kill()
+    _, alive = psutil.wait_procs(others, timeout=30)
+    assert not alive, f"PostgreSQL did not end {alive}"
     return pid
 
 

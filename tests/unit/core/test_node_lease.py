@@ -102,6 +102,15 @@ def test_nothing_is_claimed_without_a_lease() -> None:
     assert len(told.take(effects.Claim)) == 1
 
 
+def test_a_runner_that_left_is_not_renewed() -> None:
+    told = Told()
+    told.ready()
+    told.tell(_beat(7, renew=True))
+    told.tell(events.RunnerLeft("r1"))
+    told.wait(1_200)
+    assert told.one(effects.RenewLease).runner_ids == ()
+
+
 def test_with_a_lease_anew_all_runners_heard_just_now_are_renewed() -> None:
     """It claims for them at once; others, who had the database all the time, would declare those runs lost."""
     told = Told()
