@@ -168,9 +168,6 @@ SABOTAGES: Final = (
         (Sweeping, "_may_declare_lost"): lambda self: self._had_time_to_return(),
     }),
     Sabotage("lease before anything", "silence_controller,stop_controller,cut_controllers", _lease_for_ever),
-    Sabotage("runners renewed with a lease anew", "cut_controller_from_database,kill_controller", lambda: {
-        (Lease, "_to_renew"): lambda self: self._asked,
-    }),
     Sabotage("a claim only of what is due", "kill_controller,cut_controllers", lambda: {
         (MemoryStore, "_is_due"): lambda _, row, __: row.next_run_at is not None and not row.executing,
     }),
