@@ -15,7 +15,7 @@ from tests.faults.stage import PERIODS_S, Stage
 from tests.support.judge import JournalRun
 
 LOST_WITHIN_S: Final = 10.0  # what DESIGN.md promises
-BACKOFF_S: Final = 1.5  # of `retried`, and what it takes to hear of the loss
+HEARD_S: Final = 0.5  # beside a backoff: what it takes to try again
 RETRIED_WITHIN_S: Final = 6.0  # its backoff of a second, and a place to run
 STILL_S: Final = 14.0  # longer than a runner may be out of sight
 PROMISE: Final = "`lost` or `failed` within 10 s, retry by policy, no overlap"
@@ -47,12 +47,14 @@ def ends(stage: Stage, runs: list[JournalRun]) -> list[Any]:
 
 def wait_for_long_runs(stage: Stage) -> list[JournalRun]:
     """Until one of each long verb goes on, and has for a second."""
+    found: list[JournalRun] = []
 
-    def going_on() -> list[JournalRun]:
-        return [run for verb in LONG_VERBS for run in stage.going_on(verb)]
+    def going_on() -> bool:
+        found[:] = [run for verb in LONG_VERBS for run in stage.going_on(verb)]
+        return {run.verb for run in found} == set(LONG_VERBS)
 
-    stage.wait_until("runs of all long verbs", lambda: len({run.verb for run in going_on()}) == len(LONG_VERBS), 25)
-    return going_on()
+    stage.wait_until("runs of all long verbs", going_on, 25)
+    return found
 
 
 def expect_an_end(stage: Stage, runs: list[JournalRun], since: float, outcomes: set[str]) -> None:
@@ -79,10 +81,13 @@ def _measured(stage: Stage) -> float:
 
 
 def expect_retries(stage: Stage, runs: list[JournalRun]) -> None:
-    """Those of a verb with retries have a next attempt soon after their end, unless the job's next tick comes first."""
+    """Those of a verb with retries have a next attempt soon after their end, unless the job's next tick comes first.
+
+    The backoff, a second, doubles with each attempt.
+    """
     period_s = stage.bounds.periods_s["retried"]
-    ended = {row["id"]: row["ended_at"] for row in ends(stage, runs)}
-    runs = [run for run in runs if ended[run.execution_id] % period_s < period_s - BACKOFF_S]
+    tried_at = {row["id"]: row["ended_at"] % period_s + 2 ** (row["attempt"] - 1) for row in ends(stage, runs)}
+    runs = [run for run in runs if tried_at[run.execution_id] < period_s - HEARD_S]
     if not runs:
         return
 

@@ -1,7 +1,6 @@
 """What a row plays on: a cluster of real processes, a PostgreSQL of its own, a journal, and a list of what was done."""
 
 import asyncio
-import json
 import signal
 import time
 from collections import Counter
@@ -17,7 +16,7 @@ from tests.faults.bounds import RECOVERY_S, Bounds, Excuse
 from tests.faults.judge import Finding, judge_when_settled
 from tests.support.cluster import Cluster, Process
 from tests.support.databases import PostgresServer, running_server
-from tests.support.judge import Circumstances, JournalRun, read_journal
+from tests.support.judge import Circumstances, JournalRun, journal_entries, read_journal
 
 STEADY: Final = Path(__file__).parent / "modules" / "steady.py"
 PERIODS_S: Final[Mapping[str, int]] = {
@@ -167,9 +166,8 @@ class Stage:
 
     def pids(self) -> list[tuple[int, int]]:
         """(execution, process id of its child) of every run that began."""
-        lines = self.journal.read_text().splitlines() if self.journal.exists() else []
-        entries = [json.loads(line) for line in lines if '"start"' in line]
-        return [(entry["execution"], entry["pid"]) for entry in entries]
+        entries = journal_entries(self.journal)
+        return [(entry["execution"], entry["pid"]) for entry in entries if entry["event"] == "start"]
 
     def going_on(self, verb: str) -> list[JournalRun]:
         """Of that verb, by its own word: those that noted within the last half second that they go on."""

@@ -4,10 +4,11 @@ It reads the database's tables and the journal that the verbs themselves write, 
 the ticks of a job are the multiples of its period, computed here.
 """
 
+import contextlib
 import json
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 
 import asyncpg
 
+ENTRY = '{"event"'  # what every line of a journal begins with
 EXECUTIONS = """
 SELECT j.verb, e.trigger, e.attempt, extract(epoch FROM e.tick)::float8 AS tick,
        extract(epoch FROM e.run_at)::float8 AS run_at, extract(epoch FROM e.claimed_at)::float8 AS claimed_at,
@@ -101,13 +103,22 @@ class JournalRun:
     seen_at: float | None = None
 
 
+def journal_entries(path: Path) -> Iterator[dict[str, Any]]:
+    """Lines are JSON `{"event": "start"|"on"|"end", "verb", "execution", "tick", "at"}`, appended in one write each.
+
+    A process that is killed in its write leaves a part of a line, and what comes next stands behind that.
+    """
+    for line in path.read_text().splitlines() if path.exists() else []:
+        with contextlib.suppress(ValueError):
+            entry: dict[str, Any] = json.loads(line[line.rindex(ENTRY) :])
+            yield entry
+
+
 def read_journal(path: Path) -> list[JournalRun]:
-    """Lines are JSON `{"event": "start"|"on"|"end", "verb", "execution", "tick", "at"}`, appended in one write each."""
     starts: list[dict[str, Any]] = []
     ends: dict[int, float] = {}
     seen: dict[int, float] = {}
-    for line in path.read_text().splitlines() if path.exists() else []:
-        entry = json.loads(line)
+    for entry in journal_entries(path):
         if entry["event"] == "start":
             starts.append(entry)
         elif entry["event"] == "on":

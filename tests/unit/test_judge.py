@@ -101,3 +101,11 @@ def test_a_result_may_be_lost_with_a_runner_that_stood_still() -> None:
 def test_nothing_is_due_while_a_job_is_cancelled() -> None:
     actions = [{"action": "cancel", "at": 2.5}, {"action": "restore", "at": 4.5}]
     assert [tick for tick in range(1, 7) if not was_cancelled(tick, actions)] == [1, 2, 5, 6]
+
+
+def test_a_torn_line_of_the_journal_hides_no_other(tmp_path: Path) -> None:
+    """Left by a process that was killed in its write."""
+    journal = tmp_path / "journal"
+    whole = '{"event": "start", "verb": "v", "execution": %d, "tick": 1.0, "at": 2.0}\n'
+    journal.write_text(whole % 1 + '{"event": "on", "ver' + whole % 2 + '{"eve')
+    assert [run.execution_id for run in read_journal(journal)] == [1, 2]
