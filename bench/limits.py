@@ -20,7 +20,7 @@ import psutil
 import uvloop
 
 from bench.limits_disk import fdatasync_us
-from bench.limits_grpc import EXCHANGES, Answering, answering
+from bench.limits_grpc import EXCHANGES, Answering, answering, item_bytes
 from bench.limits_rows import VARIANTS, Rows, make_jobs, statement
 from bench.limits_table import Sample, figure, table
 from bench.machine import machine
@@ -32,6 +32,12 @@ SYNCS: Final = 100  # in each round
 WARM_S: Final = 0.1
 
 
+class Options(NamedTuple):
+    rounds: int
+    seconds: float  # of each variant in each round
+    jobs: int
+
+
 class Measured(NamedTuple):
     """One line of a table, and how a round of so many seconds of it is measured."""
 
@@ -41,12 +47,9 @@ class Measured(NamedTuple):
 
 def measured_rows(tables: list[Rows], postmaster: psutil.Process) -> list[Measured]:
     return [
-        Measured(
-            {"tables": each.kind, **variant._asdict()},
-            partial(each.measure, variant, postmaster),
-        )
-        for each in tables
+        Measured({"tables": each.kind, **variant._asdict()}, partial(each.measure, variant, postmaster))
         for variant in VARIANTS
+        for each in tables  # what is compared comes one after the other
     ]
 
 
@@ -75,7 +78,7 @@ async def in_rounds(
     return samples
 
 
-async def measure(server: PostgresServer, folder: Path, other: Answering, options: "Options") -> dict[str, Any]:
+async def measure(server: PostgresServer, folder: Path, other: Answering, options: Options) -> dict[str, Any]:
     url = server.url(server.create_database())
     jobs = await make_jobs(url, options.jobs)
     tables: list[Rows] = []
@@ -101,18 +104,13 @@ async def measure(server: PostgresServer, folder: Path, other: Answering, option
                 "p99": round(statistics.quantiles(syncs_us, n=100)[-1]),
                 "count": len(syncs_us),
             },
+            "item_bytes": item_bytes(),
             "rows": figures[: len(rows)],
             "grpc": figures[len(rows) :],
         }
     finally:
         for each in tables:
             await each.close()
-
-
-class Options(NamedTuple):
-    rounds: int
-    seconds: float  # of each variant in each round
-    jobs: int
 
 
 def limits(options: Options) -> dict[str, Any]:

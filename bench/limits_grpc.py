@@ -75,6 +75,11 @@ def reports(items: int) -> wire.RunnerMessage:
     return message
 
 
+def item_bytes() -> dict[str, int]:
+    """What one item takes in a large message."""
+    return {"run": dispatch(100).ByteSize() // 100, "report": reports(100).ByteSize() // 100}
+
+
 async def _answer_call(message: wire.ControllerMessage, _context: Any) -> wire.RunnerMessage:
     return reports(len(message.dispatch.runs))
 

@@ -47,7 +47,7 @@ def of_bare(ours: dict[str, Any], bare: dict[str, Any]) -> float:
 
 def table(result: dict[str, Any]) -> str:
     """Markdown: what it was measured on, the database's rows, gRPC's messages."""
-    disk, load = result["fdatasync_us"], result["load"]
+    disk, load, size = result["fdatasync_us"], result["load"], result["item_bytes"]
     settings = ", ".join(f"{name} {value}" for name, value in result["settings"].items())
     lines = [
         *head(result),
@@ -59,6 +59,8 @@ def table(result: dict[str, Any]) -> str:
         *_of_rows(result["rows"]),
         "",
         *_of_grpc(result["grpc"]),
+        "",
+        f"The messages are made once. A run takes {size['run']} bytes, a report {size['report']}.",
     ]
     return "\n".join(lines) + "\n"
 
