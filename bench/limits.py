@@ -1,6 +1,6 @@
 """The floor: what PostgreSQL, asyncpg and grpc.aio do on this machine with no scheduler at all.
 
-    python -m bench.limits [--rounds 5] [--seconds 0.8] [--jobs 10000]
+    python -m bench.limits [--rounds 5] [--seconds 0.5] [--jobs 10000]
 
 The row changes of an execution in batches of several sizes, on our tables and on bare ones, by default durability; and
 runs and reports between two processes. What cronring does is to be seen beside this, of the same run of the machine.
@@ -28,7 +28,7 @@ from bench.results import keep
 from tests.support.databases import PostgresServer, running_server
 
 KINDS: Final = ("ours", "bare")
-SYNCS: Final = 100  # in each round
+SYNCS: Final = 60  # in each round
 WARM_S: Final = 0.1
 
 
@@ -129,7 +129,7 @@ def limits(options: Options) -> dict[str, Any]:
 
 @click.command()
 @click.option("--rounds", default=5, show_default=True)
-@click.option("--seconds", default=0.8, show_default=True, help="Of each variant in each round.")
+@click.option("--seconds", default=0.5, show_default=True, help="Of each variant in each round.")
 @click.option("--jobs", default=10_000, show_default=True)
 def main(rounds: int, seconds: float, jobs: int) -> None:
     """The floor: bare row changes through asyncpg, and grpc.aio, with no scheduler."""

@@ -28,13 +28,14 @@ from protos.runner.v1 import runner_pb2 as wire
 
 SERVICE: Final = "cronring.bench.Limits"
 TICK_US: Final = 1_795_219_200_000_000
+UNANSWERED_MAX: Final = 512  # messages on the stream: a write only says that gRPC has taken it
 ROOT: Final = Path(__file__).resolve().parents[1]
 
 
 class Exchange(NamedTuple):
     name: str
     items: int  # in a message
-    in_flight: int  # calls at once; 0: one stream, as many messages as it takes
+    in_flight: int  # calls at once; 0: messages of one stream
 
 
 EXCHANGES: Final = (
@@ -157,8 +158,11 @@ async def _call(call: Any, message: wire.ControllerMessage, until: float) -> int
 
 
 async def _talk(stream: Any, message: wire.ControllerMessage, until: float) -> int:
+    room = asyncio.Semaphore(UNANSWERED_MAX)
+
     async def write() -> None:
         while time.perf_counter() < until:
+            await room.acquire()
             await stream.write(message)
         await stream.done_writing()
 
@@ -166,6 +170,7 @@ async def _talk(stream: Any, message: wire.ControllerMessage, until: float) -> i
     done = 0
     async for _ in stream:
         done += 1
+        room.release()
     await writing
     return done
 
