@@ -25,7 +25,7 @@ $(VENV)/.bench: pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	@touch $@ $(VENV)/.test $(VENV)/.demo
 
-.PHONY: help demo test lint protos bench bench-history bench-schedules soak chaos chaos-real fault fuzz picture clean
+.PHONY: help demo test lint protos bench bench-history bench-limits bench-schedules soak chaos chaos-real fault fuzz picture clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,9 @@ bench: $(VENV)/.test  ## the figures that README quotes
 
 bench-history: $(VENV)/.test  ## an hour at 500 executions a second, with retention at work
 	$(BIN)/python -m bench.history $(ARGS)
+
+bench-limits: $(VENV)/.test  ## the floor: bare row changes through asyncpg, and grpc.aio, with no scheduler at all
+	$(BIN)/python -m bench.limits $(ARGS)
 
 bench-schedules: $(VENV)/.bench  ## patterns and ticks beside croniter and cronsim
 	$(BIN)/python -m bench.schedules
