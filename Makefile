@@ -25,7 +25,7 @@ $(VENV)/.bench: pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	@touch $@ $(VENV)/.test $(VENV)/.demo
 
-.PHONY: help demo test lint protos bench bench-history bench-schedules soak chaos chaos-real fault fuzz picture clean
+.PHONY: help demo test lint protos bench bench-history bench-schedules bench-rivals soak chaos chaos-real fault fuzz picture clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,6 +53,9 @@ bench-history: $(VENV)/.test  ## an hour at 500 executions a second, with retent
 
 bench-schedules: $(VENV)/.bench  ## patterns and ticks beside croniter and cronsim
 	$(BIN)/python -m bench.schedules
+
+bench-rivals: $(VENV)/.test  ## bursts and queues beside other schedulers, a quarter of an hour (ARGS="--jobs 500 --only pgqueuer")
+	$(BIN)/python -m bench.rivals $(ARGS)
 
 soak: $(VENV)/.test  ## the long runs: ten thousand worlds, every fault for as long as its figures, fuzzing (hours)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'
