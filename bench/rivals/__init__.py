@@ -1,7 +1,8 @@
 """cronring beside others, each at its own documented production settings: `make bench-rivals`.
 
-The same for each: one PostgreSQL with fsync on, a database for each contender, as many processes, and work that only
-notes its start: 12 bytes appended to a file by one system call (programs/starts.py). What that costs is printed.
+The same for each: one PostgreSQL with fsync on, a database for each contender, as many processes (rivals that more of
+them make slower have fewer: contenders.py says by how much), and work that only notes its start: 12 bytes appended to a
+file by one system call (programs/starts.py). What that costs is printed.
 
 - *Recurring*: N jobs due in the same second. All contenders run all the time, and each has its own second within a
   cycle of some minutes, so that they take turns; what the others spend meanwhile is measured. From the tick until a

@@ -100,7 +100,8 @@ def cast(stage: Stage, part: str, specs: Sequence[Spec], jobs: int, slots: dict[
         folder.mkdir(parents=True)
         template = TEMPLATE if name == OURS else "template0"
         url = stage.server.url(stage.server.create_database(template))
-        scene = Scene(url, folder, jobs, stage.processes, slot)
+        fewer = 0 if name == OURS else by_name[name].processes
+        scene = Scene(url, folder, jobs, min(fewer or stage.processes, stage.processes), slot)
         contender: Contender = Ours(scene) if name == OURS else Rival(by_name[name], stage.installed, scene)
         players.append(Player(name, contender, scene))
     return players
@@ -196,7 +197,7 @@ def recurring(stage: Stage, specs: Sequence[Spec], jobs: int) -> dict[str, Any]:
     say(f"recurring: {stage.rounds + 1} rounds of {cycle_s // 60} minutes")
     with playing(players):
         asyncio.run(rounds(players, stage.rounds, before, turn))
-    shape = {"jobs": jobs, "processes each": stage.processes}
+    shape = {"jobs": jobs, "processes at most": stage.processes}
     return outcome("recurring", shape, there, players, lacks)
 
 
@@ -216,5 +217,5 @@ def queue(stage: Stage, specs: Sequence[Spec], jobs: int) -> dict[str, Any]:
     with playing(players):
         time.sleep(READY_S)
         asyncio.run(rounds(players, stage.rounds, lambda: None, turn))
-    shape = {"one-shots": jobs, "processes each": stage.processes}
+    shape = {"one-shots": jobs, "processes at most": stage.processes}
     return outcome("queue", shape, there, players, lacks)

@@ -29,8 +29,6 @@ def notes(name: str, part: Mapping[str, Any]) -> str:
         said.append(f"{twice} ran twice")
     if rounds and min(one["first_ms"] for one in rounds) < 0 and part["name"] == "recurring":
         said.append("early")
-    if (there := part["processes"].get(name, 0)) != (wanted := part["shape"]["processes each"]) and rounds:
-        said.append(f"{there} processes, not {wanted}")
     return "; ".join(text for text in said if text)
 
 
@@ -39,7 +37,8 @@ def _row(name: str, part: Mapping[str, Any], versions: Mapping[str, str]) -> str
     shown = f"{name} {versions.get(name, '')}".strip()
     cells = [f"{value:,.0f}" if value >= 100 else f"{value:.1f}" for value in medians(rounds).values()]
     times = ratio(part["rounds"].get(OURS, []), rounds)
-    cells = [*(cells or ["-"] * len(COLUMNS)), "-" if times is None else f"{times:.2f}", str(sum(map(bool, rounds)))]
+    cells = [*(cells or ["-"] * len(COLUMNS)), "-" if times is None else f"{times:.2f}"]
+    cells += [str(part["processes"].get(name, "-")), str(sum(map(bool, rounds)))]
     return f"| {' | '.join([shown, *cells, notes(name, part)])} |"
 
 
@@ -47,7 +46,7 @@ def part_table(part: Mapping[str, Any], versions: Mapping[str, str]) -> list[str
     """A heading, and a row for each contender: the fastest first, those left out last."""
     names = dict.fromkeys([*part["rounds"], *part["left_out"]])
     order = sorted(names, key=lambda name: -medians(part["rounds"].get(name, [])).get("per_second", 0.0))
-    head = ["contender", "executions/s", *COLUMNS[1:], "cronring/it", "rounds", ""]
+    head = ["contender", "executions/s", *COLUMNS[1:], "cronring/it", "processes", "rounds", ""]
     shape = ", ".join(f"{value} {word}" for word, value in part["shape"].items())
     others = [one["others_percent"] for rounds in part["rounds"].values() for one in rounds if one is not None]
     lines = [f"### {part['name']}: {shape}", "", f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
