@@ -54,7 +54,7 @@ bench-history: $(VENV)/.test  ## an hour at 500 executions a second, with retent
 bench-schedules: $(VENV)/.bench  ## patterns and ticks beside croniter and cronsim
 	$(BIN)/python -m bench.schedules
 
-bench-rivals: $(VENV)/.test  ## bursts and queues beside other schedulers, a quarter of an hour (ARGS="--jobs 500 --only pgqueuer")
+bench-rivals: $(VENV)/.test  ## bursts and queues beside other schedulers, twenty minutes (ARGS="--jobs 500 --only pgqueuer")
 	$(BIN)/python -m bench.rivals $(ARGS)
 
 soak: $(VENV)/.test  ## the long runs: ten thousand worlds, every fault for as long as its figures, fuzzing (hours)

@@ -82,10 +82,10 @@ _FEWER = "two processes, as more make it slower"
 # 200 recurring jobs, likewise: 50/s with one process, 22/s with two.
 _ALONE = "a pre-release; one process, as more make it slower"
 RECURRING = (
-    Spec("graphile-worker", _GRAPHILE_LEFT, 500, node=True, minutes_only=True, note="knows minutes only"),
-    Spec("pgqueuer", "SELECT EXISTS (SELECT FROM pgqueuer_schedules WHERE status = 'picked')", 300),
-    Spec("procrastinate", _PROCRASTINATE_LEFT, 80, processes=2, note=_FEWER),
-    Spec("apscheduler", "SELECT EXISTS (SELECT FROM jobs)", 50, processes=1, note=_ALONE),
+    Spec("graphile-worker", _GRAPHILE_LEFT, 300, node=True, minutes_only=True, note="knows minutes only"),
+    Spec("pgqueuer", "SELECT EXISTS (SELECT FROM pgqueuer_schedules WHERE status = 'picked')", 120),
+    Spec("procrastinate", _PROCRASTINATE_LEFT, 40, processes=2, note=_FEWER),
+    Spec("apscheduler", "SELECT EXISTS (SELECT FROM jobs)", 40, processes=1, note=_ALONE),
 )
 QUEUES = (
     Spec("pg-boss", "SELECT EXISTS (SELECT FROM pgboss.job WHERE name = 'no_op' AND state < 'completed')", node=True),

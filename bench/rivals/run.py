@@ -21,7 +21,7 @@ from bench.rivals.table import OURS
 from cronring.client.errors import ClientError
 from tests.support.databases import TEMPLATE, PostgresServer
 
-OURS_SLOWEST = 500  # executions/s, for the length of our slot
+OURS_SLOWEST = 300  # executions/s, for the length of our slot
 SETTLE_S = 180.0  # for what contenders do when they start, such as ticks that were before
 QUEUE_S = 180.0
 WARM_UP = 0.1  # of the queue
