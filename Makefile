@@ -25,7 +25,7 @@ $(VENV)/.bench: pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	@touch $@ $(VENV)/.test $(VENV)/.demo
 
-.PHONY: help demo test lint protos bench bench-history bench-limits bench-schedules soak chaos chaos-real fault fuzz picture clean
+.PHONY: help demo test lint protos bench bench-history bench-limits bench-schedules bench-rivals soak chaos chaos-real fault fuzz picture clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ bench-limits: $(VENV)/.test  ## the floor: bare row changes through asyncpg, and
 
 bench-schedules: $(VENV)/.bench  ## patterns and ticks beside croniter and cronsim
 	$(BIN)/python -m bench.schedules
+
+bench-rivals: $(VENV)/.test  ## bursts and queues beside other schedulers, twenty minutes (ARGS="--jobs 500 --only pgqueuer")
+	$(BIN)/python -m bench.rivals $(ARGS)
 
 soak: $(VENV)/.test  ## the long runs: ten thousand worlds, every fault for as long as its figures, fuzzing (hours)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'

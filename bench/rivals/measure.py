@@ -1,0 +1,126 @@
+"""One burst: its starts read from the log that the no-ops write, its end from the contender's own tables."""
+
+import asyncio
+import contextlib
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import psutil
+
+from bench.rivals.programs.starts import RECORD
+
+POLL_S = 0.005
+Start = tuple[float, int]  # seconds since 1970, and the job's number
+
+
+class StartLog:
+    """Reads what was appended since it was last asked."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read = 0
+
+    def new(self) -> list[Start]:
+        """Whole records only: the last may be on its way."""
+        if not self._path.exists():
+            return []
+        with self._path.open("rb") as file:
+            file.seek(self._read)
+            data = file.read()
+        whole = len(data) - len(data) % RECORD.size
+        self._read += whole
+        return list(RECORD.iter_unpack(data[:whole]))
+
+
+@dataclass(frozen=True)
+class Burst:
+    """Figures of one. `per_second`: jobs by the time from the tick to the last one's end, as the contender's books have
+    it; the rest is lateness of starts. `executions` beyond the number of jobs ran twice. `others_percent`: of a core,
+    what the other contenders took meanwhile.
+    """
+
+    jobs: int
+    executions: int
+    drained_ms: float
+    per_second: float
+    first_ms: float
+    p50_ms: float
+    p99_ms: float
+    max_ms: float
+    others_percent: float = 0.0
+
+    def row(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+class NotDrainedError(Exception):
+    """A contender that did not end in time."""
+
+
+def percentile(ordered: Sequence[float], share: float) -> float:
+    """Of values in order, that which `share` of them do not exceed."""
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+def figures(starts: Sequence[Start], jobs: int, tick: float, drained: float, others_percent: float) -> Burst:
+    late = sorted((instant - tick) * 1000 for instant, _ in starts)
+    marks = {"first_ms": late[0], "p50_ms": percentile(late, 0.5), "p99_ms": percentile(late, 0.99), "max_ms": late[-1]}
+    return Burst(
+        jobs, len(late), round((drained - tick) * 1000, 1), round(jobs / (drained - tick)),
+        **{name: round(value, 1) for name, value in marks.items()}, others_percent=round(others_percent, 1),
+    )  # fmt: skip
+
+
+def family(pids: Sequence[int]) -> list[psutil.Process]:
+    """Those that live of these processes, and what they have started."""
+    found: list[psutil.Process] = []
+    for pid in pids:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process = psutil.Process(pid)
+            found += [process, *process.children(recursive=True)]
+    return found
+
+
+def cpu_s(pids: Sequence[int]) -> float:
+    """CPU time of these processes and of what they have started."""
+    spent = 0.0
+    for process in family(pids):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            times = process.cpu_times()
+            spent += times.user + times.system
+    return spent
+
+
+async def until_idle(connection: asyncpg.Connection, unfinished: str, deadline: float) -> float:
+    """The instant when nothing was left. Raises NotDrainedError after the deadline."""
+    while await connection.fetchval(unfinished):
+        if time.time() > deadline:
+            raise NotDrainedError("all have started, and some have not ended")
+        await asyncio.sleep(POLL_S)
+    return time.time()
+
+
+async def watch(
+    log: StartLog, connection: asyncpg.Connection, unfinished: str, jobs: int, deadline: float
+) -> tuple[list[Start], float]:
+    """Starts of each of the jobs, and the instant when nothing was left to end.
+
+    Asks the tables only when all have started, so that asking costs the contender nothing before. Raises
+    NotDrainedError after the deadline.
+    """
+    starts: list[Start] = []
+    seen: set[int] = set()
+    while len(seen) < jobs:
+        new = log.new()
+        starts += new
+        seen |= {number for _, number in new}
+        if time.time() > deadline:
+            raise NotDrainedError(f"{len(seen)} of {jobs} had started")
+        await asyncio.sleep(POLL_S)
+    drained = await until_idle(connection, unfinished, deadline)
+    return starts + log.new(), drained
