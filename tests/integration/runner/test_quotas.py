@@ -57,7 +57,7 @@ def catches():
 
 @cron("* * * * *")
 def by_a_process():
-    code = "import time; held = [];\\nwhile True: held.append(bytearray(b'x' * (4 << 20))); time.sleep(0.005)"
+    code = "import time; held = [];\\nwhile True: held.append(bytearray(b'x' * (4 << 20))); time.sleep(0.02)"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 @cron("* * * * *")
