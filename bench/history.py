@@ -11,16 +11,15 @@ production has: nothing gets old within an hour, so that shows growth alone. A d
 
 import argparse
 import asyncio
-import json
 import statistics
 import sys
 import time
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Final
 
 from bench.limits_store import CONTROLLER
 from bench.machine import machine
+from bench.results import save
 from controller.core.model import ClaimRequest, ClaimResult, EndRequest, Job, Outcome, Report, RunnerInfo
 from controller.maintenance import Retention
 from controller.store.connect import Connection, connect
@@ -30,7 +29,6 @@ from controller.store.store import PostgresStore
 from schema.module import Module, Verb
 from tests.support.databases import running_server
 
-RESULTS: Final = Path(__file__).parent / "results"
 PERIOD_S: Final = 60  # of each job
 STEPS: Final = 20  # batches a second
 RUN_S: Final = 1.0
@@ -275,9 +273,7 @@ def main() -> None:
     options = parser.parse_args()
     with running_server("postgres18", durable=True) as server:
         result = asyncio.run(measure(server.url(server.create_database()), options))
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "history.json").write_text(json.dumps(result, indent=1) + "\n")
-    (RESULTS / "history.md").write_text(table(result))
+    save("history", result, table(result))
     print(table(result))
     judged = result["verdict"]
     assert isinstance(judged, dict)

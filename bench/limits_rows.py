@@ -6,7 +6,6 @@ constraints and partitions cost. Sessions have the settings of the product's, ti
 """
 
 import asyncio
-import contextlib
 import itertools
 import time
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ import asyncpg
 import psutil
 
 from bench.limits_table import Sample
+from bench.processes import cpu_s
 from controller.store.pool import SESSION_SETTINGS, Database
 from controller.store.store import PostgresStore
 from schema.module import Module, Verb
@@ -48,12 +48,7 @@ def statement(name: str) -> str:
 def server_cpu_s(postmaster: psutil.Process) -> float:
     """CPU time of all the server's processes, those that have ended among them."""
     own = postmaster.cpu_times()
-    spent = own.user + own.system + own.children_user + own.children_system
-    for process in postmaster.children(recursive=True):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            times = process.cpu_times()
-            spent += times.user + times.system
-    return spent
+    return float(own.children_user + own.children_system) + cpu_s([postmaster.pid])
 
 
 async def make_jobs(url: str, count: int) -> list[int]:

@@ -23,9 +23,14 @@ def rows(columns: Sequence[str], cells: Iterable[Sequence[object]]) -> list[str]
     return lines + ["| " + " | ".join(map(str, each)) + " |" for each in cells]
 
 
+def save(name: str, result: dict[str, Any], table: str, folder: Path = RESULTS) -> None:
+    """Write both files."""
+    folder.mkdir(exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n")
+    (folder / f"{name}.md").write_text(table)
+
+
 def keep(result: dict[str, Any], table: str, folder: Path = RESULTS) -> None:
     """Write both files, named after the result, and print the table."""
-    folder.mkdir(exist_ok=True)
-    (folder / f"{result['name']}.json").write_text(json.dumps(result, indent=1) + "\n")
-    (folder / f"{result['name']}.md").write_text(table)
+    save(result["name"], result, table, folder)
     click.echo(table)

@@ -5,12 +5,10 @@ that is drawn anew for each call, as a scheduler asks after a restart, an outage
 position are set to it. "walk" is one tick out of the one before, which is what iterators are made for.
 """
 
-import json
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from importlib.metadata import version
 from itertools import count
-from pathlib import Path
 from random import Random
 from statistics import median
 from time import perf_counter_ns
@@ -22,11 +20,11 @@ from croniter import CroniterBadDateError, croniter
 from cronsim import CronSim
 
 from bench.machine import host
+from bench.results import save
 from schema.pattern import CronPattern
 from schema.zone import load_zone
 from schema.zoned import ZonedPattern
 
-RESULTS = Path(__file__).parent / "results"
 BERLIN = "Europe/Berlin"
 FIRST, LAST = 1_600_000_000, 2_200_000_000  # 2020 to 2039, so that tables as well as footers of zone files are met
 CALLS = 10
@@ -172,9 +170,7 @@ def main() -> None:
     """Parse, next, last and count, for ordinary patterns and for sparse ones."""
     rows = [row for subject in SUBJECTS for row in measure(subject)]
     head = {**host(), **{name: version(name) for name in ("cronring", "croniter", "cronsim", "tzdata")}}
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "schedules.json").write_text(json.dumps({"machine": head, "rows": rows}, indent=1) + "\n")
-    (RESULTS / "schedules.md").write_text(table(head, rows))
+    save("schedules", {"machine": head, "rows": rows}, table(head, rows))
     click.echo(table(head, rows))
 
 

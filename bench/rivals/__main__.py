@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import signal
 import subprocess
 import sys
@@ -14,13 +13,12 @@ import asyncpg
 import click
 
 from bench.machine import machine
+from bench.results import save
 from bench.rivals.contenders import QUEUES, RECURRING, Spec
 from bench.rivals.install import FOLDER, Installed, install
 from bench.rivals.run import Stage, queue, recurring
 from bench.rivals.table import OURS, table
 from tests.support.databases import PostgresServer, running_server
-
-RESULTS = FOLDER.parent / "results"
 
 
 def what_notes_cost(installed: Installed, folder: Path) -> dict[str, float]:
@@ -72,17 +70,11 @@ def main(jobs: int, one_shots: int, processes: int, rounds: int, only: tuple[str
             "note_us": what_notes_cost(installed, folder),
             "parts": [recurring(stage, chosen(RECURRING, only), jobs)],
         }
-        keep(result)  # the rest takes minutes more
+        save("rivals", result, table(result))  # the rest takes minutes more
         if one_shots:
             result["parts"].append(queue(stage, chosen(QUEUES, only), one_shots))
-            keep(result)
+            save("rivals", result, table(result))
     click.echo(table(result))
-
-
-def keep(result: dict[str, Any]) -> None:
-    RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "rivals.json").write_text(json.dumps(result, indent=1) + "\n")
-    (RESULTS / "rivals.md").write_text(table(result))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """One burst: its starts read from the log that the no-ops write, its end from the contender's own tables."""
 
 import asyncio
-import contextlib
 import math
 import time
 from collections.abc import Sequence
@@ -10,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
-import psutil
 
 from bench.rivals.programs.starts import RECORD
 
@@ -74,26 +72,6 @@ def figures(starts: Sequence[Start], jobs: int, tick: float, drained: float, oth
         jobs, len(late), round((drained - tick) * 1000, 1), round(jobs / (drained - tick)),
         **{name: round(value, 1) for name, value in marks.items()}, others_percent=round(others_percent, 1),
     )  # fmt: skip
-
-
-def family(pids: Sequence[int]) -> list[psutil.Process]:
-    """Those that live of these processes, and what they have started."""
-    found: list[psutil.Process] = []
-    for pid in pids:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process = psutil.Process(pid)
-            found += [process, *process.children(recursive=True)]
-    return found
-
-
-def cpu_s(pids: Sequence[int]) -> float:
-    """CPU time of these processes and of what they have started."""
-    spent = 0.0
-    for process in family(pids):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            times = process.cpu_times()
-            spent += times.user + times.system
-    return spent
 
 
 async def until_idle(connection: asyncpg.Connection, unfinished: str, deadline: float) -> float:

@@ -12,9 +12,10 @@ from typing import Any
 
 import asyncpg
 
+from bench.processes import cpu_s, family
 from bench.rivals.contenders import Contender, Rival, Scene, Spec
 from bench.rivals.install import Installed
-from bench.rivals.measure import Burst, NotDrainedError, StartLog, cpu_s, family, figures, until_idle, watch
+from bench.rivals.measure import Burst, NotDrainedError, StartLog, figures, until_idle, watch
 from bench.rivals.ours import Ours
 from bench.rivals.slots import Slot, arrange, length_s, next_cycle
 from bench.rivals.table import OURS

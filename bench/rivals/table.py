@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any
 
+from bench.results import rows as markdown_rows
+
 OURS = "cronring"
 COLUMNS = ("per_second", "drained_ms", "first_ms", "p50_ms", "p99_ms", "max_ms")
 Rounds = Sequence[Mapping[str, Any] | None]  # None: that round failed
@@ -32,14 +34,14 @@ def notes(name: str, part: Mapping[str, Any]) -> str:
     return "; ".join(text for text in said if text)
 
 
-def _row(name: str, part: Mapping[str, Any], versions: Mapping[str, str]) -> str:
+def _row(name: str, part: Mapping[str, Any], versions: Mapping[str, str]) -> list[str]:
     rounds = part["rounds"].get(name, [])
     shown = f"{name} {versions.get(name, '')}".strip()
     cells = [f"{value:,.0f}" if value >= 100 else f"{value:.1f}" for value in medians(rounds).values()]
     times = ratio(part["rounds"].get(OURS, []), rounds)
     cells = [*(cells or ["-"] * len(COLUMNS)), "-" if times is None else f"{times:.2f}"]
     cells += [str(part["processes"].get(name, "-")), str(sum(map(bool, rounds)))]
-    return f"| {' | '.join([shown, *cells, notes(name, part)])} |"
+    return [shown, *cells, notes(name, part)]
 
 
 def part_table(part: Mapping[str, Any], versions: Mapping[str, str]) -> list[str]:
@@ -49,8 +51,7 @@ def part_table(part: Mapping[str, Any], versions: Mapping[str, str]) -> list[str
     head = ["contender", "executions/s", *COLUMNS[1:], "cronring/it", "processes", "rounds", ""]
     shape = ", ".join(f"{value} {word}" for word, value in part["shape"].items())
     others = [one["others_percent"] for rounds in part["rounds"].values() for one in rounds if one is not None]
-    lines = [f"### {part['name']}: {shape}", "", f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    lines += [_row(name, part, versions) for name in order]
+    lines = [f"### {part['name']}: {shape}", "", *markdown_rows(head, [_row(name, part, versions) for name in order])]
     if others:
         lines += [
             "",

@@ -132,11 +132,14 @@ class Window:
 
     def pop_primary(self, now_us: int) -> list[Entry]:
         """Entries to be claimed now; those that were mine alone for a while have gone to their owners."""
-        due = [self.entries[job_id] for job_id in self._primary.pop_due(now_us)]
-        for entry in due:
-            if self.duty(entry) is not Duty.PRIMARY:
+        due = []
+        for job_id in self._primary.pop_due(now_us):
+            entry = self.entries[job_id]
+            if self.duty(entry) is Duty.PRIMARY:
+                due.append(entry)
+            else:
                 self._arm(entry)
-        return [entry for entry in due if self.duty(entry) is Duty.PRIMARY]
+        return due
 
     def pop_backup(self, now_us: int) -> dict[int, None]:
         """Slots to be looked over now. Their entries are armed for the next tick that the schedule foresees."""

@@ -1,0 +1,26 @@
+"""What processes spend."""
+
+import contextlib
+from collections.abc import Sequence
+
+import psutil
+
+
+def family(pids: Sequence[int]) -> list[psutil.Process]:
+    """Those that live of these processes, and what they have started."""
+    found: list[psutil.Process] = []
+    for pid in pids:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process = psutil.Process(pid)
+            found += [process, *process.children(recursive=True)]
+    return found
+
+
+def cpu_s(pids: Sequence[int]) -> float:
+    """CPU time of these processes and of what they have started."""
+    spent = 0.0
+    for process in family(pids):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            times = process.cpu_times()
+            spent += times.user + times.system
+    return spent
