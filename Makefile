@@ -45,7 +45,7 @@ lint: $(VENV)/.test  ## ruff, mypy --strict, import contracts
 protos: $(VENV)/.test  ## regenerate protos/**/*_pb2* (committed; a test proves them fresh)
 	$(BIN)/python protos/generate.py
 
-bench: $(VENV)/.test  ## the figures that README quotes
+bench: $(VENV)/.test  ## every figure that README quotes, in one run (ARGS="--only burst")
 	$(BIN)/python -m bench $(ARGS)
 
 bench-history: $(VENV)/.test  ## an hour at 500 executions a second, with retention at work

@@ -11,10 +11,13 @@ import tempfile
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import asyncpg
+import click
 
 from bench.machine import machine
+from bench.results import Part, head, keep, rows
 from tests.support.cluster import Cluster
 from tests.support.databases import running_server
 
@@ -83,7 +86,7 @@ async def ticks(url: str, jobs: int, rounds: int) -> tuple[list[Burst], str]:
         await connection.close()
 
 
-def burst(jobs: int, controllers: int, runners: int, rounds: int) -> dict[str, object]:
+def burst(jobs: int = 10_000, controllers: int = 3, runners: int = 2, rounds: int = 3) -> dict[str, Any]:
     """Run it; the result is JSON-ready. Medians over the rounds."""
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cronring-bench-")))
@@ -105,5 +108,33 @@ def burst(jobs: int, controllers: int, runners: int, rounds: int) -> dict[str, o
         "shape": {"jobs": jobs, "controllers": controllers, "runners": runners},
         "machine": machine(postgres),
         "median": median,
+        "figures": {name: median[name] for name in ("per_second", "first_ms", "p50_ms", "p99_ms", "max_ms")},
         "rounds": [asdict(b) for b in bursts],
     }
+
+
+def table(result: dict[str, Any]) -> str:
+    """Markdown: a line for each round."""
+    columns = ["per_second", "drained_ms", "first_ms", "p50_ms", "p99_ms", "max_ms"]
+    every = [("median", result["median"]), *((str(n), row) for n, row in enumerate(result["rounds"], 1))]
+    cells = [[name, *(row[column] for column in columns)] for name, row in every]
+    return "\n".join([*head(result), *rows(["round", *columns], cells)]) + "\n"
+
+
+PART = Part("burst", 90, burst, table)
+
+
+@click.command()
+@click.option("--jobs", default=10_000, show_default=True, help="Jobs due in the same second.")
+@click.option("--controllers", default=3, show_default=True)
+@click.option("--runners", default=2, show_default=True)
+@click.option("--rounds", default=3, show_default=True, help="Ticks measured, after one that warms up.")
+def main(jobs: int, controllers: int, runners: int, rounds: int) -> None:
+    """Burst: N no-op jobs due in one second, to the last committed end."""
+    click.echo(f"burst of {jobs} jobs, {rounds} rounds of {PERIOD_S} s …", err=True)
+    result = burst(jobs, controllers, runners, rounds)
+    keep(result, table(result))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,6 +1,6 @@
 """The floor: what PostgreSQL, asyncpg and grpc.aio do on this machine with no scheduler at all.
 
-    python -m bench.limits [--rounds 5] [--seconds 0.5] [--jobs 10000]
+    python -m bench.limits [--rounds 3] [--seconds 0.5] [--jobs 10000]
 
 The row changes of an execution in batches of several sizes, on our tables and on bare ones, by default durability; and
 runs and reports between two processes. What cronring does is to be seen beside this, of the same run of the machine.
@@ -24,7 +24,7 @@ from bench.limits_grpc import EXCHANGES, Answering, answering, item_bytes
 from bench.limits_rows import VARIANTS, Rows, make_jobs, statement
 from bench.limits_table import Sample, figure, table
 from bench.machine import machine
-from bench.results import keep
+from bench.results import Part, keep
 from tests.support.databases import PostgresServer, running_server
 
 KINDS: Final = ("ours", "bare")
@@ -36,6 +36,9 @@ class Options(NamedTuple):
     rounds: int
     seconds: float  # of each variant in each round
     jobs: int
+
+
+DEFAULTS: Final = Options(rounds=3, seconds=0.5, jobs=10_000)
 
 
 class Measured(NamedTuple):
@@ -113,7 +116,19 @@ async def measure(server: PostgresServer, folder: Path, other: Answering, option
             await each.close()
 
 
-def limits(options: Options) -> dict[str, Any]:
+def figures(result: dict[str, Any]) -> dict[str, float]:
+    """Those that others are seen beside: rows in batches of 500, and items one or a hundred a message."""
+    rows = {each["tables"]: each["per_second"] for each in result["rows"] if each["rows"] == 500}
+    items = {each["items"]: each["per_second"] for each in result["grpc"] if each["exchange"] == "one stream"}
+    return {
+        "rows_per_second": rows["ours"],
+        "bare_rows_per_second": rows["bare"],
+        **{f"stream_of_{items_}_per_second": rate for items_, rate in items.items()},
+        "fdatasync_us": result["fdatasync_us"]["median"],
+    }
+
+
+def limits(options: Options = DEFAULTS) -> dict[str, Any]:
     """Run it; the result is JSON-ready."""
     before = os.getloadavg()[0]
     with contextlib.ExitStack() as stack:
@@ -124,13 +139,16 @@ def limits(options: Options) -> dict[str, Any]:
         server = stack.enter_context(running_server("postgres18", database, durable=True))
         result = uvloop.run(measure(server, folder, other, options))
     load = {"before": round(before, 2), "after": round(os.getloadavg()[0], 2)}
-    return {"name": "limits", **result, "load": load}
+    return {"name": "limits", **result, "figures": figures(result), "load": load}
+
+
+PART = Part("limits", 60, limits, table)
 
 
 @click.command()
-@click.option("--rounds", default=5, show_default=True)
-@click.option("--seconds", default=0.5, show_default=True, help="Of each variant in each round.")
-@click.option("--jobs", default=10_000, show_default=True)
+@click.option("--rounds", default=DEFAULTS.rounds, show_default=True)
+@click.option("--seconds", default=DEFAULTS.seconds, show_default=True, help="Of each variant in each round.")
+@click.option("--jobs", default=DEFAULTS.jobs, show_default=True)
 def main(rounds: int, seconds: float, jobs: int) -> None:
     """The floor: bare row changes through asyncpg, and grpc.aio, with no scheduler."""
     click.echo("limits: a durable PostgreSQL is made …", err=True)

@@ -1,13 +1,27 @@
 """How a measurement is kept: bench/results/NAME.json and NAME.md, and the same table on standard output."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import click
 
 RESULTS: Final = Path(__file__).parent / "results"
+
+
+class Part(NamedTuple):
+    """One measurement of `make bench`. `about_s`: how long it takes on 2 cores.
+
+    `measure`, with the defaults, gives a result that is JSON-ready: "name", "shape", "machine" (`bench.machine`),
+    "figures" (a number for each name; names end in their unit, and by these a run is compared with the one before), and
+    whatever else its `table` needs.
+    """
+
+    name: str
+    about_s: int
+    measure: Callable[[], dict[str, Any]]
+    table: Callable[[dict[str, Any]], str]
 
 
 def head(result: dict[str, Any]) -> list[str]:
@@ -23,6 +37,27 @@ def rows(columns: Sequence[str], cells: Iterable[Sequence[object]]) -> list[str]
     return lines + ["| " + " | ".join(map(str, each)) + " |" for each in cells]
 
 
+def ratios(figures: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
+    """Each figure by the same one of the run before, where both have it, and neither is nothing."""
+    both = [name for name in figures if figures[name] and before.get(name)]
+    return {name: round(figures[name] / before[name], 2) for name in both}
+
+
+def previous(name: str, folder: Path = RESULTS) -> dict[str, Any]:
+    """What the last run that was kept gave; empty before the first."""
+    file = folder / f"{name}.json"
+    return dict(json.loads(file.read_text())) if file.exists() else {}
+
+
+def compared(result: dict[str, Any], before: dict[str, Any]) -> list[str]:
+    """Lines: this run's figures by those of the one before it."""
+    if not before or before.get("shape") != result["shape"]:
+        return []
+    found = ratios(result.get("figures", {}), before.get("figures", {}))
+    listed = ", ".join(f"{name} {ratio}" for name, ratio in found.items())
+    return ["", f"By the run of {before['machine']['date']}: {listed}."] if found else []
+
+
 def save(name: str, result: dict[str, Any], table: str, folder: Path = RESULTS) -> None:
     """Write both files."""
     folder.mkdir(exist_ok=True)
@@ -31,6 +66,7 @@ def save(name: str, result: dict[str, Any], table: str, folder: Path = RESULTS) 
 
 
 def keep(result: dict[str, Any], table: str, folder: Path = RESULTS) -> None:
-    """Write both files, named after the result, and print the table."""
+    """Write both files, named after the result, and print the table with the ratios to the run before."""
+    table += "".join(f"{line}\n" for line in compared(result, previous(result["name"], folder)))
     save(result["name"], result, table, folder)
     click.echo(table)
