@@ -119,8 +119,11 @@ class Store(Protocol):
         """(PostgreSQL's now, jobs of the slots due before now + window, executing ones among them)."""
         ...
 
-    async def get_overdue_jobs(self, slots: tuple[int, ...], delay_ms: int) -> tuple[int, list[Job]]:
-        """(PostgreSQL's now, idle jobs of active deployments in the slots with next_execution <= now - delay)."""
+    async def get_overdue_jobs(self, slots: tuple[int, ...], delay_ms: int, at_most: int) -> tuple[int, list[Job]]:
+        """(PostgreSQL's now, idle jobs of active deployments in the slots with next_execution <= now - delay).
+
+        In order of ids; if there are more than `at_most`, the first of them.
+        """
         ...
 
     async def start_cron_jobs(

@@ -27,6 +27,8 @@ from controller.core.window import Duty, Entry, Stage, Window
 EARLY_MARGIN_US = 2_000  # how much later a claim that came too early is tried again
 CONTENDED_BASE_MS = 50  # a row that somebody else is claiming, or that is refused for a reason not told
 CONTENDED_CAP_MS = 2_000
+FIRST_BATCH = 50
+GROWTH = 4
 REFUSED_RETRY_US = 30_000_000  # a job whose claim PostgreSQL refuses with an error, all by itself
 
 
@@ -60,6 +62,7 @@ class Claiming:
         "_ready",
         "_sessions",
         "_skipping",
+        "_slow_start",
         "_unsorted",
         "_window",
         "in_doubt",
@@ -93,6 +96,7 @@ class Claiming:
         self._unsorted = False
         self._in_flight: dict[int, Parcel] = {}
         self._batch = desk.settings.claim_batch
+        self._slow_start = FIRST_BATCH
         self._failures = 0
         self._not_before_ns = 0
         # What others should look after; the node reads and clears them.
@@ -138,12 +142,20 @@ class Claiming:
         self._behind.clear()
         if not self._ready or desk.abstains or not desk.store_ok or not self._lease.valid:
             return
+        if not self._in_flight:
+            self._slow_start = FIRST_BATCH
         while self._ready and len(self._in_flight) < desk.settings.claims_in_flight:
             if desk.now_ns < self._not_before_ns:
                 return
-            self._claim_batch(precedes)
+            self._claim_batch(precedes, self._next_batch())
 
-    def _claim_batch(self, precedes: Callable[[Entry], bool]) -> None:
+    def _next_batch(self) -> int:
+        """A herd's first claims are small, so that runners have something to do while the rest is claimed."""
+        size = self._slow_start
+        self._slow_start = min(size * GROWTH, self._desk.settings.claim_batch)
+        return self._batch if len(self._ready) < GROWTH * size else min(size, self._batch)
+
+    def _claim_batch(self, precedes: Callable[[Entry], bool], size: int) -> None:
         parcel = Parcel()
         picker = Picker(self._sessions)
         now_us = self._desk.now_us
@@ -151,7 +163,7 @@ class Claiming:
             self._unsorted = False
             self._ready = dict(sorted(self._ready.items(), key=_rank))
         ready = self._ready
-        for job_id in list(islice(ready, self._batch)):
+        for job_id in list(islice(ready, size)):
             entry = ready.pop(job_id)
             if entry.stage is not Stage.READY or self._window.entries.get(job_id) is not entry:
                 self._places.forgo(entry)

@@ -40,11 +40,12 @@ class FetchWindow(NamedTuple):
 
 
 class FetchOverdue(NamedTuple):
-    """-> OverdueFetched: idle jobs of `slots` with next_execution at least `delay_ms` ago."""
+    """-> OverdueFetched: idle jobs of `slots` with next_execution at least `delay_ms` ago, in order of ids."""
 
     request_id: int
     slots: tuple[int, ...]
     delay_ms: int
+    at_most: int
 
 
 class Claim(NamedTuple):

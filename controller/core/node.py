@@ -416,7 +416,7 @@ class Node:
         self._membership.turn()
         if self._membership.ring_changed:
             self._membership.ring_changed = False
-            self._window.set_duties(self._membership.duties())
+            self._window.set_duties(self._membership.duties(), self._membership.ring.primary)
             self._places.duties_changed()
             if self._started:
                 self._refetching.wish()

@@ -4,7 +4,11 @@ Ticks stand on whole seconds, so that many jobs share an instant: a heap of dist
 a herd of ten thousand one heap operation instead of ten thousand. Disarming is lazy: what counts is `_armed`.
 """
 
+import sys
 from heapq import heappop, heappush
+from typing import Final
+
+ALL: Final = sys.maxsize
 
 
 class Timers:
@@ -48,14 +52,19 @@ class Timers:
             del self._buckets[heappop(self._instants)]
         return None
 
-    def pop_due(self, now_us: int) -> list[int]:
-        """Disarm and return what is due at `now_us`, earliest first."""
+    def pop_due(self, now_us: int, at_most: int = ALL) -> list[int]:
+        """Disarm and return what is due at `now_us`: earliest first, and of one instant the lowest ids."""
         due: list[int] = []
         armed = self._armed
-        while self._instants and self._instants[0] <= now_us:
-            instant = heappop(self._instants)
-            for member in self._buckets.pop(instant):
+        while self._instants and self._instants[0] <= now_us and len(due) < at_most:
+            instant = self._instants[0]
+            bucket = self._buckets[instant]
+            bucket.sort(reverse=True)
+            while bucket and len(due) < at_most:
+                member = bucket.pop()
                 if armed.get(member) == instant:
                     del armed[member]
                     due.append(member)
+            if not bucket:
+                del self._buckets[heappop(self._instants)]
         return due

@@ -37,6 +37,7 @@ class Stage(IntEnum):
     QUEUED = 7  # due, but its runners have no place for it
 
 
+POPPED_AT_ONCE: Final = 512  # of a herd
 IN_FLIGHT: Final = (Stage.CLAIMING, Stage.SKIPPING)
 DUE: Final = (Stage.READY, Stage.LIMITED)
 OF_RUNNERS: Final = (Stage.PARKED, Stage.QUEUED)
@@ -89,12 +90,13 @@ class Entry:
 class Window:
     """Entries by job id, and their timers."""
 
-    __slots__ = ("_backup", "_desk", "_primary", "_slots", "duties", "entries")
+    __slots__ = ("_backup", "_desk", "_primary", "_slots", "duties", "entries", "primaries")
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self.entries: dict[int, Entry] = {}
         self.duties: Sequence[Duty] = [Duty.NONE] * SLOTS
+        self.primaries: Sequence[int] = [0] * SLOTS  # whose each slot is: equal numbers are the same controller's
         self._slots: tuple[int, ...] = ()
         self._primary = Timers()
         self._backup = Timers()
@@ -110,9 +112,9 @@ class Window:
         """Mine, as primary or backup, ascending."""
         return self._slots
 
-    def set_duties(self, duties: Sequence[Duty]) -> None:
+    def set_duties(self, duties: Sequence[Duty], primaries: Sequence[int]) -> None:
         """The ring changed. Entries of slots that are lost go, unless something of theirs is under way."""
-        before, self.duties = self.duties, duties
+        before, self.duties, self.primaries = self.duties, duties, primaries
         self._slots = tuple(slot for slot, duty in enumerate(duties) if duty)
         for entry in list(self.entries.values()):
             slot = entry.job.slot
@@ -131,9 +133,12 @@ class Window:
         return min(primary, backup)
 
     def pop_primary(self, now_us: int) -> list[Entry]:
-        """Entries to be claimed now; those that were mine alone for a while have gone to their owners."""
+        """Entries to be claimed now, so many at a time that their first claim need not wait for all of them.
+
+        Those that were mine alone for a while have gone to their owners.
+        """
         due = []
-        for job_id in self._primary.pop_due(now_us):
+        for job_id in self._primary.pop_due(now_us, POPPED_AT_ONCE):
             entry = self.entries[job_id]
             if self.duty(entry) is Duty.PRIMARY:
                 due.append(entry)

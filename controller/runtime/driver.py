@@ -71,19 +71,22 @@ class Driver:
                 await self._wait()
 
     def _turn(self) -> bool:
-        """Step through what has come. True: something is left for the next turn."""
+        """Step through what has come. True: something is left for the next turn.
+
+        A turn ends with the first effects: what they ask for should be under way before the node goes on.
+        """
         began_ns = now_ns = self._clock.now_ns()
         for _ in range(TURN_EVENTS_MAX):
             if self._inbox:
-                self._step(self._inbox.popleft(), now_ns)
+                performed = self._step(self._inbox.popleft(), now_ns)
             elif self._is_due(now_ns):
-                self._step(Woke(), now_ns)
+                performed = self._step(Woke(), now_ns)
             else:
                 return False
             if self._left:
                 return False
             now_ns = self._clock.now_ns()
-            if now_ns - began_ns > TURN_NS_MAX:
+            if performed or now_ns - began_ns > TURN_NS_MAX:
                 break
         return bool(self._inbox) or self._is_due(now_ns)
 
@@ -91,12 +94,15 @@ class Driver:
         deadline_ns = self._node.next_deadline()
         return deadline_ns is not None and deadline_ns <= now_ns
 
-    def _step(self, event: Event, now_ns: int) -> None:
-        for effect in self._node.step(event, now_ns):
+    def _step(self, event: Event, now_ns: int) -> bool:
+        """Whether there was anything to perform."""
+        effects = self._node.step(event, now_ns)
+        for effect in effects:
             if isinstance(effect, Leave):
                 self._left = True
             else:
                 self._perform(effect)
+        return bool(effects)
 
     async def _wait(self) -> None:
         """Until an event, a failure, or the node's deadline."""

@@ -174,8 +174,8 @@ class Performer:
             case effects.FetchWindow(request_id, slots, window_ms):
                 database_now, jobs = await store.get_cron_jobs(slots, window_ms)
                 return events.WindowFetched(request_id, database_now, jobs)
-            case effects.FetchOverdue(request_id, slots, delay_ms):
-                database_now, jobs = await store.get_overdue_jobs(slots, delay_ms)
+            case effects.FetchOverdue(request_id, slots, delay_ms, at_most):
+                database_now, jobs = await store.get_overdue_jobs(slots, delay_ms, at_most)
                 return events.OverdueFetched(request_id, database_now, jobs)
             case effects.FetchActivations(request_id, slots, window_ms):
                 database_now, activations = await store.get_activations(slots, window_ms)

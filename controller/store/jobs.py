@@ -14,14 +14,17 @@ class JobStatements:
 
     async def get_cron_jobs(self, slots: tuple[int, ...], window_ms: int) -> tuple[int, list[Job]]:
         """(PostgreSQL's now, jobs of the slots due before now + window, executing ones among them)."""
-        return await self._get(slots, window_ms, idle_only=False)
+        return await self._get("GetCronJobs", slots, window_ms)
 
-    async def get_overdue_jobs(self, slots: tuple[int, ...], delay_ms: int) -> tuple[int, list[Job]]:
-        """(PostgreSQL's now, idle jobs of active deployments in the slots with next_execution <= now - delay)."""
-        return await self._get(slots, -delay_ms, idle_only=True)
+    async def get_overdue_jobs(self, slots: tuple[int, ...], delay_ms: int, at_most: int) -> tuple[int, list[Job]]:
+        """(PostgreSQL's now, idle jobs of active deployments in the slots with next_execution <= now - delay).
 
-    async def _get(self, slots: tuple[int, ...], window_ms: int, *, idle_only: bool) -> tuple[int, list[Job]]:
-        records = await self._database.fetch("GetCronJobs", slots, window_ms, idle_only)
+        In order of ids; if there are more than `at_most`, the first of them.
+        """
+        return await self._get("GetOverdueJobs", slots, delay_ms, at_most)
+
+    async def _get(self, name: str, *arguments: object) -> tuple[int, list[Job]]:
+        records = await self._database.fetch(name, *arguments)
         database_now: int = records[0][0]
         if records[0][1] is None:
             return database_now, []

@@ -199,13 +199,14 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
         now = self.now_us()
         return now, [row.job() for row in self._due(slots, now + window_ms * 1000)]
 
-    async def get_overdue_jobs(self, slots: tuple[int, ...], delay_ms: int) -> tuple[int, list[Job]]:
+    async def get_overdue_jobs(self, slots: tuple[int, ...], delay_ms: int, at_most: int) -> tuple[int, list[Job]]:
         now = self.now_us()
-        return now, [
+        overdue = [
             row.job()
             for row in self._due(slots, now - delay_ms * 1000)
             if not row.full and row.deployment.min_replicas > 0
         ]
+        return now, sorted(overdue)[:at_most]
 
     def _due(self, slots: tuple[int, ...], until: int) -> list[JobRow]:
         wanted = frozenset(slots)

@@ -10,8 +10,7 @@
 
 -- name: GetCronJobs
 -- PostgreSQL's now, and the jobs of the slots that are due before it plus the window, executing ones among them.
--- One row of nulls when there are none. $1 slots, $2 window (ms; negative: overdue by so much), $3 only those that may
--- run (once more).
+-- One row of nulls when there are none. $1 slots, $2 window (ms).
 SELECT n.database_now, due.*
 FROM (SELECT now() AS database_now) n
 LEFT JOIN (
@@ -22,8 +21,29 @@ LEFT JOIN (
     JOIN deployments d ON d.id = j.deployment_id
     WHERE j.slot = ANY($1::integer[])
       AND j.next_execution <= now() + $2::bigint * interval '1 millisecond'
-      AND (NOT $3::boolean OR j.state = 'idle' AND j.running < greatest(j.concurrency, 1) AND d.min_replicas > 0)
 ) due ON true;
+
+-- name: GetOverdueJobs
+-- As GetCronJobs, those that may run (once more) and should have for $2 ms, in order of ids; at most $3. OFFSET 0: else
+-- the primary key might be read until there are enough.
+SELECT n.database_now, due.*
+FROM (SELECT now() AS database_now) n
+LEFT JOIN (
+    SELECT found.*
+    FROM (
+        SELECT j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
+               j.on_disconnect, false AS executing, j.next_tick, j.next_execution, j.policy, j.payload
+        FROM cron_jobs j
+        JOIN deployments d ON d.id = j.deployment_id
+        WHERE j.slot = ANY($1::integer[])
+          AND j.next_execution <= now() - $2::bigint * interval '1 millisecond'
+          AND j.state = 'idle' AND j.running < greatest(j.concurrency, 1) AND d.min_replicas > 0
+        OFFSET 0
+    ) found
+    ORDER BY found.id
+    LIMIT $3::bigint
+) due ON true
+ORDER BY due.id;
 
 -- name: StartCronJobs
 -- Claims, in one statement, those of the wanted jobs that may run (once more) and are due in PostgreSQL's time, if the

@@ -43,7 +43,7 @@ async def test_a_claim_goes_on_to_the_next_tick_until_the_job_is_full(world: Wor
     booked = await world.scene.job(job.job_id)
     assert (booked.executing, booked.running, booked.last_tick) == (False, 2, due.next_tick + 60 * SECOND)
     assert [row.holds_job for row in await world.scene.executions()] == [False, False]
-    assert (await world.store.get_overdue_jobs(tuple(range(4096)), -1_000))[1] == []
+    assert (await world.store.get_overdue_jobs(tuple(range(4096)), -1_000, 10))[1] == []
 
 
 async def test_it_is_claimed_only_by_whoever_knows_its_policy(world: World) -> None:

@@ -314,10 +314,12 @@ async def test_overdue_jobs_are_idle_and_have_been_due_for_a_while(world: World)
     overdue, fresh, running = await world.jobs("overdue", "fresh", "running")
     overdue, fresh, running = await world.due(overdue, 60), await world.due(fresh, 10), await world.due(running, 60)
     await world.claim("c1", running)
-    _, jobs = await world.store.get_overdue_jobs(tuple(range(4096)), 30_000)
+    _, jobs = await world.store.get_overdue_jobs(tuple(range(4096)), 30_000, 10)
     assert jobs == [overdue]
-    _, jobs = await world.store.get_overdue_jobs(tuple(range(4096)), 500)
-    assert sorted(jobs) == [overdue, fresh]
+    _, jobs = await world.store.get_overdue_jobs(tuple(range(4096)), 500, 10)
+    assert jobs == [overdue, fresh]
+    _, jobs = await world.store.get_overdue_jobs(tuple(range(4096)), 500, 1)
+    assert jobs == [overdue]  # the first of its primary's herd
 
 
 async def test_empty_batches_are_answered(world: World) -> None:

@@ -1,4 +1,5 @@
 from controller.core import effects, events
+from controller.core.model import Job
 from controller.core.swim.messages import Packet, Status, Sync, Update
 from controller.core.window import Duty
 from schema.keys import SLOTS
@@ -195,6 +196,55 @@ def test_the_backup_looks_once_for_all_that_was_due_and_claims_what_lies_there()
     assert look.delay_ms <= 500
     told.tell(events.OverdueFetched(look.request_id, told.database_us, [job(2, slot=slot)]))
     assert [request.job_id for request in told.one(effects.Claim).requests] == [2]
+
+
+def _herd_is_called(told: Told) -> tuple[list[Job], effects.FetchOverdue]:
+    """150 jobs of one primary, all overdue."""
+    told.ready()
+    _appears(told, "c2")
+    slot = _backup_slot(told)
+    told.wait(25)
+    herd = [job(number, slot=slot) for number in range(1, 151)]
+    told.fetched(*herd)
+    told.wait_renewing(10_600)
+    return herd, told.one(effects.FetchOverdue)
+
+
+def test_a_backup_leaves_a_herd_to_a_primary_that_is_at_work() -> None:
+    told = Told(probe_interval_ms=60_000)
+    herd, look = _herd_is_called(told)
+    for left in (herd, herd[20:], herd[40:]):
+        told.tell(events.OverdueFetched(look.request_id, told.database_us, left))
+        assert not told.take(effects.Claim)
+        told.wait_renewing(110)
+        look = told.one(effects.FetchOverdue)
+    told.tell(events.OverdueFetched(look.request_id, told.database_us, herd[100:]))  # few: no herd any more
+    assert [request.job_id for request in told.one(effects.Claim).requests] == list(range(101, 151))
+
+
+def test_a_backup_claims_a_herd_that_stands_still() -> None:
+    told = Told(probe_interval_ms=60_000)
+    herd, look = _herd_is_called(told)
+    told.tell(events.OverdueFetched(look.request_id, told.database_us, herd))
+    assert not told.take(effects.Claim)
+    told.wait_renewing(110)
+    look = told.one(effects.FetchOverdue)
+    told.tell(events.OverdueFetched(look.request_id, told.database_us, herd))
+    assert [request.job_id for claim in told.take(effects.Claim) for request in claim.requests][:3] == [1, 2, 3]
+
+
+def test_a_herd_of_before_says_nothing_of_the_next_one() -> None:
+    """It begins with the same job, each time."""
+    told = Told(probe_interval_ms=60_000)
+    herd, look = _herd_is_called(told)
+    told.tell(events.OverdueFetched(look.request_id, told.database_us, herd))
+    told.wait_renewing(110)
+    look = told.one(effects.FetchOverdue)
+    told.tell(events.OverdueFetched(look.request_id, told.database_us, []))
+    told.wait_renewing(10_000)
+    look = told.one(effects.FetchOverdue)
+    told.tell(events.OverdueFetched(look.request_id, told.database_us, herd))
+    assert not told.take(effects.Claim)
 
 
 def test_a_backup_follows_the_schedule_without_reading_rows() -> None:

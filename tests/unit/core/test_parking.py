@@ -17,7 +17,7 @@ def _parking() -> tuple[Desk, Window, Skipping, Parking]:
     desk = Desk("c1", ClusterSettings(), random.Random(1), 0)
     desk.clock.sample(0, 0, T)
     window = Window(desk)
-    window.set_duties([Duty.PRIMARY] * SLOTS)
+    window.set_duties([Duty.PRIMARY] * SLOTS, [0] * SLOTS)
     lease = Lease(desk, Cancelling(desk, Sessions()))
     lease.valid_until_ns = 3_600_000 * MS
     skipping = Skipping(desk, window, lease)

@@ -35,6 +35,19 @@ def test_like_a_dict_of_instants(commands: list[tuple[str, int, int]]) -> None:
         assert len(timers) == len(twin)
 
 
+def test_a_herd_comes_in_parts_and_in_order_of_ids() -> None:
+    timers = Timers()
+    for member in (5, 3, 9, 1, 7):
+        timers.arm(member, 7)
+    timers.arm(2, 8)
+    timers.disarm(1)
+    assert timers.pop_due(9, 2) == [3, 5]
+    assert timers.next_us() == 7
+    timers.arm(4, 7)
+    assert timers.pop_due(9, 4) == [4, 7, 9, 2]
+    assert timers.next_us() is None
+
+
 def test_a_herd_costs_one_instant() -> None:
     timers = Timers()
     for member in range(10_000):
