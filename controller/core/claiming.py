@@ -144,10 +144,21 @@ class Claiming:
             return
         if not self._in_flight:
             self._slow_start = FIRST_BATCH
-        while self._ready and len(self._in_flight) < desk.settings.claims_in_flight:
+        while self._ready and len(self._in_flight) < self._at_once():
             if desk.now_ns < self._not_before_ns:
                 return
             self._claim_batch(precedes, self._next_batch())
+
+    @property
+    def wants_more(self) -> bool:
+        """What else is due may be offered; while there is enough for the next claim, that can wait, unless by rank."""
+        return self._window.ranked or len(self._ready) < self._desk.settings.claim_batch
+
+    def _at_once(self) -> int:
+        """How many claims may be under way: of a herd the small ones are answered before the next."""
+        settings = self._desk.settings
+        herd = len(self._ready) >= settings.claim_batch >= self._slow_start > FIRST_BATCH
+        return 1 if herd else settings.claims_in_flight
 
     def _next_batch(self) -> int:
         """A herd's first claims are small, so that runners have something to do while the rest is claimed."""

@@ -107,14 +107,7 @@ class Node:
         if self._left:
             return None
         clock = self._desk.clock
-        on_database_clock = (
-            self._window.next_us(),
-            self._parking.next_us(),
-            self._activating.next_us(),
-            self._cutting.next_us(),
-            self._cancelling.next_us(),
-        )
-        deadlines = [clock.reaches_at_ns(instant) for instant in on_database_clock if instant is not None]
+        deadlines = [clock.reaches_at_ns(instant) for instant in self._due_us() if instant is not None]
         for part in (
             self._lease,
             self._membership,
@@ -133,6 +126,16 @@ class Node:
             if deadline is not None:
                 deadlines.append(deadline)
         return min(deadlines)
+
+    def _due_us(self) -> tuple[int | None, ...]:
+        """What PostgreSQL's clock calls for next."""
+        return (
+            self._window.next_us(only_backup=not self._claiming.wants_more),
+            self._parking.next_us(),
+            self._activating.next_us(),
+            self._cutting.next_us(),
+            self._cancelling.next_us(),
+        )
 
     def members(self) -> list[Member]:
         """Every controller this one has heard of: id, address, status, incarnation."""
@@ -430,7 +433,8 @@ class Node:
         if self._refetching.turn():
             self._membership.search()
             self._activating.wish()
-        self._claiming.offer_all(self._window.pop_primary(desk.now_us))
+        if self._claiming.wants_more:
+            self._claiming.offer_all(self._window.pop_primary(desk.now_us))
         self._looks.turn()
         self._call_in(self._places.call())
         self._activating.turn()

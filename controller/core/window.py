@@ -12,7 +12,7 @@ from controller.core import ticks
 from controller.core.desk import MS, Desk
 from controller.core.model import Execution, Job
 from controller.core.ticks import Slot
-from controller.core.timers import Timers
+from controller.core.timers import ALL, Timers
 from schema.keys import SLOTS
 
 
@@ -90,13 +90,14 @@ class Entry:
 class Window:
     """Entries by job id, and their timers."""
 
-    __slots__ = ("_backup", "_desk", "_primary", "_slots", "duties", "entries", "primaries")
+    __slots__ = ("_backup", "_desk", "_primary", "_slots", "duties", "entries", "primaries", "ranked")
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self.entries: dict[int, Entry] = {}
         self.duties: Sequence[Duty] = [Duty.NONE] * SLOTS
         self.primaries: Sequence[int] = [0] * SLOTS  # whose each slot is: equal numbers are the same controller's
+        self.ranked = False  # there was a job with a priority
         self._slots: tuple[int, ...] = ()
         self._primary = Timers()
         self._backup = Timers()
@@ -125,9 +126,9 @@ class Window:
             elif entry.stage is Stage.WAITING:
                 self._arm(entry)
 
-    def next_us(self) -> int | None:
-        """When, in PostgreSQL's time, the next entry calls."""
-        primary, backup = self._primary.next_us(), self._backup.next_us()
+    def next_us(self, *, only_backup: bool) -> int | None:
+        """When, in PostgreSQL's time, the next entry calls; if so wanted, as a backup's."""
+        primary, backup = None if only_backup else self._primary.next_us(), self._backup.next_us()
         if primary is None or backup is None:
             return primary if backup is None else backup
         return min(primary, backup)
@@ -135,10 +136,11 @@ class Window:
     def pop_primary(self, now_us: int) -> list[Entry]:
         """Entries to be claimed now, so many at a time that their first claim need not wait for all of them.
 
-        Those that were mine alone for a while have gone to their owners.
+        Of a herd in which some have a priority, all: those go first. Those that were mine alone for a while have gone
+        to their owners.
         """
         due = []
-        for job_id in self._primary.pop_due(now_us, POPPED_AT_ONCE):
+        for job_id in self._primary.pop_due(now_us, ALL if self.ranked else POPPED_AT_ONCE):
             entry = self.entries[job_id]
             if self.duty(entry) is Duty.PRIMARY:
                 due.append(entry)
@@ -292,6 +294,7 @@ class Window:
         entry.stage = Stage.WAITING
         entry.retries = 0
         entry.tick, entry.run_at = job.next_tick, job.next_run_at
+        self.ranked = self.ranked or bool(job.policy and ticks.priority(job))
         if job.executing and not ticks.allows(job):
             self._foresee(entry, job.next_tick)
         self._arm(entry)

@@ -26,9 +26,7 @@ class VirtualNode(Node):
 
     def next_us(self) -> int | None:
         """When, in PostgreSQL's time, something is due."""
-        parts = (self._window, self._parking, self._activating, self._cutting, self._cancelling)
-        instants = [instant for part in parts if (instant := part.next_us()) is not None]
-        return min(instants, default=None)
+        return min((instant for instant in self._due_us() if instant is not None), default=None)
 
     def leap(self, by_us: int) -> None:
         self._desk.clock.leap(by_us)
