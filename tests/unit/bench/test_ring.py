@@ -88,7 +88,7 @@ def test_the_table_says_where_the_ring_pays_and_where_it_does_not() -> None:
     assert "Beside leader the ring is worse: statements/s (large) 12 instead of 6." in told
     assert "busiest controller's CPU ms (large) 50 instead of 100, late runs (killed) 474 instead of 1,000." in told
     assert "controllers' CPU ms (large)" in next(line for line in lines if "leader the ring is much the same" in line)
-    assert "everybody 20,000, leader 10,000, ring 20,000" in told
+    assert "of the large load: everybody 50, leader 100, ring 50." in told
     widths = {line.count("|") for line in lines if line.startswith("|")}
     assert len(widths) == 2, "a head, a rule and rows of one width for each of the two"
 
