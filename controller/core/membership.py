@@ -119,7 +119,7 @@ class Membership:
         owners = self.swim.slot_owners()
         if tuple(sorted(owners)) == self.ring.members:
             return
-        self.ring = Ring.build(owners)
+        self.ring = self.ring.over(owners)
         self.ring_changed = True
         self._desk.stats.ring_changes += 1
         self._desk.note(Level.INFO, "ring_changed", members=len(self.ring.members), digest=self.ring.digest)

@@ -4,12 +4,18 @@
     ring.owners(17)                              # ("c-2", "c-1"): primary and backup
     ring.primary_slots("c-2")                    # ascending
     ring.digest                                  # equal wherever the table is equal
+    ring.over(("c-1", "c-3"))                    # what Ring.build would give, for the cost of what has changed
 
 The ring is a pure function of the set of member ids, so controllers that agree on the members agree on every owner.
+
+A member's points fall into the arcs between slots, of which there are always as many: an arc begins at a slot and ends
+before the next one. So who comes or goes touches 160 arcs at most, and one walk over all arcs tells every owner.
 """
 
-from bisect import bisect_right
-from dataclasses import dataclass
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from hashlib import blake2b
 from typing import Final
@@ -23,8 +29,11 @@ from schema.keys import SLOTS
 POINTS_PER_MEMBER: Final = 160
 
 NOBODY: Final = -1
+TURN: Final = 1 << 64  # positions are below it
 
 Owners = tuple[str | None, str | None]
+Point = tuple[int, str]  # position, member
+Arc = tuple[Point, ...]  # ascending
 
 
 def _position(key: str) -> int:
@@ -38,6 +47,11 @@ def _slots_by_position() -> tuple[tuple[int, int], ...]:
     return tuple(sorted((_position(f"slot-{slot}"), slot) for slot in range(SLOTS)))
 
 
+@cache
+def _slot_positions() -> tuple[int, ...]:
+    return tuple(position for position, _ in _slots_by_position())
+
+
 @dataclass(frozen=True, slots=True)
 class Ring:
     """The table of owners. `primary` and `backup` hold indexes into `members` by slot; NOBODY where there is none."""
@@ -48,6 +62,7 @@ class Ring:
     digest: str  # hex
     _primary_slots: dict[str, tuple[int, ...]]
     _backup_slots: dict[str, tuple[int, ...]]
+    _arcs: tuple[Arc, ...] = field(compare=False, repr=False)  # in the order of the slots' positions
 
     @classmethod
     def build(cls, member_ids: tuple[str, ...]) -> "Ring":
@@ -57,7 +72,20 @@ class Ring:
         point that is another's. One member: no backups. None: no owners.
         """
         members = tuple(sorted(dict.fromkeys(member_ids)))
-        primary, backup = _table(members)
+        return cls._of(members, _arcs(((),) * SLOTS, gone=(), come=members))
+
+    def over(self, member_ids: tuple[str, ...]) -> "Ring":
+        """The same as build(), by putting in the points of those who came and taking out those of who went."""
+        members = tuple(sorted(dict.fromkeys(member_ids)))
+        before, after = set(self.members), set(members)
+        gone, come = sorted(before - after), sorted(after - before)
+        if len(gone) + len(come) > len(members):
+            return Ring.build(members)
+        return self._of(members, _arcs(self._arcs, gone, come))
+
+    @classmethod
+    def _of(cls, members: tuple[str, ...], arcs: tuple[Arc, ...]) -> "Ring":
+        primary, backup = _table(members, arcs)
         return cls(
             members=members,
             primary=primary,
@@ -65,6 +93,7 @@ class Ring:
             digest=_digest(members, primary, backup),
             _primary_slots=_slots_by_member(members, primary),
             _backup_slots=_slots_by_member(members, backup),
+            _arcs=arcs,
         )
 
     def owners(self, slot: int) -> Owners:
@@ -83,36 +112,56 @@ class Ring:
         return None if index == NOBODY else self.members[index]
 
 
-def _table(members: tuple[str, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Primary and backup by slot. One walk over points and slots together; a search for each slot would cost 3x."""
-    if not members:
-        return (NOBODY,) * SLOTS, (NOBODY,) * SLOTS
+def _arcs(before: Sequence[Arc], gone: Sequence[str], come: Sequence[str]) -> tuple[Arc, ...]:
+    """The arcs without the points of those who are gone, and with those of who came."""
+    arcs = list(before)
+    for arc, points in _points_by_arc(gone).items():
+        arcs[arc] = tuple(point for point in arcs[arc] if point not in points)
+    for arc, points in _points_by_arc(come).items():
+        arcs[arc] = tuple(sorted((*arcs[arc], *points)))
+    return tuple(arcs)
+
+
+def _points_by_arc(members: Sequence[str]) -> dict[int, list[Point]]:
+    """All points of these members. Those that lie before the first slot end the last arc, a turn later."""
+    slots = _slot_positions()
+    found: dict[int, list[Point]] = defaultdict(list)
+    for point in HashRing(list(members), vnodes=POINTS_PER_MEMBER, hash_fn=_position).get_points():
+        found[bisect_left(slots, point[0]) - 1].append(point)
+    found[SLOTS - 1] += ((position + TURN, member) for position, member in found.pop(-1, ()))
+    return found
+
+
+def _table(members: tuple[str, ...], arcs: tuple[Arc, ...]) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Primary and backup by slot: the owner of the nearest point after it, and of the nearest that is another's."""
     index_of = {member: index for index, member in enumerate(members)}
-    points = HashRing(list(members), vnodes=POINTS_PER_MEMBER, hash_fn=_position).get_points()
-    positions = [position for position, _ in points]
-    owners = [index_of[member] for _, member in points]
-    others = _next_other(owners)
     primary, backup = [NOBODY] * SLOTS, [NOBODY] * SLOTS
-    point = 0
-    for position, slot in _slots_by_position():
-        point = bisect_right(positions, position, lo=point)
-        at = point if point < len(owners) else 0
-        primary[slot] = owners[at]
-        backup[slot] = others[at]
+    nearest, other = NOBODY, NOBODY
+    slots = _slots_by_position()
+    for _ in range(2):  # the second time round, the end knows of the beginning
+        for at in range(SLOTS - 1, -1, -1):
+            points = arcs[at]
+            if points:
+                first, second = points[0][1], _second(points)
+                index = index_of[first]
+                if second is not None:
+                    other = index_of[second]
+                elif index != nearest:
+                    other = nearest
+                nearest = index
+            slot = slots[at][1]
+            primary[slot] = nearest
+            backup[slot] = other
     return tuple(primary), tuple(backup)
 
 
-def _next_other(owners: list[int]) -> list[int]:
-    """For each point of the circle, the owner of the nearest later point that is another's; NOBODY if there is none."""
-    others = [NOBODY] * len(owners)
-    for _ in range(2):  # the second time round, the end knows of the beginning
-        following, other = owners[0], others[0]
-        for at in range(len(owners) - 1, -1, -1):
-            if following != owners[at]:
-                other = following
-            others[at] = other
-            following = owners[at]
-    return others
+def _second(points: Arc) -> str | None:
+    """Whose point comes first of those that are not the first one's; None: there are no others in this arc."""
+    first = points[0][1]
+    for _, member in points:
+        if member != first:
+            return member
+    return None
 
 
 def _slots_by_member(members: tuple[str, ...], table: tuple[int, ...]) -> dict[str, tuple[int, ...]]:

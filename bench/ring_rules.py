@@ -1,0 +1,54 @@
+"""A controller whose slots go by another rule than the ring's, to measure what the ring is for. Not in the product.
+
+    python -m bench.ring_rules everybody PYTHON -m cronring.cli.main controller --database-url ...
+
+What follows the rule is a command that runs the CLI, as bench/ring.py's cluster starts it: it is run in this process.
+Everything else is the product's: which members there are, claims, backups' looks, adoption.
+"""
+
+import sys
+from typing import Final
+from unittest.mock import patch
+
+from controller.core import node
+from controller.core.membership import Membership
+from controller.core.window import Duty
+from cronring.cli.main import main as cli
+from schema.keys import SLOTS
+
+
+class Everybody(Membership):
+    """Every controller attempts every job at run_at; PostgreSQL decides."""
+
+    __slots__ = ()
+
+    def duties(self) -> list[Duty]:
+        return [Duty.PRIMARY] * SLOTS
+
+
+class Leader(Membership):
+    """The member with the lowest id attempts every job, the next one is the backup of them all."""
+
+    __slots__ = ()
+
+    def duties(self) -> list[Duty]:
+        place = self.ring.members.index(self._desk.controller_id) if self._is_on_ring() else SLOTS
+        duty = (Duty.PRIMARY, Duty.BACKUP)[place] if place < 2 else Duty.NONE
+        return [duty] * SLOTS
+
+    def _is_on_ring(self) -> bool:
+        return self._desk.controller_id in self.ring.members
+
+
+RULES: Final = {"everybody": Everybody, "leader": Leader}
+
+
+def main() -> None:
+    rule, *command = sys.argv[1:]
+    sys.argv = ["cronring", *command[command.index("cronring.cli.main") + 1 :]]
+    with patch.object(node, "Membership", RULES[rule]):
+        cli()
+
+
+if __name__ == "__main__":
+    main()
