@@ -1,15 +1,17 @@
 """What scaling by slot would cost: cron_jobs in partitions by hash of slot, beside cron_jobs as it is.
 
-Three scratch databases on one durable PostgreSQL: as migrated; with cron_jobs in eight partitions by hash of slot, under
-the statements as they are, which name jobs by id alone; and so again, under statements that name the slot beside the id.
-The same claims and ends through the real store, in turn, so that ratios hold whatever else the machine does. Also what
-an execution leaves on the disk. docs/scaling.md says what follows.
+Three scratch databases on one durable PostgreSQL: as migrated; with cron_jobs in eight partitions by hash of slot,
+under the statements as they are, which name jobs by id alone; and so again, under statements that name the slot beside
+the id. The same claims and ends through the real store, in turn, so that ratios hold whatever else the machine does.
+Also what an execution leaves on the disk, and what a refetch of jobs that are due costs. docs/scaling.md says what
+follows.
 """
 
 import asyncio
 import os
 import tempfile
 import time
+import tracemalloc
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -20,7 +22,7 @@ import asyncpg
 import click
 
 import sql
-from bench.limits_store import Worker, prepare
+from bench.limits_store import Worker, postgres_cpu_s, prepare
 from bench.machine import machine
 from bench.results import Part, head, keep, rows
 from controller.store.connect import connect
@@ -30,6 +32,9 @@ from tests.proxies.statements import Tables, counted
 from tests.support.databases import PostgresServer, running_server
 
 PARTITIONS: Final = 8
+REFETCHES: Final = 10
+REFETCH: Final = ("window_job_bytes", "refetch_postgresql_us", "refetch_python_us")
+SLOTS: Final = tuple(range(4_096))
 BATCH: Final = 500
 EXPERIMENT: Final = (Path(__file__).parent / "slots.sql").read_text()
 # In the scratch databases a job's slot is computed from its id, so that a statement can name it without a parameter.
@@ -108,22 +113,41 @@ class Bench:
         self.variant = variant
         self.database = database
         self.session = session
-        self._worker = worker
+        self.worker = worker
         self.rounds: list[Round] = []
 
+    async def _counted(self) -> Tables:
+        async with self.database._connection("counting") as own:  # noqa: SLF001  # the one that did the work has to tell
+            return await counted(self.session, own)
+
     async def round(self, seconds: float) -> None:
-        async with self.database._connection("counting") as own:
-            before = await counted(self.session, own)
-        done, begun = self._worker.done, time.perf_counter()
-        await self._worker.run(begun + seconds)
+        before = await self._counted()
+        done, begun = self.worker.done, time.perf_counter()
+        await self.worker.run(begun + seconds)
         took = time.perf_counter() - begun
-        async with self.database._connection("counting") as own:
-            cost = (await counted(self.session, own)).since(before)
-        self.rounds.append(Round(self._worker.done - done, took, cost))
+        cost = (await self._counted()).since(before)
+        self.rounds.append(Round(self.worker.done - done, took, cost))
+
+    async def refetch(self) -> dict[str, float]:
+        """Of reading a job that is due: CPU time in us, PostgreSQL's and this process's; and its size in memory."""
+        spent, served, read = time.process_time(), await postgres_cpu_s(self.session), 0
+        for _ in range(REFETCHES):
+            read += len((await self.worker.store.get_cron_jobs(SLOTS, 0))[1])
+        spent, served = time.process_time() - spent, await postgres_cpu_s(self.session) - served
+        tracemalloc.start()
+        _, jobs = await self.worker.store.get_cron_jobs(SLOTS, 0)
+        held, _ = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return {
+            "window_job_bytes": round(held / len(jobs)),
+            "refetch_postgresql_us": round(served / read * 1e6, 1),
+            "refetch_python_us": round(spent / read * 1e6, 1),
+        }
 
 
 @asynccontextmanager
-async def _bench(server: PostgresServer, variant: Variant, jobs: int) -> AsyncIterator[Bench]:
+async def scene(server: PostgresServer, variant: Variant, jobs: int) -> AsyncIterator[Bench]:
+    """A scratch database of that variant, with jobs that are due."""
     url = server.url(server.create_database())
     session = await connect(url, "bench scene")
     try:
@@ -136,7 +160,7 @@ async def _bench(server: PostgresServer, variant: Variant, jobs: int) -> AsyncIt
             await prepare(store, session, jobs, 5)
             await session.execute(SLOT_OF_ID)
             await session.execute("VACUUM ANALYZE cron_jobs")
-            _, found = await store.get_cron_jobs(tuple(range(4_096)), 0)
+            _, found = await store.get_cron_jobs(SLOTS, 0)
             yield Bench(variant, database, session, Worker(store, found, BATCH))
         finally:
             await database.close()
@@ -146,7 +170,7 @@ async def _bench(server: PostgresServer, variant: Variant, jobs: int) -> AsyncIt
 
 async def _measure(server: PostgresServer, jobs: int, rounds: int, seconds: float) -> dict[str, Any]:
     async with AsyncExitStack() as stack:
-        benches = [await stack.enter_async_context(_bench(server, variant, jobs)) for variant in VARIANTS]
+        benches = [await stack.enter_async_context(scene(server, variant, jobs)) for variant in VARIANTS]
         for bench in benches:  # warms up
             await bench.round(seconds)
             bench.rounds.clear()
@@ -161,6 +185,7 @@ async def _measure(server: PostgresServer, jobs: int, rounds: int, seconds: floa
             "variants": [figures_of(bench.variant, bench.rounds, benches[0].rounds) for bench in benches],
             "execution_bytes": round(stored["execution"]),
             "job_bytes": round(stored["job"]),
+            **await benches[0].refetch(),
         }
 
 
@@ -197,7 +222,7 @@ def slots(jobs: int = 5_000, rounds: int = 5, seconds: float = 0.5) -> dict[str,
             **figures,
             "wal_bytes_each": result["variants"][0]["wal_bytes"],
             "execution_bytes": result["execution_bytes"],
-            "job_bytes": result["job_bytes"],
+            **{name: result[name] for name in ("job_bytes", *REFETCH)},
         },
     }
 
@@ -217,7 +242,9 @@ def table(result: dict[str, Any]) -> str:
         *rows(["", "executions/s", "of cron_jobs as it is", "blocks touched each", "bytes of WAL each"], cells),
         "",
         f"On the disk, indexes included: {result['execution_bytes']} bytes an execution, {result['job_bytes']:,} a job "
-        "that has had some.",
+        f"that has had some. A refetch takes {result['refetch_postgresql_us']} µs of PostgreSQL's CPU time and "
+        f"{result['refetch_python_us']} µs of the controller's for each job that is due within its window, and "
+        f"{result['window_job_bytes']} bytes there.",
     ]
     return "\n".join(lines) + "\n"
 
