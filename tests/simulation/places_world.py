@@ -130,13 +130,16 @@ class PlacesWorld:
         self.deployed = run_now(
             self.store.create_deployment(Module("busy", tuple(verbs)), "a" * 64, 1, TIMEOUT_MS, True)
         )
-        self.runners = {f"r{n}": PlacedRunner(self, f"r{n}", lanes) for n, lanes in enumerate(runners)}
+        self.runners = {f"r{n}": self.make_runner(f"r{n}", lanes) for n, lanes in enumerate(runners)}
         for address in self.nodes:
             self.tell(address, events.Woke())
         for runner in self.runners.values():
             runner.tell(runner_events.Woke())
             for address in self.nodes:
                 self.join(runner, address)
+
+    def make_runner(self, name: str, lanes: ModuleLanes) -> PlacedRunner:
+        return PlacedRunner(self, name, lanes)
 
     def join(self, runner: PlacedRunner, address: str) -> None:
         old = address in self._old

@@ -134,9 +134,9 @@ class Cluster:
         self.controllers[self.controllers.index(dead)] = process
         return process
 
-    def start_controller_behind(self, listen: str, advertise: str) -> Process:
+    def start_controller_behind(self, listen: str, advertise: str, wrapper: tuple[str, ...] = ()) -> Process:
         """One that everybody reaches by another address than it listens on. Doesn't wait until it is ready."""
-        process = self._controller_at(listen, f"127.0.0.1:{free_port()}", advertise=advertise)
+        process = self._controller_at(listen, f"127.0.0.1:{free_port()}", advertise=advertise, wrapper=wrapper)
         self.controllers.append(process)
         return process
 
