@@ -3,7 +3,7 @@
 from controller.core.model import EndRequest, EndResult, Execution
 from controller.core.ticks import missed
 from controller.store.pool import Database
-from controller.store.rows import execution_of, skip_columns, storable
+from controller.store.rows import execution_of, skip_columns, texts_or_null, unless_null
 
 
 class ExecutionStatements:
@@ -34,24 +34,24 @@ class ExecutionStatements:
             outcomes,
             starts,
             ends,
-            [storable(text) or None for text in types],
-            [storable(text) or None for text in messages],
-            [storable(text) or None for text in outputs],
+            texts_or_null(types),
+            texts_or_null(messages),
+            texts_or_null(outputs),
             revisions,
             next_ticks,
             next_run_ats,
-            retries,
-            anchors,
-            closings,
+            unless_null(retries),
+            unless_null(anchors),
+            unless_null(closings),
             [report.execution_id for report, _ in skipped],
             [report.job_id for report, _ in skipped],
             *skip_columns([part for _, part in skipped]),
             ticks,
-            [storable(text) or None for text in stacks],
+            texts_or_null(stacks),
             cpus,
             peaks,
             shared,
-            [text or None for text in metrics],
+            texts_or_null(metrics),
             [missed(ranges) if ranges else 0 for ranges in skips],
             min(ticks),
             max(ticks),

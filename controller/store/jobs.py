@@ -3,7 +3,7 @@
 from controller.core.model import ClaimRequest, ClaimResult, Job, SkipRequest
 from controller.core.ticks import missed
 from controller.store.pool import Database
-from controller.store.rows import job_of, skip_columns
+from controller.store.rows import job_of, skip_columns, unless_null
 
 
 class JobStatements:
@@ -52,8 +52,8 @@ class JobStatements:
             keys,
             triggers,
             [missed(ranges) if ranges else 0 for ranges in skips],
-            next_ticks,
-            next_run_ats,
+            unless_null(next_ticks),
+            unless_null(next_run_ats),
             revisions,
             [job_id for job_id, _ in skipped],
             *skip_columns([part for _, part in skipped]),

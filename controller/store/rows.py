@@ -1,8 +1,13 @@
 """Between rows of PostgreSQL and the core's tuples. Column orders are those of sql/queries."""
 
+from collections.abc import Sequence
+from typing import TypeVar
+
 import asyncpg
 
 from controller.core.model import Activation, Execution, Job, Skipped, SkipReason, Trigger
+
+T = TypeVar("T")
 
 _EXECUTION_COLUMNS = 14
 _ACTIVATION_COLUMNS = 8
@@ -45,3 +50,14 @@ def storable(text: str) -> str:
     if text.isascii() and "\x00" not in text:
         return text
     return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
+
+
+def unless_null(column: Sequence[T | None]) -> Sequence[T | None]:
+    """A column of `unnest`, which fills up with nulls what is shorter than the others: asyncpg asks of every element
+    whether it is an array, so that one of nulls alone is worth leaving out."""
+    return [] if column.count(None) == len(column) else column
+
+
+def texts_or_null(column: Sequence[str]) -> list[str | None]:
+    """The same of texts, where an empty one is null."""
+    return [storable(text) or None for text in column] if any(column) else []
