@@ -1,7 +1,8 @@
 """Burst: N recurring jobs due in the same second, no-op async verbs, PostgreSQL and all processes on this machine.
 
 From the tick to the last committed end, for several ticks in a row. Lateness is started_at - run_at as the books have
-it. The commit of the last end is seen by asking every 10 ms how many jobs have moved on to a later tick.
+it. The commit of the last end is seen by asking every 10 ms: first for a few jobs by their ids, as what reads all of
+them takes a millisecond of the CPU that is measured, and when those have moved on to a later tick for all.
 """
 
 import asyncio
@@ -32,7 +33,9 @@ SELECT count(*) AS executions,
        extract(epoch FROM max(started_at - run_at)) * 1000 AS max_ms
 FROM cron_executions WHERE tick = to_timestamp($1)
 """
-ENDED = "SELECT count(*) FROM cron_jobs WHERE next_tick > to_timestamp($1) AND state = 'idle'"
+SAMPLE = "SELECT id FROM cron_jobs ORDER BY id % 97, id DESC LIMIT 20"
+LEFT_OF_SAMPLE = "SELECT EXISTS (SELECT FROM cron_jobs WHERE id = ANY($2) AND next_tick <= to_timestamp($1))"
+LEFT = "SELECT EXISTS (SELECT FROM cron_jobs WHERE next_tick <= to_timestamp($1))"
 
 
 @dataclass
@@ -58,9 +61,12 @@ def write_module(path: Path, jobs: int) -> None:
 
 async def measure(connection: asyncpg.Connection, tick: int, jobs: int) -> Burst:
     """Wait for the tick, then until its last end is committed. Raises TimeoutError after a period."""
+    sample = [record[0] for record in await connection.fetch(SAMPLE)]
     await asyncio.sleep(max(0.0, tick - time.time()))
     async with asyncio.timeout(PERIOD_S - 1):
-        while await connection.fetchval(ENDED, tick) < jobs:
+        while await connection.fetchval(LEFT_OF_SAMPLE, tick, sample):
+            await asyncio.sleep(0.01)
+        while await connection.fetchval(LEFT, tick):
             await asyncio.sleep(0.01)
     drained_s = time.time() - tick
     row = await connection.fetchrow(LATENESS, tick)

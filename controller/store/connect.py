@@ -32,7 +32,9 @@ _LAST_US: Final = 253_402_300_799_999_999
 
 
 def _encode_timestamptz(instant: int) -> tuple[int]:
-    return (min(max(instant, _FIRST_US), _LAST_US) - _EPOCH_2000_US,)
+    if not _FIRST_US <= instant <= _LAST_US:  # hot: as min(max(...)) it would take twice as long
+        instant = _FIRST_US if instant < _FIRST_US else _LAST_US
+    return (instant - _EPOCH_2000_US,)
 
 
 def _decode_timestamptz(value: tuple[int]) -> int:
