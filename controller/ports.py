@@ -34,7 +34,10 @@ class ControllerInfo(NamedTuple):
 
 
 class Deployed(NamedTuple):
-    """What CreateDeployment did. `jobs` are the added and the carried-over ones, as they are now."""
+    """What CreateDeployment did. `jobs` are the added and the carried-over ones, as they are now.
+
+    A runner that comes back is told of none: it asks for nothing but its deployment's key.
+    """
 
     key: str
     active: bool
