@@ -9,7 +9,6 @@ import pytest
 
 import sql
 from controller.store.connect import Connection, connect
-from controller.store.maintenance import SETTINGS as MAINTENANCE_SETTINGS
 from controller.store.pool import SESSION_SETTINGS
 from tests.support.databases import PostgresServer, run_coroutine
 
@@ -444,24 +443,6 @@ async def test_a_look_for_jobs_by_label_or_module_reads_those(
         ):
             found = await plan(connection, name, arguments)
             assert read(found, "cron_jobs") <= jobs, (name, found)
-    finally:
-        await transaction.rollback()
-        await connection.close()
-
-
-@pytest.mark.parametrize("removed", [0, 50])
-async def test_a_round_of_maintenance_looks_at_jobs_that_are_gone_alone(filled_url: str, removed: int) -> None:
-    """Every controller has one each ten minutes."""
-    connection = await connect(filled_url, "plans", dict(MAINTENANCE_SETTINGS))
-    transaction = connection.transaction()
-    await transaction.start()
-    try:
-        await connection.execute(
-            "UPDATE cron_jobs SET removed_at = now() - interval '1 day', next_tick = NULL, next_execution = NULL "
-            f"WHERE id <= {removed}"
-        )
-        found = await plan(connection, "FoldGone", ["3600000", "1000"])
-        assert read(found, "cron_jobs") <= removed
     finally:
         await transaction.rollback()
         await connection.close()
