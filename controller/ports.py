@@ -203,6 +203,7 @@ class Topic(Enum):
     JOBS = "cronring_jobs"  # some have changed
     CANCELS = "cronring_cancels"  # somebody wants executions cancelled
     PLACES = "cronring_places"  # a limit that was full has a place
+    WEBHOOKS = "cronring_webhooks"  # somebody wants to be told, and nobody did before
 
 
 class Notifications(Protocol):
