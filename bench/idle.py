@@ -34,6 +34,9 @@ from bench.statement_log import LOGGED, Spent, spent
 from controller.core.settings import ClusterSettings
 from controller.maintenance import Retention
 from controller.store.maintenance import maintain
+from controller.store.pool import Database
+from controller.store.store import PostgresStore
+from schema.keys import SLOTS
 from tests.support.cluster import Cluster, Process
 from tests.support.databases import PostgresServer, running_server
 from tests.support.waiting import wait_until
@@ -42,6 +45,7 @@ SIZES: Final = (1_000, 10_000, 100_000, 1_000_000)
 SOON: Final = 100  # jobs that are due within the window while it is read
 REFETCHES: Final = 10
 GAP_S: Final = 0.2
+LOOKS: Final = 5
 QUIET_S: Final = 11.0  # a session tells PostgreSQL's statistics what it did 10 s later at the latest
 REFETCH_EVERY_S: Final = 60.0
 READY_S_MAX: Final = 3.0  # from the start of the process, at any size
@@ -168,6 +172,7 @@ class Idle:
             "controller_rss_mib": round(statistics.median(rss), 1),
             **{name: statistics.median(each[name] for each in started) for name in started[0]},
             "maintenance_ms": round(await self._maintain_ms(), 1),
+            "overdue_ms": round(await self._overdue_ms(), 2),
             "load": os.getloadavg()[0],
             "took_s": {
                 "growing": round(grown - begun, 1),
@@ -179,12 +184,29 @@ class Idle:
         return found
 
     async def _maintain_ms(self) -> float:
-        """One round, as each controller has one every ten minutes, and half a minute after its start."""
+        """A round with its connection, as each controller has one every ten minutes, and 30 s after its start."""
         settings = ClusterSettings()
         retention = Retention(settings.history_days * DAY_US // 1_000, settings.history_runs)
-        begun = time.monotonic()
-        assert (await maintain(self._cluster.database_url, retention)).ours
-        return (time.monotonic() - begun) * 1_000
+        found = []
+        for _ in range(LOOKS):
+            begun = time.monotonic()
+            assert (await maintain(self._cluster.database_url, retention)).ours
+            found.append((time.monotonic() - begun) * 1_000)
+        return statistics.median(found)
+
+    async def _overdue_ms(self) -> float:
+        """A backup's look at all its slots, there and back; in a cluster it looks where something was due, and then."""
+        found = []
+        database = await Database.open(self._cluster.database_url, "cronring bench")
+        try:
+            for _ in range(LOOKS + 1):  # the first one plans
+                begun = time.monotonic()
+                _, jobs = await PostgresStore(database).get_overdue_jobs(tuple(range(0, SLOTS, 3)), 450)
+                found.append((time.monotonic() - begun) * 1_000)
+                assert not jobs, "nothing is due"
+        finally:
+            await database.close()
+        return statistics.median(found[1:])
 
     async def _restart(self, leaving: Process) -> dict[str, float]:
         """A controller leaves, and comes back: until it is ready, has read its window, and has its runner."""
@@ -313,6 +335,7 @@ LINES: Final = (
     Line("rows_per_refetch", f"rows read for a window ({SOON} jobs due, each in two windows)", "flat", figure=True),
     Line("refetch_ms", "reading it, ms in PostgreSQL", "a page for each slot at most"),
     Line("refetch_cpu_ms", "reading it, ms of the controller's CPU", "flat"),
+    Line("overdue_ms", "a backup's look at all its slots, ms", "a page for each slot at most"),
     Line("maintenance_ms", "a round of maintenance, ms", "flat"),
 )
 
