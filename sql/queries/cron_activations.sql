@@ -63,7 +63,7 @@ WITH wanted AS MATERIALIZED (
     SELECT w.position, w.activation_id, w.runner_id, w.next_tick, a.job_id, a.trigger, a.tick, a.run_at, a.payload,
            a.beside, a.of_schedule, a.settled, j.executions, j.deployment_id, j.timeout_ms, j.state, j.running, j.concurrency,
            j.module_limit, j.namespace_limit,
-           a.run_at - (j.priority - CASE WHEN a.trigger = 'backfill' THEN 10 ELSE 0 END) * interval '1 second' AS place_at,
+           a.run_at - (cron_priority(j.policy) - CASE WHEN a.trigger = 'backfill' THEN 10 ELSE 0 END) * interval '1 second' AS place_at,
            greatest(a.attempt, t.attempts + 1) AS attempt,
            CASE a.trigger WHEN 'retry' THEN t.missed ELSE 0 END AS missed,
            coalesce(t.previous_tick, CASE WHEN j.last_tick < a.tick THEN j.last_tick END) AS previous_tick,
