@@ -115,7 +115,7 @@ class Interest:
         """What is heard from now on may be newer than the answer."""
         self._heard.clear()
 
-    def learn(self, wanted: bool) -> None:
+    def learn(self, *, wanted: bool) -> None:
         if wanted:
             self.wanted.set()
         else:
@@ -144,7 +144,7 @@ async def read_books(
             notes.warning("books_not_read", reason=str(error))
             pause_s = FAILED_S
         else:
-            interest.learn(done.wanted)
+            interest.learn(wanted=done.wanted)
             if done.ours:
                 pause_s = 0.0 if done.more else READ_S
             if done.added:
