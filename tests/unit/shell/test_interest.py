@@ -1,4 +1,4 @@
-"""Whether anybody wants to be told by webhooks: nothing is asked while nobody does, and nobody waits who has been heard."""
+"""Whether anybody wants to be told by webhooks: nothing is asked while nobody does, and who speaks up is heard."""
 
 import asyncio
 
