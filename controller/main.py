@@ -61,7 +61,7 @@ from controller.runtime.notes import Notes
 from controller.runtime.performer import Performer
 from controller.runtime.readiness import Readiness
 from controller.runtime.service import Background, Stopping, within
-from controller.runtime.webhooks import Deliverer, Figures, HttpPosting, read_books
+from controller.runtime.webhooks import Deliverer, Figures, HttpPosting, Interest, read_books
 from controller.store.control import PostgresControl
 from controller.store.doctor import examine
 from controller.store.drills import PostgresDrills
@@ -243,6 +243,7 @@ class _Controller:
         self._outbox = PostgresOutbox(database, info.controller_id)
         self._posting = HttpPosting()
         self._notified = Figures()
+        self._interest = Interest()
         self._background = Background(self._driver.fail)
 
     async def live(self) -> None:
@@ -325,8 +326,8 @@ class _Controller:
         start("joining", greet_until_joined(base.config.join, self._is_alone, self._driver.put))
         start("history", look_after_history(self._maintain, base.notes))
         wake = asyncio.Event()
-        start("webhooks", read_books(self._notifier.read, wake, self._notified, base.notes))
-        deliverer = Deliverer(self._outbox, self._posting, wake, self._notified, base.notes)
+        start("webhooks", read_books(self._notifier.read, self._interest, wake, self._notified, base.notes))
+        deliverer = Deliverer(self._outbox, self._posting, self._interest, wake, self._notified, base.notes)
         start("deliveries", deliverer.deliver())
         start("silent runners", close_silent_sessions(self._sessions, self._now_us, silence_ms))
 
@@ -343,6 +344,8 @@ class _Controller:
                 self._driver.put(CancelsNotified())
             if Topic.PLACES in topics:
                 self._driver.put(PlacesFreed())
+            if Topic.WEBHOOKS in topics:
+                self._interest.hear()
 
     async def _say_goodbye(self) -> None:
         """Let the others know at once what they would find out by themselves."""

@@ -34,7 +34,10 @@ class ControllerInfo(NamedTuple):
 
 
 class Deployed(NamedTuple):
-    """What CreateDeployment did. `jobs` are the added and the carried-over ones, as they are now."""
+    """What CreateDeployment did. `jobs` are the added and the carried-over ones, as they are now.
+
+    A runner that comes back is told of none: it asks for nothing but its deployment's key.
+    """
 
     key: str
     active: bool
@@ -203,6 +206,7 @@ class Topic(Enum):
     JOBS = "cronring_jobs"  # some have changed
     CANCELS = "cronring_cancels"  # somebody wants executions cancelled
     PLACES = "cronring_places"  # a limit that was full has a place
+    WEBHOOKS = "cronring_webhooks"  # somebody wants to be told, and nobody did before
 
 
 class Notifications(Protocol):

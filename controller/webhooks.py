@@ -105,11 +105,15 @@ class Tried(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What a look at the books has come to. `ours` False: another controller's turn. `more`: there is more at once."""
+    """What a look at the books has come to. `ours` False: another controller's turn. `more`: there is more at once.
+
+    `wanted` False: there is no webhook that is to be told of anything.
+    """
 
     ours: bool
     added: int = 0
     more: bool = False
+    wanted: bool = True
 
 
 class Waiting(NamedTuple):

@@ -21,6 +21,7 @@ from controller.webhooks import Outbox, Parcel, Reading, Sent, Tried, Waiting
 
 READ_S: Final = 0.5
 IDLE_S: Final = 1.0  # between two questions whether it is one's turn
+UNWANTED_S: Final = 15.0  # or whether there is a webhook, unless one is heard of
 CLAIM_S: Final = 0.5
 FAILED_S: Final = 2.0
 FORGET_S: Final = 3_600.0
@@ -98,34 +99,75 @@ class Figures:
         }
 
 
+class Interest:
+    """Whether anybody wants to be told: while nobody does, nothing is asked. Until it is known, somebody may."""
+
+    def __init__(self) -> None:
+        self.wanted = asyncio.Event()
+        self.wanted.set()
+        self._heard = asyncio.Event()
+
+    def hear(self) -> None:
+        """Somebody wants to, by a NOTIFY."""
+        self._heard.set()
+
+    def ask(self) -> None:
+        """What is heard from now on may be newer than the answer."""
+        self._heard.clear()
+
+    def learn(self, *, wanted: bool) -> None:
+        if wanted:
+            self.wanted.set()
+        else:
+            self.wanted.clear()
+
+    async def pause(self, pause_s: float) -> None:
+        """So long; or, while nobody wants to be told, until somebody may."""
+        if self.wanted.is_set():
+            await asyncio.sleep(pause_s)
+            return
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(UNWANTED_S):
+                await self._heard.wait()
+
+
 async def read_books(
-    read: Callable[[], Awaitable[Reading]], wake: asyncio.Event, figures: Figures, notes: Notes
+    read: Callable[[], Awaitable[Reading]], interest: Interest, wake: asyncio.Event, figures: Figures, notes: Notes
 ) -> None:
     """For ever. `wake` is set when there is something to deliver."""
     while True:
         pause_s = IDLE_S
+        interest.ask()
         try:
             done = await read()
         except (StoreError, StoreUnavailable) as error:
             notes.warning("books_not_read", reason=str(error))
             pause_s = FAILED_S
         else:
+            interest.learn(wanted=done.wanted)
             if done.ours:
                 pause_s = 0.0 if done.more else READ_S
             if done.added:
                 figures.notices += done.added
                 wake.set()
-        await asyncio.sleep(pause_s)
+        await interest.pause(pause_s)
 
 
 class Deliverer:
-    """Tries what waits: AT_ONCE at once, EACH_AT_ONCE for any one webhook."""
+    """Tries what waits: AT_ONCE at once, EACH_AT_ONCE for any one webhook. Nothing while there is none to be told."""
 
     def __init__(
-        self, outbox: Outbox, posting: HttpPosting, wake: asyncio.Event, figures: Figures, notes: Notes
+        self,
+        outbox: Outbox,
+        posting: HttpPosting,
+        interest: Interest,
+        wake: asyncio.Event,
+        figures: Figures,
+        notes: Notes,
     ) -> None:
         self._outbox = outbox
         self._posting = posting
+        self._interest = interest
         self._wake = wake
         self._figures = figures
         self._notes = notes
@@ -141,6 +183,7 @@ class Deliverer:
                 group.create_task(self._count())
                 group.create_task(self._forget())
                 while True:
+                    await self._interest.wanted.wait()
                     claimed = await self._claim()
                     if claimed < AT_ONCE:
                         with contextlib.suppress(TimeoutError):

@@ -70,8 +70,9 @@ class DeploymentStatements:
             created = row is None
             if row is None:
                 row = await _create(transaction, module, digest, schema_text, now)
-            if not activate and not created and not row.active:
-                return Deployed(row.key, False, created, (), (), (), [])
+            if not activate and not created:
+                # A runner that comes back wants to know its deployment's key, and there may be a million jobs.
+                return Deployed(row.key, row.active, False, (), (), (), [])
             change = _Change(name, row, rows, min_replicas, timeout_ms, default_jitter, now)
             deployed = await _activate(transaction, module, change)
             if deployed.created:

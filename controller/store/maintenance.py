@@ -23,7 +23,7 @@ LOCK_TIMEOUT_MS: Final = 200
 _SWAPS_TRIED: Final = 20
 _COUNTED_AT_ONCE: Final = 1_000
 _FOLDED_AT_ONCE: Final = 1_000
-_SETTINGS: Final = {"timezone": "UTC", "lock_timeout": f"{LOCK_TIMEOUT_MS}ms", "jit": "off"}
+SETTINGS: Final = {"timezone": "UTC", "lock_timeout": f"{LOCK_TIMEOUT_MS}ms", "jit": "off"}
 
 
 class _Busy(Exception):
@@ -32,7 +32,7 @@ class _Busy(Exception):
 
 async def maintain(url: str, retention: Retention) -> Maintained:
     """One round. Raises controller.errors.StoreUnavailable and StoreError."""
-    connection = await connect(url, "cronring maintenance", dict(_SETTINGS))
+    connection = await connect(url, "cronring maintenance", dict(SETTINGS))
     try:
         with translated("looking after history"):
             if not await _value(connection, "TryLockMaintenance"):

@@ -83,6 +83,7 @@ async def begin(transaction: Transaction) -> None:
     place = Place(beginning(execution_id, unfinished), 0, beginning(skip_id, []))
     await transaction.fetch("SeedFailing")
     await transaction.fetch("SetPosition", place.text())
+    await transaction.fetch("NotifyWebhooks")
 
 
 class PostgresNotifier:
@@ -91,9 +92,19 @@ class PostgresNotifier:
     def __init__(self, database: Database, controller_id: str) -> None:
         self._database = database
         self._controller_id = controller_id
+        self._ours = False
 
     async def read(self) -> Reading:
-        """One look."""
+        """One look. Whose turn it isn't asks by one statement, without a transaction and a lock."""
+        if not self._ours:
+            ((wanted, ours),) = await self._database.fetch("GetNotifierTurn", self._controller_id)
+            if not ours:
+                return Reading(ours=False, wanted=wanted)
+        reading = await self._read()
+        self._ours = reading.ours and reading.wanted
+        return reading
+
+    async def _read(self) -> Reading:
         async with self._database.transaction("reading the books for webhooks") as transaction:
             taken = await transaction.fetch("TakeNotifier", self._controller_id)
             if not taken:
@@ -102,7 +113,7 @@ class PostgresNotifier:
             wishes = {record[0]: _wish(record) for record in await transaction.fetch("GetWishes")}
             if not wishes:
                 await transaction.fetch("ForgetNotices")
-                return Reading(ours=True)
+                return Reading(ours=True, wanted=False)
             place, notices, more = await _follow(transaction, Place.of(position), now)
             added = await _add(transaction, addressed(cluster, wishes, notices))
             await transaction.fetch("SaveNotifier", self._controller_id, LEASE_MS, place.text())

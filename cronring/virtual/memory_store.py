@@ -62,8 +62,8 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
         if row is None:
             row = DeploymentRow(deployment_key(module, digest), name, digest, 0, module)
             self.deployments.append(row)
-        if not activate and not is_new and not row.min_replicas:
-            return Deployed(row.key, False, is_new, (), (), (), [])
+        if not activate and not is_new:
+            return Deployed(row.key, row.min_replicas > 0, False, (), (), (), [])
         return self._make_active(row, min_replicas, timeout_ms, default_jitter, ("deploy", by, note))
 
     async def activate_deployment(

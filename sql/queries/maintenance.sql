@@ -170,11 +170,13 @@ SELECT cron_swap_staged($1, $2, $3, $4);
 
 -- name: FoldGone
 -- Jobs that were removed more than $1 ms ago and of which nothing is left but sums: up to $2 of them are added up, books
--- into row 0 and figures into those of all that are gone, and their rows go. Says how many.
+-- into row 0 and figures into those of all that are gone, and their rows go. Says how many. `key > ''` is the condition of
+-- cron_jobs_removed: without it, each round would read all jobs there are.
 WITH gone AS (
     DELETE FROM cron_jobs j USING (
         SELECT o.id FROM cron_jobs o
-        WHERE o.removed_at < now() - $1::bigint * interval '1 millisecond' AND o.state = 'idle' AND o.running = 0
+        WHERE o.removed_at < now() - $1::bigint * interval '1 millisecond' AND o.key > '' AND o.state = 'idle'
+          AND o.running = 0
           AND NOT EXISTS (SELECT FROM cron_executions WHERE job_id = o.id)
           AND NOT EXISTS (SELECT FROM cron_skips WHERE job_id = o.id)
           AND NOT EXISTS (SELECT FROM cron_schedules WHERE job_id = o.id)

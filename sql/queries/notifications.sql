@@ -1,6 +1,15 @@
 -- What notifications read and write. The books are read by ids that only grow, as those who watch do; nothing here
 -- locks a row that claims or ends want.
 
+-- name: GetNotifierTurn
+-- Whether somebody wants to be told of anything; and whether this controller may read. $1 controller id.
+SELECT position <> '' AS wanted, position <> '' AND (holder = $1 OR lease_until <= now()) AS ours
+FROM cron_notifier WHERE single;
+
+-- name: NotifyWebhooks
+-- Heard by every controller that listens once the transaction commits.
+SELECT pg_notify('cronring_webhooks', '');
+
 -- name: TakeNotifier
 -- The notifier's row, locked until the transaction ends, if it is this controller's turn and somebody wants to be told.
 -- $1 controller id.

@@ -49,6 +49,15 @@ async def test_every_scheduled_verb_becomes_a_job(world: World) -> None:
     assert await world.job(refresh.job_id) == refresh
 
 
+async def test_a_runner_that_comes_back_is_told_its_deployment_and_of_no_jobs(world: World) -> None:
+    """Each does, to each controller, and waits for it: a module may have any number of jobs."""
+    first = await deploy(world, module(a="every 1h", b="5s"), activate=False)
+    assert len(first.jobs) == 2
+    again = await deploy(world, module(a="every 1h", b="5s"), activate=False)
+    assert again == (first.key, True, False, (), (), (), [])
+    assert await world.job(first.jobs[0].job_id) == first.jobs[0]
+
+
 async def test_deploying_the_same_again_changes_nothing(world: World) -> None:
     first = await deploy(world, module(a="every 1h", b="5s"))
     second = await deploy(world, module(a="every 1h", b="5s"))

@@ -9,14 +9,18 @@ from controller.errors import SchemaVersionError, StoreError, StoreUnavailable
 from controller.ports import Topic
 from controller.store.connect import connect, connect_arguments
 from controller.store.listen import PostgresNotifications
+from controller.store.notices import PostgresNotifier
 from controller.store.pool import Database
 from controller.store.store import PostgresStore
+from controller.store.webhooks import PostgresWebhooks
+from controller.webhooks import NewWebhook, Reading
 from schema.module import Module, Verb
 from tests.conformance.harness import PostgresScene, World
 from tests.support.databases import PostgresServer, running_server
 
 BILLING = Module("billing", (Verb("a", schedule="every 1h"),))
 SLOTS = tuple(range(4096))
+WEBHOOK = NewWebhook("pager", "http://127.0.0.1:1/", "", (), (), "", "", "", {}, "ann")
 
 
 @pytest.fixture(scope="module")
@@ -180,6 +184,26 @@ async def test_what_is_to_be_cancelled_is_notified_apart(database: Database, dat
         assert await anext(notifications) == {Topic.CANCELS}
     await notifications.aclose()  # type: ignore[attr-defined]  # it is a generator
     await connection.close()
+
+
+async def test_the_first_webhook_is_notified_and_its_books_are_read_by_one(
+    database: Database, database_url: str
+) -> None:
+    first, second = PostgresNotifier(database, "c1"), PostgresNotifier(database, "c2")
+    webhooks = PostgresWebhooks(database)
+    assert await first.read() == await second.read() == Reading(ours=False, wanted=False)
+    notifications = PostgresNotifications(database_url, "cronring listener").listen()
+    async with asyncio.timeout(20):
+        await anext(notifications)  # connected
+        await webhooks.add(WEBHOOK)
+        assert await anext(notifications) == {Topic.WEBHOOKS}
+        assert [await first.read(), await second.read()] == [Reading(ours=True), Reading(ours=False)]
+        await webhooks.set_enabled("pager", enabled=False, reason="")
+        assert [await first.read(), await second.read()] == [Reading(True, wanted=False), Reading(False, wanted=False)]
+        await webhooks.set_enabled("pager", enabled=True, reason="")
+        assert await anext(notifications) == {Topic.WEBHOOKS}
+        assert await second.read() == Reading(ours=True)
+    await notifications.aclose()  # type: ignore[attr-defined]  # it is a generator
 
 
 async def test_a_listener_tells_of_every_reconnection(own_server: PostgresServer) -> None:

@@ -193,6 +193,15 @@ async def test_deployments_count_their_runners_and_jobs(world: World, reads: Pos
     ]  # fmt: skip
 
 
+async def test_a_runner_that_comes_back_leaves_the_replicas_that_somebody_wanted(
+    world: World, reads: PostgresReads
+) -> None:
+    module = Module("billing", (Verb("a", schedule="5s"),))
+    deployed = await world.store.create_deployment(module, "a" * 64, 3, TIMEOUT_MS, True)
+    await world.store.create_deployment(module, "a" * 64, 1, TIMEOUT_MS, False)
+    assert (await reads.get_deployment(deployed.key)).min_replicas == 3
+
+
 async def test_controllers_are_listed_with_their_leases(world: World, reads: PostgresReads) -> None:
     await world.controller("c2")
     await world.controller("c1")
