@@ -101,6 +101,7 @@ RECURRING = (
         note="on PostgreSQL 15; it runs SQL (SELECT 1), not Python; knows minutes only",
     ),
 )  # fmt: skip
+# 20,000 one-shots: pg-boss, graphile-worker and PgQueuer were the fastest with six processes, of 1, 2, 3 and 6.
 QUEUES = (
     Spec("pg-boss", "SELECT EXISTS (SELECT FROM pgboss.job WHERE name = 'no_op' AND state < 'completed')", node=True),
     Spec("graphile-worker", _GRAPHILE_LEFT, node=True),

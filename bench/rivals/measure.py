@@ -42,7 +42,8 @@ class Burst:
     """Figures of one. `per_second`: jobs by the time from the tick to the last one's end, as the contender's books have
     it; the rest is lateness of starts. `executions` beyond the number of jobs ran twice. `others_percent`: of a core,
     what the other contenders took meanwhile. `own_us`, `postgres_us`: CPU time by execution, of the contender's
-    processes and of the whole server.
+    processes and of the whole server. Of a queue from when its jobs had been added, so that what quick workers did
+    before that was told is missing.
     """
 
     jobs: int

@@ -1,11 +1,12 @@
 """pg_cron as one more contender: cron inside PostgreSQL. It runs SQL: its no-op is `SELECT 1`, and nobody's own code.
 
 On a PostgreSQL 15 of its own, as Debian has it for that (postgresql-15-cron). Settings, from its README
-(github.com/citusdata/pg_cron):
+(https://github.com/citusdata/pg_cron):
 - "Setting up pg_cron": shared_preload_libraries; background workers in place of connections
   (cron.use_background_workers), and max_worker_processes raised to as many as may run at once.
-- "Extension settings": cron.max_running_jobs, 5 by default with background workers; cron.log_run on, the default, so
-  that each run leaves a row in cron.job_run_details, as ours do; cron.log_statement off.
+- "Extension settings": cron.max_running_jobs 32, the default with connections: 500 jobs on a loaded machine took 10.1 s
+  with 8 background workers, 5.0 s with 32, 6.7 s with 64. cron.log_run on, the default, so that each run leaves a row
+  in cron.job_run_details, as ours do; cron.log_statement off.
 - "What is pg_cron?": five fields, the least of which is the minute.
 A run's start and end are those of its row.
 """
