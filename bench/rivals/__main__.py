@@ -22,7 +22,7 @@ from bench.rivals.table import OURS, table
 def main(short: bool, jobs: int, one_shots: int, processes: int, rounds: int | None, only: tuple[str, ...]) -> None:
     """A burst of recurring jobs, and queues of one-shots, beside other schedulers on the same PostgreSQL.
 
-    The long form takes about half an hour, and is kept as rivals_long; the short one five minutes, as rivals.
+    The long form takes about half an hour, and is kept as rivals_long; the short one six minutes, as rivals.
     """
     known = {spec.name for spec in RECURRING + QUEUES}
     if unknown := set(only) - known - {OURS}:

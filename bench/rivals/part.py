@@ -76,4 +76,4 @@ def rivals(form: Form = SHORT, only: Sequence[str] = ()) -> dict[str, Any]:
         }  # fmt: skip
 
 
-PART = Part("rivals", 330, rivals, table)
+PART = Part("rivals", 360, rivals, table)
