@@ -14,6 +14,7 @@ from bench.rivals.slots import Slot
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)  # loaded here, as nothing may be loaded between fork and exec
 PREPARE_S = 600.0
+PG_CRON = "pg_cron"  # the one without a program: bench/rivals/pg_cron.py
 
 
 def die_with_parent() -> None:
@@ -63,7 +64,9 @@ class Spec(NamedTuple):
     """A rival in one of the two tables. Its program stands in programs/, its settings at the head of it.
 
     `unfinished` is SQL. `slowest`: executions/s that it does even on a busy machine; from it follows its slot's length.
-    `processes`: at most so many, where more of them make it slower; 0: as many as we have.
+    `processes`: at most so many, where more of them make it slower; 0: as many as we have. `at_most`: jobs, in the
+    short form and in the long one, where all of them would take minutes; 0: all. `long_only`: why it isn't in the short
+    form.
     """
 
     name: str
@@ -72,7 +75,13 @@ class Spec(NamedTuple):
     node: bool = False
     minutes_only: bool = False
     processes: int = 0
+    at_most: tuple[int, int] = (0, 0)
+    long_only: str = ""
     note: str = ""
+
+    def share(self, jobs: int, *, short: bool) -> int:
+        """Of so many jobs, how many it is given."""
+        return min(jobs, self.at_most[0 if short else 1] or jobs)
 
 
 _GRAPHILE_LEFT = "SELECT EXISTS (SELECT FROM graphile_worker._private_jobs)"
@@ -84,14 +93,20 @@ _ALONE = "a pre-release; one process, as more make it slower"
 RECURRING = (
     Spec("graphile-worker", _GRAPHILE_LEFT, 300, node=True, minutes_only=True, note="knows minutes only"),
     Spec("pgqueuer", "SELECT EXISTS (SELECT FROM pgqueuer_schedules WHERE status = 'picked')", 120),
-    Spec("procrastinate", _PROCRASTINATE_LEFT, 40, processes=2, note=_FEWER),
-    Spec("apscheduler", "SELECT EXISTS (SELECT FROM jobs)", 40, processes=1, note=_ALONE),
-)
+    Spec("procrastinate", _PROCRASTINATE_LEFT, 40, processes=2, at_most=(200, 0), note=_FEWER),
+    Spec("apscheduler", "SELECT EXISTS (SELECT FROM jobs)", 40, processes=1, at_most=(200, 0), note=_ALONE),
+    Spec(
+        PG_CRON, "", 40, minutes_only=True, at_most=(0, 500),
+        long_only="in `make bench-rivals` only: it knows minutes only, and here each begins with graphile-worker's",
+        note="on PostgreSQL 15; it runs SQL (SELECT 1), not Python; knows minutes only",
+    ),
+)  # fmt: skip
+# 20,000 one-shots: pg-boss, graphile-worker and PgQueuer were the fastest with six processes, of 1, 2, 3 and 6.
 QUEUES = (
     Spec("pg-boss", "SELECT EXISTS (SELECT FROM pgboss.job WHERE name = 'no_op' AND state < 'completed')", node=True),
     Spec("graphile-worker", _GRAPHILE_LEFT, node=True),
     Spec("pgqueuer", "SELECT EXISTS (SELECT FROM pgqueuer)"),
-    Spec("procrastinate", _PROCRASTINATE_LEFT, processes=2, note=_FEWER),
+    Spec("procrastinate", _PROCRASTINATE_LEFT, processes=2, at_most=(2000, 0), note=_FEWER),
 )
 
 

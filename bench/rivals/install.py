@@ -1,18 +1,26 @@
 """The rivals' own environments: a virtual environment and node_modules, both in this folder, made when needed.
 
+pg_cron is the system's: a library of PostgreSQL 15, installed by apt-get where that may be done.
+
 What can't be had (no Node of their liking, no way to a registry) leaves out the rivals that need it, with the reason.
 """
 
 import json
+import os
+import re
 import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.support.databases import SYSTEM_BIN
+
 FOLDER = Path(__file__).parent
 VENV = FOLDER / ".venv"
 NODE_MIN = (22, 18)  # package.json of graphile-worker 0.18 and pg-boss 12.38 say so
+CRON_PACKAGE = "postgresql-15-cron"
+CRON_LIBRARY = SYSTEM_BIN.parent / "lib" / "pg_cron.so"
 _VERSIONS = (
     "import importlib.metadata as m; print(*(m.version(n) for n in ('apscheduler', 'procrastinate', 'pgqueuer')))"
 )
@@ -26,6 +34,7 @@ class Installed:
     node: str = ""
     python_lacks: str = ""
     node_lacks: str = ""
+    cron_lacks: str = ""
     versions: dict[str, str] = field(default_factory=dict)
 
 
@@ -74,8 +83,26 @@ def _modules(node: str, npm: str) -> None:
         stamp.write_text("".join(pin.read_text() for pin in pins))
 
 
+def _pg_cron() -> str:
+    """Why it can't be had; "" when it is there."""
+    if not (SYSTEM_BIN / "postgres").exists():
+        return f"no PostgreSQL 15 in {SYSTEM_BIN}"
+    if not CRON_LIBRARY.exists():
+        if os.geteuid() != 0 or shutil.which("apt-get") is None:
+            return f"Debian's {CRON_PACKAGE} is not installed"
+        print(f"installing {CRON_PACKAGE} …", file=sys.stderr)
+        _run("apt-get", "install", "--yes", "--quiet", CRON_PACKAGE)
+    return ""
+
+
+def _cron_version() -> str:
+    control = SYSTEM_BIN.parents[3] / "share" / "postgresql" / "15" / "extension" / "pg_cron.control"
+    found = re.search(r"default_version = '([^']+)'", control.read_text()) if control.exists() else None
+    return found.group(1) if found else ""
+
+
 def install() -> Installed:
-    """Make sure of both. Takes a minute the first time."""
+    """Make sure of all. Takes a minute the first time."""
     found = Installed()
     try:
         found.python = _python()
@@ -94,6 +121,12 @@ def install() -> Installed:
                 found.versions[name] = json.loads(package.read_text())["version"]
     except (OSError, subprocess.CalledProcessError) as error:
         found.node_lacks = _reason(error)
+    try:
+        found.cron_lacks = _pg_cron()
+        if not found.cron_lacks:
+            found.versions["pg_cron"] = _cron_version()
+    except (OSError, subprocess.CalledProcessError) as error:
+        found.cron_lacks = _reason(error)
     return found
 
 

@@ -3,13 +3,15 @@
 import asyncio
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import asyncpg
+import psutil
 
+from bench.processes import cpu_s
 from bench.rivals.programs.starts import RECORD
 
 POLL_S = 0.005
@@ -39,7 +41,9 @@ class StartLog:
 class Burst:
     """Figures of one. `per_second`: jobs by the time from the tick to the last one's end, as the contender's books have
     it; the rest is lateness of starts. `executions` beyond the number of jobs ran twice. `others_percent`: of a core,
-    what the other contenders took meanwhile.
+    what the other contenders took meanwhile. `own_us`, `postgres_us`: CPU time by execution, of the contender's
+    processes and of the whole server. Of a queue from when its jobs had been added, so that what quick workers did
+    before that was told is missing.
     """
 
     jobs: int
@@ -51,6 +55,8 @@ class Burst:
     p99_ms: float
     max_ms: float
     others_percent: float = 0.0
+    own_us: float = 0.0
+    postgres_us: float = 0.0
 
     def row(self) -> dict[str, Any]:
         return asdict(self)
@@ -65,12 +71,32 @@ def percentile(ordered: Sequence[float], share: float) -> float:
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
-def figures(starts: Sequence[Start], jobs: int, tick: float, drained: float, others_percent: float) -> Burst:
+class Meter:
+    """CPU time of a contender, of its PostgreSQL and of the other contenders, from when it was made."""
+
+    def __init__(self, own: Sequence[int], postgres: int, others: Sequence[int]) -> None:
+        self._pids = (own, postgres, others)
+        self._begun, self._before = time.monotonic(), self._now()
+
+    def _now(self) -> tuple[float, float, float]:
+        own, postgres, others = self._pids
+        reaped = psutil.Process(postgres).cpu_times()  # sessions that have ended count, too
+        return cpu_s(own), cpu_s([postgres]) + reaped.children_user + reaped.children_system, cpu_s(others)
+
+    def by(self, executions: int) -> dict[str, float]:
+        """Fields of a Burst."""
+        own, postgres, others = (now - then for now, then in zip(self._now(), self._before, strict=True))
+        percent = others / (time.monotonic() - self._begun) * 100
+        each = {"own_us": own / executions * 1e6, "postgres_us": postgres / executions * 1e6}
+        return {"others_percent": round(percent, 1), **{name: round(value, 1) for name, value in each.items()}}
+
+
+def figures(starts: Sequence[Start], jobs: int, tick: float, drained: float, cpu: Mapping[str, float]) -> Burst:
     late = sorted((instant - tick) * 1000 for instant, _ in starts)
     marks = {"first_ms": late[0], "p50_ms": percentile(late, 0.5), "p99_ms": percentile(late, 0.99), "max_ms": late[-1]}
     return Burst(
         jobs, len(late), round((drained - tick) * 1000, 1), round(jobs / (drained - tick)),
-        **{name: round(value, 1) for name, value in marks.items()}, others_percent=round(others_percent, 1),
+        **{name: round(value, 1) for name, value in marks.items()}, **cpu,
     )  # fmt: skip
 
 

@@ -29,9 +29,9 @@ class Slot(NamedTuple):
         return cycle_start + self.offset_s
 
 
-def length_s(jobs: int, slowest: int) -> int:
+def length_s(jobs: int, slowest: int, margin_s: int = MARGIN_S) -> int:
     """Of the slot of a contender that does at least so many executions a second."""
-    return MARGIN_S + math.ceil(jobs / slowest)
+    return margin_s + math.ceil(jobs / slowest)
 
 
 def arrange(wishes: Sequence[tuple[int, bool]]) -> list[Slot]:

@@ -1,4 +1,6 @@
--- Runs that wait beside the schedule. See cron_jobs.sql for how statements over many rows are written.
+-- Runs that wait beside the schedule. See cron_jobs.sql for how statements over many rows are written. This table is empty
+-- for most of the time: once that is vacuumed, it has no pages, and reading all of it for each row looks as cheap as a
+-- probe. What it is joined by must be no order, then (`= ANY (ARRAY[...])`): no path but the index that is meant is left.
 
 -- name: GetActivations
 -- PostgreSQL's now, and what waits in the slots with run_at before it plus the window, and may run by then: a pause keeps
@@ -13,7 +15,7 @@ LEFT JOIN (
            j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
            j.next_execution, j.policy, j.payload
     FROM cron_activations a
-    JOIN cron_jobs j ON j.id = a.job_id
+    JOIN cron_jobs j ON j.id = ANY (ARRAY[a.job_id])
     JOIN deployments d ON d.id = j.deployment_id
     CROSS JOIN LATERAL (
         SELECT CASE WHEN NOT cron_paused(j.paused_at, j.paused_until) OR a.trigger = 'manual'
@@ -190,11 +192,11 @@ WITH wanted AS MATERIALIZED (
 ), moved AS (
     UPDATE cron_activations a SET tick = d.goes_on, run_at = now(), attempt = 1
     FROM (SELECT activation_id, goes_on FROM decided WHERE moves AND goes_on IS NOT NULL) d
-    WHERE a.id = d.activation_id
+    WHERE a.id = ANY (ARRAY[d.activation_id])
 ), gone AS (
     DELETE FROM cron_activations a
     USING (SELECT activation_id FROM decided WHERE moves AND goes_on IS NULL) d
-    WHERE a.id = d.activation_id
+    WHERE a.id = ANY (ARRAY[d.activation_id])
 )
 SELECT now() AS database_now, r.activation_id, r.started,
        a.id IS NULL OR r.moves AND NOT r.started AND r.goes_on IS NULL AS gone,
@@ -216,7 +218,7 @@ FROM (
     FULL JOIN held h ON h.id = c.job_id
     FULL JOIN placed p ON p.position = w.position
 ) r
-LEFT JOIN LATERAL (SELECT id, trigger, tick FROM cron_activations WHERE id = r.activation_id) a ON true
+LEFT JOIN LATERAL (SELECT id, trigger, tick FROM cron_activations WHERE id = ANY (ARRAY[r.activation_id])) a ON true
 LEFT JOIN cron_jobs j ON j.id = r.job_id
 LEFT JOIN deployments d ON d.id = j.deployment_id
 ORDER BY r.position;

@@ -541,7 +541,7 @@ WITH removed AS (
     WHERE j.id = r.job_id
     RETURNING j.id, r.closes_at
 ), forgotten AS (
-    DELETE FROM cron_activations a USING removed WHERE a.job_id = removed.id
+    DELETE FROM cron_activations a USING removed WHERE a.job_id = ANY (ARRAY[removed.id])
 ), unfollowing AS (
     DELETE FROM cron_followers f USING removed WHERE f.job_id = removed.id
 )

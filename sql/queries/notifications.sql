@@ -82,7 +82,7 @@ WHERE e.outcome NOT IN ('completed', 'cancelled')
 WITH settled AS (
     DELETE FROM cron_retrying r
     WHERE NOT EXISTS (SELECT FROM cron_activations a
-                      WHERE a.job_id = r.job_id AND a.tick = r.tick AND a.attempt > r.attempt)
+                      WHERE a.job_id = ANY (ARRAY[r.job_id]) AND a.tick = r.tick AND a.attempt > r.attempt)
     RETURNING r.job_id, r.tick, r.attempt
 )
 SELECT j.id AS job_id, j.key, j.namespace, j.module, j.verb, j.labels::text, j.policy, e.id AS execution_id, e.tick,

@@ -1,6 +1,6 @@
 // graphile-worker: `prepare` makes its schema, `work` is one worker process, `enqueue` adds one-shots.
 //
-// Settings, from its documentation (worker.graphile.org/docs):
+// Settings, from its documentation (https://worker.graphile.org/docs/performance, /docs/cron, /docs/config):
 // - "Performance": the configuration of its own figures: concurrentJobs 24, maxPoolSize 25, localQueue of 500, and both
 //   batch delays 0. Batching is what it recommends where throughput is high, even now and then.
 // - perfTest/graphile.config.js, which it measures itself with: `refetchDelay: { durationMs: 10 }`.

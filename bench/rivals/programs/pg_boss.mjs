@@ -1,6 +1,6 @@
 // pg-boss: `prepare` makes its schema and queue, `work` is one worker process, `enqueue` adds one-shots.
 //
-// Settings, from its documentation (docs/api):
+// Settings, from its documentation (https://github.com/timgit/pg-boss/tree/12.37.0/docs/api):
 // - workers.md: `batchSize` 500 and `burstWhenBatchFull`: while batches come full, the next is fetched at once. A handler
 //   that is given a batch ends all of it by returning.
 // - workers.md, "Low-latency dispatch with LISTEN/NOTIFY": `useListenNotify` and `notify: true`, both opt-in.

@@ -15,9 +15,11 @@ from bench.rivals.contenders import QUEUES, RECURRING
 from bench.rivals.install import FOLDER, Installed
 from bench.rivals.measure import NotDrainedError, StartLog, figures, percentile, watch
 from bench.rivals.ours import module
+from bench.rivals.part import SHORT
 from bench.rivals.programs.starts import RECORD, Starts
-from bench.rivals.run import lacking
+from bench.rivals.run import Form, lacking, places
 from bench.rivals.slots import Slot, arrange, next_cycle
+from bench.rivals.table import figures as figures_of
 from bench.rivals.table import medians, ratio, table
 from schema.pattern import CronPattern
 
@@ -99,10 +101,10 @@ def test_percentile(values, share, found):
 
 def test_figures_count_from_the_tick_to_the_last_end():
     starts = [(100.0 + number / 1000, number) for number in range(1, 101)]
-    burst = figures(starts, 100, 100.0, 100.5, 1.23)
+    burst = figures(starts, 100, 100.0, 100.5, {"others_percent": 1.2, "own_us": 7.0})
     assert (burst.executions, burst.drained_ms, burst.per_second) == (100, 500.0, 200)
     assert (burst.first_ms, burst.p50_ms, burst.p99_ms, burst.max_ms) == (1.0, 50.0, 99.0, 100.0)
-    assert burst.others_percent == 1.2
+    assert (burst.others_percent, burst.own_us, burst.postgres_us) == (1.2, 7.0, 0.0)
 
 
 class Books:
@@ -153,7 +155,7 @@ def burst(per_second, **changes):
         "p99_ms": 1.0,
         "max_ms": 1.0,
     }
-    return known | {"per_second": per_second, "others_percent": 0.5} | changes
+    return known | {"per_second": per_second, "others_percent": 0.5, "own_us": 90.0, "postgres_us": 50.0} | changes
 
 
 def result(**rounds):
@@ -161,7 +163,8 @@ def result(**rounds):
         "name": "recurring", "shape": {"jobs": 10}, "rounds": rounds, "notes": {"slow": "alpha"},
         "processes": dict.fromkeys(rounds, 6), "left_out": {"absent": "no Node 22.18 or newer"},
     }  # fmt: skip
-    return {"machine": {"date": "today"}, "versions": {"slow": "4.0"}, "note_us": {"Python": 1.1}, "parts": [part]}
+    words = {"name": "rivals", "shape": {"jobs": 10}, "machine": {"date": "today"}, "note_us": {"Python": 1.1}}
+    return words | {"versions": {"slow": "4.0"}, "parts": [part]}
 
 
 def test_the_ratio_is_that_of_each_round():
@@ -175,7 +178,7 @@ def test_the_table_has_the_fastest_first_and_says_what_is_left_out():
     rows = [re.sub(r" +", " ", line) for line in text.splitlines() if line.startswith("| ")]
     assert [row.split(" | ")[0] for row in rows[1:]] == ["| cronring", "| slow 4.0", "| absent"]
     assert "| 35.00 | 6 | 2 | alpha |" in rows[2]
-    assert rows[3].endswith(" - | - | - | - | - | - | - | - | 0 | no Node 22.18 or newer |")
+    assert rows[3].endswith(" - | - | - | - | - | - | - | - | - | - | 0 | no Node 22.18 or newer |")
     assert "1.1 µs in Python" in text
 
 
@@ -188,11 +191,30 @@ def test_the_table_says_what_is_odd_about_a_contender(changes, said):
 
 def test_rivals_that_the_machine_can_not_run_are_left_out_with_the_reason():
     assert set(lacking(QUEUES, Installed(node_lacks="no Node"))) == {"pg-boss", "graphile-worker"}
-    assert set(lacking(RECURRING, Installed(python_lacks="no registry"))) == {
-        "pgqueuer",
-        "procrastinate",
-        "apscheduler",
-    }
+    pythons = {"pgqueuer", "procrastinate", "apscheduler"}
+    assert set(lacking(RECURRING, Installed(python_lacks="no registry"))) == pythons
+    assert lacking(RECURRING, Installed(cron_lacks="not root")) == {"pg_cron": "not root"}
+
+
+def test_the_short_form_fits_into_cycles_of_a_minute():
+    assert list(lacking(RECURRING, Installed(), short=True)) == ["pg_cron"]
+    there = [spec for spec in RECURRING if spec.name != "pg_cron"]
+    assert {slot.cycle_s for slot in places(there, SHORT).values()} == {60}
+    assert places(RECURRING, Form())["cronring"].cycle_s > 60
+
+
+def test_figures_name_the_best_rival_and_us_by_it():
+    rounds = {"slow-one": [burst(50), burst(40)], "quick": [burst(100), None], "cronring": [burst(1000), burst(2000)]}
+    found = figures_of(result(**rounds)["parts"])
+    assert found["slow_one_recurring_per_second"] == 45
+    assert found["best_rival_recurring_per_second"] == 100
+    assert found["recurring_by_best_ratio"] == 10
+    assert (found["cronring_recurring_own_us"], found["cronring_recurring_postgres_us"]) == (90, 50)
+    assert "recurring_by_best_ratio" not in figures_of(result(cronring=[burst(1)])["parts"])
+
+
+def test_the_table_says_who_was_given_fewer_jobs():
+    assert "alpha; 4 of them" in table(result(slow=[burst(50, jobs=4)]))
 
 
 def test_each_rival_has_its_program_and_its_version_is_pinned():
@@ -200,6 +222,8 @@ def test_each_rival_has_its_program_and_its_version_is_pinned():
     packages = json.loads((FOLDER / "package.json").read_text())["dependencies"]
     locked = json.loads((FOLDER / "package-lock.json").read_text())["packages"]
     for spec in RECURRING + QUEUES:
+        if spec.name == "pg_cron":
+            continue  # the system's
         suffix = ".mjs" if spec.node else ".py"
         assert (FOLDER / "programs" / f"{spec.name.replace('-', '_')}{suffix}").exists()
         if spec.node:
