@@ -4,10 +4,10 @@ import time
 
 import click
 
-from bench import burst, limits
+from bench import burst, idle, limits, membership, ring
 from bench.results import Part, keep
 
-PARTS: tuple[Part, ...] = (limits.PART, burst.PART)
+PARTS: tuple[Part, ...] = (limits.PART, burst.PART, idle.PART, membership.PART, ring.PART)
 
 
 @click.command()
@@ -22,6 +22,7 @@ def main(only: tuple[str, ...]) -> None:
         result = part.measure()
         keep(result, part.table(result))
         left -= part.about_s
+    click.echo(f"{len(parts)} parts in {time.monotonic() - begun:.0f} s", err=True)
 
 
 if __name__ == "__main__":

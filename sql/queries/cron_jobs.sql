@@ -2,8 +2,9 @@
 -- tables of any size (controller/store/pool.py says how), so their shape decides how they run:
 -- LATERAL with a row lock is one index probe for each wanted row; FULL JOIN, where one side holds the other's rows anyway,
 -- can only be a hash or a merge join, never a loop over both. A probe by id names no partial index's predicate (`ended_at
--- IS NULL` says what `outcome IS NULL` says, and a removed job has no next tick): while the table is empty such an index
--- looks as cheap as the primary key, and a plan that reads all of it for every row would stay. Nor may a join that updates
+-- IS NULL` says what `outcome IS NULL` says, and a removed job has no next tick): while the table is empty, or ANALYZE saw
+-- nothing in that index, it looks as cheap as the primary key, and a plan that reads all of it for every row would stay. A
+-- comparison implies that its column is not null: hence coalesce(next_execution, 'infinity') in claims. Nor may a join that updates
 -- cron_executions be one by order or hash: `= ANY (ARRAY[...])` is neither. A partition that ANALYZE found empty costs nothing
 -- to read as a whole, by whichever index: where a tick is named for its partition's sake, so are job and id, and any of the
 -- two unique indexes finds the row at once (by the tick alone, 500 ends of one tick took three seconds).
@@ -78,7 +79,8 @@ WITH wanted AS MATERIALIZED (
                     THEN next_execution - cron_priority(policy) * interval '1 second' END AS place
         FROM cron_jobs
         WHERE id = w.job_id AND state = 'idle' AND running < greatest(concurrency, 1) AND next_tick = w.expected_tick
-          AND next_execution <= now() AND w.run_at <= now() AND (last_tick IS NULL OR last_tick < w.run_tick)
+          AND coalesce(next_execution, 'infinity') <= now() AND w.run_at <= now()
+          AND (last_tick IS NULL OR last_tick < w.run_tick)
           AND (revision = w.revision OR policy = '' AND w.run_tick = w.expected_tick)
           AND EXISTS (SELECT FROM controllers WHERE id = $1 AND lease_expires_at > now())
           AND (SELECT min_replicas > 0 AND key = w.deployment FROM deployments WHERE id = deployment_id)

@@ -33,3 +33,14 @@ async def test_plans_made_while_nothing_is_due_are_as_good(resting_url: str) -> 
         assert complaints == []
     finally:
         await connection.close()
+
+
+async def test_a_claim_never_reads_what_is_due(resting_url: str) -> None:
+    """By that index each of its rows would cost as much as all of them."""
+    connection = await session(resting_url)
+    try:
+        found = await plan(connection, "StartCronJobs")
+        read = {node.get("Index Name") for node in found if node.get("Relation Name") == "cron_jobs"}
+        assert read - {None} == {"cron_jobs_pkey"}
+    finally:
+        await connection.close()

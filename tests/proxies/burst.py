@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 import asyncpg
 import psutil
 
-from bench.burst import ENDED
+from bench.burst import LEFT
 from tests.proxies.counting import calls_file
 from tests.proxies.statements import CountingServer, Said, counting_server
 from tests.proxies.taps import Heard, Taps
@@ -153,7 +153,7 @@ def _next_tick() -> int:
 async def _drained(connection: asyncpg.Connection, tick: int) -> None:
     """Until the last end of that tick is committed."""
     async with asyncio.timeout(60):
-        while await connection.fetchval(ENDED, tick) < JOBS:
+        while await connection.fetchval(LEFT, tick):
             await asyncio.sleep(0.05)
 
 
