@@ -22,7 +22,9 @@ class Fleet:
 
     def spent_s(self) -> dict[str, float]:
         """CPU seconds that each kind of process has spent so far, its children included, those that ended as well."""
-        controllers, runners = ([each.pid for each in kind] for kind in (self.cluster.controllers, self.cluster.runners))
+        controllers, runners = (
+            [each.pid for each in kind] for kind in (self.cluster.controllers, self.cluster.runners)
+        )
         kinds = {"controllers": controllers, "runners": runners, "postgresql": [self.server.pid]}
         return {kind: spent_s(pids) for kind, pids in kinds.items()}
 
