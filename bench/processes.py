@@ -38,3 +38,9 @@ def spent_s(pids: Sequence[int]) -> float:
             times = process.cpu_times()
             spent += times.user + times.system + times.children_user + times.children_system
     return spent
+
+
+def machine_s() -> float:
+    """CPU time that all cores of this machine have been busy for, with whatever it was."""
+    times = psutil.cpu_times()
+    return float(sum(times) - times.idle - times.iowait - getattr(times, "guest", 0) - getattr(times, "guest_nice", 0))

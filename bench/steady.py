@@ -20,6 +20,7 @@ import click
 
 from bench.fleet import Fleet, fleet
 from bench.machine import machine
+from bench.processes import machine_s
 from bench.results import Part, head, keep, rows
 
 PERIOD_S: Final = 5  # of each job
@@ -89,9 +90,11 @@ def module(phase: Phase, warm_s: int, jitter: str) -> str:
 
 
 class Spent(NamedTuple):
-    """At one moment: CPU seconds by kind of process, and transactions that the database has committed."""
+    """At one moment: CPU seconds by kind of process and of the whole machine, and transactions committed."""
 
+    at_s: float
     cpu_s: dict[str, float]
+    machine_s: float
     commits: int
 
 
@@ -110,8 +113,15 @@ def figures_of(phase: Phase, books: dict[str, Any], before: Spent, after: Spent)
         **dict(zip(("claim_p50_ms", "claim_p99_ms", "claim_max_ms"), claims, strict=True)),
         **dict(zip(("p50_ms", "p99_ms", "max_ms"), starts, strict=True)),
         "cpu_s": {kind: round((after.cpu_s[kind] - before.cpu_s[kind]) / done * 1e3, 3) for kind in after.cpu_s},
+        "other_cores": others(before, after),
         "commits": round((after.commits - before.commits) / done, 2),
     }
+
+
+def others(before: Spent, after: Spent) -> float:
+    """How many cores were busy with something else than what is measured."""
+    ours = sum(after.cpu_s.values()) - sum(before.cpu_s.values())
+    return round((after.machine_s - before.machine_s - ours) / (after.at_s - before.at_s), 2)
 
 
 async def until(second: float) -> None:
@@ -119,7 +129,7 @@ async def until(second: float) -> None:
 
 
 async def spent(connection: asyncpg.Connection, cluster: Fleet) -> Spent:
-    return Spent(cluster.spent_s(), await connection.fetchval(COMMITS))
+    return Spent(time.monotonic(), cluster.spent_s(), machine_s(), await connection.fetchval(COMMITS))
 
 
 async def watch(cluster: Fleet, phases: list[Phase]) -> dict[str, Any]:
@@ -201,12 +211,14 @@ def table(result: dict[str, Any]) -> str:
     columns = [
         "due a second", "seconds", "done a second", "missed", "claimed, p50 ms", "p99", "started, p50 ms", "p99",
         "goal p99", "max", "controllers CPU s per 1,000", "runners", "PostgreSQL", "transactions for each",
+        "cores busy with else",
     ]  # fmt: skip
     cells = [
         [
             f"{each['rate']:,}", each["seconds"], f"{each['per_second']:,}", each["missed"] + each["not_completed"],
             each["claim_p50_ms"], each["claim_p99_ms"], each["p50_ms"], each["p99_ms"], goal(each), each["max_ms"],
             *(each["cpu_s"][kind] for kind in ("controllers", "runners", "postgresql")), each["commits"],
+            each["other_cores"],
         ]
         for each in result["rates"]
     ]  # fmt: skip

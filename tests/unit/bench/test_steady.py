@@ -24,8 +24,8 @@ def books(**changed: Any) -> dict[str, Any]:
 
 
 def figures(**changed: Any) -> dict[str, Any]:
-    before = Spent({"controllers": 10.0, "runners": 1.0, "postgresql": 5.0}, 1_000)
-    after = Spent({"controllers": 16.0, "runners": 4.0, "postgresql": 8.0}, 4_000)
+    before = Spent(100.0, {"controllers": 10.0, "runners": 1.0, "postgresql": 5.0}, 50.0, 1_000)
+    after = Spent(160.0, {"controllers": 16.0, "runners": 4.0, "postgresql": 8.0}, 92.0, 4_000)
     return figures_of(PHASE, books(**changed), before, after)
 
 
@@ -60,6 +60,7 @@ def test_figures_are_by_execution_and_what_is_not_there_was_missed() -> None:
     assert (found["claim_p99_ms"], found["p50_ms"], found["p99_ms"], found["max_ms"]) == (21.0, 31.2, 87.1, 120.0)
     assert found["cpu_s"] == {"controllers": 0.2, "runners": 0.1, "postgresql": 0.1}
     assert found["commits"] == 0.1
+    assert found["other_cores"] == 0.5
     short = figures(executions=29_990, completed=29_980)
     assert (short["missed"], short["not_completed"]) == (10, 10)
     with pytest.raises(AssertionError, match="nothing of 30000 has run"):
