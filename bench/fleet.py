@@ -1,13 +1,14 @@
 """What a benchmark of the whole runs on: a durable PostgreSQL 18, controllers and runners, all on this machine."""
 
 import contextlib
+import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from bench.processes import spent_s
-from tests.support.cluster import Cluster
+from tests.support.cluster import Cluster, Process
 from tests.support.databases import PostgresServer, running_server
 
 
@@ -27,6 +28,21 @@ class Fleet:
         )
         kinds = {"controllers": controllers, "runners": runners, "postgresql": [self.server.pid]}
         return {kind: spent_s(pids) for kind, pids in kinds.items()}
+
+    def start_runners(self, count: int, files: Sequence[Path]) -> list[Process]:
+        """New ones that host these modules, which are the fleet's from now on; those before them, which still run."""
+        before, self.cluster.runners = self.cluster.runners, []
+        for _ in range(count):
+            self.cluster.start_runner(*files)
+        return before
+
+
+def end_runners(runners: Sequence[Process]) -> None:
+    """As an operator does: they finish what runs, deliver, and go."""
+    for each in runners:
+        each.send(signal.SIGTERM)
+    for each in runners:
+        assert each.popen.wait(timeout=30) == 0, each.tail()
 
 
 @contextlib.contextmanager

@@ -10,9 +10,7 @@ herd has not moved on.
 
 import asyncio
 import os
-import signal
 import time
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +18,7 @@ from typing import Any, Final
 import asyncpg
 import click
 
-from bench.fleet import Fleet, fleet
+from bench.fleet import Fleet, end_runners, fleet
 from bench.machine import machine
 from bench.results import Part, head, keep, rows
 from controller.store.pool import Database
@@ -30,7 +28,6 @@ from schema.keys import slot_of
 from schema.module import Module, Verb
 from schema.policy import Policy
 from schema.validate import VERBS_LIMIT
-from tests.support.cluster import Process
 
 PERIOD_S: Final = 10
 JITTER: Final = "8s"
@@ -139,22 +136,6 @@ async def tick_measured(
     }
 
 
-def replace_runners(running: Fleet, files: list[Path]) -> list[Process]:
-    """New ones for as many; those that were there, which still run."""
-    old, running.cluster.runners = running.cluster.runners, []
-    for _ in old:
-        running.cluster.start_runner(*files)
-    return old
-
-
-def end_runners(old: Sequence[Process]) -> None:
-    """As an operator does: they finish what runs, deliver, and go."""
-    for each in old:
-        each.send(signal.SIGTERM)
-    for each in old:
-        assert each.popen.wait(timeout=30) == 0, each.tail()
-
-
 async def both(running: Fleet, jobs: int, herd: int, jitter: str, runners: int) -> dict[str, Any]:
     """The herd at once, and spread."""
     # So that asking for what is still to come looks at the herd's rows alone.
@@ -164,13 +145,12 @@ async def both(running: Fleet, jobs: int, herd: int, jitter: str, runners: int) 
         asleep = await make_asleep(running.url, connection, jobs - herd)
         click.echo(f"{herd} jobs that come every {PERIOD_S} s …", err=True)
         files = modules(running.folder, herd, "")
-        for _ in range(runners):
-            running.cluster.start_runner(*files)
+        running.start_runners(runners, files)
         await deployed(connection, herd, "")
         await connection.execute("VACUUM (ANALYZE) cron_jobs")
         at_once = await tick_measured(connection, asleep, herd, 1, 0.0)
         click.echo(f"the same with a jitter of {jitter} …", err=True)
-        old = replace_runners(running, modules(running.folder, herd, jitter))
+        old = running.start_runners(runners, modules(running.folder, herd, jitter))
         await deployed(connection, herd, "%jitter%")
         end_runners(old)
         spread = await tick_measured(connection, asleep, herd, 0, parse_duration(jitter) / 1_000)

@@ -3,31 +3,29 @@
 A job comes every 5 s, so a rate of 500/s is 2,500 jobs, a fifth of which is due each second. A pattern's smallest step
 is a second, so those of one second are all due at its very beginning, at :00.000: a small herd each second, which is
 the hardest way to have that rate. (`--jitter 900ms` spreads them over the second.) The rates come one after the other
-in one cluster, each with a module of its own, between its `start_at` and its `end_at`. Lateness is started_at - run_at
-as the books have it, the claim's is claimed_at - run_at. Every tick of a phase counts, from its first second on.
+in one cluster: runners bring the rate's module, it is measured from a few seconds after it is deployed on, and is
+undeployed. Lateness is started_at - run_at as the books have it, the claim's is claimed_at - run_at. Every tick of the
+measured seconds counts.
 """
 
 import asyncio
 import os
 import time
 from collections.abc import Sequence
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import asyncpg
 import click
 
-from bench.fleet import Fleet, fleet
+from bench.fleet import Fleet, end_runners, fleet
 from bench.machine import machine
 from bench.processes import machine_s
 from bench.results import Part, head, keep, rows
 
 PERIOD_S: Final = 5  # of each job
-WARM_S: Final = 3  # at the first rate, before anything counts
-JOBS_PER_S: Final = 1_000  # deployed at least so fast, and
-LEAD_S: Final = 7  # besides, from writing the modules to the first tick: by then all must be there
-GAP_S: Final = 3  # between two rates
+WARM_S: Final = 2  # of ticks, at each rate, before anything counts
+DEPLOYED_S: Final = 60.0
+MARGIN_S: Final = 0.4  # the accounts are taken so long before the first tick, and before what follows the last
 RATES: Final = ((25, 25), (100, 60), (500, 60), (1_000, 60))  # executions a second, and for how many
 GOALS_MS: Final = {25: 15, 100: 25, 500: 100}  # lateness p99, of issue 6
 RIVALS: Final = "APScheduler 18 ms, PgQueuer 118, graphile-worker and Procrastinate 500"
@@ -41,7 +39,7 @@ SELECT count(*) AS executions,
        percentile_cont($3::float8[]) WITHIN GROUP (ORDER BY extract(epoch FROM started_at - run_at)) AS starts
 FROM cron_executions WHERE tick BETWEEN to_timestamp($1) AND to_timestamp($2)
 """
-DEPLOYED: Final = "SELECT count(*) FROM cron_jobs WHERE removed_at IS NULL"
+DEPLOYED: Final = "SELECT count(*) FROM cron_jobs WHERE removed_at IS NULL AND module = $1"
 UNFINISHED: Final = "SELECT count(*) FROM cron_jobs WHERE state <> 'idle' OR next_execution <= now()"
 COMMITS: Final = "SELECT xact_commit FROM pg_stat_database WHERE datname = current_database()"
 
@@ -63,29 +61,13 @@ class Phase(NamedTuple):
         return self.rate * self.seconds
 
 
-def plan(rates: Sequence[tuple[int, int]], first: int) -> list[Phase]:
-    """One after the other, the first tick of the first at `first`."""
-    phases: list[Phase] = []
-    for rate, seconds in rates:
-        phases.append(Phase(rate, first, seconds))
-        first += seconds + GAP_S
-    return phases
-
-
-def module(phase: Phase, warm_s: int, jitter: str) -> str:
-    """Its text: as many verbs as keep up the rate, each in its place of every few seconds."""
-    start, end = (
-        datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ") for at in (phase.begins - warm_s, phase.ends)
-    )
+def module(rate: int, jitter: str) -> str:
+    """Its text: as many verbs as keep up the rate, each in its place of every few seconds; "off": without a jitter."""
+    said = "" if jitter == "off" else f', jitter="{jitter}"'
     lines = ["from cronring import cron", ""]
-    for number in range(phase.rate * PERIOD_S):
+    for number in range(rate * PERIOD_S):
         pattern = f"{number % PERIOD_S}/{PERIOD_S} * * * * *"
-        lines += [
-            f'@cron("{pattern}", start_at="{start}", end_at="{end}", jitter="{jitter}")',
-            f"async def job_{number}() -> None:",
-            "    pass",
-            "",
-        ]
+        lines += [f'@cron("{pattern}"{said})', f"async def job_{number}() -> None:", "    pass", ""]
     return "\n".join(lines)
 
 
@@ -132,34 +114,45 @@ async def spent(connection: asyncpg.Connection, cluster: Fleet) -> Spent:
     return Spent(time.monotonic(), cluster.spent_s(), machine_s(), await connection.fetchval(COMMITS))
 
 
-async def watch(cluster: Fleet, phases: list[Phase]) -> dict[str, Any]:
-    """Look on until all is over. The books are asked at the end alone, as that is work, too.
+async def deploy(connection: asyncpg.Connection, running: Fleet, rate: int, jitter: str, runners: int) -> str:
+    """The rate's module, and runners for it alone. Raises TimeoutError when it isn't deployed after a minute."""
+    file = running.folder / f"rate_{rate}.py"
+    file.write_text(module(rate, jitter))
+    running.start_runners(runners, [file])
+    async with asyncio.timeout(DEPLOYED_S):
+        while await connection.fetchval(DEPLOYED, file.stem) < rate * PERIOD_S:
+            await asyncio.sleep(0.1)
+    return file.stem
 
-    Raises AssertionError when the jobs aren't deployed by the first tick, TimeoutError when what was due isn't done ten
-    seconds after the last one.
-    """
-    connection = await asyncpg.connect(cluster.url)
+
+async def undeploy(connection: asyncpg.Connection, running: Fleet, name: str) -> None:
+    """Raises TimeoutError when what was due isn't done after ten seconds."""
+    await asyncio.to_thread(running.cluster.cli, "undeploy", name)
+    async with asyncio.timeout(10):
+        while await connection.fetchval(UNFINISHED):
+            await asyncio.sleep(0.05)
+    await asyncio.to_thread(end_runners, running.cluster.runners)
+
+
+async def measure(
+    running: Fleet, rates: Sequence[tuple[int, int]], runners: int, jitter: str
+) -> tuple[list[dict[str, Any]], str]:
+    """Each rate's figures, and PostgreSQL's version. Nothing is asked of the database while a rate is measured."""
+    connection = await asyncpg.connect(running.url)
+    figures = []
     try:
-        jobs = sum(phase.rate for phase in phases) * PERIOD_S
-        while (deployed := await connection.fetchval(DEPLOYED)) < jobs:
-            assert time.time() < phases[0].begins - WARM_S, f"{deployed} of {jobs} jobs are deployed at the first tick"
-            await asyncio.sleep(0.2)
-        click.echo(f"{jobs} jobs are deployed {phases[0].begins - WARM_S - time.time():.0f} s ahead", err=True)
-        account: list[tuple[Spent, Spent]] = []
-        for phase in phases:
-            await until(phase.begins - GAP_S / 2)
-            click.echo(f"{phase.rate} executions a second for {phase.seconds} s …", err=True)
-            before = await spent(connection, cluster)
-            await until(phase.ends + GAP_S / 2)
-            account.append((before, await spent(connection, cluster)))
-        async with asyncio.timeout(10):
-            while await connection.fetchval(UNFINISHED):
-                await asyncio.sleep(0.1)
-        figures = []
-        for phase, (before, after) in zip(phases, account, strict=True):
+        for rate, seconds in rates:
+            name = await deploy(connection, running, rate, jitter, runners)
+            phase = Phase(rate, int(time.time()) + 1 + WARM_S, seconds)
+            click.echo(f"{rate} executions a second for {seconds} s …", err=True)
+            await until(phase.begins - MARGIN_S)
+            before = await spent(connection, running)
+            await until(phase.begins + phase.seconds - MARGIN_S)
+            after = await spent(connection, running)
+            await undeploy(connection, running, name)
             books = await connection.fetchrow(BOOKS, phase.begins, phase.ends, QUANTILES)
             figures.append(figures_of(phase, dict(books or {}), before, after))
-        return {"machine": machine(await connection.fetchval("SHOW server_version")), "rates": figures}
+        return figures, await connection.fetchval("SHOW server_version")
     finally:
         await connection.close()
 
@@ -170,17 +163,8 @@ def steady(
     """Run it; the result is JSON-ready."""
     load = os.getloadavg()[0]
     with fleet(controllers) as running:
-        jobs = sum(rate for rate, _ in rates) * PERIOD_S
-        phases = plan(rates, int(time.time()) + LEAD_S + jobs // JOBS_PER_S)
-        modules: list[Path] = []
-        for number, phase in enumerate(phases):
-            modules.append(running.folder / f"rate_{phase.rate}.py")
-            modules[-1].write_text(module(phase, 0 if number else WARM_S, jitter))
-        for _ in range(runners):
-            running.cluster.start_runner(*modules)
-        result = asyncio.run(watch(running, phases))
+        every, postgres = asyncio.run(measure(running, rates, runners, jitter))
         audit = running.cluster.cli("audit")
-    every = result["rates"]
     names = ("per_second", "p50_ms", "p99_ms", "max_ms")
     return {
         "name": "steady",
@@ -190,7 +174,8 @@ def steady(
             "runners": runners,
             "jitter": jitter,
         },
-        **result,
+        "machine": machine(postgres),
+        "rates": every,
         "load": {"before": round(load, 2), "after": round(os.getloadavg()[0], 2)},
         "audit": audit,
         "figures": {f"{each['rate']}_{name}": each[name] for each in every for name in names}

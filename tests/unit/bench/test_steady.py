@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from bench.steady import GAP_S, Phase, Spent, figures_of, module, plan, table
-from schema.policy import read_policy
+from bench.steady import Phase, Spent, figures_of, module, table
 from schema.timetable import timetable
 
 PHASE = Phase(500, 1_800_000_000, 60)
@@ -29,29 +28,20 @@ def figures(**changed: Any) -> dict[str, Any]:
     return figures_of(PHASE, books(**changed), before, after)
 
 
-def test_rates_come_one_after_the_other() -> None:
-    phases = plan([(25, 30), (100, 60)], 1_000)
-    assert phases == [Phase(25, 1_000, 30), Phase(100, 1_030 + GAP_S, 60)]
-    assert phases[0].ends == 1_029
-    assert phases[1].due == 6_000
-
-
-@pytest.mark.parametrize("warm_s", [0, 3])
-def test_each_second_of_a_phase_has_as_many_ticks_as_its_rate_and_none_comes_before_or_after(warm_s: int) -> None:
-    phase = Phase(4, 1_800_000_007, 11)
-    declared = re.findall(
-        r'@cron\("(.+?)", start_at="(.+?)", end_at="(.+?)", jitter="off"\)\nasync def job_',
-        module(phase, warm_s, "off"),
-    )
+def test_each_second_has_as_many_ticks_as_the_rate_is() -> None:
+    patterns = re.findall(r'@cron\("(.+?)"\)\nasync def job_', module(4, "off"))
     ticks: Counter[int] = Counter()
-    for pattern, start, end in declared:
-        times = timetable(pattern, 0, read_policy({"start_at": start, "end_at": end}).text)
-        slot = times.following("job", 0)
-        while slot is not None:
+    for pattern in patterns:
+        slot = timetable(pattern, 0, "").following("job", -1)
+        while slot is not None and slot.tick < 60_000_000:
             ticks[slot.tick] += 1
-            slot = times.following("job", slot.tick)
-    seconds = range(phase.begins - warm_s, phase.ends + 1)
-    assert ticks == {second * 1_000_000: phase.rate for second in seconds}
+            slot = timetable(pattern, 0, "").following("job", slot.tick)
+    assert ticks == {second * 1_000_000: 4 for second in range(60)}
+
+
+def test_without_a_jitter_jobs_have_no_policy_at_all() -> None:
+    assert "jitter" not in module(4, "off")
+    assert module(4, "900ms").count(', jitter="900ms")') == module(4, "off").count("@cron(")
 
 
 def test_figures_are_by_execution_and_what_is_not_there_was_missed() -> None:
