@@ -50,9 +50,8 @@ DEPLOYED: Final = """
 SELECT count(*) FROM cron_jobs j JOIN deployments d ON d.id = j.deployment_id
 WHERE j.removed_at IS NULL AND j.module <> 'asleep' AND d.min_replicas > 0 AND j.policy LIKE $1
 """
-COMING: Final = (
-    "SELECT EXISTS (SELECT FROM cron_jobs WHERE id > $1 AND (state <> 'idle' OR next_tick <= to_timestamp($2)))"
-)
+# A claim leaves the tick as the row's next one; its end moves the row on, whatever else may be due by then.
+COMING: Final = "SELECT EXISTS (SELECT FROM cron_jobs WHERE id > $1 AND next_tick <= to_timestamp($2))"
 BOOKS: Final = """
 SELECT count(*) AS executions,
        count(*) FILTER (WHERE outcome = 'completed') AS completed,
