@@ -159,7 +159,7 @@ async def both(running: Fleet, jobs: int, herd: int, jitter: str, runners: int) 
         await connection.close()
 
 
-def herds(jobs: int = 100_000, due: int = 20_000, controllers: int = 3, runners: int = 2) -> dict[str, Any]:
+def herds(jobs: int = 100_000, due: int = 20_000, controllers: int = 3, runners: int = 1) -> dict[str, Any]:
     """Run it; the result is JSON-ready."""
     load = os.getloadavg()[0]
     with fleet(controllers) as running:
@@ -220,7 +220,7 @@ PART = Part("herd", 75, herds, table)
 @click.option("--jobs", default=100_000, show_default=True, help="In all.")
 @click.option("--due", default=20_000, show_default=True, help="Of these, due at the same instant.")
 @click.option("--controllers", default=3, show_default=True)
-@click.option("--runners", default=2, show_default=True)
+@click.option("--runners", default=1, show_default=True)
 def main(jobs: int, due: int, controllers: int, runners: int) -> None:
     """A herd: how fast it is drained, and how a jitter spreads it.
 
