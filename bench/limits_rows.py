@@ -16,7 +16,7 @@ import asyncpg
 import psutil
 
 from bench.limits_table import Sample
-from bench.processes import cpu_s
+from bench.processes import spent_s
 from controller.store.pool import SESSION_SETTINGS, Database
 from controller.store.store import PostgresStore
 from schema.module import Module, Verb
@@ -43,12 +43,6 @@ def statement(name: str) -> str:
     """Of limits.sql. Raises KeyError."""
     _, *parts = Path(__file__).with_name("limits.sql").read_text().split("-- name: ")
     return {name: text for name, _, text in (part.partition("\n") for part in parts)}[name]
-
-
-def server_cpu_s(postmaster: psutil.Process) -> float:
-    """CPU time of all the server's processes, those that have ended among them."""
-    own = postmaster.cpu_times()
-    return float(own.children_user + own.children_system) + cpu_s([postmaster.pid])
 
 
 async def make_jobs(url: str, count: int) -> list[int]:
@@ -114,10 +108,10 @@ class Rows:
             (connection, [share[first : first + variant.rows] for first in range(0, len(share), variant.rows)])
             for connection, share in zip(self.connections, shares, strict=False)
         ]
-        served, spent, began = server_cpu_s(postmaster), time.process_time(), time.perf_counter()
+        served, spent, began = spent_s([postmaster.pid]), time.process_time(), time.perf_counter()
         done = await asyncio.gather(*(self._work(*each, began + seconds) for each in work))
         elapsed, spent = time.perf_counter() - began, time.process_time() - spent
-        served = server_cpu_s(postmaster) - served
+        served = spent_s([postmaster.pid]) - served
         return Sample(sum(done), elapsed, {"postgresql": served, "python": spent})
 
     async def _work(self, connection: Connection, batches: list[list[int]], until: float) -> int:

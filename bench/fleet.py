@@ -1,0 +1,61 @@
+"""What a benchmark of the whole runs on: a durable PostgreSQL 18, controllers and runners, all on this machine."""
+
+import contextlib
+import signal
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.processes import spent_s
+from tests.support.cluster import Cluster, Process
+from tests.support.databases import PostgresServer, running_server
+
+
+@dataclass
+class Fleet:
+    """Real processes. `url`: the database of `cluster`, for a benchmark's own questions."""
+
+    server: PostgresServer
+    url: str
+    folder: Path
+    cluster: Cluster
+
+    def spent_s(self) -> dict[str, float]:
+        """CPU seconds that each kind of process has spent so far, its children included, those that ended as well."""
+        controllers, runners = (
+            [each.pid for each in kind] for kind in (self.cluster.controllers, self.cluster.runners)
+        )
+        kinds = {"controllers": controllers, "runners": runners, "postgresql": [self.server.pid]}
+        return {kind: spent_s(pids) for kind, pids in kinds.items()}
+
+    def start_runners(self, count: int, files: Sequence[Path]) -> list[Process]:
+        """New ones that host these modules, which are the fleet's from now on; those before them, which still run."""
+        before, self.cluster.runners = self.cluster.runners, []
+        for _ in range(count):
+            self.cluster.start_runner(*files)
+        return before
+
+
+def end_runners(runners: Sequence[Process]) -> None:
+    """As an operator does: they finish what runs, deliver, and go."""
+    for each in runners:
+        each.send(signal.SIGTERM)
+    for each in runners:
+        assert each.popen.wait(timeout=30) == 0, each.tail()
+
+
+@contextlib.contextmanager
+def fleet(controllers: int) -> Iterator[Fleet]:
+    """Controllers that are ready, and no runner yet; all are stopped at the end."""
+    with contextlib.ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cronring-bench-")))
+        database = folder / "database"
+        database.mkdir()
+        server = stack.enter_context(running_server("postgres18", database, durable=True))
+        url = server.url(server.create_database())
+        cluster = stack.enter_context(Cluster(url, folder))
+        started = [cluster.start_controller(wait=False) for _ in range(controllers)]
+        for each in started:
+            cluster.wait_ready(each)
+        yield Fleet(server, url, folder, cluster)
