@@ -18,7 +18,8 @@ COALESCE_NS: Final = 20 * MS
 RARELY_NS: Final = 5_000 * MS
 RETRY_NS: Final = 500 * MS
 OVERDUE_GAP_NS: Final = 100 * MS
-OVERDUE_AT_MOST: Final = 1_000  # as many as can be claimed until the next look
+AT_WORK_GAP_MAX_NS: Final = 800 * MS
+OVERDUE_AT_MOST: Final = 500  # as many as can be claimed until the next look
 HERD: Final = 100  # overdue jobs of one primary
 
 
@@ -82,10 +83,21 @@ class BackupLooks:
 
     What a primary has left lying is claimed in its stead. But one that has a herd to claim does so in order of ids, and
     if the first of them has changed by the next look it is at work: whatever its backup took from it both would try (a
-    third of the claims of a burst of 10,000 were for what the other had just claimed).
+    third of the claims of a burst of 10,000 were for what the other had just claimed). As a look costs more the larger
+    the herd is, they get rarer meanwhile.
     """
 
-    __slots__ = ("_desk", "_firsts", "_in_flight", "_not_before_ns", "_slots", "_stood_in", "_window", "_wishes")
+    __slots__ = (
+        "_desk",
+        "_firsts",
+        "_gap_ns",
+        "_in_flight",
+        "_not_before_ns",
+        "_slots",
+        "_stood_in",
+        "_window",
+        "_wishes",
+    )
 
     def __init__(self, desk: Desk, window: Window) -> None:
         self._desk = desk
@@ -93,6 +105,7 @@ class BackupLooks:
         self._slots: dict[int, None] = {}
         self._in_flight: tuple[int, tuple[int, ...]] | None = None
         self._not_before_ns = 0
+        self._gap_ns = OVERDUE_GAP_NS
         self._wishes = Timers()
         self._firsts: dict[int, int] = {}  # of herds that the latest look saw: primary -> job id
         self._stood_in: frozenset[int] = frozenset()  # primaries whose herds are claimed here
@@ -132,21 +145,23 @@ class BackupLooks:
     def fetched(self, event: OverdueFetched) -> list[Job]:
         """Jobs to be claimed in the primary's stead."""
         assert self._in_flight is not None, "an answer without asking"
-        if len(event.jobs) >= OVERDUE_AT_MOST:
-            self._slots.update(dict.fromkeys(self._in_flight[1]))
-        self._in_flight = None
+        slots, self._in_flight = self._in_flight[1], None
         lying: dict[int, list[Job]] = {}
         for job in event.jobs:
             lying.setdefault(self._window.primaries[job.slot], []).append(job)
         herds = {primary: jobs for primary, jobs in lying.items() if len(jobs) >= HERD}
-        firsts = {primary: jobs[0].job_id for primary, jobs in herds.items()}
+        firsts, before = {primary: jobs[0].job_id for primary, jobs in herds.items()}, self._firsts
         self._stood_in = frozenset(
-            primary for primary in herds if primary in self._stood_in or self._firsts.get(primary) == firsts[primary]
+            primary for primary in herds if primary in self._stood_in or before.get(primary) == firsts[primary]
         )
         self._firsts = firsts
         at_work = herds.keys() - self._stood_in
-        for primary in at_work:
-            self._slots.update((job.slot, None) for job in herds[primary])
+        self._gap_ns = min(2 * self._gap_ns, AT_WORK_GAP_MAX_NS) if at_work & before.keys() else OVERDUE_GAP_NS
+        for slot in slots:
+            if self._window.primaries[slot] in at_work:
+                self._wishes.arm(slot, self._desk.now_ns + self._gap_ns)
+            elif len(event.jobs) >= OVERDUE_AT_MOST:
+                self._slots[slot] = None
         return [job for job in event.jobs if self._window.primaries[job.slot] not in at_work and self._wanted(job)]
 
     def _wanted(self, job: Job) -> bool:

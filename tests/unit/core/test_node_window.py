@@ -213,10 +213,13 @@ def _herd_is_called(told: Told) -> tuple[list[Job], effects.FetchOverdue]:
 def test_a_backup_leaves_a_herd_to_a_primary_that_is_at_work() -> None:
     told = Told(probe_interval_ms=60_000)
     herd, look = _herd_is_called(told)
-    for left in (herd, herd[20:], herd[40:]):
+    for left, wait_ms in ((herd, 110), (herd[20:], 210), (herd[40:], 410)):  # it looks less and less often
         told.tell(events.OverdueFetched(look.request_id, told.database_us, left))
         assert not told.take(effects.Claim)
-        told.wait_renewing(110)
+        told.wait_renewing(wait_ms - 110)
+        told.wait(70)
+        assert not told.take(effects.FetchOverdue)
+        told.wait(40)
         look = told.one(effects.FetchOverdue)
     told.tell(events.OverdueFetched(look.request_id, told.database_us, herd[100:]))  # few: no herd any more
     assert [request.job_id for request in told.one(effects.Claim).requests] == list(range(101, 151))
