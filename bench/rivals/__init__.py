@@ -1,4 +1,4 @@
-"""cronring beside others, each at its own documented production settings: `make bench-rivals`.
+"""cronring beside others, each at its own documented production settings.
 
 The same for each: one PostgreSQL with fsync on, a database for each contender, as many processes (rivals that more of
 them make slower have fewer: contenders.py says by how much), and work that only notes its start: 12 bytes appended to a
@@ -8,7 +8,11 @@ file by one system call (programs/starts.py). What that costs is printed.
   cycle of some minutes, so that they take turns; what the others spend meanwhile is measured. From the tick until a
   contender's own tables say that nothing is left to end.
 - *Queue*: 20,000 one-shots, from the instant since which they are all due: for rivals that at which their bulk insert
-  has returned, with workers waiting; for cronring the one that the jobs, created before, are scheduled at.
+  has returned, with workers waiting, or the first start where workers were quicker than that answer; for cronring the
+  one that the jobs, created before, are scheduled at.
+
+The short form (`make bench`) has cycles of one minute, slow rivals with a tenth of the jobs, and not pg_cron, which is
+on a PostgreSQL 15 of its own and knows minutes only.
 
 Rivals' versions stand in requirements.txt and package.json; their settings, and where these are documented, at the head
 of programs/*. They are installed into bench/rivals/.venv and bench/rivals/node_modules, and nowhere else.

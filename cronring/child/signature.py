@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import inspect
 import sys
+from types import FunctionType
 from typing import Any, Callable
 
 
 def parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     """From Python 3.14 on, annotations are evaluated when asked for: a name under TYPE_CHECKING may not exist."""
+    if _takes_nothing(function):
+        return []
     if sys.version_info >= (3, 14):
         import annotationlib  # noqa: PLC0415
 
@@ -16,3 +19,12 @@ def parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
     else:
         signature = inspect.signature(function)
     return list(signature.parameters.values())
+
+
+def _takes_nothing(function: Callable[..., Any]) -> bool:
+    """By its code alone: `inspect` is a quarter of what a child does in a burst of verbs that have never run."""
+    if type(function) is not FunctionType or "__wrapped__" in vars(function) or "__signature__" in vars(function):
+        return False
+    code = function.__code__
+    variadic = code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS)
+    return not (code.co_argcount or code.co_kwonlyargcount or variadic)
