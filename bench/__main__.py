@@ -1,28 +1,46 @@
 """`python -m bench`: every figure that README quotes, in one run; kept as JSON and markdown in bench/results/."""
 
 import time
+from typing import Any
 
 import click
 
-from bench import burst, idle, limits, membership, ring
-from bench.results import Part, keep
+from bench import burst, herd, idle, limits, membership, ring, steady, summary
+from bench.results import RESULTS, Part, keep
+from bench.rivals import part as rivals
 
-PARTS: tuple[Part, ...] = (limits.PART, burst.PART, idle.PART, membership.PART, ring.PART)
+PARTS: tuple[Part, ...] = (
+    limits.PART,
+    burst.PART,
+    steady.PART,
+    herd.PART,
+    idle.PART,
+    membership.PART,
+    ring.PART,
+    rivals.PART,
+)
 
 
 @click.command()
 @click.option("--only", multiple=True, type=click.Choice([part.name for part in PARTS]), help="May be given again.")
 def main(only: tuple[str, ...]) -> None:
-    """Measure all parts, one after the other, and print their tables with the ratios to the run before."""
+    """Measure all parts, one after the other, and print their tables with the ratios to the run before.
+
+    Nothing else should run on the machine meanwhile. At the end, each goal stands beside what was measured.
+    """
     parts = [part for part in PARTS if not only or part.name in only]
     begun, left = time.monotonic(), sum(part.about_s for part in parts)
+    results: dict[str, dict[str, Any]] = {}
     for number, part in enumerate(parts, 1):
         passed = time.monotonic() - begun
         click.echo(f"[{number}/{len(parts)}] {part.name}: {passed:.0f} s so far, about {left} s to go …", err=True)
-        result = part.measure()
-        keep(result, part.table(result))
+        results[part.name] = part.measure()
+        keep(results[part.name], part.table(results[part.name]))
         left -= part.about_s
-    click.echo(f"{len(parts)} parts in {time.monotonic() - begun:.0f} s", err=True)
+    whole = summary.table(results, (time.monotonic() - begun) / 60)
+    click.echo(whole)
+    if not only:
+        (RESULTS / "summary.md").write_text(whole)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ from bench.rivals.run import Form, Stage, queue, recurring
 from bench.rivals.table import figures, table
 from tests.support.databases import PostgresServer, running_server
 
-SHORT = Form(rounds=2, short=True)
+SHORT = Form(one_shots=10_000, rounds=2, short=True)
 
 
 def what_notes_cost(installed: Installed, folder: Path) -> dict[str, float]:
@@ -76,4 +76,4 @@ def rivals(form: Form = SHORT, only: Sequence[str] = ()) -> dict[str, Any]:
         }  # fmt: skip
 
 
-PART = Part("rivals", 360, rivals, table)
+PART = Part("rivals", 300, rivals, table)
