@@ -1,9 +1,11 @@
 """The last table of `make bench`, from results that are made up."""
 
+from typing import Any
+
 from bench.results import compared, ratios
 from bench.summary import GOALS, table
 
-RESULTS = {
+RESULTS: dict[str, dict[str, Any]] = {
     "burst": {"figures": {"per_second": 25_000, "first_ms": 27.9}},
     "limits": {"figures": {"rows_per_second": 37_426, "bare_rows_per_second": 103_804}},
     "rivals": {"figures": {"recurring_by_best_ratio": 9.46, "cronring_recurring_per_second": 6_254,
@@ -30,7 +32,7 @@ def test_every_goal_is_of_a_figure_of_its_own() -> None:
 
 def test_figures_are_compared_with_those_of_the_run_before() -> None:
     assert ratios({"a": 3.0, "b": 1.0, "c": 0.0}, {"a": 2.0, "c": 1.0}) == {"a": 1.5}
-    before = {"shape": {"jobs": 1}, "machine": {"date": "then"}, "figures": {"a": 2.0}}
+    before: dict[str, Any] = {"shape": {"jobs": 1}, "machine": {"date": "then"}, "figures": {"a": 2.0}}
     assert compared({"shape": {"jobs": 1}, "figures": {"a": 3.0}}, before) == ["", "By the run of then: a 1.5."]
     assert compared({"shape": {"jobs": 2}, "figures": {"a": 3.0}}, before) == []
     assert compared({"shape": {"jobs": 1}, "figures": {"a": 3.0}}, {}) == []
