@@ -1,12 +1,11 @@
 """`python -m bench`: every figure that README quotes, in one run; kept as JSON and markdown in bench/results/."""
 
 import time
-from typing import Any
 
 import click
 
 from bench import burst, herd, idle, limits, membership, ring, steady, summary
-from bench.results import RESULTS, Part, keep
+from bench.results import RESULTS, Part, keep, previous
 from bench.rivals import part as rivals
 
 PARTS: tuple[Part, ...] = (
@@ -30,17 +29,19 @@ def main(only: tuple[str, ...]) -> None:
     """
     parts = [part for part in PARTS if not only or part.name in only]
     begun, left = time.monotonic(), sum(part.about_s for part in parts)
-    results: dict[str, dict[str, Any]] = {}
     for number, part in enumerate(parts, 1):
         passed = time.monotonic() - begun
         click.echo(f"[{number}/{len(parts)}] {part.name}: {passed:.0f} s so far, about {left} s to go …", err=True)
-        results[part.name] = part.measure()
-        keep(results[part.name], part.table(results[part.name]))
+        result = part.measure()
+        keep(result, part.table(result))
         left -= part.about_s
-    whole = summary.table(results, (time.monotonic() - begun) / 60)
+    minutes = (time.monotonic() - begun) / 60
+    whole = summary.table(
+        {part.name: previous(part.name) for part in PARTS},
+        f"{', '.join(only)} anew in {minutes:.1f} minutes" if only else f"in {minutes:.1f} minutes",
+    )
     click.echo(whole)
-    if not only:
-        (RESULTS / "summary.md").write_text(whole)
+    (RESULTS / "summary.md").write_text(whole)
 
 
 if __name__ == "__main__":

@@ -64,17 +64,12 @@ def _beside(goal: Goal, results: Results) -> str:
     return "" if best is None else f"best rival {_number(best)}"
 
 
-def table(results: Results, minutes: float) -> str:
-    """Markdown; figures of parts that weren't measured are left out."""
+def table(results: Results, when: str) -> str:
+    """Markdown; figures of parts that weren't measured are left out. `when`: what is said of the run."""
     cells = []
     for goal in GOALS:
         value = results.get(goal.part, {}).get("figures", {}).get(goal.figure)
         if value is not None:
             shown = f"{_number(value)} {goal.unit}".replace(" /s", "/s").replace(" x", "x")
             cells.append([goal.what, shown, _wanted(goal, value), _beside(goal, results)])
-    return (
-        "\n".join(
-            [f"### all of it, in {minutes:.1f} minutes", "", *rows(["what", "measured", "goal", "beside"], cells)]
-        )
-        + "\n"
-    )
+    return "\n".join([f"### all of it, {when}", "", *rows(["what", "measured", "goal", "beside"], cells)]) + "\n"

@@ -14,7 +14,7 @@ RESULTS: dict[str, dict[str, Any]] = {
 
 
 def test_each_goal_stands_beside_what_was_measured() -> None:
-    text = table(RESULTS, 14.2)
+    text = table(RESULTS, "in 14.2 minutes")
     assert "in 14.2 minutes" in text
     assert "| 25,000/s | at least 20,000: met | 37,426 bare row changes on our tables, 103,804 on bare ones |" in text
     assert "| 27.9 ms | at most 10: missed |" in text
@@ -23,7 +23,7 @@ def test_each_goal_stands_beside_what_was_measured() -> None:
 
 
 def test_what_was_not_measured_is_left_out() -> None:
-    assert "steady" not in table(RESULTS, 1.0)
+    assert "steady" not in table(RESULTS, "")
 
 
 def test_every_goal_is_of_a_figure_of_its_own() -> None:
