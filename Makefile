@@ -57,7 +57,7 @@ bench-limits: $(VENV)/.test  ## the floor: bare row changes through asyncpg, and
 bench-schedules: $(VENV)/.bench  ## patterns and ticks beside croniter and cronsim
 	$(BIN)/python -m bench.schedules
 
-bench-rivals: $(VENV)/.test  ## bursts and queues beside other schedulers, twenty minutes (ARGS="--jobs 500 --only pgqueuer")
+bench-rivals: $(VENV)/.test  ## bursts and queues beside other schedulers, the long form, half an hour (ARGS="--jobs 500 --only pgqueuer")
 	$(BIN)/python -m bench.rivals $(ARGS)
 
 soak: $(VENV)/.test  ## the long runs: ten thousand worlds, every fault for as long as its figures, fuzzing (hours)
