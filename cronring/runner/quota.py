@@ -71,10 +71,10 @@ class Meter:
         began_ns = time.monotonic_ns()
         if began_ns < self._exact_after_ns:
             return None
-        parts = [(proportional_bytes(usage.pid), usage.resident_bytes) for usage in found]
+        held = sum(_exact_bytes(usage.pid) for usage in found)
         ended_ns = time.monotonic_ns()
         self._exact_after_ns = ended_ns + (ended_ns - began_ns) * _EXACT_SHARE
-        return sum(resident if exact is None else exact for exact, resident in parts)
+        return held
 
     def _over_cpu(self) -> Excess | None:
         limit_us = self._run.cpu_limit_us
@@ -133,6 +133,12 @@ def cpu_excess(run: Run, cpu_us: int) -> Excess:
         f"it took {cpu_us / 1e6:.2f} s of CPU time, more than its cpu_limit={limit}: raise that, or do less in one run"
     )
     return Excess(Outcome.OUT_OF_CPU, CPU_ERROR, message)
+
+
+def _exact_bytes(pid: int) -> int:
+    """A process that has ended since it was looked at holds nothing, and what it shared is the others' alone by now."""
+    exact = proportional_bytes(pid)
+    return resident_bytes(pid) if exact is None else exact
 
 
 def _cpu_ticks(found: Iterable[Usage]) -> int:

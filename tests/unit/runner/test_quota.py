@@ -112,3 +112,18 @@ def test_what_is_told_names_the_limit_and_what_to_do() -> None:
         "it took 30.05 s of CPU time, more than its cpu_limit=30s: raise that, or do less in one run"
     )
     assert refused_memory(limited, "").message.endswith("smaller pieces\nMemoryError")
+
+
+def test_a_process_that_ends_while_it_is_looked_at_holds_nothing() -> None:
+    """Forks that share much were each counted in full at that moment: a run within its limit was killed."""
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)  # it is over, and still there to be looked at
+    own, gone = usage_of(os.getpid()), usage_of(ended.pid)
+    assert own is not None
+    assert gone is not None
+    held = Meter(run(memory_limit=100 * MIB), Tree(os.getpid()), [own])._exact(
+        [own, gone._replace(resident_bytes=500 * MIB)]
+    )
+    ended.wait()
+    assert held is not None
+    assert held < 500 * MIB
