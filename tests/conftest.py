@@ -5,7 +5,7 @@ import signal
 from collections.abc import Callable, Iterator
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests import drawing, mixing
 from tests.support.databases import PostgresServer, running_server
@@ -14,8 +14,11 @@ from tests.support.databases import PostgresServer, running_server
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # A change is judged by the same examples as the change before it; `make soak` draws others each time.
-settings.register_profile("same", derandomize=True)
-settings.register_profile("drawn")
+# How long examples take to draw says more of the machine than of the test: in a fresh clone the first ones wait for
+# hypothesis's table of characters.
+SLOW_IS_WELL = [HealthCheck.too_slow]
+settings.register_profile("same", derandomize=True, suppress_health_check=SLOW_IS_WELL)
+settings.register_profile("drawn", suppress_health_check=SLOW_IS_WELL)
 settings.load_profile("drawn" if drawing.DRAWS else "same")
 
 
