@@ -28,7 +28,7 @@ import click
 import psutil
 
 from bench.machine import machine
-from bench.processes import cpu_s
+from bench.processes import cpu_s, spent_s
 from bench.results import Part, head, keep, rows
 from bench.statement_log import LOGGED, Spent, spent
 from controller.core.settings import ClusterSettings
@@ -246,9 +246,9 @@ class Idle:
     async def _span(self, waiting: Any) -> Span:
         pids = [controller.pid for controller in self._cluster.controllers]
         logged, (commits, _) = self._logged(), await self._statistics()
-        begun, cpu, postgres = time.monotonic(), cpu_s(pids), cpu_s([self._server.pid])
+        begun, cpu, postgres = time.monotonic(), cpu_s(pids), spent_s([self._server.pid])
         await waiting
-        seconds, cpu, postgres = time.monotonic() - begun, cpu_s(pids) - cpu, cpu_s([self._server.pid]) - postgres
+        seconds, cpu, postgres = time.monotonic() - begun, cpu_s(pids) - cpu, spent_s([self._server.pid]) - postgres
         statements = self._spent(logged)
         return Span(seconds, statements, (await self._statistics())[0] - commits, cpu, max(0.0, postgres))
 

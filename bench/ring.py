@@ -23,7 +23,7 @@ import asyncpg
 import click
 
 from bench.machine import machine
-from bench.processes import cpu_s
+from bench.processes import cpu_s, spent_s
 from bench.results import Part, head, keep, rows
 from tests.support.cluster import Cluster, Process
 from tests.support.databases import PostgresServer, run_coroutine, running_server
@@ -149,7 +149,7 @@ class Trial:
         controllers = self.cluster.controllers
         texts = [self.cluster.http(controller, "/metrics")[1] for controller in controllers]
         counters = {name: sum(counter(text, f"cronring_node_{name}_total") for text in texts) for name in COUNTERS}
-        return Seen(counters, [cpu_s([each.pid]) for each in controllers], cpu_s([self.server.pid]))
+        return Seen(counters, [cpu_s([each.pid]) for each in controllers], spent_s([self.server.pid]))
 
 
 def write_module(path: Path, jobs: int) -> None:

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
-import psutil
 
-from bench.processes import cpu_s
+from bench.processes import cpu_s, spent_s
 from bench.rivals.programs.starts import RECORD
 
 POLL_S = 0.005
@@ -80,8 +79,7 @@ class Meter:
 
     def _now(self) -> tuple[float, float, float]:
         own, postgres, others = self._pids
-        reaped = psutil.Process(postgres).cpu_times()  # sessions that have ended count, too
-        return cpu_s(own), cpu_s([postgres]) + reaped.children_user + reaped.children_system, cpu_s(others)
+        return cpu_s(own), spent_s([postgres]), cpu_s(others)  # sessions that have ended count, too
 
     def by(self, executions: int) -> dict[str, float]:
         """Fields of a Burst."""
