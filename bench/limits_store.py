@@ -7,20 +7,18 @@ A durable PostgreSQL 18 (fsync and synchronous_commit on) on the same cores. Pri
 
 import argparse
 import asyncio
-import contextlib
 import json
 import statistics
 import time
 
-import psutil
-
+from bench.processes import spent_s
 from controller.core.model import ClaimRequest, EndRequest, Job, Outcome, Report, RunnerInfo
 from controller.ports import ControllerInfo
 from controller.store.connect import Connection, connect
 from controller.store.pool import Database
 from controller.store.store import PostgresStore
 from schema.module import Module, Verb
-from tests.support.databases import running_server
+from tests.support.databases import PostgresServer, running_server
 
 CONTROLLER = ControllerInfo("bench", "127.0.0.1:1", "127.0.0.1:2", 1, "bench")
 PAST = 3_600 * 1_000_000  # ticks are an hour old, so that each job has as many due as wanted
@@ -97,19 +95,10 @@ async def prepare(store: PostgresStore, connection: Connection, jobs: int, parti
     return found
 
 
-async def postgres_cpu_s(connection: Connection) -> float:
-    """CPU time of all the server's processes: it depends less than the clock on what else the machine does."""
-    spent = 0.0
-    for record in await connection.fetch("SELECT pid FROM pg_stat_activity"):
-        with contextlib.suppress(psutil.NoSuchProcess):
-            times = psutil.Process(record[0]).cpu_times()
-            spent += times.user + times.system
-    return spent
-
-
 async def measure(
-    url: str, jobs: int, batch: int, connections: int, seconds: float, partitions: int
+    server: PostgresServer, jobs: int, batch: int, connections: int, seconds: float, partitions: int
 ) -> dict[str, object]:
+    url = server.url(server.create_database())
     database = await Database.open(url, "bench", connections=connections + 1)
     connection = await connect(url, "bench scene")
     try:
@@ -118,10 +107,10 @@ async def measure(
         assert len(found) == jobs
         workers = [Worker(store, found[number::connections], batch) for number in range(connections)]
         cpu, started = time.process_time(), time.perf_counter()
-        served = await postgres_cpu_s(connection)
+        served = spent_s([server.pid])
         await asyncio.gather(*(worker.run(started + seconds) for worker in workers))
         elapsed, cpu = time.perf_counter() - started, time.process_time() - cpu
-        served = await postgres_cpu_s(connection) - served
+        served = spent_s([server.pid]) - served
         done = sum(worker.done for worker in workers)
         await connection.execute("SELECT pg_stat_clear_snapshot()")
         updates = await connection.fetchrow(
@@ -152,9 +141,8 @@ def main() -> None:
     parser.add_argument("--partitions", type=int, default=34, help="days of history")
     options = parser.parse_args()
     with running_server("postgres18", durable=True) as server:
-        url = server.url(server.create_database())
         result = asyncio.run(
-            measure(url, options.jobs, options.batch, options.connections, options.seconds, options.partitions)
+            measure(server, options.jobs, options.batch, options.connections, options.seconds, options.partitions)
         )
     print(json.dumps(result, indent=2))
 

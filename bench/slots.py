@@ -22,8 +22,9 @@ import asyncpg
 import click
 
 import sql
-from bench.limits_store import Worker, postgres_cpu_s, prepare
+from bench.limits_store import Worker, prepare
 from bench.machine import machine
+from bench.processes import spent_s
 from bench.results import Part, head, keep, rows
 from controller.store.connect import connect
 from controller.store.pool import Database
@@ -128,12 +129,12 @@ class Bench:
         cost = (await self._counted()).since(before)
         self.rounds.append(Round(self.worker.done - done, took, cost))
 
-    async def refetch(self) -> dict[str, float]:
+    async def refetch(self, postmaster: int) -> dict[str, float]:
         """Of reading a job that is due: CPU time in us, PostgreSQL's and this process's; and its size in memory."""
-        spent, served, read = time.process_time(), await postgres_cpu_s(self.session), 0
+        spent, served, read = time.process_time(), spent_s([postmaster]), 0
         for _ in range(REFETCHES):
             read += len((await self.worker.store.get_cron_jobs(SLOTS, 0))[1])
-        spent, served = time.process_time() - spent, await postgres_cpu_s(self.session) - served
+        spent, served = time.process_time() - spent, spent_s([postmaster]) - served
         tracemalloc.start()
         _, jobs = await self.worker.store.get_cron_jobs(SLOTS, 0)
         held, _ = tracemalloc.get_traced_memory()
@@ -185,7 +186,7 @@ async def _measure(server: PostgresServer, jobs: int, rounds: int, seconds: floa
             "variants": [figures_of(bench.variant, bench.rounds, benches[0].rounds) for bench in benches],
             "execution_bytes": round(stored["execution"]),
             "job_bytes": round(stored["job"]),
-            **await benches[0].refetch(),
+            **await benches[0].refetch(server.pid),
         }
 
 
