@@ -25,20 +25,20 @@ _LIBPQ_ONLY: Final = frozenset(
     }
 )  # fmt: skip
 # timestamptz in binary is microseconds since 2000; the core counts from 1970.
-_EPOCH_2000_US: Final = 946_684_800_000_000
+EPOCH_2000_US: Final = 946_684_800_000_000
 # 0001 to 9999: what Python can print. A value from outside must not fail the batch it stands in.
-_FIRST_US: Final = -62_135_596_800_000_000
-_LAST_US: Final = 253_402_300_799_999_999
+FIRST_US: Final = -62_135_596_800_000_000
+LAST_US: Final = 253_402_300_799_999_999
 
 
 def _encode_timestamptz(instant: int) -> tuple[int]:
-    if not _FIRST_US <= instant <= _LAST_US:  # hot: as min(max(...)) it would take twice as long
-        instant = _FIRST_US if instant < _FIRST_US else _LAST_US
-    return (instant - _EPOCH_2000_US,)
+    if not FIRST_US <= instant <= LAST_US:  # hot: as min(max(...)) it would take twice as long
+        instant = FIRST_US if instant < FIRST_US else LAST_US
+    return (instant - EPOCH_2000_US,)
 
 
 def _decode_timestamptz(value: tuple[int]) -> int:
-    return value[0] + _EPOCH_2000_US
+    return value[0] + EPOCH_2000_US
 
 
 async def prepare_codecs(connection: Connection) -> None:

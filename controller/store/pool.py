@@ -8,6 +8,7 @@ from typing import Any, Final
 import asyncpg
 
 import sql
+from controller.store.columns import prepare_columns
 from controller.store.connect import Connection, connect_arguments, connecting, prepare_codecs
 from controller.store.errors import READ_ONLY, translated
 from controller.store.hosts import connect_to_newest
@@ -30,6 +31,11 @@ SESSION_SETTINGS: Final = {
     "enable_mergejoin": "off",
     "jit": "off",
 }
+
+
+async def _prepare(connection: Connection) -> None:
+    await prepare_codecs(connection)
+    prepare_columns(connection)
 
 
 async def _keep_session(_: Connection) -> None:
@@ -58,7 +64,7 @@ class Database:
                 max_inactive_connection_lifetime=300,
                 max_cached_statement_lifetime=0,
                 command_timeout=COMMAND_TIMEOUT_S,
-                init=prepare_codecs,
+                init=_prepare,
                 reset=_keep_session,
             )
         database = cls(pool)

@@ -53,8 +53,7 @@ def storable(text: str) -> str:
 
 
 def unless_null(column: Sequence[T | None]) -> Sequence[T | None]:
-    """A column of `unnest`, which fills up with nulls what is shorter than the others: asyncpg asks of every element
-    whether it is an array, so that one of nulls alone is worth leaving out."""
+    """A column of `unnest`, which fills up with nulls what is shorter: one of nulls alone is not sent."""
     return [] if column.count(None) == len(column) else column
 
 

@@ -92,8 +92,8 @@ BURST: Final = (
     Bound("bytes_from_runner", 48, 60, "of an execution on the wire: report"),
     Bound(
         "controller_calls",
-        304,
-        380,
+        197,
+        240,
         "calls on controllers' loops, asyncpg's too: `python -m tests.proxies --calls`",
     ),
     Bound("runner_calls", 69.7, 84, "calls on a runner's loop: `python -m tests.proxies --calls`"),
