@@ -58,11 +58,11 @@ TIMES: Final = ("first_claim_ms", "first_ms", "p50_ms", "p99_ms", "max_ms")
 SPENT: Final = ("controllers_us", "runners_us", "postgresql_us")
 
 
-def module(jobs: int) -> str:
-    """Its text."""
+def module(jobs: int, second: int = 0) -> str:
+    """Its text. `second`: of each period, at which all are due."""
     lines = ["from cronring import cron", ""]
     for number in range(jobs):
-        lines += [f'@cron("*/{PERIOD_S} * * * * *")', f"async def job_{number}() -> None:", "    pass", ""]
+        lines += [f'@cron("{second}/{PERIOD_S} * * * * *")', f"async def job_{number}() -> None:", "    pass", ""]
     return "\n".join(lines)
 
 
