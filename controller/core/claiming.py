@@ -60,11 +60,13 @@ class Claiming:
         "_places",
         "_ranked",
         "_ready",
+        "_resumes",
         "_sessions",
         "_skipping",
         "_slow_start",
         "_unsorted",
         "_window",
+        "_won_now",
         "in_doubt",
         "stale_revision",
     )
@@ -97,6 +99,8 @@ class Claiming:
         self._in_flight: dict[int, Parcel] = {}
         self._batch = desk.settings.claim_batch
         self._slow_start = FIRST_BATCH
+        self._won_now = False  # in this step: first it is dispatched
+        self._resumes = False  # at once, in the next step
         self._failures = 0
         self._not_before_ns = 0
         # What others should look after; the node reads and clears them.
@@ -130,7 +134,9 @@ class Claiming:
             self.offer(entry)
 
     def next_deadline(self) -> int | None:
-        """Only a backoff needs a deadline: everything else that lets claims go on is an event."""
+        """Only a backoff and a dispatch need one: everything else that lets claims go on is an event."""
+        if self._resumes:
+            return self._desk.now_ns
         return self._not_before_ns if self._ready and self._desk.now_ns < self._not_before_ns else None
 
     def turn(self, precedes: Callable[[Entry], bool]) -> None:
@@ -140,10 +146,13 @@ class Claiming:
             self._take_in(entry)
         self._ready.update(self._behind)
         self._behind.clear()
+        if not self._ready and not self._in_flight:
+            self._slow_start = FIRST_BATCH
+        self._resumes, self._won_now = self._won_now and len(self._ready) >= FIRST_BATCH, False
+        if self._resumes:  # what is won should be on its way before a large claim is made
+            return
         if not self._ready or desk.abstains or not desk.store_ok or not self._lease.valid:
             return
-        if not self._in_flight:
-            self._slow_start = FIRST_BATCH
         while self._ready and len(self._in_flight) < self._at_once():
             if desk.now_ns < self._not_before_ns:
                 return
@@ -155,16 +164,20 @@ class Claiming:
         return self._window.ranked or len(self._ready) < self._desk.settings.claim_batch
 
     def _at_once(self) -> int:
-        """How many claims may be under way: of a herd the small ones are answered before the next."""
+        """How many claims may be under way: the first one of a herd is answered before the next."""
         settings = self._desk.settings
-        herd = len(self._ready) >= settings.claim_batch >= self._slow_start > FIRST_BATCH
-        return 1 if herd else settings.claims_in_flight
+        return 1 if FIRST_BATCH < self._slow_start < settings.claim_batch else settings.claims_in_flight
 
     def _next_batch(self) -> int:
         """A herd's first claims are small, so that runners have something to do while the rest is claimed."""
         size = self._slow_start
-        self._slow_start = min(size * GROWTH, self._desk.settings.claim_batch)
-        return self._batch if len(self._ready) < GROWTH * size else min(size, self._batch)
+        larger = min(size * GROWTH, self._desk.settings.claim_batch)
+        if size < larger <= len(self._ready):
+            self._slow_start = larger
+            return min(size, self._batch)
+        if size > FIRST_BATCH:  # what is left of it
+            self._slow_start = self._desk.settings.claim_batch
+        return self._batch
 
     def _claim_batch(self, precedes: Callable[[Entry], bool], size: int) -> None:
         parcel = Parcel()
@@ -257,6 +270,7 @@ class Claiming:
             else:
                 self._not_won(entry, request, result)
         self._desk.stats.claims_won += len(won)
+        self._won_now = bool(won)
         self._holding.dispatch(won, epochs)
 
     def _won(self, entry: Entry, request: ClaimRequest, result: ClaimResult) -> Execution:

@@ -37,7 +37,7 @@ class Stage(IntEnum):
     QUEUED = 7  # due, but its runners have no place for it
 
 
-POPPED_AT_ONCE: Final = 512  # of a herd
+POPPED_AT_ONCE: Final = 256  # of a herd
 IN_FLIGHT: Final = (Stage.CLAIMING, Stage.SKIPPING)
 DUE: Final = (Stage.READY, Stage.LIMITED)
 OF_RUNNERS: Final = (Stage.PARKED, Stage.QUEUED)
