@@ -160,8 +160,9 @@ class Claiming:
 
     @property
     def wants_more(self) -> bool:
-        """What else is due may be offered; while there is enough for the next claim, that can wait, unless by rank."""
-        return self._window.ranked or len(self._ready) < self._desk.settings.claim_batch
+        """What else is due may be offered; while there is enough for the next claims, that can wait, unless by rank."""
+        claims = max(1, self._at_once() - len(self._in_flight))
+        return self._window.ranked or len(self._ready) < claims * self._desk.settings.claim_batch
 
     def _at_once(self) -> int:
         """How many claims may be under way: the first one of a herd is answered before the next."""
