@@ -63,6 +63,7 @@ class Database:
                 max_queries=2**62,
                 max_inactive_connection_lifetime=300,
                 max_cached_statement_lifetime=0,
+                max_cacheable_statement_size=0,  # no limit: EndCronJob is near asyncpg's, comments included
                 command_timeout=COMMAND_TIMEOUT_S,
                 init=_prepare,
                 reset=_keep_session,
