@@ -9,7 +9,7 @@ import grpc
 
 from controller.core.effects import AckBeat, AckReports, CancelRuns, Dispatch, SendWishes, ToRunner
 from controller.core.model import Execution, Report
-from controller.runners.codec import encode_peers, encode_run, encode_wish
+from controller.runners.codec import encode_peers, encode_runs, encode_wish
 from controller.runners.conduct import Conduct, Lie
 from controller.runners.following import Follow, Follows
 from protos.runner.v1 import runner_pb2 as wire
@@ -170,8 +170,7 @@ class Session:
             runs, self._runs = self._runs[:RUNS_PER_MESSAGE], self._runs[RUNS_PER_MESSAGE:]
             # The clock went on while these waited here; the runner sets its own by this.
             now_us = self._now_us() + self._database_minus_own_us
-            encoded = [encode_run(run, epoch) for run, epoch in runs]
-            return wire.ControllerMessage(dispatch=wire.Dispatch(now_us=now_us, runs=encoded))
+            return wire.ControllerMessage(dispatch=wire.Dispatch(now_us=now_us, runs=encode_runs(runs)))
         if self._wishes:  # after the runs that took places which they count as gone
             wishes, self._wishes = self._wishes, {}
             return wire.ControllerMessage(wishes=wire.Wishes(wishes=map(encode_wish, wishes.values())))

@@ -168,8 +168,16 @@ class Link:
                 self._welcomed(message)
             elif message.HasField("follow"):
                 self._listener.follow_asked(self.address, message.follow)
-            elif (event := event_of(self.address, message)) is not None:
-                self._listener.post(event)
+            else:
+                self._heard(message)
+
+    def _heard(self, message: runner_pb2.ControllerMessage) -> None:
+        try:
+            event = event_of(self.address, message)
+        except ValueError as error:
+            raise Refused(f"the controller sent what can't be read: {error}") from None
+        if event is not None:
+            self._listener.post(event)
 
     async def _write(self, stream: Stream) -> None:
         """Natural batching: what came up while the last message was being written is the next."""
@@ -194,6 +202,7 @@ class Link:
 
 
 def event_of(address: str, message: runner_pb2.ControllerMessage) -> Event | None:
+    """None: something newer than this runner. Raises ValueError."""
     match message.WhichOneof("message"):
         case "dispatch":
             return Dispatched(address, message.dispatch.now_us, runs_from_dispatch(message.dispatch))
@@ -207,7 +216,7 @@ def event_of(address: str, message: runner_pb2.ControllerMessage) -> Event | Non
         case "cancel":
             cancel = message.cancel
             return CancelAsked(tuple(cancel.execution_ids), cancel.reason, cancel.grace_ms)
-        case _:  # something newer than this runner
+        case _:
             return None
 
 

@@ -27,16 +27,16 @@ CORES: Final = (
     Bound("core_end_calls", 54.2, 65, "calls in a node from report to end: core/ending.py, ticks.py, holding.py"),
     Bound("core_all_calls", 139, 167, "all calls in the nodes' steps, backups' too: core/node.py"),
     Bound("runner_core_calls", 28, 34, "calls in runners' cores: cronring/runner/core/machine.py, places.py"),
-    Bound("encode_runs_calls", 3.02, 4, "calls to encode a run: controller/runners/codec.py"),
-    Bound("decode_runs_calls", 2.05, 3, "calls to decode a run: cronring/runner/codec.py"),
-    Bound("encode_reports_calls", 7.01, 8.5, "calls to encode a report: cronring/runner/codec.py"),
-    Bound("decode_reports_calls", 19.1, 23, "calls to decode a report: controller/runners/codec.py"),
+    Bound("encode_runs_calls", 3.63, 4.4, "calls to encode a run: controller/runners/codec.py"),
+    Bound("decode_runs_calls", 0.459, 0.6, "calls to decode a run: cronring/runner/codec.py"),
+    Bound("encode_reports_calls", 4.03, 5, "calls to encode a report: cronring/runner/codec.py"),
+    Bound("decode_reports_calls", 1.17, 1.5, "calls to decode a report: controller/runners/codec.py"),
     Bound("core_claims_per_1000", 4.5, 5.5, "claims of three controllers, the first ones small: core/claiming.py"),
     Bound("core_ends_per_1000", 6, 7.5, "ends of three controllers and two runners: core/ending.py"),
     Bound("core_to_runner_per_1000", 15, 18, "Dispatch, AckReports, SendWishes: core/delivering.py, places.py"),
     Bound("core_from_runner_per_1000", 8, 10, "SendReports, SendGrants: cronring/runner/core/machine.py, shares.py"),
-    Bound("dispatch_bytes", 125, 140, "of a run on the wire: encode_run"),
-    Bound("report_bytes", 48, 55, "of a report on the wire: report_messages"),
+    Bound("dispatch_bytes", 28.9, 35, "of a run on the wire: encode_runs"),
+    Bound("report_bytes", 34.1, 41, "of a report on the wire: report_messages"),
 )
 # The same burst, in memory: what steps hold at their worst instant, for each execution.
 MEMORY: Final = (

@@ -441,14 +441,14 @@ class Dispatch(_message.Message):
     now_us: _builtins.int
     """the controller's estimate of PostgreSQL's clock when it sent this"""
     @_builtins.property
-    def runs(self) -> _containers.RepeatedCompositeFieldContainer[Global___Run]: ...
+    def runs(self) -> Global___Runs: ...
     def __init__(
         self,
         *,
         now_us: _builtins.int = ...,
-        runs: _abc.Iterable[Global___Run] | None = ...,
+        runs: Global___Runs | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["runs", b"runs"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
     _ClearFieldArgType: _TypeAlias = _typing.Literal["now_us", b"now_us", "runs", b"runs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
@@ -457,8 +457,11 @@ class Dispatch(_message.Message):
 Global___Dispatch: _TypeAlias = Dispatch  # noqa: Y015
 
 @_typing.final
-class Run(_message.Message):
-    """Run is idempotent by execution_id: a runner that holds it, or has finished it, does not start it again."""
+class Runs(_message.Message):
+    """Runs by columns, as a message for each costs three times as much: the n-th entry of each is of the n-th run. A column
+    of one entry says that of all runs, an empty one the type's zero; execution_id says how many runs there are.
+    A run is idempotent by execution_id: a runner that holds it, or has finished it, does not start it again.
+    """
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -484,65 +487,99 @@ class Run(_message.Message):
     CPU_LIMIT_US_FIELD_NUMBER: _builtins.int
     PRIORITY_FIELD_NUMBER: _builtins.int
     PLACE_EPOCH_FIELD_NUMBER: _builtins.int
-    execution_id: _builtins.int
-    job_id: _builtins.int
-    job: _builtins.str
-    """the job's key"""
-    deployment: _builtins.str
-    verb: _builtins.str
-    tick_us: _builtins.int
-    """microseconds since 1970, PostgreSQL's clock, like every *_us here"""
-    run_at_us: _builtins.int
-    claimed_at_us: _builtins.int
-    """the claim's start_time"""
-    deadline_us: _builtins.int
-    """soft timeout"""
-    attempt: _builtins.int
-    trigger: _builtins.str
-    on_disconnect: Global___OnDisconnect.ValueType
-    missed: _builtins.int
-    """ticks passed over since the execution before"""
-    previous_tick_us: _builtins.int
-    """of the execution before; 0: there is none"""
-    previous_success_us: _builtins.int
-    """tick of the latest execution that completed; 0: there is none"""
-    payload_json: _builtins.str
-    """empty: none"""
-    timezone: _builtins.str
-    """the job's, an IANA name; empty: UTC"""
-    schedule_kind: Global___ScheduleKind.ValueType
-    memory_limit_bytes: _builtins.int
-    """of its process and what that starts; 0: none, as below"""
-    cpu_limit_us: _builtins.int
-    priority: _builtins.int
-    """of those that wait for a child, a level is worth a second of waiting"""
-    place_epoch: _builtins.int
-    """the Grant.epoch of the place that it takes; 0: none, it was held already, or adopted"""
+    @_builtins.property
+    def execution_id(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    @_builtins.property
+    def job_id(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    @_builtins.property
+    def job(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """the job's key"""
+
+    @_builtins.property
+    def deployment(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def verb(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def tick_us(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """microseconds since 1970, PostgreSQL's clock, like every *_us here"""
+
+    @_builtins.property
+    def run_at_us(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    @_builtins.property
+    def claimed_at_us(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """the claim's start_time"""
+
+    @_builtins.property
+    def deadline_us(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """soft timeout"""
+
+    @_builtins.property
+    def attempt(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    @_builtins.property
+    def trigger(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def on_disconnect(self) -> _containers.RepeatedScalarFieldContainer[Global___OnDisconnect.ValueType]: ...
+    @_builtins.property
+    def missed(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """ticks passed over since the execution before"""
+
+    @_builtins.property
+    def previous_tick_us(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """of the execution before; 0: there is none"""
+
+    @_builtins.property
+    def previous_success_us(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """tick of the latest execution that completed; 0: there is none"""
+
+    @_builtins.property
+    def payload_json(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """empty: none"""
+
+    @_builtins.property
+    def timezone(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """the job's, an IANA name; empty: UTC"""
+
+    @_builtins.property
+    def schedule_kind(self) -> _containers.RepeatedScalarFieldContainer[Global___ScheduleKind.ValueType]: ...
+    @_builtins.property
+    def memory_limit_bytes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """of its process and what that starts; 0: none, as below"""
+
+    @_builtins.property
+    def cpu_limit_us(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    @_builtins.property
+    def priority(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """of those that wait for a child, a level is worth a second of waiting"""
+
+    @_builtins.property
+    def place_epoch(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Of the Grant whose place it takes; 0: none, it was held already, or adopted."""
+
     def __init__(
         self,
         *,
-        execution_id: _builtins.int = ...,
-        job_id: _builtins.int = ...,
-        job: _builtins.str = ...,
-        deployment: _builtins.str = ...,
-        verb: _builtins.str = ...,
-        tick_us: _builtins.int = ...,
-        run_at_us: _builtins.int = ...,
-        claimed_at_us: _builtins.int = ...,
-        deadline_us: _builtins.int = ...,
-        attempt: _builtins.int = ...,
-        trigger: _builtins.str = ...,
-        on_disconnect: Global___OnDisconnect.ValueType = ...,
-        missed: _builtins.int = ...,
-        previous_tick_us: _builtins.int = ...,
-        previous_success_us: _builtins.int = ...,
-        payload_json: _builtins.str = ...,
-        timezone: _builtins.str = ...,
-        schedule_kind: Global___ScheduleKind.ValueType = ...,
-        memory_limit_bytes: _builtins.int = ...,
-        cpu_limit_us: _builtins.int = ...,
-        priority: _builtins.int = ...,
-        place_epoch: _builtins.int = ...,
+        execution_id: _abc.Iterable[_builtins.int] | None = ...,
+        job_id: _abc.Iterable[_builtins.int] | None = ...,
+        job: _abc.Iterable[_builtins.str] | None = ...,
+        deployment: _abc.Iterable[_builtins.str] | None = ...,
+        verb: _abc.Iterable[_builtins.str] | None = ...,
+        tick_us: _abc.Iterable[_builtins.int] | None = ...,
+        run_at_us: _abc.Iterable[_builtins.int] | None = ...,
+        claimed_at_us: _abc.Iterable[_builtins.int] | None = ...,
+        deadline_us: _abc.Iterable[_builtins.int] | None = ...,
+        attempt: _abc.Iterable[_builtins.int] | None = ...,
+        trigger: _abc.Iterable[_builtins.str] | None = ...,
+        on_disconnect: _abc.Iterable[Global___OnDisconnect.ValueType] | None = ...,
+        missed: _abc.Iterable[_builtins.int] | None = ...,
+        previous_tick_us: _abc.Iterable[_builtins.int] | None = ...,
+        previous_success_us: _abc.Iterable[_builtins.int] | None = ...,
+        payload_json: _abc.Iterable[_builtins.str] | None = ...,
+        timezone: _abc.Iterable[_builtins.str] | None = ...,
+        schedule_kind: _abc.Iterable[Global___ScheduleKind.ValueType] | None = ...,
+        memory_limit_bytes: _abc.Iterable[_builtins.int] | None = ...,
+        cpu_limit_us: _abc.Iterable[_builtins.int] | None = ...,
+        priority: _abc.Iterable[_builtins.int] | None = ...,
+        place_epoch: _abc.Iterable[_builtins.int] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
@@ -550,11 +587,11 @@ class Run(_message.Message):
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
-Global___Run: _TypeAlias = Run  # noqa: Y015
+Global___Runs: _TypeAlias = Runs  # noqa: Y015
 
 @_typing.final
 class Grants(_message.Message):
-    """Grants: the places that a controller may fill in a lane of this runner. A place is used by a run (Run.place_epoch) or
+    """Grants: the places that a controller may fill in a lane of this runner. A place is used by a run (Runs.place_epoch) or
     given back (Wish.returned); when the run ends, the runner grants its place anew, to whoever wishes most urgently.
     """
 
@@ -696,20 +733,78 @@ class Reports(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     REPORTS_FIELD_NUMBER: _builtins.int
+    COMPLETED_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def reports(self) -> _containers.RepeatedCompositeFieldContainer[Global___Report]: ...
+    def reports(self) -> _containers.RepeatedCompositeFieldContainer[Global___Report]:
+        """of runs that there is more to tell of than `completed` can"""
+
+    @_builtins.property
+    def completed(self) -> Global___Completed: ...
     def __init__(
         self,
         *,
         reports: _abc.Iterable[Global___Report] | None = ...,
+        completed: Global___Completed | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["completed", b"completed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["reports", b"reports"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["completed", b"completed", "reports", b"reports"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Reports: _TypeAlias = Reports  # noqa: Y015
+
+@_typing.final
+class Completed(_message.Message):
+    """Completed: runs that completed, by columns as in Runs. All have an entry for each, or one for all."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXECUTION_ID_FIELD_NUMBER: _builtins.int
+    JOB_ID_FIELD_NUMBER: _builtins.int
+    CLAIMED_AT_US_FIELD_NUMBER: _builtins.int
+    STARTED_AT_US_FIELD_NUMBER: _builtins.int
+    ENDED_AT_US_FIELD_NUMBER: _builtins.int
+    CPU_US_FIELD_NUMBER: _builtins.int
+    MEMORY_PEAK_BYTES_FIELD_NUMBER: _builtins.int
+    MEMORY_SHARED_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def execution_id(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    @_builtins.property
+    def job_id(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    @_builtins.property
+    def claimed_at_us(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    @_builtins.property
+    def started_at_us(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    @_builtins.property
+    def ended_at_us(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    @_builtins.property
+    def cpu_us(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """what it used, as in Usage"""
+
+    @_builtins.property
+    def memory_peak_bytes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    @_builtins.property
+    def memory_shared(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bool]: ...
+    def __init__(
+        self,
+        *,
+        execution_id: _abc.Iterable[_builtins.int] | None = ...,
+        job_id: _abc.Iterable[_builtins.int] | None = ...,
+        claimed_at_us: _abc.Iterable[_builtins.int] | None = ...,
+        started_at_us: _abc.Iterable[_builtins.int] | None = ...,
+        ended_at_us: _abc.Iterable[_builtins.int] | None = ...,
+        cpu_us: _abc.Iterable[_builtins.int] | None = ...,
+        memory_peak_bytes: _abc.Iterable[_builtins.int] | None = ...,
+        memory_shared: _abc.Iterable[_builtins.bool] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claimed_at_us", b"claimed_at_us", "cpu_us", b"cpu_us", "ended_at_us", b"ended_at_us", "execution_id", b"execution_id", "job_id", b"job_id", "memory_peak_bytes", b"memory_peak_bytes", "memory_shared", b"memory_shared", "started_at_us", b"started_at_us"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Completed: _TypeAlias = Completed  # noqa: Y015
 
 @_typing.final
 class Report(_message.Message):
