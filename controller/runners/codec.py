@@ -50,7 +50,7 @@ _ON_DISCONNECT: Final = {"stop": wire.ON_DISCONNECT_STOP, "finish": wire.ON_DISC
 # Of a report of one that completed: error, output, the job's next run, bases, stack.
 _NOTHING_MORE: Final = (repeat(""), repeat(""), repeat(""), repeat(0), repeat(()), repeat(""))
 T = TypeVar("T")
-_as_report: Callable[[Iterable[Any]], Report] = partial(tuple.__new__, Report)  # as Report._make, without Python's steps
+_as_report: Callable[[Iterable[Any]], Report] = partial(tuple.__new__, Report)  # Report._make, without its Python
 
 
 class MalformedError(ValueError):

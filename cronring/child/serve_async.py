@@ -17,7 +17,7 @@ from cronring.child.quota import lift_ceilings, set_ceilings
 from cronring.child.steps import RunStep, step_factory
 from cronring.child.stopping import Stops
 from cronring.child.usage import peak_bytes, reset_peak, spent_ns
-from cronring.child.verbs import Run, Verbs
+from cronring.child.verbs import Run, Verbs, runs_from
 
 RESULTS_PER_LINE = 1000
 
@@ -49,8 +49,9 @@ class AsyncServer:
             os._exit(0)
         for message in messages:
             self._board[LINES] += 1
-            for row in message.get("runs", ()):
-                self._begin(Run(*row), message["offset_us"])
+            if "runs" in message:
+                for run in runs_from(message["runs"]):
+                    self._begin(run, message["offset_us"])
             for execution_id in message.get("stop", ()):
                 self._stop(execution_id)
 

@@ -23,7 +23,7 @@ _OUTCOMES = {
 _MESSAGE_BYTES = 2 << 20
 _MESSAGE_REPORTS = 2_000
 T = TypeVar("T")
-_as_run: Callable[[Iterable[Any]], Run] = partial(tuple.__new__, Run)  # as Run._make, without a step of Python
+_as_run: Callable[[Iterable[Any]], Run] = partial(tuple.__new__, Run)  # Run._make, without its Python
 
 
 def runs_from_dispatch(dispatch: runner_pb2.Dispatch) -> list[Run]:
