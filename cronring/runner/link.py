@@ -86,7 +86,7 @@ class Link:
 
     def send_results(self, results: list[Result]) -> None:
         """They go out with whatever else has come together when the stream takes the next message."""
-        self._results.update((result.execution_id, result) for result in results)
+        self._results |= {result.execution_id: result for result in results}
         self._wake.set()
 
     def send_grants(self, grants: list[Grant]) -> None:
