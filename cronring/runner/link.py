@@ -78,6 +78,7 @@ class Link:
         self._output_bytes = 0
         self._wake = asyncio.Event()
         self._backoff_s = BACKOFF_FIRST_S
+        self._by_columns = False  # what the present controller reads
         self._task = asyncio.create_task(self._stay_connected(), name=f"link {address}")
 
     def send_beat(self, beat: SendBeat) -> None:
@@ -151,6 +152,7 @@ class Link:
     def _welcomed(self, message: runner_pb2.ControllerMessage) -> None:
         welcome = message.welcome
         self._backoff_s = BACKOFF_FIRST_S
+        self._by_columns = welcome.reads_columns
         self._listener.registered(welcome.controller_id, list(welcome.modules))
         peers = addresses_of(welcome.controllers)
         beat_ms, fence_ms = welcome.runner_beat_ms, welcome.runner_fence_ms
@@ -191,7 +193,7 @@ class Link:
                 await stream.write(beat_message(beat))
             if grants:
                 await stream.write(grants_message(grants.values()))
-            for message in report_messages(results.values()):
+            for message in report_messages(results.values(), by_columns=self._by_columns):
                 await stream.write(message)
             if self._outputs:
                 output = self._outputs.pop(0)

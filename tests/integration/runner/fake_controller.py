@@ -124,7 +124,7 @@ class FakeController(runner_pb2_grpc.RunnerGatewayServicer):
         await self._write(self._contexts[-1], message)
 
     async def dispatch(self, *runs: Run) -> None:
-        message = wire.Dispatch(now_us=time.time_ns() // 1000, runs=runs_message(runs))
+        message = wire.Dispatch(now_us=time.time_ns() // 1000, columns=runs_message(runs))
         await self.send(wire.ControllerMessage(dispatch=message))
 
     async def cancel(self, *execution_ids: int) -> None:
