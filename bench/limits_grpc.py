@@ -21,7 +21,7 @@ import uvloop
 
 from bench.limits_table import Sample
 from controller.core.model import Execution, Job
-from controller.runners.codec import encode_run
+from controller.runners.codec import encode_runs
 from cronring.runner.codec import report_messages
 from cronring.runner.core.model import Outcome, Result
 from protos.runner.v1 import runner_pb2 as wire
@@ -60,8 +60,8 @@ def dispatch(items: int) -> wire.ControllerMessage:
             9_000_000 + number, job, TICK_US, TICK_US, claimed_at, 1, "schedule", job.deployment, "r1",
             previous_tick=TICK_US - 900_000_000, previous_success=TICK_US - 900_000_000,
         )  # fmt: skip
-        runs.append(encode_run(execution, place_epoch=1))
-    return wire.ControllerMessage(dispatch=wire.Dispatch(now_us=TICK_US + 5_000, runs=runs))
+        runs.append((execution, 1))
+    return wire.ControllerMessage(dispatch=wire.Dispatch(now_us=TICK_US + 5_000, columns=encode_runs(runs)))
 
 
 @functools.cache
@@ -82,12 +82,12 @@ def item_bytes() -> dict[str, int]:
 
 
 async def _answer_call(message: wire.ControllerMessage, _context: Any) -> wire.RunnerMessage:
-    return reports(len(message.dispatch.runs))
+    return reports(len(message.dispatch.columns.execution_id))
 
 
 async def _answer_stream(messages: AsyncIterator[wire.ControllerMessage], context: Any) -> None:
     async for message in messages:
-        await context.write(reports(len(message.dispatch.runs)))
+        await context.write(reports(len(message.dispatch.columns.execution_id)))
 
 
 async def answer() -> None:

@@ -1,7 +1,10 @@
 """Runner streams between the wire (protos/runner/v1) and the core. Hot: every execution passes here twice."""
 
 import json
-from typing import Final
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from itertools import repeat
+from typing import Any, Final, TypeVar
 
 from controller.core import ticks
 from controller.core.events import RunnerBeat
@@ -19,6 +22,7 @@ ERROR_BASES_MAX: Final = 20
 ERROR_MESSAGE_LENGTH_MAX: Final = 16 * 1024
 OUTPUT_LENGTH_MAX: Final = 64 * 1024
 METRICS_LENGTH_MAX: Final = 4 * 1024
+COMPLETED_MAX: Final = 10_000  # a runner of ours says 2,000 at most in one message
 # What timestamptz and datetime both hold without trouble: to the end of the year 2199.
 INSTANT_US_MAX: Final = 7_258_118_400_000_000 - 1
 
@@ -40,49 +44,74 @@ _SCHEDULE_KINDS: Final = {
     "at": wire.SCHEDULE_KIND_ONCE,
     "manual": wire.SCHEDULE_KIND_MANUAL,
 }
+_RUN_COLUMNS: Final = tuple(field.name for field in wire.Runs.DESCRIPTOR.fields)
 _ON_DISCONNECT: Final = {"stop": wire.ON_DISCONNECT_STOP, "finish": wire.ON_DISCONNECT_FINISH}
+
+# Of a report of one that completed: error, output, the job's next run, bases, stack.
+_NOTHING_MORE: Final = (repeat(""), repeat(""), repeat(""), repeat(0), repeat(()), repeat(""))
+T = TypeVar("T")
+_as_report: Callable[[Iterable[Any]], Report] = partial(tuple.__new__, Report)  # Report._make, without its Python
 
 
 class MalformedError(ValueError):
     """Not something that a runner of ours sends. The message names the field."""
 
 
-def encode_run(execution: Execution, place_epoch: int = 0) -> wire.Run:
-    """`place_epoch`: of the place that it takes; 0: none."""
+def encode_runs(runs: Iterable[tuple[Execution, int]]) -> wire.Runs:
+    """Executions, each with the epoch of the place that it takes; 0: none."""
+    columns = zip(*[_run(execution, place_epoch) for execution, place_epoch in runs], strict=True)
+    shortest = zip(_RUN_COLUMNS, map(_shortest, columns), strict=False)
+    return wire.Runs(**{name: column for name, column in shortest if column})
+
+
+def encode_each(runs: Iterable[tuple[Execution, int]]) -> list[wire.Run]:
+    """The same for an older runner."""
+    return [wire.Run(**dict(zip(_RUN_COLUMNS, _run(*each), strict=True))) for each in runs]
+
+
+def _run(execution: Execution, place_epoch: int) -> tuple[Any, ...]:
+    """In the order of `_RUN_COLUMNS`."""
     job = execution.job
-    run = wire.Run(
-        execution_id=execution.execution_id,
-        job_id=job.job_id,
-        job=job.key,
-        deployment=execution.deployment,
-        verb=job.verb,
-        tick_us=execution.tick,
-        run_at_us=execution.run_at,
-        claimed_at_us=execution.claimed_at,
-        deadline_us=execution.claimed_at + job.timeout_ms * 1_000,
-        attempt=execution.attempt,
-        trigger=execution.trigger,
-        on_disconnect=_ON_DISCONNECT[job.on_disconnect],
-        previous_tick_us=execution.previous_tick or 0,
-        previous_success_us=execution.previous_success or 0,
-        schedule_kind=_SCHEDULE_KINDS.get(job.schedule.partition(" ")[0], _CRON),
-    )
-    if place_epoch:
-        run.place_epoch = place_epoch
-    # What few runs have costs the others nothing.
-    if execution.missed:
-        run.missed = execution.missed
-    payload = execution.payload or job.payload
-    if payload:
-        run.payload_json = payload
+    timezone, memory_limit, cpu_limit_us, priority = "", 0, 0, 0
     if job.policy:
         policy = parse_policy(job.policy)
-        run.timezone = policy.timezone
+        timezone = policy.timezone
         if policy.memory_limit or policy.cpu_limit:
-            run.memory_limit_bytes, run.cpu_limit_us = policy.memory_limit_bytes, policy.cpu_limit_us
+            memory_limit, cpu_limit_us = policy.memory_limit_bytes, policy.cpu_limit_us
     if job.policy or execution.trigger == Trigger.BACKFILL:
-        run.priority = ticks.priority(job, execution.trigger)
-    return run
+        priority = ticks.priority(job, execution.trigger)
+    return (
+        execution.execution_id,
+        job.job_id,
+        job.key,
+        execution.deployment,
+        job.verb,
+        execution.tick,
+        execution.run_at,
+        execution.claimed_at,
+        execution.claimed_at + job.timeout_ms * 1_000,
+        execution.attempt,
+        execution.trigger,
+        _ON_DISCONNECT[job.on_disconnect],
+        execution.missed,
+        execution.previous_tick or 0,
+        execution.previous_success or 0,
+        execution.payload or job.payload or "",
+        timezone,
+        _SCHEDULE_KINDS.get(job.schedule.partition(" ")[0], _CRON),
+        memory_limit,
+        cpu_limit_us,
+        priority,
+        place_epoch,
+    )
+
+
+def _shortest(column: tuple[Any, ...]) -> Sequence[Any]:
+    """One entry for all if they are the same, none if that is nothing."""
+    first = column[0]
+    if column.count(first) < len(column):
+        return column
+    return (first,) if first else ()
 
 
 def encode_peers(peers: tuple[tuple[str, str], ...]) -> list[wire.Peer]:
@@ -100,7 +129,46 @@ def decode_beat(runner_id: str, beat: wire.Beat) -> RunnerBeat:
 
 def decode_reports(reports: wire.Reports) -> list[Report]:
     """Raises MalformedError. Times that contradict each other are put in order, texts are cut to their limits."""
-    return [_decode_report(report) for report in reports.reports]
+    decoded = _decode_completed(reports.completed) if reports.HasField("completed") else []
+    return decoded + [_decode_report(report) for report in reports.reports] if reports.reports else decoded
+
+
+def _decode_completed(said: wire.Completed) -> list[Report]:
+    """Hot: a column at a time."""
+    count = len(said.execution_id)
+    if not 0 < count <= COMPLETED_MAX:
+        raise MalformedError(f"{count} completed executions in one message; from 1 to {COMPLETED_MAX} are allowed")
+    claimed_at = _column(said.claimed_at_us, count)
+    started_at = list(map(max, _column(said.started_at_us, count), claimed_at))
+    ended_at = list(map(max, _column(said.ended_at_us, count), started_at))
+    if min(claimed_at) < 0 or max(ended_at) > INSTANT_US_MAX:
+        raise MalformedError("instants of completed executions are outside of 1970 to 2199")
+    cpu_us = map(max, _column(said.cpu_us, count), repeat(0))
+    peaks = (each if each > 0 else None for each in _column(said.memory_peak_bytes, count))
+    columns = (
+        said.execution_id,
+        _column(said.job_id, count),
+        claimed_at,
+        repeat(Outcome.COMPLETED),
+        started_at,
+        ended_at,
+        *_NOTHING_MORE,
+        cpu_us,
+        peaks,
+        _column(said.memory_shared, count),
+        repeat(""),
+    )
+    return list(map(_as_report, zip(*columns, strict=False)))
+
+
+def _column(column: Sequence[T], count: int) -> Sequence[T]:
+    """As long as there are executions."""
+    found = column[:]
+    if len(found) == 1:
+        return [found[0]] * count
+    if len(found) != count:
+        raise MalformedError(f"a column of {len(found)} entries for {count} completed executions")
+    return found
 
 
 def _decode_report(report: wire.Report) -> Report:

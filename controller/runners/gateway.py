@@ -95,6 +95,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
             self._refused("hello", 1)
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
         session = Session(hello.runner_id, self._now_us, self._refused)
+        session.reads_columns = hello.reads_columns
         if (replaced := self._sessions.add(session)) is not None:
             replaced.close(grpc.StatusCode.ABORTED, "the same runner opened another stream")
             if replaced.registered:
@@ -161,7 +162,9 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
                 return
         session.registered = True
         self._inbox.put(RunnerJoined(runner))
-        welcome = wire.Welcome(modules=modules, controllers=encode_peers(self._peers()), wishes_places=True)
+        welcome = wire.Welcome(
+            modules=modules, controllers=encode_peers(self._peers()), wishes_places=True, reads_columns=True
+        )
         welcome.MergeFrom(self._welcome)
         session.welcome(welcome)
 

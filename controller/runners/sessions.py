@@ -9,7 +9,7 @@ import grpc
 
 from controller.core.effects import AckBeat, AckReports, CancelRuns, Dispatch, SendWishes, ToRunner
 from controller.core.model import Execution, Report
-from controller.runners.codec import encode_peers, encode_run, encode_wish
+from controller.runners.codec import encode_each, encode_peers, encode_runs, encode_wish
 from controller.runners.conduct import Conduct, Lie
 from controller.runners.following import Follow, Follows
 from protos.runner.v1 import runner_pb2 as wire
@@ -42,6 +42,7 @@ class Session:
         self.runner_id = runner_id
         self.heard_at_us = now_us()
         self.registered = False
+        self.reads_columns = False  # an older runner doesn't
         self.database_away = False  # so said the latest attempt to register it
         self.closed: asyncio.Future[Closed] = asyncio.get_running_loop().create_future()
         self._now_us = now_us
@@ -170,8 +171,8 @@ class Session:
             runs, self._runs = self._runs[:RUNS_PER_MESSAGE], self._runs[RUNS_PER_MESSAGE:]
             # The clock went on while these waited here; the runner sets its own by this.
             now_us = self._now_us() + self._database_minus_own_us
-            encoded = [encode_run(run, epoch) for run, epoch in runs]
-            return wire.ControllerMessage(dispatch=wire.Dispatch(now_us=now_us, runs=encoded))
+            columns, each = (encode_runs(runs), ()) if self.reads_columns else (None, encode_each(runs))
+            return wire.ControllerMessage(dispatch=wire.Dispatch(now_us=now_us, columns=columns, runs=each))
         if self._wishes:  # after the runs that took places which they count as gone
             wishes, self._wishes = self._wishes, {}
             return wire.ControllerMessage(wishes=wire.Wishes(wishes=map(encode_wish, wishes.values())))

@@ -8,16 +8,17 @@ import sys
 import time
 from typing import Any
 
+from cronring.child.beginning import beginning
 from cronring.child.board import FINISH, LINES
 from cronring.child.channel import Channel
 from cronring.child.errors import describe_end, error_bases
 from cronring.child.fence import watch_fence
-from cronring.child.output import Printer, current_printer
+from cronring.child.output import Printer
 from cronring.child.quota import lift_ceilings, set_ceilings
 from cronring.child.steps import RunStep, step_factory
 from cronring.child.stopping import Stops
 from cronring.child.usage import peak_bytes, reset_peak, spent_ns
-from cronring.child.verbs import Run, Verbs
+from cronring.child.verbs import Run, Verbs, runs_from
 
 RESULTS_PER_LINE = 1000
 
@@ -30,7 +31,8 @@ class AsyncServer:
         self._board = board
         self._verbs = verbs
         self._loop = loop
-        self._running: dict[int, tuple[RunStep, asyncio.Task[Any]]] = {}
+        self._begin_step = beginning(loop)
+        self._running: dict[int, RunStep] = {}
         self._results: list[list[Any]] = []
         self._back: list[int] = []
         self._ceilings: dict[int, tuple[int, int]] = {}  # while a run with limits is alone here
@@ -49,8 +51,9 @@ class AsyncServer:
             os._exit(0)
         for message in messages:
             self._board[LINES] += 1
-            for row in message.get("runs", ()):
-                self._begin(Run(*row), message["offset_us"])
+            if "runs" in message:
+                for run in runs_from(message["runs"]):
+                    self._begin(run, message["offset_us"])
             for execution_id in message.get("stop", ()):
                 self._stop(execution_id)
 
@@ -60,31 +63,26 @@ class AsyncServer:
         if run.memory_limit or run.cpu_limit_us:
             reset_peak()
             self._ceilings = set_ceilings(run.memory_limit, run.cpu_limit_us)
-        step = RunStep(run, self._verbs, self._board, self, printer, offset_us)
-        token = current_printer.set(printer)  # the task copies the context
-        try:
-            self._running[run.execution_id] = (step, asyncio.Task(step, loop=self._loop))
-        finally:
-            current_printer.reset(token)
+        step = self._running[run.execution_id] = RunStep(run, self._verbs, self._board, self, printer, offset_us)
+        self._begin_step(step)
 
     def _stop(self, execution_id: int) -> None:
-        running = self._running.get(execution_id)
-        if running is not None:
-            step, task = running
+        step = self._running.get(execution_id)
+        if step is not None and step.task is not None:
             step.stopped = True
-            task.cancel()
+            step.task.cancel()
 
     def _unseen(self) -> list[int]:
         """Runs that may not go on without contact. For any thread."""
         running = self._running.copy()
-        return [step.run.execution_id for step, _ in running.values() if not self._board[FINISH + step.run.slot]]
+        return [step.run.execution_id for step in running.values() if not self._board[FINISH + step.run.slot]]
 
     def _ask_unseen(self) -> None:
         self._loop.call_soon_threadsafe(self._stop_unseen)
 
     def _stop_unseen(self) -> None:
         for execution_id in self._unseen():
-            if not self._running[execution_id][0].stopped:  # by the runner, and not to be disturbed in its cleaning up
+            if not self._running[execution_id].stopped:  # by the runner, and not to be disturbed in its cleaning up
                 self._stop(execution_id)
 
     def handed_back(self, step: RunStep) -> None:

@@ -17,7 +17,7 @@ from cronring.child.fork import leave, process
 from cronring.child.quota import lift_ceilings, set_ceilings
 from cronring.child.stopping import Stops
 from cronring.child.usage import peak_bytes, reset_peak
-from cronring.child.verbs import Run, Verbs
+from cronring.child.verbs import Run, Verbs, runs_from
 
 
 def serve_sync(channel: Channel, board: memoryview, verbs: Verbs) -> None:
@@ -36,8 +36,8 @@ def serve_sync(channel: Channel, board: memoryview, verbs: Verbs) -> None:
             return
         for message in messages:
             board[LINES] += 1
-            for row in message.get("runs", ()):
-                _serve(Run(*row), message["offset_us"], channel, board, verbs, stops)
+            for run in runs_from(message["runs"]) if "runs" in message else ():
+                _serve(run, message["offset_us"], channel, board, verbs, stops)
                 if not _can_print(streams):
                     os._exit(0)  # the next verb gets a child that can
                 _tidy(streams, stops)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Iterator, Sequence
+from itertools import repeat
 from typing import Any, Callable, NamedTuple
 
 from cronring.child import signature
@@ -14,7 +16,7 @@ from cronring.declare import Declaration, declarations
 
 
 class Run(NamedTuple):
-    """One execution, as the runner sends it: a JSON array in this order."""
+    """One execution, as the runner sends it: see `runs_from`."""
 
     slot: int
     execution_id: int
@@ -34,6 +36,12 @@ class Run(NamedTuple):
     interval: bool = False
     memory_limit: int = 0  # bytes; 0: none, as below
     cpu_limit_us: int = 0
+
+
+def runs_from(columns: Sequence[Sequence[Any]]) -> Iterator[Run]:
+    """Runs by columns in the order of Run's fields: one with a single entry says that of all runs."""
+    count = len(columns[1])  # ids of executions, no two of which are the same
+    return map(Run._make, zip(*[column if len(column) == count else repeat(column[0], count) for column in columns]))
 
 
 class UnknownVerb(LookupError):

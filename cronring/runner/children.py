@@ -117,7 +117,8 @@ class Child:
             board[FINISH + slot] = held.run.finish
             run = held.run
             self.held[run.execution_id] = held
-            row = (
+            # In the order of cronring.child.verbs.Run.
+            rows.append((
                 slot,
                 run.execution_id,
                 run.verb,
@@ -134,9 +135,11 @@ class Child:
                 run.timezone,
                 utc_offset_s(run.timezone, run.tick_us) if run.timezone else 0,
                 run.interval,
-            )
-            rows.append((*row, run.memory_limit, run.cpu_limit_us) if self.meter is not None else row)
-        self._send({"runs": rows, "offset_us": offset_us})
+                0 if self.meter is None else run.memory_limit,
+                0 if self.meter is None else run.cpu_limit_us,
+            ))  # fmt: skip
+        columns = [column[:1] if column.count(column[0]) == len(rows) else column for column in zip(*rows, strict=True)]
+        self._send({"runs": columns, "offset_us": offset_us})
 
     def release(self, execution_id: int) -> Held | None:
         """The run is over in this child; its slot is free again. None: it is not (or no longer) here."""

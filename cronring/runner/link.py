@@ -78,6 +78,7 @@ class Link:
         self._output_bytes = 0
         self._wake = asyncio.Event()
         self._backoff_s = BACKOFF_FIRST_S
+        self._by_columns = False  # what the present controller reads
         self._task = asyncio.create_task(self._stay_connected(), name=f"link {address}")
 
     def send_beat(self, beat: SendBeat) -> None:
@@ -86,7 +87,7 @@ class Link:
 
     def send_results(self, results: list[Result]) -> None:
         """They go out with whatever else has come together when the stream takes the next message."""
-        self._results.update((result.execution_id, result) for result in results)
+        self._results |= {result.execution_id: result for result in results}
         self._wake.set()
 
     def send_grants(self, grants: list[Grant]) -> None:
@@ -151,6 +152,7 @@ class Link:
     def _welcomed(self, message: runner_pb2.ControllerMessage) -> None:
         welcome = message.welcome
         self._backoff_s = BACKOFF_FIRST_S
+        self._by_columns = welcome.reads_columns
         self._listener.registered(welcome.controller_id, list(welcome.modules))
         peers = addresses_of(welcome.controllers)
         beat_ms, fence_ms = welcome.runner_beat_ms, welcome.runner_fence_ms
@@ -168,8 +170,16 @@ class Link:
                 self._welcomed(message)
             elif message.HasField("follow"):
                 self._listener.follow_asked(self.address, message.follow)
-            elif (event := event_of(self.address, message)) is not None:
-                self._listener.post(event)
+            else:
+                self._heard(message)
+
+    def _heard(self, message: runner_pb2.ControllerMessage) -> None:
+        try:
+            event = event_of(self.address, message)
+        except ValueError as error:
+            raise Refused(f"the controller sent what can't be read: {error}") from None
+        if event is not None:
+            self._listener.post(event)
 
     async def _write(self, stream: Stream) -> None:
         """Natural batching: what came up while the last message was being written is the next."""
@@ -183,7 +193,7 @@ class Link:
                 await stream.write(beat_message(beat))
             if grants:
                 await stream.write(grants_message(grants.values()))
-            for message in report_messages(results.values()):
+            for message in report_messages(results.values(), by_columns=self._by_columns):
                 await stream.write(message)
             if self._outputs:
                 output = self._outputs.pop(0)
@@ -194,6 +204,7 @@ class Link:
 
 
 def event_of(address: str, message: runner_pb2.ControllerMessage) -> Event | None:
+    """None: something newer than this runner. Raises ValueError."""
     match message.WhichOneof("message"):
         case "dispatch":
             return Dispatched(address, message.dispatch.now_us, runs_from_dispatch(message.dispatch))
@@ -207,7 +218,7 @@ def event_of(address: str, message: runner_pb2.ControllerMessage) -> Event | Non
         case "cancel":
             cancel = message.cancel
             return CancelAsked(tuple(cancel.execution_ids), cancel.reason, cancel.grace_ms)
-        case _:  # something newer than this runner
+        case _:
             return None
 
 

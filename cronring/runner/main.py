@@ -73,6 +73,7 @@ def hello_message(modules: list[LoadedModule]) -> runner_pb2.RunnerMessage:
                 runner_pb2.HostedModule(digest=item.digest, schema=module_message(item.module)) for item in modules
             ],
             grants_places=True,
+            reads_columns=True,
         )
     )
 

@@ -367,12 +367,12 @@ class Pool:
 
     def child_done(self, child: Child, rows: list[Row], peak_bytes: int) -> None:
         offset_us = self._owner.offset_us
-        shared = not self._alone
+        shared, fenced = not self._alone, child.fenced
         results = []
         for row in rows:
             held = child.release(row.execution_id)
             if held is not None:
-                if child.fenced and held.stop is None and row.told is not None and row.told.outcome == "stopped":
+                if fenced and held.stop is None and row.told is not None and row.told.outcome == "stopped":
                     held.fence()
                 usage: Usage = (row.cpu_us, peak_bytes or None, shared)
                 if child in self._limited:

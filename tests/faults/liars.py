@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Final
 import asyncpg
 import grpc
 
+from cronring.runner.codec import runs_from_dispatch
 from protos.cronring.v1 import schema_pb2
 from protos.runner.v1 import runner_pb2 as wire
 
@@ -105,7 +106,7 @@ class EndsTwice(Liar):
         beating = asyncio.create_task(_beat(stream))
         try:
             while (message := await stream.hear()) is not None:
-                for run in message.dispatch.runs:
+                for run in runs_from_dispatch(message.dispatch):
                     first = _report(run.execution_id, run.job_id, run.claimed_at_us, wire.OUTCOME_COMPLETED)
                     await self.report(stream, [first])
                     again = _report(run.execution_id, run.job_id, run.claimed_at_us, wire.OUTCOME_FAILED)

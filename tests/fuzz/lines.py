@@ -7,6 +7,7 @@ from typing import Any, Final
 from controller.runners.codec import decode_reports
 from cronring.child.channel import Channel
 from cronring.child.verbs import Run as ChildRun
+from cronring.child.verbs import runs_from
 from cronring.runner.codec import report_messages
 from cronring.runner.core.model import Outcome, Run
 from cronring.runner.held import Held
@@ -87,10 +88,10 @@ def _same(messages: list[dict[str, Any]]) -> str:
 
 
 def _read_runs(message: dict[str, Any]) -> None:
-    """Rows of a newer or an older runner have more or fewer columns; those of ours fit."""
-    runs = message.get("runs")
-    if not isinstance(runs, list):
+    """Columns as a runner of ours sends them are as many runs as they have ids."""
+    columns = message.get("runs")
+    if not isinstance(columns, list) or len(columns) != len(ChildRun._fields):
         return
-    for row in runs:
-        if isinstance(row, list) and 9 <= len(row) <= len(ChildRun._fields):
-            ChildRun(*row)
+    fit = all(isinstance(each, list) and len(each) in {1, len(columns[1])} for each in columns)
+    if fit and len(list(runs_from(columns))) != len(columns[1]):
+        raise Misbehaved(f"{columns} are not as many runs as there are ids")

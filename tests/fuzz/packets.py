@@ -114,7 +114,8 @@ def controller_message(data: bytes) -> None:
         runner.now_ns += SECOND // 3
         try:
             message = runner_pb2.ControllerMessage.FromString(part)
-        except DecodeError:
+            event = event_of("a:1", message)
+        except (DecodeError, ValueError):
             runner.step(LinkDown("a:1", "garbage"))
             runner.step(LinkOpened("a:1", runner.now_ns))
             continue
@@ -122,7 +123,7 @@ def controller_message(data: bytes) -> None:
             said = message.welcome
             peers = addresses_of(said.controllers)
             runner.step(LinkUp("a:1", said.controller_id, peers, said.runner_beat_ms, said.runner_fence_ms))
-        elif (event := event_of("a:1", message)) is not None:
+        elif event is not None:
             runner.step(event)
         if number % 3 == 2:
             runner.end_all()

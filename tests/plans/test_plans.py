@@ -121,10 +121,8 @@ def astray(name: str, found: list[dict[str, Any]]) -> list[str]:
 
 async def test_a_statement_of_any_length_is_planned_once(filled_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """asyncpg keeps none above 15,360 characters unless told to: an end, which has nearly as many, took 10 ms more."""
-    long = {
-        "Long": f"SELECT pg_backend_pid() /* {'-' * 20_000} */",
-        "Kept": "SELECT statement FROM pg_prepared_statements",
-    }
+    kept = "SELECT statement FROM pg_prepared_statements"
+    long = {"Long": f"SELECT pg_backend_pid() /* {'-' * 20_000} */", "Kept": kept, **sql.statements()}
     monkeypatch.setattr(sql, "statements", lambda: long)
     database = await Database.open(filled_url, "cronring test", connections=1)
     try:

@@ -13,7 +13,7 @@ from typing import Any, Final
 from controller.core import effects, events
 from controller.core.settings import ClusterSettings
 from controller.core.swim.messages import Packet
-from controller.runners.codec import decode_reports, encode_run
+from controller.runners.codec import decode_reports, encode_runs
 from cronring.runner.codec import report_messages
 from cronring.runner.core import effects as runner_effects
 from cronring.runner.core import events as runner_events
@@ -114,8 +114,8 @@ class BurstWorld(PlacesWorld):
             super()._perform(address, effect)
             return
         pairs = list(zip(effect.executions, effect.epochs, strict=True))
-        runs = self.coded("encode_runs", lambda: [encode_run(*pair) for pair in pairs])
-        packed = wire.ControllerMessage(dispatch=wire.Dispatch(now_us=effect.now_us, runs=runs)).SerializeToString()
+        runs = self.coded("encode_runs", lambda: encode_runs(pairs))
+        packed = wire.ControllerMessage(dispatch=wire.Dispatch(now_us=effect.now_us, columns=runs)).SerializeToString()
         self.sizes["dispatch"] += len(packed)
         message = wire.ControllerMessage.FromString(packed)
         self._to_runner(effect.runner_id, self.coded("decode_runs", lambda: event_of(address, message)))

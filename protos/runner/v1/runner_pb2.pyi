@@ -217,6 +217,7 @@ class Hello(_message.Message):
     VERSION_FIELD_NUMBER: _builtins.int
     MODULES_FIELD_NUMBER: _builtins.int
     GRANTS_PLACES_FIELD_NUMBER: _builtins.int
+    READS_COLUMNS_FIELD_NUMBER: _builtins.int
     runner_id: _builtins.str
     """new with every start of the runner's process"""
     hostname: _builtins.str
@@ -224,6 +225,8 @@ class Hello(_message.Message):
     version: _builtins.str
     grants_places: _builtins.bool
     """send runs by Grants only; false: by an older runner, which takes whatever comes"""
+    reads_columns: _builtins.bool
+    """send runs by Dispatch.columns; false: an older runner, which reads a message for each"""
     @_builtins.property
     def modules(self) -> _containers.RepeatedCompositeFieldContainer[Global___HostedModule]: ...
     def __init__(
@@ -235,10 +238,11 @@ class Hello(_message.Message):
         version: _builtins.str = ...,
         modules: _abc.Iterable[Global___HostedModule] | None = ...,
         grants_places: _builtins.bool = ...,
+        reads_columns: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["grants_places", b"grants_places", "hostname", b"hostname", "modules", b"modules", "pid", b"pid", "runner_id", b"runner_id", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["grants_places", b"grants_places", "hostname", b"hostname", "modules", b"modules", "pid", b"pid", "reads_columns", b"reads_columns", "runner_id", b"runner_id", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -278,6 +282,7 @@ class Welcome(_message.Message):
     RUNNER_BEAT_MS_FIELD_NUMBER: _builtins.int
     RUNNER_FENCE_MS_FIELD_NUMBER: _builtins.int
     WISHES_PLACES_FIELD_NUMBER: _builtins.int
+    READS_COLUMNS_FIELD_NUMBER: _builtins.int
     controller_id: _builtins.str
     runner_beat_ms: _builtins.int
     """how often to beat; 0: the runner's default"""
@@ -285,6 +290,8 @@ class Welcome(_message.Message):
     """without contact for so long, stop what runs; 0: the runner's default"""
     wishes_places: _builtins.bool
     """it sends Wishes; false: an older controller, which sends what is due"""
+    reads_columns: _builtins.bool
+    """it reads Reports.completed; false: an older one, which reads a Report of each"""
     @_builtins.property
     def modules(self) -> _containers.RepeatedCompositeFieldContainer[Global___RegisteredModule]:
         """one for each of Hello.modules, in that order"""
@@ -302,10 +309,11 @@ class Welcome(_message.Message):
         runner_beat_ms: _builtins.int = ...,
         runner_fence_ms: _builtins.int = ...,
         wishes_places: _builtins.bool = ...,
+        reads_columns: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["controller_id", b"controller_id", "controllers", b"controllers", "modules", b"modules", "runner_beat_ms", b"runner_beat_ms", "runner_fence_ms", b"runner_fence_ms", "wishes_places", b"wishes_places"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["controller_id", b"controller_id", "controllers", b"controllers", "modules", b"modules", "reads_columns", b"reads_columns", "runner_beat_ms", b"runner_beat_ms", "runner_fence_ms", b"runner_fence_ms", "wishes_places", b"wishes_places"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -438,27 +446,166 @@ class Dispatch(_message.Message):
 
     NOW_US_FIELD_NUMBER: _builtins.int
     RUNS_FIELD_NUMBER: _builtins.int
+    COLUMNS_FIELD_NUMBER: _builtins.int
     now_us: _builtins.int
     """the controller's estimate of PostgreSQL's clock when it sent this"""
     @_builtins.property
-    def runs(self) -> _containers.RepeatedCompositeFieldContainer[Global___Run]: ...
+    def runs(self) -> _containers.RepeatedCompositeFieldContainer[Global___Run]:
+        """to a runner that doesn't read columns"""
+
+    @_builtins.property
+    def columns(self) -> Global___Runs: ...
     def __init__(
         self,
         *,
         now_us: _builtins.int = ...,
         runs: _abc.Iterable[Global___Run] | None = ...,
+        columns: Global___Runs | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["columns", b"columns"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["now_us", b"now_us", "runs", b"runs"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["columns", b"columns", "now_us", b"now_us", "runs", b"runs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Dispatch: _TypeAlias = Dispatch  # noqa: Y015
 
 @_typing.final
+class Runs(_message.Message):
+    """Runs by columns, as a message for each costs three times as much: the n-th entry of each is of the n-th run. A column
+    of one entry says that of all runs, an empty one the type's zero; execution_id says how many runs there are.
+    A run is idempotent by execution_id: a runner that holds it, or has finished it, does not start it again.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXECUTION_ID_FIELD_NUMBER: _builtins.int
+    JOB_ID_FIELD_NUMBER: _builtins.int
+    JOB_FIELD_NUMBER: _builtins.int
+    DEPLOYMENT_FIELD_NUMBER: _builtins.int
+    VERB_FIELD_NUMBER: _builtins.int
+    TICK_US_FIELD_NUMBER: _builtins.int
+    RUN_AT_US_FIELD_NUMBER: _builtins.int
+    CLAIMED_AT_US_FIELD_NUMBER: _builtins.int
+    DEADLINE_US_FIELD_NUMBER: _builtins.int
+    ATTEMPT_FIELD_NUMBER: _builtins.int
+    TRIGGER_FIELD_NUMBER: _builtins.int
+    ON_DISCONNECT_FIELD_NUMBER: _builtins.int
+    MISSED_FIELD_NUMBER: _builtins.int
+    PREVIOUS_TICK_US_FIELD_NUMBER: _builtins.int
+    PREVIOUS_SUCCESS_US_FIELD_NUMBER: _builtins.int
+    PAYLOAD_JSON_FIELD_NUMBER: _builtins.int
+    TIMEZONE_FIELD_NUMBER: _builtins.int
+    SCHEDULE_KIND_FIELD_NUMBER: _builtins.int
+    MEMORY_LIMIT_BYTES_FIELD_NUMBER: _builtins.int
+    CPU_LIMIT_US_FIELD_NUMBER: _builtins.int
+    PRIORITY_FIELD_NUMBER: _builtins.int
+    PLACE_EPOCH_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def execution_id(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    @_builtins.property
+    def job_id(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    @_builtins.property
+    def job(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """the job's key"""
+
+    @_builtins.property
+    def deployment(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def verb(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def tick_us(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """microseconds since 1970, PostgreSQL's clock, like every *_us here"""
+
+    @_builtins.property
+    def run_at_us(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    @_builtins.property
+    def claimed_at_us(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """the claim's start_time"""
+
+    @_builtins.property
+    def deadline_us(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """soft timeout"""
+
+    @_builtins.property
+    def attempt(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    @_builtins.property
+    def trigger(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def on_disconnect(self) -> _containers.RepeatedScalarFieldContainer[Global___OnDisconnect.ValueType]: ...
+    @_builtins.property
+    def missed(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """ticks passed over since the execution before"""
+
+    @_builtins.property
+    def previous_tick_us(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """of the execution before; 0: there is none"""
+
+    @_builtins.property
+    def previous_success_us(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """tick of the latest execution that completed; 0: there is none"""
+
+    @_builtins.property
+    def payload_json(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """empty: none"""
+
+    @_builtins.property
+    def timezone(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """the job's, an IANA name; empty: UTC"""
+
+    @_builtins.property
+    def schedule_kind(self) -> _containers.RepeatedScalarFieldContainer[Global___ScheduleKind.ValueType]: ...
+    @_builtins.property
+    def memory_limit_bytes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """of its process and what that starts; 0: none, as below"""
+
+    @_builtins.property
+    def cpu_limit_us(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    @_builtins.property
+    def priority(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """of those that wait for a child, a level is worth a second of waiting"""
+
+    @_builtins.property
+    def place_epoch(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """Of the Grant whose place it takes; 0: none, it was held already, or adopted."""
+
+    def __init__(
+        self,
+        *,
+        execution_id: _abc.Iterable[_builtins.int] | None = ...,
+        job_id: _abc.Iterable[_builtins.int] | None = ...,
+        job: _abc.Iterable[_builtins.str] | None = ...,
+        deployment: _abc.Iterable[_builtins.str] | None = ...,
+        verb: _abc.Iterable[_builtins.str] | None = ...,
+        tick_us: _abc.Iterable[_builtins.int] | None = ...,
+        run_at_us: _abc.Iterable[_builtins.int] | None = ...,
+        claimed_at_us: _abc.Iterable[_builtins.int] | None = ...,
+        deadline_us: _abc.Iterable[_builtins.int] | None = ...,
+        attempt: _abc.Iterable[_builtins.int] | None = ...,
+        trigger: _abc.Iterable[_builtins.str] | None = ...,
+        on_disconnect: _abc.Iterable[Global___OnDisconnect.ValueType] | None = ...,
+        missed: _abc.Iterable[_builtins.int] | None = ...,
+        previous_tick_us: _abc.Iterable[_builtins.int] | None = ...,
+        previous_success_us: _abc.Iterable[_builtins.int] | None = ...,
+        payload_json: _abc.Iterable[_builtins.str] | None = ...,
+        timezone: _abc.Iterable[_builtins.str] | None = ...,
+        schedule_kind: _abc.Iterable[Global___ScheduleKind.ValueType] | None = ...,
+        memory_limit_bytes: _abc.Iterable[_builtins.int] | None = ...,
+        cpu_limit_us: _abc.Iterable[_builtins.int] | None = ...,
+        priority: _abc.Iterable[_builtins.int] | None = ...,
+        place_epoch: _abc.Iterable[_builtins.int] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "claimed_at_us", b"claimed_at_us", "cpu_limit_us", b"cpu_limit_us", "deadline_us", b"deadline_us", "deployment", b"deployment", "execution_id", b"execution_id", "job", b"job", "job_id", b"job_id", "memory_limit_bytes", b"memory_limit_bytes", "missed", b"missed", "on_disconnect", b"on_disconnect", "payload_json", b"payload_json", "place_epoch", b"place_epoch", "previous_success_us", b"previous_success_us", "previous_tick_us", b"previous_tick_us", "priority", b"priority", "run_at_us", b"run_at_us", "schedule_kind", b"schedule_kind", "tick_us", b"tick_us", "timezone", b"timezone", "trigger", b"trigger", "verb", b"verb"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Runs: _TypeAlias = Runs  # noqa: Y015
+
+@_typing.final
 class Run(_message.Message):
-    """Run is idempotent by execution_id: a runner that holds it, or has finished it, does not start it again."""
+    """Run: one of Dispatch.runs. Its fields are those of Runs, by the same names."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -554,7 +701,7 @@ Global___Run: _TypeAlias = Run  # noqa: Y015
 
 @_typing.final
 class Grants(_message.Message):
-    """Grants: the places that a controller may fill in a lane of this runner. A place is used by a run (Run.place_epoch) or
+    """Grants: the places that a controller may fill in a lane of this runner. A place is used by a run (place_epoch) or
     given back (Wish.returned); when the run ends, the runner grants its place anew, to whoever wishes most urgently.
     """
 
@@ -696,20 +843,78 @@ class Reports(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
     REPORTS_FIELD_NUMBER: _builtins.int
+    COMPLETED_FIELD_NUMBER: _builtins.int
     @_builtins.property
-    def reports(self) -> _containers.RepeatedCompositeFieldContainer[Global___Report]: ...
+    def reports(self) -> _containers.RepeatedCompositeFieldContainer[Global___Report]:
+        """of runs that there is more to tell of than `completed` can, or all"""
+
+    @_builtins.property
+    def completed(self) -> Global___Completed: ...
     def __init__(
         self,
         *,
         reports: _abc.Iterable[Global___Report] | None = ...,
+        completed: Global___Completed | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["completed", b"completed"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["reports", b"reports"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["completed", b"completed", "reports", b"reports"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Reports: _TypeAlias = Reports  # noqa: Y015
+
+@_typing.final
+class Completed(_message.Message):
+    """Completed: runs that completed, by columns as in Runs. All have an entry for each, or one for all."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXECUTION_ID_FIELD_NUMBER: _builtins.int
+    JOB_ID_FIELD_NUMBER: _builtins.int
+    CLAIMED_AT_US_FIELD_NUMBER: _builtins.int
+    STARTED_AT_US_FIELD_NUMBER: _builtins.int
+    ENDED_AT_US_FIELD_NUMBER: _builtins.int
+    CPU_US_FIELD_NUMBER: _builtins.int
+    MEMORY_PEAK_BYTES_FIELD_NUMBER: _builtins.int
+    MEMORY_SHARED_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def execution_id(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    @_builtins.property
+    def job_id(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    @_builtins.property
+    def claimed_at_us(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    @_builtins.property
+    def started_at_us(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    @_builtins.property
+    def ended_at_us(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    @_builtins.property
+    def cpu_us(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]:
+        """what it used, as in Usage"""
+
+    @_builtins.property
+    def memory_peak_bytes(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    @_builtins.property
+    def memory_shared(self) -> _containers.RepeatedScalarFieldContainer[_builtins.bool]: ...
+    def __init__(
+        self,
+        *,
+        execution_id: _abc.Iterable[_builtins.int] | None = ...,
+        job_id: _abc.Iterable[_builtins.int] | None = ...,
+        claimed_at_us: _abc.Iterable[_builtins.int] | None = ...,
+        started_at_us: _abc.Iterable[_builtins.int] | None = ...,
+        ended_at_us: _abc.Iterable[_builtins.int] | None = ...,
+        cpu_us: _abc.Iterable[_builtins.int] | None = ...,
+        memory_peak_bytes: _abc.Iterable[_builtins.int] | None = ...,
+        memory_shared: _abc.Iterable[_builtins.bool] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["claimed_at_us", b"claimed_at_us", "cpu_us", b"cpu_us", "ended_at_us", b"ended_at_us", "execution_id", b"execution_id", "job_id", b"job_id", "memory_peak_bytes", b"memory_peak_bytes", "memory_shared", b"memory_shared", "started_at_us", b"started_at_us"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Completed: _TypeAlias = Completed  # noqa: Y015
 
 @_typing.final
 class Report(_message.Message):

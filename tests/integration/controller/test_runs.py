@@ -6,6 +6,8 @@ import time
 
 import pytest
 
+from cronring.runner.codec import runs_from_dispatch
+from cronring.runner.core.model import Run
 from protos.cronring.v1.executions_pb2 import GetExecutionRequest, ListExecutionsRequest
 from protos.cronring.v1.ledger_pb2 import AuditRequest, WhyRequest
 from protos.runner.v1 import runner_pb2 as wire
@@ -15,7 +17,7 @@ from tests.support.fake_runner import FakeRunner, hello
 from tests.support.waiting import wait_until
 
 
-def completed(run: wire.Run, now_us: int) -> wire.Reports:
+def completed(run: Run, now_us: int) -> wire.Reports:
     report = wire.Report(
         execution_id=run.execution_id, job_id=run.job_id, claimed_at_us=run.claimed_at_us,
         outcome=wire.OUTCOME_COMPLETED, started_at_us=now_us, ended_at_us=now_us + 1_000, output="done\n",
@@ -30,7 +32,7 @@ async def test_a_tick_runs_once_and_is_recorded(cluster: Cluster, clients: Clien
         (module,) = (await runner.introduce(hello(schedule="1s"))).modules
         assert module.active
         dispatch = (await runner.hear_of("dispatch")).dispatch
-        (run,) = dispatch.runs
+        (run,) = runs_from_dispatch(dispatch)
         assert (run.job, run.verb, run.attempt, run.trigger) == ("billing.close_month", "close_month", 1, "schedule")
         assert run.run_at_us <= run.claimed_at_us <= dispatch.now_us
         assert run.claimed_at_us - run.run_at_us < 1_000_000
@@ -64,7 +66,7 @@ async def test_a_runs_end_may_be_told_to_another_controller_when_its_own_is_kill
     at = next(number for number, task in enumerate(hearing) if task.done())
     dispatch = hearing[at].result().dispatch
     processes[at].kill()
-    other, (run,) = runners[1 - at], dispatch.runs
+    other, (run,) = runners[1 - at], runs_from_dispatch(dispatch)
     hearing[1 - at].cancel()
     await other.say(reports=completed(run, dispatch.now_us))
     assert run.execution_id in (await other.hear_of("reports_ack")).reports_ack.execution_ids
@@ -84,7 +86,7 @@ async def test_draining_waits_for_what_runs_and_claims_no_more(cluster: Cluster,
         process.send(signal.SIGTERM)
         await wait_until(lambda: is_draining(client, process), "it doesn't say that it drains")
         assert process.alive()
-        await runner.say(reports=completed(dispatch.runs[0], dispatch.now_us))
+        await runner.say(reports=completed(runs_from_dispatch(dispatch)[0], dispatch.now_us))
         assert await exit_code(process) == 0
 
 

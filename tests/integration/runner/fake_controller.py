@@ -7,8 +7,10 @@ from typing import Self
 
 import grpc
 
+from cronring.runner.core.model import Run
 from protos.runner.v1 import runner_pb2 as wire
 from protos.runner.v1 import runner_pb2_grpc
+from tests.support.wire_runs import all_reports, runs_message
 
 Context = grpc.aio.ServicerContext[wire.RunnerMessage, wire.ControllerMessage]
 
@@ -89,11 +91,12 @@ class FakeController(runner_pb2_grpc.RunnerGatewayServicer):
                 )
                 await self._write(context, wire.ControllerMessage(beat_ack=ack))
             elif kind == "reports":
-                self.received += len(message.reports.reports)
-                for report in message.reports.reports:
+                reports = all_reports(message.reports)
+                self.received += len(reports)
+                for report in reports:
                     self.reports[report.execution_id] = report
                 if self.acks:
-                    ids = [report.execution_id for report in message.reports.reports]
+                    ids = [report.execution_id for report in reports]
                     await self._write(context, wire.ControllerMessage(reports_ack=wire.ReportsAck(execution_ids=ids)))
             await self._notify()
 
@@ -120,17 +123,17 @@ class FakeController(runner_pb2_grpc.RunnerGatewayServicer):
     async def send(self, message: wire.ControllerMessage) -> None:
         await self._write(self._contexts[-1], message)
 
-    async def dispatch(self, *runs: wire.Run) -> None:
-        message = wire.Dispatch(now_us=time.time_ns() // 1000, runs=runs)
+    async def dispatch(self, *runs: Run) -> None:
+        message = wire.Dispatch(now_us=time.time_ns() // 1000, columns=runs_message(runs))
         await self.send(wire.ControllerMessage(dispatch=message))
 
     async def cancel(self, *execution_ids: int) -> None:
         await self.send(wire.ControllerMessage(cancel=wire.Cancel(execution_ids=execution_ids, reason="asked to")))
 
 
-def make_run(execution_id: int, verb: str, timeout_s: float = 60.0, finish: bool = False) -> wire.Run:
+def make_run(execution_id: int, verb: str, timeout_s: float = 60.0, finish: bool = False) -> Run:
     now_us = time.time_ns() // 1000
-    return wire.Run(
+    return Run(
         execution_id=execution_id,
         job_id=1,
         job=f"mod.{verb}",
@@ -142,5 +145,5 @@ def make_run(execution_id: int, verb: str, timeout_s: float = 60.0, finish: bool
         deadline_us=now_us + int(timeout_s * 1e6),
         attempt=1,
         trigger="schedule",
-        on_disconnect=wire.ON_DISCONNECT_FINISH if finish else wire.ON_DISCONNECT_STOP,
+        finish=finish,
     )

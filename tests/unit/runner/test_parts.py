@@ -1,5 +1,6 @@
 """The small mechanisms: clock, deadlines, tail, suspicion, codec."""
 
+import json
 import os
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from cronring.runner.core.clock import DatabaseClock
 from cronring.runner.core.deadlines import Deadlines
 from cronring.runner.core.model import Outcome, Result
 from cronring.runner.core.settings import SECOND_NS, RunnerSettings
+from cronring.runner.lines import Done, GarbageError, Row, read_line
 from cronring.runner.suspicion import Suspicion
 from cronring.runner.tail import Tail
 from schema.recorded import KEEP_BYTES, read_recorded
@@ -139,3 +141,21 @@ def test_a_bad_configuration_names_its_flag(values: dict[str, object], flag: str
 def test_settings_hold_their_relations() -> None:
     with pytest.raises(ValueError, match="fence_ns"):
         RunnerSettings(fence_ns=4 * SECOND_NS)
+
+
+PLAIN = [[1, 10, 20, 3], [2, 11, 21, 4]]
+
+
+def test_plain_results_are_read_as_those_with_more_to_tell() -> None:
+    told = [[3, 12, 22, 5, "completed", "", "", "", 60_000, "", []]]
+    done, mixed = (read_line(json.dumps({"done": rows, "peak": 7}).encode()) for rows in (PLAIN, PLAIN + told))
+    assert done == Done([Row(1, 10, 20, 3, None), Row(2, 11, 21, 4, None)], 7)
+    assert isinstance(mixed, Done)
+    assert (mixed.rows[:2], len(mixed.rows)) == (done.rows, 3)
+    assert read_line(b'{"done":[],"peak":7}') == Done([], 7)
+
+
+@pytest.mark.parametrize("wrong", [[3, 1, 2], [3, 1, 2, True], [3, 1, 2, 0.5], [3, 1, 2, -1], [1 << 62, 1, 2, 3], {}])
+def test_one_wrong_result_among_plain_ones_is_garbage(wrong: object) -> None:
+    with pytest.raises(GarbageError):
+        read_line(json.dumps({"done": [*PLAIN, wrong], "peak": 7}).encode())

@@ -208,7 +208,9 @@ async def test_beats_and_reports_become_events(world: World) -> None:
 
 
 async def test_effects_reach_the_runner_merged(world: World) -> None:
-    runner = await world.connect(hello())
+    introduced = hello()
+    introduced.reads_columns = True
+    runner = await world.connect(introduced)
     await runner.hear()
     for number in range(1_500):
         world.sessions.send(Dispatch("r-1", 5_000_000, [execution(world, number)], [0]))
@@ -220,14 +222,10 @@ async def test_effects_reach_the_runner_merged(world: World) -> None:
     beat, ack, first, second, cancel = [await runner.hear() for _ in range(5)]
     assert (beat.beat_ack.sequence, beat.beat_ack.renewed, beat.beat_ack.database_ok) == (4, True, True)
     assert list(ack.reports_ack.execution_ids) == [1, 2, 3]
-    assert [run.execution_id for run in (*first.dispatch.runs, *second.dispatch.runs)] == list(range(1_500))
+    assert [*first.dispatch.columns.execution_id, *second.dispatch.columns.execution_id] == list(range(1_500))
     assert 5_000_000 <= first.dispatch.now_us <= second.dispatch.now_us < 10_000_000
-    run = first.dispatch.runs[0]
-    assert (run.job, run.deadline_us, run.on_disconnect) == (
-        "billing.close_month",
-        301_000_500,
-        wire.ON_DISCONNECT_STOP,
-    )
+    run = runs_from_dispatch(first.dispatch)[0]
+    assert (run.job, run.deadline_us, run.finish) == ("billing.close_month", 301_000_500, False)
     assert (list(cancel.cancel.execution_ids), cancel.cancel.reason) == ([9], "too late")
     world.sessions.send(AckBeat("r-1", 5, True, True, peers))
     assert not (await runner.hear()).beat_ack.controllers, "as before"
@@ -256,9 +254,9 @@ async def test_places_are_granted_wished_and_taken(world: World) -> None:
     world.sessions.send(SendWishes("r-1", [wish]))
     world.sessions.send(Dispatch("r-1", 5_000_000, [execution(world, 1), execution(world, 2)], [3, 0]))
     dispatch, wishes = await runner.hear(), await runner.hear()
-    assert [run.place_epoch for run in dispatch.dispatch.runs] == [3, 0]
     assert wishes_from(wishes.wishes) == [wish]
     assert [run.place_epoch for run in runs_from_dispatch(dispatch.dispatch)] == [3, 0]
+    assert [run.place_epoch for run in dispatch.dispatch.runs] == [3, 0], "a message for each: it reads no columns"
 
 
 async def test_the_end_of_a_stream_is_told(world: World) -> None:

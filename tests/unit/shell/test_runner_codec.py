@@ -1,10 +1,13 @@
 """From a controller's execution to a runner's run, and from its result to a controller's report."""
 
+from collections.abc import Iterable
+from typing import Any
+
 import pytest
 
 from controller.core.model import Execution, Job, Report
 from controller.core.model import Outcome as Ended
-from controller.runners.codec import decode_reports, encode_run
+from controller.runners.codec import MalformedError, decode_reports, encode_each, encode_runs
 from cronring.runner.codec import report_messages, runs_from_dispatch
 from cronring.runner.core.model import Outcome, Result, Run
 from protos.runner.v1 import runner_pb2 as wire
@@ -16,7 +19,7 @@ PLAIN = Execution(7, JOB, T, T + 1, T + 2, 1, "schedule", "m@1", "r")
 
 
 def sent(execution: Execution) -> Run:
-    dispatch = wire.Dispatch.FromString(wire.Dispatch(runs=[encode_run(execution)]).SerializeToString())
+    dispatch = wire.Dispatch.FromString(wire.Dispatch(columns=encode_runs([(execution, 0)])).SerializeToString())
     [run] = runs_from_dispatch(dispatch)
     return run
 
@@ -56,8 +59,8 @@ def test_every_outcome_of_a_runner_is_a_controllers(outcome: Outcome) -> None:
     ],
 )
 def test_kinds_of_schedules(schedule: str, kind: str) -> None:
-    run = encode_run(PLAIN._replace(job=JOB._replace(schedule=schedule)))
-    assert wire.ScheduleKind.Name(run.schedule_kind) == kind
+    runs = encode_runs([(PLAIN._replace(job=JOB._replace(schedule=schedule)), 0)])
+    assert [wire.ScheduleKind.Name(each) for each in runs.schedule_kind] == [kind]
 
 
 def reported(result: Result) -> Report:
@@ -91,3 +94,84 @@ def test_metrics_nested_deeper_than_any_stack_are_left_out() -> None:
 def test_the_names_of_bases_are_cut_and_clean() -> None:
     said = wire.Report(execution_id=1, outcome=wire.OUTCOME_FAILED, error_bases=["a\0b", "x" * 500])
     assert decode_reports(wire.Reports(reports=[said]))[0].error_bases == ("a\ufffdb", "x" * 200)
+
+
+def test_runs_of_one_message_keep_what_each_has() -> None:
+    """Columns that are the same for all are sent once; a run that has what the others lack has it alone."""
+    payload = PLAIN._replace(execution_id=8, payload="[1]", trigger="manual", tick=T - 5)
+    pairs = [(PLAIN, 4), (payload, 0), (PLAIN._replace(execution_id=9), 4)]
+    said = wire.Dispatch.FromString(wire.Dispatch(columns=encode_runs(pairs)).SerializeToString())
+    assert runs_from_dispatch(said) == [sent(execution)._replace(place_epoch=epoch) for execution, epoch in pairs]
+    older = wire.Dispatch.FromString(wire.Dispatch(runs=encode_each(pairs)).SerializeToString())
+    assert runs_from_dispatch(older) == runs_from_dispatch(said)
+    assert (list(said.columns.deployment), len(said.columns.payload_json), len(said.columns.timezone)) == (
+        ["m@1"],
+        3,
+        0,
+    )
+
+
+def test_columns_of_runs_that_do_not_belong_together_are_refused() -> None:
+    runs = encode_runs([(PLAIN._replace(execution_id=number), 0) for number in range(3)])
+    runs.job_id[:] = [1, 2]
+    with pytest.raises(ValueError, match="2 entries for 3 runs"):
+        runs_from_dispatch(wire.Dispatch(columns=runs))
+
+
+def test_results_with_and_without_more_to_tell_come_in_one_message() -> None:
+    used: dict[str, Any] = {"cpu_us": 12, "memory_peak_bytes": 3 << 20, "memory_shared": True}
+    plain = [Result(number, 3, T, Outcome.COMPLETED, T + number, T + 9, **used) for number in range(2)]
+    unknown_peak = plain[0]._replace(execution_id=5, memory_peak_bytes=None)
+    told = [
+        plain[0]._replace(execution_id=6, output="printed"),
+        plain[0]._replace(execution_id=7, metrics='{"n":1}'),
+        plain[0]._replace(execution_id=8, next_in_ms=9),
+        plain[0]._replace(execution_id=9, cpu_us=None, memory_peak_bytes=None, memory_shared=None),
+        plain[0]._replace(execution_id=10, outcome=Outcome.FAILED, error_type="E"),
+    ]
+    [message] = report_messages([told[0], *plain, unknown_peak, *told[1:]])
+    assert list(message.reports.completed.execution_id) == [0, 1, 5]
+    decoded = decode_reports(wire.RunnerMessage.FromString(message.SerializeToString()).reports)
+    assert {report.execution_id: report for report in decoded} == {
+        result.execution_id: reported(result) for result in (*plain, unknown_peak, *told)
+    }
+    [older] = report_messages([told[0], *plain, unknown_peak, *told[1:]], by_columns=False)
+    assert {report.execution_id: report for report in decode_reports(older.reports)} == {
+        report.execution_id: report for report in decoded
+    }
+    assert not older.reports.HasField("completed")
+    assert [(report.cpu_us, report.memory_peak_bytes, report.memory_shared) for report in decoded[1:3]] == [
+        (12, 3 << 20, True),
+        (12, None, True),
+    ]
+
+
+def test_times_of_completed_runs_are_put_in_order() -> None:
+    said = completed(claimed_at_us=[T], started_at_us=[T - 5, T + 1], ended_at_us=[T - 9], cpu_us=[-4])
+    assert [(each.claimed_at, each.started_at, each.ended_at, each.cpu_us) for each in decode_reports(said)] == [
+        (T, T, T, 0),
+        (T, T + 1, T + 1, 0),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ({"execution_id": []}, "0 completed"),
+        ({"execution_id": range(10_001)}, "10001 completed"),
+        ({"job_id": []}, "0 entries for 2"),
+        ({"cpu_us": [1, 2, 3]}, "3 entries for 2"),
+        ({"claimed_at_us": [-1]}, "1970 to 2199"),
+        ({"ended_at_us": [2**62, 1]}, "1970 to 2199"),
+    ],
+)
+def test_columns_of_completed_runs_that_can_be_none_are_refused(columns: dict[str, list[int]], says: str) -> None:
+    with pytest.raises(MalformedError, match=says):
+        decode_reports(completed(**columns))
+
+
+def completed(**columns: Iterable[int]) -> wire.Reports:
+    """Of two runs, but for these columns."""
+    known: dict[str, Any] = {name: [1] for name in ("job_id", "claimed_at_us", "started_at_us", "ended_at_us")}
+    known |= {"execution_id": [1, 2], "cpu_us": [1], "memory_peak_bytes": [0], "memory_shared": [True], **columns}
+    return wire.Reports(completed=wire.Completed(**known))
