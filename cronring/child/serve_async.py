@@ -8,12 +8,11 @@ import sys
 import time
 from typing import Any
 
-from cronring.child.beginning import beginning
 from cronring.child.board import FINISH, LINES
 from cronring.child.channel import Channel
 from cronring.child.errors import describe_end, error_bases
 from cronring.child.fence import watch_fence
-from cronring.child.output import Printer
+from cronring.child.output import Printer, current_printer
 from cronring.child.quota import lift_ceilings, set_ceilings
 from cronring.child.steps import RunStep, step_factory
 from cronring.child.stopping import Stops
@@ -31,8 +30,7 @@ class AsyncServer:
         self._board = board
         self._verbs = verbs
         self._loop = loop
-        self._begin_step = beginning(loop)
-        self._running: dict[int, RunStep] = {}
+        self._running: dict[int, tuple[RunStep, asyncio.Task[Any]]] = {}
         self._results: list[list[Any]] = []
         self._back: list[int] = []
         self._ceilings: dict[int, tuple[int, int]] = {}  # while a run with limits is alone here
@@ -63,26 +61,31 @@ class AsyncServer:
         if run.memory_limit or run.cpu_limit_us:
             reset_peak()
             self._ceilings = set_ceilings(run.memory_limit, run.cpu_limit_us)
-        step = self._running[run.execution_id] = RunStep(run, self._verbs, self._board, self, printer, offset_us)
-        self._begin_step(step)
+        step = RunStep(run, self._verbs, self._board, self, printer, offset_us)
+        token = current_printer.set(printer)  # the task copies the context
+        try:
+            self._running[run.execution_id] = (step, asyncio.Task(step, loop=self._loop))
+        finally:
+            current_printer.reset(token)
 
     def _stop(self, execution_id: int) -> None:
-        step = self._running.get(execution_id)
-        if step is not None and step.task is not None:
+        running = self._running.get(execution_id)
+        if running is not None:
+            step, task = running
             step.stopped = True
-            step.task.cancel()
+            task.cancel()
 
     def _unseen(self) -> list[int]:
         """Runs that may not go on without contact. For any thread."""
         running = self._running.copy()
-        return [step.run.execution_id for step in running.values() if not self._board[FINISH + step.run.slot]]
+        return [step.run.execution_id for step, _ in running.values() if not self._board[FINISH + step.run.slot]]
 
     def _ask_unseen(self) -> None:
         self._loop.call_soon_threadsafe(self._stop_unseen)
 
     def _stop_unseen(self) -> None:
         for execution_id in self._unseen():
-            if not self._running[execution_id].stopped:  # by the runner, and not to be disturbed in its cleaning up
+            if not self._running[execution_id][0].stopped:  # by the runner, and not to be disturbed in its cleaning up
                 self._stop(execution_id)
 
     def handed_back(self, step: RunStep) -> None:

@@ -78,8 +78,7 @@ class RunStep(Coroutine[Any, Any, None]):
     """One run as a coroutine that never raises: how it ended is told to `ends`."""
 
     __slots__ = (
-        "_began_ns", "_board", "_coroutine", "_ends", "_offset_us", "_owed", "_verbs", "printer", "run", "started_us",
-        "stopped", "task",
+        "_began_ns", "_board", "_coroutine", "_ends", "_offset_us", "_verbs", "printer", "run", "started_us", "stopped",
     )  # fmt: skip
 
     def __init__(self, run: Run, verbs: Verbs, board: memoryview, ends: Ends, printer: Printer, offset_us: int) -> None:
@@ -87,8 +86,6 @@ class RunStep(Coroutine[Any, Any, None]):
         self.printer = printer
         self.started_us = 0  # monotonic; 0 until it begins
         self.stopped = False  # it has been asked to stop
-        self.task: asyncio.Task[None] | None = None  # None: it has not begun, or has ended (else they were a cycle)
-        self._owed: tuple[Any, ...] | None = None  # what the first step awaits (none: it ended); no task knows it yet
         self._verbs = verbs
         self._board = board
         self._ends = ends
@@ -96,27 +93,7 @@ class RunStep(Coroutine[Any, Any, None]):
         self._began_ns = 0  # of the present step, in CPU time of this thread
         self._coroutine: Coroutine[Any, Any, Any] | None = None
 
-    def take_first(self) -> None:
-        """The first step, without a task. One that is made of this afterwards goes on from there."""
-        try:
-            self._owed = (self.send(None),)
-        except StopIteration:
-            self._owed = ()
-
-    @property
-    def suspended(self) -> bool:
-        """It awaits something since its first step, which no task knows of yet."""
-        return bool(self._owed)
-
-    def _pay(self) -> Any:
-        owed, self._owed = self._owed, None
-        if not owed:
-            raise StopIteration
-        return owed[0]
-
     def send(self, value: Any) -> Any:
-        if self._owed is not None:
-            return self._pay()
         board = self._board
         slot = self.run.slot
         self._began_ns = time.thread_time_ns()
@@ -151,10 +128,6 @@ class RunStep(Coroutine[Any, Any, None]):
             board[CURRENT] = 0
 
     def throw(self, *error: Any) -> Any:
-        if self._owed is not None:  # cancelled before its task took over: so is, as ever, what it awaits
-            awaited = self._pay()
-            if asyncio.isfuture(awaited) and awaited.cancel(*getattr(error[0], "args", ())):
-                return awaited
         board = self._board
         self._began_ns = time.thread_time_ns()
         try:
@@ -175,7 +148,6 @@ class RunStep(Coroutine[Any, Any, None]):
             board[CURRENT] = 0
 
     def _end(self, error: BaseException) -> None:
-        self.task = None
         spent_ns[self.run.slot] += time.thread_time_ns() - self._began_ns
         if process.forked:
             leave(None if isinstance(error, _Returned) else error)
