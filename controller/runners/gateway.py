@@ -147,10 +147,12 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
 
     async def _register(self, hello: wire.Hello, session: Session) -> None:
         """Register, welcome, and tell the node; again and again while PostgreSQL is away."""
+        came_us = self._now_us()
         while True:
             try:
                 modules = [await self._register_module(hosted) for hosted in hello.modules]
                 runner = decode_hello(hello, tuple(module.deployment for module in modules))
+                registering_ms = (self._now_us() - came_us) // 1_000  # not later than its lease is renewed
                 await self._store.register_runner(runner)
                 break
             except StoreUnavailable:
@@ -162,6 +164,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         session.registered = True
         self._inbox.put(RunnerJoined(runner))
         welcome = wire.Welcome(modules=modules, controllers=encode_peers(self._peers()), wishes_places=True)
+        welcome.registering_ms = registering_ms
         welcome.MergeFrom(self._welcome)
         session.welcome(welcome)
 

@@ -155,7 +155,8 @@ class Link:
         peers = addresses_of(welcome.controllers)
         beat_ms, fence_ms = welcome.runner_beat_ms, welcome.runner_fence_ms
         deployments = tuple(module.deployment for module in welcome.modules) if welcome.wishes_places else None
-        self._listener.post(LinkUp(self.address, welcome.controller_id, peers, beat_ms, fence_ms, deployments))
+        took_ms = welcome.registering_ms
+        self._listener.post(LinkUp(self.address, welcome.controller_id, peers, beat_ms, fence_ms, deployments, took_ms))
 
     async def _read(self, stream: Stream) -> str:
         while True:

@@ -79,10 +79,10 @@ class PlacedRunner(Runner):
 
     def _received(self, address: str, message: tuple[Any, ...]) -> None:
         match message:
-            case ("welcome", controller_id, peers):
+            case ("welcome", controller_id, peers, registering_ms):
                 placed = self.world.few_places is None or self.world.few_places.old != address
                 deployments = self.info.deployments if placed else None
-                self.put(events.LinkUp(address, controller_id, peers, 0, 0, deployments))
+                self.put(events.LinkUp(address, controller_id, peers, 0, 0, deployments, registering_ms))
             case ("wishes", wishes):
                 self.put(events.Wished(address, wishes))
             case _:

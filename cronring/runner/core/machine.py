@@ -36,7 +36,7 @@ from cronring.runner.core.lanes import ModuleLanes
 from cronring.runner.core.ledger import Ledger, Offer
 from cronring.runner.core.model import Result, Run, StopReason
 from cronring.runner.core.places import Places
-from cronring.runner.core.settings import RunnerSettings
+from cronring.runner.core.settings import MS_NS, RunnerSettings
 
 STOP_GRACE_MS = 2_000
 LINKS_MAX = 200  # controllers; more are made up
@@ -164,7 +164,7 @@ class RunnerCore:
     def _link_up(self, event: LinkUp, now_ns: int) -> None:
         if event.address not in self._contact.links:
             return
-        self._contact.welcomed(event.address, event.controller_id)
+        self._contact.welcomed(event.address, event.controller_id, event.registering_ms * MS_NS, now_ns)
         self._agree(event)
         self._note(Level.INFO, "controller_connected", address=event.address, controller=event.controller_id)
         self._end_fence(now_ns)

@@ -278,6 +278,7 @@ class Welcome(_message.Message):
     RUNNER_BEAT_MS_FIELD_NUMBER: _builtins.int
     RUNNER_FENCE_MS_FIELD_NUMBER: _builtins.int
     WISHES_PLACES_FIELD_NUMBER: _builtins.int
+    REGISTERING_MS_FIELD_NUMBER: _builtins.int
     controller_id: _builtins.str
     runner_beat_ms: _builtins.int
     """how often to beat; 0: the runner's default"""
@@ -285,6 +286,8 @@ class Welcome(_message.Message):
     """without contact for so long, stop what runs; 0: the runner's default"""
     wishes_places: _builtins.bool
     """it sends Wishes; false: an older controller, which sends what is due"""
+    registering_ms: _builtins.int
+    """so long after it had read Hello it renewed the runner's lease, or later; 0: not told"""
     @_builtins.property
     def modules(self) -> _containers.RepeatedCompositeFieldContainer[Global___RegisteredModule]:
         """one for each of Hello.modules, in that order"""
@@ -302,10 +305,11 @@ class Welcome(_message.Message):
         runner_beat_ms: _builtins.int = ...,
         runner_fence_ms: _builtins.int = ...,
         wishes_places: _builtins.bool = ...,
+        registering_ms: _builtins.int = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["controller_id", b"controller_id", "controllers", b"controllers", "modules", b"modules", "runner_beat_ms", b"runner_beat_ms", "runner_fence_ms", b"runner_fence_ms", "wishes_places", b"wishes_places"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["controller_id", b"controller_id", "controllers", b"controllers", "modules", b"modules", "registering_ms", b"registering_ms", "runner_beat_ms", b"runner_beat_ms", "runner_fence_ms", b"runner_fence_ms", "wishes_places", b"wishes_places"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

@@ -267,6 +267,33 @@ def test_a_welcome_is_contact_from_the_sending_of_hello() -> None:
     assert [stop.execution_ids for stop in world.of(StopRuns)] == [(1,)]
 
 
+def test_however_long_its_modules_took_to_register_a_runner_takes_what_waited_for_it() -> None:
+    """A herd's new runner was welcomed 23 s after Hello, refused what came at once, and that ended as `cancelled`."""
+    world = World("a")
+    world.silent.add("a")
+    hello_ns = world.now_ns
+    world.step(LinkOpened("a", hello_ns))
+    world.pass_s(24)
+    world.step(LinkUp("a", "a", (), 0, 0, None, 23_000))
+    world.dispatch("a", make_run(1))
+    assert [run.execution_id for start in world.of(StartRuns) for run in start.runs] == [1]
+    world.pass_s(6.9)  # its lease was renewed 23 s after Hello at the earliest, so less what clocks may differ by
+    assert world.of(StopRuns) == []
+    world.pass_s(0.1)
+    assert [stop.execution_ids for stop in world.of(StopRuns)] == [(1,)]
+
+
+def test_a_registration_that_took_longer_than_it_can_have_is_contact_as_of_now() -> None:
+    world = World("a")
+    world.silent.add("a")
+    world.step(LinkOpened("a", world.now_ns))
+    world.pass_s(1)
+    world.step(LinkUp("a", "a", (), 0, 0, None, 1_000_000))
+    world.dispatch("a", make_run(1))
+    world.pass_s(8.1)
+    assert [stop.execution_ids for stop in world.of(StopRuns)] == [(1,)]
+
+
 def test_a_cancelled_run_has_the_grace_that_its_controller_names() -> None:
     world = World("a")
     world.up("a")

@@ -463,8 +463,11 @@ async def test_a_beat_before_registration_does_not_say_that_the_database_is_away
     await runner.say(beat=wire.Beat(sequence=1, renew=True))
     ack = (await runner.hear()).beat_ack
     assert (ack.sequence, ack.renewed, ack.database_ok) == (1, False, True)
+    await asyncio.sleep(0.05)
     world.store.slow.set()
-    assert (await runner.hear()).welcome.modules[0].active
+    welcome = (await runner.hear()).welcome
+    assert welcome.modules[0].active
+    assert welcome.registering_ms >= 50, "a runner counts its contact from when its lease was renewed"
 
 
 async def test_who_has_a_lease_says_to_nobody_that_no_one_can_declare_it_lost(world: World) -> None:
