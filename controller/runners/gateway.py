@@ -21,7 +21,7 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from controller.core.effects import AckBeat
-from controller.core.events import Event, PlacesGranted, ReportsReceived, RunnerJoined, RunnerLeft
+from controller.core.events import Event, PlacesGranted, ReportsReceived, RunnerJoined, RunnerLeft, RunsDeclined
 from controller.deploying import Deployer
 from controller.errors import InvalidModule, StoreError, StoreUnavailable
 from controller.ports import Store
@@ -164,7 +164,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         session.registered = True
         self._inbox.put(RunnerJoined(runner))
         welcome = wire.Welcome(modules=modules, controllers=encode_peers(self._peers()), wishes_places=True)
-        welcome.registering_ms = registering_ms
+        welcome.registering_ms, welcome.takes_declined = registering_ms, True
         welcome.MergeFrom(self._welcome)
         session.welcome(welcome)
 
@@ -208,6 +208,11 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
             session.heard()
             if session.registered:
                 self._inbox.put(PlacesGranted(session.runner_id, decode_grants(message.grants)))
+        elif kind == "declined":
+            session.heard()
+            session.took(Lie.BEAT)
+            if session.registered:
+                self._inbox.put(RunsDeclined(session.runner_id, tuple(message.declined.execution_ids)))
         elif kind == "hello":
             raise MalformedError("a second Hello on the same stream")
         else:

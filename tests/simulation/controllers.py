@@ -96,7 +96,9 @@ class Controller(Process):
         self.world.database.ask(self.address, lambda store: store.register_runner(info), answered)
 
     def received(
-        self, runner: RunnerStream, message: events.RunnerBeat | events.ReportsReceived | events.PlacesGranted
+        self,
+        runner: RunnerStream,
+        message: events.RunnerBeat | events.ReportsReceived | events.PlacesGranted | events.RunsDeclined,
     ) -> None:
         if isinstance(message, events.RunnerBeat) and not runner.registered:
             database_ok = not runner.database_away or self.node.lease_valid

@@ -36,6 +36,7 @@ class Link:
         "peers",
         "pending",
         "sequence",
+        "takes_declined",
         "told",
         "up",
     )
@@ -55,6 +56,7 @@ class Link:
         self.blind_since_ns: int | None = None  # sending of the latest beat it answered without a database
         self.named_ns = now_ns  # when it was last connected, or named by a controller
         self.peers: tuple[str, ...] = ()  # whom it named last
+        self.takes_declined = False  # it sends again what this runner had to decline
 
 
 class Contact:

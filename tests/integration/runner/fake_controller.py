@@ -24,6 +24,8 @@ class FakeController(runner_pb2_grpc.RunnerGatewayServicer):
         self.renews = True
         self.welcomes = True
         self.database_ok = True
+        self.takes_declined = False
+        self.declined: list[int] = []
         self.problem = ""
         self.hellos: list[wire.Hello] = []
         self.beats: list[wire.Beat] = []
@@ -66,6 +68,7 @@ class FakeController(runner_pb2_grpc.RunnerGatewayServicer):
             ]
             peers = [wire.Peer(controller_id=a, address=a) for a in [self.address, *self.peers]]
             welcome = wire.Welcome(controller_id=self.name, modules=registered, controllers=peers)
+            welcome.takes_declined = self.takes_declined
             await self._write(context, wire.ControllerMessage(welcome=welcome))
         self._contexts.append(context)
         await self._notify()
@@ -88,6 +91,8 @@ class FakeController(runner_pb2_grpc.RunnerGatewayServicer):
                     controllers=[wire.Peer(controller_id=a, address=a) for a in [self.address, *self.peers]],
                 )
                 await self._write(context, wire.ControllerMessage(beat_ack=ack))
+            elif kind == "declined":
+                self.declined += message.declined.execution_ids
             elif kind == "reports":
                 self.received += len(message.reports.reports)
                 for report in message.reports.reports:

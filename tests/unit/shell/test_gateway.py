@@ -19,6 +19,7 @@ from controller.core.events import (
     RunnerBeat,
     RunnerJoined,
     RunnerLeft,
+    RunsDeclined,
 )
 from controller.core.model import Execution, Outcome
 from controller.core.settings import ClusterSettings
@@ -251,6 +252,9 @@ async def test_places_are_granted_wished_and_taken(world: World) -> None:
     await wait_until(lambda: bool(world.inbox.of(PlacesGranted)), "no grants came")
     granted = PlacesGranted("r-1", [Grant(deployment, LaneKind.ASYNC, 3, 7, True, 2)])
     assert world.inbox.of(PlacesGranted) == [granted]
+    assert welcome.welcome.takes_declined
+    await runner.say(declined=wire.Declined(execution_ids=[5, 7]))
+    await wait_until(lambda: world.inbox.of(RunsDeclined) == [RunsDeclined("r-1", (5, 7))], "nothing is declined")
     wish = Wish(deployment, LaneKind.ASYNC, 3, 7, 1, 5, 2, 9, 4_000, False)
     world.sessions.send(SendWishes("r-1", [wish._replace(wanted=9)]))
     world.sessions.send(SendWishes("r-1", [wish]))
