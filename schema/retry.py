@@ -7,6 +7,8 @@ from schema.policy_model import Policy
 
 RETRIED: Final = ("failed", "timed_out", "lost", "out_of_memory", "out_of_cpu")
 """Outcomes that may be retried. What completed is done, and who cancelled a run didn't want it."""
+STOPPED_BY_RUNNER: Final = ("Disconnected", "RunnerStopped")
+"""Error types of what is cancelled though nobody wanted that: its runner was cut off, or left. To it, it was lost."""
 BACKOFF_US: Final = 10_000_000
 BACKOFF_LIMIT_US: Final = 3_600_000_000
 
@@ -32,6 +34,8 @@ def retry_at(
     `error_bases`: the classes that the exception's is a kind of: `except` would catch it by each of them.
     """
     error_types = (error_type, *error_bases)
+    if outcome == "cancelled" and error_type in STOPPED_BY_RUNNER:
+        outcome = "lost"
     if outcome not in RETRIED or attempt > policy.retries or not _is_listed(policy.retry_on, outcome, error_types):
         return Retry(None)
     at = ended_at + backoff_us(policy, attempt)

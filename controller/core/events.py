@@ -194,6 +194,13 @@ class PlacesGranted(NamedTuple):
     grants: list[Grant]
 
 
+class RunsDeclined(NamedTuple):
+    """A runner had to decline these, as it had no contact. It has not begun them, and has contact again."""
+
+    runner_id: str
+    execution_ids: tuple[int, ...]
+
+
 class DrainRequested(NamedTuple):
     """SIGTERM: stop claiming, hand the slots over, end what runs, then leave."""
 
@@ -214,6 +221,7 @@ class StandDownReleased(NamedTuple):
     """Whoever asked for it has had enough, or is gone: claim again, at once."""
 
 
+FromRunner = RunnerJoined | RunnerLeft | RunnerBeat | ReportsReceived | PlacesGranted | RunsDeclined
 Event = (
     Woke
     | PacketReceived
@@ -237,11 +245,7 @@ Event = (
     | Activated
     | ActivationsCreated
     | StoreFailed
-    | RunnerJoined
-    | RunnerLeft
-    | RunnerBeat
-    | ReportsReceived
-    | PlacesGranted
+    | FromRunner
     | DrainRequested
     | DrainExpired
     | StandDownRequested

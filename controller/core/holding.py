@@ -1,5 +1,6 @@
 """The executions this controller answers for: claimed or adopted by it, and not ended yet."""
 
+from collections.abc import Iterable
 from itertools import repeat
 
 from controller.core.cancelling import Cancelling
@@ -85,8 +86,12 @@ class Holding:
         if self.held_since_ns.pop(execution_id, None) is not None:
             self.held_since_ns[execution_id] = self._desk.now_ns
 
-    def of_runner(self, runner_id: str) -> list[Execution]:
-        return list(self._by_runner.get(runner_id, {}).values())
+    def of_runner(self, runner_id: str, execution_ids: Iterable[int] | None = None) -> list[Execution]:
+        """All that are held for it; or those of these ids."""
+        held = self._by_runner.get(runner_id, {})
+        if execution_ids is None:
+            return list(held.values())
+        return [held[execution_id] for execution_id in execution_ids if execution_id in held]
 
     def dispatch(self, executions: list[Execution], epochs: list[int] | None = None) -> None:
         """One effect for each connected runner among them; the others get theirs when they are back.

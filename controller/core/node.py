@@ -230,6 +230,7 @@ class Node:
                 | events.RunnerBeat()
                 | events.ReportsReceived()
                 | events.PlacesGranted()
+                | events.RunsDeclined()
             ):
                 self._from_runner(event)
             case events.DrainRequested():
@@ -257,17 +258,15 @@ class Node:
 
     def _from_runner(
         self,
-        event: events.RunnerJoined
-        | events.RunnerLeft
-        | events.RunnerBeat
-        | events.ReportsReceived
-        | events.PlacesGranted,
+        event: events.FromRunner,
     ) -> None:
         match event:
             case events.ReportsReceived():
                 self._ending.received(event)
             case events.PlacesGranted(runner_id, grants):
                 self._places.granted(runner_id, grants)
+            case events.RunsDeclined(runner_id, execution_ids):
+                self._verifying.dispatch_again(self._holding.of_runner(runner_id, execution_ids))
             case events.RunnerBeat(runner_id, _, _, draining, running, out_of_reach):
                 if self._sessions.beat(runner_id, draining, running):
                     self._call_in(self._places.runners_changed())
@@ -278,20 +277,23 @@ class Node:
                 held = self._holding.of_runner(runner.runner_id)
                 self._sessions.join(runner, len(held))
                 self._cancelling.runner_joined(runner.runner_id)
-                self._verifying.runner_joined(held)
+                self._verifying.dispatch_again(held)
                 self._claiming.offer_all(self._parking.unpark(runner.deployments))
                 self._call_in(self._places.runners_changed())
             case events.RunnerLeft(runner_id):
                 self._sessions.leave(runner_id)
                 self._lease.runner_left(runner_id)
                 self._call_in(self._places.runners_changed())
-                held = self._holding.of_runner(runner_id)
-                if held:
-                    self._sweeping.runner_left(runner_id)
-                for execution in held:
-                    self._window.runner_away(execution.job.job_id)
+                self._runs_away(runner_id)
             case _:
                 assert_never(event)
+
+    def _runs_away(self, runner_id: str) -> None:
+        held = self._holding.of_runner(runner_id)
+        if held:
+            self._sweeping.runner_left(runner_id)
+        for execution in held:
+            self._window.runner_away(execution.job.job_id)
 
     def _from_store(self, event: events.StoreAnswer) -> None:
         desk = self._desk

@@ -66,8 +66,11 @@ class Verifying:
         """Others took this controller for dead: they may have adopted what is held here, or be about to."""
         self._echoes_ns = [self._desk.now_ns + echo_ms * MS for echo_ms in DOUBT_ECHOES_MS]
 
-    def runner_joined(self, executions: list[Execution]) -> None:
-        """Their runner is back: what it never got, or may have reported elsewhere, is to be told apart."""
+    def dispatch_again(self, executions: list[Execution]) -> None:
+        """Their runner is back, or had to decline them: what is still unfinished, it is to get (again).
+
+        What it never got, or may have reported elsewhere, or was declared lost meanwhile, is to be told apart.
+        """
         for execution in executions:
             self._holding.undispatched[execution.execution_id] = None
             self._wishes[execution.execution_id] = None

@@ -21,7 +21,7 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from controller.core.effects import AckBeat
-from controller.core.events import Event, PlacesGranted, ReportsReceived, RunnerJoined, RunnerLeft
+from controller.core.events import Event, PlacesGranted, ReportsReceived, RunnerJoined, RunnerLeft, RunsDeclined
 from controller.deploying import Deployer
 from controller.errors import InvalidModule, StoreError, StoreUnavailable
 from controller.ports import Store
@@ -148,10 +148,12 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
 
     async def _register(self, hello: wire.Hello, session: Session) -> None:
         """Register, welcome, and tell the node; again and again while PostgreSQL is away."""
+        came_us = self._now_us()
         while True:
             try:
                 modules = [await self._register_module(hosted) for hosted in hello.modules]
                 runner = decode_hello(hello, tuple(module.deployment for module in modules))
+                registering_ms = (self._now_us() - came_us) // 1_000  # not later than its lease is renewed
                 await self._store.register_runner(runner)
                 break
             except StoreUnavailable:
@@ -163,7 +165,12 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         session.registered = True
         self._inbox.put(RunnerJoined(runner))
         welcome = wire.Welcome(
-            modules=modules, controllers=encode_peers(self._peers()), wishes_places=True, reads_columns=True
+            modules=modules,
+            controllers=encode_peers(self._peers()),
+            wishes_places=True,
+            reads_columns=True,
+            registering_ms=registering_ms,
+            takes_declined=True,
         )
         welcome.MergeFrom(self._welcome)
         session.welcome(welcome)
@@ -208,6 +215,11 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
             session.heard()
             if session.registered:
                 self._inbox.put(PlacesGranted(session.runner_id, decode_grants(message.grants)))
+        elif kind == "declined":
+            session.heard()
+            session.took(Lie.BEAT)
+            if session.registered:
+                self._inbox.put(RunsDeclined(session.runner_id, tuple(message.declined.execution_ids)))
         elif kind == "hello":
             raise MalformedError("a second Hello on the same stream")
         else:

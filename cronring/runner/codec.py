@@ -107,6 +107,10 @@ def wishes_from(wishes: runner_pb2.Wishes) -> list[Wish]:
     ]
 
 
+def declined_message(execution_ids: Iterable[int]) -> runner_pb2.RunnerMessage:
+    return runner_pb2.RunnerMessage(declined=runner_pb2.Declined(execution_ids=execution_ids))
+
+
 def grants_message(grants: Iterable[Grant]) -> runner_pb2.RunnerMessage:
     return runner_pb2.RunnerMessage(
         grants=runner_pb2.Grants(

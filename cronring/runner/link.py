@@ -9,7 +9,14 @@ from typing import Protocol
 
 import grpc
 
-from cronring.runner.codec import beat_message, grants_message, report_messages, runs_from_dispatch, wishes_from
+from cronring.runner.codec import (
+    beat_message,
+    declined_message,
+    grants_message,
+    report_messages,
+    runs_from_dispatch,
+    wishes_from,
+)
 from cronring.runner.core.effects import SendBeat
 from cronring.runner.core.events import (
     BeatAcked,
@@ -74,6 +81,7 @@ class Link:
         self._beats: deque[SendBeat] = deque(maxlen=BEATS_MAX)
         self._results: dict[int, Result] = {}  # by execution: offered again while it waits, it is one
         self._grants: dict[LaneKey, Grant] = {}
+        self._declined: list[int] = []
         self._outputs: list[runner_pb2.Output] = []
         self._output_bytes = 0
         self._wake = asyncio.Event()
@@ -93,6 +101,10 @@ class Link:
     def send_grants(self, grants: list[Grant]) -> None:
         """The latest of each lane says all."""
         self._grants.update(((grant.deployment, grant.kind), grant) for grant in grants)
+        self._wake.set()
+
+    def send_declined(self, execution_ids: Iterable[int]) -> None:
+        self._declined += execution_ids
         self._wake.set()
 
     def send_output(self, output: runner_pb2.Output, *, last: bool) -> bool:
@@ -118,6 +130,7 @@ class Link:
                 reason, refused = _reason(error), _nobody_listens(error)
             self._beats.clear()
             self._grants = {}
+            self._declined = []
             self._results = {}  # the core offers them again, to whoever is up
             self._outputs, self._output_bytes = [], 0
             self._listener.followers_gone(self.address)
@@ -157,7 +170,9 @@ class Link:
         peers = addresses_of(welcome.controllers)
         beat_ms, fence_ms = welcome.runner_beat_ms, welcome.runner_fence_ms
         deployments = tuple(module.deployment for module in welcome.modules) if welcome.wishes_places else None
-        self._listener.post(LinkUp(self.address, welcome.controller_id, peers, beat_ms, fence_ms, deployments))
+        event = LinkUp(self.address, welcome.controller_id, peers, beat_ms, fence_ms, deployments)
+        told = welcome.registering_ms, welcome.takes_declined
+        self._listener.post(event._replace(registering_ms=told[0], takes_declined=told[1]))
 
     async def _read(self, stream: Stream) -> str:
         while True:
@@ -189,10 +204,13 @@ class Link:
             beats = [self._beats.popleft() for _ in range(len(self._beats))]
             results, self._results = self._results, {}
             grants, self._grants = self._grants, {}
+            declined, self._declined = self._declined, []
             for beat in beats:
                 await stream.write(beat_message(beat))
             if grants:
                 await stream.write(grants_message(grants.values()))
+            if declined:
+                await stream.write(declined_message(declined))
             for message in report_messages(results.values(), by_columns=self._by_columns):
                 await stream.write(message)
             if self._outputs:

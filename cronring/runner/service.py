@@ -16,6 +16,7 @@ from cronring.runner.core.effects import (
     Note,
     OpenLink,
     SendBeat,
+    SendDeclined,
     SendGrants,
     SendReports,
     StartRuns,
@@ -132,6 +133,8 @@ class RunnerService:
                 self._host.start(runs, offset_us)
             case SendGrants(address, grants):
                 self._links[address].send_grants(grants)
+            case SendDeclined(address, execution_ids):
+                self._links[address].send_declined(execution_ids)
             case SendBeat():
                 self._links[effect.address].send_beat(effect)
             case StopRuns(execution_ids, reason, message, grace_ms):

@@ -4,6 +4,7 @@ import random
 from typing import TYPE_CHECKING, Any, assert_never
 
 from controller.core import effects, events
+from controller.core.desk import MS
 from controller.core.model import Execution, RunnerInfo
 from controller.core.node import Node
 from controller.core.settings import ClusterSettings
@@ -71,21 +72,23 @@ class Controller(Process):
             if replaced.registered:
                 self.put(events.RunnerLeft(info.runner_id))
         runner = self._streams[info.runner_id] = RunnerStream(info.runner_id, stream)
-        self._register(info, runner)
+        self._register(info, runner, self.local_ns())
         return runner
 
-    def _register(self, info: RunnerInfo, runner: RunnerStream) -> None:
+    def _register(self, info: RunnerInfo, runner: RunnerStream, came_ns: int) -> None:
         if not self.alive or self._streams.get(info.runner_id) is not runner:
             return
+        registering_ms = (self.local_ns() - came_ns) // MS
 
         def answered(result: Any) -> None:
             if isinstance(result, StoreUnavailable):
                 runner.database_away = True
-                self.clock.call_after(self.world.pace.register_again_ns, lambda: self._register(info, runner))
+                self.clock.call_after(self.world.pace.register_again_ns, lambda: self._register(info, runner, came_ns))
             elif self.alive and self._streams.get(info.runner_id) is runner:
                 runner.registered = True
                 peers = tuple(address for _, address in self.node.peers)
-                runner.stream.send(self.address, ("welcome", self.name, peers))  # before whatever the node sends it
+                # Before whatever the node sends it.
+                runner.stream.send(self.address, ("welcome", self.name, peers, registering_ms))
                 few = self.world.few_places
                 old = few is not None and few.old == self.address
                 self.put(events.RunnerJoined(info._replace(sync_verbs=None) if old else info))
@@ -93,7 +96,9 @@ class Controller(Process):
         self.world.database.ask(self.address, lambda store: store.register_runner(info), answered)
 
     def received(
-        self, runner: RunnerStream, message: events.RunnerBeat | events.ReportsReceived | events.PlacesGranted
+        self,
+        runner: RunnerStream,
+        message: events.RunnerBeat | events.ReportsReceived | events.PlacesGranted | events.RunsDeclined,
     ) -> None:
         if isinstance(message, events.RunnerBeat) and not runner.registered:
             database_ok = not runner.database_away or self.node.lease_valid

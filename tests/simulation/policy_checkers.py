@@ -148,9 +148,11 @@ def _policies_of(world: "World", book: Book, row: ExecutionRow) -> list[Policy]:
 
 def _names(policy: Policy, row: ExecutionRow) -> bool:
     assert row.report is not None
-    if row.outcome not in (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.LOST) or row.attempt > policy.retries:
+    by_its_runner = row.outcome is Outcome.CANCELLED and row.report.error_type in {"Disconnected", "RunnerStopped"}
+    outcome = Outcome.LOST if by_its_runner else row.outcome
+    if outcome not in (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.LOST) or row.attempt > policy.retries:
         return False
-    return not policy.retry_on or str(row.outcome) in policy.retry_on or row.report.error_type in policy.retry_on
+    return not policy.retry_on or str(outcome) in policy.retry_on or row.report.error_type in policy.retry_on
 
 
 def _spread_us(span: Span) -> int:

@@ -3,7 +3,7 @@
 import random
 from typing import TYPE_CHECKING, Any
 
-from controller.core.events import ReportsReceived, RunnerBeat
+from controller.core.events import ReportsReceived, RunnerBeat, RunsDeclined
 from controller.core.model import Execution, Outcome, Report, RunnerInfo
 from cronring.runner.core import effects, events
 from cronring.runner.core.machine import RunnerCore
@@ -91,6 +91,8 @@ class Runner(Process):
         match effect:
             case effects.OpenLink() | effects.CloseLink() | effects.SendBeat() | effects.SendReports():
                 self._perform_on_link(effect)
+            case effects.SendDeclined(address, execution_ids):
+                self._send(address, RunsDeclined(self.name, execution_ids))
             case effects.StartRuns(runs):
                 for run in runs:
                     self._take_place(run)
@@ -152,8 +154,8 @@ class Runner(Process):
 
     def _received(self, address: str, message: tuple[Any, ...]) -> None:
         match message:
-            case ("welcome", controller_id, peers):
-                self.put(events.LinkUp(address, controller_id, peers, 0, 0))
+            case ("welcome", controller_id, peers, registering_ms):
+                self.put(events.LinkUp(address, controller_id, peers, 0, 0, None, registering_ms, takes_declined=True))
             case ("beat_ack", sequence, renewed, database_ok, peers):
                 self.put(events.BeatAcked(address, sequence, renewed, database_ok, peers))
             case ("dispatch", now_us, executions, epochs):

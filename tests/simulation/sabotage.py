@@ -141,13 +141,13 @@ def _one_blind_is_enough() -> dict[tuple[Any, str], Any]:
 
 def _dispatches_unseen() -> dict[tuple[Any, str], Any]:
     """What is held is sent to a runner that is back without looking whether it has ended meanwhile."""
-    joined = Verifying.runner_joined
+    joined = Verifying.dispatch_again
 
     def join(self: Verifying, executions: list[Any]) -> None:
         joined(self, executions)
         self._holding.dispatch(executions)
 
-    return {(Verifying, "runner_joined"): join}
+    return {(Verifying, "dispatch_again"): join}
 
 
 def _clock_of_old() -> dict[tuple[Any, str], Any]:
@@ -181,7 +181,7 @@ SABOTAGES: Final = (
     Sabotage("acknowledged after the commit", "kill_controller,database_away", _acknowledged_at_once),
     Sabotage("backup", TAKEOVER, lambda: {(BackupLooks, "turn"): _looks_away}),
     Sabotage("refetch", "kill_controller,cut_controllers", _read_once),
-    Sabotage("looked up when its runner is back", "flap,cut_runner", lambda: {(Verifying, "runner_joined"): _nothing}),
+    Sabotage("looked up when its runner is back", "flap,cut_runner", lambda: {(Verifying, "dispatch_again"): _nothing}),
     # Runners
     Sabotage("fence", "cut_runner", lambda: {
         (RunnerCore, "_fence"): _not_stopped, (Runner, "_fence_children"): _nothing,

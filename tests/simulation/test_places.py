@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from controller.core import events
-from controller.core.model import SkipReason
+from controller.core.model import Outcome, SkipReason
 from cronring.runner.core import events as runner_events
 from cronring.runner.core.lanes import ModuleLanes
 from cronring.virtual.performing import run_now
@@ -150,6 +150,23 @@ def test_a_runner_that_drains_gives_what_waits_to_another() -> None:
     world.run(6)
     assert len(first.waits) - before <= 3
     assert len({verb for ms, verb, _ in world.starts if ms > 6_500}) == 20
+
+
+@pytest.mark.parametrize("after_ms", [-1, 0, 1, 2, 3, 4, 6, 10, 50])
+@pytest.mark.parametrize("places", [8, 64, 4_096])
+def test_a_runner_that_drains_in_the_middle_of_a_herd_ends_all_that_it_was_sent(places: int, after_ms: int) -> None:
+    """Claimed for it, on its way, or waiting there: it begins all of that. The rest of the herd another one takes."""
+    world = _world(3, 400, 20, places, runners=2, schedule="*/10 * * * * *", sync=False)
+    world.run(10 + after_ms / 1_000)
+    drained = world.runners["r0"]
+    drained.tell(runner_events.DrainAsked())
+    world.run(9)
+    outcomes = Counter((row.outcome, row.tick) for row in world.store.executions.values())
+    assert set(outcomes.values()) == {400}, outcomes
+    assert {outcome for outcome, _ in outcomes} == {Outcome.COMPLETED}
+    assert not world.store.skips
+    assert not any(drained.waiting.values())
+    assert drained.core.running == 0
 
 
 def test_a_broken_stream_gives_its_places_back_at_once() -> None:

@@ -37,9 +37,8 @@ def _check_retry(book: Book, row: ExecutionRow, rows: list[ExecutionRow]) -> Non
     assert len(failed) == 1, book.says(f"nobody wanted {brief(row)}")
     before = failed[0]
     assert before.report is not None, book.says(f"{brief(row)} is a retry of what has not ended")
-    assert before.outcome in (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.LOST), book.says(
-        f"{brief(before)} was retried"
-    )
+    outcome = _retried_as(before)
+    assert outcome in (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.LOST), book.says(f"{brief(before)} was retried")
     policies = [
         policy_of(span.policy) for span in book.spans if span.from_at <= before.claimed_at or len(book.spans) == 1
     ]
@@ -52,6 +51,13 @@ def _check_retry(book: Book, row: ExecutionRow, rows: list[ExecutionRow]) -> Non
     assert not late, book.says(f"{brief(row)} ran after the next tick, {brief(late[0])}")
 
 
+def _retried_as(row: ExecutionRow) -> Outcome | None:
+    """What its runner stopped, as it was cut off or left, is as good as lost."""
+    assert row.report is not None
+    by_its_runner = row.outcome is Outcome.CANCELLED and row.report.error_type in {"Disconnected", "RunnerStopped"}
+    return Outcome.LOST if by_its_runner else row.outcome
+
+
 def _asks(policy: dict[str, object], before: ExecutionRow, at: int) -> bool:
     """Whether this policy wanted that retry, then."""
     report = before.report
@@ -59,7 +65,7 @@ def _asks(policy: dict[str, object], before: ExecutionRow, at: int) -> bool:
     base_us = length_us(str(policy["backoff"])) if "backoff" in policy else BACKOFF_US
     wait_us = min(base_us * 2 ** (before.attempt - 1), BACKOFF_MOST_US)
     listed = policy.get("retry_on", [])
-    named = not listed or str(before.outcome) in str(listed) or report.error_type in str(listed)
+    named = not listed or str(_retried_as(before)) in str(listed) or report.error_type in str(listed)
     return (
         named
         and before.attempt <= int(str(policy.get("retries", 0)))

@@ -7,12 +7,17 @@ The controllers declare a runner's executions lost when its lease in PostgreSQL 
 - All known controllers saying that they can't reach PostgreSQL is contact too, counted from the oldest of those beats:
   nobody can declare anything. One that is silent might still reach it, so it must be all, and those that the others
   take for dead while they held a lease when that was last known: they may be cut off from the others only.
-- A welcome is contact, counted from the sending of Hello: it comes when the runner has been registered, and
-  that sets `last_seen_at`. So a runner that comes back after an outage takes what was waiting for it at once.
+- A welcome is contact, counted from the sending of Hello and for as long as the registration took after that, by the
+  controller's word: it ends with setting `last_seen_at`. So a runner that comes back after an outage takes what was
+  waiting for it at once, though a large module took longer to be deployed than the fence.
 - A controller that merely answers is no contact. It has not renewed anything.
 """
 
+from typing import Final
+
 from cronring.runner.core.settings import RunnerSettings
+
+CLOCKS_DIFFER_BY: Final = 500  # one part in so many, at most: a controller's seconds may be shorter than this machine's
 
 
 class Link:
@@ -31,6 +36,7 @@ class Link:
         "peers",
         "pending",
         "sequence",
+        "takes_declined",
         "told",
         "up",
     )
@@ -50,6 +56,7 @@ class Link:
         self.blind_since_ns: int | None = None  # sending of the latest beat it answered without a database
         self.named_ns = now_ns  # when it was last connected, or named by a controller
         self.peers: tuple[str, ...] = ()  # whom it named last
+        self.takes_declined = False  # it sends again what this runner had to decline
 
 
 class Contact:
@@ -156,11 +163,13 @@ class Contact:
         link.blind_since_ns = None
         link.pending.clear()
 
-    def welcomed(self, address: str, controller_id: str) -> None:
+    def welcomed(self, address: str, controller_id: str, registering_ns: int, now_ns: int) -> None:
+        """`registering_ns`: so long after Hello, by the controller's clock, the lease was renewed, or later."""
         link = self.links[address]
         link.up = True
         link.controller_id = controller_id
-        self.contact_ns = max(self.contact_ns, link.hello_ns)
+        registered_ns = link.hello_ns + registering_ns - registering_ns // CLOCKS_DIFFER_BY
+        self.contact_ns = max(self.contact_ns, min(registered_ns, now_ns))
 
     def went_down(self, address: str, refused: bool, now_ns: int) -> bool:
         """Whether it is one that was connected, and only now seen to be gone."""

@@ -36,6 +36,13 @@ class SendGrants(NamedTuple):
     grants: list[Grant]
 
 
+class SendDeclined(NamedTuple):
+    """To whoever sent these runs: they were not begun, and may be sent again."""
+
+    address: str
+    execution_ids: tuple[int, ...]
+
+
 class StartRuns(NamedTuple):
     runs: list[Run]
     offset_us: int  # PostgreSQL's clock minus the monotonic one
@@ -70,4 +77,5 @@ class Note(NamedTuple):
     values: dict[str, str | int]
 
 
-Effect = OpenLink | CloseLink | SendBeat | SendReports | SendGrants | StartRuns | StopRuns | Finished | Note
+ToController = SendBeat | SendReports | SendGrants | SendDeclined
+Effect = OpenLink | CloseLink | ToController | StartRuns | StopRuns | Finished | Note

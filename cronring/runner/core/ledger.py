@@ -4,6 +4,8 @@ A run is idempotent by its execution id: it starts once, however often and by wh
 kept until a controller has committed it, and offered to another one when a stream breaks, or after a while in silence.
 """
 
+from collections.abc import Iterable
+
 from cronring.runner.core.model import Result, Run
 
 _GENERATION = 131_072
@@ -48,6 +50,12 @@ class Ledger:
                 self._dispatcher[execution_id] = address
                 fresh.append(run)
         return fresh, ended
+
+    def forget(self, execution_ids: Iterable[int]) -> None:
+        """Runs that were taken, and not begun: if they come again, they are new."""
+        for execution_id in execution_ids:
+            del self.held[execution_id]
+            del self._dispatcher[execution_id]
 
     def cancel(self, execution_ids: tuple[int, ...], reason: str) -> tuple[int, ...]:
         """Those that are held. What isn't known may still be on its way, and will not be begun."""

@@ -13,6 +13,7 @@ from cronring.runner.core.effects import (
     Note,
     OpenLink,
     SendBeat,
+    SendDeclined,
     SendGrants,
     SendReports,
     StartRuns,
@@ -36,7 +37,7 @@ from cronring.runner.core.lanes import ModuleLanes
 from cronring.runner.core.ledger import Ledger, Offer
 from cronring.runner.core.model import Result, Run, StopReason
 from cronring.runner.core.places import Places
-from cronring.runner.core.settings import RunnerSettings
+from cronring.runner.core.settings import MS_NS, RunnerSettings
 
 STOP_GRACE_MS = 2_000
 LINKS_MAX = 200  # controllers; more are made up
@@ -77,6 +78,7 @@ class RunnerCore:
         self._draining = False
         self._finished = False
         self._told_many = False
+        self._declined: dict[str, dict[int, None]] = {}  # by who sent them; told when there is contact again
         self._effects: list[Effect] = []
         for address in addresses:
             self._learn(address, now_ns)
@@ -123,6 +125,8 @@ class RunnerCore:
             case _:
                 assert_never(event)
         self._pass_time(now_ns)
+        if self._declined and now_ns < self._contact.fence_ns():
+            self._give_back()
         self._divide_places(now_ns)
         effects, self._effects = self._effects, []
         return effects
@@ -164,7 +168,8 @@ class RunnerCore:
     def _link_up(self, event: LinkUp, now_ns: int) -> None:
         if event.address not in self._contact.links:
             return
-        self._contact.welcomed(event.address, event.controller_id)
+        self._contact.welcomed(event.address, event.controller_id, event.registering_ms * MS_NS, now_ns)
+        self._contact.links[event.address].takes_declined = event.takes_declined
         self._agree(event)
         self._note(Level.INFO, "controller_connected", address=event.address, controller=event.controller_id)
         self._end_fence(now_ns)
@@ -192,6 +197,7 @@ class RunnerCore:
         link.failure = event.reason
         was_renewer = self._contact.renewer == event.address
         gone = self._contact.went_down(event.address, event.refused, now_ns)
+        self._declined.pop(event.address, None)  # it looks up what it holds once it is connected again
         self.places.link_down(event.address)
         self._offer(self._ledger.offered_to(event.address), now_ns)
         if was_renewer or gone:  # the renewer hears of it: what was claimed there for this runner is to be taken over
@@ -234,13 +240,17 @@ class RunnerCore:
         for offer in ended:
             offer.address = event.address
         self._offer(ended, now_ns)
-        if not fresh:
-            return
-        now_us = self._now_us(now_ns)
         in_contact = now_ns < self._contact.fence_ns()
+        if not in_contact and link is not None and link.takes_declined and not self._draining:
+            self._decline(event.address, fresh)
+        else:
+            self._begin(fresh, in_contact, now_ns)
+
+    def _begin(self, runs: list[Run], in_contact: bool, now_ns: int) -> None:
+        now_us = self._now_us(now_ns)
         started: list[Run] = []
         refused: list[Result] = []
-        for run in fresh:
+        for run in runs:
             # In the first two cases its successor may be on its way already; what started now could overlap it.
             if not in_contact:
                 refused.append(_not_started(run, StopReason.DISCONNECTED, NO_CONTACT, now_us))
@@ -254,6 +264,19 @@ class RunnerCore:
         if started:
             self._effects.append(StartRuns(started, self._clock.offset_us))
         self._offer(self._ledger.end(refused, now_ns), now_ns)
+
+    def _decline(self, address: str, runs: list[Run]) -> None:
+        """They may have been declared lost: whether they were, `address` looks up before it sends them again."""
+        if not runs:
+            return
+        self._ledger.forget(run.execution_id for run in runs)
+        self._declined.setdefault(address, {}).update((run.execution_id, None) for run in runs)
+        self._note(Level.WARNING, "runs_declined", address=address, runs=len(runs))
+
+    def _give_back(self) -> None:
+        for address, execution_ids in self._declined.items():
+            self._effects.append(SendDeclined(address, tuple(execution_ids)))
+        self._declined.clear()
 
     def _now_us(self, now_ns: int) -> int:
         return now_ns // 1000 + self._clock.offset_us

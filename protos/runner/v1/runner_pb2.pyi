@@ -132,6 +132,7 @@ class RunnerMessage(_message.Message):
     REPORTS_FIELD_NUMBER: _builtins.int
     OUTPUT_FIELD_NUMBER: _builtins.int
     GRANTS_FIELD_NUMBER: _builtins.int
+    DECLINED_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def hello(self) -> Global___Hello: ...
     @_builtins.property
@@ -142,6 +143,8 @@ class RunnerMessage(_message.Message):
     def output(self) -> Global___Output: ...
     @_builtins.property
     def grants(self) -> Global___Grants: ...
+    @_builtins.property
+    def declined(self) -> Global___Declined: ...
     def __init__(
         self,
         *,
@@ -150,12 +153,13 @@ class RunnerMessage(_message.Message):
         reports: Global___Reports | None = ...,
         output: Global___Output | None = ...,
         grants: Global___Grants | None = ...,
+        declined: Global___Declined | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["beat", b"beat", "grants", b"grants", "hello", b"hello", "message", b"message", "output", b"output", "reports", b"reports"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["beat", b"beat", "declined", b"declined", "grants", b"grants", "hello", b"hello", "message", b"message", "output", b"output", "reports", b"reports"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["beat", b"beat", "grants", b"grants", "hello", b"hello", "message", b"message", "output", b"output", "reports", b"reports"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["beat", b"beat", "declined", b"declined", "grants", b"grants", "hello", b"hello", "message", b"message", "output", b"output", "reports", b"reports"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["hello", "beat", "reports", "output", "grants"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["hello", "beat", "reports", "output", "grants", "declined"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
@@ -282,6 +286,8 @@ class Welcome(_message.Message):
     RUNNER_BEAT_MS_FIELD_NUMBER: _builtins.int
     RUNNER_FENCE_MS_FIELD_NUMBER: _builtins.int
     WISHES_PLACES_FIELD_NUMBER: _builtins.int
+    REGISTERING_MS_FIELD_NUMBER: _builtins.int
+    TAKES_DECLINED_FIELD_NUMBER: _builtins.int
     READS_COLUMNS_FIELD_NUMBER: _builtins.int
     controller_id: _builtins.str
     runner_beat_ms: _builtins.int
@@ -290,6 +296,10 @@ class Welcome(_message.Message):
     """without contact for so long, stop what runs; 0: the runner's default"""
     wishes_places: _builtins.bool
     """it sends Wishes; false: an older controller, which sends what is due"""
+    registering_ms: _builtins.int
+    """so long after it had read Hello it renewed the runner's lease, or later; 0: not told"""
+    takes_declined: _builtins.bool
+    """it knows what Declined is; false: an older controller"""
     reads_columns: _builtins.bool
     """it reads Reports.completed; false: an older one, which reads a Report of each"""
     @_builtins.property
@@ -309,11 +319,13 @@ class Welcome(_message.Message):
         runner_beat_ms: _builtins.int = ...,
         runner_fence_ms: _builtins.int = ...,
         wishes_places: _builtins.bool = ...,
+        registering_ms: _builtins.int = ...,
+        takes_declined: _builtins.bool = ...,
         reads_columns: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["controller_id", b"controller_id", "controllers", b"controllers", "modules", b"modules", "reads_columns", b"reads_columns", "runner_beat_ms", b"runner_beat_ms", "runner_fence_ms", b"runner_fence_ms", "wishes_places", b"wishes_places"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["controller_id", b"controller_id", "controllers", b"controllers", "modules", b"modules", "reads_columns", b"reads_columns", "registering_ms", b"registering_ms", "runner_beat_ms", b"runner_beat_ms", "runner_fence_ms", b"runner_fence_ms", "takes_declined", b"takes_declined", "wishes_places", b"wishes_places"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -698,6 +710,30 @@ class Run(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Run: _TypeAlias = Run  # noqa: Y015
+
+@_typing.final
+class Declined(_message.Message):
+    """Declined: runs that came while this runner had no contact, so that they might have been declared lost. They were not
+    begun, and are forgotten. It has contact again: what of them is still unfinished may be sent once more.
+    """
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    EXECUTION_IDS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def execution_ids(self) -> _containers.RepeatedScalarFieldContainer[_builtins.int]: ...
+    def __init__(
+        self,
+        *,
+        execution_ids: _abc.Iterable[_builtins.int] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["execution_ids", b"execution_ids"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Declined: _TypeAlias = Declined  # noqa: Y015
 
 @_typing.final
 class Grants(_message.Message):

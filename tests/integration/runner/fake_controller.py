@@ -26,6 +26,8 @@ class FakeController(runner_pb2_grpc.RunnerGatewayServicer):
         self.renews = True
         self.welcomes = True
         self.database_ok = True
+        self.takes_declined = False
+        self.declined: list[int] = []
         self.problem = ""
         self.hellos: list[wire.Hello] = []
         self.beats: list[wire.Beat] = []
@@ -68,6 +70,7 @@ class FakeController(runner_pb2_grpc.RunnerGatewayServicer):
             ]
             peers = [wire.Peer(controller_id=a, address=a) for a in [self.address, *self.peers]]
             welcome = wire.Welcome(controller_id=self.name, modules=registered, controllers=peers)
+            welcome.takes_declined = self.takes_declined
             await self._write(context, wire.ControllerMessage(welcome=welcome))
         self._contexts.append(context)
         await self._notify()
@@ -90,6 +93,8 @@ class FakeController(runner_pb2_grpc.RunnerGatewayServicer):
                     controllers=[wire.Peer(controller_id=a, address=a) for a in [self.address, *self.peers]],
                 )
                 await self._write(context, wire.ControllerMessage(beat_ack=ack))
+            elif kind == "declined":
+                self.declined += message.declined.execution_ids
             elif kind == "reports":
                 reports = all_reports(message.reports)
                 self.received += len(reports)

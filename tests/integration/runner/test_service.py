@@ -175,6 +175,25 @@ async def test_without_contact_runs_are_stopped_unless_they_may_finish(start: St
         assert a.reports[4].outcome == wire.OUTCOME_COMPLETED
 
 
+async def test_what_comes_without_contact_is_given_back_and_runs_when_it_comes_again(start: Start) -> None:
+    async with FakeController("a") as a:
+        a.takes_declined = True
+        await start(a)
+        await a.dispatch(make_run(1, "sleeper"))
+        a.renews = False
+        await a.until(lambda: 1 in a.reports)
+        again = make_run(2, "noop")
+        await a.dispatch(again)
+        heard = len(a.beats)
+        await a.until(lambda: len(a.beats) > heard + 3)
+        assert (a.declined, 2 in a.reports) == ([], False)
+        a.renews = True
+        await a.until(lambda: a.declined == [2])
+        await a.dispatch(again)
+        await a.until(lambda: 2 in a.reports)
+        assert a.reports[2].outcome == wire.OUTCOME_COMPLETED
+
+
 async def test_a_database_that_is_away_for_all_stops_nothing(start: Start) -> None:
     """Not even when a controller can't welcome the runner for want of it."""
     async with FakeController("a") as a, FakeController("b") as b:

@@ -183,6 +183,19 @@ def test_what_was_adopted_while_its_runner_is_away_waits_for_it() -> None:
     assert told.one(effects.Dispatch).runner_id == "r9"
 
 
+def test_what_a_runner_had_to_decline_is_looked_up_and_sent_again() -> None:
+    told = Told()
+    executions = told.running(job(1), job(2), job(3))
+    first, second, third = (execution.execution_id for execution in executions)
+    told.tell(events.RunsDeclined("r2", (first,)))  # not its own
+    told.tell(events.RunsDeclined("r1", (second, third, 999)))
+    looked_up = told.one(effects.FetchHeld)
+    assert looked_up.execution_ids == (second, third)
+    told.tell(events.ExecutionsFetched(looked_up.request_id, [executions[1]]))  # the other was declared lost
+    assert told.one(effects.Dispatch).executions == [executions[1]]
+    assert told.node.stats().held == 2
+
+
 def test_what_is_adopted_while_it_is_looked_up_is_looked_up_again() -> None:
     """Of two statements under way at once the look-up may be the older one, though its answer comes later."""
     told = Told()

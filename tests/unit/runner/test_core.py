@@ -8,6 +8,7 @@ from cronring.runner.core.effects import (
     Note,
     OpenLink,
     SendBeat,
+    SendDeclined,
     SendReports,
     StartRuns,
     StopRuns,
@@ -147,6 +148,52 @@ def test_a_fenced_runner_begins_nothing_until_contact_is_back() -> None:
     assert [run.execution_id for start in world.of(StartRuns) for run in start.runs] == [2]
 
 
+def out_of_contact(*, takes_declined: bool) -> World:
+    world = World("a", "b")
+    for address in ("a", "b"):
+        world.step(LinkOpened(address, world.now_ns))
+        world.step(LinkUp(address, address, (), 0, 0, takes_declined=takes_declined))
+    world.silent |= {"a", "b"}
+    world.pass_s(9)
+    return world
+
+
+def test_what_comes_without_contact_is_given_back_once_there_is_contact_again() -> None:
+    """Nothing of it has begun. It ended as `cancelled`, though nobody had cancelled it, and the tick was gone."""
+    world = out_of_contact(takes_declined=True)
+    world.dispatch("a", make_run(1), make_run(2))
+    world.dispatch("b", make_run(3))
+    world.dispatch("a", make_run(2))  # once more
+    assert (world.of(StartRuns), world.of(SendReports), world.of(SendDeclined)) == ([], [], [])
+    world.silent.clear()
+    world.pass_s(2)
+    assert world.of(SendDeclined) == [SendDeclined("a", (1, 2)), SendDeclined("b", (3,))]
+    world.dispatch("b", make_run(1))  # its controller has looked up what became of it
+    assert [run.execution_id for start in world.of(StartRuns) for run in start.runs] == [1]
+    world.pass_s(2)
+    assert len(world.of(SendDeclined)) == 2
+
+
+def test_whose_stream_broke_looks_up_by_itself_what_this_runner_has_not_begun() -> None:
+    world = out_of_contact(takes_declined=True)
+    world.dispatch("a", make_run(1))
+    world.dispatch("b", make_run(2))
+    world.step(LinkDown("a", "gone"))
+    world.silent.clear()
+    world.pass_s(2)
+    assert world.of(SendDeclined) == [SendDeclined("b", (2,))]
+
+
+@pytest.mark.parametrize("drains", [True, False], ids=["while it leaves", "to an older controller"])
+def test_what_can_not_be_given_back_is_refused(drains: bool) -> None:
+    world = out_of_contact(takes_declined=drains)
+    if drains:
+        world.step(DrainAsked())
+    world.dispatch("a", make_run(1))
+    [report] = world.of(SendReports)
+    assert report.results[0].error_type == "Disconnected"
+
+
 def test_a_run_that_gets_here_past_its_deadline_never_begins() -> None:
     """The runner stood still, and its hard timeout may have passed meanwhile: then its successor has started."""
     world = World("a")
@@ -264,6 +311,33 @@ def test_a_welcome_is_contact_from_the_sending_of_hello() -> None:
     world.pass_s(1.9)
     assert world.of(StopRuns) == []
     world.pass_s(0.2)
+    assert [stop.execution_ids for stop in world.of(StopRuns)] == [(1,)]
+
+
+def test_however_long_its_modules_took_to_register_a_runner_takes_what_waited_for_it() -> None:
+    """A herd's new runner was welcomed 23 s after Hello, refused what came at once, and that ended as `cancelled`."""
+    world = World("a")
+    world.silent.add("a")
+    hello_ns = world.now_ns
+    world.step(LinkOpened("a", hello_ns))
+    world.pass_s(24)
+    world.step(LinkUp("a", "a", (), 0, 0, None, 23_000))
+    world.dispatch("a", make_run(1))
+    assert [run.execution_id for start in world.of(StartRuns) for run in start.runs] == [1]
+    world.pass_s(6.9)  # its lease was renewed 23 s after Hello at the earliest, so less what clocks may differ by
+    assert world.of(StopRuns) == []
+    world.pass_s(0.1)
+    assert [stop.execution_ids for stop in world.of(StopRuns)] == [(1,)]
+
+
+def test_a_registration_that_took_longer_than_it_can_have_is_contact_as_of_now() -> None:
+    world = World("a")
+    world.silent.add("a")
+    world.step(LinkOpened("a", world.now_ns))
+    world.pass_s(1)
+    world.step(LinkUp("a", "a", (), 0, 0, None, 1_000_000))
+    world.dispatch("a", make_run(1))
+    world.pass_s(8.1)
     assert [stop.execution_ids for stop in world.of(StopRuns)] == [(1,)]
 
 

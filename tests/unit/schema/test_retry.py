@@ -27,6 +27,10 @@ NOON = 1_795_262_400 * S
         (Policy(retries=1), 1, "lost", "", HOUR, Retry(NOON + 10 * S)),
         (Policy(retries=1), 1, "completed", "", HOUR, Retry(None)),
         (Policy(retries=1), 1, "cancelled", "", HOUR, Retry(None)),
+        (Policy(retries=1), 1, "cancelled", "Cancelled", HOUR, Retry(None)),
+        (Policy(retries=1), 1, "cancelled", "RunnerStopped", HOUR, Retry(NOON + 10 * S)),  # as if it had been killed
+        (Policy(retries=1), 1, "cancelled", "Disconnected", HOUR, Retry(NOON + 10 * S)),
+        (Policy(retries=1), 1, "completed", "RunnerStopped", HOUR, Retry(None)),
         # the next tick supersedes it
         (Policy(retries=1), 1, "failed", "ValueError", 10 * S, Retry(None, superseded=True)),
         (Policy(retries=1), 1, "failed", "ValueError", 9 * S, Retry(None, superseded=True)),
@@ -58,6 +62,9 @@ def test_retry(policy: Policy, attempt: int, outcome: str, error: str, next_in: 
         (["timed_out"], "failed", "TimeoutError", False),
         (["failed"], "failed", "whatever.Happened", True),
         (["failed"], "lost", "", False),
+        (["lost"], "cancelled", "RunnerStopped", True),
+        (["RunnerStopped"], "cancelled", "RunnerStopped", True),
+        (["ConnectionError"], "cancelled", "Disconnected", False),
     ],
 )
 def test_retry_on(retry_on: list[str], outcome: str, error: str, retried: bool):

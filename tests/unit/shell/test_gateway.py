@@ -19,6 +19,7 @@ from controller.core.events import (
     RunnerBeat,
     RunnerJoined,
     RunnerLeft,
+    RunsDeclined,
 )
 from controller.core.model import Execution, Outcome
 from controller.core.settings import ClusterSettings
@@ -249,6 +250,9 @@ async def test_places_are_granted_wished_and_taken(world: World) -> None:
     await wait_until(lambda: bool(world.inbox.of(PlacesGranted)), "no grants came")
     granted = PlacesGranted("r-1", [Grant(deployment, LaneKind.ASYNC, 3, 7, True, 2)])
     assert world.inbox.of(PlacesGranted) == [granted]
+    assert welcome.welcome.takes_declined
+    await runner.say(declined=wire.Declined(execution_ids=[5, 7]))
+    await wait_until(lambda: world.inbox.of(RunsDeclined) == [RunsDeclined("r-1", (5, 7))], "nothing is declined")
     wish = Wish(deployment, LaneKind.ASYNC, 3, 7, 1, 5, 2, 9, 4_000, False)
     world.sessions.send(SendWishes("r-1", [wish._replace(wanted=9)]))
     world.sessions.send(SendWishes("r-1", [wish]))
@@ -461,8 +465,11 @@ async def test_a_beat_before_registration_does_not_say_that_the_database_is_away
     await runner.say(beat=wire.Beat(sequence=1, renew=True))
     ack = (await runner.hear()).beat_ack
     assert (ack.sequence, ack.renewed, ack.database_ok) == (1, False, True)
+    await asyncio.sleep(0.05)
     world.store.slow.set()
-    assert (await runner.hear()).welcome.modules[0].active
+    welcome = (await runner.hear()).welcome
+    assert welcome.modules[0].active
+    assert welcome.registering_ms >= 50, "a runner counts its contact from when its lease was renewed"
 
 
 async def test_who_has_a_lease_says_to_nobody_that_no_one_can_declare_it_lost(world: World) -> None:
