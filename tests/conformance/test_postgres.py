@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+import sql
 from controller.errors import SchemaVersionError, StoreError, StoreUnavailable
 from controller.ports import Topic
 from controller.store.connect import connect, connect_arguments
@@ -156,6 +157,19 @@ async def test_a_statement_that_takes_too_long_is_unavailable(database_url: str)
                 await PostgresStore(database).find_peers()
     finally:
         await locker.close()
+        await database.close()
+
+
+async def test_a_statement_of_any_length_is_planned_once(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """asyncpg keeps none above 15,360 characters unless told to: an end, which has nearly as many, took 10 ms more."""
+    kept = "SELECT statement FROM pg_prepared_statements"
+    long = {"Long": f"SELECT pg_backend_pid() /* {'-' * 20_000} */", "Kept": kept, **sql.statements()}
+    monkeypatch.setattr(sql, "statements", lambda: long)
+    database = await Database.open(database_url, "cronring test", connections=1)
+    try:
+        await database.fetch("Long")
+        assert long["Long"] in [row[0] for row in await database.fetch("Kept")]
+    finally:
         await database.close()
 
 

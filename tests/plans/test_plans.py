@@ -9,7 +9,7 @@ import pytest
 
 import sql
 from controller.store.connect import Connection, connect
-from controller.store.pool import SESSION_SETTINGS, Database
+from controller.store.pool import SESSION_SETTINGS
 from tests.support.databases import PostgresServer, run_coroutine
 
 JOBS = 100_000
@@ -117,19 +117,6 @@ def astray(name: str, found: list[dict[str, Any]]) -> list[str]:
         if whole and node["Relation Name"] in GROWING:
             complaints.append(f"{name} reads all of {node['Index Name']}")
     return complaints
-
-
-async def test_a_statement_of_any_length_is_planned_once(filled_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """asyncpg keeps none above 15,360 characters unless told to: an end, which has nearly as many, took 10 ms more."""
-    kept = "SELECT statement FROM pg_prepared_statements"
-    long = {"Long": f"SELECT pg_backend_pid() /* {'-' * 20_000} */", "Kept": kept, **sql.statements()}
-    monkeypatch.setattr(sql, "statements", lambda: long)
-    database = await Database.open(filled_url, "cronring test", connections=1)
-    try:
-        await database.fetch("Long")
-        assert long["Long"] in [row[0] for row in await database.fetch("Kept")]
-    finally:
-        await database.close()
 
 
 @pytest.mark.parametrize("name", [*HOT, *LEDGER])
