@@ -209,7 +209,7 @@ KNOWN: Final[dict[str, tuple[int, str]]] = {
     "refetch": (4, "stuck: "),
     "looked up when its runner is back": (0, "stuck: execution"),
     "fence": (5, "no overlap: "),
-    "children's fence": (0, "no overlap: "),
+    "children's fence": (28, "no overlap: "),
     "once on the runner": (0, "once: "),
     "all must be blind": (1, "lost: "),
     "whose report it is": (1, "no overlap: "),
