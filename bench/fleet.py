@@ -29,11 +29,14 @@ class Fleet:
         kinds = {"controllers": controllers, "runners": runners, "postgresql": [self.server.pid]}
         return {kind: spent_s(pids) for kind, pids in kinds.items()}
 
-    def start_runners(self, count: int, files: Sequence[Path]) -> list[Process]:
-        """New ones that host these modules, which are the fleet's from now on; those before them, which still run."""
+    def start_runners(self, count: int, files: Sequence[Path], wrapper: tuple[str, ...] = ()) -> list[Process]:
+        """New ones that host these modules, which are the fleet's from now on; those before them, which still run.
+
+        `wrapper`: a command that starts another.
+        """
         before, self.cluster.runners = self.cluster.runners, []
         for _ in range(count):
-            self.cluster.start_runner(*files)
+            self.cluster.start_runner(*files, wrapper=wrapper)
         return before
 
 
@@ -46,16 +49,22 @@ def end_runners(runners: Sequence[Process]) -> None:
 
 
 @contextlib.contextmanager
-def fleet(controllers: int) -> Iterator[Fleet]:
-    """Controllers that are ready, and no runner yet; all are stopped at the end."""
+def fleet(controllers: int, wrapper: tuple[str, ...] = (), tree: Path | None = None) -> Iterator[Fleet]:
+    """Controllers that are ready, and no runner yet; all are stopped at the end.
+
+    `wrapper`: a command that starts another, of the controllers. `tree`: another checkout, whose code all of it runs.
+    """
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cronring-bench-")))
         database = folder / "database"
         database.mkdir()
         server = stack.enter_context(running_server("postgres18", database, durable=True))
-        url = server.url(server.create_database())
-        cluster = stack.enter_context(Cluster(url, folder))
-        started = [cluster.start_controller(wait=False) for _ in range(controllers)]
+        url = server.url(server.create_database() if tree is None else server.create_database("template1"))
+        environment = None if tree is None else {"PYTHONPATH": str(tree)}
+        cluster = stack.enter_context(Cluster(url, folder, environment))
+        if tree is not None:
+            cluster.migrate()
+        started = [cluster.start_controller(wait=False, wrapper=wrapper) for _ in range(controllers)]
         for each in started:
             cluster.wait_ready(each)
         yield Fleet(server, url, folder, cluster)

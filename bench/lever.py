@@ -20,8 +20,8 @@ def change(what: str) -> None:
     name, _, value = what.partition("=")
     names = [field.name for field in fields(ClusterSettings)]
     if what == "loop=asyncio":
-        uvloop.new_event_loop = asyncio.new_event_loop  # type: ignore[assignment]
-        uvloop.run = asyncio.run  # type: ignore[assignment]
+        uvloop.new_event_loop = asyncio.new_event_loop  # type: ignore[assignment]  # the change that was asked for
+        uvloop.run = asyncio.run  # type: ignore[assignment]  # as above
     elif name in names:
         defaults = list(ClusterSettings.__init__.__defaults__ or ())
         defaults[names.index(name)] = int(value)

@@ -8,7 +8,6 @@ import asyncio
 import contextlib
 import statistics
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
@@ -19,11 +18,9 @@ import asyncpg
 import click
 
 from bench.burst import PERIOD_S, SPENT, TIMES, Burst, measure, module, wait_deployed
-from bench.fleet import Fleet
+from bench.fleet import Fleet, fleet
 from bench.machine import machine
 from bench.results import head, keep, rows
-from tests.support.cluster import Cluster
-from tests.support.databases import running_server
 
 LEVERS: Final = (
     "", "claims_in_flight=1", "claims_in_flight=4,ends_in_flight=4", "claim_batch=1000,end_batch=1000", "loop=asyncio"
@@ -36,24 +33,12 @@ LEAST_APART_S: Final = 3
 @contextlib.contextmanager
 def cluster(lever: str, tree: Path | None, jobs: int, second: int) -> Iterator[Fleet]:
     """Jobs are due so many seconds after each period's beginning. `tree`: of another checkout, whose code it runs."""
-    with contextlib.ExitStack() as stack:
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="cronring-bench-")))
-        database = folder / "database"
-        database.mkdir()
-        server = stack.enter_context(running_server("postgres18", database, durable=True))
-        environment = None if tree is None else {"PYTHONPATH": str(tree)}
-        name = server.create_database("template1") if tree is not None else server.create_database()
-        running = stack.enter_context(Cluster(server.url(name), folder, environment))
-        wrapper = (sys.executable, "-m", "bench.lever", lever) if lever else ()
-        if tree is not None:
-            running.migrate()
-        for each in [running.start_controller(wait=False, wrapper=wrapper) for _ in range(CONTROLLERS)]:
-            running.wait_ready(each)
-        file = folder / "burst.py"
+    wrapper = (sys.executable, "-m", "bench.lever", lever) if lever else ()
+    with fleet(CONTROLLERS, wrapper, tree) as running:
+        file = running.folder / "burst.py"
         file.write_text(module(jobs, second))
-        for _ in range(RUNNERS):
-            running.start_runner(file, wrapper=wrapper if "loop" in lever else ())
-        yield Fleet(server, server.url(name), folder, running)
+        running.start_runners(RUNNERS, [file], wrapper if "loop" in lever else ())
+        yield running
 
 
 async def take_turns(clusters: Sequence[Fleet], jobs: int, rounds: int) -> tuple[list[list[Burst]], str]:

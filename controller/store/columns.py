@@ -6,6 +6,7 @@ and calls its type's codec. Packed at once a column costs a fifth of that. The l
 dimension its length and first index; of each element its bytes' count (-1: null) and its bytes.
 """
 
+import contextlib
 import struct
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -37,13 +38,11 @@ def encode_integers(values: Sequence[int | None]) -> bytes:
 
 def encode_instants(values: Sequence[int | None]) -> bytes:
     """timestamptz[] of microseconds since 1970, moved to what Python can print (years 1 to 9999)."""
-    try:
+    with contextlib.suppress(TypeError):  # there are nulls
         instants = [value - EPOCH_2000_US for value in values]  # type: ignore[operator]  # asking first costs as much again
-    except TypeError:
-        return _fixed(_TIMESTAMPTZ, _WIDE, [None if value is None else _since_2000(value) for value in values])
-    if instants and (min(instants) < _FIRST or max(instants) > _LAST):
-        instants = [min(max(instant, _FIRST), _LAST) for instant in instants]
-    return _fixed(_TIMESTAMPTZ, _WIDE, instants)
+        if not instants or (min(instants) >= _FIRST and max(instants) <= _LAST):
+            return _fixed(_TIMESTAMPTZ, _WIDE, instants)
+    return _fixed(_TIMESTAMPTZ, _WIDE, [None if value is None else _since_2000(value) for value in values])
 
 
 def encode_texts(values: Sequence[str | None]) -> bytes:
@@ -114,7 +113,7 @@ def prepare_columns(connection: Connection) -> None:
 
     `Connection.set_type_codec` does this for scalars and refuses arrays and domains over them; what it calls doesn't.
     """
-    settings = connection._protocol.get_settings()  # type: ignore[attr-defined]  # noqa: SLF001
+    settings = connection._protocol.get_settings()  # type: ignore[attr-defined]  # noqa: SLF001  # as above
     for oid, name, encoder, decoder in (
         (_BIGINTS, "_int8", encode_bigints, decode_integers),
         (_INTEGERS, "_int4", encode_integers, decode_integers),

@@ -465,7 +465,7 @@ async def test_a_beat_before_registration_does_not_say_that_the_database_is_away
     await runner.say(beat=wire.Beat(sequence=1, renew=True))
     ack = (await runner.hear()).beat_ack
     assert (ack.sequence, ack.renewed, ack.database_ok) == (1, False, True)
-    await asyncio.sleep(0.05)
+    await asyncio.sleep(0.05)  # so long the registration takes, by the clock that is told of below
     world.store.slow.set()
     welcome = (await runner.hear()).welcome
     assert welcome.modules[0].active
