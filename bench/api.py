@@ -20,6 +20,7 @@ from bench.machine import machine
 from bench.results import head, keep, rows
 from bench.steady import WARM_S, Phase, deploy, undeploy, until
 from cronring.client.client import Client
+from tests.support.looking import look
 
 RATE: Final = 100  # executions a second
 CALLS: Final = (0, 20, 100)  # a second
@@ -46,7 +47,7 @@ async def call(client: Client, a_second: int, seconds: float) -> list[float]:
 
 async def measure(running: Fleet, rounds: int, seconds: int) -> tuple[dict[int, list[dict[str, Any]]], str]:
     """By calls a second, a phase's figures for each round; PostgreSQL's version."""
-    connection = await asyncpg.connect(running.url)
+    connection = await look(running.url)
     address = running.cluster.controllers[0].grpc
     found: dict[int, list[dict[str, Any]]] = {calls: [] for calls in CALLS}
     try:

@@ -17,6 +17,7 @@ import click
 from bench.fleet import Fleet, fleet
 from bench.machine import machine
 from bench.results import Part, head, keep, rows
+from tests.support.looking import look
 
 PERIOD_S: Final = 15
 EARLIER_S: Final = 0.3  # the accounts are taken so long before a tick
@@ -98,7 +99,7 @@ async def wait_deployed(connection: asyncpg.Connection, jobs: int) -> None:
 
 
 async def ticks(running: Fleet, jobs: int, rounds: int) -> tuple[list[Burst], str]:
-    connection = await asyncpg.connect(running.url)
+    connection = await look(running.url)
     try:
         await wait_deployed(connection, jobs)
         first = (int(time.time()) // PERIOD_S + 2) * PERIOD_S  # the tick before it warms every path

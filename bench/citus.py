@@ -20,6 +20,7 @@ from bench.machine import machine
 from bench.results import head, keep, rows
 from controller.store.migrate import migrate
 from tests.support.databases import SERVERS, PostgresServer
+from tests.support.looking import look
 
 EXPERIMENT: Final = (Path(__file__).parent / "citus.sql").read_text()
 NAME: Final = re.compile(r"^-- name: (.+)$", re.MULTILINE)
@@ -100,7 +101,7 @@ def reason(error: asyncpg.PostgresError) -> str:
 async def _try(server: PostgresServer) -> dict[str, Any]:
     statements, forms = script(EXPERIMENT)
     url = server.url("citus")
-    connection = await asyncpg.connect(url)
+    connection = await look(url)
     try:
         version = await set_scene(connection, url, server.sockets, statements)
         named = [tried for name in sql.statements() if (tried := await planned(connection, name)) is not None]

@@ -28,6 +28,7 @@ from schema.keys import slot_of
 from schema.module import Module, Verb
 from schema.policy import Policy
 from schema.validate import VERBS_LIMIT
+from tests.support.looking import look
 
 PERIOD_S: Final = 10
 JITTER: Final = "8s"
@@ -138,7 +139,7 @@ async def tick_measured(
 async def both(running: Fleet, jobs: int, herd: int, jitter: str, runners: int) -> dict[str, Any]:
     """The herd at once, and spread."""
     # So that asking for what is still to come looks at the herd's rows alone.
-    connection = await asyncpg.connect(running.url, server_settings={"enable_seqscan": "off"})
+    connection = await look(running.url, enable_seqscan="off")
     try:
         click.echo(f"{jobs - herd} jobs that are due in hours …", err=True)
         asleep = await make_asleep(running.url, connection, jobs - herd)

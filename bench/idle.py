@@ -39,6 +39,7 @@ from controller.store.store import PostgresStore
 from schema.keys import SLOTS
 from tests.support.cluster import Cluster, Process
 from tests.support.databases import PostgresServer, running_server
+from tests.support.looking import look
 from tests.support.waiting import wait_until
 
 SIZES: Final = (1_000, 10_000, 100_000, 1_000_000)
@@ -236,7 +237,7 @@ class Idle:
         await wait_until(reached, lambda: f"{controller.name}: {name} isn't {value}\n{controller.tail()}", 60, 0.05)
 
     async def _notify(self) -> None:
-        await self._connection.execute("SELECT pg_notify('cronring_jobs', 'idle')")
+        await self._connection.execute("SELECT pg_notify('cronring.jobs', 'idle')")
 
     async def _refetch_often(self) -> None:
         for _ in range(REFETCHES):
@@ -276,7 +277,7 @@ def gauge(text: str, name: str) -> float:
 
 
 async def sizes(server: PostgresServer, cluster: Cluster, url: str, module: Path, options: Options) -> dict[str, Any]:
-    connection = await asyncpg.connect(url)
+    connection = await look(url)
     try:
         database = await connection.fetchval("SELECT current_database()")
         for name, value in LOGGED.items():

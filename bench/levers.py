@@ -14,13 +14,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
-import asyncpg
 import click
 
 from bench.burst import PERIOD_S, SPENT, TIMES, Burst, measure, module, wait_deployed
 from bench.fleet import Fleet, fleet
 from bench.machine import machine
 from bench.results import head, keep, rows
+from tests.support.looking import look
 
 LEVERS: Final = (
     "", "claims_in_flight=1", "claims_in_flight=4,ends_in_flight=4", "claim_batch=1000,end_batch=1000", "loop=asyncio"
@@ -44,7 +44,7 @@ def cluster(lever: str, tree: Path | None, jobs: int, second: int) -> Iterator[F
 async def take_turns(clusters: Sequence[Fleet], jobs: int, rounds: int) -> tuple[list[list[Burst]], str]:
     """Each cluster's bursts, and PostgreSQL's version. The ticks before the first round warm every path."""
     apart_s = PERIOD_S // len(clusters)
-    connections = [await asyncpg.connect(each.url) for each in clusters]
+    connections = [await look(each.url) for each in clusters]
     try:
         for connection in connections:
             await wait_deployed(connection, jobs)

@@ -61,7 +61,7 @@ def dispatch(items: int) -> wire.ControllerMessage:
             previous_tick=TICK_US - 900_000_000, previous_success=TICK_US - 900_000_000,
         )  # fmt: skip
         runs.append((execution, 1))
-    return wire.ControllerMessage(dispatch=wire.Dispatch(now_us=TICK_US + 5_000, columns=encode_runs(runs)))
+    return wire.ControllerMessage(dispatch=wire.Dispatch(now_us=TICK_US + 5_000, runs=encode_runs(runs)))
 
 
 @functools.cache
@@ -82,12 +82,12 @@ def item_bytes() -> dict[str, int]:
 
 
 async def _answer_call(message: wire.ControllerMessage, _context: Any) -> wire.RunnerMessage:
-    return reports(len(message.dispatch.columns.execution_id))
+    return reports(len(message.dispatch.runs.execution_id))
 
 
 async def _answer_stream(messages: AsyncIterator[wire.ControllerMessage], context: Any) -> None:
     async for message in messages:
-        await context.write(reports(len(message.dispatch.columns.execution_id)))
+        await context.write(reports(len(message.dispatch.runs.execution_id)))
 
 
 async def answer() -> None:

@@ -20,6 +20,7 @@ from bench.processes import spent_s
 from controller.store.pool import SESSION_SETTINGS, Database
 from controller.store.store import PostgresStore
 from schema.module import Module, Verb
+from tests.support.looking import look
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 
@@ -48,7 +49,7 @@ def statement(name: str) -> str:
 async def make_jobs(url: str, count: int) -> list[int]:
     """Deploy that many jobs, and make the bare tables with the same; their ids, ascending."""
     database = await Database.open(url, "bench", connections=1)
-    connection = await asyncpg.connect(url)
+    connection = await look(url)
     try:
         store = PostgresStore(database)
         for first in range(0, count, _MODULE_JOBS):
@@ -76,7 +77,7 @@ class Rows:
     async def open(cls, url: str, kind: str, jobs: list[int], connections: int = CONNECTIONS_MAX) -> "Rows":
         """With an execution of each job in the tables already: a plan for empty tables is none for full ones."""
         settings: dict[str, Any] = dict(_SETTINGS)
-        self = cls(kind, jobs, [await asyncpg.connect(url, server_settings=settings) for _ in range(connections)])
+        self = cls(kind, jobs, [await look(url, **settings) for _ in range(connections)])
         for first in range(0, len(jobs), _SEED_ROWS):
             await self.execute(self.connections[0], jobs[first : first + _SEED_ROWS], next(self.ticks))
         await self.vacuum()

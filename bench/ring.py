@@ -27,6 +27,7 @@ from bench.processes import cpu_s, spent_s
 from bench.results import Part, head, keep, rows
 from tests.support.cluster import Cluster, Process
 from tests.support.databases import PostgresServer, run_coroutine, running_server
+from tests.support.looking import look
 
 RULES: Final = ("everybody", "leader", "ring")
 CONTROLLERS: Final = 3
@@ -110,7 +111,7 @@ class Trial:
 
     def ask(self, statement: str, *arguments: object) -> list[asyncpg.Record]:
         async def fetch() -> list[asyncpg.Record]:
-            connection = await asyncpg.connect(self.cluster.database_url)
+            connection = await look(self.cluster.database_url)
             try:
                 return list(await connection.fetch(statement, *arguments))
             finally:
@@ -224,7 +225,7 @@ def measure(small: int = 20, large: int = 500, rules: Sequence[str] = RULES) -> 
 
 
 async def version(url: str) -> str:
-    connection = await asyncpg.connect(url)
+    connection = await look(url)
     try:
         return str(await connection.fetchval("SHOW server_version"))
     finally:

@@ -55,6 +55,10 @@ BY_ID: Final = (
         "  AND j.slot = CASE WHEN a.execution_id IS NULL THEN (a.job_id % 4096)::integer END",
     ),
     (
+        "FROM cron_jobs j WHERE j.id = r.job_id) IS TRUE",
+        "FROM cron_jobs j WHERE j.id = r.job_id AND j.slot = (r.job_id % 4096)::integer) IS TRUE",
+    ),
+    (
         "FROM cron_jobs WHERE id = u.job_id\n",
         "FROM cron_jobs WHERE id = u.job_id AND slot = (u.job_id % 4096)::integer\n",
     ),

@@ -21,6 +21,7 @@ from bench.fleet import Fleet, end_runners, fleet
 from bench.machine import machine
 from bench.processes import machine_s
 from bench.results import Part, head, keep, rows
+from tests.support.looking import look
 
 PERIOD_S: Final = 5  # of each job
 WARM_S: Final = 2  # of ticks, at each rate, before anything counts
@@ -127,7 +128,7 @@ async def deploy(connection: asyncpg.Connection, running: Fleet, rate: int, jitt
 
 async def undeploy(connection: asyncpg.Connection, running: Fleet, name: str) -> None:
     """Raises TimeoutError when what was due isn't done after ten seconds."""
-    await asyncio.to_thread(running.cluster.cli, "undeploy", name)
+    await asyncio.to_thread(running.cluster.cli, "undeploy", name, "--yes")
     async with asyncio.timeout(10):
         while await connection.fetchval(UNFINISHED):
             await asyncio.sleep(0.05)
@@ -138,7 +139,7 @@ async def measure(
     running: Fleet, rates: Sequence[tuple[int, int]], runners: int, jitter: str
 ) -> tuple[list[dict[str, Any]], str]:
     """Each rate's figures, and PostgreSQL's version. Nothing is asked of the database while a rate is measured."""
-    connection = await asyncpg.connect(running.url)
+    connection = await look(running.url)
     figures = []
     try:
         for rate, seconds in rates:

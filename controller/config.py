@@ -3,6 +3,7 @@
 Frozen and checked when made, so that a wrong value stops a controller at its start, by name and bound.
 """
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -11,6 +12,8 @@ PORT_MAX: Final = 65_535
 DRAIN_TIMEOUT_S_MAX: Final = 86_400.0
 NAME_LENGTH_MAX: Final = 63
 # Nobody can connect to these: a controller that listens there has to be told what it is called.
+DEFAULT_SCHEMA: Final = "cronring"
+_SCHEMA: Final = re.compile(r"[a-z_][a-z0-9_]{0,39}", re.ASCII)
 WILDCARD_HOSTS: Final = frozenset({"", "0.0.0.0", "::", "*"})  # noqa: S104 (compared with, not bound)
 
 
@@ -54,11 +57,25 @@ class Address:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+def check_schema(field: str, name: str) -> str:
+    """The name, if our tables may be in a schema of that name. Raises ConfigError, naming `field`.
+
+    Short, as channels of NOTIFY begin with it. Lower case, so that it is the same name with and without quotes.
+    """
+    if not _SCHEMA.fullmatch(name) or name.startswith("pg_") or name == "information_schema":
+        raise ConfigError(
+            f"{field} is {name[:100]!r}; it may have lower-case letters, digits and '_', 40 at most, must begin with a"
+            " letter or '_', and not with pg_, which is PostgreSQL's own"
+        )
+    return name
+
+
 @dataclass(frozen=True, slots=True)
 class ProcessConfig:
     """One controller process. Raises ConfigError when a field is out of its bounds."""
 
     database_url: str  # any libpq URL, several hosts included
+    schema: str = DEFAULT_SCHEMA  # of the database: where our tables are
     grpc_address: str = "127.0.0.1:7400"
     http_address: str = "127.0.0.1:7480"
     advertise_address: str = ""  # what peers and runners connect to; "": grpc_address
@@ -74,6 +91,7 @@ class ProcessConfig:
                 "database_url is empty; set --database-url or CRONRING_DATABASE_URL to a PostgreSQL URL,"
                 " as postgresql://user:password@host/database"
             )
+        check_schema("schema", self.schema)
         grpc_address = Address.parse("grpc_address", self.grpc_address)
         Address.parse("http_address", self.http_address)
         if self.advertise_address:

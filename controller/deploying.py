@@ -1,30 +1,43 @@
 """How a module gets deployed, whoever asks: a runner that starts, or a caller of the API."""
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Mapping
 from typing import Final
 
-from controller.core.events import JobsCreated
+from controller.core.effects import Level, Note
+from controller.core.events import JobsCreated, JobsNotified
+from controller.core.orphaning import misfits
 from controller.core.settings import ClusterSettings
 from controller.errors import InvalidModule
-from controller.ports import Activated, Deployed, Store
+from controller.ports import Activated, Deployed, Killed, Store
 from protos.cronring.v1 import schema_pb2
 from protos.modules import module_of
 from schema.canonical import canonical_module
-from schema.validate import validate
+from schema.module import Module
+from schema.validate import Flaw, validate
 
 DIGEST_LENGTH: Final = 64  # hex SHA-256
 MIN_REPLICAS_MAX: Final = 1_000
-# A module of 5,000 verbs with their documentation has to fit in one message.
-MESSAGE_BYTES_MAX: Final = 32 * 1024 * 1024
+JUDGED_AT_ONCE: Final = 50  # verbs and records; more are judged beside the loop
+KEYS_LOGGED: Final = 10
 
 
 class Deployer:
-    """`put` takes JobsCreated, by which the node treats new jobs as its own until its next refetch."""
+    """`put` takes JobsCreated, by which the node treats new jobs as its own until its next refetch; and JobsNotified,
+    so that it doesn't wait for PostgreSQL to tell it of its own changes. `say` is told of each change of versions.
+    """
 
-    def __init__(self, store: Store, settings: ClusterSettings, put: Callable[[JobsCreated], None]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        settings: ClusterSettings,
+        put: Callable[[JobsCreated | JobsNotified], None],
+        say: Callable[[Note], None],
+    ) -> None:
         self._store = store
         self._settings = settings
         self._put = put
+        self._say = say
 
     async def deploy(
         self,
@@ -35,35 +48,86 @@ class Deployer:
         activate: bool,
         by: str,
         note: str = "",
+        dry_run: bool = False,
     ) -> Deployed:
         """Validate, and create or find the deployment, in canonical form.
 
         Raises InvalidModule, and what the store raises.
         """
-        module = canonical_module(module_of(described))
-        problems = [(f"schema.{flaw.path}", flaw.message) for flaw in validate(module)]
+        if len(described.verbs) + len(described.types) > JUDGED_AT_ONCE:  # 10,000 verbs take a second: ticks don't wait
+            module, flaws = await asyncio.to_thread(_judged, described)
+        else:
+            module, flaws = _judged(described)
+        problems = [(f"schema.{flaw.path}", flaw.message) for flaw in flaws]
         if len(digest) != DIGEST_LENGTH or any(c not in "0123456789abcdef" for c in digest):
             problems.append(("digest", f"must be a SHA-256 in {DIGEST_LENGTH} lower-case hex digits"))
         if not 1 <= min_replicas <= MIN_REPLICAS_MAX:
-            problems.append(("min_replicas", f"is {min_replicas}; it must be from 1 to {MIN_REPLICAS_MAX}"))
+            problems.append(
+                ("min_replicas", f"is {min_replicas}; it must be from 1 to {MIN_REPLICAS_MAX}; leave it out for 1")
+            )
         if problems:
             raise InvalidModule(problems)
         deployed = await self._store.create_deployment(
-            module, digest, min_replicas, self._settings.timeout_ms, activate, self._settings.default_jitter, by, note
-        )
-        self._tell(deployed)
+            module, digest, min_replicas, self._settings.timeout_ms, activate, self._settings.default_jitter, by, note,
+            dry_run=dry_run,
+        )  # fmt: skip
+        if dry_run:  # in a thread, as there may be 100,000 payloads
+            return deployed._replace(misfits=await asyncio.to_thread(misfits, module, deployed.jobs))
+        self._tell(deployed, by)
         return deployed
 
-    async def activate(self, key: str, min_replicas: int, by: str, note: str) -> Activated:
+    async def activate(self, key: str, min_replicas: int, by: str, note: str, *, dry_run: bool = False) -> Activated:
         """A version that is there becomes the active one. Raises what the store raises."""
         if not 1 <= min_replicas <= MIN_REPLICAS_MAX:
-            raise InvalidModule([("min_replicas", f"is {min_replicas}; it must be from 1 to {MIN_REPLICAS_MAX}")])
+            raise InvalidModule(
+                [("min_replicas", f"is {min_replicas}; it must be from 1 to {MIN_REPLICAS_MAX}; leave it out for 1")]
+            )
         activated = await self._store.activate_deployment(
-            key, min_replicas, self._settings.timeout_ms, self._settings.default_jitter, by, note
+            key, min_replicas, self._settings.timeout_ms, self._settings.default_jitter, by, note, dry_run=dry_run
         )
-        self._tell(activated.deployed)
+        if not dry_run:
+            self._tell(activated.deployed, by)
         return activated
 
-    def _tell(self, deployed: Deployed) -> None:
-        if deployed.created and deployed.jobs:
+    async def kill(self, key: str, by: str, note: str, *, dry_run: bool = False) -> Killed:
+        """Raises what the store raises."""
+        killed = await self._store.kill_deployment(key, by, note, dry_run=dry_run)
+        if not dry_run:
+            self._put(JobsNotified())
+            self._log("undeployed", key, by, {"removed": killed.removed, "orphaned": killed.orphaned})
+        return killed
+
+    def _tell(self, deployed: Deployed, by: str) -> None:
+        if not deployed.created:
+            return
+        if deployed.jobs:
             self._put(JobsCreated(deployed.jobs))
+        changes = {
+            "added": deployed.added, "removed": deployed.removed, "orphaned": deployed.orphaned, "back": deployed.back
+        }  # fmt: skip
+        self._log("deployed", deployed.key, by, changes)
+
+    def _log(self, event: str, key: str, by: str, changes: Mapping[str, tuple[str, ...]]) -> None:
+        """A line of what was done; and a warning where jobs that somebody made by hand don't run any more."""
+        counts = {name: len(keys) for name, keys in changes.items()}
+        gone = changes["removed"]
+        values: dict[str, str | int | float | bool] = {"deployment": key, "by": by, **counts}
+        if gone:
+            values["first_removed"] = _first(gone)
+        self._say(Note(Level.INFO, event, values))
+        if orphaned := changes["orphaned"]:
+            first = _first(orphaned)
+            self._say(
+                Note(
+                    Level.WARNING, "jobs_orphaned", {"deployment": key, "by": by, "jobs": len(orphaned), "first": first}
+                )
+            )
+
+
+def _first(keys: tuple[str, ...]) -> str:
+    return ", ".join(keys[:KEYS_LOGGED]) + (", ..." if len(keys) > KEYS_LOGGED else "")
+
+
+def _judged(described: schema_pb2.Module) -> tuple[Module, list[Flaw]]:
+    module = canonical_module(module_of(described))
+    return module, validate(module)

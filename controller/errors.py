@@ -21,6 +21,14 @@ class TooMany(CronringError):
     """This controller, or a runner, serves as many already as it may. Try again later."""
 
 
+class Busy(CronringError):
+    """This controller has as many calls in hand as it takes. Nothing was done; come again in a moment."""
+
+
+class Overdue(CronringError):
+    """A call's time was up before it was done."""
+
+
 class NotFound(CronringError):
     """There is no such thing under that name."""
 

@@ -73,7 +73,8 @@ async def _gather(archive: Archive, key: str, at: int | None, followers: tuple[s
     asked_at = now if at is None else at
     subject = subject_at(subjects, asked_at)
     spans = await archive.spans_around(subject.job_id, asked_at, _SPANS_AROUND)
-    found = focus(Timeline(spans), at, now)
+    timeline = Timeline(spans)
+    found = focus(timeline, at, now)
     if at is not None and found.tick is None:
         found = found._replace(tick=await _made_up_for(archive, subject.job_id, at))
     followed = parse_policy(subject.policy).after
@@ -100,13 +101,21 @@ async def _gather(archive: Archive, key: str, at: int | None, followers: tuple[s
         before=await archive.run_before(subject.job_id, instant),
         after=await archive.run_after(subject.job_id, instant),
         waiting=tuple(await archive.waiting(subject.job_id, _WAITING)),
-        actions=tuple(await _actions(archive, subject.job_id, instant, skip or previous_skip)),
+        actions=tuple(await _actions(archive, subject.job_id, instant, _decided_at(skip or previous_skip, upstream))),
         closed=closed[0] if closed else None,
         followed=followed,
         upstream=upstream if followed else None,
         follows_since=_since(spans, followed),
         previous_skip=previous_skip,
+        then=timeline.span_at(instant if found.tick is None else found.tick),
+        successor=_successor(subjects, subject),
     )
+
+
+def _successor(subjects: list[Subject], subject: Subject) -> Subject | None:
+    """Of a removed job: the one that has its key now."""
+    newest = subjects[0]
+    return newest if newest.removed_at is None and newest.job_id != subject.job_id else None
 
 
 async def _made_up_for(archive: Archive, job_id: int, at: int) -> int | None:
@@ -133,10 +142,18 @@ async def _upstream(archive: Archive, key: str, at: int | None, followers: tuple
     return facts if facts.subject.removed_at is None else None
 
 
-async def _actions(archive: Archive, job_id: int, instant: int, skip: Skip | None) -> list[Action]:
-    """What was done before the tick, and what was done before it was skipped: it may have been much later."""
+async def _actions(archive: Archive, job_id: int, instant: int, decided_at: int | None) -> list[Action]:
+    """What was done before the tick, and what was done before it was decided: it may have been much later."""
     found = await archive.actions_before(job_id, instant, _ACTIONS)
-    if skip is None or skip.controller_id:
+    if decided_at is None:
         return found
-    later = await archive.actions_before(job_id, skip.decided_at + TRANSACTION_US, _ACTIONS)
+    later = await archive.actions_before(job_id, decided_at, _ACTIONS)
     return [*(action for action in later if action.at > instant), *found]
+
+
+def _decided_at(skip: Skip | None, upstream: Facts | None) -> int | None:
+    """When somebody's order skipped the tick, or the success came that was to be followed. None: as it came due."""
+    if skip is not None:
+        return None if skip.controller_id else skip.decided_at + TRANSACTION_US
+    ends = () if upstream is None else (run.ended_at for run in upstream.attempts if run.outcome == "completed")
+    return next((end for end in ends if end is not None), None)

@@ -10,6 +10,8 @@ from controller.core.audit_walk import Run, SkipRange, Walk
 from controller.core.books import Closed, Span, Standing, Timeline
 from controller.core.why_facts import Facts
 from controller.errors import NotFound
+from schema.instant import format_instant
+from schema.zone import zone_data_version
 
 PAGE_JOBS: Final = 100
 CHUNK_ROWS: Final = 5_000
@@ -46,6 +48,13 @@ class NumberedSpan(NamedTuple):
     job_id: int
     revision: int
     span: Span
+
+
+class ZoneData(NamedTuple):
+    """A version of the zones' rules, and since when controllers of this cluster have reckoned by it (microseconds)."""
+
+    version: str
+    first_used_at: int
 
 
 class Twin(NamedTuple):
@@ -89,14 +98,18 @@ class Books(Protocol):
         ...
 
     async def twins(self, after: int, until: int, limit: int) -> list[Twin]: ...
+    async def zone_data(self) -> list[ZoneData]:
+        """By which ticks may have been decided, in the order of their first use."""
+        ...
 
 
 class Report(NamedTuple):
-    """What was audited: up to `until`, as of `now`."""
+    """What was audited: up to `until`, as of `now`. `remark`: what else may explain findings; empty: nothing."""
 
     now: int
     until: int
     audit: Audit
+    remark: str = ""
 
 
 class Ledger(Protocol):
@@ -137,7 +150,8 @@ async def audit(books: Books, request: AuditRequest) -> Report:
     add_twins(total, (twin for twin in twins if request.key in {"", twin.key}))
     if request.key and not total.jobs:
         raise NotFound(f"there is no job {request.key!r}, and never was")
-    return Report(books.now, until, total)
+    remark = _other_rules(await books.zone_data()) if total.in_zones else ""
+    return Report(books.now, until, total, remark)
 
 
 async def _page(books: Books, scope: Scope, jobs: Sequence[Standing]) -> _Page:
@@ -152,6 +166,18 @@ async def _page(books: Books, scope: Scope, jobs: Sequence[Standing]) -> _Page:
     return _Page(jobs, {job_id: Timeline(of_job) for job_id, of_job in spans.items()}, closed)
 
 
+def _other_rules(zone_data: Sequence[ZoneData]) -> str:
+    """Beside findings of jobs in zones: the row decides a tick, and whoever wrote it may have had other rules."""
+    own = zone_data_version()
+    if all(each.version == own for each in zone_data):
+        return ""
+    used = ", ".join(f"{each.version} (since {format_instant(each.first_used_at)})" for each in zone_data)
+    return (
+        f"this audit goes by tzdata {own}, and controllers have decided ticks by {used}; where these have other rules "
+        "for a zone, its jobs' ticks were at other instants, and the books are right"
+    )
+
+
 async def _audit_page(books: Books, scope: Scope, page: _Page, *, thorough: bool) -> list[Audit]:
     to_walk: Sequence[Standing] = page.jobs
     found: list[Audit] = []
@@ -162,8 +188,11 @@ async def _audit_page(books: Books, scope: Scope, page: _Page, *, thorough: bool
         skips = await books.count_skips(job_ids, afters, scope.until)
         found, to_walk = await asyncio.to_thread(_count, scope, page, runs, skips)
     for job in to_walk:
-        walk = Walk(scope, job, page.timelines[job.job_id], page.closed.get(job.job_id))
-        found.append(await _walk(books, scope, job.job_id, walk))
+        timeline = page.timelines[job.job_id]
+        walk = Walk(scope, job, timeline, page.closed.get(job.job_id))
+        walked = await _walk(books, scope, job.job_id, walk)
+        walked.in_zones = int(bool(timeline.zones) and not walked.clean)
+        found.append(walked)
     return found
 
 

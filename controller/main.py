@@ -6,6 +6,7 @@ exit_code = run(ProcessConfig(...), ClusterSettings())
 import asyncio
 import gc
 import os
+import platform
 import socket
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import Final
 import grpc
 import uvloop
 
+from controller.api.calls import Calls
 from controller.api.cluster import ClusterService
 from controller.api.deployments import DeploymentsService
 from controller.api.doctor import DoctorService
@@ -28,7 +30,7 @@ from controller.api.jobs import JobsService
 from controller.api.ledger import LedgerService
 from controller.api.limits import LimitsService
 from controller.api.notifications import NotificationsService
-from controller.api.problems import ProblemInterceptor
+from controller.api.seal import Seal
 from controller.api.server import AddressInUseError, GrpcServer, check_free, in_use
 from controller.api.statistics import StatisticsService
 from controller.api.templates import TemplatesService
@@ -47,8 +49,10 @@ from controller.peers.joining import greet_until_joined
 from controller.peers.reach import unreachable
 from controller.peers.server import GossipService
 from controller.ports import ControllerInfo, Notifications, Topic
+from controller.runners.comings import Comings
 from controller.runners.gateway import Gateway, close_silent_sessions
-from controller.runners.sessions import Closed, Sessions
+from controller.runners.sessions import Sessions
+from controller.runners.standings import Standings
 from controller.runtime.chance import controller_id, seeded_chance
 from controller.runtime.clock import SystemClock
 from controller.runtime.driver import Driver
@@ -62,10 +66,12 @@ from controller.runtime.performer import Performer
 from controller.runtime.readiness import Readiness
 from controller.runtime.service import Background, Stopping, within
 from controller.runtime.webhooks import Deliverer, Figures, HttpPosting, Interest, read_books
+from controller.runtime.zones import compare_zone_data
 from controller.store.control import PostgresControl
 from controller.store.doctor import examine
 from controller.store.drills import PostgresDrills
 from controller.store.execution_control import PostgresExecutionControl
+from controller.store.keys import seal_key
 from controller.store.ledger import PostgresLedger
 from controller.store.limits import PostgresLimits
 from controller.store.listen import PostgresNotifications
@@ -92,12 +98,11 @@ from protos.cronring.v1 import (
 )
 from protos.gossip.v1 import gossip_pb2_grpc
 from protos.runner.v1 import runner_pb2, runner_pb2_grpc
+from schema.zone import zone_data_version
 
 COLLECTED_AFTER: Final = (50_000, 20, 20)  # objects, and the rounds of each generation; CPython's own begins at 700
 EXIT_OK: Final = 0
-EXIT_FAILED: Final = 1  # an error that nobody foresaw, or a database that refuses us; the log says which
-EXIT_SCHEMA: Final = 3  # the database's schema is older or newer than this program
-EXIT_ADDRESS: Final = 4  # something else listens on --grpc or --http
+EXIT_FAILED: Final = 1  # the log says why
 
 DATABASE_RETRY_S: Final = 0.5
 LEAVE_STEP_TIMEOUT_S: Final = 1.5
@@ -128,6 +133,7 @@ def run(config: ProcessConfig, settings: ClusterSettings) -> int:
 
 def spare_the_collector() -> None:
     """What is loaded stays, and what a burst allocates is let go of without it: a tenth of the CPU was its looking."""
+    # docs/decisions/0005: the collector cost a tenth of a burst
     gc.freeze()
     gc.set_threshold(*COLLECTED_AFTER)
 
@@ -142,10 +148,10 @@ async def _main(config: ProcessConfig, settings: ClusterSettings) -> int:
         return await _with_http(base)
     except AddressInUseError as error:
         notes.error("address_in_use", reason=str(error))
-        return EXIT_ADDRESS
+        return EXIT_FAILED
     except SchemaVersionError as error:
         notes.error("schema_version", reason=str(error))
-        return EXIT_SCHEMA
+        return EXIT_FAILED
     except StoreError as error:
         notes.error("database_refused", reason=str(error))
         return EXIT_FAILED
@@ -167,30 +173,37 @@ async def _with_http(base: _Base) -> int:
     try:
         grpc_address = Address.parse("grpc_address", base.config.grpc_address)
         check_free("--grpc", grpc_address.host, grpc_address.port)
-        database = await base.stopping.unless_asked(_open_database(base))
-        if database is None:
+        opened = await base.stopping.unless_asked(_open_database(base))
+        if opened is None:
             return EXIT_OK
+        database, seal = opened
         try:
-            return await _with_database(base, database, Address(address.host, port))
+            return await _with_database(base, database, seal, Address(address.host, port))
         finally:
             await within(LEAVE_STEP_TIMEOUT_S, database.close(), base.notes, "database_not_closed")
     finally:
         await http.stop()
 
 
-async def _open_database(base: _Base) -> Database:
+async def _open_database(base: _Base) -> tuple[Database, Seal]:
     """Connect; wait as long as PostgreSQL isn't there. Raises SchemaVersionError, StoreError."""
     application = f"cronring {base.controller_id}"
     while True:
         try:
-            return await Database.open(base.config.database_url, application)
+            database = await Database.open(base.config.database_url, application, schema=base.config.schema)
+            try:
+                return database, Seal(await seal_key(database))
+            except BaseException:  # the next try opens another pool; or there is none
+                await database.close()
+                raise
         except StoreUnavailable as error:
             base.notes.warning("waiting_for_database", reason=str(error))
             await asyncio.sleep(DATABASE_RETRY_S)
 
 
-async def _with_database(base: _Base, database: Database, http_address: Address) -> int:
-    server = GrpcServer([ProblemInterceptor(base.notes, base.metrics.refused)], base.readiness.is_ready)
+async def _with_database(base: _Base, database: Database, seal: Seal, http_address: Address) -> int:
+    calls = Calls(base.notes, base.metrics.refused, base.readiness.database_away_since)
+    server = GrpcServer(calls, base.readiness.is_ready, base.metrics.refused)
     advertised = _advertised(base.config, server.bind(base.config.grpc_address))
     http_host = advertised.host if http_address.host in WILDCARD_HOSTS else http_address.host
     info = ControllerInfo(
@@ -199,9 +212,13 @@ async def _with_database(base: _Base, database: Database, http_address: Address)
         http_address=str(Address(http_host, http_address.port)),
         pid=os.getpid(),
         version=version("cronring"),
+        zone_data=zone_data_version(),
     )
-    base.notes.info("started", grpc=info.grpc_address, http=info.http_address, pid=info.pid, version=info.version)
-    await _Controller(base, database, server, info).live()
+    base.notes.info(
+        "started", grpc=info.grpc_address, http=info.http_address, pid=info.pid, version=info.version,
+        zone_data=info.zone_data,
+    )  # fmt: skip
+    await _Controller(base, database, seal, server, info).live()
     base.notes.info("left")
     return EXIT_OK
 
@@ -215,9 +232,12 @@ def _advertised(config: ProcessConfig, port: int) -> Address:
 class _Controller:
     """One controller with all its parts. `live` is its life."""
 
-    def __init__(self, base: _Base, database: Database, server: GrpcServer, info: ControllerInfo) -> None:
+    def __init__(self, base: _Base, database: Database, seal: Seal, server: GrpcServer, info: ControllerInfo) -> None:
         self._base = base
+        self._seal = seal
         self._store = PostgresStore(database)
+        self._database = database
+        base.metrics.count_skipped(lambda: database.skipped)
         self._control = PostgresControl(database)
         self._execution_control = PostgresExecutionControl(database)
         self._reads = PostgresReads(database, base.settings.runner_lost_after_ms)
@@ -230,18 +250,19 @@ class _Controller:
         self._info = info
         self._node = Node(info.controller_id, info.grpc_address, base.settings, seeded_chance(), base.clock.now_ns())
         self._sessions = Sessions()
+        self._standings = Standings(self._store, self._sessions)
         self._peers = PeerClient(lambda address: self._driver.put(PeerRefused(address)))
         self._performer = Performer(
-            self._store, info, base.settings, self._sessions, self._peers, base.notes, base.metrics
+            self._store, info, base.settings, self._sessions, self._peers, base.notes, base.metrics, base.clock
         )
         self._driver = Driver(self._node, base.clock, self._performer.perform)
         self._performer.connect(self._driver.put, self._driver.fail)
-        self._hub = JobHub(self._reads, self._driver.fail)
-        self._execution_hub = ExecutionHub(self._reads, self._driver.fail)
+        self._hub = JobHub(self._reads, seal, self._driver.fail)
+        self._execution_hub = ExecutionHub(self._reads, seal, self._driver.fail)
         self._webhooks = PostgresWebhooks(database)
         self._notifier = PostgresNotifier(database, info.controller_id)
         self._outbox = PostgresOutbox(database, info.controller_id)
-        self._posting = HttpPosting()
+        self._posting = HttpPosting(base.notes)
         self._notified = Figures()
         self._interest = Interest()
         self._background = Background(self._driver.fail)
@@ -264,8 +285,8 @@ class _Controller:
     def _services(self) -> list[tuple[str, Callable[[grpc.aio.Server], None]]]:
         base, store, reads = self._base, self._store, self._reads
         put = self._driver.put
-        deployer = Deployer(store, base.settings, put)
-        deployments = DeploymentsService(store, reads, deployer, put)
+        deployer = Deployer(store, base.settings, put, base.notes.write)
+        deployments = DeploymentsService(reads, self._seal, deployer)
         cluster = ClusterService(base.controller_id, self._node, reads, base.clock)
         ledger = LedgerService(self._ledger, reads)
         statistics = StatisticsService(self._statistics, reads)
@@ -284,13 +305,14 @@ class _Controller:
             base.metrics.refused,
             self._now_us,
             lease_valid=lambda: self._node.lease_valid,
-            cut_off=self._cut_off,
+            comings=Comings(base.notes),
+            standings=self._standings,
         )
         following = Following(reads, self._sessions)
-        executions = ExecutionsService(reads, self._execution_control, following, self._execution_hub, put)
+        executions = ExecutionsService(reads, self._seal, self._execution_control, following, self._execution_hub, put)
         defaults = Defaults(base.settings.timeout_ms, base.settings.default_jitter)
-        jobs = JobsService(reads, self._hub, self._control, self._templates, defaults, put)
-        templates = TemplatesService(self._templates)
+        jobs = JobsService(reads, self._seal, self._hub, self._control, self._templates, defaults, put)
+        templates = TemplatesService(self._templates, self._seal)
         limits = LimitsService(self._limits)
         doctor = DoctorService(self._info, self._node, self, base.clock, base.settings, self._examine)
         drills = DrillsService(base.controller_id, self._node, self._drills, base.clock, put)
@@ -307,7 +329,7 @@ class _Controller:
                 "cronring.v1.Notifications",
                 partial(
                     notifications_pb2_grpc.add_NotificationsServicer_to_server,
-                    NotificationsService(self._webhooks, self._posting),
+                    NotificationsService(self._webhooks, self._posting, self._seal),
                 ),
             ),
             ("cronring.v1.Cluster", partial(cluster_pb2_grpc.add_ClusterServicer_to_server, cluster)),
@@ -321,25 +343,29 @@ class _Controller:
         silence_ms = SILENT_BEATS * base.settings.runner_beat_ms
         start("health", self._server.health.follow())
         start("loop lag", watch_loop_lag(base.clock, base.metrics, base.notes))
-        start("notifications", self._hear(PostgresNotifications(base.config.database_url, base.controller_id)))
+        notifications = PostgresNotifications(base.config.database_url, base.controller_id, schema=base.config.schema)
+        start("notifications", self._hear(notifications))
         start("peers", self._peers.sweep())
         start("joining", greet_until_joined(base.config.join, self._is_alone, self._driver.put))
+        start("zone data", compare_zone_data(self._store, self._info, base.notes))
         start("history", look_after_history(self._maintain, base.notes))
         wake = asyncio.Event()
         start("webhooks", read_books(self._notifier.read, self._interest, wake, self._notified, base.notes))
         deliverer = Deliverer(self._outbox, self._posting, self._interest, wake, self._notified, base.notes)
         start("deliveries", deliverer.deliver())
+        start("standings", self._standings.tell_changes())
         start("silent runners", close_silent_sessions(self._sessions, self._now_us, silence_ms))
 
     async def _maintain(self) -> Maintained:
         settings = self._base.settings
         retention = Retention(settings.history_days * DAY_MS, settings.history_runs)
-        return await maintain(self._base.config.database_url, retention)
+        return await maintain(self._base.config.database_url, retention, schema=self._base.config.schema)
 
     async def _hear(self, notifications: Notifications) -> None:
         async for topics in notifications.listen():
             if Topic.JOBS in topics:
                 self._driver.put(JobsNotified())
+                self._standings.look_again()
             if Topic.CANCELS in topics:
                 self._driver.put(CancelsNotified())
             if Topic.PLACES in topics:
@@ -368,15 +394,14 @@ class _Controller:
     def _is_alone(self) -> bool:
         return sum(member.gossips for member in self._node.members()) == 1
 
-    def _cut_off(self, runner_id: str, closed: Closed) -> None:
-        if closed.code is not grpc.StatusCode.UNAVAILABLE:  # which is this controller's own leaving
-            reason = f"{closed.code.name}: {closed.details}"
-            self._base.notes.warning("runner_cut_off", runner=runner_id, reason=reason)
-
     def _now_us(self) -> int:
         return self._base.clock.now_ns() // 1_000
 
     def _add_figures(self) -> None:
+        self._base.metrics.built(
+            version=self._info.version, python=platform.python_version(), tzdata=self._info.zone_data,
+            postgres=self._database.server_version,
+        )  # fmt: skip
         self._base.metrics.add_counters(node_counters(self._node))
         self._base.metrics.add_counters(self._notified.counters)
         self._base.metrics.add_gauges(self._notified.gauges)
@@ -416,4 +441,5 @@ class _Controller:
         return await unreachable(addresses)
 
     async def _examine(self) -> list[Finding]:
-        return (await examine(self._base.config.database_url, self._base.settings)).findings
+        config = self._base.config
+        return (await examine(config.database_url, self._base.settings, schema=config.schema)).findings

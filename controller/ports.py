@@ -1,6 +1,6 @@
 """What the shell must offer a node. `Store` is held by tests/conformance against memory and PostgreSQL alike."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple, Protocol
 
@@ -19,6 +19,7 @@ from controller.core.model import (
     SkipRequest,
 )
 from controller.core.orders import Wish
+from controller.core.orphaning import Misfit
 from controller.errors import Conflict
 from schema.module import Module
 
@@ -31,12 +32,15 @@ class ControllerInfo(NamedTuple):
     http_address: str
     pid: int
     version: str
+    zone_data: str = ""  # the version of it by which this one reckons ticks; "": not known
 
 
 class Deployed(NamedTuple):
     """What CreateDeployment did. `jobs` are the added and the carried-over ones, as they are now.
 
-    A runner that comes back is told of none: it asks for nothing but its deployment's key.
+    A runner that comes back is told of none: it asks for nothing but its deployment's key. `orphaned`: jobs made
+    through the API that have lost their verb by it; `back`: those that have it again. `misfits`: of a dry run, those
+    whose payload this version's verb doesn't take.
     """
 
     key: str
@@ -46,6 +50,9 @@ class Deployed(NamedTuple):
     removed: tuple[str, ...]
     carried_over: tuple[str, ...]
     jobs: list[Job]
+    orphaned: tuple[str, ...] = ()
+    back: tuple[str, ...] = ()
+    misfits: Sequence[Misfit] = ()
 
 
 class Activated(NamedTuple):
@@ -57,6 +64,13 @@ class Activated(NamedTuple):
     deployed: Deployed
     previous: str | None
     running: int
+
+
+class Killed(NamedTuple):
+    """What KillDeployment did: `removed` were declared, `orphaned` were made through the API."""
+
+    removed: tuple[str, ...] = ()
+    orphaned: tuple[str, ...] = ()
 
 
 class Store(Protocol):
@@ -76,25 +90,35 @@ class Store(Protocol):
         default_jitter: str = "",
         by: str = "",
         note: str = "",
+        *,
+        dry_run: bool = False,
     ) -> Deployed:
-        """Make this version the active one. Idempotent by digest. Who asks is kept, and why.
+        """Make this version the active one. Idempotent by digest. Who asks is kept, and why. `dry_run`: nothing is.
+
+        Raises controller.errors.Conflict where that digest names another schema, or jobs would follow each other.
 
         `activate` False, as a runner that starts asks: only if its digest was never seen, whatever else is active.
         A known one stays as it is: a runner that merely reconnects must neither undo a newer version nor a kill.
 
         One transaction: the new one active, the previous one's min_replicas 0, jobs removed, added, or carried over
-        by (module, verb). NOTIFYs. `timeout_ms` and `default_jitter`: for verbs that state none.
+        by (module, verb); those made through the API are orphaned instead of removed. NOTIFYs.
+        `timeout_ms` and `default_jitter`: for verbs that state none.
         """
         ...
 
     async def activate_deployment(
-        self, key: str, min_replicas: int, timeout_ms: int, default_jitter: str = "", by: str = "", note: str = ""
-    ) -> Activated:
+        self, key: str, min_replicas: int, timeout_ms: int, default_jitter: str = "", by: str = "", note: str = "",
+        *, dry_run: bool = False,
+    ) -> Activated:  # fmt: skip
         """Make a version that is there the active one; as create_deployment. Raises controller.errors.NotFound."""
         ...
 
-    async def kill_deployment(self, key: str, by: str = "", note: str = "") -> tuple[str, ...]:
-        """min_replicas 0, jobs removed; their keys. Raises controller.errors.NotFound."""
+    async def kill_deployment(self, key: str, by: str = "", note: str = "", *, dry_run: bool = False) -> Killed:
+        """min_replicas 0, jobs removed, or orphaned. Raises controller.errors.NotFound."""
+        ...
+
+    async def find_active(self, keys: Collection[str]) -> frozenset[str]:
+        """Those of these deployments that are the active ones of their modules."""
         ...
 
     async def renew_lease(
@@ -117,7 +141,12 @@ class Store(Protocol):
         """Controllers whose lease is valid."""
         ...
 
+    async def note_zone_data(self, version: str) -> None:
+        """From now on ticks may be decided by this version of the zones' rules."""
+        ...
+
     async def register_runner(self, runner: RunnerInfo) -> None: ...
+    async def runner_left(self, runner_id: str) -> None: ...
     async def get_cron_jobs(self, slots: tuple[int, ...], window_ms: int) -> tuple[int, list[Job]]:
         """(PostgreSQL's now, jobs of the slots due before now + window, executing ones among them)."""
         ...
@@ -201,12 +230,12 @@ class Outputs(Protocol):
 
 
 class Topic(Enum):
-    """What is notified."""
+    """What is notified, on a channel that begins with the schema's name."""
 
-    JOBS = "cronring_jobs"  # some have changed
-    CANCELS = "cronring_cancels"  # somebody wants executions cancelled
-    PLACES = "cronring_places"  # a limit that was full has a place
-    WEBHOOKS = "cronring_webhooks"  # somebody wants to be told, and nobody did before
+    JOBS = "jobs"  # some have changed
+    CANCELS = "cancels"  # somebody wants executions cancelled
+    PLACES = "places"  # a limit that was full has a place
+    WEBHOOKS = "webhooks"  # somebody wants to be told, and nobody did before
 
 
 class Notifications(Protocol):

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 
 class JobFilter(NamedTuple):
@@ -86,6 +86,7 @@ class JobRow(NamedTuple):
     cancelled_by: str | None = None
     cancelled_note: str | None = None
     template: str = ""
+    orphaned_at: int | None = None
 
 
 class ExecutionFilter(NamedTuple):
@@ -217,6 +218,7 @@ class RunnerRow(NamedTuple):
     started_at: int
     last_seen_at: int
     alive: bool
+    left_at: int | None = None  # it drained and went
 
 
 class WatchPosition(Protocol):
@@ -307,10 +309,10 @@ class Reads(Protocol):
         """Whether execution_changes had told of this by that position."""
         ...
 
-    def encode_position(self, position: WatchPosition) -> str:
-        """As a token for callers."""
+    def encode_position(self, position: WatchPosition) -> bytes:
+        """What a token for callers holds."""
         ...
 
-    def decode_position(self, token: str, kind: Literal["jobs", "executions"]) -> WatchPosition:
-        """Raises ValueError for what is no token of that kind."""
+    def decode_position(self, packed: bytes) -> WatchPosition:
+        """What encode_position gave. Raises ValueError for anything else."""
         ...

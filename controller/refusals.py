@@ -18,6 +18,14 @@ def error_of(refusal: Refusal) -> Conflict:
     )
 
 
+def other_schema(key: str, digest: str) -> Conflict:
+    """A digest that is known is given with a schema that isn't its own."""
+    return Conflict(
+        f"the digest {digest:.12}… is that of {key} already, with another schema; a digest is made of the schema and "
+        f"the source, so one of the two is wrong: compare with `cronring deployments get {key}`, and deploy by its file"
+    )
+
+
 def not_retried(message: str, key: str, state: State) -> IllegalTransition:
     """`state`: of the attempt at the tick that forbids another one; or CANCELLED, if its job is."""
     return IllegalTransition(message, job=key, state=state.value, target=State.RUNNING.value, action="retry_execution")

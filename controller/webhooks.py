@@ -158,10 +158,9 @@ class Outbox(Protocol):
 
 
 class Sent(NamedTuple):
-    """An answer, with the beginning of its body, and how long it took."""
+    """An answer, of which only the status is kept, as it may be an internal service's; and how long it took."""
 
     answer: Answer
-    body: str
     took_ms: int
 
 

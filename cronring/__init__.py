@@ -6,7 +6,20 @@ from cronring import Context, cron, every, verb
 async def close_month(ctx: Context) -> None: ...
 """
 
-from cronring.context import Context, VerbStopped
-from cronring.declare import cron, every, manual, once, verb
+TYPE_CHECKING = False  # as type checkers know it; `typing` itself is a quarter of what an import of this costs
+if TYPE_CHECKING:
+    from cronring.context import Context, VerbStopped
+    from cronring.declare import cron, every, manual, once, verb
 
 __all__ = ["Context", "VerbStopped", "cron", "every", "manual", "once", "verb"]
+
+
+def __getattr__(name: str) -> object:
+    # Read once somebody wants it: the command line lives in this package, and has to hear Ctrl-C as soon as it can.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from cronring import context, declare  # noqa: PLC0415  (this is what the function is for)
+
+    value: object = getattr(context if name in ("Context", "VerbStopped") else declare, name)
+    globals()[name] = value
+    return value

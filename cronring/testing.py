@@ -10,7 +10,6 @@ the controller's own core with all policies; only time, the database and the net
 more.
 """
 
-import difflib
 import json
 from collections.abc import Callable, Coroutine
 from datetime import datetime
@@ -30,6 +29,7 @@ from cronring.virtual.memory_store import MemoryStore
 from cronring.virtual.outages import Outage, check_part
 from cronring.virtual.records import Execution, Skip, execution_of, skip_of
 from schema.keys import DEFAULT_NAMESPACE
+from schema.nearest import nearest
 
 __all__ = ["ClusterFactory", "Execution", "ModuleError", "Skip", "VirtualCluster"]
 
@@ -124,8 +124,8 @@ class VirtualCluster:
 
     def next_run(self, job: str) -> datetime | None:
         """When the job is to run next; None if it isn't, or runs now, or is paused."""
-        at_us = self._job(job).next_run_at
-        return None if at_us is None else moment(at_us)
+        slot = self._job(job).upcoming
+        return None if slot is None else moment(slot.run_at)
 
     def is_paused(self, job: str) -> bool:
         """By `pause`, or by itself after `pause_after_failures`."""
@@ -214,5 +214,5 @@ class VirtualCluster:
 
 
 def _unknown(what: str, name: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(name, [*known, *(each.rpartition(".")[2] for each in known)], 1)
+    close = nearest(name, [*known, *(each.rpartition(".")[2] for each in known)])
     return f"there is no {what} {name!r}; " + (f"did you mean {close[0]!r}?" if close else f"there are {known}")

@@ -6,6 +6,7 @@ tests/unit/bench/test_scaling.py holds the committed page fresh.
 
 import json
 import math
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -24,6 +25,7 @@ REFETCH_S: Final = 60
 SHARES: Final = 2  # a job is in the window of its primary and of its backup
 RETENTION_DAYS: Final = (1, 7, 30)
 HOT: Final = ("StartCronJobs", "EndCronJob", "RenewLease", "GetCronJobs", "SkipTicks", "StartActivations")
+LINE_MAX: Final = 120
 STEADY_RATES: Final = (1_000, 500, 100)  # the highest that was measured is nearest to what is reckoned
 
 Results = dict[str, dict[str, Any]]  # by the name of the file
@@ -248,8 +250,10 @@ def _citus(results: Results) -> list[str]:
         return ["On Citus: not tried (citus.json)."]
     counts, about = found["statements"], found["machine"]
     return [
-        f"On Citus {about['citus']}, tried on {about['date']}: of the statements of `sql/` as they are, "
-        f"{counts['planned']} of {counts['tried']} are planned. The hot ones, and what claims and ends are made of:",
+        _filled(
+            f"On Citus {about['citus']}, tried on {about['date']}: of the statements of `sql/` as they are, "
+            f"{counts['planned']} of {counts['tried']} are planned. The hot ones, and what claims and ends are made of:"
+        ),
         "",
         "| | shards that it goes to, or why it is refused |",
         "|---|---|",
@@ -288,21 +292,25 @@ def figures(results: Results) -> str:
     return "\n".join(
         [
             BEGIN,
-            _sources(results),
+            _filled(_sources(results)),
             "",
             "| " + " | ".join(columns) + " |",
             "|---" * len(columns) + "|",
             *("| " + " | ".join(row) + " |" for row in cells),
             "",
-            "Reached on that machine, with all parts on its cores: "
-            + of(lambda each: f"{number(each)}/s in a burst through the whole", burst)
-            + of(
-                lambda each: f", so at most {number(_cores(results) / each * 1e3)} ms of CPU for all parts together",
-                burst,
-            )
-            + "; "
-            + of(lambda each: f"{number(each)}/s of bare claims and ends", best)
-            + ".",
+            _filled(
+                "Reached on that machine, with all parts on its cores: "
+                + of(lambda each: f"{number(each)}/s in a burst through the whole", burst)
+                + of(
+                    lambda each: (
+                        f", so at most {number(_cores(results) / each * 1e3)} ms of CPU for all parts together"
+                    ),
+                    burst,
+                )
+                + "; "
+                + of(lambda each: f"{number(each)}/s of bare claims and ends", best)
+                + "."
+            ),
             "",
             *_slots(results),
             "",
@@ -310,6 +318,11 @@ def figures(results: Results) -> str:
             END,
         ]
     )
+
+
+def _filled(text: str) -> str:
+    """Prose in lines as everywhere."""
+    return textwrap.fill(text, LINE_MAX, break_long_words=False, break_on_hyphens=False)
 
 
 def made(page: str, results: Results) -> str:

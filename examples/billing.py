@@ -1,61 +1,18 @@
-"""The jobs of a billing service: what each of them does when something is late, missing or in its way."""
+"""The jobs of a billing service."""
 
-from dataclasses import dataclass
-
-from cronring import Context, cron, every, manual, once, verb
+from cronring import Context, cron, every
 
 
-@dataclass
-class Invoice:
-    """What `resend` needs to know."""
-
-    number: int
-    to: str
-    copies: int = 1
-
-
-@cron(
-    "0 6 1 * *",
-    timezone="Europe/Berlin",
-    timeout="30m",
-    on_disconnect="finish",
-    retries=5,
-    backoff="1m",
-    retry_on=[ConnectionError, TimeoutError, "lost"],
-)
+@cron("0 6 1 * *", timezone="Europe/Berlin", timeout="10m", retries=3, on_missed="run_last")
 async def close_month(ctx: Context) -> None:
-    """06:00 in Berlin on the first of each month. Goes on even if every controller is away."""
-    ctx.log.info("closing the month before %s", ctx.local_tick.date())
+    ctx.log.info("closing everything since %s", ctx.previous_success)  # missed ticks are made up for in one run
 
 
-@cron("*/5 * * * *", window="Mon-Fri 08:00-18:00 Europe/Berlin", on_missed="run_last", catch_up_window="1h")
-def send_reminders(ctx: Context) -> None:
-    """One run makes up for all that were missed."""
-    since = ctx.previous_success or ctx.tick
-    print(f"reminders due since {since:%H:%M}, {ctx.missed} ticks missed")
+@cron("30 1 * * *", timezone="Europe/Berlin")
+def close_day(ctx: Context) -> None:
+    print(f"closed the day before {ctx.local_tick:%Y-%m-%d}")  # what it prints is kept with the execution
 
 
-@every("30m", anchor="2026-01-01", jitter=0.1)
-def refresh_rates(ctx: Context) -> None:
-    """At :00 and :30, give or take three minutes; sooner again while the market moves."""
-    print("rates refreshed")
-    if 8 <= ctx.tick.hour < 18:
-        ctx.next_in("10m")
-
-
-@once("2027-01-01 00:05", timezone="Europe/Berlin")
-def new_tariff() -> None:
-    """Five minutes into the year."""
-    print("the new tariff applies")
-
-
-@manual(retries=2)
-def resend(ctx: Context, invoice: Invoice) -> None:
-    """Only runs when somebody asks for it, and says for which invoice."""
-    ctx.log.info("sending %d of invoice %d to %s", invoice.copies, invoice.number, invoice.to)
-
-
-@verb
-def quote(amount: int) -> int:
-    """Has no schedule, so it is no job; the API may make one of it."""
-    return amount * 119 // 100
+@every("30m", overlap="buffer_one", window="Mon-Fri 08:00-18:00")
+def refresh() -> None:  # sync verbs are as good as async ones
+    ...

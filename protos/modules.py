@@ -23,7 +23,7 @@ def raw_policy(message: schema_pb2.Policy) -> dict[str, RawValue]:
     raw: dict[str, RawValue] = {}
     for field in FIELDS:
         value = getattr(message, field.name)
-        if value:
+        if value if field.kind != "count" else message.HasField(field.name):  # type: ignore[arg-type]  # a count's
             raw[field.name] = list(value) if field.kind == "names" else value
     return raw
 
@@ -81,7 +81,7 @@ def _verb_of(message: schema_pb2.Verb) -> Verb:
         request=message.request or "Unit",
         response=message.response or "Unit",
         schedule=message.schedule,
-        timeout_ms=message.timeout_ms,
+        timeout_ms=message.timeout_ms if message.HasField("timeout_ms") else None,
         on_disconnect=message.on_disconnect or "stop",
         is_async=message.is_async,
         doc=message.doc,

@@ -60,7 +60,7 @@ def pattern_of(seconds: int) -> Conversion:
     Raises ValueError unless `seconds` is above zero.
     """
     if seconds <= 0:
-        raise ValueError(f"{seconds} s is no interval")
+        raise ValueError(f"{seconds} seconds are no interval")
     text = _even_pattern(seconds)
     interval = f"every {format_duration(seconds * 1000)}"
     if text:

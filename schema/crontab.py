@@ -15,7 +15,7 @@ from schema.zone import ZoneError, load_zone
 
 # NAME = VALUE; either may be in quotes. The name ends at the first space or `=`, so no entry looks like one.
 _ENVIRONMENT: Final = re.compile(
-    r"""(?:"([^"=]*)"|'([^'=]*)'|([^\s=]+))\s*=\s*(?:"([^"]*)"|'([^']*)'|([^"'\s].*?)?)\s*""",
+    r"""(?:"([^"=]*)"|'([^'=]*)'|([^\s=]+))\s*=\s*(?:"([^"]*)"\s*|'([^']*)'\s*|([^"'\s].*)?)""",
 )
 _TIME_WORD: Final = re.compile(r"[0-9*]\S*|~\S*")
 _ZONES: Final = frozenset({"CRON_TZ", "TZ"})
@@ -140,7 +140,8 @@ class _Reader:
 
     def _set(self, number: int, setting: re.Match[str]) -> None:
         name = next(group for group in setting.groups()[:3] if group is not None)
-        value = next((group for group in setting.groups()[3:] if group is not None), "")
+        *quoted, bare = setting.groups()[3:]
+        value = next((group for group in quoted if group is not None), (bare or "").rstrip())
         self._environment[name] = value
         if name in _ZONES:
             self._zone_line(number, name, value)

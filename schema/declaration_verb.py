@@ -168,10 +168,10 @@ class VerbReader:
             what, _, remedy = message.rpartition("; ")
             self._report(f"{field}: {what or message}", remedy if what else "leave it out")
 
-    def _timeout(self) -> int:
+    def _timeout(self) -> int | None:
         value = text(self._dump, "timeout")
         if value is None:
-            return 0
+            return None
         try:
             return parse_duration(value)
         except DurationError as error:
@@ -179,7 +179,7 @@ class VerbReader:
             if error.suggestion is not None:
                 remedy = f'write timeout="{error.suggestion}"'
             self._report(f'timeout="{shown(value)}", character {error.position + 1}: {error.message}', remedy)
-            return 0
+            return None
 
     def _on_disconnect(self) -> str:
         value = text(self._dump, "on_disconnect")

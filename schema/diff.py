@@ -105,7 +105,7 @@ def _record(data: DataType) -> str:
 def _shown(verb: Verb, field: str) -> str:
     value = getattr(verb, field)
     if field == "timeout_ms":
-        return format_duration(verb.timeout_ms) if verb.timeout_ms > 0 else ""
+        return format_duration(verb.timeout_ms) if verb.timeout_ms and verb.timeout_ms > 0 else ""
     if field == "is_async":
         return "async" if verb.is_async else "sync"
     if field == "request_optional":

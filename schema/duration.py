@@ -4,6 +4,9 @@ import re
 from typing import Final
 
 _UNIT_MS: Final = {"d": 86_400_000, "h": 3_600_000, "m": 60_000, "s": 1_000, "ms": 1}
+_STEPS_MS: Final = (
+    (10, 0.1), (1_000, 1), (60_000, 100), (3_600_000, 1_000), (86_400_000, 60_000), (float("inf"), 3_600_000),
+)  # fmt: skip
 _ORDER: Final = tuple(_UNIT_MS)
 _PART: Final = re.compile(r"([0-9]{1,15})([A-Za-z]+)")
 _LETTERS: Final = re.compile(r"[A-Za-z]+")
@@ -63,6 +66,26 @@ def format_duration(duration_ms: int) -> str:
         if amount:
             parts.append(f"{amount}{unit}")
     return "".join(parts)
+
+
+def measured(length_ms: float, *, signed: bool = False) -> str:
+    """For people, rounded to two units at most: `4.2ms`, `850ms`, `3.2s`, `1m5s`, `2h10m`, `3d4h`.
+
+    `signed`: with a + too, as it is a difference. Programs get numbers, in fields named `..._ms`.
+    """
+    text = _rounded(abs(length_ms))
+    sign = "-" if length_ms < 0 and text != "0ms" else "+" if signed else ""
+    return sign + text
+
+
+def _rounded(length_ms: float) -> str:
+    for below_ms, step_ms in _STEPS_MS:
+        rounded = round(length_ms / step_ms) * step_ms
+        if rounded < below_ms:
+            break
+    if rounded < 1_000:
+        return f"{rounded:.3g}ms"
+    return f"{rounded / 1_000:g}s" if rounded < 60_000 else format_duration(int(rounded))
 
 
 def duration_words(duration_ms: int) -> str:

@@ -11,10 +11,12 @@ from typing import Final, NamedTuple
 
 from schema.duration import duration_words
 from schema.instant import instants_of, parse_instant
+from schema.jitter import parse_jitter
 from schema.policy_model import Policy
 from schema.schedule import BoundedSchedule, CronSchedule, IntervalSchedule, OnceSchedule, Schedule
 from schema.search import count_ticks, next_tick
-from schema.zone import Change, Zone, load_zone
+from schema.spread import most_us
+from schema.zone import Change, Zone, load_zone, zone_data_version
 from schema.zoned import ZonedPattern
 
 YEAR_DAYS: Final = 366  # so that a yearly tick is in it, whatever the year
@@ -63,6 +65,8 @@ class Explanation:
     ticks: tuple[Tick, ...]
     per_day: PerDay
     clock_changes: tuple[ClockChange, ...]
+    zone_data: str  # the version of the zones' rules
+    auto_jitter_ms: int  # by so much jitter="auto" would delay a run at most
 
 
 def explain(schedule: Schedule, policy: Policy, now: int, count: int = 10) -> Explanation:
@@ -80,6 +84,8 @@ def explain(schedule: Schedule, policy: Policy, now: int, count: int = 10) -> Ex
         ticks=tuple(next_ticks(schedule, zone, now, count)),
         per_day=_per_day(schedule, zone, days),
         clock_changes=tuple(clock_change(pattern, change) for change in changes) if pattern is not None else (),
+        zone_data=zone_data_version(),
+        auto_jitter_ms=most_us(schedule.text, parse_jitter("auto")) // 1_000,
     )
 
 

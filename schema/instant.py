@@ -14,7 +14,7 @@ _INSTANT: Final = re.compile(
 # Written otherwise, and still meant: `2026/3/1 8:00 UTC`. Day and month are never guessed.
 _LOOSE: Final = re.compile(
     r"\s*([0-9]{4})[-/.]([0-9]{1,2})[-/.]([0-9]{1,2})"
-    r"(?:[T ]\s*([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?\s*(Z|UTC)?)?\s*",
+    r"(?:[T ]\s*([0-9]{1,2}):([0-9]{2})(?::([0-9]{2}))?(?:\s*(Z|UTC))?)?\s*",
     re.ASCII | re.IGNORECASE,
 )
 _DIGIT: Final = "0123456789"

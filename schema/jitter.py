@@ -1,9 +1,9 @@
-"""Jitter: how far from its tick a run starts, so that jobs of one schedule don't all start at once.
+"""Jitter: how far from its tick a run starts, so that jobs of one schedule don't all start at once. None unless asked.
 
-The offset is a hash of (job, tick), so that every controller and every restart agree. Cron ticks are only ever
-delayed; those of intervals go both ways, but less than half an interval, so that runs keep their order. Text forms:
-`off`, `10%` of the gap to the next tick, `30s`, or by that gap `5m:3s 1h:10s 1d:30s 7d:1m`: from 5 minutes on at most
-3 seconds, from an hour on at most 10, and so on.
+The offset is a hash of (job, tick), so that every controller and every restart agree. Runs are only ever delayed,
+and never up to the next tick; but an interval's jitter may be asked to go both ways (`±10%`, `±30s`), by less than half
+an interval, so that runs keep their order. Text forms: `off`, `10%` of the gap to the next tick, `30s`, or by that gap
+`5m:3s 1h:10s`: from 5 minutes on at most 3 seconds, from an hour on at most 10. `auto` is AUTO by the shortest gap.
 """
 
 import re
@@ -13,7 +13,12 @@ from typing import Final, NamedTuple
 
 from schema.duration import DurationError, format_duration, parse_duration
 
+AUTO: Final = "5m:3s 1h:10s 1d:30s 7d:1m"
+"""What `auto` stands for. It never changes: rows say `auto`, and every controller of every release has to agree."""
 _MS: Final = 1_000  # in microseconds
+_AUTO_WORD: Final = "auto"
+_BOTH: Final = "±"
+_BOTH_WAYS: Final = re.compile(r"(?:±|\+/?-)\s*")  # as keyboards have it, too
 _PERCENT: Final = re.compile(r"([0-9]{1,3}(?:\.[0-9]{1,2})?) ?%", re.ASCII)
 _FRACTION: Final = re.compile(r"(?:[01]\.[0-9]{1,9}|0|1)", re.ASCII)
 _OFF: Final = ("off", "none", "no", "false", "0s", "0ms")
@@ -44,18 +49,26 @@ class Bucket(NamedTuple):
 
 
 class JitterRule(NamedTuple):
-    """One of: a share of the gap in hundredths of a percent, a fixed time, or buckets by the gap. Else: none."""
+    """One of: a share of the gap in hundredths of a percent, a fixed time, or buckets by the gap. Else: none.
+
+    `both_ways`: before the tick as well as after it. `is_auto`: the buckets are those of `auto`.
+    """
 
     share: int = 0
     fixed_ms: int = 0
     buckets: tuple[Bucket, ...] = ()
+    both_ways: bool = False
+    is_auto: bool = False
 
     @property
     def text(self) -> str:
+        sign = _BOTH if self.both_ways else ""
+        if self.is_auto:
+            return _AUTO_WORD
         if self.share:
-            return f"{self.share / 100:g}%"
+            return f"{sign}{self.share / 100:g}%"
         if self.fixed_ms:
-            return format_duration(self.fixed_ms)
+            return f"{sign}{format_duration(self.fixed_ms)}"
         if self.buckets:
             return " ".join(f"{format_duration(gap)}:{format_duration(most)}" for gap, most in self.buckets)
         return "off"
@@ -76,7 +89,7 @@ class JitterRule(NamedTuple):
 
 
 def delay(key: str, tick: int, most: int, gap: int | None) -> int:
-    """How long after a cron tick its run starts: from 0 to `most`, and before the next tick. All in microseconds."""
+    """How long after a tick its run starts: from 0 to `most`, and before the next tick. All in microseconds."""
     most_ms = most // _MS
     if gap is not None:
         most_ms = min(most_ms, gap // _MS - 1)
@@ -84,7 +97,10 @@ def delay(key: str, tick: int, most: int, gap: int | None) -> int:
 
 
 def shift(key: str, tick: int, most: int, interval: int) -> int:
-    """How long after (or, negative, before) an interval's tick its run starts: from -most to most. Microseconds."""
+    """How long after (negative: before) its tick the run of an interval starts that asks for it: -most to most, in us.
+
+    And by less than half an interval.
+    """
     most_ms = min(most // _MS, (interval // _MS - 1) // 2)
     return (_hash(key, tick) % (2 * most_ms + 1) - most_ms) * _MS if most_ms > 0 else 0
 
@@ -100,9 +116,34 @@ def parse_jitter(text: str) -> JitterRule:
     if len(text) > _TEXT_LIMIT:
         raise JitterError(f"{len(text)} characters are too many for a jitter", _TEXT_LIMIT)
     if not stripped:
-        raise JitterError("the jitter is empty; `10%`, `30s` and `off` are some", 0)
+        raise JitterError("the jitter is empty; `auto`, `10%`, `30s` and `off` are some", 0)
+    sign = _BOTH_WAYS.match(stripped)
+    if sign is not None:
+        return _both_ways(text, len(text) - len(text.lstrip()) + sign.end())
+    return _one_way(text)
+
+
+def _both_ways(text: str, start: int) -> JitterRule:
+    """What stands behind the sign, up to `start`."""
+    what = f"`{_BOTH}` stands before a share or a time, like {_BOTH}10% or {_BOTH}30s"
+    if not text[start:].strip():
+        raise JitterError(what, start)
+    try:
+        rule = _one_way(text[start:])
+    except JitterError as error:
+        suggestion = None if error.suggestion in {None, "off"} else f"{_BOTH}{error.suggestion}"
+        raise JitterError(error.message, start + error.position, suggestion) from None
+    if rule.buckets:
+        raise JitterError(f"{what}; `auto` and buckets only delay", start)
+    return rule if rule == JitterRule() else rule._replace(both_ways=True)
+
+
+def _one_way(text: str) -> JitterRule:
+    stripped = text.strip()
     if stripped.lower() in _OFF:
         return JitterRule()
+    if stripped.lower() == _AUTO_WORD:
+        return _buckets(AUTO)._replace(is_auto=True)
     percent = _PERCENT.fullmatch(stripped)
     if percent is not None:
         return _share(round(float(percent[1]) * 100), text)
@@ -114,7 +155,9 @@ def parse_jitter(text: str) -> JitterRule:
         return JitterRule(fixed_ms=parse_duration(stripped))
     except DurationError as error:
         position = len(text) - len(text.lstrip()) + error.position
-        message = f"{error.message} (a jitter is a length of time, `10%`, `off`, or by the gap `5m:3s 1h:10s`)"
+        message = (
+            f"{error.message} (a jitter is `auto`, `off`, a time, `10%`, {_BOTH}10%, or by the gap `5m:3s 1h:10s`)"
+        )
         raise JitterError(message, position, error.suggestion) from None
 
 

@@ -73,7 +73,7 @@ def lint_module(
             Finding(fault.rule, fault.level, verb.name, verb.line, fault.message, fault.remedy)
             for fault in _faults(verb, schedule, now, (durations_ms or {}).get(verb.name))
         ]
-    findings += herds(jobs, now, herd)
+    findings += herds(jobs, now, herd, str(JobKey(module.namespace, module.name, "")))
     return sorted(findings, key=lambda finding: finding.line)
 
 
@@ -187,7 +187,7 @@ def _long_runs(verb: Verb, gap_ms: int, duration_ms: float | None) -> Iterator[F
             f"5 % of its runs took {format_duration(round(duration_ms))} or more, but {gap}: {happens}",
             "write a longer gap, or make its runs shorter",
         )
-    elif verb.timeout_ms > gap_ms and overlap == "skip":
+    elif verb.timeout_ms is not None and verb.timeout_ms > gap_ms and overlap == "skip":
         yield Fault(
             "timeout",
             f"a run may take {format_duration(verb.timeout_ms)} (timeout), but {gap}: {happens}",

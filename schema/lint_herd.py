@@ -2,13 +2,18 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
+from schema.duration import format_duration
 from schema.fields import MINUTE
 from schema.instant import format_instant
+from schema.jitter import parse_jitter
 from schema.lint_finding import WARNING, Finding
 from schema.module import Verb
-from schema.schedule import BoundedSchedule, CronSchedule, Schedule
+from schema.schedule import BoundedSchedule, CronSchedule, IntervalSchedule, Schedule
+from schema.spread import most_us
+from schema.timetable import Timetable
 
 HERD: Final = 5  # verbs at one instant
 _TICKS: Final = 24  # of each job, among which the instants are looked for
@@ -16,14 +21,15 @@ _INSTANTS: Final = 20  # looked at closely
 _HERDS_SHOWN: Final = 3
 _MOVES_SHOWN: Final = 3
 _NAMES_SHOWN: Final = 6
+_MS_US: Final = 1_000
 
 Job = tuple[Verb, Schedule]
 
 
-def herds(jobs: Sequence[Job], now: int, least: int) -> list[Finding]:
-    """The largest herds from `least` verbs on, at the first verb of each.
+def herds(jobs: Sequence[Job], now: int, least: int, own: str) -> list[Finding]:
+    """The largest herds from `least` verbs on, at the first verb of each. `own`: what keys of the module begin with.
 
-    Only patterns without a jitter of their own can be told to: intervals count from when they are deployed.
+    Only of what starts on its ticks. Intervals without an anchor are left out: they count from their deployment.
     """
     plain = [(verb, pattern) for verb, pattern in map(_plain, jobs) if pattern is not None]
     if len(plain) < least:
@@ -44,32 +50,46 @@ def herds(jobs: Sequence[Job], now: int, least: int) -> list[Finding]:
         if len(members) < least or len(told) == _HERDS_SHOWN or any(names <= each for each in told):
             continue
         told.append(names)
-        found.append(_finding(instant, members, plain))
+        found.append(_finding(instant, members, plain, own))
     return found
 
 
 def _plain(job: Job) -> tuple[Verb, Schedule | None]:
     verb, schedule = job
     inner = schedule.inner if isinstance(schedule, BoundedSchedule) else schedule
-    spread = verb.policy.jitter not in {"", "off"}
-    return verb, schedule if isinstance(inner, CronSchedule) and not spread else None
+    known = isinstance(inner, CronSchedule) or (isinstance(inner, IntervalSchedule) and bool(verb.anchor))
+    spread = bool(verb.policy.jitter) and most_us(verb.schedule, parse_jitter(verb.policy.jitter)) > 0
+    return verb, schedule if known and not spread else None
 
 
 def _members(plain: Sequence[Job], instant: int) -> list[Job]:
     return [(verb, schedule) for verb, schedule in plain if schedule.last_at_or_before(instant) == instant]
 
 
-def _finding(instant: int, members: list[Job], plain: Sequence[Job]) -> Finding:
+def _finding(instant: int, members: list[Job], plain: Sequence[Job], own: str) -> Finding:
     names = [verb.name for verb, _ in members]
     listed = ", ".join(names[:_NAMES_SHOWN])
     if len(names) > _NAMES_SHOWN:
         listed += f" and {len(names) - _NAMES_SHOWN} more"
     moves = _moves(members, plain)
-    jitter = 'a jitter, like jitter="5m"'
-    remedy = f"spread them: {', '.join(moves)}, and so on; or write {jitter}" if moves else f"write {jitter}"
+    remedy = _auto(instant, members, own) + (f"; or spread them: {', '.join(moves)}, and so on" if moves else "")
     first = members[0][0]
-    message = f"{len(names)} verbs of the module start at {format_instant(instant)}: {listed}"
+    message = f"{len(names)} verbs of the module start at {format_instant(instant)}, in the same second: {listed}"
     return Finding("herd", WARNING, first.name, first.line, message, remedy)
+
+
+def _auto(instant: int, members: list[Job], own: str) -> str:
+    """What `jitter="auto"` would make of it: as exactly as a cluster does it, by the jobs' keys."""
+    delays = []
+    for verb, schedule in members:
+        key = verb.name if "." in verb.name else f"{own}{verb.name}"  # a job made through the API has its whole key
+        spread = Timetable(schedule, replace(verb.policy, jitter="auto")).following(key, instant - 1)
+        delays.append(0 if spread is None else (spread.run_at - instant) // _MS_US)
+    if not any(delays):
+        return 'write a jitter, like jitter="50%" (jitter="auto" leaves what runs more often than each 5 minutes)'
+    seconds = Counter(delay // 1_000 for delay in delays)
+    most, last = max(seconds.values()), format_duration((max(delays) + 999) // 1_000 * 1_000)
+    return f'write jitter="auto": they would start over {last}, at most {most} of {len(members)} in one second'
 
 
 def _moves(members: list[Job], plain: Sequence[Job]) -> list[str]:

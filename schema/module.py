@@ -17,7 +17,7 @@ class Verb:
     request: str = "Unit"  # type of its parameter beside the Context
     response: str = "Unit"
     schedule: str = ""  # canonical text of schema.schedule; "" for none
-    timeout_ms: int = 0  # 0: the controller's default
+    timeout_ms: int | None = None  # None: the controller's default
     on_disconnect: str = "stop"  # "stop" | "finish"
     is_async: bool = False
     doc: str = ""

@@ -3,7 +3,7 @@
 import re
 from typing import Final, NamedTuple
 
-from schema.fields import DAY, FIELDS, MONTHS, WEEKDAYS, FieldFault, field_mask, shown
+from schema.fields import DAY, FIELDS, MONTHS, WEEKDAYS, YEAR, FieldFault, field_mask, shown
 from schema.pattern_repair import nickname, repair_field, repair_word
 from schema.search import FieldSets, next_tick
 
@@ -13,8 +13,9 @@ _WORD: Final = re.compile(r"[^ \t]+")
 _BAD_SPACE: Final = re.compile(r"[^\S \t]|[\x00-\x08\x0e-\x1f\x7f]")
 _SHORT_FORM: Final = re.compile(r"([0-9]+)([smh])")
 _SHORT_FIELDS: Final = {"s": ("*/{} * * * * * *", 59), "m": ("0 */{} * * * * *", 59), "h": ("0 0 */{} * * * *", 23)}
-# A number of at least 1000 that isn't a step: with six fields it makes the last one a year.
-_YEAR: Final = re.compile(r"(?<![0-9/])0*[1-9][0-9]{3,}")
+# Four digits or more that aren't a step's: with six fields they make the last one a year. Digits count, not the
+# number: `0000` is a year that there isn't, and not a Sunday.
+_YEAR: Final = re.compile(r"(?<![0-9/])[0-9]{4,}")
 # A pattern may have as many kinds of faults as fields, each mended in a round of its own.
 _REPAIR_ROUNDS: Final = 8
 _SUGGESTION_LENGTH: Final = 60  # a longer one, unless what was written is long itself, helps nobody
@@ -173,6 +174,8 @@ def _located(layout: _Layout, number: int, fault: FieldFault) -> PatternError:
     message = f"{FIELDS[number].name} field, character {position + 1}: {fault.what}"
     if suggestion is None and fault.remedy:
         message += f"; {fault.remedy}"
+    if FIELDS[number] is YEAR and len(layout.words) == 6:
+        message += "; of six fields the last is a year if a number in it has four digits, and else a day of the week"
     return PatternError(message, position, suggestion)
 
 

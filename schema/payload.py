@@ -9,13 +9,13 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime, time
 from decimal import Decimal, InvalidOperation
-from difflib import get_close_matches
 from functools import lru_cache
 from math import inf
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from schema.module import DataType, Module
+from schema.nearest import nearest
 from schema.types import LITERAL, UNIT, type_tokens
 
 PAYLOAD_LIMIT: Final = 64 * 1024  # bytes of UTF-8
@@ -225,7 +225,7 @@ class _Check:
         fields = {field.name: field for field in data.fields}
         for key in value:
             if key not in fields:
-                close = get_close_matches(key, fields, 1)
+                close = nearest(key, fields)
                 hint = f"; did you mean {close[0]}?" if close else f"; it has {', '.join(fields) or 'no fields'}"
                 yield f"{path}{_step(key)}: {data.name} has no such field{hint}"
         for field in data.fields:

@@ -36,6 +36,8 @@ def policy_faults(policy: Policy, schedule: str, unread: Collection[str] = ()) -
         faults += _with_one_tick(policy)
     elif schedule.startswith(_EVERY):
         faults += _with_interval(policy, schedule)
+    else:
+        faults += _with_pattern(policy)
     if not faults and not unread and schedule not in {"", _MANUAL} and not schedule.startswith(_EVERY):
         faults = _without_a_chance(policy, parse_schedule(schedule, 0, policy))
     return faults
@@ -45,7 +47,7 @@ def _between_fields(policy: Policy, unread: Collection[str]) -> list[Fault]:
     faults: list[Fault] = []
     if policy.start_at and policy.end_at and policy.end_at < policy.start_at:
         faults.append(("end_at", f"{policy.end_at} is before start_at, {policy.start_at}; swap them"))
-    if policy.max_concurrent and policy.overlap != "allow" and "overlap" not in unread:
+    if policy.max_concurrent is not None and policy.overlap != "allow" and "overlap" not in unread:
         faults.append(("max_concurrent", "counts only with overlap=allow; write that too, or leave this out"))
     if policy.overlap == "buffer_all" and policy.on_missed == "run_last":
         faults.append(("on_missed", "run_last would drop what overlap=buffer_all keeps; write run_all, or buffer_one"))
@@ -98,11 +100,23 @@ def _with_one_tick(policy: Policy) -> list[Fault]:
     ]
     if policy.jitter:
         rule = parse_jitter(policy.jitter)
-        if rule.share or rule.buckets:
+        if rule.both_ways and rule.fixed_ms:
+            faults.append(("jitter", _only_later(policy.jitter, "of `at`")))
+        elif rule.share or rule.buckets:
             faults.append(
                 ("jitter", "is measured by the gap to the next tick, and `at` has none; write a time, like 30s")
             )
     return faults
+
+
+def _with_pattern(policy: Policy) -> list[Fault]:
+    if policy.jitter and parse_jitter(policy.jitter).both_ways:
+        return [("jitter", _only_later(policy.jitter, "of a pattern"))]
+    return []
+
+
+def _only_later(jitter: str, what: str) -> str:
+    return f"{jitter} would run a tick {what} before its time, and those are only ever delayed; write {jitter[1:]}"
 
 
 def _with_interval(policy: Policy, schedule: str) -> list[Fault]:
@@ -113,8 +127,10 @@ def _with_interval(policy: Policy, schedule: str) -> list[Fault]:
     ]
     amount = schedule.split(" ")[1]
     interval = parse_duration(amount) * 1_000
-    if policy.jitter and parse_jitter(policy.jitter).most_us(interval) * 2 > interval:
-        message = f"{policy.jitter} of an interval of {amount} would let runs overtake each other; write at most 50%"
+    rule = parse_jitter(policy.jitter) if policy.jitter else None
+    if rule is not None and rule.both_ways and rule.most_us(interval) * 2 > interval:
+        half = "±50%"
+        message = f"{policy.jitter} of an interval of {amount} would let runs overtake each other; write at most {half}"
         faults.append(("jitter", message))
     return faults
 

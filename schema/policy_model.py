@@ -48,9 +48,9 @@ class PolicyField(NamedTuple):
 
     name: str
     kind: str
-    default: str | int | tuple[str, ...]
+    default: str | int | tuple[str, ...] | None  # None: of a count of which 0 would be a value of its own
     help: str
-    lowest: int = 0  # of a count
+    lowest: int = 0  # of a count; above 0 where nothing given means a number, so that 0 can't be taken for that
 
 
 FIELDS: Final = (
@@ -61,12 +61,15 @@ FIELDS: Final = (
     PolicyField("end_at", "text", "", "no tick after this instant; of a date alone, none after that day"),
     PolicyField("window", "text", "", "ticks outside are skipped: Mon-Fri 08:00-18:00 (and a zone, if not the job's)"),
     PolicyField(
-        "jitter", "text", "", "spread starts: at most 10% (of the gap), 30s, 5m:3s 1h:10s (by the gap), or off"
+        "jitter",
+        "text",
+        "",
+        "delay starts by up to 10% (of the gap), 30s, 5m:3s 1h:10s (by the gap); auto; off; ±10%: both ways",
     ),
     PolicyField("on_missed", "text", "", "ticks missed in an outage: run_last (the latest of them), skip or run_all"),
     PolicyField("catch_up_window", "text", "", "a missed tick that is older than this, like 6h, does not run any more"),
     PolicyField("overlap", "text", "", "a tick during a run: skip, buffer_one, buffer_all, cancel_running or allow"),
-    PolicyField("max_concurrent", "count", 0, "with overlap=allow, so many runs at once; 10 if unset"),
+    PolicyField("max_concurrent", "count", None, "with overlap=allow, so many runs at once; 10 if unset", 1),
     PolicyField("retries", "count", 0, "further attempts at a tick whose run failed, at most 100"),
     PolicyField("backoff", "text", "", "wait before the first retry, 10s if unset; doubles with each one, up to 1h"),
     PolicyField("retry_on", "names", (), "retry only these: exception names, or failed, timed_out, lost, ..."),
@@ -82,14 +85,18 @@ FIELDS: Final = (
     PolicyField("cpu_limit", "text", "", "a run whose processes take more CPU time is ended, like 30s or 5m"),
     PolicyField("history", "text", "", "keep executions for so long at least, like 90d; the cluster's 30d if unset"),
     PolicyField(
-        "history_runs", "count", 0, "keep so many of the newest ones whatever their age; the cluster's 100 if unset"
+        "history_runs",
+        "count",
+        None,
+        "keep so many of the newest ones whatever their age; the cluster's 100 if unset",
+        1,
     ),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """Canonical values; "", 0 or () stands for the default. `read_policy` makes one of what somebody wrote."""
+    """Canonical values; a field's default ("", 0, () or None) says nothing. `read_policy` makes one of what is read."""
 
     timezone: str = ""
     dst_gap: str = ""
@@ -101,7 +108,7 @@ class Policy:
     on_missed: str = ""
     catch_up_window: str = ""
     overlap: str = ""
-    max_concurrent: int = 0
+    max_concurrent: int | None = None
     retries: int = 0
     backoff: str = ""
     retry_on: tuple[str, ...] = ()
@@ -112,7 +119,7 @@ class Policy:
     memory_limit: str = ""
     cpu_limit: str = ""
     history: str = ""
-    history_runs: int = 0
+    history_runs: int | None = None
 
     @property
     def concurrency(self) -> int:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Final, NamedTuple
 
 from schema.duration import DurationError, format_duration, parse_duration
@@ -10,6 +9,7 @@ from schema.fields import shown
 from schema.following import canonical_after
 from schema.instant import InstantError, format_instant, parse_instant
 from schema.jitter import JitterError, parse_jitter
+from schema.nearest import nearest
 from schema.policy_model import (
     DST_GAP,
     DST_OVERLAP,
@@ -102,7 +102,7 @@ def _read(field: PolicyField, value: object, timezone: str) -> str | int | tuple
 
 def _unknown(name: str) -> PolicyError:
     names = [field.name for field in FIELDS]
-    close = get_close_matches(name.lower().replace("-", "_"), names, 1)
+    close = nearest(name.lower().replace("-", "_"), names)
     message = f"there is no policy {shown(name)}; there are {', '.join(names)}"
     return PolicyError(name[:_NAME_LIMIT], message, 0, close[0] if close else None)
 
@@ -117,8 +117,9 @@ def _count(field: PolicyField, value: object) -> int:
     limit = _LIMITS[field.name]
     if not field.lowest <= value <= limit:
         nearest = str(field.lowest if value < field.lowest else limit)
-        message = f"{value} is outside {field.lowest} to {limit} (0 is the default)"
-        raise PolicyError(field.name, message, 0, nearest)
+        unset = "0 is the default" if field.default == 0 else "for the default, leave it out"
+        message = f"{value} is outside {field.lowest} to {limit} ({unset})"
+        raise PolicyError(field.name, message, 0, nearest if value else None)
     return value
 
 
@@ -146,7 +147,7 @@ def _outcome_word(field: PolicyField, name: str, position: int) -> str:
         return name
     if name in {"completed", "cancelled", "canceled"}:
         raise PolicyError(field.name, f"a run that was {name} is never retried", position)
-    close = get_close_matches(name.replace("-", "_"), RETRIED, 1, 0.7)
+    close = nearest(name.replace("-", "_"), RETRIED, cutoff=0.7)
     if close:
         raise PolicyError(field.name, f"{shown(name)} is no outcome; {', '.join(RETRIED)} are", position, close[0])
     return name
@@ -262,7 +263,7 @@ def _word(name: str, words: tuple[str, ...], default: str = "") -> Callable[[str
         plain = re.sub(r"[\s-]+", "_", text.lower())
         suggestion: str | None = plain if plain in words else _SYNONYMS[name].get(plain)
         if suggestion is None:
-            close = get_close_matches(plain, words, 1)
+            close = nearest(plain, words)
             suggestion = close[0] if close else None
         raise PolicyError(name, f"{shown(text)} is none of {', '.join(words)}", 0, suggestion)
 

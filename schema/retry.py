@@ -7,6 +7,7 @@ from schema.policy_model import Policy
 
 RETRIED: Final = ("failed", "timed_out", "lost", "out_of_memory", "out_of_cpu")
 """Outcomes that may be retried. What completed is done, and who cancelled a run didn't want it."""
+# docs/decisions/0030: nobody wanted these cancelled
 STOPPED_BY_RUNNER: Final = ("Disconnected", "RunnerStopped")
 """Error types of what is cancelled though nobody wanted that: its runner was cut off, or left. To it, it was lost."""
 BACKOFF_US: Final = 10_000_000

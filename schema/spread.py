@@ -1,11 +1,15 @@
-"""The cluster's jitter, as it becomes a job's own when the job is made: a length of time, by how often the job runs."""
+"""Jitter by how often a job runs: what `auto` comes to, and the cluster's jitter, which becomes a job's own.
+
+`auto` stays `auto` in a job's row, as it means the same everywhere. Another default of the cluster's becomes a length
+of time there, so that owners agree whatever each was started with.
+"""
 
 from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
 from schema.duration import format_duration
-from schema.jitter import parse_jitter
+from schema.jitter import JitterRule, parse_jitter
 from schema.policy import parse_policy
 from schema.schedule import CronSchedule, IntervalSchedule, Schedule, parse_schedule
 
@@ -14,6 +18,7 @@ _FROM: Final = 1_704_067_200_000_000
 _TICKS: Final = 100  # more than a pattern has between its longest gaps, of those that tick rarely enough to be spread
 
 
+# docs/decisions/0049: resolved at deployment, so that owners never disagree
 @lru_cache(maxsize=20_000)
 def stored_policy(schedule: str, policy: str, default_jitter: str) -> str:
     """A job's policy as its row has it: the texts in canonical form, `default_jitter` as of `parse_jitter` or "".
@@ -23,9 +28,18 @@ def stored_policy(schedule: str, policy: str, default_jitter: str) -> str:
     parsed = parse_policy(policy)
     if parsed.jitter or not default_jitter:
         return policy
+    rule = parse_jitter(default_jitter)
+    most = most_us(schedule, rule)
+    if most < 1_000:
+        return policy
+    return replace(parsed, jitter=rule.text if rule.is_auto else format_duration(most // 1_000)).text
+
+
+@lru_cache(maxsize=20_000)
+def most_us(schedule: str, rule: JitterRule) -> int:
+    """How far a rule moves a job's starts at most, by its shortest gap, in microseconds. 0 without a second tick."""
     gap = _shortest_gap(parse_schedule(schedule, 0))  # in UTC: a day of 23 hours makes nothing run more often
-    most = 0 if gap is None else parse_jitter(default_jitter).most_us(gap)
-    return replace(parsed, jitter=format_duration(most // 1_000)).text if most >= 1_000 else policy
+    return 0 if gap is None else rule.most_us(gap)
 
 
 def has_default_jitter(schedule: str, policy: str, default_jitter: str) -> bool:
@@ -34,6 +48,7 @@ def has_default_jitter(schedule: str, policy: str, default_jitter: str) -> bool:
     return bool(parsed.jitter) and stored_policy(schedule, replace(parsed, jitter="").text, default_jitter) == policy
 
 
+# docs/decisions/0028: in UTC, as a zone with DST has a day of 23 hours
 def _shortest_gap(schedule: Schedule) -> int | None:
     """Microseconds; None where there are no two ticks."""
     if isinstance(schedule, IntervalSchedule):

@@ -1,6 +1,5 @@
 """What stands below a verb in the text form: `+cron "0 6 1 * *"`, `+retries 3`, `+async`."""
 
-import difflib
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
@@ -8,6 +7,7 @@ from typing import Any, Final
 from schema.duration import parse_duration
 from schema.instant import InstantError, format_instant, parse_instant
 from schema.module import DEFAULT_POLICY, Verb
+from schema.nearest import nearest
 from schema.policy import FIELDS, Reading, policy_faults, read_each
 from schema.schedule import check_interval, check_schedule, is_interval
 from schema.text_cursor import Cursor, Quoted
@@ -83,7 +83,7 @@ class Metadata:
                 self._fault(fault)
 
     def _unknown(self, word: str) -> SchemaError:
-        close = difflib.get_close_matches(word, _ALL, 1)
+        close = nearest(word, _ALL)
         message = f"{word[:40]} is no metadata; there are {', '.join(_ALL)}"
         return self._cursor.error(self._cursor.index, message, close[0] if close else None)
 

@@ -42,7 +42,7 @@ def verb_metadata(verb: Verb) -> Iterator[str]:
         yield f'+anchor "{verb.anchor}"'
     if verb.policy is not DEFAULT_POLICY:
         yield from _policy(verb.policy)
-    if verb.timeout_ms:
+    if verb.timeout_ms is not None:
         yield f'+timeout "{format_duration(verb.timeout_ms)}"'
     if verb.on_disconnect != "stop":
         yield f"+on_disconnect {verb.on_disconnect}"

@@ -14,6 +14,7 @@ from schema.policy import parse_policy
 from schema.policy_model import Policy
 from schema.schedule import BoundedSchedule, IntervalSchedule, Schedule, parse_schedule
 from schema.spacing import earliest_start, least_distance
+from schema.spread import most_us
 from schema.walk import OUTSIDE, Ledger, Range, first_open, last_open, stretches
 from schema.window import Window, parse_window
 
@@ -66,9 +67,10 @@ class Timetable:
         self.policy = policy
         self.interval_us = inner.interval if isinstance(inner, IntervalSchedule) else None
         self._window: Window | None = parse_window(policy.window, policy.timezone) if policy.window else None
-        self._jitter = _jitter_rule(policy)
-        # How long before its tick an interval's run may start.
-        self._early = 0 if self.interval_us is None or self._jitter is None else self._jitter.most_us(self.interval_us)
+        self._jitter = _jitter_rule(schedule.text, policy)
+        # How long before its tick an interval's run may start: not at all, unless that is asked for.
+        both_ways = self.interval_us is not None and self._jitter is not None and self._jitter.both_ways
+        self._early = self._jitter.most_us(self.interval_us) if both_ways and self._jitter is not None else 0
         self._not_before = parse_instant(policy.start_at) if policy.start_at and self._early else None
         self._distance = least_distance(schedule, policy)
         # Whether every tick is to run, the oldest first; else the latest one runs instead of all.
@@ -83,7 +85,7 @@ class Timetable:
 
     @property
     def early_us(self) -> int:
-        """How long before its tick a run may begin: an interval's jitter goes both ways, a pattern's never."""
+        """How long before its tick a run may begin: only an interval that asks for `±` lets it."""
         return self._early
 
     @property
@@ -98,6 +100,10 @@ class Timetable:
     def following_open(self, key: str, after: int) -> Slot | None:
         """The first tick after `after` that lies in the window, with its jitter."""
         return self._slot(key, first_open(self.schedule, self._window, after))
+
+    def upcoming(self, key: str, slot: Slot) -> Slot | None:
+        """The first of `slot` and those after it that the window lets run."""
+        return slot if self._lets_run(slot.tick) else self.following_open(key, slot.tick)
 
     def next_within(self, after: int, until: int) -> int | None:
         """The first tick in (after, until] that lies in the window."""
@@ -209,10 +215,10 @@ class Timetable:
     def _run_at(self, key: str, tick: int) -> int:
         if self._jitter is None:
             return tick
-        if self.interval_us is not None:
+        if self._early and self.interval_us is not None:
             run_at = tick + shift(key, tick, self._early, self.interval_us)
             return run_at if self._not_before is None else max(run_at, self._not_before)
-        following = self._next_after(tick)
+        following = self._next_after(tick) if self.interval_us is None else tick + self.interval_us
         gap = None if following is None else following - tick
         return tick + delay(key, tick, self._jitter.most_us(gap), gap)
 
@@ -320,9 +326,11 @@ class Timetable:
         return slot
 
 
-def _jitter_rule(policy: Policy) -> JitterRule | None:
+def _jitter_rule(schedule: str, policy: Policy) -> JitterRule | None:
     """None: there is none. The cluster's default stands in a job's policy from its deployment on (redeploy)."""
     rule = parse_jitter(policy.jitter) if policy.jitter else JitterRule()
+    if rule.is_auto:
+        rule = JitterRule(fixed_ms=most_us(schedule, rule) // 1_000)
     return None if rule == JitterRule() else rule
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+from dataclasses import replace
 from typing import Final, NamedTuple
 
 from schema.duration import DURATION_LIMIT_MS
@@ -18,7 +19,7 @@ from schema.payload import (
     read_payload,
     value_faults,
 )
-from schema.policy import policy_faults, read_each
+from schema.policy import Policy, policy_faults, read_each
 from schema.schedule import ScheduleError, check_schedule, is_interval
 from schema.types import UNIT, canonical_type
 
@@ -28,7 +29,7 @@ FIELDS_LIMIT: Final = 500
 NAME_LIMIT: Final = 100
 GENERIC_NAME_LIMIT: Final = 200  # of a record with its arguments, Page[list[Order]]
 DOC_LIMIT: Final = 64 * 1024
-MODULE_DOCS_LIMIT: Final = 8 * 1024 * 1024
+MODULE_DOCS_LIMIT: Final = 4 * 1024 * 1024
 LINE_LIMIT: Final = 2**31 - 1
 ON_DISCONNECT: Final = ("stop", "finish")
 _FLAWS_SHOWN: Final = 100
@@ -119,10 +120,10 @@ def clean_doc(doc: str) -> str:
     return _NOT_IN_DOC.sub("\ufffd", doc.replace("\r\n", "\n"))[:DOC_LIMIT]
 
 
-def timeout_fault(timeout_ms: int) -> str | None:
-    """What is wrong with a timeout; None if nothing."""
-    if not 0 <= timeout_ms <= DURATION_LIMIT_MS:
-        return f"is {timeout_ms}; it must be from 0 (the controller's default) to {DURATION_LIMIT_MS}"
+def timeout_fault(timeout_ms: int | None, default: str = "the controller's") -> str | None:
+    """What is wrong with a timeout; None if nothing. `default`: whose counts where there is none."""
+    if timeout_ms is not None and not 1 <= timeout_ms <= DURATION_LIMIT_MS:
+        return f"is {timeout_ms}; it must be from 1 to {DURATION_LIMIT_MS}; leave it out for {default}"
     return None
 
 
@@ -188,6 +189,15 @@ def payload_needed(verb: Verb) -> bool:
     """Whether its schedule has to give it a payload: nobody else does, as somebody does who triggers a manual job."""
     runs_by_itself = bool(verb.policy.after) or verb.schedule not in {"", "manual"}
     return verb.request != UNIT and not verb.request_optional and runs_by_itself
+
+
+def misfit_faults(module: Module, verb: Verb, schedule: str, policy: Policy, payload: str) -> list[str]:
+    """Why runs of a job that somebody made for this verb would fail; `payload` as it was given then, "" for none."""
+    if payload:
+        takes_none = [f"{verb.name} takes no payload"]
+        return takes_none if verb.request == UNIT else payload_faults(module, verb.request, payload)
+    needed = payload_needed(replace(verb, schedule=schedule, policy=policy))
+    return [f"it has none, and {verb.name} takes a {verb.request}"] if needed else []
 
 
 def _payload_fault(verb: Verb, module: Module) -> str | None:

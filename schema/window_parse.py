@@ -1,10 +1,10 @@
 """The text of a window, read: `Mon-Fri 08:00-18:00, Sat 09:00-24:00 Europe/Berlin`."""
 
 import re
-from difflib import get_close_matches
 from typing import Final, NamedTuple
 
 from schema.fields import WEEKDAYS, shown
+from schema.nearest import nearest
 from schema.zone import ZoneError, load_zone
 
 _DAYS: Final = (*WEEKDAYS[1:], WEEKDAYS[0])  # bit 0 is Monday
@@ -19,7 +19,7 @@ _TIMES: Final = re.compile(r"([0-9]{1,2}):([0-9]{2})-([0-9]{1,2}):([0-9]{2})", r
 # `8-18`, `0800-1800`, `8am-6pm`, `8.00-18.00`
 _LOOSE_TIME: Final = r"([0-9]{1,2})[:.h]?([0-9]{2})?(?::00)?(?: ?([ap]m))?"
 _LOOSE_TIMES: Final = re.compile(rf"(?<![0-9:]){_LOOSE_TIME}-{_LOOSE_TIME}(?![0-9:])", re.ASCII)
-_DASHES: Final = re.compile(r"\s*(?:[-\u2010-\u2014\u2212]|\bto\b|\btill\b|\buntil\b)\s*", re.IGNORECASE)
+_DASHES: Final = re.compile(r"(?:(?<!\s)\s+)?(?:[-\u2010-\u2014\u2212]|\bto\b|\btill\b|\buntil\b)\s*", re.IGNORECASE)
 _WORD: Final = re.compile(r"(?<![\w/])[A-Za-z]{2,}(?![\w/])", re.ASCII)  # not a part of a zone's name
 _REPAIR_ROUNDS: Final = 4
 _DAY_SETS: Final = {
@@ -240,7 +240,7 @@ def _spelled_day(word: str) -> str:
     if lower in _DAY_SETS:
         return _DAY_SETS[lower]
     matches = [day for day in _DAYS if day.startswith((lower, lower.rstrip("s")))]
-    close = matches if len(matches) == 1 else get_close_matches(lower, _DAY_NAMES, 1)
+    close = matches if len(matches) == 1 else nearest(lower, _DAY_NAMES)
     return close[0][:3].capitalize() if close else word
 
 

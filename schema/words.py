@@ -21,6 +21,7 @@ _PROGRESSION: Final = 5  # so many values at one distance are said as a step
 _EVERY_WEEKDAY: Final = 0b1111111
 
 
+# docs/decisions/0031: cron-descriptor was tried, and is wrong for this dialect
 def pattern_words(sets: FieldSets) -> str:
     """When it is due, to stand after "runs"."""
     times = _clock_times(sets)

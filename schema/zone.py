@@ -1,5 +1,6 @@
 """Time zones by their IANA names, out of the `tzdata` package alone: answers must not depend on the host's files."""
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cache
@@ -76,6 +77,14 @@ def load_zone(name: str) -> Zone:
 def _unknown(name: str) -> tuple[str, int, str | None]:
     message, suggestion = explain_unknown(name, zone_names())
     return message, 0, suggestion
+
+
+@cache
+def zone_data_version() -> str:
+    """Of the rules that `load_zone` reads, like `2026.6`: of two versions a zone's ticks may differ."""
+    text = resources.files("tzdata").joinpath("__init__.py").read_text("utf-8")
+    found = re.search(r'^__version__ = "([^"]+)"', text, re.MULTILINE)
+    return "unknown" if found is None else found[1]
 
 
 @cache

@@ -1,7 +1,9 @@
 """Fixtures that every test may use. Those of databases are explained in tests/support/databases.py."""
 
 import contextlib
+import os
 import signal
+import tempfile
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -9,6 +11,10 @@ from hypothesis import HealthCheck, settings
 
 from tests import drawing, mixing
 from tests.support.databases import PostgresServer, running_server
+from tests.support.server_logs import LOGS
+
+# One place for all tests on this machine: of devs that run side by side, one has the fixed ports, as for users.
+os.environ["XDG_STATE_HOME"] = f"{tempfile.gettempdir()}/cronring-tests-{os.getuid()}"
 
 # A shell starts what it runs in the background with SIGINT ignored, and so would be every process of a test.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -25,6 +31,14 @@ settings.load_profile("drawn" if drawing.DRAWS else "same")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     order = {file: place for place, file in enumerate(mixing.mixed(dict.fromkeys(item.path for item in items)))}
     items.sort(key=lambda item: order[item.path])
+
+
+@pytest.fixture(autouse=True)
+def no_server_crashed() -> Iterator[None]:
+    """A crash of PostgreSQL fails the test in which it is, whoever was connected. See tests/support/server_logs.py."""
+    yield
+    crashes = LOGS.crashes()
+    assert not crashes, "PostgreSQL crashed:\n" + "\n".join(crashes)
 
 
 @pytest.fixture(scope="session")

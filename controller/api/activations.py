@@ -6,7 +6,7 @@ from itertools import islice
 from typing import Final
 
 from controller.api.job_writes import Put
-from controller.api.lookup import find_job, find_module, find_verb
+from controller.api.lookup import find_job, find_module_of, find_verb
 from controller.api.messages import activation_message, backfill_tick_message
 from controller.api.payloads import canonical_payload, payload_violations
 from controller.api.problems import InvalidRequest, Violations
@@ -106,7 +106,7 @@ class ActivationWrites:
 
     async def _payload(self, request: jobs_pb2.TriggerJobRequest, row: JobRow) -> str | None:
         """None: the job's own, which must be one that its verb can be run with. Raises InvalidRequest."""
-        module = await find_module(self._reads, row.namespace, row.module)
+        module = await find_module_of(self._reads, row)
         payload = request.payload if request.HasField("payload") else None
         given = row.payload if payload is None else payload
         problems = payload_violations("payload", module, find_verb(module, row.verb), given, required=True)

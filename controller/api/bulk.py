@@ -75,6 +75,8 @@ class JobsInBulk(JobWrites):
             try:
                 row = await self._reads.get_job(key)
                 of = row.namespace, row.module
+                if row.orphaned_at is not None:
+                    continue  # refused for its state
                 if of not in modules:
                     modules[of] = await find_module(self._reads, *of)
                 faults = payload_violations(

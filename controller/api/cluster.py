@@ -3,7 +3,7 @@
 from typing import Final, Protocol
 
 from controller.api.messages import runner_message, timestamp
-from controller.api.requests import Context, required, within
+from controller.api.requests import Context, number, required
 from controller.core.ring import Ring
 from controller.core.swim.member import Member
 from controller.core.swim.messages import Status
@@ -49,8 +49,8 @@ class ClusterService(cluster_pb2_grpc.ClusterServicer):
         self._clock = clock
 
     async def ListDue(self, request: cluster_pb2.ListDueRequest, context: Context) -> cluster_pb2.ListDueResponse:
-        limit = within("limit", request.limit, _DUE_MAX) or _DUE_DEFAULT
-        within_ms = within("within_ms", request.within_ms, _WITHIN_MAX_MS) or _WITHIN_DEFAULT_MS
+        limit = number(request, "limit", _DUE_DEFAULT, _DUE_MAX)
+        within_ms = number(request, "within_ms", _WITHIN_DEFAULT_MS, _WITHIN_MAX_MS)
         rows = await self._reads.list_due(within_ms, limit)
         return cluster_pb2.ListDueResponse(
             due=[

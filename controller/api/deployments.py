@@ -1,42 +1,61 @@
 """cronring.v1.Deployments: create, list, get, activate an older one, kill."""
 
-from collections.abc import Callable
-
 from controller.api.messages import deployment_message
 from controller.api.paging import Pages, page_size
 from controller.api.requests import Context, actor, name, note, required
-from controller.core.events import JobsNotified
+from controller.api.seal import Seal
 from controller.deploying import Deployer
-from controller.ports import Store
+from controller.errors import NotFound
+from controller.ports import Deployed
 from controller.reads import DeploymentFilter, Reads
 from protos.cronring.v1 import deployments_pb2, deployments_pb2_grpc
+from schema.keys import DEFAULT_NAMESPACE
 
 _KEY = "a deployment's key, as `cronring deployments list` shows it"
 
 
 class DeploymentsService(deployments_pb2_grpc.DeploymentsServicer):
-    """`put` takes JobsNotified, so that this controller doesn't wait for PostgreSQL to tell it of its own kill."""
+    """What changes versions is the deployer's; the rest is read."""
 
-    def __init__(self, store: Store, reads: Reads, deployer: Deployer, put: Callable[[JobsNotified], None]) -> None:
-        self._store = store
+    def __init__(self, reads: Reads, seal: Seal, deployer: Deployer) -> None:
         self._reads = reads
+        self._seal = seal
         self._deployer = deployer
-        self._put = put
 
     async def CreateDeployment(
         self, request: deployments_pb2.CreateDeploymentRequest, context: Context
     ) -> deployments_pb2.CreateDeploymentResponse:
         by, why = actor(request.requested_by, context), note("note", request.note)
+        replicas = request.min_replicas if request.HasField("min_replicas") else 1
         deployed = await self._deployer.deploy(
-            request.schema, request.digest, request.min_replicas or 1, activate=True, by=by, note=why
-        )
+            request.schema, request.digest, replicas, activate=True, by=by, note=why,
+            dry_run=request.dry_run,
+        )  # fmt: skip
         return deployments_pb2.CreateDeploymentResponse(
-            deployment=deployment_message(await self._reads.get_deployment(deployed.key)),
+            deployment=await self._created(deployed, request),
             created=deployed.created,
             jobs_added=deployed.added,
             jobs_removed=deployed.removed,
             jobs_carried_over=deployed.carried_over,
+            jobs_orphaned=deployed.orphaned,
+            jobs_back=deployed.back,
+            jobs_misfit=[deployments_pb2.Misfit(job=each.key, faults=each.faults) for each in deployed.misfits],
         )
+
+    async def _created(
+        self, deployed: Deployed, request: deployments_pb2.CreateDeploymentRequest
+    ) -> deployments_pb2.Deployment:
+        """Of a dry run it may be what isn't there."""
+        try:
+            return deployment_message(await self._reads.get_deployment(deployed.key))
+        except NotFound:
+            if not request.dry_run:
+                raise
+        module = request.schema
+        namespace = module.namespace or DEFAULT_NAMESPACE
+        return deployments_pb2.Deployment(
+            key=deployed.key, namespace=namespace, module=module.name, digest=request.digest
+        )  # fmt: skip
 
     async def ListDeployments(
         self, request: deployments_pb2.ListDeploymentsRequest, context: Context
@@ -46,7 +65,7 @@ class DeploymentsService(deployments_pb2_grpc.DeploymentsServicer):
             module=name("module", request.module),
             active_only=request.active_only,
         )
-        limit, pages = page_size(request.page_size), Pages("ListDeployments", *where)
+        limit, pages = page_size(request), Pages(self._seal, "ListDeployments", *where)
         rows = await self._reads.list_deployments(where, pages.number_cursor(request.page_token), limit + 1)
         page = rows[:limit]
         return deployments_pb2.ListDeploymentsResponse(
@@ -64,7 +83,8 @@ class DeploymentsService(deployments_pb2_grpc.DeploymentsServicer):
     ) -> deployments_pb2.ActivateDeploymentResponse:
         by, why = actor(request.requested_by, context), note("note", request.note)
         key = required("key", request.key, _KEY)
-        activated = await self._deployer.activate(key, request.min_replicas or 1, by, why)
+        replicas = request.min_replicas if request.HasField("min_replicas") else 1
+        activated = await self._deployer.activate(key, replicas, by, why, dry_run=request.dry_run)
         previous = activated.previous
         deployed = activated.deployed
         return deployments_pb2.ActivateDeploymentResponse(
@@ -75,13 +95,18 @@ class DeploymentsService(deployments_pb2_grpc.DeploymentsServicer):
             jobs_added=deployed.added,
             jobs_removed=deployed.removed,
             jobs_carried_over=deployed.carried_over,
+            jobs_orphaned=deployed.orphaned,
+            jobs_back=deployed.back,
         )
 
     async def KillDeployment(
         self, request: deployments_pb2.KillDeploymentRequest, context: Context
     ) -> deployments_pb2.KillDeploymentResponse:
         by, why = actor(request.requested_by, context), note("note", request.note)
-        removed = await self._store.kill_deployment(required("key", request.key, _KEY), by, why)
-        self._put(JobsNotified())
-        row = await self._reads.get_deployment(request.key)
-        return deployments_pb2.KillDeploymentResponse(deployment=deployment_message(row), jobs_removed=removed)
+        key = required("key", request.key, _KEY)
+        killed = await self._deployer.kill(key, by, why, dry_run=request.dry_run)
+        return deployments_pb2.KillDeploymentResponse(
+            deployment=deployment_message(await self._reads.get_deployment(key)),
+            jobs_removed=killed.removed,
+            jobs_orphaned=killed.orphaned,
+        )

@@ -92,6 +92,7 @@ class DoctorService(doctor_pb2_grpc.DoctorServicer):
             queues=around.queues(),
             settings=self._settings,
             runners=sorted(around.runners()),
+            zone_data=self._info.zone_data,
         )
         self._tell_times(answer)
         return answer
@@ -105,6 +106,7 @@ class DoctorService(doctor_pb2_grpc.DoctorServicer):
             findings=[doctor_pb2.Diagnosis(**finding._asdict()) for finding in findings]
         )
 
+    # docs/decisions/0036: a one-way cut is visible only to calls
     async def _members(self) -> list[doctor_pb2.SeenMember]:
         others = [member for member in self._node.members() if member.gossips]
         own = self._info.controller_id

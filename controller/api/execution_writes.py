@@ -11,6 +11,7 @@ from controller.errors import IllegalTransition
 from controller.ports import ExecutionControl
 from controller.reads import ExecutionRow, Reads
 from protos.cronring.v1 import executions_pb2, jobs_pb2
+from schema.duration import measured
 
 # What takes the events by which this controller's own node hears of what was done here.
 Put = Callable[[CancelsAsked | ActivationsCreated], None]
@@ -53,10 +54,10 @@ class ExecutionWrites:
 
 def _too_late(row: ExecutionRow, now: int) -> str:
     assert row.ended_at is not None, "an outcome without an end"
-    ago = (now - row.ended_at) / 1e6
+    ago = measured((now - row.ended_at) / 1_000)
     message = (
         f"execution {row.execution_id} of {row.job} is {row.outcome}, and only a running one can become cancelled: "
-        f"it had {_ENDED[Outcome(row.outcome or '')]} {ago:.1f} s before"
+        f"it had {_ENDED[Outcome(row.outcome or '')]} {ago} before"
     )
     if row.cancel_requested_at is not None:
         message += f", though {row.cancel_requested_by} wanted it cancelled"

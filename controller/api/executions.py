@@ -10,6 +10,7 @@ from controller.api.messages import execution_message
 from controller.api.paging import Pages, page_size
 from controller.api.problems import InvalidRequest
 from controller.api.requests import OUTCOMES, Context, execution_id, instant, name, one_of, row_id
+from controller.api.seal import Seal
 from controller.api.watch_executions import ExecutionHub, Kind, Matches
 from controller.core.model import Outcome
 from controller.ports import ExecutionControl
@@ -27,11 +28,12 @@ class ExecutionsService(ExecutionWrites, executions_pb2_grpc.ExecutionsServicer)
     """`put` takes what this controller's own node has to hear of what was done here."""
 
     def __init__(
-        self, reads: Reads, control: ExecutionControl, following: Following, hub: ExecutionHub, put: Put
+        self, reads: Reads, seal: Seal, control: ExecutionControl, following: Following, hub: ExecutionHub, put: Put
     ) -> None:
         ExecutionWrites.__init__(self, control, reads, put)
         self._following = following
         self._hub = hub
+        self._seal = seal
 
     async def ListExecutions(
         self, request: executions_pb2.ListExecutionsRequest, context: Context
@@ -45,7 +47,7 @@ class ExecutionsService(ExecutionWrites, executions_pb2_grpc.ExecutionsServicer)
         )
         if where.until is not None and not where.job:
             raise InvalidRequest([("until", "goes with a job only; name one")])
-        limit, pages = page_size(request.page_size), Pages("ListExecutions", *where)
+        limit, pages = page_size(request), Pages(self._seal, "ListExecutions", *where)
         rows = await self._reads.list_executions(where, pages.number_cursor(request.page_token), limit + 1)
         page = rows[:limit]
         return executions_pb2.ListExecutionsResponse(

@@ -1,11 +1,14 @@
 """A little HTTP for orchestrators and Prometheus. Everything else is gRPC's."""
 
+import asyncio
 import logging
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
+
+from controller.api.connections import Connections, telling
 
 INDEX: Final = {
     "/": "this index",
@@ -26,7 +29,10 @@ class HttpServer:
     ) -> None:
         self._not_ready = not_ready
         self._metrics = metrics
-        application = web.Application(middlewares=[_unknown_paths])
+        self._connections = Connections(self._protocol)
+        self._server: asyncio.Server | None = None
+        middlewares: Any = [telling(lambda: self._connections), _unknown_paths]
+        application = web.Application(middlewares=middlewares)
         application.router.add_get("/", self._index)
         application.router.add_get("/healthz", self._alive)
         application.router.add_get("/readyz", self._ready)
@@ -34,18 +40,30 @@ class HttpServer:
         log = logging.getLogger("aiohttp.server").getChild(str(id(self)))
         log.addFilter(lambda record: not _is_garbage(record, refused))
         self._runner = web.AppRunner(
-            application, access_log=None, logger=log, handle_signals=False, shutdown_timeout=0.5
+            application,
+            access_log=None,
+            logger=log,
+            handle_signals=False,
+            shutdown_timeout=0.5,
+            auto_decompress=False,  # nobody reads a body
+            lingering_time=1.0,
         )
 
     async def start(self, host: str, port: int) -> int:
         """The port, which is another than asked for only if that was 0. Raises OSError when it is in use."""
         await self._runner.setup()
-        await web.TCPSite(self._runner, host, port).start()
-        bound: int = self._runner.addresses[0][1]
+        self._server = await asyncio.get_running_loop().create_server(self._connections, host, port)
+        bound: int = self._server.sockets[0].getsockname()[1]
         return bound
 
     async def stop(self) -> None:
+        if self._server is not None:
+            self._server.close()
         await self._runner.cleanup()
+
+    def _protocol(self) -> asyncio.Protocol:
+        assert self._runner.server is not None, "start() comes first"
+        return self._runner.server()
 
     async def _index(self, _: web.Request) -> web.Response:
         return web.json_response({"service": "cronring controller", "paths": INDEX})

@@ -23,6 +23,7 @@ _SCHEDULE: Final = 'a pattern like "0 6 1 * *", "every 30m", "at 2026-03-01T08:0
 POLICY_PATHS: Final = tuple(f"policy.{field.name}" for field in FIELDS)
 SPEC_PATHS: Final = ("schedule", "policy", "anchor", "payload", "labels", "timeout_ms", "on_disconnect")
 LABEL: Final = "labels."
+PROBLEMS_MAX: Final = 20  # of paths that name nothing
 
 
 class Defaults(NamedTuple):
@@ -101,6 +102,8 @@ def read_mask(field: str, paths: Iterable[str], problems: Violations, more: tupl
     known = (*more, *SPEC_PATHS, *POLICY_PATHS)
     found = list(dict.fromkeys(paths))
     for path in found:
+        if len(problems) >= PROBLEMS_MAX:
+            break
         if path not in known and not (path.startswith(LABEL) and path != LABEL):
             problems.append((field, f"there is nothing named {path!r:.120} to set{nearest(path, known)}"))
     return found
@@ -175,7 +178,7 @@ def _changed_labels(spec: jobs_pb2.JobSpec, row: JobRow, paths: list[str], probl
 
 
 def check_running(spec: jobs_pb2.JobSpec, problems: Violations) -> None:
-    fault = timeout_fault(spec.timeout_ms)
+    fault = timeout_fault(spec.timeout_ms, "the verb's") if spec.HasField("timeout_ms") else None
     if fault is not None:
         problems.append(("spec.timeout_ms", fault))
     if spec.on_disconnect and spec.on_disconnect not in ON_DISCONNECT:

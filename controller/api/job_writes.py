@@ -1,27 +1,33 @@
 """cronring.v1.Jobs, what makes and changes jobs: create, update, delete."""
 
 import contextlib
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
 
 from controller.api.job_specs import Defaults, job_change, new_job
-from controller.api.lookup import find_job, find_module, find_verb
+from controller.api.lookup import find_job, find_module, find_module_of, find_verb
 from controller.api.messages import job_message
 from controller.api.problems import InvalidRequest, Violations
 from controller.api.requests import Context, actor, note
 from controller.api.template_specs import find_template, started_from
+from controller.core.control import SECOND_US, NeverRuns
 from controller.core.events import ActivationsCreated, JobsCreated, JobsNotified
 from controller.core.model import Job
-from controller.errors import Outdated
+from controller.errors import Outdated, StoreUnavailable
 from controller.ports import Control
 from controller.reads import JobRow, Reads
 from controller.templates import Templates
 from protos.cronring.v1 import jobs_pb2
+from schema.instant import format_instant
 from schema.keys import DEFAULT_NAMESPACE
 from schema.names import job_name_fault
 from schema.validate import name_fault, namespace_fault
 
+AT_NOW: Final = ["at", "now"]
+NOW_MARGINS_US: Final = (50_000, 1_000_000, 2_000_000, 4_000_000)
 TRIES: Final = 50  # each lost to somebody whose change was committed
+
+Asked = TypeVar("Asked", jobs_pb2.CreateJobRequest, jobs_pb2.UpdateJobRequest)
 
 # What takes the events by which this controller's own node hears of what was done here.
 Put = Callable[[JobsCreated | JobsNotified | ActivationsCreated], None]
@@ -42,6 +48,9 @@ class JobWrites:
         self._put = put
 
     async def CreateJob(self, request: jobs_pb2.CreateJobRequest, context: Context) -> jobs_pb2.Job:
+        return await self._soon(request, self._created, context)
+
+    async def _created(self, request: jobs_pb2.CreateJobRequest, context: Context) -> jobs_pb2.Job:
         _check_names(request)
         by, why = actor(request.requested_by, context), note("note", request.note)
         namespace = request.namespace or DEFAULT_NAMESPACE
@@ -52,6 +61,27 @@ class JobWrites:
         return await self._changed(await self._control.create_job(job, by, why))
 
     async def UpdateJob(self, request: jobs_pb2.UpdateJobRequest, context: Context) -> jobs_pb2.Job:
+        return await self._soon(request, self._updated, context)
+
+    async def _soon(
+        self, request: Asked, make: Callable[[Asked, Context], Awaitable[jobs_pb2.Job]], context: Context
+    ) -> jobs_pb2.Job:
+        """What `make` gives. The schedule `at now` is the next whole second, in PostgreSQL's time.
+
+        Where that has passed before it was written, another try leaves itself more time.
+        """
+        if request.spec.schedule.split() != AT_NOW:
+            return await make(request, context)
+        for margin_us in NOW_MARGINS_US:
+            second = (await self._reads.database_now() + margin_us) // SECOND_US + 1
+            asked = type(request)()
+            asked.CopyFrom(request)
+            asked.spec.schedule = f"at {format_instant(second * SECOND_US)}"
+            with contextlib.suppress(NeverRuns):
+                return await make(asked, context)
+        raise StoreUnavailable("it takes longer to make the job than until it was to run; try again")
+
+    async def _updated(self, request: jobs_pb2.UpdateJobRequest, context: Context) -> jobs_pb2.Job:
         by, why = actor(request.requested_by, context), note("note", request.note)
         for _ in range(TRIES):
             with contextlib.suppress(Outdated):
@@ -61,7 +91,7 @@ class JobWrites:
     async def _update(self, request: jobs_pb2.UpdateJobRequest, by: str, why: str) -> jobs_pb2.Job:
         """Raises Outdated if somebody changed the job after it was read: what they set is not to be lost."""
         row = await find_job(self._reads, request.key)
-        module = await find_module(self._reads, row.namespace, row.module)
+        module = await find_module_of(self._reads, row)
         change = job_change(request, row, module, find_verb(module, row.verb), self._defaults)
         self._put(JobsCreated([await self._control.update_job(row.key, change, by, why)]))
         updated = await self._reads.get_job(row.key)

@@ -14,6 +14,7 @@ from controller.api.messages import action_message, job_message
 from controller.api.paging import PAGE_SIZE_MAX, Pages, page_size
 from controller.api.problems import InvalidRequest
 from controller.api.requests import Context, instant, name
+from controller.api.seal import Seal
 from controller.api.watch import JobHub, Kind
 from controller.ports import Control
 from controller.reads import ActionFilter, JobFilter, JobRow, Reads
@@ -35,6 +36,7 @@ class JobsService(JobOrders, JobsInBulk, ActivationWrites, jobs_pb2_grpc.JobsSer
     def __init__(
         self,
         reads: Reads,
+        seal: Seal,
         hub: JobHub,
         control: Control,
         templates: Templates,
@@ -44,10 +46,11 @@ class JobsService(JobOrders, JobsInBulk, ActivationWrites, jobs_pb2_grpc.JobsSer
         JobOrders.__init__(self, control, reads, templates, defaults, put)
         ActivationWrites.__init__(self, control, reads, put)
         self._hub = hub
+        self._seal = seal
 
     async def ListJobs(self, request: jobs_pb2.ListJobsRequest, context: Context) -> jobs_pb2.ListJobsResponse:
-        where, limit = job_filter(request.filter), page_size(request.page_size)
-        pages = Pages("ListJobs", *where[:-1], *sorted(where.labels.items()))
+        where, limit = job_filter(request.filter), page_size(request)
+        pages = Pages(self._seal, "ListJobs", *where[:-1], *sorted(where.labels.items()))
         # One more than asked for tells whether there is another page.
         rows = await self._reads.list_jobs(where, pages.text_cursor(request.page_token), limit + 1)
         page = rows[:limit]
@@ -69,7 +72,7 @@ class JobsService(JobOrders, JobsInBulk, ActivationWrites, jobs_pb2_grpc.JobsSer
             since=instant("since", request.since) if request.HasField("since") else None,
             template=_template_key(name("template", request.template)),
         )
-        limit, pages = page_size(request.page_size), Pages("ListActions", *where)
+        limit, pages = page_size(request), Pages(self._seal, "ListActions", *where)
         rows = await self._reads.list_actions(where, pages.number_cursor(request.page_token), limit + 1)
         page = rows[:limit]
         return jobs_pb2.ListActionsResponse(

@@ -3,9 +3,9 @@
 from typing import Final
 
 from controller.api.lookup import unknown_job
-from controller.api.messages import UTC_NAME, local_text, timestamp
+from controller.api.messages import NEVER, UTC_NAME, local_text, timestamp
 from controller.api.problems import InvalidRequest
-from controller.api.requests import Context, instant, name, required
+from controller.api.requests import Context, instant, name, number, required
 from controller.core.audit import LATE_AFTER_US, Finding
 from controller.core.why import explain, verdict
 from controller.core.why_facts import Attempt, Facts, Skip, Waiting
@@ -29,11 +29,12 @@ class LedgerService(ledger_pb2_grpc.LedgerServicer):
         until = instant("until", request.until) if request.HasField("until") else None
         if since is not None and until is not None and since > until:
             raise InvalidRequest([("until", "is before since")])
-        if not 0 <= request.late_after_ms <= _LATE_AFTER_MS_MAX:
-            raise InvalidRequest([("late_after_ms", "must be from 0 (10 s) to a year")])
-        wanted = AuditRequest(
-            since, until, name("job", request.job), request.late_after_ms * 1_000 or LATE_AFTER_US, request.thorough
-        )
+        if since is not None and since > await self._reads.database_now():
+            raise InvalidRequest(
+                [("since", "is to come, so nothing can be said of it; give an instant that has passed")]
+            )
+        late_after_ms = number(request, "late_after_ms", LATE_AFTER_US // 1_000, _LATE_AFTER_MS_MAX, lowest=0)
+        wanted = AuditRequest(since, until, name("job", request.job), late_after_ms * 1_000, request.thorough)
         try:
             return _audit_message(await self._ledger.audit(wanted))
         except NotFound:
@@ -70,6 +71,7 @@ def _audit_message(report: Report) -> ledger_pb2.AuditResponse:
         walked=audit.walked,
         until=timestamp(report.until),
         summarised_until=timestamp(audit.summarised_until),
+        remark=report.remark,
     )
 
 
@@ -87,6 +89,7 @@ def _finding_message(finding: Finding) -> ledger_pb2.Finding:
 
 def _why_message(facts: Facts) -> ledger_pb2.WhyResponse:
     subject = facts.subject
+    tick, run_at = subject.upcoming or NEVER
     return ledger_pb2.WhyResponse(
         sentences=explain(facts),
         verdict=verdict(facts),
@@ -98,9 +101,9 @@ def _why_message(facts: Facts) -> ledger_pb2.WhyResponse:
         following_tick=timestamp(facts.following_tick),
         attempts=[_attempt_message(subject.key, run) for run in facts.attempts],
         skip=None if facts.skip is None else _skip_message(facts.skip),
-        next_tick=timestamp(subject.next_tick),
-        next_run_at=timestamp(subject.next_run_at),
-        next_tick_local="" if subject.next_tick is None else local_text(subject.next_tick, subject.zone or UTC_NAME),
+        next_tick=timestamp(tick),
+        next_run_at=timestamp(run_at),
+        next_tick_local="" if tick is None else local_text(tick, subject.zone or UTC_NAME),
         paused_at=timestamp(subject.paused_at) if subject.paused(facts.now) else None,
         paused_until=timestamp(subject.paused_until) if subject.paused(facts.now) else None,
         paused_by=(subject.paused_by or "") if subject.paused(facts.now) else "",

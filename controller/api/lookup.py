@@ -1,6 +1,5 @@
 """Finding jobs and verbs by name; where there is none, the answer says what comes nearest."""
 
-import difflib
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
@@ -10,6 +9,7 @@ from controller.errors import NotFound
 from controller.reads import DeploymentFilter, JobFilter, JobRow, Reads
 from schema.keys import DEFAULT_NAMESPACE
 from schema.module import Module, Verb
+from schema.nearest import nearest as nearest_of
 from schema.text import parse_module
 
 _LOOKED_THROUGH: Final = 1_000  # names, for the nearest one
@@ -50,6 +50,16 @@ async def find_module(reads: Reads, namespace: str, name: str) -> Module:
     )
 
 
+async def find_module_of(reads: Reads, row: JobRow) -> Module:
+    """The version by which a job is judged: the active one; of an orphaned job, the last that had its verb.
+
+    Raises NotFound.
+    """
+    if row.orphaned_at is None:
+        return await find_module(reads, row.namespace, row.module)
+    return _parsed((await reads.get_deployment(row.deployment)).schema_text)
+
+
 def find_verb(module: Module, name: str) -> Verb:
     """Raises NotFound, naming the verbs that are there."""
     for verb in module.verbs:
@@ -61,7 +71,7 @@ def find_verb(module: Module, name: str) -> Verb:
 def nearest(name: str, known: Iterable[str]) -> str:
     """`: did you mean 'x'?`, or the first few of what there is; to stand after "there is no ...\""""
     names = list(dict.fromkeys(known))
-    close = difflib.get_close_matches(name, names, n=1)
+    close = nearest_of(name, names)
     if close:
         return f" (did you mean {close[0]!r}?)"
     if not names:

@@ -7,6 +7,7 @@ from typing import Final
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from controller.core.model import Activation
+from controller.core.ticks import upcoming
 from controller.reads import ActionRow, DeploymentRow, ExecutionRow, JobRow, RunnerRow, TickRun
 from protos.cronring.v1 import cluster_pb2, deployments_pb2, executions_pb2, jobs_pb2
 from protos.modules import policy_message
@@ -17,6 +18,7 @@ from schema.timetable import Timetable
 from schema.zone import load_zone
 
 UTC_NAME: Final = "UTC"
+NEVER: Final = (None, None)  # a job's next tick, and its run_at
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -50,6 +52,7 @@ def job_message(row: JobRow, default_jitter: str) -> jobs_pb2.Job:
     started, run_at = row.last_started_at, row.last_run_at
     policy = parse_policy(row.policy)
     zone = policy.timezone or UTC_NAME
+    tick, runs_at = upcoming(row.key, (row.schedule, row.anchor, row.policy), row.next_tick, row.next_run_at) or NEVER
     return jobs_pb2.Job(
         key=row.key,
         namespace=row.namespace,
@@ -58,8 +61,8 @@ def job_message(row: JobRow, default_jitter: str) -> jobs_pb2.Job:
         schedule=row.schedule,
         schedule_words=schedule_words(row.schedule, row.policy),
         status=row.status,
-        next_tick=timestamp(row.next_tick),
-        next_execution=timestamp(row.next_run_at),
+        next_tick=timestamp(tick),
+        next_execution=timestamp(runs_at),
         last_outcome=row.last_outcome or "",
         last_started_at=timestamp(started),
         last_ended_at=timestamp(row.last_ended_at),
@@ -74,7 +77,7 @@ def job_message(row: JobRow, default_jitter: str) -> jobs_pb2.Job:
         skipped=[jobs_pb2.SkippedTicks(reason=reason, ticks=ticks) for reason, ticks in row.skipped],
         policy=policy_message(policy),
         timezone=zone,
-        next_tick_local="" if row.next_tick is None else local_text(row.next_tick, zone),
+        next_tick_local="" if tick is None else local_text(tick, zone),
         anchor=timestamp(row.anchor),
         source=row.source,
         payload=row.payload,
@@ -86,6 +89,7 @@ def job_message(row: JobRow, default_jitter: str) -> jobs_pb2.Job:
         cancelled=_cancellation_message(row),
         jitter_is_default=has_default_jitter(row.schedule, row.policy, default_jitter),
         template=row.template,
+        orphaned=_orphaning_message(row),
     )
 
 
@@ -105,6 +109,10 @@ def _cancellation_message(row: JobRow) -> jobs_pb2.Cancellation | None:
         return None
     at, by, note = row.cancelled_at, row.cancelled_by, row.cancelled_note
     return jobs_pb2.Cancellation(at=timestamp(at), by=by or "", note=note or "")
+
+
+def _orphaning_message(row: JobRow) -> jobs_pb2.Orphaning | None:
+    return None if row.orphaned_at is None else jobs_pb2.Orphaning(at=timestamp(row.orphaned_at))
 
 
 def action_message(row: ActionRow) -> jobs_pb2.Action:
@@ -212,4 +220,5 @@ def runner_message(row: RunnerRow) -> cluster_pb2.Runner:
         last_seen_at=timestamp(row.last_seen_at),
         deployments=row.deployments,
         alive=row.alive,
+        left_at=timestamp(row.left_at),
     )

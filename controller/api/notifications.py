@@ -3,33 +3,36 @@
 import re
 import secrets
 from collections.abc import Sequence
-from difflib import get_close_matches
 from typing import Final
 from urllib.parse import urlsplit
 
 from controller.api.messages import timestamp
 from controller.api.paging import Pages, page_size
 from controller.api.problems import InvalidRequest, Violations
-from controller.api.requests import Context, actor, labels, name, note, one_of, required, row_id
+from controller.api.requests import Context, actor, labels, name, note, one_of, required
+from controller.api.seal import Seal
 from controller.core.delivering import SECRET_BYTES, SecretError, headers, make_secret, secret_key
 from controller.core.model import SkipReason
 from controller.core.notices import EVENTS, trial_letter
 from controller.webhooks import DeliveryFilter, DeliveryRow, NewWebhook, Posting, WebhookRow, Webhooks
 from protos.cronring.v1 import notifications_pb2 as pb2
 from protos.cronring.v1 import notifications_pb2_grpc
+from schema.nearest import nearest
 
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62})", re.ASCII)
 _URL_LENGTH_MAX: Final = 2_000
 _STATES: Final = ("waiting", "delivered", "failed")
 _REASONS: Final = tuple(reason.value for reason in SkipReason)
 _WEBHOOK: Final = "a webhook's name"
+_ALL_FAILED: Final = 0  # in place of a delivery's id, among ourselves
 
 
 class NotificationsService(notifications_pb2_grpc.NotificationsServicer):
     """Any controller answers; any may deliver."""
 
-    def __init__(self, webhooks: Webhooks, posting: Posting) -> None:
+    def __init__(self, webhooks: Webhooks, posting: Posting, seal: Seal) -> None:
         self._webhooks = webhooks
+        self._seal = seal
         self._posting = posting
 
     async def AddWebhook(self, request: pb2.AddWebhookRequest, context: Context) -> pb2.AddWebhookResponse:
@@ -82,7 +85,6 @@ class NotificationsService(notifications_pb2_grpc.NotificationsServicer):
             delivered=200 <= status < 300,
             status=status,
             error=sent.answer.error,
-            answer=sent.body,
             took_ms=sent.took_ms,
             event_id=letter.event_id,
             sent=letter.body,
@@ -92,15 +94,21 @@ class NotificationsService(notifications_pb2_grpc.NotificationsServicer):
         where = DeliveryFilter(
             name("webhook", request.webhook), one_of("state", request.state, _STATES), name("job", request.job)
         )
-        size = page_size(request.page_size)
-        pages = Pages("ListDeliveries", where)
+        size = page_size(request)
+        pages = Pages(self._seal, "ListDeliveries", where)
         rows = await self._webhooks.deliveries(where, pages.number_cursor(request.page_token), size + 1)
         token = pages.token(rows[size - 1].delivery_id) if len(rows) > size else ""
         return pb2.ListDeliveriesResponse(deliveries=map(_delivery, rows[:size]), next_page_token=token)
 
     async def Redeliver(self, request: pb2.RedeliverRequest, context: Context) -> pb2.RedeliverResponse:
         webhook = required("webhook", request.webhook, _WEBHOOK)
-        count = await self._webhooks.redeliver(webhook, row_id("delivery_id", request.delivery_id))
+        delivery_id = _ALL_FAILED
+        if request.HasField("delivery_id"):
+            delivery_id = request.delivery_id
+            if delivery_id < 1:
+                words = f"is {delivery_id}; it must be a delivery's id; leave it out for all that have failed for good"
+                raise InvalidRequest([("delivery_id", words)])
+        count = await self._webhooks.redeliver(webhook, delivery_id)
         return pb2.RedeliverResponse(deliveries=count)
 
 
@@ -150,7 +158,7 @@ def _words(field: str, words: Sequence[str], known: Sequence[str]) -> Violations
     faults: Violations = []
     for word in words:
         if word not in known:
-            close = get_close_matches(word.lower(), known, 1)
+            close = nearest(word.lower(), known)
             hint = f"; did you mean {close[0]!r}?" if close else ""
             faults.append((field, f"{word[:100]!r} is none of {', '.join(known)}{hint}"))
     return faults

@@ -1,71 +1,54 @@
-"""Pages: their size, and opaque tokens that say where the next one begins."""
+"""Pages: their size, and sealed tokens that say where the next one begins."""
 
-import base64
-import binascii
 import hashlib
 import json
 from typing import Final
 
+from google.protobuf.message import Message
+
 from controller.api.problems import InvalidRequest
+from controller.api.requests import number
+from controller.api.seal import NotSealedError, Seal
 
 PAGE_SIZE_DEFAULT: Final = 100
 PAGE_SIZE_MAX: Final = 1_000
-TOKEN_LENGTH_MAX: Final = 2_000
+_KIND: Final = "page"
 
 
-def page_size(asked: int) -> int:
-    """0 means the default. Raises InvalidRequest."""
-    if not 0 <= asked <= PAGE_SIZE_MAX:
-        raise InvalidRequest([("page_size", f"is {asked}; it must be from 1 to {PAGE_SIZE_MAX}, or 0 for the default")])
-    return asked or PAGE_SIZE_DEFAULT
+def page_size(request: Message) -> int:
+    """Of a request with a `page_size`. Raises InvalidRequest."""
+    return number(request, "page_size", PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX)
 
 
 class Pages:
     """Tokens of one method with one filter: they are refused with any other, where they would silently skip rows."""
 
-    def __init__(self, method: str, *query: object) -> None:
+    def __init__(self, seal: Seal, method: str, *query: object) -> None:
+        self._seal = seal
         self._fingerprint = hashlib.blake2b(repr((method, query)).encode(), digest_size=6).hexdigest()
 
     def token(self, cursor: str | int) -> str:
         """Where the next page begins: after `cursor`."""
-        return base64.urlsafe_b64encode(json.dumps([self._fingerprint, cursor]).encode()).decode().rstrip("=")
+        return self._seal.seal(_KIND, json.dumps([self._fingerprint, cursor]).encode())
 
     def text_cursor(self, token: str) -> str:
         """ "" for the first page. Raises InvalidRequest."""
-        if not token:
-            return ""
-        cursor = self._decode(token)
-        if not isinstance(cursor, str):
-            raise _not_given_out()
+        cursor = self._cursor(token) if token else ""
+        assert isinstance(cursor, str), "the fingerprint is that of a method with texts"
         return cursor
 
     def number_cursor(self, token: str) -> int:
         """0 for the first page. Raises InvalidRequest."""
-        if not token:
-            return 0
-        cursor = self._decode(token)
-        if not isinstance(cursor, int) or isinstance(cursor, bool) or not 0 < cursor < 2**63:
-            raise _not_given_out()
+        cursor = self._cursor(token) if token else 0
+        assert isinstance(cursor, int), "the fingerprint is that of a method with numbers"
         return cursor
 
-    def _decode(self, token: str) -> object:
-        if len(token) > TOKEN_LENGTH_MAX:
-            raise _not_given_out()
+    def _cursor(self, token: str) -> object:
         try:
-            decoded = json.loads(base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True))
-        except (ValueError, binascii.Error, RecursionError):
-            raise _not_given_out() from None
-        match decoded:
-            case [self._fingerprint, cursor]:
-                found: object = cursor
-                return found
-            case [str(), _]:
-                raise InvalidRequest(
-                    [("page_token", "belongs to a request with another filter; begin anew without it")]
-                )
-            case _:
-                raise _not_given_out()
-
-
-def _not_given_out() -> InvalidRequest:
-    return InvalidRequest([("page_token", "is none that this API gave out; begin anew without it")])
+            fingerprint, cursor = json.loads(self._seal.open(_KIND, token))
+        except NotSealedError:
+            raise InvalidRequest([("page_token", "is none that this API gave out; begin anew without it")]) from None
+        if fingerprint != self._fingerprint:
+            raise InvalidRequest([("page_token", "belongs to a request with another filter; begin anew without it")])
+        found: object = cursor
+        return found

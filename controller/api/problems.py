@@ -1,27 +1,25 @@
 """From an exception to a gRPC status: the one place where the API decides what a failure is called."""
 
-import asyncio
-import contextlib
-from collections.abc import Awaitable, Callable
-from typing import Any, Final, NoReturn, Protocol
+from datetime import datetime
+from typing import Final
 
-import grpc
-from google.protobuf import any_pb2
 from google.rpc import code_pb2, error_details_pb2, status_pb2
-from grpc_status import rpc_status
 
 from controller.core.control import NeverRuns
 from controller.errors import (
+    Busy,
     Conflict,
     IllegalTransition,
     InvalidModule,
     NotFound,
     Outdated,
+    Overdue,
     RunnerAway,
     StoreError,
     StoreUnavailable,
     TooMany,
 )
+from protos.problems import FATE, PROBLEMS, SINCE, Fate, Reason, sign
 
 Violations = list[tuple[str, str]]
 
@@ -30,7 +28,8 @@ Violations = list[tuple[str, str]]
 VIOLATIONS_BYTES_MAX: Final = 4_500
 DESCRIPTION_LENGTH_MAX: Final = 300
 MESSAGE_LENGTH_MAX: Final = 400
-STALLED_S: Final = 15.0  # a reader that takes nothing for this long is dropped
+BUSY_S: Final = 0.2  # after which one who was sent away may come again
+AWAY_S: Final = 2.0
 
 
 class InvalidRequest(Exception):
@@ -46,46 +45,48 @@ class SlowReaderError(Exception):
 
 
 # The first that fits: Outdated is a Conflict.
-_KINDS: Final[tuple[tuple[type[Exception], code_pb2.Code, str], ...]] = (
-    (NotFound, code_pb2.NOT_FOUND, ""),
-    (Outdated, code_pb2.ABORTED, ""),
-    (Conflict, code_pb2.FAILED_PRECONDITION, ""),
-    (SlowReaderError, code_pb2.RESOURCE_EXHAUSTED, ""),
-    (TooMany, code_pb2.RESOURCE_EXHAUSTED, ""),
-    (RunnerAway, code_pb2.UNAVAILABLE, ""),
-    (StoreUnavailable, code_pb2.UNAVAILABLE, "PostgreSQL can't be reached by this controller; try again: "),
-    (StoreError, code_pb2.INTERNAL, "PostgreSQL refused the statement: "),
+_KINDS: Final[tuple[tuple[type[Exception], code_pb2.Code, Reason, str], ...]] = (
+    (NotFound, code_pb2.NOT_FOUND, Reason.NOT_FOUND, ""),
+    (Outdated, code_pb2.ABORTED, Reason.OUTDATED, ""),
+    (Conflict, code_pb2.FAILED_PRECONDITION, Reason.CONFLICT, ""),
+    (SlowReaderError, code_pb2.RESOURCE_EXHAUSTED, Reason.SLOW_READER, ""),
+    (Busy, code_pb2.RESOURCE_EXHAUSTED, Reason.BUSY, ""),
+    (TooMany, code_pb2.RESOURCE_EXHAUSTED, Reason.TOO_MANY, ""),
+    (Overdue, code_pb2.UNAVAILABLE, Reason.TOO_SLOW, ""),
+    (RunnerAway, code_pb2.UNAVAILABLE, Reason.RUNNER_AWAY, ""),
+    (StoreUnavailable, code_pb2.UNAVAILABLE, Reason.DATABASE_AWAY, "PostgreSQL can't be reached by this controller: "),
+    (StoreError, code_pb2.INTERNAL, Reason.STATEMENT_REFUSED, "PostgreSQL refused the statement: "),
 )
+_RETRY_S: Final = {Reason.BUSY: BUSY_S, Reason.DATABASE_AWAY: AWAY_S}
 
 
-class Log(Protocol):
-    def exception(self, event: str, error: BaseException) -> None: ...
-
-
-def status_of(error: Exception) -> status_pb2.Status | None:
-    """None for an error that nobody foresaw."""
+def status_of(
+    error: Exception, fate: Fate = Fate.NOT_DONE, away_since: datetime | None = None
+) -> tuple[status_pb2.Status, bool]:
+    """The status, and whether the error was foreseen. `fate`: of what the call was to change."""
     match error:
         case InvalidRequest():
-            return _bad_request("the request", error.violations)
+            return _bad_request("the request", error.violations), True
         case NeverRuns():
-            return _bad_request("the request", [("spec.schedule", str(error))])
+            return _bad_request("the request", [("spec.schedule", str(error))]), True
         case InvalidModule():
-            return _bad_request("the module", error.problems)
-        case IllegalTransition():
-            return _illegal(error)
-    for kind, code, prefix in _KINDS:
-        if isinstance(error, kind):
-            return status_pb2.Status(code=code, message=_cut(f"{prefix}{error}", MESSAGE_LENGTH_MAX))
-    return None
-
-
-def _illegal(error: IllegalTransition) -> status_pb2.Status:
-    status = status_pb2.Status(code=code_pb2.FAILED_PRECONDITION, message=_cut(str(error), MESSAGE_LENGTH_MAX))
-    named = {"job": error.job, "action": error.action, "state": error.state, "target": error.target}
-    status.details.add().Pack(
-        error_details_pb2.ErrorInfo(reason="ILLEGAL_TRANSITION", domain="cronring", metadata=named)
+            return _bad_request("the module", error.problems), True
+    code, reason, prefix = next(
+        (rest for kind, *rest in _KINDS if isinstance(error, kind)), (code_pb2.INTERNAL, Reason.UNEXPECTED, "")
     )
-    return status
+    foreseen = reason is not Reason.UNEXPECTED
+    unforeseen = f"unexpected {type(error).__name__}; the controller's log has the details"
+    status = status_pb2.Status(
+        code=code, message=_cut(f"{prefix}{error}" if foreseen else unforeseen, MESSAGE_LENGTH_MAX)
+    )
+    metadata = {} if fate is Fate.NOT_DONE else {FATE: str(fate)}
+    if isinstance(error, IllegalTransition):
+        reason = Reason.ILLEGAL_TRANSITION
+        metadata |= {"job": error.job, "action": error.action, "state": error.state, "target": error.target}
+    if reason is Reason.DATABASE_AWAY and away_since is not None:
+        metadata[SINCE] = away_since.isoformat(timespec="seconds")
+    sign(status, reason, metadata, _RETRY_S.get(reason))
+    return status, foreseen
 
 
 def _bad_request(what: str, violations: Violations) -> status_pb2.Status:
@@ -100,82 +101,19 @@ def _bad_request(what: str, violations: Violations) -> status_pb2.Status:
     message = _cut(message, MESSAGE_LENGTH_MAX)
     if shown < len(violations):
         message += f" (the first {shown} of {len(violations)} problems)"
-    packed = any_pb2.Any()
-    packed.Pack(details)
-    return status_pb2.Status(code=code_pb2.INVALID_ARGUMENT, message=message, details=[packed])
+    status = status_pb2.Status(code=code_pb2.INVALID_ARGUMENT, message=message)
+    sign(status, Reason.INVALID, {PROBLEMS: str(len(violations))} if shown < len(violations) else {})
+    status.details.add().Pack(details)
+    return status
+
+
+def refusal_of(message: str, *, too_large: bool) -> status_pb2.Status:
+    """Of what was refused before it was a request of ours: nobody has judged its fields."""
+    code = code_pb2.RESOURCE_EXHAUSTED if too_large else code_pb2.INVALID_ARGUMENT
+    status = status_pb2.Status(code=code, message=_cut(message, MESSAGE_LENGTH_MAX))
+    sign(status, Reason.INVALID, {})
+    return status
 
 
 def _cut(text: str, length_max: int) -> str:
     return text if len(text) <= length_max else text[: length_max - 1] + "…"
-
-
-async def _write(message: object, context: grpc.aio.ServicerContext[Any, Any]) -> None:
-    """Raises SlowReaderError when the reader leaves the stream full."""
-    try:
-        async with asyncio.timeout(STALLED_S):
-            await context.write(message)
-    except TimeoutError:
-        raise SlowReaderError(f"nothing was read for {STALLED_S:g} s; open another stream") from None
-
-
-class ProblemInterceptor(grpc.aio.ServerInterceptor):  # type: ignore[type-arg]  # generic in its stubs only
-    """Wraps every handler of ours, so that none of them knows of status codes."""
-
-    def __init__(self, log: Log, counted: Callable[[str], None]) -> None:
-        self._log = log
-        self._counted = counted
-
-    async def intercept_service(
-        self,
-        continuation: Callable[[grpc.HandlerCallDetails], Awaitable["grpc.RpcMethodHandler[Any, Any]"]],
-        handler_call_details: grpc.HandlerCallDetails,
-    ) -> "grpc.RpcMethodHandler[Any, Any]":
-        handler = await continuation(handler_call_details)
-        if handler is None or not handler_call_details.method.startswith("/cronring.v1."):
-            return handler
-        codecs = {
-            "request_deserializer": handler.request_deserializer,
-            "response_serializer": handler.response_serializer,
-        }
-        if handler.unary_unary is not None:
-            return grpc.unary_unary_rpc_method_handler(self._unary(handler.unary_unary), **codecs)
-        if handler.unary_stream is not None:
-            return grpc.unary_stream_rpc_method_handler(self._stream(handler.unary_stream), **codecs)
-        return handler
-
-    def _unary(self, behave: Callable[..., Any]) -> Callable[..., Any]:
-        async def call(request: object, context: grpc.aio.ServicerContext[Any, Any]) -> object:
-            try:
-                return await behave(request, context)
-            except grpc.aio.BaseError:
-                raise
-            except Exception as error:  # the boundary: whatever it is gets a status
-                await self._abort(error, context)
-
-        return call
-
-    def _stream(self, behave: Callable[..., Any]) -> Callable[..., Any]:
-        async def call(request: object, context: grpc.aio.ServicerContext[Any, Any]) -> None:
-            try:
-                async with contextlib.aclosing(behave(request, context)) as messages:
-                    async for message in messages:
-                        await _write(message, context)
-            except grpc.aio.BaseError:
-                raise  # an abort, or the caller is gone
-            except Exception as error:  # the boundary: whatever it is gets a status
-                await self._abort(error, context)
-
-        return call
-
-    async def _abort(self, error: Exception, context: grpc.aio.ServicerContext[Any, Any]) -> NoReturn:
-        status = status_of(error)
-        if status is None:
-            self._log.exception("api_error", error)
-            status = status_pb2.Status(
-                code=code_pb2.INTERNAL,
-                message=f"unexpected {type(error).__name__}; the controller's log has the details",
-            )
-        if status.code == code_pb2.INVALID_ARGUMENT:
-            self._counted("request")
-        rich = rpc_status.to_status(status)
-        await context.abort(rich.code, rich.details, rich.trailing_metadata)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import grpc
+from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from controller.api.messages import instant_us
@@ -89,10 +90,14 @@ def execution_id(field: str, value: int) -> int:
     return value
 
 
-def within(field: str, value: int, highest: int) -> int:
-    """Raises InvalidRequest for what lies outside of 0 (the default) and `highest`."""
-    if not 0 <= value <= highest:
-        raise InvalidRequest([(field, f"is {value}; it must be from 1 to {highest}, or 0 for the default")])
+def number(request: Message, field: str, default: int, highest: int, lowest: int = 1) -> int:
+    """Of a field that may be absent; 0 never stands for that. Raises InvalidRequest for what is out of its range."""
+    if not request.HasField(field):
+        return default
+    value: int = getattr(request, field)
+    if not lowest <= value <= highest:
+        words = f"is {value}; it must be from {lowest} to {highest}; leave it out for {default}, the default"
+        raise InvalidRequest([(field, words)])
     return value
 
 

@@ -7,15 +7,20 @@ from typing import Any, Final
 
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from grpc_reflection.v1alpha import reflection
+from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
+from grpc_reflection.v1alpha._async import ReflectionServicer
 
+from controller.api.bounds import LARGEST
+from controller.api.calls import Calls
+from controller.api.door import Door
 from controller.api.health import Health
-from controller.deploying import MESSAGE_BYTES_MAX
+from protos.admission import ANSWER_BYTES_MAX, UNCOMPRESSED
 
 _OPTIONS: Final = (
     ("grpc.so_reuseport", 0),  # a second controller on the same port is a mistake to be told, not to be balanced
-    ("grpc.max_receive_message_length", MESSAGE_BYTES_MAX),
-    ("grpc.max_send_message_length", MESSAGE_BYTES_MAX),
+    *UNCOMPRESSED,
+    ("grpc.max_receive_message_length", LARGEST),  # of each method its own, see controller.api.door
+    ("grpc.max_send_message_length", ANSWER_BYTES_MAX),
     # Connections that a network cut off, or whose other end is stopped, must not hold a session for ever.
     ("grpc.keepalive_time_ms", 10_000),
     ("grpc.keepalive_timeout_ms", 5_000),
@@ -54,8 +59,9 @@ def in_use(option: str, address: str, error: OSError) -> AddressInUseError:
 class GrpcServer:
     """bind, add the services, start, stop; in this order."""
 
-    def __init__(self, interceptors: Sequence[Any], is_ready: Callable[[], bool]) -> None:
-        self._server = grpc.aio.server(interceptors=tuple(interceptors), options=_OPTIONS)
+    def __init__(self, calls: Calls, is_ready: Callable[[], bool], refused: Callable[[str], None]) -> None:
+        self._server = grpc.aio.server(options=_OPTIONS)
+        self._door: Any = Door(self._server, refused, calls)
         self._is_ready = is_ready
         self._health: Health | None = None
 
@@ -67,14 +73,18 @@ class GrpcServer:
             raise AddressInUseError(f"can't listen on {address}; give another address with --grpc") from error
 
     def add(self, services: Sequence[tuple[str, Callable[[grpc.aio.Server], None]]]) -> None:
-        """(full name, what adds the servicer to a server) of each; health and reflection follow from them."""
+        """(full name, what adds the servicer to a server) of each; health and reflection follow from them.
+
+        Raises UnboundedMethodError for a method without a bound of its requests.
+        """
         names = tuple(name for name, _ in services)
         for _, add in services:
-            add(self._server)
+            add(self._door)
         self._health = Health(names, self._is_ready)
-        health_pb2_grpc.add_HealthServicer_to_server(self._health.servicer, self._server)
+        health_pb2_grpc.add_HealthServicer_to_server(self._health.servicer, self._door)
         health_name = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
-        reflection.enable_server_reflection((*names, health_name, reflection.SERVICE_NAME), self._server)
+        servicer = ReflectionServicer((*names, health_name, reflection.SERVICE_NAME))
+        reflection_pb2_grpc.add_ServerReflectionServicer_to_server(servicer, self._door)
 
     async def start(self) -> None:
         await self.health.tell()
@@ -84,6 +94,7 @@ class GrpcServer:
         """Take no more calls, and give those under way `grace_s`."""
         await self.health.shut_down()
         await self._server.stop(grace_s)
+        self._door.close()
 
     @property
     def health(self) -> Health:

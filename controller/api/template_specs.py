@@ -78,7 +78,8 @@ def _fill(spec: jobs_pb2.JobSpec, template: TemplateRow, explicit: frozenset[str
     given, taken = spec_message(template.values), set[str]()
     asked_schedule = bool(spec.schedule) or "schedule" in explicit
     for field in ("schedule", "payload", "timeout_ms", "on_disconnect"):
-        if getattr(given, field) and not getattr(spec, field) and field not in explicit:
+        asked_for = spec.HasField("timeout_ms") if field == "timeout_ms" else getattr(spec, field)
+        if getattr(given, field) and not asked_for and field not in explicit:
             setattr(spec, field, getattr(given, field))
             taken.add(f"spec.{field}")
     # An anchor is one of its schedule's.
@@ -104,7 +105,7 @@ def spec_message(values: TemplateValues) -> jobs_pb2.JobSpec:
         anchor=timestamp(values.anchor),
         payload=values.payload,
         labels=values.labels,
-        timeout_ms=values.timeout_ms,
+        timeout_ms=values.timeout_ms or None,
         on_disconnect=values.on_disconnect,
     )
 

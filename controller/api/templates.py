@@ -7,6 +7,7 @@ from controller.api.messages import schedule_words, timestamp
 from controller.api.paging import Pages, page_size
 from controller.api.problems import InvalidRequest, Violations
 from controller.api.requests import Context, actor, name, note
+from controller.api.seal import Seal
 from controller.api.template_specs import find_template, spec_message, template_values
 from controller.errors import NotFound, Outdated
 from controller.templates import TemplateRow, Templates, TemplateValues
@@ -19,8 +20,9 @@ from schema.validate import namespace_fault
 class TemplatesService(templates_pb2_grpc.TemplatesServicer):
     """Templates change no job that is there, so nobody has to be told of them."""
 
-    def __init__(self, templates: Templates) -> None:
+    def __init__(self, templates: Templates, seal: Seal) -> None:
         self._templates = templates
+        self._seal = seal
 
     async def SetTemplate(self, request: templates_pb2.SetTemplateRequest, context: Context) -> templates_pb2.Template:
         by, why = actor(request.requested_by, context), note("note", request.note)
@@ -36,8 +38,8 @@ class TemplatesService(templates_pb2_grpc.TemplatesServicer):
     async def ListTemplates(
         self, request: templates_pb2.ListTemplatesRequest, context: Context
     ) -> templates_pb2.ListTemplatesResponse:
-        namespace, limit = name("namespace", request.namespace), page_size(request.page_size)
-        pages = Pages("ListTemplates", namespace)
+        namespace, limit = name("namespace", request.namespace), page_size(request)
+        pages = Pages(self._seal, "ListTemplates", namespace)
         after, _, after_name = pages.text_cursor(request.page_token).partition("/")
         rows = await self._templates.list_templates(namespace, (after, after_name), limit + 1)
         page = rows[:limit]

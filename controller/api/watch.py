@@ -10,8 +10,10 @@ from enum import Enum
 from typing import Any, Final, NamedTuple
 
 from controller.api.hub import POLL_S, Hub, Token, too_much_since, too_slow
+from controller.api.seal import Seal
 from controller.reads import JobRow, Reads, WatchPosition
 
+_KIND: Final = "watch jobs"
 PENDING_MAX: Final = 10_000  # jobs whose change a watcher hasn't read yet
 
 
@@ -33,8 +35,9 @@ class WatchEvent(NamedTuple):
 class JobFeed:
     """controller.api.hub.Feed."""
 
-    def __init__(self, reads: Reads) -> None:
+    def __init__(self, reads: Reads, seal: Seal) -> None:
         self._reads = reads
+        self._seal = seal
 
     async def position(self) -> WatchPosition:
         return await self._reads.job_position()
@@ -43,10 +46,10 @@ class JobFeed:
         return await self._reads.job_changes(position)
 
     def encode(self, position: WatchPosition) -> str:
-        return self._reads.encode_position(position)
+        return self._seal.seal(_KIND, self._reads.encode_position(position))
 
     def decode(self, token: str) -> WatchPosition:
-        return self._reads.decode_position(token, "jobs")
+        return self._reads.decode_position(self._seal.open(_KIND, token))
 
 
 class Watcher:
@@ -116,8 +119,8 @@ class Watcher:
 class JobHub(Hub[JobRow, WatchPosition]):
     """All watchers of jobs."""
 
-    def __init__(self, reads: Reads, fail: Callable[[BaseException], None], poll_s: float = POLL_S) -> None:
-        super().__init__(JobFeed(reads), fail, poll_s)
+    def __init__(self, reads: Reads, seal: Seal, fail: Callable[[BaseException], None], poll_s: float = POLL_S) -> None:
+        super().__init__(JobFeed(reads, seal), fail, poll_s)
 
     async def watch(
         self, matches: Callable[[JobRow], bool], listing: Callable[[], AsyncIterator[JobRow]]

@@ -7,8 +7,10 @@ from enum import Enum
 from typing import Any, Final, NamedTuple
 
 from controller.api.hub import POLL_S, Hub, Token, too_slow
+from controller.api.seal import Seal
 from controller.reads import ExecutionChange, ExecutionRow, Reads, WatchPosition
 
+_KIND: Final = "watch executions"
 PENDING_MAX: Final = 50_000  # a few seconds of the fastest cluster
 TOKEN_S: Final = 10.0  # who is told nothing gets a token this often all the same
 
@@ -33,8 +35,9 @@ Matches = Callable[[Kind, ExecutionRow], bool]
 class ExecutionFeed:
     """controller.api.hub.Feed."""
 
-    def __init__(self, reads: Reads) -> None:
+    def __init__(self, reads: Reads, seal: Seal) -> None:
         self._reads = reads
+        self._seal = seal
 
     async def position(self) -> WatchPosition:
         return await self._reads.execution_position()
@@ -43,10 +46,10 @@ class ExecutionFeed:
         return await self._reads.execution_changes(position)
 
     def encode(self, position: WatchPosition) -> str:
-        return self._reads.encode_position(position)
+        return self._seal.seal(_KIND, self._reads.encode_position(position))
 
     def decode(self, token: str) -> WatchPosition:
-        return self._reads.decode_position(token, "executions")
+        return self._reads.decode_position(self._seal.open(_KIND, token))
 
 
 def events_of(change: ExecutionChange) -> list[WatchEvent]:
@@ -133,8 +136,8 @@ class Watcher:
 class ExecutionHub(Hub[ExecutionChange, WatchPosition]):
     """All watchers of executions."""
 
-    def __init__(self, reads: Reads, fail: Callable[[BaseException], None], poll_s: float = POLL_S) -> None:
-        super().__init__(ExecutionFeed(reads), fail, poll_s)
+    def __init__(self, reads: Reads, seal: Seal, fail: Callable[[BaseException], None], poll_s: float = POLL_S) -> None:
+        super().__init__(ExecutionFeed(reads, seal), fail, poll_s)
         self._reads = reads
 
     async def watch(self, matches: Matches) -> AsyncGenerator[WatchEvent, None]:

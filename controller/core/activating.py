@@ -126,6 +126,7 @@ class Activating:
         for _, activation_id in first.values():
             self._timers.arm(activation_id, self._desk.now_us)
 
+    # docs/decisions/0045: tried at once by two statements, the tick would always win
     def precedes(self, entry: Entry) -> bool:
         """Whether one that came due before that tick, which can wait, is tried now.
 

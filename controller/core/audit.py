@@ -84,6 +84,7 @@ class Audit:
     findings: list[Finding] = field(default_factory=list)
     jobs: int = 0
     walked: int = 0
+    in_zones: int = 0  # jobs with findings whose ticks are told by the clocks of a zone
     summarised_until: int | None = None
 
     @property
@@ -112,7 +113,7 @@ class Audit:
 
 _COUNTS: Final = (
     "ticks", "on_time", "late", "caught_up", "backfilled", "running", "pending", "unaccounted", "duplicates", "early",
-    "undue", "jobs", "walked",
+    "undue", "jobs", "walked", "in_zones",
 )  # fmt: skip
 
 
@@ -144,7 +145,7 @@ def counted(
 
 
 def add_undecided(found: Audit, scope: Scope, job: Standing, timeline: Timeline, after: int) -> None:
-    """Ticks that are due and that nobody has decided yet: kept by a pause, waiting, or overdue.
+    """Ticks that are due and that nobody has decided yet: kept by a pause or for want of a verb, waiting, or overdue.
 
     A tick is pending while it still stands before its job as the next one, or behind that: it waits for a runner, for
     what runs, for its turn after an outage, or for a controller. One that its job has gone past is none of these.
@@ -154,10 +155,10 @@ def add_undecided(found: Audit, scope: Scope, job: Standing, timeline: Timeline,
     if not waiting:
         return
     found.ticks += waiting
-    if job.paused:
+    if job.kept:
         first = max(after, (job.undecided_tick or until + 1) - 1)
         kept = timeline.count(first, until) if until > first else 0
-        found.skipped["paused"] += kept
+        found.skipped[job.kept] += kept
         waiting -= kept
     found.pending += waiting
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from controller.core.audit import Audit, Finding, Scope, add_closed, add_undecided, begins_after
 from controller.core.books import Closed, Standing, Timeline, decided_until
+from schema.duration import measured
 from schema.instant import format_instant
 
 SCHEDULED = ("schedule", "catch_up")
@@ -74,7 +75,7 @@ class Walk:
         """The next run; those of one tick in order of their attempts."""
         self._found.outcomes[run.outcome or "running"] += 1
         if run.began_at < run.run_at:
-            self._note_early(run, f"began {_seconds(run.run_at - run.began_at)} before its run_at")
+            self._note_early(run, f"began {measured((run.run_at - run.began_at) / 1_000)} before its run_at")
         if run.trigger in SCHEDULED:
             self._scheduled(run)
         elif run.trigger == "backfill" and run.outcome is not None:
@@ -161,7 +162,7 @@ class Walk:
         span = self._timeline.span_at(run.tick)
         early = 0 if span is None else span.timetable.early_us
         if run.began_at < run.tick - early:
-            self._note_early(run, f"began {_seconds(run.tick - run.began_at)} before its tick")
+            self._note_early(run, f"began {measured((run.tick - run.began_at) / 1_000)} before its tick")
 
     def _backfill(self, run: Run) -> None:
         """A skipped tick that was made up for is executed, and no longer skipped."""
@@ -197,7 +198,3 @@ class Walk:
     def _note(self, kind: str, tick: int, ticks: int, execution_ids: tuple[int, ...], text: str) -> None:
         setattr(self._found, kind, getattr(self._found, kind) + ticks)
         self._found.note(Finding(kind, self._job.key, tick, ticks, execution_ids, text))
-
-
-def _seconds(length: int) -> str:
-    return f"{length / 1_000_000:.3f} s"

@@ -23,13 +23,14 @@ class Span(NamedTuple):
 class Standing(NamedTuple):
     """How a job's row stands.
 
-    `undecided_tick`: its next one; or, of a paused job, the first that its pause keeps from running.
+    `undecided_tick`: its next one; or, of a paused or orphaned job, the first that is kept from running, and `kept` is
+    why: "paused", or "no_verb" ("": it isn't).
     """
 
     job_id: int
     key: str
     removed: bool
-    paused: bool
+    kept: str
     executing: bool
     last_tick: int | None
     undecided_tick: int | None
@@ -66,6 +67,11 @@ class Timeline:
     def early_us(self) -> int:
         """How long before its tick a run may begin, whichever schedule it was due by; see Timetable.early_us."""
         return min((span.timetable.early_us for span in self._spans), default=0)
+
+    @property
+    def zones(self) -> frozenset[str]:
+        """Those whose clocks say when ticks are; UTC is none."""
+        return frozenset(zone for span in self._spans if (zone := span.timetable.policy.timezone))
 
     def span_at(self, tick: int) -> Span | None:
         """The schedule by which a tick at this instant is (or would be) due."""

@@ -169,6 +169,7 @@ class Claiming:
         settings = self._desk.settings
         return 1 if FIRST_BATCH < self._slow_start < settings.claim_batch else settings.claims_in_flight
 
+    # docs/decisions/0007: the first start of a herd must not wait for all of it
     def _next_batch(self) -> int:
         """A herd's first claims are small, so that runners have something to do while the rest is claimed."""
         size = self._slow_start
@@ -218,6 +219,7 @@ class Claiming:
         assert slot is not None, "ready without being due"
         return ticks.due(entry.job, slot, now_us)
 
+    # docs/decisions/0020: the deployment is named, as the job may have moved on
     def _request(self, entry: Entry, run: Slot, decision: ticks.Decision, runner_id: str) -> ClaimRequest:
         job, tick = entry.job, entry.tick
         assert tick is not None, "ready without a tick"
@@ -279,7 +281,9 @@ class Claiming:
         assert result.execution_id is not None, "a claim without an execution"
         if self._window.duty(entry) is not Duty.PRIMARY:
             self._desk.stats.backup_claims += 1
-            self._desk.note(Level.WARNING, "backup_claimed", job=job.key, late_us=result.claimed_at - request.run_at)
+            self._desk.note(
+                Level.WARNING, "backup_claimed", job=job.key, lateness_ms=(result.claimed_at - request.run_at) / 1_000
+            )
         if result.revision != job.revision:
             self.stale_revision = True
         if entry.limit is not None:
@@ -339,6 +343,7 @@ class Claiming:
         wait_ns = self._desk.backoff_ns(entry.retries, CONTENDED_BASE_MS, CONTENDED_CAP_MS)
         self._window.retry_at(entry, now_us + wait_ns // 1_000)
 
+    # docs/decisions/0026: runs that ended during an outage still count in the row
     def _too_many(self, entry: Entry) -> None:
         """As many of its executions run as may at once, so this tick does not.
 

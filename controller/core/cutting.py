@@ -1,6 +1,7 @@
 """Overlap `cancel_running`: when the next tick is due, the run before it is cancelled, by whoever holds it.
 
-Its end then says what comes next, as any end does (schema.timetable: the tick that cut it runs at once).
+Its end then says what comes next, as any end does (schema.timetable: the tick that cut it runs at once). A run may last
+for hours, and its job be paused, removed or changed meanwhile: at that time its row is asked again.
 """
 
 from typing import Final
@@ -8,26 +9,31 @@ from typing import Final
 from controller.core import ticks
 from controller.core.cancelling import Cancelling
 from controller.core.desk import Desk
-from controller.core.effects import Level
+from controller.core.effects import FetchHeld, Level
+from controller.core.events import ExecutionsFetched, StoreFailed
+from controller.core.lease import Lease
 from controller.core.model import Execution
 from controller.core.timers import Timers
 
 REASON: Final = "the next tick is due, and overlap is cancel_running"
+RETRY_US: Final = 500_000
 
 
 class Cutting:
-    """Executions that are to be cancelled at an instant."""
+    """Executions that are to be cancelled at an instant, and one look at some that may be."""
 
-    __slots__ = ("_cancelling", "_desk", "_held", "_timers")
+    __slots__ = ("_asked", "_cancelling", "_desk", "_held", "_lease", "_timers")
 
-    def __init__(self, desk: Desk, cancelling: Cancelling) -> None:
+    def __init__(self, desk: Desk, lease: Lease, cancelling: Cancelling) -> None:
         self._desk = desk
+        self._lease = lease
         self._cancelling = cancelling
         self._timers = Timers()
         self._held: dict[int, Execution] = {}
+        self._asked: tuple[int, ...] = ()
 
     def next_us(self) -> int | None:
-        return self._timers.next_us()
+        return None if self._asked or not self._can_ask() else self._timers.next_us()
 
     def held(self, execution: Execution) -> None:
         """Watch it, if its job's policy asks for that."""
@@ -42,9 +48,47 @@ class Cutting:
         if self._held.pop(execution_id, None) is not None:
             self._timers.disarm(execution_id)
 
+    def _can_ask(self) -> bool:
+        """Without a lease, or PostgreSQL, the next tick isn't claimed either: let it run."""
+        return self._desk.store_ok and self._lease.valid
+
     def turn(self) -> None:
-        """Have cancelled what is due."""
-        for execution_id in self._timers.pop_due(self._desk.now_us):
-            execution = self._held.pop(execution_id)
-            self._desk.note(Level.INFO, "cut", job=execution.job.key, execution=execution_id)
-            self._cancelling.cancel(execution, REASON)
+        """Ask the rows of what is due."""
+        if self._asked or not self._can_ask():
+            return
+        self._asked = tuple(sorted(self._timers.pop_due(self._desk.now_us)))
+        if self._asked:
+            self._desk.effects.append(FetchHeld(self._desk.request(self), self._asked))
+
+    def fetched(self, event: ExecutionsFetched) -> None:
+        """Have cancelled what the next tick still cuts; wait for that, where it comes later by now."""
+        asked, self._asked = self._asked, ()
+        known = {execution.execution_id: execution for execution in event.executions}
+        for execution_id in asked:
+            if execution_id not in self._held:
+                continue
+            execution = known.get(execution_id)
+            due_us = None if execution is None else self._due(execution)
+            if execution is None or due_us is None:
+                del self._held[execution_id]
+            elif due_us > self._desk.now_us:
+                self._timers.arm(execution_id, due_us)
+            else:
+                del self._held[execution_id]
+                self._desk.note(Level.INFO, "cut", job=execution.job.key, execution=execution_id)
+                self._cancelling.cancel(execution, REASON)
+
+    def _due(self, execution: Execution) -> int | None:
+        """When it is cut, by its job's row; of one without a next tick (it may be resumed), when to ask again."""
+        if not ticks.cuts(execution.job):
+            return None
+        if execution.job.next_tick is not None:
+            return ticks.cut_at(execution)
+        following = ticks.following(execution.job, self._desk.now_us)
+        return None if following is None else max(following.run_at, self._desk.now_us + RETRY_US)
+
+    def failed(self, _: StoreFailed) -> None:
+        asked, self._asked = self._asked, ()
+        for execution_id in asked:
+            if execution_id in self._held:
+                self._timers.arm(execution_id, self._desk.now_us + RETRY_US)

@@ -28,6 +28,7 @@ BACKOFF_BASE_MS: Final = 50
 BACKOFF_CAP_MS: Final = 2_000
 
 
+# docs/decisions/0034: kept by runner until the owner is known
 class Pending:
     """A report that isn't decided yet, and the runners that wait for its acknowledgement, with what each of them said.
 
@@ -153,6 +154,7 @@ class Ending:
         self._strange_characters += _characters(pending.report)
         self._collect(self._unknown, pending)
 
+    # docs/decisions/0034: one bound for all lets a liar drop honest ends
     def _is_full(self, runner_id: str) -> bool:
         """As much of what isn't held here waits already as may, of all runners or of this one."""
         return (
@@ -186,7 +188,7 @@ class Ending:
         for pending in parcel:
             execution = pending.execution
             assert execution is not None, "ended without being known"
-            request = _request(execution, pending.report, now_us)
+            request = request_of(execution, pending.report, now_us)
             pending.retry_at, pending.anchor = request.retry_at, request.anchor
             requests.append(request)
         requests.sort(key=_job_and_execution)
@@ -201,6 +203,9 @@ class Ending:
             execution = found.get(pending.report.execution_id)
             if execution is None:
                 self._decided_before(pending)
+            elif pending.execution is not None:  # whose it is, is known: only its job has changed
+                pending.execution = execution
+                self._ready[execution.execution_id] = pending
             else:
                 self._found(pending, execution)
         self._tell_refused()
@@ -220,7 +225,8 @@ class Ending:
         """Let go of it; but not of one that was claimed since it was looked up, for somebody else."""
         execution_id = pending.report.execution_id
         held = self._holding.executions.get(execution_id)
-        foreign = held is not None and not any(_belongs(report, held, by) for report, by in pending.said())
+        own = pending.execution is not None or any(held and _belongs(report, held, by) for report, by in pending.said())
+        foreign = held is not None and not own
         self._forget(pending)
         if held is not None and not foreign:
             self._window.runner_away(held.job.job_id)
@@ -244,6 +250,9 @@ class Ending:
         self._batch = desk.settings.end_batch
         by_id = {pending.report.execution_id: pending for pending in parcel}
         for result in event.results:
+            if result.stale:  # what passed during the run is for its job's row to say, as it stands
+                self._unknown[result.execution_id] = by_id.pop(result.execution_id)
+                continue
             if result.followers:
                 self._activating.follow(result.followers)
             if result.ended:
@@ -253,7 +262,7 @@ class Ending:
             else:
                 desk.stats.ends_wasted += 1
             self._follow(result, by_id[result.execution_id])
-        self._settle(parcel)
+        self._settle(by_id.values())
 
     def _retry(self, pending: Pending, result: EndResult) -> None:
         """The end made a retry: this controller is the first to know."""
@@ -273,6 +282,7 @@ class Ending:
         )
         self._activating.created([retry])
 
+    # docs/decisions/0024: an end that came too late must say what comes next, too
     def _follow(self, result: EndResult, pending: Pending) -> None:
         entry = self._window.entries.get(result.job_id)
         if entry is None:
@@ -349,7 +359,8 @@ class Ending:
         self._ready.update((pending.report.execution_id, pending) for pending in parcel)
 
 
-def _request(execution: Execution, report: Report, now_us: int) -> EndRequest:
+def request_of(execution: Execution, report: Report, now_us: int) -> EndRequest:
+    """What ends it, by its job's row as `execution` knows it."""
     following = ticks.after_run(execution, report, now_us)
     slot, anchor, closes_at = following.next, None, None
     moved = None if slot is None else ticks.moved(execution, report, slot)

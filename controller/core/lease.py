@@ -146,6 +146,7 @@ class Lease:
         self._waiting.pop(runner_id, None)
         self._heard_ns.pop(runner_id, None)
 
+    # docs/decisions/0032: answered without the database, too, or runners hang up
     def _acknowledge(self, runner_id: str, sequence: int, renewed: bool) -> None:
         # While the lease is valid, this controller might declare a runner lost; so only without it may it say that
         # the database is away, which is what lets runners go on unseen.

@@ -124,6 +124,7 @@ class Membership:
         self._desk.stats.ring_changes += 1
         self._desk.note(Level.INFO, "ring_changed", members=len(self.ring.members), digest=self.ring.digest)
 
+    # docs/decisions/0021: not only whom gossip sees
     def peers(self) -> tuple[tuple[str, str], ...]:
         """(id, address) of every controller believed to be alive, this one included."""
         return tuple((member.member_id, member.address) for member in self.swim.live())

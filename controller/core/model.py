@@ -49,6 +49,7 @@ class SkipReason(StrEnum):
     MISSED_POLICY = "missed_policy"
     DEPLOYMENT_REMOVED = "deployment_removed"
     CANCELLED = "cancelled"
+    NO_VERB = "no_verb"  # no active version of its module has the job's verb: it is orphaned
 
 
 class Skipped(NamedTuple):
@@ -203,7 +204,7 @@ class Report(NamedTuple):
 
 
 class EndRequest(NamedTuple):
-    """End the execution whose claim is `report.claimed_at`; set its job's next tick if it still has `revision`.
+    """End the execution whose claim is `report.claimed_at`, if its job still has `revision`; set its next tick.
 
     An end that wants a retry puts it beside, as an activation. One that moved the job's next run (`anchor`) opens new
     books at `closes_at`: the schedule counts from the anchor on, the revision grows. It may have no tick there.
@@ -234,6 +235,7 @@ class EndResult(NamedTuple):
     paused: bool = False  # this end was the last failure that `pause_after_failures` allows
     followers: list[int] | None = None  # activations of jobs that follow this one, made by this end
     moved: bool = False  # the anchor that was asked for is the job's by this statement
+    stale: bool = False  # not ended: the request was made by an older row of the job; look it up, and make another
 
 
 class SkipRequest(NamedTuple):

@@ -62,7 +62,7 @@ class Node:
         self._cancelling = Cancelling(self._desk, self._sessions)
         self._lease = Lease(self._desk, self._cancelling)
         self._window = Window(self._desk)
-        self._cutting = Cutting(self._desk, self._cancelling)
+        self._cutting = Cutting(self._desk, self._lease, self._cancelling)
         self._holding = Holding(self._desk, self._lease, self._sessions, self._cutting, self._cancelling)
         self._skipping = Skipping(self._desk, self._window, self._lease)
         self._parking = Parking(self._desk, self._window, self._lease, self._skipping)
@@ -323,7 +323,7 @@ class Node:
             case events.Adopted():
                 self._sweeping.adopted(event)
             case events.ExecutionsFetched():
-                assert isinstance(asker, Ending | Verifying | Sweeping)
+                assert isinstance(asker, Ending | Verifying | Sweeping | Cutting)
                 asker.fetched(event)
             case _:
                 assert_never(event)

@@ -26,6 +26,8 @@ class Event(StrEnum):
     LATE = "late"  # a tick hasn't begun within its job's `late_after`
     SKIPPED = "skipped"  # ticks that don't run, a range for one reason
     PAUSED = "paused"  # a job, by its `pause_after_failures`
+    ORPHANED = "orphaned"  # a job that somebody made by hand has lost its verb
+    BROUGHT_BACK = "brought_back"  # it has that again
     TEST = "test"  # what somebody asked for, to see whether it arrives
 
 
@@ -88,6 +90,18 @@ class Paused(NamedTuple):
     job: Subject
     paused_at: int
     failures: int
+    note: str
+
+
+class Turn(NamedTuple):
+    """A job is orphaned, or brought back, as an action says. `deployment`: by which, or by whose end."""
+
+    job: Subject
+    action_id: int
+    action: str
+    at: int
+    deployment: str
+    actor: str
     note: str
 
 
@@ -241,6 +255,12 @@ def skipped(row: Passed) -> Notice:
 def paused(row: Paused) -> Notice:
     data = {"failures": row.failures, "reason": row.note}
     return Notice(Event.PAUSED, row.job, f"paused:{row.job.job_id}:{row.paused_at}", row.paused_at, data)
+
+
+def turned(row: Turn) -> Notice:
+    event = Event.ORPHANED if row.action == "orphan" else Event.BROUGHT_BACK
+    data = {"deployment": row.deployment, "by": row.actor, "note": row.note}
+    return Notice(event, row.job, f"{event.value}:{row.action_id}", row.at, data)
 
 
 def _failed(run: Run) -> Notice:

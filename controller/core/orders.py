@@ -8,9 +8,11 @@ from typing import NamedTuple
 
 from controller.core.control import Start, distant, plan_pause, plan_resume
 from controller.core.model import Skipped, SkipReason
-from controller.core.redeploy import Existing, closed, closes_at, decided_ahead, first_slot, hold, not_before
+from controller.core.orphaning import upcoming
+from controller.core.redeploy import Existing, closed, closes_at, decided_ahead, first_slot, hold, not_before, went_on
 from controller.core.states import Order, State, allowed, refusal, state_of
 from schema.instant import format_instant
+from schema.schedule import MANUAL
 from schema.timetable import Slot, Timetable, timetable
 
 
@@ -63,6 +65,7 @@ class Row(NamedTuple):
     cancelled_note: str | None = None
     ahead_from: int | None = None
     ahead_until: int | None = None
+    orphaned_tick: int | None = None
 
 
 class Standing(NamedTuple):
@@ -82,6 +85,8 @@ class Standing(NamedTuple):
             running=self.running,
             has_next_tick=self.job.next_tick is not None,
             last_outcome=self.last_outcome,
+            orphaned=self.job.orphaned,
+            by_hand=self.job.schedule == MANUAL,
         )
 
 
@@ -146,6 +151,26 @@ def carry_out(standing: Standing, wish: Wish, by: str, now: int) -> Ordered | Re
     refusing = refused(standing, order_of(wish))
     if refusing is not None:
         return refusing
+    return _of_orphan(standing, wish, by, now) if standing.job.orphaned else _of_any(standing, wish, by, now)
+
+
+# docs/decisions/0048: planned as if its verb were back
+def _of_orphan(standing: Standing, wish: Wish, by: str, now: int) -> Ordered | Refusal | NotNext:
+    """As if its verb were back by now, but that its next tick goes on waiting for that."""
+    slot, skipped = upcoming(standing.job, now)
+    tick, run_at = slot or (None, None)
+    hosted = standing._replace(
+        job=standing.job._replace(orphaned=False, orphaned_tick=None, next_tick=tick),
+        row=standing.row._replace(orphaned_tick=None, next_tick=tick, next_run_at=run_at),
+    )  # fmt: skip
+    plan = _of_any(hosted, wish, by, now)
+    if not isinstance(plan, Ordered) or plan.row is None:
+        return plan
+    row = plan.row._replace(next_tick=None, next_run_at=None, orphaned_tick=plan.row.next_tick)
+    return plan._replace(row=row, skipped=(*skipped, *plan.skipped))
+
+
+def _of_any(standing: Standing, wish: Wish, by: str, now: int) -> Ordered | Refusal | NotNext:
     match wish:
         case Pause():
             return _pause(standing, wish, by, now)
@@ -166,16 +191,15 @@ def _pause(standing: Standing, wish: Pause, by: str, now: int) -> Ordered:
         return Ordered(None, {})
     table = _table(job)
     first, freed = _without_pause(standing, table, now) if job.paused else (_first(standing, table), None)
+    first, owed = _behind_run(standing, table, first, now)
     ahead_from, ahead_until = _ahead_without_pause(job, table) if job.paused else (job.ahead_from, job.ahead_until)
     paused = Row(
         None, None, row.paused_at if job.paused else now, None if first is None else first.tick, wish.until, by, note,
         ahead_from=ahead_from, ahead_until=ahead_until,
     )  # fmt: skip
-    if wish.until is None:
-        return Ordered(paused, _told(until=None), taken_back=freed)
-    held = None if first is None else hold(table, job.key, first, wish.until)
+    held = None if first is None or wish.until is None else hold(table, job.key, first, wish.until)
     if held is None:
-        return Ordered(paused, _told(until=wish.until), taken_back=freed)
+        return Ordered(paused, _told(until=wish.until), owed, taken_back=freed)
     (tick, run_at), superseded = _distant(standing, held.next_tick, held.next_run_at)
     paused = paused._replace(next_tick=tick, next_run_at=run_at, paused_tick=held.paused_tick)
     if held.paused_tick is not None:
@@ -184,7 +208,7 @@ def _pause(standing: Standing, wish: Pause, by: str, now: int) -> Ordered:
             ahead_from=ahead_from if chained else held.paused_tick, ahead_until=held.ahead_until
         )  # fmt: skip
     ticks = sum(part.ticks for part in held.skipped)
-    return Ordered(paused, _told(until=wish.until, ticks=ticks), held.skipped + superseded, freed)
+    return Ordered(paused, _told(until=wish.until, ticks=ticks), owed + held.skipped + superseded, freed)
 
 
 def _resume(standing: Standing, now: int) -> Ordered:
@@ -211,10 +235,8 @@ def _resume(standing: Standing, now: int) -> Ordered:
 
 def _skip_next(standing: Standing, wish: SkipNext, now: int) -> Ordered | Refusal | NotNext:
     job, table = standing.job, _table(standing.job)
-    first = plan_pause(job)
-    owed: tuple[Skipped, ...] = ()
-    if job.executing and first is not None and first <= now and table.loses_overlapped:
-        first, owed = table.schedule.next_after(now), closed(job, now)
+    upcoming, owed = _behind_run(standing, table, _first(standing, table), now)
+    first = None if upcoming is None else upcoming.tick
     slot = None if first is None else table.following_open(job.key, first - 1)
     if first is None or slot is None:
         message = f"{job.key!r} has no tick to come that could be skipped; `cronring jobs show` tells its schedule"
@@ -286,6 +308,19 @@ def _first(standing: Standing, table: Timetable) -> Slot | None:
     return table.following(job.key, tick - 1)
 
 
+def _behind_run(
+    standing: Standing, table: Timetable, first: Slot | None, now: int
+) -> tuple[Slot | None, tuple[Skipped, ...]]:
+    """`first`, or, if that and more came due during a run that costs them their own, what follows; and these.
+
+    Whatever is ordered now, they overlapped.
+    """
+    job = standing.job
+    if not job.executing or job.paused or first is None or first.tick > now or not table.loses_overlapped:
+        return first, ()
+    return table.following(job.key, now), closed(job, now)
+
+
 def _without_pause(
     standing: Standing, table: Timetable, now: int
 ) -> tuple[Slot | None, tuple[int, tuple[SkipReason, ...]] | None]:
@@ -297,6 +332,8 @@ def _without_pause(
         if row.next_tick is None:
             return None, None
         return table.following(job.key, row.next_tick - 1), None
+    if went_on(job):  # it was over, and by a clock that was set back it seems not to be
+        return _first(standing, table), None
     return table.following(job.key, max(job.paused_tick - 1, now)), (job.paused_tick, (SkipReason.PAUSED,))
 
 

@@ -56,6 +56,7 @@ class Parking:
         self._parked_for[entry.job.job_id] = entry.job.deployment
         self._arm(entry, max(entry.run_at, entry.hosted_us))
 
+    # docs/decisions/0032: the grace starts anew with the lease
     def ready(self) -> None:
         """The lease is held (again): whatever waits, waits for runners that had no controller to come back to."""
         self.ready_since_us = self._desk.now_us

@@ -73,6 +73,7 @@ class DatabaseClock:
             self._samples.clear()
             self._samples.append(newest._replace(offset_ns=self._offset_ns))
 
+    # docs/decisions/0044: the only wall clock that decisions may use
     def now_us(self, now_ns: int) -> int:
         """PostgreSQL's time at the monotonic `now_ns`. Only meaningful once `known`."""
         return (now_ns + self._offset_ns) // 1_000

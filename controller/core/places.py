@@ -33,9 +33,10 @@ Ranked = tuple[int, int, Item]
 class Room:
     """Those that wait for a place in one lane, as heaps by rank."""
 
-    __slots__ = ("first", "noted_ns", "sifted_ns", "standby")
+    __slots__ = ("first", "noted_ns", "sifted_ns", "since_ns", "standby")
 
-    def __init__(self) -> None:
+    def __init__(self, now_ns: int) -> None:
+        self.since_ns = now_ns  # somebody has waited here all the time, and might have been claimed
         self.first: list[Ranked] = []
         self.standby: list[Ranked] = []
         self.sifted_ns = 0
@@ -78,6 +79,7 @@ class Places:
 
     # Places for claims
 
+    # docs/decisions/0050: without a place nothing is claimed
     def take(self, item: Item, job: Job, picker: Picker) -> Place | None:
         """A place for it; None if it has to wait, or no runner is there at all."""
         place = self._taken.pop(item.queued, None) if item.queued else None
@@ -96,7 +98,7 @@ class Places:
             return False
         room = self._rooms.get(lane)
         if room is None:
-            room = self._rooms[lane] = Room()
+            room = self._rooms[lane] = Room(self._desk.now_ns)
         if isinstance(item, Entry):
             self._window.move_to(item, Stage.QUEUED)
         self._serial += 1
@@ -204,6 +206,8 @@ class Places:
         is_open = self._may_claim()
         if is_open != self._open:
             self._open = is_open
+            for room in self._rooms.values():
+                room.since_ns = self._desk.now_ns
             for each in self._sessions.by_id.values():
                 self._dirty.update(((each.info.runner_id, lane), None) for lane in each.stocks or ())
         if not self._dirty:
@@ -263,11 +267,15 @@ class Places:
         desk = self._desk
         run_at = item.run_at if isinstance(item, Entry) else item.activation.run_at
         late_ms = (desk.now_us - (run_at or desk.now_us)) // 1_000
-        if late_ms < NOTED_LATE_MS or (room.noted_ns is not None and desk.now_ns - room.noted_ns < NOTE_GAP_NS):
+        # What an outage made late waits for its runners' first words: they may have been idle all the time.
+        waited_ms = min(late_ms, (desk.now_ns - room.since_ns) // MS)
+        if waited_ms < NOTED_LATE_MS or (room.noted_ns is not None and desk.now_ns - room.noted_ns < NOTE_GAP_NS):
             return
         room.noted_ns = desk.now_ns
         kind = lane[1].name.lower()
-        desk.note(Level.WARNING, "waiting_for_place", deployment=lane[0], lane=kind, jobs=len(room), late_ms=late_ms)
+        desk.note(
+            Level.WARNING, "waiting_for_place", deployment=lane[0], lane=kind, jobs=len(room), lateness_ms=late_ms
+        )
 
     def _may_claim(self) -> bool:
         return self._desk.store_ok and self._lease.valid and not self._desk.abstains

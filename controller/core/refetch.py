@@ -78,6 +78,7 @@ class Refetching:
         self.wish(RETRY_NS)
 
 
+# docs/decisions/0006: a third of a herd's claims were for nothing
 class BackupLooks:
     """FetchOverdue over the slots whose backup was called: one at a time, some time apart.
 

@@ -6,9 +6,26 @@ Durations carry their unit in the name. The defaults are for a LAN and one Postg
 from dataclasses import dataclass
 from typing import Final
 
+from schema.duration import DURATION_LIMIT_MS
 from schema.jitter import JitterError, parse_jitter
 
 STOPPING_MS: Final = 500  # what a fenced runner is given to stop its runs, kills included
+_DAY_MS: Final = 86_400_000
+_CENTURIES_MS: Final = 10_000_000_000_000  # on a virtual clock everything that is due is known at once
+# Nothing that works needs more, and everything here and in the database has room for it. Other durations: a day.
+_MOST: Final = {
+    "timeout_ms": DURATION_LIMIT_MS,
+    "claim_batch": 10_000,
+    "refetch_interval_ms": _CENTURIES_MS,
+    "window_ms": _CENTURIES_MS,
+    "claims_in_flight": 64,
+    "end_batch": 10_000,
+    "ends_in_flight": 64,
+    "suspicion_multiplier": 100,
+    "indirect_probes": 100,
+    "history_days": DURATION_LIMIT_MS // _DAY_MS,
+    "history_runs": 1_000_000,
+}
 
 
 class SettingsError(ValueError):
@@ -32,7 +49,7 @@ class ClusterSettings:
     timeout_ms: int = 300_000  # soft timeout of a job that states none
     hard_timeout_grace_ms: int = 30_000
     cancel_grace_ms: int = 2_000  # what a cancelled run is given to stop by itself
-    default_jitter: str = "5m:3s 1h:10s 1d:30s 7d:60s"  # of jobs that state none: by how often they run
+    default_jitter: str = "off"  # of jobs that state none
     claim_batch: int = 500
     claims_in_flight: int = 2
     end_batch: int = 500
@@ -49,12 +66,19 @@ class ClusterSettings:
     def __post_init__(self) -> None:
         for name in self.__dataclass_fields__:
             value = getattr(self, name)
-            if isinstance(value, int) and value <= 0:
-                raise SettingsError(f"{name} is {value}; it must be above 0")
+            most = _MOST.get(name, _DAY_MS)
+            if not isinstance(value, str) and not 1 <= value <= most:
+                unit = " ms" if name.endswith("_ms") else ""
+                raise SettingsError(f"{name} is {value}{unit}; it must be from 1 to {most}{unit}")
         try:
-            parse_jitter(self.default_jitter)
+            both_ways = parse_jitter(self.default_jitter).both_ways
         except JitterError as error:
             raise SettingsError(f"default_jitter is {self.default_jitter!r}: {error}") from None
+        if both_ways:
+            raise SettingsError(
+                f"default_jitter is {self.default_jitter!r}, and no job starts before its tick that hasn't asked for "
+                "it; leave out the sign, or give that jitter to single jobs"
+            )
         self._require("lease_renew_ms", "lease_ms", factor=2)
         self._require("lease_margin_ms", "lease_ms", factor=2)
         self._require("refetch_interval_ms", "window_ms")
@@ -67,6 +91,7 @@ class ClusterSettings:
             )
         # A run may reach its runner so late that it has just not stopped itself, and that may stand still for as long
         # again when the run should end. Until then nobody may start the next one in its place.
+        # docs/decisions/0022: a run may outlive its deadline until its fence
         self._require("runner_lost_after_ms", "hard_timeout_grace_ms", factor=2)
         self._require("probe_timeout_ms", "probe_interval_ms")
 

@@ -45,7 +45,6 @@ class Skipping:
             return
         batch, self._waiting = self._waiting[: desk.settings.claim_batch], self._waiting[desk.settings.claim_batch :]
         batch.sort(key=lambda pair: pair[0].job.job_id)
-        desk.stats.ticks_skipped += sum(skipped.ticks for _, request in batch for skipped in request.skipped)
         request_id = desk.request(self)
         self._in_flight[request_id] = [entry for entry, _ in batch]
         desk.effects.append(SkipTicks(request_id, [request for _, request in batch]))

@@ -11,6 +11,7 @@ from controller.core.desk import MS, Desk
 from controller.core.effects import Level
 from controller.core.lease import Lease
 from controller.core.membership import Membership
+from schema.duration import measured
 
 LONGEST_MS: Final = 60_000
 
@@ -58,8 +59,8 @@ class StandingDown:
         if not self._lease.valid:
             return "it holds no valid lease, so it claims nothing anyway; is PostgreSQL well?"
         if self._until_ns is not None:
-            left_s = max(0, self._until_ns - desk.now_ns) / (1_000 * MS)
-            return f"it stands down already, for {self._by}, for {left_s:.1f} s more"
+            left_ms = max(0, self._until_ns - desk.now_ns) / MS
+            return f"it stands down already, for {self._by}, for {measured(left_ms)} more"
         if self._is_alone() and not forced:
             return "no other controller is on its ring, so nobody would take over"
         return None
@@ -78,6 +79,7 @@ class StandingDown:
         desk.note(Level.WARNING, "standing_down", for_ms=min(for_ms, LONGEST_MS), by=by, forced=forced)
         return True
 
+    # docs/decisions/0054: it ends by itself, whoever asked for it
     def turn(self) -> bool:
         """True if it has just ended by itself."""
         if self._until_ns is None:

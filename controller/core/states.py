@@ -14,12 +14,13 @@ from typing import Final
 class State(StrEnum):
     """What people see of a job."""
 
-    PENDING = "pending"  # it has no tick to come, and has never run: by hand only, or its ticks are over
+    PENDING = "pending"  # it waits to be triggered, or for another job; or its ticks were over before it ever ran
     SCHEDULED = "scheduled"  # it has a tick to come
     RUNNING = "running"
     PAUSED = "paused"  # it may still run what had begun
-    COMPLETED = "completed"  # it has no tick to come, and its last run completed
-    FAILED = "failed"  # it has no tick to come, and its last run ended otherwise
+    ORPHANED = "orphaned"  # made by hand, and no active version of its module has its verb; that may still run, too
+    COMPLETED = "completed"  # its schedule has no tick to come, and its last run completed
+    FAILED = "failed"  # its schedule has no tick to come, and its last run ended otherwise
     CANCELLED = "cancelled"  # by an operator, until it is restored; or removed for good
 
 
@@ -47,7 +48,9 @@ class Happening(StrEnum):
     PAUSE_OVER = "pause's end comes"
     TICK_SKIPPED = "tick is skipped"
     REDEPLOYED = "module is deployed anew"
-    REMOVED = "module no longer has it"
+    REMOVED = "module no longer declares it"
+    VERB_GONE = "module no longer has its verb"  # of a job that somebody made by hand
+    VERB_BACK = "module has its verb again"
 
 
 Table = Mapping[State, tuple[State, ...]]
@@ -65,36 +68,39 @@ def _to(target: State, *states: State) -> dict[State, tuple[State, ...]]:
     return dict.fromkeys(states, (target,))
 
 
-# Another schedule may give a job its first tick to come, or leave it without one.
+# Another schedule may give a job its first tick to come, or leave it without one; or it runs by hand from then on.
 _RESCHEDULED: Final = {
-    State.PENDING: (State.PENDING, State.SCHEDULED),
+    State.PENDING: _AT_REST,
     State.SCHEDULED: _AT_REST,
-    State.COMPLETED: (State.COMPLETED, State.SCHEDULED),
-    State.FAILED: (State.FAILED, State.SCHEDULED),
+    State.COMPLETED: (State.COMPLETED, State.SCHEDULED, State.PENDING),
+    State.FAILED: (State.FAILED, State.SCHEDULED, State.PENDING),
 }
 
 ORDERS: Final[Mapping[Order, Table]] = MappingProxyType({
     # Also without a tick to come: a pause keeps retries, backfills, and the runs after another job's ticks.
-    Order.PAUSE: _to(State.PAUSED, *_ALIVE, State.PAUSED),
-    Order.RESUME: {State.PAUSED: _ALIVE} | _staying(*_ALIVE),
+    # An orphaned job takes what it will be once its verb is back, and nothing that wants a run.
+    Order.PAUSE: _to(State.PAUSED, *_ALIVE, State.PAUSED) | _staying(State.ORPHANED),
+    Order.RESUME: {State.PAUSED: _ALIVE} | _staying(*_ALIVE, State.ORPHANED),
     Order.SKIP_NEXT: {State.SCHEDULED: _AT_REST, State.RUNNING: (State.RUNNING,)},
     Order.TRIGGER: _staying(*_ALIVE, State.PAUSED),
     Order.BACKFILL: _staying(*_ALIVE, State.PAUSED),
-    Order.UPDATE: _RESCHEDULED | _staying(State.RUNNING, State.PAUSED),
+    Order.UPDATE: _RESCHEDULED | _staying(State.RUNNING, State.PAUSED, State.ORPHANED),
     Order.CANCEL: _to(State.CANCELLED, *_ALL),
-    Order.RESTORE: {State.CANCELLED: _ALIVE} | _staying(*_ALIVE, State.PAUSED),
+    Order.RESTORE: {State.CANCELLED: (*_ALIVE, State.ORPHANED)} | _staying(*_ALIVE, State.PAUSED, State.ORPHANED),
     Order.DELETE: _to(State.CANCELLED, *_ALL),
 })  # fmt: skip
 
 HAPPENINGS: Final[Mapping[Happening, Table]] = MappingProxyType({
     Happening.CLAIM: {State.SCHEDULED: (State.RUNNING,)},
     Happening.RUN_BY_HAND: dict.fromkeys(_AT_REST, (State.RUNNING,)) | _staying(State.RUNNING, State.PAUSED),
-    Happening.END: {State.RUNNING: _ALIVE, State.PAUSED: (State.PAUSED,), State.CANCELLED: (State.CANCELLED,)},
+    Happening.END: {State.RUNNING: _ALIVE} | _staying(State.PAUSED, State.CANCELLED, State.ORPHANED),
     Happening.FAILURES: {State.RUNNING: (State.PAUSED,)},
     Happening.PAUSE_OVER: {State.PAUSED: _ALIVE},
     Happening.TICK_SKIPPED: {State.SCHEDULED: _AT_REST},
     Happening.REDEPLOYED: _RESCHEDULED | _staying(State.RUNNING, State.PAUSED, State.CANCELLED),
-    Happening.REMOVED: _to(State.CANCELLED, *_ALL),
+    Happening.REMOVED: _to(State.CANCELLED, *(state for state in _ALL if state is not State.ORPHANED)),
+    Happening.VERB_GONE: _to(State.ORPHANED, *_ALIVE, State.PAUSED) | _staying(State.CANCELLED),
+    Happening.VERB_BACK: {State.ORPHANED: (*_ALIVE, State.PAUSED)} | _staying(State.CANCELLED),
 })  # fmt: skip
 
 # What an order makes of a job in the end, for the words of a refusal.
@@ -119,17 +125,23 @@ def state_of(
     has_next_tick: bool,
     last_outcome: str | None,
     removed: bool = False,
+    orphaned: bool = False,
+    by_hand: bool = False,
 ) -> State:
-    """`paused`: its pause is in force. `running`: any execution that holds the job, or is counted by it."""
+    """`paused`: its pause is in force. `running`: any execution that holds the job, or is counted by it. `by_hand`: it
+    has no schedule of its own, so it is never done.
+    """
     if cancelled or removed:
         return State.CANCELLED
+    if orphaned:
+        return State.ORPHANED
     if paused:
         return State.PAUSED
     if running:
         return State.RUNNING
     if has_next_tick:
         return State.SCHEDULED
-    if last_outcome is None:
+    if last_outcome is None or by_hand:
         return State.PENDING
     return State.COMPLETED if last_outcome == "completed" else State.FAILED
 
@@ -143,15 +155,21 @@ def refusal(key: str, state: State, order: Order) -> str:
     target = TARGETS[order]
     verb = order.value.replace("_", "-")
     return (
-        f"can't {verb} {key!r}: it is {state.value}, and {verb} can't take a {state.value} job to {target.value}; "
-        f"{_remedy(state)}"
+        f"can't {verb} {key!r}: it is {state.value}, and {verb} can't take a job from {state.value} to {target.value}; "
+        f"{remedy_of(state)}"
     )
 
 
-def _remedy(state: State) -> str:
+def remedy_of(state: State) -> str:
+    """What to do first about a job in this state that takes no such order."""
     match state:
         case State.CANCELLED:
             return "`cronring jobs restore` brings it back"
+        case State.ORPHANED:
+            return (
+                "no active version of its module has its verb: deploy one that has it, or `cronring rollback`; "
+                "`cronring jobs delete` gives it up"
+            )
         case State.PAUSED:
             return "`cronring jobs resume` first, or move the end of its pause: `cronring jobs pause --until`"
         case _:

@@ -21,7 +21,6 @@ class Stats:
     reports_decided: int = 0  # of those that had ended before, or never were
     ended: int = 0
     ends_wasted: int = 0
-    ticks_skipped: int = 0
     activated: int = 0
     adopted: int = 0
     lost: int = 0

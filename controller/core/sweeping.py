@@ -17,6 +17,7 @@ from controller.core.lease import Lease
 from controller.core.model import Execution, LeaseRenewal, Outcome
 from controller.core.sessions import Sessions
 from controller.core.window import Window
+from schema.duration import measured
 
 # A statement whose connection broke may still be running, and commit later: look for what it claimed more than once.
 DOUBT_ECHOES_MS: Final = (0, 2_000, 10_000, 30_000)
@@ -74,6 +75,7 @@ class Sweeping:
             return
         self._adopt.update(dict.fromkeys(controller_ids))
 
+    # docs/decisions/0039: both may live, and still not reach each other
     def take_over(self, runner_id: str, controller_ids: tuple[str, ...]) -> None:
         """A runner connected to here has lost these controllers. It asks again as long as that lasts."""
         others = tuple(each for each in controller_ids if each != self._desk.controller_id)
@@ -85,6 +87,7 @@ class Sweeping:
         lost_ns = self._desk.now_ns + self._desk.settings.runner_lost_after_ms * MS
         self._leave_ns[runner_id] = (lost_ns // LOST_GRID_NS + 2) * LOST_GRID_NS
 
+    # docs/decisions/0057: a failed claim may have been committed
     def doubt(self) -> None:
         """A claim (or an adoption) failed, and may have been committed: adopt from itself, more than once."""
         now_ns = self._desk.now_ns
@@ -114,6 +117,7 @@ class Sweeping:
             self._overdue = desk.request(self)
             desk.effects.append(FetchOverdueExecutions(self._overdue))
 
+    # docs/decisions/0026: results may be on their way
     def _had_time_to_return(self) -> bool:
         """Runners that lived through an outage get as long as they are given anyway to be seen again.
 
@@ -121,6 +125,7 @@ class Sweeping:
         """
         return self._lease.unbroken_ns() >= self._desk.settings.runner_lost_after_ms * MS
 
+    # docs/decisions/0018: a step of the clock makes living runners look dead
     def _may_declare_lost(self) -> bool:
         """They did return, or had the time to.
 
@@ -169,6 +174,7 @@ class Sweeping:
         self._holding.released = {}
         self._desk.effects.append(self._adopting)
 
+    # docs/decisions/0023: what was released since must not be held again
     def adopted(self, event: Adopted) -> None:
         """Answer for them, and dispatch them again: their runner knows whether it has them.
 
@@ -207,7 +213,7 @@ class Sweeping:
         after_ms = self._desk.settings.runner_lost_after_ms
         ended = 0
         for execution in executions:
-            message = f"runner {execution.runner_id} has not been seen for more than {after_ms / 1000:g} s"
+            message = f"runner {execution.runner_id} has not been seen for more than {measured(after_ms)}"
             ended += self._ending.declare(execution, Outcome.LOST, "RunnerLost", message)
         self._desk.stats.lost += ended
         if ended:
@@ -220,7 +226,7 @@ class Sweeping:
         for execution in executions:
             if not self._is_overdue(execution):
                 continue
-            limit = f"its timeout of {execution.job.timeout_ms / 1000:g} s and {grace_ms / 1000:g} s of grace"
+            limit = f"its timeout of {measured(execution.job.timeout_ms)} and {measured(grace_ms)} of grace"
             if not self._ending.declare(execution, Outcome.TIMED_OUT, "HardTimeout", f"nobody ended it within {limit}"):
                 continue
             self._desk.stats.hard_timeouts += 1

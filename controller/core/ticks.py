@@ -76,6 +76,17 @@ def following(job: Job, instant_us: int) -> Slot | None:
     return _next_after(job.schedule, job.anchor, instant_us // SECOND_US)
 
 
+def upcoming(key: str, timing: tuple[str, int, str], tick: int | None, run_at: int | None) -> Slot | None:
+    """What people are told is next: the row's next tick, or, if its window forbids that, the first one within.
+
+    `timing`: schedule, anchor and policy.
+    """
+    if tick is None or run_at is None:
+        return None
+    slot = Slot(tick, run_at)
+    return timetable(*timing).upcoming(key, slot) if timing[2] else slot
+
+
 def next_within(job: Job, after_us: int, until_us: int) -> int | None:
     """The first tick in (after, until] that the job's window lets run."""
     return _table(job).next_within(after_us, until_us)
@@ -110,6 +121,7 @@ def ended(execution: Execution, report: Report, now_us: int) -> int:
     return now_us if report.outcome is Outcome.LOST else min(max(report.ended_at, execution.claimed_at), now_us)
 
 
+# docs/decisions/0016: a row that was changed while it ran has decided its next tick
 def after_run(execution: Execution, report: Report, now_us: int) -> Following:
     """The tick after a run, and those that passed while it ran.
 
@@ -120,10 +132,10 @@ def after_run(execution: Execution, report: Report, now_us: int) -> Following:
     that nobody has decided: the job was rescheduled meanwhile (see redeploy), or the run was none of its schedule's.
     """
     job = execution.job
-    if job.next_tick is None or job.next_run_at is None or not execution.holds_job:
+    if job.next_tick is None or job.next_run_at is None or (not execution.holds_job and allows(job)):
         return Following(None, ())
     ended_at = ended(execution, report, now_us)
-    if job.next_tick > execution.tick or execution.trigger not in OF_A_TICK:
+    if job.next_tick > execution.tick or execution.trigger not in OF_A_TICK or not execution.holds_job:
         return _undecided(job, Slot(job.next_tick, job.next_run_at), execution.claimed_at, ended_at)
     ran = Slot(execution.tick, execution.run_at)
     if not job.policy and execution.claimed_at - execution.run_at <= _LATE_US and ran.tick == ran.run_at:
@@ -140,6 +152,7 @@ class Moved(NamedTuple):
     closes_at: int
 
 
+# docs/decisions/0029: never before what is decided, never past end_at
 def moved(execution: Execution, report: Report, undecided: Slot) -> Moved | None:
     """What becomes of a job whose verb moved its next run (`ctx.next_in`).
 
@@ -187,17 +200,19 @@ def waits_for_runner(job: Job, grace_us: int) -> int | None:
 
 
 def cut_at(execution: Execution) -> int | None:
-    """When the next tick that may run cancels this one."""
+    """When the next tick that may run cancels this one, by the job's row as the execution knows it."""
     job = execution.job
-    if execution.trigger in OF_A_TICK:
-        slot = _table(job).following_open(job.key, execution.tick)
-    elif job.next_tick is None:
-        slot = None
-    else:
-        slot = _table(job).following_open(job.key, job.next_tick - 1)
-    return None if slot is None else slot.run_at
+    if job.next_tick is None or job.next_run_at is None:
+        return None
+    own = execution.trigger in OF_A_TICK and job.next_tick <= execution.tick
+    slot = _table(job).following_open(job.key, execution.tick if own else job.next_tick - 1)
+    if slot is None:
+        return None
+    # The end of a pause may keep that tick from running before.
+    return slot.run_at if own or slot.tick != job.next_tick else max(slot.run_at, job.next_run_at)
 
 
+# docs/decisions/0027: ticks before the claim were missed, not overlapped
 def _undecided(job: Job, slot: Slot, claimed_at: int, ended_at: int) -> Following:
     """`slot` is next, unless it came due during the run.
 

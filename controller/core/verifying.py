@@ -62,10 +62,12 @@ class Verifying:
         waiting = self._wishes and self._desk.now_ns < self._not_before_ns
         return min([self._all_at_ns, *self._echoes_ns[:1], *([self._not_before_ns] if waiting else [])])
 
+    # docs/decisions/0024: who was taken for dead may wait for ends that nobody will tell
     def doubt(self) -> None:
         """Others took this controller for dead: they may have adopted what is held here, or be about to."""
         self._echoes_ns = [self._desk.now_ns + echo_ms * MS for echo_ms in DOUBT_ECHOES_MS]
 
+    # docs/decisions/0025: what a runner gave back is sent again
     def dispatch_again(self, executions: list[Execution]) -> None:
         """Their runner is back, or had to decline them: what is still unfinished, it is to get (again).
 

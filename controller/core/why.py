@@ -6,14 +6,17 @@ from controller.core.why_after import follows, next_words, verdict_after
 from controller.core.why_facts import TRANSACTION_US, Action, Attempt, Facts, Skip, Subject, Waiting
 from controller.core.why_words import decided, instant, length, ticks, told
 from schema.policy import parse_policy
+from schema.policy_model import Policy
 
 _OVERDUE_US = 2_000_000  # a claim, and a failover, fit into it
 _DECIDED_BY = {
-    "paused": ("pause", "resume", "cancel", "delete"),
-    "cancelled": ("skip_next", "cancel", "delete"),
+    "paused": ("pause", "resume", "cancel", "delete", "keep_paused"),
+    "cancelled": ("skip_next", "cancel", "delete", "keep_cancelled"),
     "deployment_removed": ("undeploy",),
+    "no_verb": ("bring_back", "delete", "cancel", "pause", "resume", "restore", "update"),
 }
 _PAUSES = frozenset({"pause", "resume"})
+_LACKS = frozenset({"orphan", "bring_back"})
 _CANCELLATIONS = frozenset({"cancel", "restore"})
 _BY_SOMEBODY = {
     "deployment_removed": "its deployment was removed before it could run",
@@ -38,8 +41,8 @@ def _upstream(facts: Facts | None) -> list[str]:
 
 
 def verdict(facts: Facts) -> str:
-    """In a word: executed, running, skipped, paused, waiting, overdue, future, not_due, not_followed, summarised or
-    unaccounted.
+    """In a word: executed, running, skipped, paused, orphaned, waiting, overdue, future, not_due, not_followed,
+    summarised or unaccounted.
     """
     if facts.followed:
         return verdict_after(facts, "" if facts.upstream is None else verdict(facts.upstream))
@@ -58,6 +61,8 @@ def _verdict_open(facts: Facts, tick: int) -> str:
     subject = facts.subject
     if facts.closed is not None and tick <= facts.closed.until_at:
         return "summarised"
+    if subject.orphaned_tick is not None and tick >= subject.orphaned_tick:
+        return "orphaned"
     if _is_kept_by_pause(facts, tick):
         return "paused"
     if not _is_undecided(subject, tick):
@@ -82,7 +87,7 @@ def _due(facts: Facts) -> list[str]:
     if subject.removed_at is not None and facts.at > subject.removed_at:
         return [f"Nothing was due at {instant(facts.at, zone)}: {subject.key} was removed at "
                 f"{instant(subject.removed_at, zone)}."]  # fmt: skip
-    if subject.schedule == "manual":
+    if facts.schedule_then == "manual":
         return [f"{subject.key} has no schedule: it runs when somebody triggers it."]
     if subject.cancelled_at is not None and facts.at > subject.cancelled_at:
         return [f"No tick of {subject.key} was due at {instant(facts.at, zone)}: it is cancelled."]
@@ -93,13 +98,13 @@ def _due(facts: Facts) -> list[str]:
                 f"{instant(cancelled.at, zone)}{who}.", *_neighbours(facts)]  # fmt: skip
     is_was = "is" if facts.at > facts.now else "was"
     return [f"No tick of {subject.key} {is_was} due at {instant(facts.at, zone)}, by its schedule "
-            f"`{subject.schedule}`.", *_neighbours(facts)]  # fmt: skip
+            f"`{facts.schedule_then}`.", *_neighbours(facts)]  # fmt: skip
 
 
 def _cancelled_then(facts: Facts) -> Action | None:
     """The order that had cancelled it, where it has been restored since."""
-    latest = next((each for each in facts.actions if each.action in _CANCELLATIONS and each.at <= facts.at), None)
-    return latest if latest is not None and latest.action == "cancel" else None
+    latest = next((each for each in facts.actions if each.order in _CANCELLATIONS and each.at <= facts.at), None)
+    return latest.origin if latest is not None and latest.order == "cancel" else None
 
 
 def _neighbours(facts: Facts) -> list[str]:
@@ -177,20 +182,21 @@ def _skipped(facts: Facts, skip: Skip, tick: int, what: str = "It") -> list[str]
 
 
 def _reason(facts: Facts, skip: Skip, tick: int) -> str:
-    subject = facts.subject
     match skip.reason:
         case "overlap":
             return _overlap(facts, tick)
         case "paused":
             return f"the job was paused{_pause_then(facts)}"
+        case "no_verb":
+            return f"no active version of its module had its verb, so the job was orphaned{_orphaned_then(facts)}"
         case "no_runner":
-            return f"no runner that has {subject.deployment} was connected"
+            return "no runner that had the job's deployment was connected"
         case "outside_window":
-            return f"it lies outside the job's window `{parse_policy(subject.policy).window}`"
+            return f"it lies outside the job's window `{facts.policy_then.window}`"
         case "superseded":
             return _superseded(facts, skip)
         case "missed_policy":
-            return f"by the time it could run, it was too late for that{_missed_policy(subject)}"
+            return f"by the time it could run, it was too late for that{_missed_policy(facts.policy_then)}"
         case _:
             return _BY_SOMEBODY[skip.reason]
 
@@ -216,16 +222,25 @@ def _overlap(facts: Facts, tick: int) -> str:
 def _pause_then(facts: Facts) -> str:
     """Since when, by whom and why it was paused at the tick."""
     subject, tick = facts.subject, facts.tick
-    latest = next((each for each in facts.actions if each.action in _PAUSES and each.at <= (tick or facts.at)), None)
-    if latest is not None and latest.action == "pause":
-        return f" since {instant(latest.at)}{_by(latest.actor, latest.note)}"
+    latest = next((each for each in facts.actions if each.order in _PAUSES and each.at <= (tick or facts.at)), None)
+    if latest is not None and latest.order == "pause":
+        since, _, by, note, _ = latest.origin
+        return f" since {instant(since)}{_by(by, note)}"
     if subject.paused_at is not None and tick is not None and subject.paused_at <= max(tick, facts.now):
         return f" since {instant(subject.paused_at)}{_by(subject.paused_by, subject.paused_note)}"
     return ""
 
 
-def _missed_policy(subject: Subject) -> str:
-    policy = parse_policy(subject.policy)
+def _orphaned_then(facts: Facts) -> str:
+    """Since when, and by whose deployment it had no verb at the tick."""
+    when = facts.at if facts.tick is None else facts.tick
+    orphaned = next((each for each in facts.actions if each.action in _LACKS and each.at <= when), None)
+    if orphaned is None or orphaned.action != "orphan":
+        return ""
+    return f" since {instant(orphaned.at)}{_by(orphaned.actor, orphaned.note)}"
+
+
+def _missed_policy(policy: Policy) -> str:
     stated = [
         f"{name}={value}"
         for name, value in (("on_missed", policy.on_missed), ("catch_up_window", policy.catch_up_window))
@@ -241,7 +256,7 @@ def _skipped_by(facts: Facts, skip: Skip) -> str:
     latest = _nearest_action(facts.actions, skip)
     if latest is not None:
         return f"That was decided at {at}{_by(latest.actor, latest.note)} ({latest.action})."
-    if skip.reason in {"deployment_removed", "superseded"}:
+    if skip.reason in {"deployment_removed", "superseded", "no_verb"}:
         return f"That was decided at {at} by a deployment."
     return f"That was decided at {at} by an operator."
 
@@ -272,6 +287,8 @@ def _open(facts: Facts, tick: int) -> list[str]:
             since = "" if subject.paused_at is None else f" since {instant(subject.paused_at)}"
             return [f"It does not run (paused): the job is paused{since}"
                     f"{_by(subject.paused_by, subject.paused_note)}."]  # fmt: skip
+        case "orphaned":
+            return ["It does not run (no_verb): no active version of its module has its verb."]
         case "unaccounted":
             return ["The books don't say what became of it: it was neither executed nor skipped. That must not be; "
                     f"see what else is missing: cronring audit --job {subject.key}"]  # fmt: skip
@@ -336,18 +353,32 @@ def _to_come(facts: Facts) -> list[str]:
     subject, zone = facts.subject, facts.subject.zone
     if subject.removed_at is not None:
         ending = _running(facts)
-        return [*ending, f"It was removed at {instant(subject.removed_at, zone)}: nothing of it will run any more."]
+        gone = f"It was removed at {instant(subject.removed_at, zone)}"
+        anew = facts.successor
+        if anew is None:
+            return [*ending, f"{gone}: nothing of it will run any more."]
+        made = f"{gone}, and made anew at {instant(anew.created_at, zone)}."
+        return [*ending, made, *_to_come(Facts(anew, facts.now, facts.now, None, None, None))]
     sentences = _running(facts)
     if subject.cancelled_at is not None:
         who = _by(subject.cancelled_by, subject.cancelled_note)
         sentences.append(f"It has been cancelled since {instant(subject.cancelled_at, zone)}{who}: nothing runs "
                          f"until somebody restores it: cronring jobs restore {subject.key}")  # fmt: skip
-        return sentences
+        return [*sentences, *_taken_over(facts, _CANCELLATIONS)]
+    if subject.orphaned_at is not None:
+        sentences.append(f"It has been orphaned since {instant(subject.orphaned_at, zone)}{_by_whom(facts)}: no active "
+                         "version of its module has its verb. It goes on by itself with one that has it "
+                         f"(cronring deploy, cronring rollback); else: cronring jobs delete {subject.key}")  # fmt: skip
     if subject.paused(facts.now):
-        sentences.append(_paused(subject))
+        sentences += [_paused(subject), *_taken_over(facts, _PAUSES)]
     sentences += [_waiting(each, facts.now) for each in facts.waiting]
     sentences += _no_place(facts)
     return [*sentences, *(next_words(facts) if facts.followed else _next(facts))]
+
+
+def _by_whom(facts: Facts) -> str:
+    latest = next((each for each in facts.actions if each.action == "orphan"), None)
+    return "" if latest is None else _by(latest.actor, latest.note)
 
 
 def _running(facts: Facts) -> list[str]:
@@ -364,6 +395,15 @@ def _paused(subject: Subject) -> str:
     if subject.paused_until is not None:
         until = f"{instant(subject.paused_until, subject.zone)}."
     return f"It has been paused since {instant(subject.paused_at, subject.zone)}{who}, until {until}"
+
+
+def _taken_over(facts: Facts, orders: frozenset[str]) -> list[str]:
+    """That a deployment which brought the job back carried on what had been set of the one before."""
+    latest = next((each for each in facts.actions if each.order in orders), None)
+    if latest is None or latest.action == latest.order:
+        return []
+    return [f"That was taken over from the job of that name before, as a deployment{_by(latest.actor, latest.note)} "
+            f"brought it back at {instant(latest.at, facts.subject.zone)}."]  # fmt: skip
 
 
 def _waiting(each: Waiting, now: int) -> str:
@@ -391,7 +431,8 @@ def _next(facts: Facts) -> list[str]:
     subject, zone, now = facts.subject, facts.subject.zone, facts.now
     tick, run_at = subject.next_tick, subject.next_run_at
     if tick is None or run_at is None:
-        if subject.paused(now) or subject.executing or subject.schedule == "manual":
+        waits = subject.orphaned_at is not None or subject.paused(now)
+        if waits or subject.executing or subject.schedule == "manual":
             return []
         return ["Its schedule has no further tick."]
     if subject.executing and subject.last_tick is not None and tick <= subject.last_tick:
@@ -400,6 +441,10 @@ def _next(facts: Facts) -> list[str]:
         return []  # it has been told above what it waits for
     if run_at <= now:
         return [f"Its next tick, {instant(tick, zone)}, has been due for {length(now - run_at)}."]
+    within = subject.upcoming
+    if within is None:
+        return ["No further tick of its schedule lies in its window."]
+    tick, run_at = within
     jitter = "" if run_at == tick else f", to run at {instant(run_at)}"
     sentences = [f"Its next tick is {instant(tick, zone)}, in {length(run_at - now)}{jitter}."]
     if not subject.hosted:

@@ -5,6 +5,11 @@ from collections.abc import Sequence
 from controller.core.why_facts import Attempt, Facts, Waiting
 from controller.core.why_words import decided, instant, told
 
+_ABSENCES = {
+    "cancel": "the job was cancelled then",
+    "orphan": "the job was orphaned then, as no active version of its module had its verb",
+}
+_RETURNS = frozenset({"restore", "bring_back"})
 _STILL_TO_COME = frozenset({"running", "waiting", "overdue"})
 
 
@@ -32,6 +37,8 @@ def verdict_after(facts: Facts, upstream_verdict: str) -> str:
     if facts.upstream is None or facts.tick is None:
         return "not_due"
     if _waits(facts) is not None:
+        if facts.subject.orphaned_at is not None:
+            return "orphaned"
         return "paused" if facts.subject.paused(facts.now) else "waiting"
     success = _success(facts.upstream)
     if success is not None:
@@ -79,7 +86,13 @@ def _is_owed(facts: Facts, success: Attempt) -> bool:
     subject = facts.subject
     if subject.removed_at is not None or subject.cancelled_at is not None or facts.follows_since is None:
         return False
-    return success.ended_at is not None and success.ended_at > facts.follows_since
+    return success.ended_at is not None and success.ended_at > facts.follows_since and _absence(facts) is None
+
+
+def _absence(facts: Facts) -> str | None:
+    """Why nothing of it was to follow then: it was cancelled, or had no verb; None: neither."""
+    latest = next((each for each in facts.actions if each.order in _ABSENCES or each.action in _RETURNS), None)
+    return None if latest is None else _ABSENCES.get(latest.order)
 
 
 def _not_run(facts: Facts, success: Attempt) -> str:
@@ -88,6 +101,9 @@ def _not_run(facts: Facts, success: Attempt) -> str:
         return _waiting(facts)
     if subject.cancelled_at is not None or subject.removed_at is not None:
         return "It was not followed: what waited was forgotten with the job."
+    absence = _absence(facts)
+    if absence is not None:
+        return f"It was not followed: {absence}."
     if not _is_owed(facts, success):
         since = facts.follows_since
         return "It was not followed then" + ("." if since is None else f": it is followed since {instant(since)}.")
@@ -97,6 +113,8 @@ def _not_run(facts: Facts, success: Attempt) -> str:
 
 def _waiting(facts: Facts) -> str:
     subject = facts.subject
+    if subject.orphaned_at is not None:
+        return "The run after it waits until a version of the module has the job's verb again."
     if subject.paused(facts.now):
         return "The run after it waits until the job's pause is over."
     if subject.executing:

@@ -1,9 +1,15 @@
 """What the books say around one tick of one job: what "why" is answered from."""
 
-from typing import Final, NamedTuple
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
-from controller.core.books import Closed, Timeline
+from controller.core.books import Closed, Span, Timeline
+from controller.core.taking_over import KEPT
+from controller.core.ticks import Slot, upcoming
+from schema.instant import parse_instant
 from schema.policy import parse_policy
+from schema.policy_model import Policy
 
 TRANSACTION_US: Final = 2_000_000
 """What was done in one transaction bears instants that differ by less: its beginning, and when it got its locks."""
@@ -34,13 +40,21 @@ class Subject(NamedTuple):
     cancelled_at: int | None
     cancelled_by: str | None
     cancelled_note: str | None
+    orphaned_at: int | None
+    orphaned_tick: int | None
     hosted: bool
     runner_seen_at: int | None
     full: str = ""  # the limit that has no place for a run of it: "module billing runs 5 of 5"
+    anchor: int = 0
 
     @property
     def zone(self) -> str:
         return parse_policy(self.policy).timezone
+
+    @property
+    def upcoming(self) -> Slot | None:
+        """What is to run next by its schedule, and when."""
+        return upcoming(self.key, (self.schedule, self.anchor, self.policy), self.next_tick, self.next_run_at)
 
     def paused(self, now: int) -> bool:
         """Whether its pause is in force."""
@@ -98,6 +112,20 @@ class Action(NamedTuple):
     action: str
     actor: str
     note: str
+    details: Mapping[str, Any] = MappingProxyType({})
+
+    @property
+    def order(self) -> str:
+        """Where it carries on what somebody set of the job before it (taking_over.py), what that was: "pause"."""
+        return KEPT.get(self.action, self.action)
+
+    @property
+    def origin(self) -> "Action":
+        """The order that it carries on, which its details tell of; itself, if it is one."""
+        if self.action not in KEPT:
+            return self
+        since = parse_instant(self.details["since"])
+        return Action(since, self.order, self.details["by"], self.details["note"])
 
 
 class Facts(NamedTuple):
@@ -106,6 +134,8 @@ class Facts(NamedTuple):
     `attempts`: at that tick, in order. `before` and `after`: the runs of ticks next to it (`after`: by schedule).
     `actions`: by operators, those before the tick and those before it was skipped, the latest first.
     `previous_skip`: of an instant without a tick, the range that the tick before it is in.
+    `then`: the schedule in force at that instant; it may be another one by now. `successor`: the job that has the key
+    now, where the one asked about is removed.
     `followed`: the key of the job that this one follows (`upstream`: what is known of that; None: there is none, or no
     such job any more). Then `tick` is a tick of that.
     """
@@ -127,6 +157,16 @@ class Facts(NamedTuple):
     upstream: "Facts | None" = None
     follows_since: int | None = None
     previous_skip: Skip | None = None
+    then: Span | None = None
+    successor: Subject | None = None
+
+    @property
+    def schedule_then(self) -> str:
+        return self.subject.schedule if self.then is None else self.then.schedule
+
+    @property
+    def policy_then(self) -> Policy:
+        return parse_policy(self.subject.policy if self.then is None else self.then.policy)
 
 
 class Focus(NamedTuple):

@@ -4,12 +4,11 @@ from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
 
 from controller.core.why_facts import Attempt
-from schema.duration import format_duration
+from schema.duration import measured
 from schema.zone import load_zone
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND: Final = 1_000_000
-_TENTHS_UNTIL: Final = 10 * _SECOND
 _MESSAGE_SHOWN: Final = 300
 
 
@@ -27,13 +26,8 @@ def instant(at: int, zone: str = "") -> str:
 
 
 def length(microseconds: int) -> str:
-    """`0.1 s`, `3.0 s`, `12m30s`."""
-    if abs(microseconds) < _TENTHS_UNTIL:
-        return f"{max(microseconds, 0) / _SECOND:.1f} s"
-    seconds = microseconds // _SECOND
-    if seconds >= 86_400:
-        seconds -= seconds % 60
-    return format_duration(seconds * 1_000)
+    """Of a span that has ended or goes on: never below zero, though two clocks have told its ends."""
+    return measured(max(microseconds, 0) / 1_000)
 
 
 def ticks(count: int) -> str:

@@ -173,6 +173,7 @@ class Window:
         for job in jobs:
             self._merge_row(job, sent_ns)
 
+    # docs/decisions/0029: the same tick may run at another instant by another policy
     def _merge_row(self, job: Job, sent_ns: int) -> None:
         entry = self.entries.get(job.job_id)
         if entry is None:
@@ -192,6 +193,7 @@ class Window:
             return
         self._follow(entry, job)
 
+    # docs/decisions/0051: until NOTIFY has reached their owners
     def add_own(self, jobs: list[Job]) -> None:
         """Jobs this controller has just created: nobody else may have heard of them yet.
 
@@ -265,6 +267,7 @@ class Window:
         if entry is not None and entry.stage is Stage.RUNNING:
             self.reset(entry, executing=True, tick=entry.tick, run_at=entry.run_at)
 
+    # docs/decisions/0027: a run beside its job must not change the job's entry
     def runner_here(self, execution: Execution) -> None:
         """It is held here, on a connected runner: its end will tell its job's next tick, if it holds the job."""
         entry = self.entries.get(execution.job.job_id)
@@ -299,6 +302,7 @@ class Window:
             self._foresee(entry, job.next_tick)
         self._arm(entry)
 
+    # docs/decisions/0029: by run_at: with jitter the next tick is not what is due next
     def _foresee(self, entry: Entry, tick: int | None) -> None:
         """Somebody else has (or should have) this tick: look for the first one after it, and to be run after now.
 

@@ -9,7 +9,9 @@ import grpc
 
 from controller.core.effects import SendPacket
 from controller.peers.codec import encode
+from protos.channels import channel_to
 from protos.gossip.v1 import gossip_pb2, gossip_pb2_grpc
+from protos.reach import refuses
 
 if TYPE_CHECKING:
     from protos.gossip.v1.gossip_pb2_grpc import GossipAsyncStub  # exists for type checkers only
@@ -22,9 +24,10 @@ IDLE_S: Final = 60.0
 # When deliveries have timed out for this long, the connection may be one that a partition left half dead: TCP alone
 # might need minutes to notice that the network is back.
 STALE_S: Final = 3.0
+_ANSWER_BYTES: Final = 4096  # it says nothing
 _OPTIONS: Final = (
-    ("grpc.enable_http_proxy", 0),
     ("grpc.initial_reconnect_backoff_ms", 100),
+    # docs/decisions/0042: also the time that an attempt may take
     ("grpc.min_reconnect_backoff_ms", 2_500),  # what an attempt may take: one and a half round trips, a lost packet
     ("grpc.max_reconnect_backoff_ms", 1_000),
     ("grpc.use_local_subchannel_pool", 1),
@@ -94,7 +97,7 @@ class PeerClient:
             if len(self._links) >= LINKS_MAX:
                 oldest = next(iter(self._links))
                 self._drop(oldest, self._links[oldest])
-            channel = grpc.aio.insecure_channel(address, options=_OPTIONS)
+            channel = channel_to(address, *_OPTIONS, answer_bytes=_ANSWER_BYTES)
             stub = gossip_pb2_grpc.GossipStub(channel)
             link = self._links[address] = _Link(channel, stub, _now())
         return link
@@ -112,14 +115,14 @@ class PeerClient:
             await link.stub.Deliver(packet, timeout=DELIVERY_TIMEOUT_S)
             link.timing_out_since = None
         except grpc.aio.AioRpcError as error:
-            self._failed(address, link, error)
+            await self._failed(address, link, error)
         finally:
             link.in_flight -= 1
 
-    def _failed(self, address: str, link: _Link, error: grpc.aio.AioRpcError) -> None:
+    async def _failed(self, address: str, link: _Link, error: grpc.aio.AioRpcError) -> None:
         if error.code() is grpc.StatusCode.UNAVAILABLE:
             link.timing_out_since = None  # gRPC knows that the connection is gone, and makes a new one
-            if "connection refused" in (error.details() or "").lower():
+            if await refuses(address):
                 self._refused(address)
         elif error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
             if link.timing_out_since is None:

@@ -1,16 +1,14 @@
 """Packets between the wire (protos/gossip/v1) and the core (controller/core/swim/messages.py)."""
 
-import re
 from typing import Final, assert_never
 
 from controller.core.swim.messages import Ack, Message, Nack, Packet, Ping, PingRequest, Status, Sync, Update
 from protos.gossip.v1 import gossip_pb2 as wire
+from schema.address import is_address
 
 ID_LENGTH_MAX: Final = 200
 UPDATES_MAX: Final = 1_000  # in one packet; ours carry 60 at most
 TABLE_MAX: Final = 5_000
-# HOST:PORT, where the host is a name or an address; nothing that gRPC takes for another kind of target.
-_ADDRESS: Final = re.compile(r"(?:[A-Za-z0-9_.-]{1,253}|\[[0-9A-Fa-f:.%]{2,60}\]):[0-9]{1,5}")
 
 
 class MalformedPacketError(ValueError):
@@ -99,5 +97,5 @@ def _check_id(field: str, value: str) -> None:
 
 
 def _check_address(field: str, value: str) -> None:
-    if _ADDRESS.fullmatch(value) is None or int(value.rpartition(":")[2]) > 65_535:
+    if not is_address(value):
         raise MalformedPacketError(f"{field} must be HOST:PORT, not {value[:100]!r}")

@@ -7,8 +7,16 @@ from typing import Final
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
+from protos.channels import channel_to
+from protos.reach import Port, probe
+from schema.address import is_address
+
 REACH_TIMEOUT_S: Final = 1.0
-_OPTIONS: Final = (("grpc.enable_http_proxy", 0), ("grpc.use_local_subchannel_pool", 1))
+_ANSWER_BYTES: Final = 4096
+NO_ANSWER: Final = "no answer"
+# Classes of failure, and no words of others: who asks may have named these addresses, by gossip, to learn about them.
+_CLASSES: Final = {Port.REFUSED: "nothing listens there", Port.OPEN: "what listens there is no controller"}
+_OF_ITS_OWN: Final = ("grpc.use_local_subchannel_pool", 1)
 
 
 async def unreachable(addresses: Iterable[str]) -> dict[str, str]:
@@ -20,12 +28,14 @@ async def unreachable(addresses: Iterable[str]) -> dict[str, str]:
 
 async def _why_not(address: str) -> str:
     """Empty: it answers, whatever it says of its health."""
-    async with grpc.aio.insecure_channel(address, options=_OPTIONS) as channel:
+    if not is_address(address):
+        return "its address is no HOST:PORT"
+    async with channel_to(address, _OF_ITS_OWN, answer_bytes=_ANSWER_BYTES) as channel:
         stub = health_pb2_grpc.HealthStub(channel)
         try:
             await stub.Check(health_pb2.HealthCheckRequest(), timeout=REACH_TIMEOUT_S)
         except grpc.aio.AioRpcError as error:
-            if error.code() is grpc.StatusCode.DEADLINE_EXCEEDED:
-                return f"no answer within {REACH_TIMEOUT_S:g} s"
-            return (error.details() or error.code().name).rsplit("last error: ", 1)[-1]
+            timed_out = error.code() is grpc.StatusCode.DEADLINE_EXCEEDED
+            port = Port.SILENT if timed_out else (await probe(address)).port
+            return _CLASSES.get(port, NO_ANSWER)
     return ""

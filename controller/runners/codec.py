@@ -64,11 +64,6 @@ def encode_runs(runs: Iterable[tuple[Execution, int]]) -> wire.Runs:
     return wire.Runs(**{name: column for name, column in shortest if column})
 
 
-def encode_each(runs: Iterable[tuple[Execution, int]]) -> list[wire.Run]:
-    """The same for an older runner."""
-    return [wire.Run(**dict(zip(_RUN_COLUMNS, _run(*each), strict=True))) for each in runs]
-
-
 def _run(execution: Execution, place_epoch: int) -> tuple[Any, ...]:
     """In the order of `_RUN_COLUMNS`."""
     job = execution.job

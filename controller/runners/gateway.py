@@ -22,8 +22,8 @@ from google.protobuf.message import DecodeError
 
 from controller.core.effects import AckBeat
 from controller.core.events import Event, PlacesGranted, ReportsReceived, RunnerJoined, RunnerLeft, RunsDeclined
-from controller.deploying import Deployer
-from controller.errors import InvalidModule, StoreError, StoreUnavailable
+from controller.deploying import KEYS_LOGGED, Deployer
+from controller.errors import Conflict, InvalidModule, StoreError, StoreUnavailable
 from controller.ports import Store
 from controller.runners.codec import (
     MalformedError,
@@ -34,13 +34,17 @@ from controller.runners.codec import (
     decode_reports,
     encode_peers,
 )
+from controller.runners.comings import Comings
 from controller.runners.conduct import Lie
 from controller.runners.sessions import Closed, Session, Sessions
+from controller.runners.standings import Standings
 from protos.runner.v1 import runner_pb2 as wire
 from protos.runner.v1 import runner_pb2_grpc
+from schema.duration import measured
 
 HELLO_TIMEOUT_S: Final = 10.0
 REGISTRATION_RETRY_S: Final = 0.5
+FAREWELL_TRIES: Final = 60
 LAST_WRITE_S: Final = 0.5  # what a stream that this side ends is given to take the message under way
 
 Context = grpc.aio.ServicerContext[wire.RunnerMessage, wire.ControllerMessage]
@@ -57,7 +61,8 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
     """`welcome` holds what every Welcome says alike: who this is, and the cluster's durations.
 
     `peers()` gives (id, address) of every controller that may hold a lease, `lease_valid()` whether this one does;
-    `refused` counts what was not allowed; `cut_off` is told of each stream that this side ended, and why.
+    `refused` counts what was not allowed; `comings` is told who came, and who went and why; `standings` that there is
+    somebody new to tell.
     """
 
     def __init__(
@@ -72,7 +77,8 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         now_us: Callable[[], int],
         *,
         lease_valid: Callable[[], bool],
-        cut_off: Callable[[str, Closed], None] = lambda _runner_id, _closed: None,
+        comings: Comings,
+        standings: Standings,
     ) -> None:
         self._welcome = welcome
         self._store = store
@@ -83,7 +89,9 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         self._refused = refused
         self._now_us = now_us
         self._lease_valid = lease_valid
-        self._cut_off = cut_off
+        self._comings = comings
+        self._standings = standings
+        self._farewells: set[asyncio.Future[None]] = set()
 
     async def Connect(  # type: ignore[override]  # the stubs don't know of aio's coroutine form
         self, request_iterator: AsyncIterator[wire.RunnerMessage], context: Context
@@ -95,29 +103,49 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
             self._refused("hello", 1)
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
         session = Session(hello.runner_id, self._now_us, self._refused)
-        session.reads_columns = hello.reads_columns
         if (replaced := self._sessions.add(session)) is not None:
             replaced.close(grpc.StatusCode.ABORTED, "the same runner opened another stream")
             if replaced.registered:
                 self._inbox.put(RunnerLeft(replaced.runner_id))
+        closed: Closed | None = None
         try:
             closed = await self._serve(hello, session, request_iterator, context)
         finally:
+            closed = session.closed.result() if session.closed.done() else closed
+            self._comings.went(hello.runner_id, closed, registered=session.registered, draining=session.draining)
             session.break_off()
             if self._sessions.remove(session) and session.registered:
                 self._inbox.put(RunnerLeft(session.runner_id))
+                if session.draining:
+                    self._farewell(session.runner_id)
         if closed is not None:
-            self._cut_off(session.runner_id, closed)
             await context.abort(closed.code, closed.details)
+
+    def _farewell(self, runner_id: str) -> None:
+        """In the background: the stream's own task is being cancelled."""
+        task = asyncio.ensure_future(self._note_left(runner_id))
+        self._farewells.add(task)
+        task.add_done_callback(self._farewells.discard)
+
+    async def _note_left(self, runner_id: str) -> None:
+        for _ in range(FAREWELL_TRIES):
+            try:
+                await self._store.runner_left(runner_id)
+            except StoreUnavailable:
+                await asyncio.sleep(REGISTRATION_RETRY_S)
+                continue
+            except StoreError:
+                pass  # it will be shown as dead
+            return
 
     async def _hello(self, messages: AsyncIterator[wire.RunnerMessage]) -> wire.Hello:
         try:
             async with asyncio.timeout(HELLO_TIMEOUT_S):
                 first = await anext(messages, None)
         except TimeoutError:
-            raise MalformedError(f"no Hello within {HELLO_TIMEOUT_S:g} s") from None
-        except DecodeError:
-            raise MalformedError("a runner's first message must be Hello, not bytes that are none") from None
+            raise MalformedError(f"no Hello within {measured(HELLO_TIMEOUT_S * 1_000)}") from None
+        except DecodeError as error:
+            raise MalformedError(str(error)) from None
         if first is None or first.WhichOneof("message") != "hello":
             raise MalformedError("a runner's first message must be Hello")
         check_hello(first.hello)
@@ -128,7 +156,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
     ) -> Closed | None:
         """Until the stream ends: why, if it was this side that ended it."""
         reading = asyncio.ensure_future(self._read_all(session, messages))
-        registering = asyncio.ensure_future(self._register(hello, session))
+        registering = asyncio.ensure_future(self._register(hello, session, context.peer()))
         writing = asyncio.ensure_future(_write_all(session, context))
         waiting: set[asyncio.Future[Any]] = {reading, session.closed, registering, writing}
         try:
@@ -146,12 +174,12 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
             await asyncio.gather(reading, registering, writing, return_exceptions=True)
         return session.closed.result() if session.closed.done() else None
 
-    async def _register(self, hello: wire.Hello, session: Session) -> None:
+    async def _register(self, hello: wire.Hello, session: Session, address: str) -> None:
         """Register, welcome, and tell the node; again and again while PostgreSQL is away."""
         came_us = self._now_us()
         while True:
             try:
-                modules = [await self._register_module(hosted) for hosted in hello.modules]
+                modules = [await self._register_module(hosted, hello) for hosted in hello.modules]
                 runner = decode_hello(hello, tuple(module.deployment for module in modules))
                 registering_ms = (self._now_us() - came_us) // 1_000  # not later than its lease is renewed
                 await self._store.register_runner(runner)
@@ -164,24 +192,35 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
                 return
         session.registered = True
         self._inbox.put(RunnerJoined(runner))
+        self._comings.came(hello, address, modules)
         welcome = wire.Welcome(
             modules=modules,
             controllers=encode_peers(self._peers()),
             wishes_places=True,
-            reads_columns=True,
             registering_ms=registering_ms,
-            takes_declined=True,
         )
         welcome.MergeFrom(self._welcome)
         session.welcome(welcome)
+        self._standings.look_again()  # the modules were registered a while ago
 
-    async def _register_module(self, hosted: wire.HostedModule) -> wire.RegisteredModule:
+    async def _register_module(self, hosted: wire.HostedModule, hello: wire.Hello) -> wire.RegisteredModule:
+        by = f"runner {hello.runner_id} on {hello.hostname}"
         try:
-            deployed = await self._deployer.deploy(hosted.schema, hosted.digest, activate=False, by="a runner")
-        except InvalidModule as error:
+            deployed = await self._deployer.deploy(hosted.schema, hosted.digest, activate=False, by=by)
+        except (InvalidModule, Conflict) as error:
             self._refused("module", 1)
             return wire.RegisteredModule(problem=str(error))
-        return wire.RegisteredModule(deployment=deployed.key, active=deployed.active)
+        if not deployed.created:
+            return wire.RegisteredModule(deployment=deployed.key, active=deployed.active)
+        return wire.RegisteredModule(
+            deployment=deployed.key,
+            active=deployed.active,
+            jobs_added=len(deployed.added),
+            jobs_removed=len(deployed.removed),
+            jobs_orphaned=len(deployed.orphaned),
+            jobs_back=len(deployed.back),
+            first_gone=(*deployed.orphaned, *deployed.removed)[:KEYS_LOGGED],
+        )
 
     async def _read_all(self, session: Session, messages: AsyncIterator[wire.RunnerMessage]) -> None:
         try:
@@ -226,6 +265,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
             raise MalformedError("a message of no kind that this version knows")
 
     def _beat(self, session: Session, beat: wire.Beat) -> None:
+        session.draining = beat.draining
         if session.registered:
             self._inbox.put(decode_beat(session.runner_id, beat))
         else:

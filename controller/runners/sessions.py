@@ -2,22 +2,24 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from typing import Final, NamedTuple, assert_never
 
 import grpc
 
 from controller.core.effects import AckBeat, AckReports, CancelRuns, Dispatch, SendWishes, ToRunner
 from controller.core.model import Execution, Report
-from controller.runners.codec import encode_each, encode_peers, encode_runs, encode_wish
+from controller.runners.codec import encode_peers, encode_runs, encode_wish
 from controller.runners.conduct import Conduct, Lie
 from controller.runners.following import Follow, Follows
 from protos.runner.v1 import runner_pb2 as wire
+from schema.duration import measured
 from schema.lanes import LaneKey, Wish
 
 QUEUE_ITEMS_MAX: Final = 50_000  # a runner that reads falls behind by a burst, not by more
 UNACKED_REPORTS_MAX: Final = 50_000  # more than any runner was given to run
 RUNS_PER_MESSAGE: Final = 1_000
+PAYLOADS_PER_MESSAGE: Final = 4 * 1024 * 1024  # characters, each of which has up to four bytes
 ACKS_PER_MESSAGE: Final = 20_000
 STALLED_US: Final = 15_000_000  # a runner that takes nothing of a message for so long doesn't read
 BEATS_MAX: Final = 16  # acknowledgements that a stalled runner may still find
@@ -42,7 +44,7 @@ class Session:
         self.runner_id = runner_id
         self.heard_at_us = now_us()
         self.registered = False
-        self.reads_columns = False  # an older runner doesn't
+        self.draining = False  # its latest beat said so
         self.database_away = False  # so said the latest attempt to register it
         self.closed: asyncio.Future[Closed] = asyncio.get_running_loop().create_future()
         self._now_us = now_us
@@ -52,6 +54,8 @@ class Session:
         self._beats: deque[AckBeat] = deque(maxlen=BEATS_MAX)
         self._runs: list[tuple[Execution, int]] = []  # with the epoch of its place
         self._wishes: dict[LaneKey, Wish] = {}
+        self._active: dict[str, bool] = {}  # of its deployments, as it was told, or is about to be
+        self._standings: dict[str, bool] = {}  # what of that has changed
         self._acks: list[int] = []
         self._cancels: deque[CancelRuns] = deque()
         self._database_minus_own_us = 0
@@ -111,7 +115,20 @@ class Session:
         """The stream has ended: so have those that followed runs over it."""
         self._follows.break_off()
 
+    @property
+    def deployments(self) -> Collection[str]:
+        """None before it is welcomed."""
+        return self._active.keys()
+
+    def stand(self, active: Collection[str]) -> None:
+        """Tell it which of its deployments are active, where that is news to it. The latest of each says all."""
+        news = {key: key in active for key, was in self._active.items() if was != (key in active)}
+        self._active |= news
+        self._standings |= news
+        self._something.set()
+
     def welcome(self, welcome: wire.Welcome) -> None:
+        self._active = {module.deployment: module.active for module in welcome.modules if module.deployment}
         self._first.append(wire.ControllerMessage(welcome=welcome))
         self._something.set()
 
@@ -168,14 +185,13 @@ class Session:
             acks, self._acks = self._acks[:ACKS_PER_MESSAGE], self._acks[ACKS_PER_MESSAGE:]
             return wire.ControllerMessage(reports_ack=wire.ReportsAck(execution_ids=acks))
         if self._runs:
-            runs, self._runs = self._runs[:RUNS_PER_MESSAGE], self._runs[RUNS_PER_MESSAGE:]
+            count = self._fitting()
+            runs, self._runs = self._runs[:count], self._runs[count:]
             # The clock went on while these waited here; the runner sets its own by this.
             now_us = self._now_us() + self._database_minus_own_us
-            columns, each = (encode_runs(runs), ()) if self.reads_columns else (None, encode_each(runs))
-            return wire.ControllerMessage(dispatch=wire.Dispatch(now_us=now_us, columns=columns, runs=each))
-        if self._wishes:  # after the runs that took places which they count as gone
-            wishes, self._wishes = self._wishes, {}
-            return wire.ControllerMessage(wishes=wire.Wishes(wishes=map(encode_wish, wishes.values())))
+            return wire.ControllerMessage(dispatch=wire.Dispatch(now_us=now_us, runs=encode_runs(runs)))
+        if self._wishes or self._standings:  # after the runs that took places which wishes count as gone
+            return self._latest()
         if self._cancels:
             cancel = self._cancels.popleft()
             _, execution_ids, reason, grace_ms = cancel
@@ -185,6 +201,24 @@ class Session:
         if self._follows.to_send:
             return wire.ControllerMessage(follow=self._follows.to_send.popleft())
         return None
+
+    def _latest(self) -> wire.ControllerMessage:
+        """What the latest says all of."""
+        if self._wishes:
+            wishes, self._wishes = self._wishes, {}
+            return wire.ControllerMessage(wishes=wire.Wishes(wishes=map(encode_wish, wishes.values())))
+        standings, self._standings = self._standings, {}
+        changed = [wire.Standing(deployment=key, active=active) for key, active in standings.items()]
+        return wire.ControllerMessage(standings=wire.Standings(standings=changed))
+
+    def _fitting(self) -> int:
+        """How many of the runs that wait go into one message: a runner takes none that is too large."""
+        size = 0
+        for count, (execution, _) in enumerate(self._runs[:RUNS_PER_MESSAGE]):
+            size += len(execution.payload or execution.job.payload or "")
+            if size > PAYLOADS_PER_MESSAGE and count:
+                return count
+        return RUNS_PER_MESSAGE
 
     def _beat(self, beat: AckBeat) -> wire.ControllerMessage:
         peers = beat.peers if beat.peers != self._peers else ()  # empty on the wire: as before
@@ -215,6 +249,10 @@ class Sessions:
     @property
     def runner_ids(self) -> tuple[str, ...]:
         return tuple(self._sessions)
+
+    @property
+    def welcomed(self) -> list[Session]:
+        return [session for session in self._sessions.values() if session.deployments]
 
     def add(self, session: Session) -> Session | None:
         """Take the session in; the one that it replaces, if any."""
@@ -251,11 +289,11 @@ class Sessions:
     def close_silent(self, now_us: int, silence_us: int) -> int:
         """Close sessions not heard of for `silence_us` (stopped, or behind a dead connection): how many."""
         for session in self.stalled_at(now_us):
-            reason = f"the runner doesn't read: nothing was taken for {STALLED_US // 1_000_000} s"
+            reason = f"the runner doesn't read: nothing was taken for {measured(STALLED_US / 1_000)}"
             session.close(grpc.StatusCode.RESOURCE_EXHAUSTED, reason)
         silent = [session for session in self._sessions.values() if now_us - session.heard_at_us > silence_us]
         for session in silent:
-            session.close(grpc.StatusCode.DEADLINE_EXCEEDED, f"no beat for {silence_us // 1_000} ms")
+            session.close(grpc.StatusCode.DEADLINE_EXCEEDED, f"no beat for {measured(silence_us / 1_000)}")
         return len(silent)
 
     def close_all(self, details: str) -> None:

@@ -70,6 +70,7 @@ class Driver:
             elif not self._left:
                 await self._wait()
 
+    # docs/decisions/0007: send before going on, or the first of a herd waits for the rest
     def _turn(self) -> bool:
         """Step through what has come. True: something is left for the next turn.
 

@@ -20,4 +20,4 @@ async def watch_loop_lag(clock: Clock, metrics: Metrics, notes: Notes) -> None:
         lag_us = max(0, clock.now_ns() - before_ns - interval_ns) // 1_000
         metrics.loop_lag.observe(lag_us)
         if lag_us > WARN_US:
-            notes.warning("event_loop_late", lag_ms=lag_us // 1_000)
+            notes.warning("event_loop_late", lateness_ms=lag_us // 1_000)

@@ -1,12 +1,15 @@
 """Log lines: for people on a terminal, JSON lines everywhere else."""
 
+import json
 import logging
 import sys
-from typing import Final
+from typing import Any, Final, TextIO
 
 import structlog
 
+from controller.colours import are_colours_wanted
 from controller.config import LogFormat, LogLevel
+from schema.visible import visible_block, visible_json, visible_line
 
 _LEVELS: Final = {
     LogLevel.DEBUG: logging.DEBUG,
@@ -26,25 +29,46 @@ def set_up_logging(level: LogLevel, log_format: LogFormat) -> None:
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    as_console = log_format is LogFormat.CONSOLE or (log_format is LogFormat.AUTO and sys.stderr.isatty())
+    # The command line guards its streams; what is made visible here may have colours, and goes past the guard.
+    stream = getattr(sys.stderr, "guarded", sys.stderr)
+    as_console = log_format is LogFormat.CONSOLE or (log_format is LogFormat.AUTO and stream.isatty())
     finishing: list[structlog.types.Processor]
     if as_console:
-        finishing = [structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())]
+        plain = structlog.dev.plain_traceback  # the other ones print what is in variables, too
+        colours = stream.isatty() and are_colours_wanted()
+        renderer = structlog.dev.ConsoleRenderer(colors=colours, exception_formatter=plain)
+        finishing = [structlog.processors.format_exc_info, _visible, renderer]
     else:
-        finishing = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+        finishing = [structlog.processors.format_exc_info, structlog.processors.JSONRenderer(serializer=_json)]
     structlog.configure(
         processors=[*shared, *finishing],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
-        logger_factory=structlog.WriteLoggerFactory(sys.stderr),  # a line in one write: processes may share a log
+        logger_factory=structlog.WriteLoggerFactory(stream),  # a line in one write: processes may share a log
         cache_logger_on_first_use=True,
     )
-    _adopt_standard_logging(_LEVELS[level], shared, finishing)
+    _adopt_standard_logging(_LEVELS[level], stream, shared, finishing)
+
+
+def _visible(_logger: object, _name: str, values: structlog.typing.EventDict) -> structlog.typing.EventDict:
+    """Errors and names of strangers as a terminal may have them; only tracebacks have several lines."""
+    return {
+        visible_line(key): visible_block(value)
+        if key == "exception"
+        else visible_line(value)
+        if isinstance(value, str)
+        else value
+        for key, value in values.items()
+    }
+
+
+def _json(values: object, **options: Any) -> str:
+    return visible_json(json.dumps(values, **options))
 
 
 def _adopt_standard_logging(
-    level: int, shared: list[structlog.types.Processor], finishing: list[structlog.types.Processor]
+    level: int, stream: TextIO, shared: list[structlog.types.Processor], finishing: list[structlog.types.Processor]
 ) -> None:
-    handler = logging.StreamHandler(sys.stderr)
+    handler = logging.StreamHandler(stream)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=shared,

@@ -2,18 +2,20 @@
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry, PlatformCollector, ProcessCollector, generate_latest
 from prometheus_client.core import (
     CounterMetricFamily,
     GaugeMetricFamily,
     HistogramMetricFamily,
+    InfoMetricFamily,
     Metric,
 )
 
 from controller.core.model import ActivationResult, ClaimRequest, ClaimResult, EndRequest, EndResult
+from controller.runtime.help import HELP
 
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 _BOUNDS_US: Final = tuple(round(bound * 1_000_000) for bound in _SECONDS)
@@ -34,12 +36,13 @@ class Histogram:
         self._counts[bisect_left(_BOUNDS_US, duration_us)] += 1
         self._sum_us += duration_us
 
-    def family(self, name: str, documentation: str) -> HistogramMetricFamily:
+    def family(self, name: str) -> HistogramMetricFamily:
         total, buckets = 0, []
         for bound, count in zip((*map(str, _SECONDS), "+Inf"), self._counts, strict=True):
             total += count
             buckets.append((bound, float(total)))
-        return HistogramMetricFamily(name, documentation, buckets=buckets, sum_value=self._sum_us / 1_000_000)
+        seconds = self._sum_us / 1_000_000
+        return HistogramMetricFamily(f"cronring_{name}", HELP[name], buckets=buckets, sum_value=seconds)
 
 
 class Metrics:
@@ -48,6 +51,8 @@ class Metrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self.registry.register(self)
+        ProcessCollector(registry=self.registry)  # its CPU, memory, open files, start
+        PlatformCollector(registry=self.registry)
         self.claim_lateness = Histogram()
         self.start_delay = Histogram()
         self.duration = Histogram()
@@ -59,8 +64,18 @@ class Metrics:
         self._notes: Counter[tuple[str, str]] = Counter()
         self._refused: Counter[str] = Counter()
         self._store_failures: Counter[str] = Counter()
+        self._skipped: Callable[[], Mapping[str, int]] = dict
         self._gauges: list[Figures] = []
         self._counters: list[Figures] = []
+        self._build: dict[str, str] = {}
+
+    def built(self, **versions: str) -> None:
+        """What runs here, by part; told again, it is added to."""
+        self._build |= versions
+
+    def count_skipped(self, skipped: Callable[[], Mapping[str, int]]) -> None:
+        """Ticks by reason; asked whenever the metrics are shown."""
+        self._skipped = skipped
 
     def add_gauges(self, gauges: Figures) -> None:
         """Asked whenever the metrics are shown."""
@@ -113,40 +128,32 @@ class Metrics:
 
     def collect(self) -> Iterable[Metric]:
         """Called by the registry."""
-        yield _counter("claims", "Claims by result; lost ones were somebody else's, or not due", "result", self._claims)
-        yield _counter(
-            "activation_claims",
-            "Claims beside the schedule; its job was busy (waits), or it was superseded or somebody else's (gone)",
-            "result",
-            self._activation_claims,
-        )
-        yield _counter(
-            "activations_started",
-            "Retries, manual runs, backfills and runs after other jobs begun",
-            "trigger",
-            self._activated,
-        )
-        yield _counter("executions", "Executions that this controller ended, by outcome", "outcome", self._executions)
-        yield _counter("refused", "Messages refused, by what was wrong", "what", self._refused)
-        yield _counter("store_failures", "Statements that failed, by effect", "effect", self._store_failures)
-        notes = CounterMetricFamily("cronring_notes", "Notes by event and level", labels=["event", "level"])
+        yield InfoMetricFamily("cronring_build", HELP["build"], value=self._build)
+        yield _counter("claims", "result", self._claims)
+        yield _counter("activation_claims", "result", self._activation_claims)
+        yield _counter("activations_started", "trigger", self._activated)
+        yield _counter("executions", "outcome", self._executions)
+        yield _counter("node_ticks_skipped", "reason", self._skipped())
+        yield _counter("refused", "what", self._refused)
+        yield _counter("store_failures", "effect", self._store_failures)
+        notes = CounterMetricFamily("cronring_notes", HELP["notes"], labels=["event", "level"])
         for (event, level), count in sorted(self._notes.items()):
             notes.add_metric([event, level], count)
         yield notes
-        yield self.claim_lateness.family("cronring_claim_lateness_seconds", "From run_at to the claim")
-        yield self.start_delay.family("cronring_start_delay_seconds", "From the claim to the first line of the verb")
-        yield self.duration.family("cronring_execution_duration_seconds", "From the start of the verb to its end")
-        yield self.loop_lag.family("cronring_loop_lag_seconds", "How late the event loop wakes")
+        yield self.claim_lateness.family("claim_lateness_seconds")
+        yield self.start_delay.family("start_delay_seconds")
+        yield self.duration.family("execution_duration_seconds")
+        yield self.loop_lag.family("loop_lag_seconds")
         for counters in self._counters:
             for name, value in counters().items():
-                yield CounterMetricFamily(f"cronring_{name}", name.replace("_", " "), value=value)
+                yield CounterMetricFamily(f"cronring_{name}", HELP[name], value=value)
         for gauges in self._gauges:
             for name, value in gauges().items():
-                yield GaugeMetricFamily(f"cronring_{name}", name.replace("_", " "), value=value)
+                yield GaugeMetricFamily(f"cronring_{name}", HELP[name], value=value)
 
 
-def _counter(name: str, documentation: str, label: str, counts: Counter[str]) -> CounterMetricFamily:
-    family = CounterMetricFamily(f"cronring_{name}", documentation, labels=[label])
+def _counter(name: str, label: str, counts: Mapping[str, int]) -> CounterMetricFamily:
+    family = CounterMetricFamily(f"cronring_{name}", HELP[name], labels=[label])
     for value, count in sorted(counts.items()):
         family.add_metric([value], count)
     return family

@@ -11,8 +11,10 @@ from controller.core.model import Execution
 from controller.core.settings import ClusterSettings
 from controller.errors import StoreError, StoreUnavailable
 from controller.ports import ControllerInfo, Store
+from controller.runtime.clock import Clock
 from controller.runtime.metrics import Metrics
 from controller.runtime.notes import Notes
+from schema.address import is_address
 
 Changes = effects.Claim | effects.End | effects.SkipTicks | effects.Activate | effects.Adopt | effects.RenewLease
 ReadsOfExecutions = effects.FetchExecutions | effects.FetchHeld | effects.FetchLost | effects.FetchOverdueExecutions
@@ -50,6 +52,7 @@ class Performer:
         peers: Peers,
         notes: Notes,
         metrics: Metrics,
+        clock: Clock,
     ) -> None:
         self._store = store
         self._controller = controller
@@ -60,7 +63,9 @@ class Performer:
         self._metrics = metrics
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing = False
+        self._clock = clock
         self.database_ok = False  # as of the latest answer
+        self.database_away_since_us: int | None = None
         self._put: Callable[[Event], None] = _not_connected
         self._fail: Callable[[BaseException], None] = _not_connected
 
@@ -113,7 +118,7 @@ class Performer:
         try:
             answer = await self._asked(effect)
         except (StoreUnavailable, StoreError) as error:
-            self.database_ok = isinstance(error, StoreError)
+            self._heard(isinstance(error, StoreError))
             self._metrics.store_failed(type(effect).__name__)
             if isinstance(error, StoreError):
                 self._notes.warning("statement_refused", effect=type(effect).__name__, reason=str(error))
@@ -121,8 +126,15 @@ class Performer:
                 return  # it is asked again at the next refetch
             answer = events.StoreFailed(effect.request_id, str(error), isinstance(error, StoreUnavailable))
         else:
-            self.database_ok = True
+            self._heard(True)
         self._put(answer)
+
+    def _heard(self, ok: bool) -> None:
+        self.database_ok = ok
+        if ok:
+            self.database_away_since_us = None
+        elif self.database_away_since_us is None:
+            self.database_away_since_us = self._clock.wall_us()
 
     async def _asked(self, effect: Changes | Reads) -> Event:
         """Raises StoreUnavailable, too, when a driver's own cancellation leaks out: a node waits for every answer."""
@@ -170,7 +182,9 @@ class Performer:
         match effect:
             case effects.FindPeers():
                 found = await store.find_peers()
-                return events.PeersFound(tuple((peer.controller_id, peer.grpc_address) for peer in found))
+                return events.PeersFound(
+                    tuple((peer.controller_id, peer.grpc_address) for peer in found if is_address(peer.grpc_address))
+                )
             case effects.FetchWindow(request_id, slots, window_ms):
                 database_now, jobs = await store.get_cron_jobs(slots, window_ms)
                 return events.WindowFetched(request_id, database_now, jobs)

@@ -13,6 +13,8 @@ class Leased(Protocol):
 class Connected(Protocol):
     @property
     def database_ok(self) -> bool: ...
+    @property
+    def database_away_since_us(self) -> int | None: ...
 
 
 class Readiness:
@@ -36,6 +38,10 @@ class Readiness:
         if not node.lease_valid:
             return "the lease is not valid: PostgreSQL has not renewed it in time"
         return None
+
+    def database_away_since(self) -> int | None:
+        """Microseconds since 1970, on this host's clock; None while it answers."""
+        return None if self._parts is None else self._parts[1].database_away_since_us
 
     def is_ready(self) -> bool:
         return self.why_not() is None

@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
+from urllib.parse import urlsplit
 
 import aiohttp
 
@@ -18,9 +19,11 @@ from controller.core.delivering import Answer, Next, headers, judged
 from controller.errors import StoreError, StoreUnavailable
 from controller.runtime.notes import Notes
 from controller.webhooks import Outbox, Parcel, Reading, Sent, Tried, Waiting
+from schema.duration import measured
 
 READ_S: Final = 0.5
 IDLE_S: Final = 1.0  # between two questions whether it is one's turn
+# docs/decisions/0010: an idle cluster must not ask each second
 UNWANTED_S: Final = 15.0  # or whether there is a webhook, unless one is heard of
 CLAIM_S: Final = 0.5
 FAILED_S: Final = 2.0
@@ -30,15 +33,26 @@ TIMEOUT_S: Final = 10.0
 CONNECT_TIMEOUT_S: Final = 5.0
 AT_ONCE: Final = 64
 EACH_AT_ONCE: Final = 4
-BODY_SHOWN: Final = 2_000
-ERROR_LENGTH_MAX: Final = 500
+# All that is told of a try without an answer. Whoever may add a webhook could scan internal hosts with more: a port
+# that is closed, one that speaks no HTTP and a name that there isn't are told alike.
+NO_ANSWER: Final = "no answer: no connection, or nothing that speaks HTTP; the controller's log says more"
+TIMED_OUT: Final = (
+    f"time-out: no connection within {measured(CONNECT_TIMEOUT_S * 1_000)}, "
+    f"or no answer within {measured(TIMEOUT_S * 1_000)}"
+)
+UNTRUSTED: Final = "tls: its certificate is not trusted; the controller's log says more"
+REASON_LENGTH_MAX: Final = 300
 USER_AGENT: Final = "cronring"
 
 
 class HttpPosting:
-    """controller.webhooks.Posting: no redirect is followed, no cookie kept, no proxy guessed, and little is read."""
+    """controller.webhooks.Posting: no redirect is followed, no cookie kept, no proxy guessed, and no body is read.
 
-    def __init__(self) -> None:
+    What an error says in words is in `notes` only, for those who run controllers.
+    """
+
+    def __init__(self, notes: Notes) -> None:
+        self._notes = notes
         self._session: aiohttp.ClientSession | None = None
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Sent:
@@ -48,20 +62,19 @@ class HttpPosting:
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 async with self._opened().post(url, data=body, headers=sent, allow_redirects=False) as response:
-                    shown = (await response.content.read(BODY_SHOWN)).decode(errors="replace")
-                    error_text = _error(response.status, response.reason)
+                    error_text = _error(response.status)
                     answer = Answer(response.status, error_text, response.headers.get("retry-after"))
-        except TimeoutError:
-            answer, shown = Answer(None, f"no answer within {TIMEOUT_S:g} s"), ""
-        except (aiohttp.ClientError, OSError, ValueError) as error:
-            answer, shown = Answer(None, f"{type(error).__name__}: {error}"[:ERROR_LENGTH_MAX]), ""
-        return Sent(answer, shown, int((time.monotonic() - began_s) * 1_000))
+        except (aiohttp.ClientError, OSError, ValueError) as error:  # a TimeoutError is an OSError
+            answer = Answer(None, _class(error))
+            self._notes.warning("webhook_not_answered", host=urlsplit(url).netloc, reason=_reason(error))
+        return Sent(answer, int((time.monotonic() - began_s) * 1_000))
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
             self._session = aiohttp.ClientSession(
                 connector=aiohttp.TCPConnector(limit=2 * AT_ONCE, keepalive_timeout=30),
                 cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
                 timeout=aiohttp.ClientTimeout(total=TIMEOUT_S, connect=CONNECT_TIMEOUT_S),
             )
         return self._session
@@ -71,12 +84,29 @@ class HttpPosting:
             await self._session.close()
 
 
-def _error(status: int, reason: str | None) -> str:
+def _class(error: Exception) -> str:
+    match error:
+        case TimeoutError():
+            return TIMED_OUT
+        case aiohttp.ClientConnectorCertificateError():
+            return UNTRUSTED
+        case _:
+            return NO_ANSWER
+
+
+def _reason(error: Exception) -> str:
+    """For the log. Of what the other end said, or of the URL, which may be a secret, nothing."""
+    words = str(error) if isinstance(error, OSError) else ""
+    return (f"{type(error).__name__}: {words}" if words else type(error).__name__)[:REASON_LENGTH_MAX]
+
+
+def _error(status: int) -> str:
+    """What its receiver says in words is not told: anybody's words, or an internal service's."""
     if 200 <= status < 300:
         return ""
     if 300 <= status < 400:
         return f"HTTP {status}: redirects are not followed; give the webhook the URL that it leads to"
-    return f"HTTP {status} {reason or ''}".strip()
+    return f"HTTP {status}"
 
 
 class Figures:

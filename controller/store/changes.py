@@ -4,14 +4,16 @@ Ids are drawn before they are committed, so a lower one may appear after a highe
 answers stays open and is asked for again, until no transaction can still bring it.
 """
 
-import base64
 import json
 import zlib
-from collections.abc import Iterable
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 # A statement takes 8 s at most; an id that has not appeared after this was rolled back.
 OPEN_FOR_US: Final = 15_000_000
+# Each is looked for by itself, four times a second: this many take some ten milliseconds.
+GAPS_MAX: Final = 500
 # How far below the highest id a transaction may still be at work when one begins to look.
 _LOOKED_BACK: Final = 5_000
 
@@ -30,43 +32,73 @@ class Row(NamedTuple):
     tick: int | None = None  # of an execution: its partition
 
 
+# docs/decisions/0053: ids are drawn before they are committed
+class Gap(NamedTuple):
+    """Ids from `first` to `last` that have not been seen. `until`: the database time to give them up at."""
+
+    first: int
+    last: int
+    until: int
+
+    def without(self, seen: Sequence[int]) -> Iterator["Gap"]:
+        """What is left of it. `seen`: ids in order, any of which may lie elsewhere."""
+        first = self.first
+        for row_id in seen[bisect_left(seen, self.first) : bisect_right(seen, self.last)]:
+            if first < row_id:
+                yield self._replace(first=first, last=row_id - 1)
+            first = row_id + 1
+        if first <= self.last:
+            yield self._replace(first=first)
+
+
 class Stream(NamedTuple):
-    """Ids seen so far. `missing`: below the highest and not seen, with the database time to give up at."""
+    """Ids seen so far. `missing`: below the highest and not seen, in order."""
 
     highest: int
     unsettled: frozenset[int]
-    missing: tuple[tuple[int, int], ...]
+    missing: tuple[Gap, ...]
     # The unsettled ones' ticks lie between these: only partitions of that time are asked for them.
     first_tick: int = EARLIEST
     last_tick: int = LATEST
 
-    def open_ids(self) -> list[int]:
-        return sorted(self.unsettled) + self.missing_ids()
-
-    def missing_ids(self) -> list[int]:
-        return [row_id for row_id, _ in self.missing]
-
-    def by_tick(self) -> tuple[list[int], list[int], int, int]:
-        """The missing ids, which may be of any tick, and the unsettled ones, with what is known of their ticks."""
-        return self.missing_ids(), sorted(self.unsettled), self.first_tick, self.last_tick
+    def gaps(self) -> tuple[list[int], list[int]]:
+        """The missing ids, which may be of any tick: the first and the last ones of each gap."""
+        return [gap.first for gap in self.missing], [gap.last for gap in self.missing]
 
     def has_told(self, row_id: int, *, settled: bool) -> bool:
         """Whether an answer has told of it, and, if that is asked, that it was settled."""
-        seen = row_id <= self.highest and all(row_id != missing for missing, _ in self.missing)
-        return seen and not (settled and row_id in self.unsettled)
+        below = bisect_right(self.missing, row_id, key=lambda gap: gap.first)
+        missing = below > 0 and row_id <= self.missing[below - 1].last
+        return row_id <= self.highest and not missing and not (settled and row_id in self.unsettled)
 
     def after(self, rows: Iterable[Row], now: int) -> tuple["Stream", list[int]]:
         """The stream after an answer about ids above the highest and the open ones; and the jobs that it tells of."""
         found = {row.row_id: row for row in rows}
-        highest = max([self.highest, *found])
-        missing = [(row_id, until) for row_id, until in self.missing if row_id not in found and until > now]
-        missing += [
-            (row_id, now + OPEN_FOR_US) for row_id in range(self.highest + 1, highest + 1) if row_id not in found
-        ]
+        seen = sorted(found)
+        highest = max(self.highest, seen[-1]) if seen else self.highest
+        news = Gap(self.highest + 1, highest, now + OPEN_FOR_US)
+        open_still = [gap for gap in self.missing if gap.until > now]
+        missing = joined([each for gap in (*open_still, news) for each in gap.without(seen)])
         unsettled = frozenset(row.row_id for row in found.values() if not row.settled)
         told = [row.job_id for row in found.values() if row.settled or row.row_id not in self.unsettled]
         ticks = [row.tick for row in found.values() if not row.settled and row.tick is not None]
-        return Stream(highest, unsettled, tuple(missing), *_reach(ticks, len(unsettled))), told
+        return Stream(highest, unsettled, missing, *_reach(ticks, len(unsettled))), told
+
+
+def joined(gaps: list[Gap]) -> tuple[Gap, ...]:
+    """No more than GAPS_MAX: those that lie closest become one, so that few are told of twice, and none is left out."""
+    excess = len(gaps) - GAPS_MAX
+    if excess <= 0:
+        return tuple(gaps)
+    closest = sorted(range(1, len(gaps)), key=lambda at: gaps[at].first - gaps[at - 1].last)
+    to_join = frozenset(closest[:excess])
+    found: list[Gap] = []
+    for at, gap in enumerate(gaps):
+        if at in to_join:
+            found[-1] = Gap(found[-1].first, gap.last, max(found[-1].until, gap.until))
+        else:
+            found.append(gap)
+    return tuple(found)
 
 
 class Position(NamedTuple):
@@ -95,51 +127,51 @@ class ExecutionPosition(NamedTuple):
     executions: Stream
 
 
-# Ids grow by little, so their differences pack well: a few bytes for each execution that runs.
-_TOKEN_LENGTH_MAX: Final = 1_000_000
 _DECODED_LENGTH_MAX: Final = 10_000_000
 
 
-def encode_position(position: "Position | ExecutionPosition") -> str:
-    """As a text that `decode_position` takes."""
-    parts: list[Any] = [position.database_now, _pack(position.executions)]
+def encode_position(position: "Position | ExecutionPosition") -> bytes:
+    """As `decode_position` takes it."""
+    parts: list[Any] = [position.database_now, pack(position.executions)]
     if isinstance(position, Position):
-        parts += [_pack(position.skips), sorted(position.deployments), sorted(position.jobs)]
-    packed = zlib.compress(json.dumps(parts, separators=(",", ":")).encode())
-    return base64.urlsafe_b64encode(packed).decode().rstrip("=")
+        parts += [pack(position.skips), sorted(position.deployments), sorted(position.jobs)]
+    return zlib.compress(json.dumps(parts, separators=(",", ":")).encode())
 
 
-def decode_position(token: str) -> "Position | ExecutionPosition":
+def decode_position(packed: bytes) -> "Position | ExecutionPosition":
     """Raises ValueError for what is none of ours."""
-    if len(token) > _TOKEN_LENGTH_MAX:
-        raise ValueError("too long")
     try:
-        unpacking = zlib.decompressobj()
-        packed = base64.b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
-        parts = json.loads(unpacking.decompress(packed, _DECODED_LENGTH_MAX))
+        parts = json.loads(zlib.decompressobj().decompress(packed, _DECODED_LENGTH_MAX))
         match parts:
             case [int(now), list(executions)]:
-                return ExecutionPosition(_tick(now), _unpack(executions))
+                return ExecutionPosition(_tick(now), unpack(executions))
             case [int(now), list(executions), list(skips), list(deployments), list(jobs)]:
-                return Position(_tick(now), _unpack(executions), _unpack(skips), _pairs(deployments), _pairs(jobs))
+                return Position(_tick(now), unpack(executions), unpack(skips), _pairs(deployments), _pairs(jobs))
     except (zlib.error, TypeError, RecursionError) as error:
-        raise ValueError("no token") from error
-    raise ValueError("no token")
+        raise ValueError("no position") from error
+    raise ValueError("no position")
 
 
-def _pack(stream: Stream) -> list[Any]:
+def pack(stream: Stream) -> list[Any]:
+    """For JSON. Ids grow by little, so their differences pack well: a few bytes for each execution that runs."""
     ids = sorted(stream.unsettled)
     steps = [later - earlier for earlier, later in zip([0, *ids], ids, strict=False)]
-    return [stream.highest, steps, stream.missing, stream.first_tick, stream.last_tick]
+    missing = [[gap.first, gap.until, gap.last][: 2 + (gap.first < gap.last)] for gap in stream.missing]
+    return [stream.highest, steps, missing, stream.first_tick, stream.last_tick]
 
 
-def _unpack(parts: list[Any]) -> Stream:
-    highest, steps, missing, first_tick, last_tick = parts
+def unpack(parts: list[Any]) -> Stream:
+    """What `pack` gave. Raises ValueError, TypeError."""
+    highest, steps, missing, *ticks = parts
     ids: list[int] = []
     for step in steps:
         ids.append(_id(step) + (ids[-1] if ids else 0))
-    ticks = _tick(first_tick), _tick(last_tick)
-    return Stream(_id(highest), frozenset(map(_id, ids)), tuple(sorted(_pairs(missing))), *ticks)
+    gaps = tuple(sorted(_gap(*each) for each in missing))
+    return Stream(_id(highest), frozenset(map(_id, ids)), gaps, *map(_tick, ticks))
+
+
+def _gap(first: object, until: object, last: object = None) -> Gap:
+    return Gap(_id(first), _id(first if last is None else last), _id(until))
 
 
 def _pairs(parts: list[Any]) -> frozenset[tuple[int, int]]:

@@ -1,4 +1,8 @@
-"""Connections to PostgreSQL, as every user of the store wants them, from any libpq URL."""
+"""Connections to PostgreSQL, as every user of the store wants them, from any libpq URL.
+
+Statements name no schema: each session's `search_path` is our schema alone. Channels of NOTIFY and advisory locks begin
+with the schema's name, so several clusters share one database. Functions keep a path of their own (`CloseSchema`).
+"""
 
 import contextlib
 import shlex
@@ -8,9 +12,12 @@ from urllib.parse import parse_qsl, urlencode
 
 import asyncpg
 
+import sql
+from controller.config import DEFAULT_SCHEMA, ConfigError, check_schema
 from controller.errors import StoreError
 from controller.store.errors import translated
 from controller.store.hosts import connect_to_newest
+from controller.store.url import url_fault
 
 # Quoted: generic in its stubs only.
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
@@ -41,6 +48,12 @@ def _decode_timestamptz(value: tuple[int]) -> int:
     return value[0] + EPOCH_2000_US
 
 
+async def set_session(connection: Connection, arguments: dict[str, Any]) -> None:
+    """What `connect_arguments` asked for at the start, said again: a pooler in between may have left it out."""
+    settings = arguments["server_settings"]
+    await connection.execute(sql.statement("SetSession"), list(settings), list(settings.values()))
+
+
 async def prepare_codecs(connection: Connection) -> None:
     """Instants are int microseconds since 1970: exact, and a tenth of the cost of a datetime."""
     await connection.set_type_codec(
@@ -48,9 +61,10 @@ async def prepare_codecs(connection: Connection) -> None:
     )
 
 
-def connect_arguments(url: str, application: str, settings: dict[str, str]) -> dict[str, Any]:
+def connect_arguments(url: str, application: str, settings: dict[str, str], schema: str) -> dict[str, Any]:
     """Arguments of `connect_to_newest` and create_pool for a libpq URL; `settings` are the session's.
 
+    Names are looked up in `schema` alone, whatever the URL, the role or the database say of search_path.
     Of several hosts the one that takes writes is wanted. `options=-c name=value` become session settings;
     `connect_timeout` (seconds) is honoured; what asyncpg has no use for (keepalives and the like) is left out.
     """
@@ -59,7 +73,8 @@ def connect_arguments(url: str, application: str, settings: dict[str, str]) -> d
     options = _parse_options(query.get("options", ""))
     kept = urlencode({name: value for name, value in query.items() if name not in _LIBPQ_ONLY})
     connect_timeout_s = float(query.get("connect_timeout") or 0) or CONNECT_TIMEOUT_S
-    server_settings = {"application_name": application, **settings, **options}
+    path = f'"{check_schema("schema", schema)}", pg_temp'
+    server_settings = {"application_name": application, **settings, **options, "search_path": path}
     if "application_name" in query:
         del server_settings["application_name"]
     return {
@@ -84,28 +99,32 @@ def _parse_options(text: str) -> dict[str, str]:
 @contextlib.contextmanager
 def connecting(url: str) -> Iterator[None]:
     """`translated`, for attempts to connect: names the server, and never what is secret in the URL."""
+    if fault := url_fault(url):
+        raise StoreError(f"the database URL is wrong: {fault}")
     server = _server(url)
     with translated(f"connecting to PostgreSQL at {server}" if server else "connecting to PostgreSQL"):
         try:
             yield
         except ValueError as error:  # a port, a timeout or a quotation that is none
-            if isinstance(error, asyncpg.InterfaceError):
+            if isinstance(error, asyncpg.InterfaceError | ConfigError):
                 raise
             raise StoreError(f"the database URL is wrong: {error}") from error
 
 
 def _server(url: str) -> str:
-    """The URL's host or hosts, with ports; "" where there is none, or where it can't be told from a password."""
+    """The host or hosts, with ports, of a URL without faults; "" where there is none."""
     address, _, query = url.partition("?")
     authority = address.partition("://")[2].partition("/")[0]
-    if "@" in address.removeprefix(address.partition("://")[0] + "://" + authority):
-        return ""  # a password with a slash: what looks like the host is a part of it
     return authority.rpartition("@")[2] or dict(parse_qsl(query)).get("host", "")
 
 
-async def connect(url: str, application: str, settings: dict[str, str] | None = None) -> Connection:
+async def connect(
+    url: str, application: str, settings: dict[str, str] | None = None, *, schema: str = DEFAULT_SCHEMA
+) -> Connection:
     """One connection outside any pool. Raises StoreUnavailable or StoreError."""
     with connecting(url):
-        connection: Connection = await connect_to_newest(**connect_arguments(url, application, settings or {}))
+        arguments = connect_arguments(url, application, settings or {}, schema)
+        connection: Connection = await connect_to_newest(**arguments)
+        await set_session(connection, arguments)
         await prepare_codecs(connection)
         return connection

@@ -81,7 +81,7 @@ class PostgresControl(Ordering):
             has_labels = change.labels in (None, json.loads(row.labels))
             if has_labels and finds_it_so(planned, row.payload, row.timeout_ms, row.on_disconnect):
                 return await _job(transaction, row.job.job_id)
-            if planned.rescheduled:
+            if planned.takes_back:
                 await take_back(transaction, [row.job], row.now)
             await carry_jobs_over(transaction, row.deployment_id, [planned])
             await refuse_cycles(transaction, list(followed([planned])))

@@ -1,16 +1,19 @@
 """A new version of a module becomes the active one, or a version is killed: one transaction each."""
 
 import asyncio
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from controller.core.following import declared
 from controller.core.model import Job
-from controller.core.redeploy import Existing, Redeploy, deployment_key, plan_redeploy, plan_removal
+from controller.core.orphaning import Orphan, Return, plan_orphans, plan_return, told
+from controller.core.redeploy import Existing, Redeploy, Removed, deployment_key, plan_redeploy, plan_removal
 from controller.errors import NotFound
-from controller.ports import Activated, Deployed
+from controller.ports import Activated, Deployed, Killed
+from controller.refusals import other_schema
 from controller.store.actions import Action, add_actions
-from controller.store.ordering import take_back
-from controller.store.plans import carry_jobs_over, policy_columns, refuse_cycles, remove_jobs
+from controller.store.ordering import latest_starts, take_back, take_over
+from controller.store.plans import bring_back, carry_jobs_over, orphan_jobs, policy_columns, refuse_cycles, remove_jobs
 from controller.store.pool import Database, Transaction
 from controller.store.rows import job_of
 from schema.keys import JobKey
@@ -22,6 +25,7 @@ class _Row(NamedTuple):
     deployment_id: int
     key: str
     digest: str
+    schema_text: str
     active: bool
 
 
@@ -49,6 +53,7 @@ class DeploymentStatements:
     def __init__(self, database: Database) -> None:
         self._database = database
 
+    # docs/decisions/0011: a known digest must not read the jobs of the module
     async def create_deployment(
         self,
         module: Module,
@@ -59,62 +64,69 @@ class DeploymentStatements:
         default_jitter: str = "",
         by: str = "",
         note: str = "",
+        *,
+        dry_run: bool = False,
     ) -> Deployed:
         """Make this version the active one; see controller.ports.Store."""
         name = _Name.of(module.namespace, module.name)
         schema_text = print_module(module)
-        async with self._database.transaction("creating a deployment") as transaction:
+        async with self._database.transaction("creating a deployment", rehearsal=dry_run) as transaction:
             await transaction.fetch("LockModule", str(name))
             now, rows = await _deployments(transaction, name, digest)
             row = next((row for row in rows if row.digest == digest), None)
             created = row is None
             if row is None:
                 row = await _create(transaction, module, digest, schema_text, now)
+            else:
+                await _check_schema(row, module, schema_text)
             if not activate and not created:
                 # A runner that comes back wants to know its deployment's key, and there may be a million jobs.
                 return Deployed(row.key, row.active, False, (), (), (), [])
-            change = _Change(name, row, rows, min_replicas, timeout_ms, default_jitter, now)
-            deployed = await _activate(transaction, module, change)
-            if deployed.created:
-                await _keep(transaction, "deploy", by, note, row, now, change.previous)
-            return deployed
+            change = _Change(name, row, rows, min_replicas, timeout_ms, default_jitter, now, ("deploy", by, note))
+            return await _activate(transaction, module, change)
 
     async def activate_deployment(
-        self, key: str, min_replicas: int, timeout_ms: int, default_jitter: str = "", by: str = "", note: str = ""
-    ) -> Activated:
+        self, key: str, min_replicas: int, timeout_ms: int, default_jitter: str = "", by: str = "", note: str = "",
+        *, dry_run: bool = False,
+    ) -> Activated:  # fmt: skip
         """Make a version that is there the active one; see controller.ports.Store."""
-        async with self._database.transaction("activating a deployment") as transaction:
+        async with self._database.transaction("activating a deployment", rehearsal=dry_run) as transaction:
             name, digest, schema_text = await _find(transaction, key)
             await transaction.fetch("LockModule", str(name))
             now, rows = await _deployments(transaction, name, digest)
             row = next(row for row in rows if row.key == key)
             module = await asyncio.to_thread(parse_module, schema_text)
-            change = _Change(name, row, rows, min_replicas, timeout_ms, default_jitter, now)
+            change = _Change(name, row, rows, min_replicas, timeout_ms, default_jitter, now, ("activate", by, note))
             deployed = await _activate(transaction, module, change)
-            if deployed.created:
-                await _keep(transaction, "activate", by, note, row, now, change.previous)
             running: int = (
                 await transaction.fetch("CountRunningOfOthers", name.namespace, name.module, row.deployment_id)
             )[0][0]
             return Activated(deployed, change.previous, running)
 
-    async def kill_deployment(self, key: str, by: str = "", note: str = "") -> tuple[str, ...]:
-        """Deactivate it and remove its jobs; their keys. Raises controller.errors.NotFound."""
-        async with self._database.transaction("killing a deployment") as transaction:
+    async def kill_deployment(self, key: str, by: str = "", note: str = "", *, dry_run: bool = False) -> Killed:
+        """Deactivate it; its declared jobs are removed, others orphaned. Raises controller.errors.NotFound."""
+        async with self._database.transaction("killing a deployment", rehearsal=dry_run) as transaction:
             name, digest, _ = await _find(transaction, key)
             await transaction.fetch("LockModule", str(name))
             now, rows = await _deployments(transaction, name, digest)
             row = next((row for row in rows if row.key == key and row.active), None)
             if row is None:
-                return ()
+                return Killed()
             await transaction.fetch("DeactivateDeployment", row.deployment_id, now)
             existing = [Existing._make(record) for record in await transaction.fetch("LockCronJobs", *name)]
-            removed = plan_removal(existing, now)
-            await take_back(transaction, existing, now)
+            declared_jobs = [job for job in existing if job.source == "annotation"]
+            removed = plan_removal(declared_jobs, now)
+            orphaned = plan_orphans(job for job in existing if job.source == "api" and not job.orphaned)
+            await take_back(transaction, declared_jobs, now)
             await remove_jobs(transaction, removed, now)
-            await _keep(transaction, "undeploy", by, note, row, now, None)
+            await orphan_jobs(transaction, orphaned, now)
+            await _keep(transaction, ("undeploy", by, note), row, now, None, removed, orphaned, [])
             await transaction.fetch("NotifyJobs", str(name))
-            return tuple(sorted(each.key for each in removed))
+            return Killed(_keys(removed), _keys(orphaned))
+
+    async def find_active(self, keys: Collection[str]) -> frozenset[str]:
+        """Those of these deployments that are the active ones of their modules."""
+        return frozenset(key for (key,) in await self._database.fetch("FindActive", list(keys)))
 
 
 class _Change(NamedTuple):
@@ -127,6 +139,7 @@ class _Change(NamedTuple):
     timeout_ms: int
     default_jitter: str
     now: int
+    action: tuple[str, str, str]  # what is done, by whom, and why
 
     @property
     def previous(self) -> str | None:
@@ -159,19 +172,47 @@ async def _activate(transaction: Transaction, module: Module, change: _Change) -
     plan = await asyncio.to_thread(
         plan_redeploy, module, existing, now, change.timeout_ms, change.default_jitter
     )  # fmt: skip
-    changed = {each.job_id for each in plan.removed} | {each.job_id for each in plan.carried if each.rescheduled}
+    changed = {each.job_id for each in plan.removed} | {each.job_id for each in plan.carried if each.takes_back}
+    orphaned = plan_orphans(plan.orphaned)
+    back = plan_return(plan.back, await latest_starts(transaction, plan.back), now)
     await take_back(transaction, [job for job in existing if job.job_id in changed], now)
     await _apply(transaction, name, row.deployment_id, plan, now)
+    await orphan_jobs(transaction, orphaned, now)
+    await bring_back(transaction, row.deployment_id, back, now)
+    action, by, note = change.action
+    of_job: dict[str, object] = {"deployment": row.key, "order": action}
+    await take_over(transaction, [job.key for job in plan.added], by, note, of_job, now)
     await refuse_cycles(transaction, list(declared(module)))
+    await _keep(transaction, change.action, row, now, change.previous, plan.removed, orphaned, back)
     await transaction.fetch("NotifyJobs", str(name))
-    return _deployed(row.key, plan, await _jobs(transaction, name))
+    deployed = _deployed(row.key, plan, await _jobs(transaction, name))
+    return deployed._replace(orphaned=_keys(orphaned), back=_keys(back))
 
 
 async def _keep(
-    transaction: Transaction, action: str, by: str, note: str, row: _Row, now: int, previous: str | None
-) -> None:
-    details = {} if previous is None else {"previous": previous}
-    await add_actions(transaction, [Action(action, by, note, deployment_id=row.deployment_id, details=details)], now)
+    transaction: Transaction, what: tuple[str, str, str], row: _Row, now: int, previous: str | None,
+    removed: list[Removed], orphaned: list[Orphan], back: list[Return],
+) -> None:  # fmt: skip
+    """Who did it, and what it did: in short with the deployment, and with each job that somebody had made by hand."""
+    action, by, note = what
+    details: dict[str, object] = {} if previous is None else {"previous": previous}
+    details |= told(removed=_keys(removed), orphaned=_keys(orphaned), back=_keys(back))
+    of_job = {"deployment": row.key, "order": action}
+    made = [Action("orphan", by, note, job_id=each.job_id, details=of_job) for each in orphaned]
+    made += [Action("bring_back", by, note, job_id=each.job_id, details=of_job) for each in back]
+    await add_actions(
+        transaction, [Action(action, by, note, deployment_id=row.deployment_id, details=details), *made], now
+    )
+
+
+def _keys(planned: Sequence[Removed | Orphan | Return]) -> tuple[str, ...]:
+    return tuple(sorted(each.key for each in planned))
+
+
+async def _check_schema(row: _Row, module: Module, schema_text: str) -> None:
+    """A digest names one schema. Raises Conflict. (A text may be another one by a later version's way to print it.)"""
+    if row.schema_text != schema_text and await asyncio.to_thread(parse_module, row.schema_text) != module:
+        raise other_schema(row.key, row.digest)
 
 
 async def _deployments(transaction: Transaction, name: _Name, digest: str) -> tuple[int, list[_Row]]:
@@ -185,8 +226,10 @@ async def _jobs(transaction: Transaction, name: _Name) -> list[Job]:
 
 async def _create(transaction: Transaction, module: Module, digest: str, schema_text: str, now: int) -> _Row:
     key = deployment_key(module, digest)
+    if await transaction.fetch("FindDeployment", key):
+        raise other_schema(key, digest)
     records = await transaction.fetch("CreateDeployment", key, module.namespace, module.name, digest, schema_text, now)
-    return _Row(records[0][0], key, digest, active=False)
+    return _Row(records[0][0], key, digest, schema_text, active=False)
 
 
 async def _apply(transaction: Transaction, name: _Name, deployment_id: int, plan: Redeploy, now: int) -> None:

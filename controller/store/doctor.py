@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import asyncpg
 
 import sql
+from controller.config import DEFAULT_SCHEMA
 from controller.core.doctor import server, tables, work
 from controller.core.doctor.finding import Finding, found, guarded, problem, unchecked
 from controller.core.settings import ClusterSettings
@@ -52,6 +53,7 @@ def _checks(settings: ClusterSettings) -> list[_Check]:
         _Check("hard timeouts", "ListOverdueExecutions", work.OverdueExecution._make, work.check_overdue_executions,
                (work.OVERDUE_RUN_MS,)),
         _Check("limits", "ListFullLimits", work.FullLimit._make, work.check_limits),
+        _Check("orphaned jobs", "ListOrphans", work.Orphans._make, work.check_orphans),
         _Check("webhooks", "ListWebhookStates", work.WebhookState._make, work.check_webhooks),
     ]  # fmt: skip
 
@@ -64,13 +66,14 @@ class Examined(NamedTuple):
     reached: bool
 
 
-async def examine(url: str, settings: ClusterSettings) -> Examined:
+# docs/decisions/0036: first the settings of any new session, then its own
+async def examine(url: str, settings: ClusterSettings, *, schema: str = DEFAULT_SCHEMA) -> Examined:
     """All checks, over one connection of its own. What can't be checked is a finding, too: this raises nothing.
 
     `settings`: of the cluster, for its times. The session has the settings that any new one gets, but for its timeouts.
     """
     try:
-        connection = await connect(url, _APPLICATION)
+        connection = await connect(url, _APPLICATION, schema=schema)
     except (StoreUnavailable, StoreError) as error:
         return Examined([_unreachable(error)], (), reached=False)
     try:

@@ -13,6 +13,8 @@ from controller.errors import StoreError, StoreUnavailable
 _RETRYABLE_CLASSES: Final = frozenset({"08", "40", "53", "55", "57", "58"})
 # 25006: a fail-over has made the server that we hold on to a standby. 25P03, 25P04: a transaction was too slow.
 READ_ONLY: Final = "25006"
+_UNCERTAIN_CLASSES: Final = frozenset({"", "08", "57", "58", "XX"})
+_COMPLETION_UNKNOWN: Final = "40003"
 _RETRYABLE_STATES: Final = frozenset({READ_ONLY, "25P03", "25P04"})
 
 
@@ -23,6 +25,17 @@ def is_retryable(error: Exception) -> bool:
         return state[:2] in _RETRYABLE_CLASSES or state in _RETRYABLE_STATES
     # asyncpg's own refusals of an argument or a setting are ValueErrors; all else of its own is a broken connection.
     return not isinstance(error, ValueError)
+
+
+def is_refusal(error: Exception) -> bool:
+    """Whether PostgreSQL itself said that the statement, or the COMMIT, has failed: then nothing was changed.
+
+    A server that stops may have committed before it said so: those that wait for a standby have.
+    """
+    if not isinstance(error, asyncpg.PostgresError):
+        return False
+    state = error.sqlstate or ""
+    return state[:2] not in _UNCERTAIN_CLASSES and state != _COMPLETION_UNKNOWN
 
 
 @contextlib.contextmanager

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from controller.core.model import Activation
-from controller.core.states import State
+from controller.core.states import State, remedy_of
 from controller.errors import NotFound
 from controller.refusals import not_retried
 from controller.store.actions import Action, add_actions
@@ -17,7 +17,7 @@ class _Retried(NamedTuple):
 
     job_id: int
     key: str
-    gone: str  # "removed", "cancelled" or ""
+    gone: str  # "removed", "cancelled", "orphaned" or ""
     tick: int
     payload: str | None
     beside: bool
@@ -44,7 +44,7 @@ class PostgresExecutionControl:
 
     async def cancel_execution(self, execution_id: int, by: str, note: str) -> bool:
         """Whether this marked it."""
-        return bool(await self._database.fetch("MarkCancelled", execution_id, by, note))
+        return bool(await self._database.change("MarkCancelled", execution_id, by, note))
 
     async def retry_execution(self, execution_id: int, by: str, note: str = "") -> Activation:
         """A further attempt at its tick. Raises NotFound, IllegalTransition."""
@@ -67,9 +67,10 @@ def _check(execution_id: int, retried: _Retried, attempts: list[_Attempt]) -> _A
     """The latest attempt at the tick. Raises IllegalTransition unless there may be a further one."""
     what = f"execution {execution_id} of {retried.key}"
     if retried.gone:
-        remedy = "deploy or create it anew" if retried.gone == "removed" else "restore it first"
+        state = State.ORPHANED if retried.gone == "orphaned" else State.CANCELLED
+        remedy = "deploy or create it anew" if retried.gone == "removed" else remedy_of(state)
         message = f"{what} can't become running again: its job has been {retried.gone}; {remedy}"
-        raise not_retried(message, retried.key, State.CANCELLED)
+        raise not_retried(message, retried.key, state)
     for each in attempts:
         if each.outcome not in {None, "completed"}:
             continue

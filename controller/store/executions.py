@@ -3,7 +3,7 @@
 from controller.core.model import EndRequest, EndResult, Execution
 from controller.core.ticks import missed
 from controller.store.pool import Database
-from controller.store.rows import execution_of, skip_columns, texts_or_null, unless_null
+from controller.store.rows import count_ticks, execution_of, skip_columns, texts_or_null, unless_null
 
 
 class ExecutionStatements:
@@ -53,10 +53,13 @@ class ExecutionStatements:
             shared,
             texts_or_null(metrics),
             [missed(ranges) if ranges else 0 for ranges in skips],
-            min(ticks),
-            max(ticks),
         )
-        return list(map(EndResult._make, records))
+        results = list(map(EndResult._make, records))
+        if skipped:
+            decided = {each.execution_id for each, made in zip(results, requests, strict=True) if _decided(each, made)}
+            own = (part for report, part in skipped if report.execution_id in decided)
+            count_ticks(self._database.skipped, own)
+        return results
 
     async def adopt_executions(
         self, controller_id: str, from_ids: tuple[str, ...], runner_ids: tuple[str, ...] = ()
@@ -82,3 +85,8 @@ class ExecutionStatements:
 
     async def _executions(self, name: str, *arguments: object) -> list[Execution]:
         return [execution_of(record) for record in await self._database.fetch(name, *arguments)]
+
+
+def _decided(result: EndResult, request: EndRequest) -> bool:
+    """Whether this end set its job's next tick, and so wrote what passed before."""
+    return result.ended and (result.paused or result.next_tick == request.next_tick)

@@ -54,6 +54,7 @@ def _host(spec: str, port: int) -> Host:
     return address, int(own_port) if own_port else port
 
 
+# docs/decisions/0035: in turn, a silent host hides all behind it
 async def connect_to_newest(dsn: str | None = None, **arguments: Any) -> Answer:
     """As `asyncpg.connect`, with its arguments, but for the choice among several hosts. Raises what that raises."""
     hosts = named_hosts(dsn or "")

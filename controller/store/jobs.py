@@ -3,7 +3,7 @@
 from controller.core.model import ClaimRequest, ClaimResult, Job, SkipRequest
 from controller.core.ticks import missed
 from controller.store.pool import Database
-from controller.store.rows import job_of, skip_columns, unless_null
+from controller.store.rows import count_ticks, job_of, skip_columns, unless_null
 
 
 class JobStatements:
@@ -60,6 +60,9 @@ class JobStatements:
             hard_grace_ms,
         )
         results = list(map(ClaimResult._make, records))
+        if skipped:
+            won = {result.job_id for result in results if result.updated}
+            count_ticks(self._database.skipped, (part for job_id, part in skipped if job_id in won))
         return results[0].claimed_at, results
 
     async def skip_ticks(self, controller_id: str, requests: list[SkipRequest]) -> list[Job]:
@@ -79,4 +82,7 @@ class JobStatements:
             *skip_columns([skipped for request in requests for skipped in request.skipped[1:]]),
             [missed(request.skipped) for request in requests],
         )
+        moved = {record["id"] for record in records if record["moved"]}
+        own = (part for request in requests if request.job_id in moved for part in request.skipped)
+        count_ticks(self._database.skipped, own)
         return [job_of(record) for record in records]

@@ -42,7 +42,15 @@ class LeaseStatements:
         """Controllers whose lease is valid, by id."""
         return list(map(ControllerInfo._make, await self._database.fetch("FindPeers")))
 
+    async def note_zone_data(self, version: str) -> None:
+        """From now on ticks may be decided by this version of the zones' rules."""
+        await self._database.fetch("NoteZoneData", version)
+
     async def register_runner(self, runner: RunnerInfo) -> None:
         """Make or refresh the runner's row; it counts as seen now."""
         runner_id, hostname, pid, version, deployments, _ = runner
         await self._database.fetch("RegisterRunner", runner_id, hostname, pid, version, deployments)
+
+    async def runner_left(self, runner_id: str) -> None:
+        """It drained, and its stream ended: gone for good, unless something unfinished carries its id."""
+        await self._database.fetch("LeaveRunner", runner_id)

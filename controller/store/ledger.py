@@ -16,7 +16,7 @@ from controller.core.books import Closed, Span, Standing
 from controller.core.figures import OUTCOMES
 from controller.core.why_facts import Action, Attempt, Facts, Skip, Subject, Waiting
 from controller.explaining import gather
-from controller.ledger import AuditRequest, CountedSkips, NumberedSpan, Report, Twin, audit
+from controller.ledger import AuditRequest, CountedSkips, NumberedSpan, Report, Twin, ZoneData, audit
 from controller.store.pool import Database, Transaction
 
 RUNS_COUNTED_AT_ONCE: Final = 10_000  # of each job of a page
@@ -112,6 +112,10 @@ class PostgresBooks:
         """Ticks that ran of two jobs of one key."""
         return list(map(Twin._make, await self._transaction.fetch("GetTwins", after, until, limit)))
 
+    async def zone_data(self) -> list[ZoneData]:
+        """In the order of their first use."""
+        return list(map(ZoneData._make, await self._transaction.fetch("GetZoneData")))
+
     async def subjects(self, key: str) -> list[Subject]:
         """The jobs of a key, the newest first."""
         return list(map(Subject._make, await self._transaction.fetch("GetSubjects", key, self._lost_after_ms)))
@@ -145,7 +149,8 @@ class PostgresBooks:
 
     async def actions_before(self, job_id: int, instant: int, limit: int) -> list[Action]:
         """By operators; the latest first."""
-        return list(map(Action._make, await self._transaction.fetch("GetActionsBefore", job_id, instant, limit)))
+        records = await self._transaction.fetch("GetActionsBefore", job_id, instant, limit)
+        return [Action._make((*record[:4], json.loads(record["details"]))) for record in records]
 
 
 def _closed(record: asyncpg.Record) -> Closed:

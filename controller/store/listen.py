@@ -8,6 +8,7 @@ from typing import Final
 import asyncpg
 
 import sql
+from controller.config import DEFAULT_SCHEMA
 from controller.errors import StoreUnavailable
 from controller.ports import Topic
 from controller.store.connect import Connection, connect
@@ -23,8 +24,9 @@ _PROBE_TIMEOUT_S: Final = 5.0
 class PostgresNotifications:
     """controller.ports.Notifications. Those of one topic that come together are one."""
 
-    def __init__(self, url: str, application: str) -> None:
+    def __init__(self, url: str, application: str, *, schema: str = DEFAULT_SCHEMA) -> None:
         self._url = url
+        self._schema = schema
         self._application = application
 
     async def listen(self) -> AsyncIterator[frozenset[Topic]]:
@@ -35,19 +37,19 @@ class PostgresNotifications:
         backoff_s = _FIRST_BACKOFF_S
         while True:
             try:
-                connection = await connect(self._url, self._application)
+                connection = await connect(self._url, self._application, schema=self._schema)
             except StoreUnavailable:
                 await asyncio.sleep(backoff_s)
                 backoff_s = min(backoff_s * 2, _LAST_BACKOFF_S)
                 continue
             backoff_s = _FIRST_BACKOFF_S
-            async with contextlib.aclosing(_listen_on(connection)) as notified:
+            async with contextlib.aclosing(_listen_on(connection, self._schema)) as notified:
                 async for topics in notified:
                     yield topics
 
 
-async def _listen_on(connection: Connection) -> AsyncGenerator[frozenset[Topic], None]:
-    """Until the connection ends."""
+async def _listen_on(connection: Connection, schema: str) -> AsyncGenerator[frozenset[Topic], None]:
+    """Until the connection ends. Another cluster may live in another schema of the same database, and notify there."""
     heard = asyncio.Event()
     topics = set(Topic)
 
@@ -55,14 +57,14 @@ async def _listen_on(connection: Connection) -> AsyncGenerator[frozenset[Topic],
         heard.set()
 
     def take(_: object, __: int, channel: str, ___: object) -> None:
-        topics.add(Topic(channel))
+        topics.add(Topic(channel.removeprefix(f"{schema}.")))
         heard.set()
 
     connection.add_termination_listener(wake)
     try:
         with translated("listening"):
             for topic in Topic:
-                await connection.add_listener(topic.value, take)
+                await connection.add_listener(f"{schema}.{topic.value}", take)
         heard.set()
         while True:
             await _heard_or_probed(connection, heard)

@@ -12,6 +12,7 @@ from typing import Any, Final
 import asyncpg
 
 import sql
+from controller.config import DEFAULT_SCHEMA
 from controller.core.books import Span, Timeline
 from controller.maintenance import Maintained, Retention
 from controller.store.connect import Connection, connect
@@ -30,9 +31,9 @@ class _Busy(Exception):
     """A lock was not to be had, or what was copied has changed since."""
 
 
-async def maintain(url: str, retention: Retention) -> Maintained:
+async def maintain(url: str, retention: Retention, *, schema: str = DEFAULT_SCHEMA) -> Maintained:
     """One round. Raises controller.errors.StoreUnavailable and StoreError."""
-    connection = await connect(url, "cronring maintenance", dict(SETTINGS))
+    connection = await connect(url, "cronring maintenance", dict(SETTINGS), schema=schema)
     try:
         with translated("looking after history"):
             if not await _value(connection, "TryLockMaintenance"):
@@ -65,8 +66,6 @@ async def _maintain(connection: Connection, retention: Retention) -> Maintained:
 
 async def _retire(connection: Connection, boundary: int, retention: Retention) -> int:
     """Keep what is to be kept of all partitions up to the boundary, and close the books of the rest."""
-    await connection.execute(sql.statement("OpenClosings"))
-    await connection.execute(sql.statement("OpenWishes"))
     await connection.execute(sql.statement("ClearClosings"))
     async with connection.transaction(isolation="repeatable_read"):
         await _wish(connection, retention)

@@ -4,33 +4,81 @@ from collections.abc import Callable
 from typing import Final
 
 import sql
-from controller.errors import SchemaVersionError
+from controller.config import DEFAULT_SCHEMA
+from controller.errors import SchemaVersionError, StoreError
 from controller.store.connect import Connection, connect
 from controller.store.errors import translated
 
 _APPLICATION: Final = "cronring migrate"
+_SETTINGS: Final = {"timezone": "UTC"}  # where a day is a day: partitions are cut by it
+
+OnApplied = Callable[[sql.Migration], None]
 
 
-async def migrate(url: str, on_applied: Callable[[sql.Migration], None] | None = None) -> int:
-    """Apply the missing migrations, each in a transaction of its own; return how many.
+async def migrate(
+    url: str, on_applied: OnApplied | None = None, *, schema: str = DEFAULT_SCHEMA, grant_to: str = ""
+) -> int:
+    """Apply the missing migrations, each in a transaction of its own; return how many. Makes the schema, if need be.
 
+    `grant_to`: a role that may run controllers from then on, and owns nothing; "": only the owner may.
     Advisory-locked, so that any number may run at once. Raises SchemaVersionError when the database is newer than this
     program or was migrated by different scripts; StoreUnavailable; StoreError.
     """
-    connection = await connect(url, _APPLICATION)
+    connection = await connect(url, _APPLICATION, dict(_SETTINGS), schema=schema)
     try:
-        with translated("migrating"):
-            await connection.execute(sql.statement("LockMigrations"))
+        with translated(f"migrating the schema {schema}"):
+            await connection.execute(sql.statement("LockMigrations"), schema)
             try:
-                return await _apply_missing(connection, on_applied)
+                await _make_schema(connection, schema)
+                applied = await _apply_missing(connection, on_applied)
+                if grant_to:
+                    await _grant(connection, grant_to)
+                return applied
             finally:
                 if not connection.is_closed():
-                    await connection.execute(sql.statement("UnlockMigrations"))
+                    await connection.execute(sql.statement("UnlockMigrations"), schema)
     finally:
         await connection.close(timeout=5)
 
 
-async def _apply_missing(connection: Connection, on_applied: Callable[[sql.Migration], None] | None) -> int:
+async def _make_schema(connection: Connection, schema: str) -> None:
+    """Raises StoreError, with what to do, where our tables can't be in it, or not safely."""
+    found = await connection.fetchrow(sql.statement("GetSchema"), schema)
+    if found is None:
+        role, database, may_create = await connection.fetchrow(sql.statement("GetRole")) or ("", "", False)
+        if not may_create:
+            raise StoreError(
+                f"there is no schema {schema}, and the role {role} may not make one in the database {database}: have "
+                f"its owner run `CREATE SCHEMA {schema} AUTHORIZATION {role}`, or name another one by --schema"
+            )
+        await connection.execute(await connection.fetchval(sql.statement("FormatCreateSchema"), schema))
+        return
+    if found["migrated"]:
+        return
+    if not (found["usable"] and found["ours"]):
+        raise StoreError(
+            f"the schema {schema} is {found['owner']}'s, and the role {found['role']} may make no tables in it: "
+            "migrate as its owner, or name another one by --schema"
+        )
+    if found["relations"]:
+        raise StoreError(
+            f"the schema {schema} holds what is not cronring's ({', '.join(found['relations'][:3])}...): "
+            f"name one of its own by --schema, such as {DEFAULT_SCHEMA}; it is made if there is none"
+        )
+    if found["open"]:
+        raise StoreError(
+            f"everybody may make tables and functions in the schema {schema}, and so run code as its owner: name "
+            f"another one by --schema, or `REVOKE CREATE ON SCHEMA {schema} FROM PUBLIC`"
+        )
+
+
+async def _grant(connection: Connection, role: str) -> None:
+    async with connection.transaction():
+        for (statement,) in await connection.fetch(sql.statement("FormatGrants"), role):
+            await connection.execute(statement)
+
+
+async def _apply_missing(connection: Connection, on_applied: OnApplied | None) -> int:
     # Asked first, because CREATE TABLE IF NOT EXISTS needs the right to create even when there is nothing to do.
     if not await connection.fetchval(sql.statement("HasMigrations")):
         await connection.execute(sql.statement("CreateMigrations"))
@@ -40,6 +88,7 @@ async def _apply_missing(connection: Connection, on_applied: Callable[[sql.Migra
     for migration in missing:
         async with connection.transaction():
             await connection.execute(migration.script)
+            await connection.execute(sql.statement("CloseSchema"))
             await connection.execute(
                 sql.statement("RecordMigration"),
                 migration.version,
@@ -52,14 +101,25 @@ async def _apply_missing(connection: Connection, on_applied: Callable[[sql.Migra
     return len(missing)
 
 
-async def check_version(connection: Connection) -> None:
+async def check_version(connection: Connection, schema: str = DEFAULT_SCHEMA) -> None:
     """Raises SchemaVersionError unless the database's schema is this program's, or a newer one that it can work on.
 
     So in a rolling upgrade the release before may be started again, after a crash or to go back to it.
     """
     with translated("reading the schema's version"):
         migrated = await connection.fetchval(sql.statement("HasMigrations"))
+        found = await connection.fetchrow(sql.statement("GetSchema"), schema)
+        if found is not None and not found["usable"]:
+            raise StoreError(
+                f"the role {found['role']} has no rights on the schema {schema}: run `cronring migrate --grant-to "
+                f"{found['role']}` as {found['owner']}, its owner"
+            )
         missing = await _missing(connection) if migrated else list(sql.migrations())
+    if not migrated:
+        raise SchemaVersionError(
+            f"there are no tables of cronring in the schema {schema}: run `cronring migrate`, with the same database "
+            "and --schema"
+        )
     if missing:
         have = missing[0].version - 1
         raise SchemaVersionError(

@@ -6,7 +6,7 @@ does it all. Executions and skips are followed by their ids, as watches follow t
 
 import json
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import asyncpg
 
@@ -20,23 +20,26 @@ from controller.core.notices import (
     Paused,
     Run,
     Subject,
+    Turn,
     Wish,
     addressed,
     decide,
     overdue,
     paused,
     skipped,
+    turned,
 )
-from controller.store.changes import Row, Stream, beginning
+from controller.store.changes import Row, Stream, beginning, pack, unpack
 from controller.store.pool import Database, Transaction
 from controller.webhooks import Reading
 from schema.policy_read import LATE_AFTER_LEAST_MS
 
 LEASE_MS: Final = 3_000
-_AT_ONCE: Final = 5_000  # as FollowExecutions and FollowSkips have it: a look is over long before any timeout
+_AT_ONCE: Final = 5_000  # as the statements that follow have it: a look is over long before any timeout
 _ADDED_AT_ONCE: Final = 2_000
 _OVERDUE_AT_ONCE: Final = 5_000
 _RUN_FIELDS: Final = Run._fields[1:]
+_TURN_FIELDS: Final = Turn._fields[1:]
 _SUBJECT_FIELDS: Final = ("job_id", "key", "namespace", "module", "verb", "labels", "policy")
 
 
@@ -48,29 +51,15 @@ class Place(NamedTuple):
     skips: Stream
 
     def text(self) -> str:
-        parts = [_packed(self.executions), self.oldest, _packed(self.skips)]
+        # Without the ticks of what runs: `oldest` is what is asked for.
+        parts = [pack(self.executions)[:3], self.oldest, pack(self.skips)[:3]]
         return json.dumps(parts, separators=(",", ":"))
 
     @classmethod
     def of(cls, text: str) -> "Place":
         """What `text` gave."""
         executions, oldest, skips = json.loads(text)
-        return cls(_unpacked(executions), oldest, _unpacked(skips))
-
-
-def _packed(stream: Stream) -> list[Any]:
-    """Ids grow by little: their differences are short."""
-    ids = sorted(stream.unsettled)
-    return [stream.highest, [b - a for a, b in zip([0, *ids], ids, strict=False)], stream.missing]
-
-
-def _unpacked(parts: list[Any]) -> Stream:
-    highest, steps, missing = parts
-    ids, last = [], 0
-    for step in steps:
-        last += step
-        ids.append(last)
-    return Stream(highest, frozenset(ids), tuple((row_id, until) for row_id, until in missing))
+        return cls(unpack(executions), oldest, unpack(skips))
 
 
 async def begin(transaction: Transaction) -> None:
@@ -130,17 +119,18 @@ async def _follow(transaction: Transaction, place: Place, now: int) -> tuple[Pla
     notices += passed
     notices += [paused(Paused(_subject(row), row["paused_at"], row["failures"], row["note"]))
                 for row in await transaction.fetch("TakePauses")]  # fmt: skip
+    turns = await transaction.fetch("TakeOrphanings")
+    notices += [turned(Turn(_subject(row), *(row[name] for name in _TURN_FIELDS))) for row in turns]
     notices += await _overdue(transaction)
-    return Place(executions, oldest, skips), notices, more or more_skips
+    return Place(executions, oldest, skips), notices, more or more_skips or len(turns) >= _AT_ONCE
 
 
 async def _executions(transaction: Transaction, place: Place) -> tuple[Stream, int, list[Notice], bool]:
     before = place.executions
-    missing = [row_id for row_id, _ in before.missing]
     # Before the new ones, so that what fails and what is retried in this look is asked about in the next one.
     given_up = [Given(_run(row), row["last_success"]) for row in await transaction.fetch("GetRetriesGivenUp")]
     head, *rows = await transaction.fetch(
-        "FollowExecutions", before.highest, sorted(before.unsettled), place.oldest, missing
+        "FollowExecutions", before.highest, sorted(before.unsettled), place.oldest, *before.gaps()
     )
     ids, ended = head["ids"] or [], frozenset(head["ended"] or [])
     after, told = before.after((Row(row_id, row_id, row_id in ended) for row_id in ids), head["database_now"])
@@ -175,7 +165,7 @@ async def _remember(transaction: Transaction, failing: dict[int, Failing | None]
 
 
 async def _skips(transaction: Transaction, before: Stream, now: int) -> tuple[Stream, list[Notice], bool]:
-    rows = await transaction.fetch("FollowSkips", before.highest, before.open_ids())
+    rows = await transaction.fetch("FollowSkips", before.highest, *before.gaps())
     after, _ = before.after((Row(row["id"], row["id"], True) for row in rows), now)
     notices = [
         skipped(Passed(_subject(row), row["reason"], row["first_tick"], row["last_tick"], row["ticks"],

@@ -13,6 +13,7 @@ from controller.core.orders import Cancel, NotNext, Ordered, Refusal, Restore, R
 from controller.core.orders import order_of as order_name
 from controller.core.redeploy import Existing, decided_ahead, taken_back
 from controller.core.states import Order
+from controller.core.taking_over import Left, plan_taking_over
 from controller.errors import Conflict
 from controller.ports import Controlled, RunByHand
 from controller.refusals import error_of
@@ -52,6 +53,7 @@ class Ordering:
         async with self._database.transaction("ordering jobs") as transaction:
             if isinstance(wish, Cancel) and not dry_run:
                 await _cancel_executions(transaction, ids, by, wish, wait=True)
+            # docs/decisions/0047: rows are locked in one order everywhere
             rows = await lock_jobs(transaction, ids)
             if isinstance(wish, RunByHand):
                 done = await _run_by_hand(transaction, rows, wish, by, dry_run=dry_run)
@@ -74,7 +76,7 @@ async def _order(
     transaction: Transaction, rows: list[Locked], wish: Wish, by: str, *, dry_run: bool
 ) -> list[Controlled | Conflict]:
     planned: list[tuple[Locked, Ordered | Conflict]] = []
-    starts = {} if isinstance(wish, Cancel) else await _latest_starts(transaction, [row.job for row in rows])
+    starts = {} if isinstance(wish, Cancel) else await latest_starts(transaction, [row.job for row in rows])
     for row in rows:
         plan = carry_out(row.standing._replace(latest=starts.get(row.job.job_id)), wish, by, row.now)
         if isinstance(plan, Refusal):
@@ -97,7 +99,7 @@ async def _order(
     ]  # fmt: skip
 
 
-async def _latest_starts(transaction: Transaction, jobs: list[Existing]) -> dict[int, Start]:
+async def latest_starts(transaction: Transaction, jobs: list[Existing]) -> dict[int, Start]:
     """By job; a statement of its own, which sees what was committed while the jobs' locks were waited for."""
     started = [(job.job_id, job.last_tick) for job in jobs if job.last_tick is not None]
     if not started:
@@ -112,19 +114,7 @@ async def _write(
     """How many executions of each job are being cancelled."""
     now = max(row.now for row, _ in changes)
     ids = [row.job.job_id for row, _ in changes]
-    forgets = isinstance(wish, Resume | Restore)
-    columns = zip(*(plan.row for _, plan in changes if plan.row is not None), strict=True)
-    await _take_back(
-        transaction, [(row.job, *plan.taken_back) for row, plan in changes if plan.taken_back is not None], now
-    )
-    await transaction.fetch("OrderJobs", now, by, ids, [forgets] * len(ids), *map(list, columns))
-    await add_skips(transaction, [(row.job.job_id, plan.skipped) for row, plan in changes])
-    for statement, instants in (
-        ("CloseBooks", [(row.job.job_id, plan.closes_at) for row, plan in changes if plan.closes_at is not None]),
-        ("OpenBooks", [(row.job.job_id, plan.opens_at) for row, plan in changes if plan.opens_at is not None]),
-    ):
-        if instants:
-            await transaction.fetch(statement, *map(list, zip(*instants, strict=True)))
+    await _write_rows(transaction, changes, by, now, forgets=isinstance(wish, Resume | Restore))
     cancelled: Counter[int] = Counter()
     forgotten: Counter[int] = Counter()
     if isinstance(wish, Cancel):
@@ -144,6 +134,47 @@ async def _write(
     )  # fmt: skip
     await _notify(transaction, [row for row, _ in changes])
     return cancelled
+
+
+async def _write_rows(
+    transaction: Transaction, changes: list[tuple[Locked, Ordered]], by: str, now: int, *, forgets: bool
+) -> None:
+    """What orders make of jobs' rows and books. `forgets`: their failures."""
+    ids = [row.job.job_id for row, _ in changes]
+    columns = zip(*(plan.row for _, plan in changes if plan.row is not None), strict=True)
+    await _take_back(
+        transaction, [(row.job, *plan.taken_back) for row, plan in changes if plan.taken_back is not None], now
+    )
+    await transaction.fetch("OrderJobs", now, by, ids, [forgets] * len(ids), *map(list, columns))
+    await add_skips(transaction, [(row.job.job_id, plan.skipped) for row, plan in changes])
+    for statement, instants in (
+        ("CloseBooks", [(row.job.job_id, plan.closes_at) for row, plan in changes if plan.closes_at is not None]),
+        ("OpenBooks", [(row.job.job_id, plan.opens_at) for row, plan in changes if plan.opens_at is not None]),
+    ):
+        if instants:
+            await transaction.fetch(statement, *map(list, zip(*instants, strict=True)))
+
+
+async def take_over(
+    transaction: Transaction, keys: list[str], by: str, note: str, details: dict[str, object], now: int
+) -> None:
+    """New jobs of these keys are paused or cancelled as those removed before were. `details`: of the actions."""
+    if not keys:
+        return
+    left = {record[0]: Left._make(record) for record in await transaction.fetch("GetLeft", keys, now)}
+    if not left:
+        return
+    rows = await lock_jobs(transaction, sorted(left))
+    planned = [(row, plan_taking_over(row.standing, left[row.job.job_id], now)) for row in rows]
+    await _write_rows(transaction, [(row, plan.ordered) for row, plan in planned], by, now, forgets=False)
+    await add_actions(
+        transaction,
+        [
+            Action(plan.action, by, note, job_id=row.job.job_id, details=plan.ordered.details | details)
+            for row, plan in planned
+        ],
+        now,
+    )
 
 
 async def _run_by_hand(
@@ -222,7 +253,7 @@ async def _take_back(
         (job_id, taken_back(by_id[job_id], first_tick, SkipReason(reason), now))
         for job_id, reason, first_tick in records
     ]
-    await add_skips(transaction, left)
+    await add_skips(transaction, left, again=True)
 
 
 async def _jobs(transaction: Transaction, job_ids: list[int]) -> dict[int, Job]:

@@ -3,10 +3,11 @@
 from collections.abc import Iterable
 
 from controller.core.model import Skipped
+from controller.core.orphaning import Orphan, Return
 from controller.core.redeploy import Carried, Removed
 from controller.errors import Conflict
 from controller.store.pool import Transaction
-from controller.store.rows import skip_columns
+from controller.store.rows import count_ticks, skip_columns
 from schema.following import cycle_fault, cycle_of
 from schema.policy import parse_policy
 
@@ -38,6 +39,7 @@ async def carry_jobs_over(transaction: Transaction, deployment_id: int, carried:
         [job.paused_tick for job in carried],
         [job.ahead_from for job in carried],
         [job.ahead_until for job in carried],
+        [job.orphaned_tick for job in carried],
     )
     await add_skips(transaction, ((job.job_id, job.skipped) for job in carried))
 
@@ -60,9 +62,36 @@ async def remove_jobs(transaction: Transaction, removed: list[Removed], now: int
         await add_skips(transaction, ((job.job_id, job.skipped) for job in removed))
 
 
-async def add_skips(transaction: Transaction, skips: Iterable[tuple[int, tuple[Skipped, ...]]]) -> None:
-    """Ranges that no controller decided."""
+async def orphan_jobs(transaction: Transaction, orphaned: list[Orphan], now: int) -> None:
+    """Jobs that have lost their verb. Nothing is written into their books before that is back."""
+    if orphaned:
+        await transaction.fetch(
+            "OrphanCronJobs", now, [job.job_id for job in orphaned], [job.tick for job in orphaned]
+        )  # fmt: skip
+
+
+async def bring_back(transaction: Transaction, deployment_id: int, back: list[Return], now: int) -> None:
+    """Orphaned jobs whose verb this deployment has."""
+    if not back:
+        return
+    await transaction.fetch(
+        "BringCronJobsBack",
+        deployment_id,
+        now,
+        [job.job_id for job in back],
+        [job.next_tick for job in back],
+        [job.next_run_at for job in back],
+    )
+    await add_skips(transaction, ((job.job_id, job.skipped) for job in back))
+
+
+async def add_skips(
+    transaction: Transaction, skips: Iterable[tuple[int, tuple[Skipped, ...]]], *, again: bool = False
+) -> None:
+    """Ranges that no controller decided. `again`: what is left of some that were counted when they were decided."""
     found = [(job_id, skipped) for job_id, ranges in skips for skipped in ranges]
     if found:
         columns = skip_columns([skipped for _, skipped in found])
         await transaction.fetch("AddSkips", [job_id for job_id, _ in found], *columns, "")
+        if not again:
+            count_ticks(transaction.skipped, (skipped for _, skipped in found))

@@ -2,15 +2,19 @@
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any, Final
 
 import asyncpg
 
 import sql
+from controller import fates
+from controller.config import DEFAULT_SCHEMA
 from controller.store.columns import prepare_columns
-from controller.store.connect import Connection, connect_arguments, connecting, prepare_codecs
-from controller.store.errors import READ_ONLY, translated
+from controller.store.connect import Connection, connect_arguments, connecting, prepare_codecs, set_session
+from controller.store.errors import READ_ONLY, is_refusal, translated
 from controller.store.hosts import connect_to_newest
 from controller.store.migrate import check_version
 
@@ -25,6 +29,7 @@ SESSION_SETTINGS: Final = {
     "idle_in_transaction_session_timeout": f"{STATEMENT_TIMEOUT_S}s",
     # Every statement is planned once for a connection: planning takes as long as running. That plan must be right for
     # any length of array and any size of table, even if it was made when the table was empty: always by index.
+    # docs/decisions/0002: a plan is made once and stays, so its shape must not depend on statistics
     "plan_cache_mode": "force_generic_plan",
     "enable_seqscan": "off",
     "enable_hashjoin": "off",
@@ -33,7 +38,8 @@ SESSION_SETTINGS: Final = {
 }
 
 
-async def _prepare(connection: Connection) -> None:
+async def _prepare(arguments: dict[str, Any], connection: Connection) -> None:
+    await set_session(connection, arguments)
     await prepare_codecs(connection)
     prepare_columns(connection)
 
@@ -42,36 +48,48 @@ async def _keep_session(_: Connection) -> None:
     """Sessions hold nothing that a reset would have to clear, and one would cost a round trip per statement."""
 
 
+def _version(connection: Connection) -> str:
+    major, _, minor, *_ = connection.get_server_version()
+    return f"{major}.{minor}"
+
+
 class Database:
     """Runs statements of `sql/` by name. Every method raises StoreUnavailable or StoreError."""
 
     def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]") -> None:
         self._pool = pool
+        self.server_version = ""  # of PostgreSQL when it was opened, like 18.4
+        self.skipped: Counter[str] = Counter()  # ticks that were decided not to run through this pool, by reason
 
     @classmethod
-    async def open(cls, url: str, application: str, connections: int = 10) -> "Database":
+    async def open(
+        cls, url: str, application: str, connections: int = 10, *, schema: str = DEFAULT_SCHEMA
+    ) -> "Database":
         """Connect, and check the schema's version. Raises SchemaVersionError, too.
 
         `url`: any libpq URL; of several hosts, the one that takes writes. `application`: its name in pg_stat_activity.
         """
         with connecting(url):
+            arguments = connect_arguments(url, application, dict(SESSION_SETTINGS), schema)
             pool = await asyncpg.create_pool(
-                **connect_arguments(url, application, dict(SESSION_SETTINGS)),
+                **arguments,
                 connect=connect_to_newest,
                 min_size=1,
                 max_size=connections,
                 max_queries=2**62,
                 max_inactive_connection_lifetime=300,
                 max_cached_statement_lifetime=0,
+                # docs/decisions/0009: longer statements would be planned at every run
                 max_cacheable_statement_size=0,  # no limit: EndCronJob is near asyncpg's, comments included
                 command_timeout=COMMAND_TIMEOUT_S,
-                init=_prepare,
+                init=partial(_prepare, arguments),
                 reset=_keep_session,
             )
         database = cls(pool)
         try:
             async with database._connection("reading the schema's version") as connection:
-                await check_version(connection)
+                await check_version(connection, schema)
+                database.server_version = _version(connection)
         except BaseException:
             await database.close()
             raise
@@ -91,14 +109,33 @@ class Database:
             records: list[asyncpg.Record] = await connection.fetch(sql.statement(name), *arguments)
             return records
 
+    async def change(self, name: str, *arguments: Any) -> list[asyncpg.Record]:
+        """As `fetch`, of a statement that answers with what it has changed: a failure says whether it was done."""
+        async with self._connection(name) as connection:
+            with fates.change(is_refusal) as change:
+                change.committing()
+                records: list[asyncpg.Record] = await connection.fetch(sql.statement(name), *arguments)
+                if not records:
+                    change.refused()
+                return records
+
     @contextlib.asynccontextmanager
-    async def transaction(self, what: str, *, snapshot: bool = False) -> AsyncIterator["Transaction"]:
-        """Statements that take effect together. `snapshot`: read only, all as of one instant."""
-        async with (
-            self._connection(what) as connection,
-            connection.transaction(isolation="repeatable_read" if snapshot else "read_committed", readonly=snapshot),
-        ):
-            yield Transaction(connection)
+    async def transaction(
+        self, what: str, *, snapshot: bool = False, rehearsal: bool = False
+    ) -> AsyncIterator["Transaction"]:
+        """Statements that take effect together. `snapshot`: read only, all as of one instant. `rehearsal`: none do."""
+        isolation = "repeatable_read" if snapshot else "read_committed"
+        with contextlib.suppress(_Rehearsed):
+            async with self._connection(what) as connection:
+                with fates.change(is_refusal) as change:
+                    async with connection.transaction(isolation=isolation, readonly=snapshot):
+                        transaction = Transaction(connection)
+                        yield transaction
+                        if rehearsal:
+                            raise _Rehearsed
+                        if not snapshot:
+                            change.committing()
+            self.skipped.update(transaction.skipped)
 
     @contextlib.asynccontextmanager
     async def _connection(self, what: str) -> AsyncIterator[Any]:
@@ -126,11 +163,16 @@ class Database:
             await self._pool.expire_connections()
 
 
+class _Rehearsed(Exception):
+    """Rolls a transaction back that went well."""
+
+
 class Transaction:
     """Statements by name, on one connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self.skipped: Counter[str] = Counter()  # see Database: once it is committed
 
     async def fetch(self, name: str, *arguments: Any) -> list[asyncpg.Record]:
         return await self._connection.fetch(sql.statement(name), *arguments)

@@ -5,10 +5,11 @@ import contextlib
 import json
 from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
-from typing import Final, Literal
+from typing import Final
 
 import asyncpg
 
+from controller.core.ticks import upcoming
 from controller.errors import NotFound
 from controller.reads import (
     ActionFilter,
@@ -176,8 +177,13 @@ class PostgresReads:
         return DeploymentRow._make(records[0])
 
     async def list_due(self, within_ms: int, limit: int) -> list[DueRow]:
-        """What is due within so long, in the whole cluster, the earliest first."""
-        return list(map(DueRow._make, await self._fetch("ListDue", within_ms, limit)))
+        """What runs within so long, in the whole cluster, the earliest first."""
+        due: list[DueRow] = []
+        for key, tick, run_at, schedule, anchor, policy, until in await self._fetch("ListDue", within_ms, limit):
+            slot = upcoming(key, (schedule, anchor, policy), tick, run_at)
+            if slot is not None and slot.run_at <= until:
+                due.append(DueRow(key, *slot))
+        return sorted(due, key=lambda row: (row.run_at, row.job))
 
     async def list_controllers(self) -> list[ControllerRow]:
         """By id; one with an expired lease as long as anything unfinished carries its id, and a minute."""
@@ -199,9 +205,7 @@ class PostgresReads:
         assert isinstance(position, Position)
         since = position.database_now - OPEN_FOR_US
         executions, skips = position.executions, position.skips
-        records = await self._fetch(
-            "GetChanges", executions.highest, *executions.by_tick(), skips.highest, skips.open_ids(), since
-        )
+        records = await self._fetch("GetChanges", *_asked(executions), skips.highest, *skips.gaps(), since)
         by_kind: dict[str, list[asyncpg.Record]] = defaultdict(list)
         for record in records:
             by_kind[record["kind"]].append(record)
@@ -225,7 +229,7 @@ class PostgresReads:
         """The position after this one, and what has started or ended in between; by id, up to 20,000 at a time."""
         assert isinstance(position, ExecutionPosition)
         before = position.executions
-        records = await self._fetch("GetExecutionChanges", before.highest, *before.by_tick())
+        records = await self._fetch("GetExecutionChanges", *_asked(before))
         now = max(position.database_now, await self.database_now())
         rows = [ExecutionRow._make(record) for record in records]
         executions, told = before.after((Row(row[0], row[0], row.outcome is not None, row.tick) for row in rows), now)
@@ -238,17 +242,14 @@ class PostgresReads:
         assert isinstance(position, ExecutionPosition)
         return position.executions.has_told(change.row.execution_id, settled=change.row.outcome is not None)
 
-    def encode_position(self, position: object) -> str:
-        """As a token for callers."""
+    def encode_position(self, position: object) -> bytes:
+        """What a token for callers holds."""
         assert isinstance(position, Position | ExecutionPosition)
         return encode_position(position)
 
-    def decode_position(self, token: str, kind: Literal["jobs", "executions"]) -> Position | ExecutionPosition:
-        """Raises ValueError for what is no token of that kind."""
-        position = decode_position(token)
-        if isinstance(position, ExecutionPosition) != (kind == "executions"):
-            raise ValueError("a token of another watch")
-        return position
+    def decode_position(self, packed: bytes) -> Position | ExecutionPosition:
+        """What encode_position gave. Raises ValueError for anything else."""
+        return decode_position(packed)
 
     async def _deployed(self, changes: frozenset[tuple[int, int]]) -> list[int]:
         if not changes:
@@ -282,6 +283,11 @@ def _job_row(record: asyncpg.Record, skipped: tuple[tuple[str, int], ...]) -> Jo
 
 def _dated(records: list[asyncpg.Record]) -> frozenset[tuple[int, int]]:
     return frozenset((record["id"], record["instant"]) for record in records)
+
+
+def _asked(stream: Stream) -> tuple[int, list[int], list[int], list[int], int, int]:
+    """Of executions: what is new, what is missing, what was not settled."""
+    return stream.highest, *stream.gaps(), sorted(stream.unsettled), stream.first_tick, stream.last_tick
 
 
 def _followed(stream: Stream, records: list[asyncpg.Record], now: int) -> tuple[Stream, list[int]]:

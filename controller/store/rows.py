@@ -1,6 +1,7 @@
 """Between rows of PostgreSQL and the core's tuples. Column orders are those of sql/queries."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 import asyncpg
@@ -45,6 +46,12 @@ def skip_columns(skips: list[Skipped]) -> SkipColumns:
     )
 
 
+def count_ticks(counts: Counter[str], ranges: Iterable[Skipped]) -> None:
+    """Add the ticks of these ranges, by reason."""
+    for part in ranges:
+        counts[part.reason.value] += part.ticks
+
+
 def storable(text: str) -> str:
     """What PostgreSQL's text can hold of a text from outside: one bad character must not fail the batch it is in."""
     if text.isascii() and "\x00" not in text:
@@ -52,6 +59,7 @@ def storable(text: str) -> str:
     return text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
 
 
+# docs/decisions/0009: asyncpg asks two classes about each element
 def unless_null(column: Sequence[T | None]) -> Sequence[T | None]:
     """A column of `unnest`, which fills up with nulls what is shorter: one of nulls alone is not sent."""
     return [] if column.count(None) == len(column) else column

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Final
 
 from controller.core.figures import OUTCOMES, Figures, spread
+from controller.core.ticks import upcoming
 from controller.errors import NotFound
 from controller.statistics import JobFigures, SchedulerFigures
 from controller.store.pool import Database
@@ -47,12 +48,15 @@ class PostgresStatistics:
             durations[duration] += 1
             latenesses[lateness] += 1
         figures = _figures(row["executions"], outcomes, duration_us, lateness_us)
+        *latest, next_tick, next_run_at, schedule, anchor, policy = row[-8:]
+        slot = upcoming(key, (schedule, anchor, policy), next_tick, next_run_at) or (None, None)
         return JobFigures(
             row["status"],
             figures,
             spread(duration_us, durations),
             spread(lateness_us, latenesses),
-            *row[-5:],
+            *latest,
+            *slot,
         )
 
     async def scheduler(self) -> SchedulerFigures:

@@ -59,7 +59,7 @@ class PostgresWebhooks:
 
     async def remove(self, name: str) -> None:
         """With its log, and what waits for it. Raises NotFound."""
-        if not await self._database.fetch("RemoveWebhook", name):
+        if not await self._database.change("RemoveWebhook", name):
             raise _unknown(name)
 
     async def set_enabled(self, name: str, *, enabled: bool, reason: str) -> WebhookRow:
@@ -70,7 +70,7 @@ class PostgresWebhooks:
                 await begin(transaction)
                 await transaction.fetch("EnableWebhook", name)
         else:
-            await self._database.fetch("DisableWebhook", row.webhook_id, reason)
+            await self._database.change("DisableWebhook", row.webhook_id, reason)
         return await self.get(name)
 
     async def addressee(self, name: str) -> Addressee:
@@ -92,7 +92,7 @@ class PostgresWebhooks:
     async def redeliver(self, name: str, delivery_id: int) -> int:
         """How many are tried again. Raises NotFound for a delivery that isn't the webhook's."""
         await self.get(name)
-        found = await self._database.fetch("Redeliver", name, delivery_id)
+        found = await self._database.change("Redeliver", name, delivery_id)
         if delivery_id and not found:
             raise NotFound(f"webhook {name!r} has no delivery {delivery_id}; `cronring webhook deliveries {name}`")
         return len(found)

@@ -20,6 +20,7 @@ _AFTER_RUNNER_NS = 50_000_000  # the runner, if it lives, tells better why it st
 _GRACE_NS = 300_000_000  # until what still runs is killed; equal to the runner's
 
 
+# docs/decisions/0058: a runner that stands still can't do it
 def watch_fence(board: memoryview, unseen: Callable[[], bool], ask: Callable[[], None]) -> None:
     """Start watching. `unseen`: does anything run that may not run on unseen? `ask`: ask that to end.
 

@@ -10,6 +10,7 @@ import threading
 from typing import NoReturn
 
 
+# docs/decisions/0058: PR_SET_PDEATHSIG spares what a child started
 def die_with_parent(lifeline: int, parent: int) -> None:
     """Two nets. `lifeline` is a pipe whose other end only the runner holds.
 

@@ -31,8 +31,8 @@ def follow_threads(loop: asyncio.AbstractEventLoop) -> None:
             return run_in_executor(executor, contextvars.copy_context().run, function, *arguments)
         return run_in_executor(executor, function, *arguments)
 
-    threading.Thread.start = start  # type: ignore[method-assign]
-    loop.run_in_executor = run  # type: ignore[assignment]
+    threading.Thread.start = start  # type: ignore[method-assign]  # for threads of libraries too
+    loop.run_in_executor = run  # type: ignore[assignment]  # of this one loop
 
 
 def _printing(printer: Printer, run: Callable[[], None]) -> Callable[[], None]:

@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 import click
 
 from cronring.cli.failures import EXIT_FAILED, Failure
+from cronring.cli.interrupts import confirm
 from cronring.cli.job_options import Label, labels_of, whoami
 from cronring.cli.options import option
 from cronring.cli.output import Column, print_json, print_rows
+from cronring.cli.printing import progress_bar, say
 from cronring.cli.session import ask
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-STATUSES: Final = ["pending", "scheduled", "running", "completed", "failed", "cancelled", "paused"]
+STATUSES: Final = ["pending", "scheduled", "running", "completed", "failed", "cancelled", "paused", "orphaned"]
 _DONE: Final = {
     "pause": "paused", "resume": "resumed", "skip_next": "told to skip their next tick", "trigger": "triggered",
     "cancel": "cancelled", "restore": "restored",
@@ -62,7 +64,12 @@ def many_options(command: Command) -> Command:
         click.option("--module", help="All jobs of this module."),
         click.option("--namespace", help="All jobs in this namespace."),
         click.option("--verb", help="All jobs of verbs with this name."),
-        click.option("--status", type=click.Choice(STATUSES), help="Of these, only those in this status."),
+        click.option(
+            "--status",
+            type=click.Choice(STATUSES),
+            metavar="STATUS",
+            help="Of these, only those in this one, as `cronring jobs list` shows it.",
+        ),
         click.option("--dry-run", is_flag=True, help="Only say what would become of which jobs."),
         click.option("--yes", is_flag=True, help="Don't ask before doing it to many jobs."),
     )
@@ -115,11 +122,7 @@ def _ordered(controllers: tuple[str, ...], many: Many, wanted: Wanted, *, dry_ru
             wanted.action, namespace=many.namespace, module=many.module, verb=many.verb, status=many.status,
             labels=many.labels, note=wanted.note, by=wanted.by, until=wanted.until, dry_run=dry_run,
         )  # fmt: skip
-        # Only where somebody looks: into a pipe click would write a line for it.
-        with click.progressbar(
-            length=0, label="looking" if dry_run else "jobs", show_pos=True, file=sys.stderr,
-            hidden=not sys.stderr.isatty(),
-        ) as bar:  # fmt: skip
+        with progress_bar(0, "looking" if dry_run else "jobs", show_pos=True) as bar:
             async for row in progress:
                 bar.length = row.total
                 if row.key:
@@ -137,8 +140,8 @@ def _confirm(rehearsed: "Sequence[Progress]", wanted: Wanted) -> None:
     counted = _counted(rehearsed, wanted, "would be")
     if not sys.stdin.isatty():
         raise click.UsageError(f"{counted}. See which with --dry-run; do it with --yes")
-    click.echo(counted, err=True)
-    click.confirm("Do it?", abort=True, err=True)
+    say(counted, err=True)
+    confirm()
 
 
 def _tell(rows: "Sequence[Progress]", wanted: Wanted, output: str, *, dry_run: bool) -> None:
@@ -162,8 +165,8 @@ def _tell(rows: "Sequence[Progress]", wanted: Wanted, output: str, *, dry_run: b
     else:
         for row in rows:
             if row.problem:
-                click.echo(f"{row.key}: {row.problem}", err=True)
-    click.echo(_counted(rows, wanted, "would be" if dry_run else "are"), err=dry_run)
+                say(f"{row.key}: {row.problem}", err=True)
+    say(_counted(rows, wanted, "would be" if dry_run else "are"), err=dry_run)
 
 
 def _outcome(row: "Progress", wanted: Wanted) -> str:

@@ -12,6 +12,7 @@ _STYLES: Final = {
     "draining": "yellow",
     "suspect": "yellow",
     "paused": "yellow",
+    "orphaned": "magenta",
     "starting": "yellow",
     "failed": "red",
     "lost": "red",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-import click
+from cronring.cli.printing import say
 
 if TYPE_CHECKING:
     from cronring.client import Client
@@ -39,4 +39,4 @@ async def warn_of_unknown(client: "Client", keys: Iterable[str]) -> None:
             await client.jobs.get(key)
         except NotFound:
             message = f"warning: there is no job {key} yet: what follows it does not run until it is deployed"
-            click.echo(message, err=True)
+            say(message, err=True)

@@ -1,11 +1,13 @@
 """Expected errors as messages with an exit code; a traceback is for defects only."""
 
-import difflib
 import sys
 from collections.abc import Iterable
 from typing import IO, Any, Final
 
 import click
+
+from cronring.cli.printing import say_failure
+from schema.nearest import nearest as nearest_of
 
 EXIT_FAILED: Final = 1  # what was asked for is refused, invalid, not there, or did not succeed
 EXIT_USAGE: Final = 2  # click's own
@@ -21,12 +23,12 @@ class Failure(click.ClickException):
         self.exit_code = exit_code  # type: ignore[misc]  # click declares a class variable, and reads it from here
 
     def show(self, file: IO[Any] | None = None) -> None:
-        click.echo(click.style(self.prefix, fg="red", bold=True) + self.message, file=file or sys.stderr)
+        say_failure(self.prefix, self.message, file or sys.stderr)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """` Did you mean 'x'?`, or nothing."""
-    close = difflib.get_close_matches(word, list(known), n=1)
+    close = nearest_of(word, known)
     return f" Did you mean {close[0]!r}?" if close else ""
 
 
@@ -34,10 +36,10 @@ def translated(error: Exception) -> Failure | None:
     """The Failure for an error that cronring raises on purpose; None for anything else."""
     # Late imports, as this runs only once something has failed.
     from controller.errors import CronringError, StoreUnavailable
-    from cronring.client.errors import ClientError, Unavailable, Unreachable
+    from cronring.client.errors import ClientError, OutcomeUnknown, Unavailable, Unreachable
 
     match error:
-        case Unreachable() | Unavailable() | StoreUnavailable():
+        case Unreachable() | Unavailable() | OutcomeUnknown() | StoreUnavailable():
             return Failure(str(error), EXIT_UNREACHABLE)
         case ClientError() | CronringError():
             return Failure(str(error))

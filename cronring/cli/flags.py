@@ -29,7 +29,6 @@ _PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "reasons": ("reason",),
     "page_size": ("limit",),
 }
-_CUT: Final = re.compile(r" \(the first \d+ of \d+ problems\)$")
 # Names in a description: of a policy with its value, and those that are no English words.
 _NAMED: Final = re.compile(
     rf"\b({'|'.join(field.name for field in FIELDS)})=([\w.]+)"
@@ -43,10 +42,10 @@ def refused(error: "Invalid") -> Failure:
         return Failure(str(error))
     context = click.get_current_context(silent=True)
     told = [f"{_typed(context, field)}: {_described(context, text)}" for field, text in error.violations]
-    if len(told) == 1:
+    if error.problems == 1:
         return Failure(told[0])
-    cut = _CUT.search(str(error).partition("\n")[0])
-    return Failure("\n  ".join([f"{len(told)} values are wrong{cut[0] if cut else ''}:", *told]))
+    first = "; the first of them" if error.problems > len(told) else ""
+    return Failure("\n  ".join([f"{error.problems} values are wrong{first}:", *told]))
 
 
 def _typed(context: click.Context | None, field: str) -> str:

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from cronring.cli.failures import Failure
-from cronring.cli.instants import Moment, resolved
-from cronring.cli.options import Duration
+from cronring.cli.instants import instant_option, resolved
+from cronring.cli.options import Duration, OrUnset
 from cronring.cli.schedules import pointed
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -81,12 +81,12 @@ def job_options(command: Command) -> Command:
     options = (
         click.option("--cron", metavar="PATTERN", help='By a pattern, like "0 9 * * 1-5".'),
         click.option("--every", metavar="DURATION", help="By an interval, like 30m."),
-        click.option("--at", type=Moment(), help="Once, like 2026-03-29T02:30 (in --timezone)."),
+        instant_option("--at", zone="--timezone's", help="Once, at this instant"),
         click.option("--manual", is_flag=True, help="Only when triggered."),
-        click.option("--anchor", type=Moment(), help="Where an interval counts from.  [when it is set]"),
+        instant_option("--anchor", zone="--timezone's", help="Where an interval counts from; else when it is set"),
         payload_option,
         click.option("--label", type=Label(), multiple=True, help="For your own sorting; may be repeated."),
-        click.option("--timeout", type=Duration(), help="Soft timeout of a run.  [the verb's]"),
+        click.option("--timeout", type=OrUnset(Duration()), help="Soft timeout of a run.  [the verb's]"),
         click.option("--on-disconnect", type=click.Choice(["stop", "finish"]),
                      help="What a run does when its runner has lost all controllers.  [the verb's]"),
     )  # fmt: skip
@@ -100,6 +100,8 @@ def schedule_text(cron: str | None, every: str | None, at: str | None, manual: b
     given = [name for name, value in (("cron", cron), ("every", every), ("at", at), ("manual", manual)) if value]
     if len(given) > 1:
         raise click.UsageError(f"--{given[0]} and --{given[1]} exclude each other; give one of them")
+    if at == "now":
+        return "at now"  # by the cluster's clock, not by this machine's
     if at:
         return f"at {resolved(at, zone):%Y-%m-%dT%H:%M:%SZ}"
     if every:
@@ -117,8 +119,8 @@ def _interval(amount: str) -> str:
         raise Failure(f"--every: {pointed(amount, error)}") from error
 
 
-def timeout_ms(timeout: float | None) -> int:
-    return round(timeout * 1000) if timeout else 0
+def timeout_ms(timeout: float | str | None) -> int | None:
+    return round(float(timeout) * 1000) if timeout else None
 
 
 def labels_of(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-import click
+from cronring.cli.printing import say, say_source, screen
+from schema.duration import measured
+from schema.visible import visible_json, visible_line
 
 Row = TypeVar("Row")
 
@@ -34,58 +36,72 @@ def short_instant(moment: datetime | None) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ") if moment is not None else "-"
 
 
-def milliseconds(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return f"{value / 1000:,.2f} s" if abs(value) >= 10_000 else f"{value:.1f} ms"
+def milliseconds(value: float | None, *, signed: bool = False) -> str:
+    """What was measured, in tables and pictures; `-` where nothing was. `signed`: as in `measured`."""
+    return "-" if value is None else measured(value, signed=signed)
 
 
 def jsonable(value: Any) -> Any:
-    """Dataclasses as objects, instants as ISO 8601 UTC."""
+    """Dataclasses and named tuples as objects, instants as ISO 8601 UTC."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: jsonable(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, datetime):
         return instant_text(value)
     if isinstance(value, Mapping):
         return {key: jsonable(each) for key, each in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_asdict"):
+        return jsonable(value._asdict())
     if isinstance(value, list | tuple):
         return [jsonable(each) for each in value]
     return value
 
 
+def quoted(text: str) -> str:
+    """One word of a line, whatever is in it: in quotes, as in JSON."""
+    return visible_json(json.dumps(text, ensure_ascii=False))
+
+
 def print_json(value: Any) -> None:
     """One value, indented."""
-    click.echo(json.dumps(jsonable(value), indent=2, ensure_ascii=False))
+    say_source(json.dumps(jsonable(value), indent=2, ensure_ascii=False))
 
 
 def print_json_line(value: Any) -> None:
     """One value on one line, at once."""
-    click.echo(json.dumps(jsonable(value), ensure_ascii=False, separators=(",", ":")))
+    say_source(json.dumps(jsonable(value), ensure_ascii=False, separators=(",", ":")))
 
 
 def print_rows(columns: Sequence[Column[Row]], rows: Sequence[Row], nothing: str) -> None:
     """`nothing` goes to stderr where there is no row, so that pipes stay clean."""
     if not rows:
-        click.echo(nothing, err=True)
+        say(nothing, err=True)
         return
-    cells = [[column.text(row) for column in columns] for row in rows]
+    cells = [[visible_line(column.text(row)) for column in columns] for row in rows]
     if sys.stdout.isatty():
         _print_rich(columns, cells)
     else:
         for line in aligned([[column.heading.upper() for column in columns], *cells], [c.right for c in columns]):
-            click.echo(line)
+            say(line)
 
 
 def aligned(lines: Sequence[Sequence[str]], right: Sequence[bool]) -> Iterable[str]:
-    """Columns two spaces apart. A newline in a cell would break the line, so it becomes a space."""
-    flat = [[cell.replace("\n", " ") for cell in line] for line in lines]
-    widths = [max(len(cell) for cell in column) for column in zip(*flat, strict=True)]
-    for line in flat:
-        padded = [
-            cell.rjust(width) if to_right else cell.ljust(width)
-            for cell, width, to_right in zip(line, widths, right, strict=True)
-        ]
+    """Columns two spaces apart, by the places that they take on a screen. Cells are visible lines."""
+    widths = [max(map(_places, column)) for column in zip(*lines, strict=True)]
+    for line in lines:
+        padded = []
+        for cell, width, to_right in zip(line, widths, right, strict=True):
+            space = " " * (width - _places(cell))
+            padded.append(space + cell if to_right else cell + space)
         yield "  ".join(padded).rstrip()
+
+
+def _places(text: str) -> int:
+    """That it takes on a screen: Chinese takes two a character, accents none."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len  # late, as most text is ASCII
+
+    return cell_len(text)
 
 
 def _print_rich(columns: Sequence[Column[Any]], cells: Sequence[Sequence[str]]) -> None:
@@ -101,13 +117,13 @@ def _print_rich(columns: Sequence[Column[Any]], cells: Sequence[Sequence[str]]) 
     for line in cells:
         table.add_row(*(Text(cell, style=style_of(cell)) for cell in line))
     # On a narrow terminal the terminal wraps: keys and instants that are cut up can neither be read nor copied.
-    console = Console()
+    console = screen()
     console.width = max(console.width, Console(width=WIDTH_MAX).measure(table).maximum)
     console.print(table)
 
 
 def print_fields(fields: Sequence[tuple[str, str]]) -> None:
     """One thing, a field on each line."""
-    width = max(len(name) for name, _ in fields)
+    width = max(_places(name) for name, _ in fields)
     for name, value in fields:
-        click.echo(f"{name.ljust(width)}  {value}")
+        say(f"{name}{' ' * (width - _places(name))}  {value}")

@@ -6,10 +6,12 @@ from typing import Any, Final, TypeVar
 import click
 
 from cronring.cli.completion import job_key
-from cronring.cli.options import count
+from cronring.cli.instants import canonical
+from cronring.cli.options import OrUnset, count
 from schema.policy_model import FIELDS, PolicyField
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+_INSTANTS: Final = frozenset({"start_at", "end_at"})
 Value = str | int | list[str]
 
 # By field, and by value where it is a word.
@@ -27,7 +29,12 @@ _WORDS: Final[dict[str, str | dict[str, str]]] = {
     "start_at": "no tick before {}",
     "end_at": "no tick after {}",
     "window": "ticks outside {} are skipped",
-    "jitter": {"off": "starts are not spread", "*": "starts are spread by at most {}"},
+    "jitter": {
+        "off": "runs start on their ticks",
+        "auto": "runs start after their ticks, by up to 3s, 10s, 30s or 1m: at least 5m, 1h, 1d or 7d apart",
+        "±": "runs start before or after their ticks, by at most {}",
+        "*": "runs start after their ticks, by at most {}",
+    },
     "on_missed": {
         "run_last": "of the ticks missed in an outage, the latest runs",
         "skip": "ticks missed in an outage do not run",
@@ -60,7 +67,7 @@ def in_words(name: str, value: Value) -> str:
     """What a policy's value does."""
     words = _WORDS[name]
     if isinstance(words, dict):
-        words = words.get(str(value), words.get("*", "{}"))
+        words = words.get(str(value)) or words.get(str(value)[:1]) or words.get("*", "{}")
     return words.format(", ".join(value) if isinstance(value, list) else value)
 
 
@@ -74,7 +81,7 @@ def policy_options(command: Command) -> Command:
 def _settings(field: PolicyField) -> dict[str, Any]:
     match field.kind:
         case "count":
-            return {"type": count(field.lowest), "metavar": "N", "help": _help(field)}
+            return {"type": OrUnset(count(field.lowest)), "metavar": "N", "help": _help(field)}
         case "names":
             return {"metavar": "NAME,...", "multiple": True, "help": _help(field)}
         case _:
@@ -86,15 +93,18 @@ def _help(field: PolicyField) -> str:
     return f"{field.help[0].upper()}{field.help[1:]}."
 
 
-def given_policy(values: Mapping[str, Any]) -> dict[str, Value]:
-    """Of a command's values, the policies that were given; "", 0 and [] are there too, to unset with."""
+def given_policy(values: Mapping[str, Any], zone: str = "") -> dict[str, Value]:
+    """Of a command's values, the policies that were given; "" and [] are there too, to unset with.
+
+    `zone`: of instants that are as of today.
+    """
     given: dict[str, Value] = {}
     for field in FIELDS:
         value = values[field.name]
         if field.kind == "names" and value:
             given[field.name] = _names(value)
         elif field.kind != "names" and value is not None:
-            given[field.name] = value
+            given[field.name] = canonical(value, zone) if field.name in _INSTANTS else value
     return given
 
 

@@ -2,10 +2,9 @@
 
 from typing import TYPE_CHECKING
 
-import click
-
 from cronring.cli.commands.executions import print_execution
-from cronring.cli.following import ending_of, follow_or_fail
+from cronring.cli.following import ending_of, follow_or_fail, telling_how_it_goes_on
+from cronring.cli.printing import say
 from cronring.cli.waiting import begun
 
 if TYPE_CHECKING:
@@ -16,14 +15,16 @@ if TYPE_CHECKING:
 async def run_to_its_end(client: "Client", activation: "Activation", output: str) -> "Execution | None":
     """Prints its output while it runs, and then what there is to say of it; as JSON only the latter, with the output.
 
-    None: it was cancelled before it began. Raises Failure (EXIT_NOT_FOLLOWED) when it can't be followed.
+    None: it was cancelled before it began. Raises Failure (EXIT_UNREACHABLE) when it can't be followed.
     """
-    execution = await begun(client, activation)
+    with telling_how_it_goes_on(f"activation {activation.id} of {activation.job} still waits, and will run",
+                                f"see it: cronring jobs activations {activation.job}"):  # fmt: skip
+        execution = await begun(client, activation)
     if execution is None:
         return None
     quiet = output == "json"
     if not quiet:
-        click.echo(ending_of(execution), err=True)
+        say(ending_of(execution), err=True)
     ended = await follow_or_fail(client, execution.id, quiet=quiet)
     print_execution(await client.executions.get(execution.id) if quiet else ended, output)
     return ended

@@ -1,17 +1,20 @@
 """One short conversation with the controllers."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from cronring.cli.failures import Failure, nearest
+from cronring.cli.failures import EXIT_UNREACHABLE, Failure, nearest
 from cronring.cli.flags import refused
-from cronring.client.errors import Invalid, NotFound
+from cronring.cli.interrupts import run_loop
+from cronring.cli.options import whose_controllers
+from cronring.client.errors import Invalid, NotFound, Unreachable
 
 if TYPE_CHECKING:
     from cronring.client import Client
 
 Answer = TypeVar("Answer")
+
+COUNTED_MAX: Final = 1_001  # of what a filter leaves nothing of
 
 
 def ask(addresses: tuple[str, ...], question: "Callable[[Client], Coroutine[Any, Any, Answer]]") -> Answer:
@@ -27,9 +30,33 @@ def ask(addresses: tuple[str, ...], question: "Callable[[Client], Coroutine[Any,
             return await question(client)
 
     try:
-        return asyncio.run(conversation())
+        return run_loop(conversation())
     except Invalid as error:
         raise refused(error) from error
+    except Unreachable as error:
+        source = whose_controllers()
+        raise Failure(
+            f"{error}\n(the addresses are from {source})" if source else str(error), EXIT_UNREACHABLE
+        ) from error
+
+
+def nothing_found(
+    addresses: tuple[str, ...],
+    what: str,
+    filters: Mapping[str, object],
+    everything: "Callable[[Client], Coroutine[Any, Any, Sequence[object]]]",
+    nothing: str,
+) -> str:
+    """Why a list is empty: the filters leave nothing of what there is; or there is nothing, and `nothing` says so.
+
+    `filters`: by option, what was given. `everything`: without them, COUNTED_MAX at most.
+    """
+    given = " ".join(f"--{name}" if value is True else f"--{name} {value}" for name, value in filters.items() if value)
+    there = len(ask(addresses, everything)) if given else 0
+    if not there:
+        return nothing
+    count = f"more than {COUNTED_MAX - 1:,}" if there >= COUNTED_MAX else f"{there:,}"
+    return f"of {count} {what} none matches {given}"
 
 
 async def or_nearest(

@@ -5,8 +5,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
 
-import click
-
+from cronring.cli.printing import say
 from cronring.client.errors import Unavailable, Unreachable
 
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ async def begun(client: "Client", activation: "Activation") -> "Execution | None
             return found
         polls += 1
         if polls == round(NOT_BEGUN_S / POLL_S):
-            click.echo("still waiting to begin: another run of this job lasts, or no runner hosts it", err=True)
+            say("still waiting to begin: another run of this job lasts, or no runner hosts it", err=True)
         await asyncio.sleep(POLL_S)
 
 

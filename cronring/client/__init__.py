@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from cronring.client.errors import (
     ClientError,
     Conflict,
+    DatabaseAway,
     Invalid,
     NotFound,
     OutcomeUnknown,
@@ -23,6 +24,7 @@ __all__ = [
     "Client",
     "ClientError",
     "Conflict",
+    "DatabaseAway",
     "Invalid",
     "NotFound",
     "OutcomeUnknown",

@@ -1,31 +1,41 @@
 """Several controllers behind one face: a call goes to the one that answered last, on to the next when it is gone."""
 
 import asyncio
+import contextlib
+import random
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Awaitable, Callable, Sequence
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
-import grpc
-from grpc.aio import AioRpcError, Channel, insecure_channel
+from grpc import ChannelConnectivity
+from grpc.aio import AioRpcError, Channel
 
-from cronring.client.errors import ClientError, OutcomeUnknown, Unreachable
-from cronring.client.failures import is_connection_failure, meaning, reason, was_never_sent
+from cronring.client.answers import BoundedChannel, Unreadable
+from cronring.client.errors import ClientError, OutcomeUnknown, Unavailable, Unreachable
+from cronring.client.failures import UNSENT, Failed, Kind, judged, meaning
+from protos.admission import ANSWER_BYTES_MAX
+from protos.channels import channel_to
+from protos.problems import Fate
+from protos.reach import Port, probe
+from schema.address import is_address
+from schema.duration import measured
 
 Response = TypeVar("Response")
 
+BUSY_MAX_S: Final = 60.0  # controllers that have too much in hand are asked again for as long
+BUSY_PAUSE_MAX_S: Final = 2.0
+AT_ONCE_MAX: Final = 32  # calls of one client: more would wait on their way, while their time runs
 _OPTIONS: Final = (
     # A controller that was restarted is found again within a second, not after gRPC's two minutes.
     ("grpc.initial_reconnect_backoff_ms", 100),
     ("grpc.max_reconnect_backoff_ms", 1000),
-    # Controllers are inside; a proxy for the outside only loses them.
-    ("grpc.enable_http_proxy", 0),
-    ("grpc.max_receive_message_length", 64 * 1024 * 1024),
 )
 
 
 class Failover:
-    """Channels to every address; `unary` and `stream` fail over, with calls that are safe to repeat.
+    """Channels to every address; calls go to the one that answered last, and on to the next where that can't hurt.
 
-    `once` is for calls that are not: it goes on to the next only where the call was never sent.
+    `unary`, `finite` and `stream` are for what only reads. `change` is for what changes something: it says so where
+    that may have been done, and is sent again only if it is `repeatable`, or was surely not done.
     """
 
     def __init__(self, addresses: Sequence[str], timeout_s: float) -> None:
@@ -33,8 +43,9 @@ class Failover:
             raise ValueError("a client needs the address of at least one controller")
         self._addresses = list(dict.fromkeys(addresses))
         self._timeout_s = timeout_s
-        self._channels: dict[str, Channel] = {}
+        self._channels: dict[str, BoundedChannel] = {}
         self._current = 0
+        self._places = asyncio.Semaphore(AT_ONCE_MAX)
 
     @property
     def current_address(self) -> str:
@@ -46,13 +57,17 @@ class Failover:
 
     async def close(self) -> None:
         for channel in self._channels.values():
-            await channel.close(None)
+            await channel.close()
         self._channels.clear()
 
     def _channel(self, address: str) -> Channel:
+        if not is_address(address):
+            raise ClientError(f"{address[:100]!r} is no HOST:PORT, so nothing is asked there")
         if address not in self._channels:
-            self._channels[address] = insecure_channel(address, options=_OPTIONS)
-        return self._channels[address]
+            channel = channel_to(address, *_OPTIONS, answer_bytes=ANSWER_BYTES_MAX)
+            self._channels[address] = BoundedChannel(channel, address)
+        bounded: Any = self._channels[address]  # its stubs know it as a Channel
+        return cast("Channel", bounded)
 
     def _round(self) -> list[str]:
         """Every address once, the one that answered last first."""
@@ -60,24 +75,100 @@ class Failover:
 
     async def unary(self, call: Callable[[Channel], Awaitable[Response]]) -> Response:
         """The first answer. Raises Unreachable when none of the controllers answers, or what the answer means."""
-        tried: list[tuple[str, str]] = []
-        refusal: AioRpcError | None = None
-        for address in self._round():
+        return await self._asked(call, lambda _: True)
+
+    async def change(
+        self, call: Callable[[Channel], Awaitable[Response]], look: str, *, repeatable: bool = False
+    ) -> Response:
+        """The first answer. Raises OutcomeUnknown where it may have been done; `look` says where that can be seen.
+
+        `repeatable`: done twice it comes to the same, so what may have been done is asked of the next controller, too.
+        """
+        maybe: list[tuple[str, Failed]] = []
+
+        def goes_on(address: str, failed: Failed) -> bool:
+            if failed.fate is not Fate.NOT_DONE:
+                maybe.append((address, failed))
+            return repeatable or not maybe
+
+        try:
+            return await self._asked(call, lambda tried: goes_on(*tried), changing=True)
+        except Unreadable as error:
+            raise OutcomeUnknown(str(error), look) from error
+        except (ClientError, _Stopped) as error:  # a refusal, too, may come of what was done before
+            if not maybe:
+                raise
+            raise await self._unknown(*maybe[0], look) from error
+
+    async def _asked(
+        self,
+        call: Callable[[Channel], Awaitable[Response]],
+        goes_on: Callable[[tuple[str, Failed]], bool],
+        *,
+        changing: bool = False,
+    ) -> Response:
+        loop = asyncio.get_running_loop()
+        pause_s, deadline = 0.0, loop.time() + BUSY_MAX_S
+        while True:
+            tried: list[tuple[str, Failed]] = []
+            for address in self._round():
+                answer = await self._tried(address, call, changing=changing)
+                if not isinstance(answer, Failed):
+                    self._current = self._addresses.index(address)
+                    return answer
+                tried.append((address, answer))
+                if not goes_on(tried[-1]):
+                    raise _Stopped
+                if answer.kind is Kind.REFUSED and answer.error is not None:
+                    raise meaning(answer.error) from answer.error
+            busy = [failed for _, failed in tried if failed.kind is Kind.BUSY]
+            if not busy or loop.time() >= deadline:
+                raise await self._none_of(tried)
+            pause_s = min(max(2 * pause_s, *(failed.retry_s for failed in busy)), BUSY_PAUSE_MAX_S)
+            await asyncio.sleep(pause_s * _spread())
+
+    async def _tried(
+        self, address: str, call: Callable[[Channel], Awaitable[Response]], *, changing: bool
+    ) -> Response | Failed:
+        async with self._places:
+            if changing and not await self._connected(address):
+                return UNSENT
             try:
-                answer = await call(self._channel(address))
+                return await call(self._channel(address))
             except AioRpcError as error:
-                if is_connection_failure(error):
-                    tried.append((address, reason(error, self._timeout_s)))
-                elif error.code() is grpc.StatusCode.UNAVAILABLE:
-                    refusal = error  # this one's PostgreSQL is away; another's may not be
-                else:
-                    raise meaning(error) from error
-            else:
-                self._current = self._addresses.index(address)
-                return answer
-        if refusal is not None:
-            raise meaning(refusal) from refusal
-        raise Unreachable(tried)
+                return judged(error)
+
+    async def _connected(self, address: str) -> bool:
+        """Whether there is a connection, after one try to make it: without one nothing can have been sent."""
+        channel = self._channel(address)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(self._timeout_s):
+                while (state := channel.get_state(try_to_connect=True)) is not ChannelConnectivity.READY:
+                    if state in {ChannelConnectivity.TRANSIENT_FAILURE, ChannelConnectivity.SHUTDOWN}:
+                        return False
+                    await channel.wait_for_state_change(state)
+                return True
+        return False
+
+    async def _none_of(self, tried: Sequence[tuple[str, Failed]]) -> ClientError:
+        """What it means that none of them did it: what a controller said, if one did."""
+        for kind in (Kind.AWAY, Kind.BUSY):
+            for _, failed in tried:
+                if failed.kind is kind and failed.error is not None:
+                    return meaning(failed.error) if kind is Kind.AWAY else Unavailable(failed.words)
+        return Unreachable([(address, await self._why(address, failed)) for address, failed in tried])
+
+    async def _why(self, address: str, failed: Failed) -> str:
+        """For people: the operating system knows better than gRPC's words why there is no connection."""
+        if failed.has_timed_out:
+            return f"no answer within {measured(self._timeout_s * 1_000)}"
+        found = await probe(address)
+        broke = found.port is Port.OPEN and failed.kind is Kind.LOST
+        return f"the connection broke ({failed.words})" if broke else found.words
+
+    async def _unknown(self, address: str, failed: Failed, look: str) -> OutcomeUnknown:
+        why = failed.words if failed.kind is not Kind.LOST else await self._why(address, failed)
+        return OutcomeUnknown(f"{address}: {why}", look, done=failed.fate is Fate.DONE)
 
     async def each(
         self, addresses: Sequence[str], call: Callable[[Channel], Awaitable[Response]]
@@ -86,79 +177,73 @@ class Failover:
 
         async def one(address: str) -> tuple[str, Response | ClientError]:
             try:
-                return address, await call(self._channel(address))
-            except AioRpcError as error:
-                if is_connection_failure(error):
-                    return address, Unreachable([(address, reason(error, self._timeout_s))])
-                return address, meaning(error)
+                answer = await self._tried(address, call, changing=False)
+            except ClientError as error:
+                return address, error
+            if not isinstance(answer, Failed):
+                return address, answer
+            if answer.kind is Kind.REFUSED and answer.error is not None:
+                return address, meaning(answer.error)
+            return address, await self._none_of([(address, answer)])
 
         return list(await asyncio.gather(*map(one, addresses)))
 
-    async def once(self, call: Callable[[Channel], Awaitable[Response]], look: str) -> Response:
-        """As `unary`, for what must not be done twice.
-
-        Raises OutcomeUnknown where it may have been done; `look` says where that can be seen.
-        """
-        tried: list[tuple[str, str]] = []
-        for address in self._round():
-            try:
-                answer = await call(self._channel(address))
-            except AioRpcError as error:
-                if was_never_sent(error):
-                    tried.append((address, reason(error, self._timeout_s)))
-                elif is_connection_failure(error) or error.code() is grpc.StatusCode.UNAVAILABLE:
-                    why = reason(error, self._timeout_s)
-                    raise OutcomeUnknown(f"{address} may have done it, or not ({why}); see {look}") from error
-                else:
-                    raise meaning(error) from error
-            else:
-                self._current = self._addresses.index(address)
-                return answer
-        raise Unreachable(tried)
-
-    async def finite(self, call: Callable[[Channel], AsyncIterable[Response]]) -> AsyncGenerator[Response | None, None]:
+    async def finite(
+        self, call: Callable[[Channel], AsyncIterable[Response]], look: str = ""
+    ) -> AsyncGenerator[Response | None, None]:
         """Messages of a stream that comes to an end; None marks that another controller begins it anew.
 
-        Raises Unreachable when none of the controllers answers, or what the answer means.
+        With a `look` it changes what must not be changed twice: it is begun anew only where it was never sent, else
+        OutcomeUnknown is raised. Raises Unreachable when none of the controllers answers, or what the answer means.
         """
-        tried: list[tuple[str, str]] = []
+        tried: list[tuple[str, Failed]] = []
         for address in self._round():
+            if look and not await self._connected(address):
+                tried.append((address, UNSENT))
+                continue
             try:
                 async for message in call(self._channel(address)):
                     yield message
             except AioRpcError as error:
-                if not is_connection_failure(error):
+                failed = judged(error)
+                if look and failed.fate is not Fate.NOT_DONE:
+                    raise await self._unknown(address, failed, look) from error
+                if failed.kind is not Kind.LOST:
                     raise meaning(error) from error
-                tried.append((address, reason(error, self._timeout_s)))
+                tried.append((address, failed))
                 yield None
             else:
                 self._current = self._addresses.index(address)
                 return
-        raise Unreachable(tried)
+        raise await self._none_of(tried)
 
     async def stream(self, call: Callable[[Channel], AsyncIterable[Response]]) -> AsyncIterator[Response | None]:
         """Messages from one controller after the other; None marks a change to another, which begins anew.
 
         Raises Unreachable (or Unavailable) when a whole round of them gave nothing.
         """
-        tried: list[tuple[str, str]] = []
-        refusal: AioRpcError | None = None
+        tried: list[tuple[str, Failed]] = []
         while len(tried) < len(self._addresses):
             address = self._round()[0]
+            failed = Failed(Kind.LOST, Fate.NOT_DONE)  # it ended the stream
             try:
                 async for message in call(self._channel(address)):
-                    tried, refusal = [], None
+                    tried = []
                     yield message
-                why = "it ended the stream"
             except AioRpcError as error:
-                if not is_connection_failure(error):
-                    if error.code() is not grpc.StatusCode.UNAVAILABLE:
-                        raise meaning(error) from error
-                    refusal = error
-                why = reason(error, self._timeout_s)
-            tried.append((address, why))
+                failed = judged(error)
+                if failed.kind is Kind.REFUSED:
+                    raise meaning(error) from error
+            tried.append((address, failed))
             self._current = (self._addresses.index(address) + 1) % len(self._addresses)
             yield None
-        if refusal is not None:
-            raise meaning(refusal) from refusal
-        raise Unreachable(tried)
+        raise await self._none_of(tried)
+
+
+def _spread() -> float:
+    """Those who were sent away at once don't come back at once."""
+    return 0.5 + random.random()  # noqa: S311 - nobody's secret
+
+
+class _Stopped(Exception):
+    """It may have been done, and must not be done again."""

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from cronring.client import model
+from cronring.client import model, versions
 from cronring.client.errors import Invalid
 from protos.cronring.v1 import cluster_pb2, deployments_pb2, executions_pb2, jobs_pb2, schema_pb2, templates_pb2
 from protos.modules import raw_policy
@@ -78,6 +78,7 @@ def job(message: jobs_pb2.Job) -> model.Job:
         unchanged=message.unchanged,
         jitter_is_default=message.jitter_is_default,
         template=message.template,
+        orphaned_at=instant(message.orphaned.at) if message.HasField("orphaned") else None,
     )
 
 
@@ -86,7 +87,8 @@ def job_spec(spec: model.JobSpec) -> jobs_pb2.JobSpec:
     unknown = [name for name in spec.policy if name not in _POLICY_KINDS]
     if unknown:
         raise Invalid(f"there is no policy {unknown[0]!r}; there are {', '.join(_POLICY_KINDS)}")
-    raw: dict[str, Any] = {name: _POLICY_KINDS[name](value) for name, value in spec.policy.items()}
+    given = {name: value for name, value in spec.policy.items() if value != ""}  # empty: unset, if its path is named
+    raw: dict[str, Any] = {name: _POLICY_KINDS[name](value) for name, value in given.items()}
     return jobs_pb2.JobSpec(
         schedule=spec.schedule,
         policy=schema_pb2.Policy(**raw),
@@ -105,7 +107,7 @@ def spec(message: jobs_pb2.JobSpec) -> model.JobSpec:
         anchor=instant(message.anchor),
         payload=message.payload,
         labels=dict(message.labels),
-        timeout_ms=message.timeout_ms,
+        timeout_ms=message.timeout_ms if message.HasField("timeout_ms") else None,
         on_disconnect=message.on_disconnect,
     )
 
@@ -224,8 +226,8 @@ def execution(message: executions_pb2.Execution) -> model.Execution:
     )
 
 
-def deployment(message: deployments_pb2.Deployment) -> model.Deployment:
-    return model.Deployment(
+def deployment(message: deployments_pb2.Deployment) -> versions.Deployment:
+    return versions.Deployment(
         key=message.key,
         namespace=message.namespace,
         module=message.module,
@@ -241,8 +243,8 @@ def deployment(message: deployments_pb2.Deployment) -> model.Deployment:
     )
 
 
-def activated(message: deployments_pb2.ActivateDeploymentResponse) -> model.Activated:
-    return model.Activated(
+def activated(message: deployments_pb2.ActivateDeploymentResponse) -> versions.Activated:
+    return versions.Activated(
         deployment=deployment(message.deployment),
         activated=message.activated,
         previous=deployment(message.previous) if message.HasField("previous") else None,
@@ -250,17 +252,26 @@ def activated(message: deployments_pb2.ActivateDeploymentResponse) -> model.Acti
         jobs_added=tuple(message.jobs_added),
         jobs_removed=tuple(message.jobs_removed),
         jobs_carried_over=tuple(message.jobs_carried_over),
+        jobs_orphaned=tuple(message.jobs_orphaned),
+        jobs_back=tuple(message.jobs_back),
     )
 
 
-def deployed(message: deployments_pb2.CreateDeploymentResponse) -> model.Deployed:
-    return model.Deployed(
+def deployed(message: deployments_pb2.CreateDeploymentResponse) -> versions.Deployed:
+    return versions.Deployed(
         deployment=deployment(message.deployment),
         created=message.created,
         jobs_added=tuple(message.jobs_added),
         jobs_removed=tuple(message.jobs_removed),
         jobs_carried_over=tuple(message.jobs_carried_over),
+        jobs_orphaned=tuple(message.jobs_orphaned),
+        jobs_back=tuple(message.jobs_back),
+        jobs_misfit=tuple(versions.Misfit(each.job, tuple(each.faults)) for each in message.jobs_misfit),
     )
+
+
+def killed(message: deployments_pb2.KillDeploymentResponse) -> versions.Killed:
+    return versions.Killed(deployment(message.deployment), tuple(message.jobs_removed), tuple(message.jobs_orphaned))
 
 
 def member(message: cluster_pb2.Member) -> model.Member:
@@ -290,6 +301,7 @@ def runner(message: cluster_pb2.Runner) -> model.Runner:
         last_seen_at=instant(message.last_seen_at),
         deployments=tuple(message.deployments),
         alive=message.alive,
+        left_at=instant(message.left_at) if message.HasField("left_at") else None,
     )
 
 

@@ -1,12 +1,21 @@
 """Calls about versions of modules."""
 
-from cronring.client import convert, model
+from collections.abc import Awaitable, Callable
+from typing import Final, TypeVar
+
+from grpc.aio import Channel
+
+from cronring.client import convert, versions
 from cronring.client.channel import Failover
 from cronring.client.paging import follow
 from protos.cronring.v1 import deployments_pb2
 from protos.cronring.v1.deployments_pb2_grpc import DeploymentsStub
 from protos.modules import module_message
 from schema.module import Module
+
+Answer = TypeVar("Answer")
+
+_LIST: Final = "`cronring deployments list`"
 
 
 class DeploymentCalls:
@@ -16,23 +25,29 @@ class DeploymentCalls:
         self._failover = failover
 
     async def create(
-        self, module: Module, digest: str, min_replicas: int = 1, note: str = "", by: str = ""
-    ) -> model.Deployed:
-        """Make this version the active one. Idempotent by `digest`. Raises Invalid for a schema that is refused."""
+        self, module: Module, digest: str, min_replicas: int = 1, note: str = "", by: str = "", *, dry_run: bool = False
+    ) -> versions.Deployed:
+        """Make this version the active one. Idempotent by `digest`. `dry_run`: only say what would become of its jobs.
+
+        Raises Invalid for a schema that is refused, and Conflict where that digest is another schema's.
+        """
         timeout = self._failover.timeout_s
         request = deployments_pb2.CreateDeploymentRequest(
-            schema=module_message(module), digest=digest, min_replicas=min_replicas, requested_by=by, note=note
-        )
+            schema=module_message(module), digest=digest, min_replicas=min_replicas, requested_by=by, note=note,
+            dry_run=dry_run,
+        )  # fmt: skip
         return convert.deployed(
-            await self._failover.unary(
-                lambda channel: DeploymentsStub(channel).CreateDeployment(request, timeout=timeout)
+            await self._change(
+                lambda channel: DeploymentsStub(channel).CreateDeployment(request, timeout=timeout),
+                dry_run=dry_run,
+                repeatable=True,
             )
         )
 
     async def list(
         self, namespace: str = "", module: str = "", active_only: bool = False, limit: int | None = None
-    ) -> list[model.Deployment]:
-        async def fetch(page_size: int, token: str) -> tuple[list[model.Deployment], str]:
+    ) -> list[versions.Deployment]:
+        async def fetch(page_size: int, token: str) -> tuple[list[versions.Deployment], str]:
             request = deployments_pb2.ListDeploymentsRequest(
                 page_size=page_size, page_token=token, namespace=namespace, module=module, active_only=active_only
             )
@@ -43,7 +58,7 @@ class DeploymentCalls:
 
         return await follow(fetch, limit)
 
-    async def get(self, key: str) -> model.Deployment:
+    async def get(self, key: str) -> versions.Deployment:
         """Raises NotFound."""
         timeout = self._failover.timeout_s
         request = deployments_pb2.GetDeploymentRequest(key=key)
@@ -51,23 +66,36 @@ class DeploymentCalls:
             await self._failover.unary(lambda channel: DeploymentsStub(channel).GetDeployment(request, timeout=timeout))
         )
 
-    async def activate(self, key: str, note: str = "", by: str = "", min_replicas: int = 1) -> model.Activated:
+    async def activate(
+        self, key: str, note: str = "", by: str = "", min_replicas: int = 1, *, dry_run: bool = False
+    ) -> versions.Activated:
         """Make a version that is there the active one again. Idempotent. Raises NotFound."""
         timeout = self._failover.timeout_s
         request = deployments_pb2.ActivateDeploymentRequest(
-            key=key, note=note, requested_by=by, min_replicas=min_replicas
+            key=key, note=note, requested_by=by, min_replicas=min_replicas, dry_run=dry_run
         )
         return convert.activated(
-            await self._failover.unary(
-                lambda channel: DeploymentsStub(channel).ActivateDeployment(request, timeout=timeout)
+            await self._change(
+                lambda channel: DeploymentsStub(channel).ActivateDeployment(request, timeout=timeout),
+                dry_run=dry_run,
+                repeatable=True,
             )
         )
 
-    async def kill(self, key: str, note: str = "", by: str = "") -> tuple[model.Deployment, tuple[str, ...]]:
-        """min_replicas 0, its jobs removed (their keys come back); what runs finishes. Raises NotFound."""
+    async def kill(self, key: str, note: str = "", by: str = "", *, dry_run: bool = False) -> versions.Killed:
+        """End it; what runs finishes. `dry_run`: only say what would become of its jobs. Raises NotFound."""
         timeout = self._failover.timeout_s
-        request = deployments_pb2.KillDeploymentRequest(key=key, requested_by=by, note=note)
-        answer = await self._failover.unary(
-            lambda channel: DeploymentsStub(channel).KillDeployment(request, timeout=timeout)
+        request = deployments_pb2.KillDeploymentRequest(key=key, requested_by=by, note=note, dry_run=dry_run)
+        return convert.killed(
+            await self._change(
+                lambda channel: DeploymentsStub(channel).KillDeployment(request, timeout=timeout),
+                dry_run=dry_run,
+            )
         )
-        return convert.deployment(answer.deployment), tuple(answer.jobs_removed)
+
+    async def _change(
+        self, call: Callable[[Channel], Awaitable[Answer]], *, dry_run: bool, repeatable: bool = False
+    ) -> Answer:
+        if dry_run:
+            return await self._failover.unary(call)
+        return await self._failover.change(call, _LIST, repeatable=repeatable)

@@ -47,6 +47,7 @@ class ControllerReport:
     queues: Mapping[str, int]
     settings: Mapping[str, str]
     runners: tuple[str, ...]
+    zone_data: str = ""  # the version of tzdata by which it reckons; empty: it doesn't say
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,4 +131,5 @@ def _report(address: str, message: doctor_pb2.DiagnoseControllerResponse) -> Con
         queues=dict(message.queues),
         settings=dict(message.settings),
         runners=tuple(message.runners),
+        zone_data=message.zone_data,
     )

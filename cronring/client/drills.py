@@ -13,6 +13,7 @@ from cronring.client.channel import Failover
 from cronring.client.errors import Unreachable
 from protos.cronring.v1 import drills_pb2
 from protos.cronring.v1.drills_pb2_grpc import DrillsStub
+from schema.duration import measured
 
 SILENCE_MAX_S: Final = 5.0  # a controller that stands down says so each half second
 
@@ -70,7 +71,7 @@ class DrillCalls:
                     async with asyncio.timeout(SILENCE_MAX_S):
                         message = await anext(words, None)
                 except TimeoutError:
-                    raise Unreachable([(address, f"it said nothing for {SILENCE_MAX_S:g} s")]) from None
+                    raise Unreachable([(address, f"it said nothing for {measured(SILENCE_MAX_S * 1_000)}")]) from None
                 if message is None:
                     raise Unreachable([(address, "the connection was lost")])
                 word = _word(message)

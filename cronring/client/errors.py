@@ -1,6 +1,7 @@
 """What a call to a controller may fail with. The message says what to do next."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Final
 
 SLOW: Final = "RESOURCE_EXHAUSTED"  # `Refused.code` of a stream that was read too slowly
@@ -28,21 +29,35 @@ class NotFound(ClientError):
 
 
 class Invalid(ClientError):
-    """The request was refused. `violations` are (field, description) pairs."""
+    """The request was refused. `violations` are (field, description) pairs, of `problems` in all: the first ones."""
 
-    def __init__(self, message: str, violations: Sequence[tuple[str, str]] = ()) -> None:
+    def __init__(self, message: str, violations: Sequence[tuple[str, str]] = (), problems: int | None = None) -> None:
         texts = [f"{field}: {description}" for field, description in violations]
         # A controller's message names them too; a list is for several.
         said = len(texts) == 1 and texts[0] in message
         super().__init__(message if said else "\n  ".join([message, *texts]))
         self.violations = tuple(violations)
+        self.problems = max(problems or 0, len(self.violations))
 
 
 class Unavailable(ClientError):
-    """A controller answered, but it can't do this now: its PostgreSQL is away, or it is leaving. Retry later."""
+    """A controller answered, but it can't do this now. Nothing was changed; retry later."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(f"{message}\nThe controllers are up; retry when their PostgreSQL is back.")
+
+class DatabaseAway(Unavailable):
+    """Controllers answer, but their PostgreSQL is away. `since`: None where the one that answered doesn't know."""
+
+    def __init__(self, message: str, since: datetime | None = None) -> None:
+        when = f" since {since:%Y-%m-%d %H:%M:%S}Z" if since else ""
+        super().__init__(
+            f"the controllers answer, but PostgreSQL is away{when}.\n"
+            f"  seen: {message}\n"
+            "  still works: what runs goes on, and its result is kept until PostgreSQL is back;\n"
+            "    ticks that are missed meanwhile follow their job's on_missed\n"
+            "  to do: start PostgreSQL, or mend the way to it; `cronring doctor` shows what each controller sees;\n"
+            "    then repeat this command, which has changed nothing"
+        )
+        self.since = since
 
 
 class Conflict(ClientError):
@@ -57,7 +72,12 @@ class Conflict(ClientError):
 
 
 class OutcomeUnknown(ClientError):
-    """The controller that was asked may have done it, and may not: its answer was lost. Look before repeating it."""
+    """It may have been done, and may not: the answer was lost. Look before repeating it. `done`: it was done."""
+
+    def __init__(self, why: str, look: str, *, done: bool = False) -> None:
+        what = "it was done, but the answer was lost" if done else "unknown whether it was done"
+        super().__init__(f"{what} ({why}); check with {look}")
+        self.done = done
 
 
 class Refused(ClientError):

@@ -79,8 +79,10 @@ class ExecutionCalls:
         timeout = self._failover.timeout_s
         request = executions_pb2.CancelExecutionRequest(id=execution_id, note=note, requested_by=by)
         return convert.execution(
-            await self._failover.unary(
-                lambda channel: ExecutionsStub(channel).CancelExecution(request, timeout=timeout)
+            await self._failover.change(
+                lambda channel: ExecutionsStub(channel).CancelExecution(request, timeout=timeout),
+                f"`cronring executions get {execution_id}`",
+                repeatable=True,
             )
         )
 
@@ -92,7 +94,10 @@ class ExecutionCalls:
         timeout = self._failover.timeout_s
         request = executions_pb2.RetryExecutionRequest(id=execution_id, requested_by=by, note=note)
         return convert.activation(
-            await self._failover.unary(lambda channel: ExecutionsStub(channel).RetryExecution(request, timeout=timeout))
+            await self._failover.change(
+                lambda channel: ExecutionsStub(channel).RetryExecution(request, timeout=timeout),
+                "`cronring executions list` and `cronring jobs activations JOB`",
+            )
         )
 
     async def follow(

@@ -1,82 +1,80 @@
-"""Which failures of a call are the connection's (try the next controller), and what the others mean."""
+"""What a call that failed means: by its status and by what a controller says beside it, never by a text."""
 
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final, cast
+from datetime import datetime
+from enum import Enum
+from typing import Final, NamedTuple
 
-from google.rpc import error_details_pb2, status_pb2
 from grpc import StatusCode
 from grpc.aio import AioRpcError
 
-from cronring.client.errors import ClientError, Conflict, Invalid, NotFound, Refused, Unavailable
+from cronring.client.errors import ClientError, Conflict, DatabaseAway, Invalid, NotFound, Refused, Unavailable
+from protos.problems import PROBLEMS, SINCE, Fate, Reason, Said, said
 
-if TYPE_CHECKING:
-    from google.protobuf.any_pb2 import Any as AnyMessage
-
-_DETAILS_KEY: Final = "grpc-status-details-bin"
-
-# gRPC gives UNAVAILABLE both when nobody is there and when a controller says so itself; only the text differs.
-_TRANSPORT_WORDS: Final = (
-    "failed to connect",
-    "connection refused",
-    "connection reset",
-    "connection timed out",
-    "connection dropped",
-    "socket closed",
-    "broken pipe",
-    "goaway",
-    "recvmsg",
-    "sendmsg",
-    "dns resolution failed",
-    "empty address list",
-    "endpoint",
-    "transport",
-    "stream removed",
-    "keepalive",
-    "server is shutting down",
-)
+# Without a controller's word these come from gRPC: the connection broke, nobody answered in time, or a server that
+# stops has cancelled what it served. (We ourselves cancel by asyncio's way, which is another exception.)
+_LOST: Final = frozenset({
+    StatusCode.UNAVAILABLE, StatusCode.DEADLINE_EXCEEDED, StatusCode.CANCELLED, StatusCode.UNKNOWN, StatusCode.INTERNAL,
+})  # fmt: skip
+# An answer may have been lost on its way back, as it was too large for this side.
+_MAY_BE_DONE: Final = _LOST | {StatusCode.RESOURCE_EXHAUSTED, StatusCode.DATA_LOSS}
 
 
-# Of these, the ones that come before anything was sent.
-_UNSENT_WORDS: Final = ("failed to connect", "connection refused", "dns resolution failed", "empty address list")
+class Kind(Enum):
+    UNSENT = "unsent"  # there was no connection to send it over
+    LOST = "lost"  # sent, maybe, and no controller has answered
+    AWAY = "away"  # a controller answered that it can't do this now; another may
+    BUSY = "busy"  # a controller answered that it has too much in hand, and when to come again
+    REFUSED = "refused"  # the answer is no
 
 
-def was_never_sent(error: AioRpcError) -> bool:
-    """There was no connection to send the call over, so nobody can have done what it asks."""
-    details = (error.details() or "").lower()
-    return error.code() is StatusCode.UNAVAILABLE and any(word in details for word in _UNSENT_WORDS)
+class Failed(NamedTuple):
+    """One try at one controller. `fate`: of the change, if the call was to make one."""
+
+    kind: Kind
+    fate: Fate
+    error: AioRpcError | None = None
+    retry_s: float = 0.0
+
+    @property
+    def has_timed_out(self) -> bool:
+        return self.error is not None and self.error.code() is StatusCode.DEADLINE_EXCEEDED
+
+    @property
+    def words(self) -> str:
+        """gRPC's or the controller's own, for people."""
+        return "" if self.error is None else self.error.details() or self.error.code().name
 
 
-def is_connection_failure(error: AioRpcError) -> bool:
-    """Nobody is there, or whoever is there does not answer in time."""
-    if error.code() is StatusCode.DEADLINE_EXCEEDED:
-        return True
-    # A server that stops cancels what it was serving; we ourselves cancel by asyncio's way, which is another exception.
-    if error.code() is StatusCode.CANCELLED:
-        return True
-    details = (error.details() or "").lower()
-    return error.code() is StatusCode.UNAVAILABLE and any(word in details for word in _TRANSPORT_WORDS)
+UNSENT: Final = Failed(Kind.UNSENT, Fate.NOT_DONE)
 
 
-def reason(error: AioRpcError, timeout_s: float) -> str:
-    """In words, for the list of addresses that were tried."""
-    if error.code() is StatusCode.DEADLINE_EXCEEDED:
-        return f"no answer within {timeout_s:g} s"
-    details = error.details() or error.code().name
-    if "connection refused" in details.lower():
-        return "connection refused: nothing listens there"
-    return details.rsplit("last error: ", 1)[-1]
+def judged(error: AioRpcError) -> Failed:
+    code, word = error.code(), word_of(error)
+    if word is None:
+        fate = Fate.UNKNOWN if code in _MAY_BE_DONE else Fate.NOT_DONE
+        return Failed(Kind.LOST if code in _LOST else Kind.REFUSED, fate, error)
+    if word.reason == Reason.BUSY:
+        return Failed(Kind.BUSY, word.fate, error, word.retry_s or 0.0)
+    return Failed(Kind.AWAY if code is StatusCode.UNAVAILABLE else Kind.REFUSED, word.fate, error)
+
+
+def word_of(error: AioRpcError) -> Said | None:
+    """What a controller of ours said; None: it was gRPC."""
+    return said(error.trailing_metadata())  # type: ignore[arg-type]  # the stubs take it for a single pair
 
 
 def meaning(error: AioRpcError) -> ClientError:
     """The exception for what a controller itself answered."""
-    details = error.details() or ""
+    details, word = error.details() or "", word_of(error)
     match error.code():
         case StatusCode.NOT_FOUND:
             return NotFound(details)
         case StatusCode.INVALID_ARGUMENT:
-            return Invalid(details, violations(error))
+            return _invalid(details, word)
         case StatusCode.FAILED_PRECONDITION:
-            return Conflict(details, error_info(error))
+            return Conflict(details, word.metadata if word else {})
+        case StatusCode.UNAVAILABLE if word is not None and word.reason == Reason.DATABASE_AWAY:
+            return DatabaseAway(details, _since(word))
         case StatusCode.UNAVAILABLE:
             return Unavailable(details)
         case StatusCode.UNIMPLEMENTED:
@@ -85,28 +83,13 @@ def meaning(error: AioRpcError) -> ClientError:
             return Refused(code.name, details)
 
 
-def violations(error: AioRpcError) -> list[tuple[str, str]]:
-    """The (field, description) pairs of google.rpc.BadRequest, where the status carries one."""
-    found: list[tuple[str, str]] = []
-    for detail in _details(error):
-        bad = error_details_pb2.BadRequest()
-        if detail.Unpack(bad):
-            found += [(each.field, each.description) for each in bad.field_violations]
-    return found
+def _invalid(details: str, word: Said | None) -> Invalid:
+    if word is None:
+        return Invalid(details)
+    total = word.metadata.get(PROBLEMS, "")
+    return Invalid(details, word.violations, int(total) if total.isdecimal() else None)
 
 
-def error_info(error: AioRpcError) -> dict[str, str]:
-    """The metadata of google.rpc.ErrorInfo, where the status carries one."""
-    for detail in _details(error):
-        info = error_details_pb2.ErrorInfo()
-        if detail.Unpack(info):
-            return dict(info.metadata)
-    return {}
-
-
-def _details(error: AioRpcError) -> "Iterator[AnyMessage]":
-    # The stubs take the metadata for a single pair.
-    metadata = cast("Iterable[tuple[str, str | bytes]]", error.trailing_metadata() or ())
-    for key, value in metadata:
-        if key == _DETAILS_KEY and isinstance(value, bytes):
-            yield from status_pb2.Status.FromString(value).details
+def _since(word: Said) -> datetime | None:
+    text = word.metadata.get(SINCE)
+    return datetime.fromisoformat(text) if text else None

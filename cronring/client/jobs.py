@@ -9,7 +9,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 
 from cronring.client import convert, model
 from cronring.client.channel import Failover
-from cronring.client.errors import SLOW, Invalid, OutcomeUnknown, Refused
+from cronring.client.errors import SLOW, Invalid, Refused
 from cronring.client.model import JobEvent, JobEventKind
 from cronring.client.paging import follow
 from protos.cronring.v1 import jobs_pb2
@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 Answer = TypeVar("Answer")
 
 _NOT_REPEATABLE: Final = ("skip_next", "trigger")
-_WAITING: Final = "`cronring jobs activations JOB` and `cronring executions list --job JOB`"
+_ACTIONS: Final = "`cronring jobs actions`"
 
 
 class JobCalls:
     """List, get, watch; create, update, delete; pause, resume, skip, cancel, restore; trigger, backfill, what waits.
 
     `by` says who asks, which is kept; "": this address. Whatever changes something may raise Invalid, NotFound or
-    Conflict.
+    Conflict; and OutcomeUnknown, where it may have been done. `create`, `delete`, `trigger`, `backfill`,
+    `cancel_activation` and `skip_next` without a tick are never sent a second time then.
     """
 
     def __init__(self, failover: Failover) -> None:
@@ -73,7 +74,7 @@ class JobCalls:
         explicit: Sequence[str] = (),
         note: str = "",
     ) -> model.Job:
-        """A job for a verb of an active module, under the key `module.verb:name`. Idempotent.
+        """A job for a verb of an active module, under the key `module.verb:name`; or the same one, if it is there.
 
         It starts from the `template` of its namespace: what the spec sets wins, and what `explicit` names (as `update`
         does) is the spec's even where that is empty.
@@ -82,7 +83,9 @@ class JobCalls:
             namespace=namespace, module=module, verb=verb, name=name, spec=convert.job_spec(spec), requested_by=by,
             template=template, explicit=FieldMask(paths=explicit), note=note,
         )  # fmt: skip
-        return convert.job(await self._unary(lambda stub, timeout: stub.CreateJob(request, timeout=timeout)))
+        key = f"{module}.{verb}:{name}"
+        look = f"`cronring jobs show {key}`; to repeat the command makes no second one"
+        return convert.job(await self._once(lambda stub, timeout: stub.CreateJob(request, timeout=timeout), look))
 
     async def update(
         self, key: str, spec: model.JobSpec, fields: Sequence[str], by: str = "", note: str = ""
@@ -94,46 +97,52 @@ class JobCalls:
         request = jobs_pb2.UpdateJobRequest(
             key=key, spec=convert.job_spec(spec), update_mask=FieldMask(paths=fields), requested_by=by, note=note
         )
-        return convert.job(await self._unary(lambda stub, timeout: stub.UpdateJob(request, timeout=timeout)))
+        return convert.job(await self._again(lambda stub, timeout: stub.UpdateJob(request, timeout=timeout), key))
 
     async def delete(self, key: str, by: str = "", note: str = "") -> None:
         """Remove a job made by `create`. What runs finishes."""
         request = jobs_pb2.DeleteJobRequest(key=key, requested_by=by, note=note)
-        await self._unary(lambda stub, timeout: stub.DeleteJob(request, timeout=timeout))
+        await self._once(lambda stub, timeout: stub.DeleteJob(request, timeout=timeout), f"`cronring jobs show {key}`")
 
     async def pause(self, key: str, note: str = "", by: str = "", until: datetime | None = None) -> model.Job:
         """No tick runs until `until`, or until `resume`. A paused job's pause gets this note (if any) and this end."""
         request = jobs_pb2.PauseJobRequest(key=key, note=note, requested_by=by, until=convert.timestamp(until))
-        return convert.job(await self._unary(lambda stub, timeout: stub.PauseJob(request, timeout=timeout)))
+        return convert.job(await self._again(lambda stub, timeout: stub.PauseJob(request, timeout=timeout), key))
 
     async def resume(self, key: str, by: str = "", note: str = "") -> model.Job:
         """Ticks since the pause are skipped, for that reason."""
         request = jobs_pb2.ResumeJobRequest(key=key, requested_by=by, note=note)
-        return convert.job(await self._unary(lambda stub, timeout: stub.ResumeJob(request, timeout=timeout)))
+        return convert.job(await self._again(lambda stub, timeout: stub.ResumeJob(request, timeout=timeout), key))
 
     async def skip_next(
         self, key: str, tick: datetime | None = None, note: str = "", by: str = "", *, dry_run: bool = False
     ) -> model.SkippedTick:
         """The next tick that would run doesn't. With `tick`, repeating it skips no other.
 
-        Without, it raises OutcomeUnknown when the answer was lost: it is not repeated by itself.
+        Without, it is never sent a second time.
         """
         request = jobs_pb2.SkipNextTickRequest(
             key=key, tick=convert.timestamp(tick), note=note, requested_by=by, dry_run=dry_run
         )
-        call = self._unary if tick is not None or dry_run else self._once
-        return convert.skipped_tick(await call(lambda stub, timeout: stub.SkipNextTick(request, timeout=timeout)))
+
+        def skip(stub: "JobsAsyncStub", timeout: float) -> Awaitable[jobs_pb2.SkipNextTickResponse]:
+            return stub.SkipNextTick(request, timeout=timeout)
+
+        if dry_run:
+            return convert.skipped_tick(await self._unary(skip))
+        call = self._once(skip, f"`cronring jobs show {key}`") if tick is None else self._again(skip, key)
+        return convert.skipped_tick(await call)
 
     async def cancel(self, key: str, note: str = "", by: str = "") -> tuple[model.Job, int]:
         """No tick and no run by hand until `restore`; what waits is forgotten. How many executions are told to stop."""
         request = jobs_pb2.CancelJobRequest(key=key, note=note, requested_by=by)
-        answer = await self._unary(lambda stub, timeout: stub.CancelJob(request, timeout=timeout))
+        answer = await self._again(lambda stub, timeout: stub.CancelJob(request, timeout=timeout), key)
         return convert.job(answer.job), answer.cancelling
 
     async def restore(self, key: str, note: str = "", by: str = "") -> model.Job:
         """Begin the schedule of a cancelled job anew."""
         request = jobs_pb2.RestoreJobRequest(key=key, note=note, requested_by=by)
-        return convert.job(await self._unary(lambda stub, timeout: stub.RestoreJob(request, timeout=timeout)))
+        return convert.job(await self._again(lambda stub, timeout: stub.RestoreJob(request, timeout=timeout), key))
 
     async def control(
         self,
@@ -160,13 +169,10 @@ class JobCalls:
             requested_by=by, until=convert.timestamp(until),
         )  # fmt: skip
         repeatable = dry_run or action not in _NOT_REPEATABLE
-        begun = False
-        async for message in self._failover.finite(lambda channel: JobsStub(channel).ControlJobs(request)):
+        look = "" if repeatable else _ACTIONS
+        async for message in self._failover.finite(lambda channel: JobsStub(channel).ControlJobs(request), look):
             if message is not None:
-                begun = True
                 yield convert.progress(message)
-            elif begun and not repeatable:
-                raise OutcomeUnknown("the controller went away in the middle of it; see `cronring jobs actions`")
 
     async def actions(
         self, key: str = "", deployment: str = "", limit: int | None = None, template: str = ""
@@ -185,10 +191,12 @@ class JobCalls:
     async def trigger(self, key: str, payload: str | None = None, by: str = "", note: str = "") -> model.Activation:
         """Run it once, as soon as it may. `payload`: JSON in place of the job's own.
 
-        Raises OutcomeUnknown when the answer was lost: it is not repeated by itself.
+        Raises OutcomeUnknown when the answer was lost: it is never sent a second time by itself.
         """
         request = jobs_pb2.TriggerJobRequest(key=key, payload=payload, requested_by=by, note=note)
-        return convert.activation(await self._once(lambda stub, timeout: stub.TriggerJob(request, timeout=timeout)))
+        return convert.activation(
+            await self._once(lambda stub, timeout: stub.TriggerJob(request, timeout=timeout), _runs_of(key))
+        )
 
     async def backfill(
         self,
@@ -210,8 +218,13 @@ class JobCalls:
             key=key, from_at=convert.timestamp(from_at), until_at=convert.timestamp(until_at),
             beside=beside, again=again, dry_run=dry_run, requested_by=by, note=note,
         )  # fmt: skip
-        call = self._unary if dry_run else self._once
-        return convert.backfill(await call(lambda stub, timeout: stub.BackfillJob(request, timeout=timeout)))
+
+        def backfill(stub: "JobsAsyncStub", timeout: float) -> Awaitable[jobs_pb2.BackfillJobResponse]:
+            return stub.BackfillJob(request, timeout=timeout)
+
+        if dry_run:
+            return convert.backfill(await self._unary(backfill))
+        return convert.backfill(await self._once(backfill, _runs_of(key)))
 
     async def activations(self, key: str) -> tuple[model.Activation, ...]:
         """What waits beside its schedule, the earliest first."""
@@ -222,13 +235,21 @@ class JobCalls:
     async def cancel_activation(self, key: str, activation_id: int, by: str = "", note: str = "") -> bool:
         """Whether it waited until now."""
         request = jobs_pb2.CancelActivationRequest(key=key, id=activation_id, requested_by=by, note=note)
-        return (await self._unary(lambda stub, timeout: stub.CancelActivation(request, timeout=timeout))).cancelled
+        return (
+            await self._once(lambda stub, timeout: stub.CancelActivation(request, timeout=timeout), _runs_of(key))
+        ).cancelled
 
     async def _unary(self, call: "Callable[[JobsAsyncStub, float], Awaitable[Answer]]") -> Answer:
         return await self._failover.unary(lambda channel: call(JobsStub(channel), self._failover.timeout_s))
 
-    async def _once(self, call: "Callable[[JobsAsyncStub, float], Awaitable[Answer]]") -> Answer:
-        return await self._failover.once(lambda channel: call(JobsStub(channel), self._failover.timeout_s), _WAITING)
+    async def _once(self, call: "Callable[[JobsAsyncStub, float], Awaitable[Answer]]", look: str) -> Answer:
+        return await self._failover.change(lambda channel: call(JobsStub(channel), self._failover.timeout_s), look)
+
+    async def _again(self, call: "Callable[[JobsAsyncStub, float], Awaitable[Answer]]", key: str) -> Answer:
+        return await self._failover.change(
+            lambda channel: call(JobsStub(channel), self._failover.timeout_s), f"`cronring jobs show {key}`",
+            repeatable=True,
+        )  # fmt: skip
 
     async def watch(
         self, namespace: str = "", module: str = "", verb: str = "", status: str = ""
@@ -256,6 +277,10 @@ class JobCalls:
             except (Invalid, Refused) as error:
                 if not merge.goes_on_after(error):
                     raise
+
+
+def _runs_of(key: str) -> str:
+    return f"`cronring jobs activations {key}` and `cronring executions list --job {key}`"
 
 
 class _Merge:

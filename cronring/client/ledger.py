@@ -22,21 +22,21 @@ class LedgerCalls:
         since: datetime | None = None,
         until: datetime | None = None,
         job: str = "",
-        late_after_s: float = 0.0,
+        late_after_s: float | None = None,
         *,
         thorough: bool = False,
         timeout_s: float = AUDIT_TIMEOUT_S,
     ) -> model.Audit:
         """Ticks from `since` up to and including `until` (None: the beginning, and PostgreSQL's now) of one job or all.
 
-        `late_after_s` 0: 10 s. `thorough`: walk the ticks of all jobs, not only of those whose counts disagree.
+        `late_after_s` None: 10 s. `thorough`: walk the ticks of all jobs, not only of those whose counts disagree.
         Raises NotFound where no job ever had the key.
         """
         request = ledger_pb2.AuditRequest(
             since=convert.timestamp(since),
             until=convert.timestamp(until),
             job=job,
-            late_after_ms=round(late_after_s * 1_000),
+            late_after_ms=None if late_after_s is None else round(late_after_s * 1_000),
             thorough=thorough,
         )
         return _audit(await self._failover.unary(lambda channel: LedgerStub(channel).Audit(request, timeout=timeout_s)))
@@ -69,6 +69,7 @@ def _audit(message: ledger_pb2.AuditResponse) -> model.Audit:
         walked=message.walked,
         until=convert.instant(message.until),
         summarised_until=convert.instant(message.summarised_until),
+        remark=message.remark,
     )
 
 

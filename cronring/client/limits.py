@@ -43,18 +43,29 @@ class LimitCalls:
         request = limits_pb2.SetLimitRequest(
             namespace=namespace, module=module, max_concurrent=max_concurrent, requested_by=by, note=note
         )
-        return _limit(await self._unary(lambda stub, timeout: stub.SetLimit(request, timeout=timeout)))
+        return _limit(
+            await self._change(lambda stub, timeout: stub.SetLimit(request, timeout=timeout), repeatable=True)
+        )
 
     async def remove(self, module: str = "", namespace: str = "default", *, by: str = "", note: str = "") -> Limit:
         """As it was. Raises NotFound."""
         request = limits_pb2.RemoveLimitRequest(namespace=namespace, module=module, requested_by=by, note=note)
-        return _limit(await self._unary(lambda stub, timeout: stub.RemoveLimit(request, timeout=timeout)))
+        return _limit(await self._change(lambda stub, timeout: stub.RemoveLimit(request, timeout=timeout)))
 
     async def list(self, namespace: str = "") -> builtins.list[Limit]:
         """By namespace, its own before those of its modules. `namespace`: "" for all."""
         request = limits_pb2.ListLimitsRequest(namespace=namespace)
         answer = await self._unary(lambda stub, timeout: stub.ListLimits(request, timeout=timeout))
         return [_limit(each) for each in answer.limits]
+
+    async def _change(
+        self, call: "Callable[[LimitsAsyncStub, float], Awaitable[Answer]]", *, repeatable: bool = False
+    ) -> Answer:
+        return await self._failover.change(
+            lambda channel: call(LimitsStub(channel), self._failover.timeout_s),
+            "`cronring limits list`",
+            repeatable=repeatable,
+        )
 
     async def _unary(self, call: "Callable[[LimitsAsyncStub, float], Awaitable[Answer]]") -> Answer:
         return await self._failover.unary(lambda channel: call(LimitsStub(channel), self._failover.timeout_s))

@@ -69,6 +69,7 @@ class Job:
     unchanged: bool  # in the answer to what was to change it: it was so already
     jitter_is_default: bool = False  # the policy's jitter is what the cluster gives to a job that states none
     template: str = ""  # that it was made from
+    orphaned_at: datetime | None = None  # since when no active version of its module has its verb; None: one has
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ class JobSpec:
     anchor: datetime | None = None  # of an interval
     payload: str = ""  # JSON for the verb's parameter
     labels: Mapping[str, str] = field(default_factory=dict)
-    timeout_ms: int = 0
+    timeout_ms: int | None = None
     on_disconnect: str = ""
 
 
@@ -261,51 +262,6 @@ class ExecutionEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Deployment:
-    """One version of a module."""
-
-    key: str
-    namespace: str
-    module: str
-    digest: str
-    active: bool
-    min_replicas: int
-    created_at: datetime | None
-    runners: int  # alive ones that host it
-    jobs: int
-    schema_text: str
-    activated_at: datetime | None  # the latest time
-    deactivated_at: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
-class Deployed:
-    """What a deployment changed. `created` False: this digest was already the active one."""
-
-    deployment: Deployment
-    created: bool
-    jobs_added: tuple[str, ...]
-    jobs_removed: tuple[str, ...]
-    jobs_carried_over: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Activated:
-    """What an activation changed. `activated` False: it was the active one. `previous`: whose place it took.
-
-    `previous_running`: executions of the module's other versions that go on to their end, on those' runners.
-    """
-
-    deployment: Deployment
-    activated: bool
-    previous: Deployment | None
-    previous_running: int
-    jobs_added: tuple[str, ...]
-    jobs_removed: tuple[str, ...]
-    jobs_carried_over: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class Member:
     """A controller, as the one that answered sees it."""
 
@@ -326,7 +282,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Runner:
-    """A runner process that has registered."""
+    """A runner process that has registered. `left_at`: it drained and went; else, not alive, it is dead."""
 
     id: str
     hostname: str
@@ -335,6 +291,7 @@ class Runner:
     last_seen_at: datetime | None
     deployments: tuple[str, ...]
     alive: bool
+    left_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -398,7 +355,7 @@ class Audit:
     `executed` is the sum of `on_time`, `late`, `caught_up` and `backfilled`. `pending`: due, and not decided yet.
     `undue`: executed or skipped by schedule, and never due. `outcomes`: of executions, unfinished ones as "running".
     `findings`: at most 20 of each kind. `walked`: jobs whose ticks were looked at one by one. `summarised_until`: of
-    some jobs only counts are kept of ticks up to this.
+    some jobs only counts are kept of ticks up to this. `remark`: what else may explain findings; empty: nothing.
     """
 
     ticks: int
@@ -420,6 +377,7 @@ class Audit:
     walked: int
     until: datetime | None
     summarised_until: datetime | None
+    remark: str = ""
 
     @property
     def clean(self) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 from cronring.client import convert
 from cronring.client.channel import Failover
@@ -10,6 +11,7 @@ from cronring.client.paging import follow
 from protos.cronring.v1 import notifications_pb2 as pb2
 from protos.cronring.v1.notifications_pb2_grpc import NotificationsStub
 
+_LIST: Final = "`cronring webhook list`"
 _ANSWER_S = 15.0  # a test waits for its receiver
 
 
@@ -49,7 +51,6 @@ class Tested:
     delivered: bool
     status: int
     error: str
-    answer: str
     took_ms: int
     event_id: str
     sent: str
@@ -100,14 +101,15 @@ class NotificationCalls:
         labels: Mapping[str, str] | None = None,
         by: str = "",
     ) -> Added:
-        """Not idempotent: a second one of the same name is refused (Conflict). Raises Invalid."""
+        """Not idempotent: a second one of the same name is refused (Conflict). Raises Invalid, OutcomeUnknown."""
         request = pb2.AddWebhookRequest(
             name=name, url=url, secret=secret, events=events, reasons=reasons, namespace=namespace, module=module,
             job=job, labels=labels, requested_by=by,
         )  # fmt: skip
         timeout = self._failover.timeout_s
-        answer = await self._failover.unary(
-            lambda channel: NotificationsStub(channel).AddWebhook(request, timeout=timeout)
+        answer = await self._failover.change(
+            lambda channel: NotificationsStub(channel).AddWebhook(request, timeout=timeout),
+            f"`cronring webhook list`; if {name!r} is there, its secret is lost: remove it, and add it again",
         )
         return Added(_webhook(answer.webhook), answer.secret)
 
@@ -129,27 +131,29 @@ class NotificationCalls:
     async def remove(self, name: str) -> None:
         """With its log."""
         timeout, request = self._failover.timeout_s, pb2.RemoveWebhookRequest(name=name)
-        await self._failover.unary(lambda channel: NotificationsStub(channel).RemoveWebhook(request, timeout=timeout))
+        await self._failover.change(
+            lambda channel: NotificationsStub(channel).RemoveWebhook(request, timeout=timeout), _LIST
+        )
 
     async def set_enabled(self, name: str, *, enabled: bool, reason: str = "", by: str = "") -> Webhook:
         """Idempotent."""
         timeout = self._failover.timeout_s
         request = pb2.SetWebhookEnabledRequest(name=name, enabled=enabled, reason=reason, requested_by=by)
         return _webhook(
-            await self._failover.unary(
-                lambda channel: NotificationsStub(channel).SetWebhookEnabled(request, timeout=timeout)
+            await self._failover.change(
+                lambda channel: NotificationsStub(channel).SetWebhookEnabled(request, timeout=timeout),
+                _LIST,
+                repeatable=True,
             )
         )
 
     async def test(self, name: str) -> Tested:
         """Sends one now, and waits for the answer."""
         request = pb2.TestWebhookRequest(name=name)
-        answer = await self._failover.unary(
-            lambda channel: NotificationsStub(channel).TestWebhook(request, timeout=_ANSWER_S)
+        answer = await self._failover.change(
+            lambda channel: NotificationsStub(channel).TestWebhook(request, timeout=_ANSWER_S), "its receiver"
         )
-        return Tested(
-            answer.delivered, answer.status, answer.error, answer.answer, answer.took_ms, answer.event_id, answer.sent
-        )
+        return Tested(answer.delivered, answer.status, answer.error, answer.took_ms, answer.event_id, answer.sent)
 
     async def deliveries(
         self, webhook: str = "", state: str = "", job: str = "", limit: int | None = None
@@ -167,12 +171,13 @@ class NotificationCalls:
 
         return await follow(fetch, limit)
 
-    async def redeliver(self, webhook: str, delivery_id: int = 0) -> int:
-        """How many are tried again: this one, or, for 0, all that have failed for good."""
+    async def redeliver(self, webhook: str, delivery_id: int | None = None) -> int:
+        """How many are tried again: this one, or, for None, all that have failed for good."""
         timeout = self._failover.timeout_s
         request = pb2.RedeliverRequest(webhook=webhook, delivery_id=delivery_id)
-        answer = await self._failover.unary(
-            lambda channel: NotificationsStub(channel).Redeliver(request, timeout=timeout)
+        answer = await self._failover.change(
+            lambda channel: NotificationsStub(channel).Redeliver(request, timeout=timeout),
+            f"`cronring webhook deliveries {webhook}`",
         )
         return answer.deliveries
 

@@ -43,7 +43,9 @@ class TemplateCalls:
             namespace=namespace, name=name, description=description, spec=convert.job_spec(spec),
             update_mask=FieldMask(paths=fields), requested_by=by, note=note,
         )  # fmt: skip
-        return convert.template(await self._unary(lambda stub, timeout: stub.SetTemplate(request, timeout=timeout)))
+        return convert.template(
+            await self._change(lambda stub, timeout: stub.SetTemplate(request, timeout=timeout), repeatable=True)
+        )
 
     async def get(self, name: str, namespace: str = "default") -> model.Template:
         """Raises NotFound."""
@@ -63,7 +65,16 @@ class TemplateCalls:
     async def delete(self, name: str, namespace: str = "default", by: str = "", note: str = "") -> int:
         """How many jobs came from it; they stay as they are. Raises NotFound."""
         request = templates_pb2.DeleteTemplateRequest(namespace=namespace, name=name, requested_by=by, note=note)
-        return (await self._unary(lambda stub, timeout: stub.DeleteTemplate(request, timeout=timeout))).jobs
+        return (await self._change(lambda stub, timeout: stub.DeleteTemplate(request, timeout=timeout))).jobs
+
+    async def _change(
+        self, call: "Callable[[TemplatesAsyncStub, float], Awaitable[Answer]]", *, repeatable: bool = False
+    ) -> Answer:
+        return await self._failover.change(
+            lambda channel: call(TemplatesStub(channel), self._failover.timeout_s),
+            "`cronring template list`",
+            repeatable=repeatable,
+        )
 
     async def _unary(self, call: "Callable[[TemplatesAsyncStub, float], Awaitable[Answer]]") -> Answer:
         return await self._failover.unary(lambda channel: call(TemplatesStub(channel), self._failover.timeout_s))

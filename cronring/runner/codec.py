@@ -22,14 +22,13 @@ _OUTCOMES = {
 # Far below gRPC's 4 MiB for a message, however much the runs have printed.
 _MESSAGE_BYTES = 2 << 20
 _MESSAGE_REPORTS = 2_000
-_RUN_FIELDS = runner_pb2.Run.DESCRIPTOR.fields
 T = TypeVar("T")
 _as_run: Callable[[Iterable[Any]], Run] = partial(tuple.__new__, Run)  # Run._make, without its Python
 
 
 def runs_from_dispatch(dispatch: runner_pb2.Dispatch) -> list[Run]:
     """The runs of a Dispatch, a column at a time. Raises ValueError if its columns don't belong together."""
-    said = dispatch.columns if dispatch.HasField("columns") else _by_columns(dispatch.runs)
+    said = dispatch.runs
     count = len(said.execution_id)
     finish, interval = runner_pb2.ON_DISCONNECT_FINISH, runner_pb2.SCHEDULE_KIND_INTERVAL
     columns = (
@@ -57,12 +56,6 @@ def runs_from_dispatch(dispatch: runner_pb2.Dispatch) -> list[Run]:
         _column(said.place_epoch, 0, count),
     )
     return list(map(_as_run, zip(*columns, strict=False)))
-
-
-def _by_columns(runs: Iterable[runner_pb2.Run]) -> runner_pb2.Runs:
-    """What an older controller sent."""
-    each = tuple(runs)
-    return runner_pb2.Runs(**{field.name: [getattr(run, field.name) for run in each] for field in _RUN_FIELDS})
 
 
 def _column(column: Sequence[T], nothing: T, count: int) -> Iterable[T]:
@@ -129,14 +122,13 @@ def grants_message(grants: Iterable[Grant]) -> runner_pb2.RunnerMessage:
     )
 
 
-def report_messages(results: Iterable[Result], *, by_columns: bool = True) -> Iterator[runner_pb2.RunnerMessage]:
-    """One message for all results, or several when it would become too large. `by_columns`: the controller reads them;
-    an older one doesn't."""
+def report_messages(results: Iterable[Result]) -> Iterator[runner_pb2.RunnerMessage]:
+    """One message for all results, or several when it would become too large."""
     completed: list[Result] = []
     reports: list[runner_pb2.Report] = []
     size = 0
     for result in results:
-        if by_columns and _is_plain(result):
+        if _is_plain(result):
             completed.append(result)
         else:
             reports.append(_report(result))

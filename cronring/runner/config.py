@@ -17,6 +17,9 @@ def default_sync_children() -> int:
 # How many async verbs of one module run at once when nothing is said. Half of what fits in the child that they share
 # (cronring.child.board.SLOTS), so that a second one takes over all that waits behind a blocked loop.
 ASYNC_RUNS: Final = 4_096
+ASYNC_RUNS_MAX: Final = 8_192
+SYNC_CHILDREN_MAX: Final = 1_024  # processes, of each module
+DRAIN_TIMEOUT_MAX: Final = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,12 +46,12 @@ class RunnerConfig:
             host, _, port = address.rpartition(":")
             if not host or not port.isdigit() or not 0 < int(port) < 65_536:
                 raise ValueError(f"--controllers: {address!r} is no HOST:PORT")
-        if self.sync_children < 1:
-            raise ValueError(f"--sync-children: {self.sync_children} is below 1")
-        if self.async_runs < 1:
-            raise ValueError(f"--async-runs: {self.async_runs} is below 1")
-        if self.drain_timeout < 0:
-            raise ValueError(f"--drain-timeout: {self.drain_timeout:g} is below 0")
+        if not 1 <= self.sync_children <= SYNC_CHILDREN_MAX:
+            raise ValueError(f"--sync-children: {self.sync_children} is outside 1 to {SYNC_CHILDREN_MAX}")
+        if not 1 <= self.async_runs <= ASYNC_RUNS_MAX:
+            raise ValueError(f"--async-runs: {self.async_runs} is outside 1 to {ASYNC_RUNS_MAX}")
+        if not 0 <= self.drain_timeout <= DRAIN_TIMEOUT_MAX:
+            raise ValueError(f"--drain-timeout: {self.drain_timeout:g} is outside 0 to {DRAIN_TIMEOUT_MAX:g} seconds")
 
     @property
     def interpreter(self) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from cronring.runner.spawn import Program, reap, start_child
 from cronring.runner.tail import Tail
+from schema.duration import measured
 
 IMPORT_TIMEOUT_S = 30.0
 
@@ -50,7 +51,7 @@ def dump_module(program: Program, timeout_s: float = IMPORT_TIMEOUT_S) -> dict[s
     answer, printed, timed_out = _collect(process, answer_read, output_read, timeout_s)
     os.close(lifeline_write)
     if timed_out:
-        raise DescribeFailed(f"{program.file}: its import took longer than {timeout_s:g} s")
+        raise DescribeFailed(f"{program.file}: its import took longer than {measured(timeout_s * 1_000)}")
     try:
         dump = json.loads(answer)
     except (ValueError, RecursionError):

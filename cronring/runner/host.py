@@ -12,6 +12,7 @@ from cronring.runner.core.model import Outcome, Result, Run, StopReason
 from cronring.runner.held import Held, Stop
 from cronring.runner.pool import Pool
 from cronring.runner.spawn import Program
+from schema.duration import measured
 from schema.module import Module
 
 TICK_S = 0.05
@@ -199,8 +200,8 @@ class Host:
         now_ns = time.monotonic_ns()
         for execution_id in self._deadlines.due(now_ns):
             held = self.held[execution_id]
-            seconds = (held.run.deadline_us - held.run.claimed_at_us) / 1e6
-            self._stop(held, StopReason.TIMED_OUT, f"it ran into its timeout of {seconds:g} s", STOP_GRACE_MS)
+            limit = measured((held.run.deadline_us - held.run.claimed_at_us) / 1_000)
+            self._stop(held, StopReason.TIMED_OUT, f"it ran into its timeout of {limit}", STOP_GRACE_MS)
         for held in list(self._stopping.values()):
             self._press(held, now_ns)
         watched = False
@@ -220,7 +221,7 @@ class Host:
         age_ns = now_ns - stop.since_ns
         job = f"{held.run.job} (execution {held.run.execution_id})"
         if age_ns >= stop.grace_ns:
-            child.kill(f"{job} did not stop within {stop.grace_ns / 1e9:g} s of being asked to", held)
+            child.kill(f"{job} did not stop within {measured(stop.grace_ns / 1e6)} of being asked to", held)
         elif child.mode == "sync":
             child.interrupt(held)
         elif age_ns >= _INTERRUPT_NS and child.is_current(held):

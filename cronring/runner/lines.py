@@ -78,6 +78,7 @@ class Failed(NamedTuple):
 Line = Done | Printed | HandedBack | Ready | Failed
 
 
+# docs/decisions/0043: a verb may have written anything at all
 def read_line(line: bytes) -> Line | None:
     """None: of a kind that this version doesn't know. Raises GarbageError."""
     try:

@@ -5,7 +5,7 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from typing import Any, Protocol
 
 import grpc
 
@@ -30,7 +30,12 @@ from cronring.runner.core.events import (
     Wished,
 )
 from cronring.runner.core.model import Result
-from protos.runner.v1 import runner_pb2, runner_pb2_grpc
+from protos.admission import ANSWER_BYTES_MAX, RefusedMessage, admitted
+from protos.channels import channel_to
+from protos.reach import refuses
+from protos.runner.v1 import runner_pb2
+from schema.address import is_address
+from schema.duration import measured
 from schema.lanes import Grant, LaneKey
 
 BACKOFF_FIRST_S = 0.05
@@ -41,14 +46,14 @@ CONNECT_S = 3.0
 SILENCE_S = 5.0
 BEATS_MAX = 16  # that wait to be written; older ones are contact no more
 OUTPUT_BYTES_MAX = 256 * 1024  # that wait to be written
-_OPTIONS: list[tuple[str, int]] = [
-    ("grpc.max_receive_message_length", 64 << 20),
-    ("grpc.max_send_message_length", 64 << 20),
+_OPTIONS = (
     ("grpc.use_local_subchannel_pool", 1),  # a new attempt must not inherit the back-off of the last
     ("grpc.enable_retries", 0),
-]
+)
 
-Stream = grpc.aio.StreamStreamCall[runner_pb2.RunnerMessage, runner_pb2.ControllerMessage]
+_CONNECT = "/cronring.runner.v1.RunnerGateway/Connect"
+
+Stream = grpc.aio.StreamStreamCall[runner_pb2.RunnerMessage, bytes]
 
 
 class LinkListener(Protocol):
@@ -58,6 +63,7 @@ class LinkListener(Protocol):
     def follow_asked(self, address: str, follow: runner_pb2.Follow) -> None: ...
     def followers_gone(self, address: str) -> None: ...
     def registered(self, controller_id: str, modules: list[runner_pb2.RegisteredModule]) -> None: ...
+    def standings_told(self, standings: Iterable[runner_pb2.Standing]) -> None: ...
 
 
 class Refused(Exception):  # a reason for a link to be down
@@ -86,7 +92,6 @@ class Link:
         self._output_bytes = 0
         self._wake = asyncio.Event()
         self._backoff_s = BACKOFF_FIRST_S
-        self._by_columns = False  # what the present controller reads
         self._task = asyncio.create_task(self._stay_connected(), name=f"link {address}")
 
     def send_beat(self, beat: SendBeat) -> None:
@@ -127,7 +132,7 @@ class Link:
             try:
                 reason = await self._connection()
             except (grpc.aio.AioRpcError, asyncio.InvalidStateError, TimeoutError, Refused, OSError) as error:
-                reason, refused = _reason(error), _nobody_listens(error)
+                reason, refused = _reason(error), await self._nobody_listens(error)
             self._beats.clear()
             self._grants = {}
             self._declined = []
@@ -138,10 +143,15 @@ class Link:
             await asyncio.sleep(self._backoff_s * (0.5 + self._jitter() / 2))
             self._backoff_s = min(self._backoff_s * 2, BACKOFF_MAX_S)
 
+    async def _nobody_listens(self, error: BaseException) -> bool:
+        """A process that has died lets go of its port. gRPC would say so in words only, so the address is asked."""
+        lost = isinstance(error, grpc.aio.AioRpcError) and error.code() is grpc.StatusCode.UNAVAILABLE
+        return lost and await refuses(self.address)
+
     async def _connection(self) -> str:
-        async with grpc.aio.insecure_channel(self.address, options=_OPTIONS) as channel:
-            connect: Callable[[], Stream] = runner_pb2_grpc.RunnerGatewayStub(channel).Connect  # type: ignore[assignment]  # the stub's types know only the form with an iterator
-            stream = connect()
+        async with channel_to(self.address, *_OPTIONS, answer_bytes=ANSWER_BYTES_MAX) as channel:
+            connect: Any = channel.stream_stream(_CONNECT, runner_pb2.RunnerMessage.SerializeToString, None)
+            stream: Stream = connect()
             hello_ns = time.monotonic_ns()  # before it: this process may stand still until it knows that it was sent
             try:
                 async with asyncio.timeout(CONNECT_S):
@@ -157,22 +167,23 @@ class Link:
                 stream.cancel()
 
     async def _next(self, stream: Stream) -> runner_pb2.ControllerMessage:
-        message = await stream.read()
-        if not isinstance(message, runner_pb2.ControllerMessage):  # grpc.aio.EOF
+        raw = await stream.read()
+        if not isinstance(raw, bytes):  # grpc.aio.EOF
             raise Refused(f"the controller ended the stream: {await stream.details() or 'it is leaving'}")
-        return message
+        try:
+            return admitted(runner_pb2.ControllerMessage, raw)
+        except RefusedMessage as error:
+            raise Refused(f"the controller sent what can't be read: {error}") from None
 
     def _welcomed(self, message: runner_pb2.ControllerMessage) -> None:
         welcome = message.welcome
         self._backoff_s = BACKOFF_FIRST_S
-        self._by_columns = welcome.reads_columns
         self._listener.registered(welcome.controller_id, list(welcome.modules))
         peers = addresses_of(welcome.controllers)
         beat_ms, fence_ms = welcome.runner_beat_ms, welcome.runner_fence_ms
         deployments = tuple(module.deployment for module in welcome.modules) if welcome.wishes_places else None
         event = LinkUp(self.address, welcome.controller_id, peers, beat_ms, fence_ms, deployments)
-        told = welcome.registering_ms, welcome.takes_declined
-        self._listener.post(event._replace(registering_ms=told[0], takes_declined=told[1]))
+        self._listener.post(event._replace(registering_ms=welcome.registering_ms))
 
     async def _read(self, stream: Stream) -> str:
         while True:
@@ -180,11 +191,13 @@ class Link:
                 async with asyncio.timeout(SILENCE_S):
                     message = await self._next(stream)
             except TimeoutError:
-                return f"nothing heard for {SILENCE_S:g} s"
+                return f"nothing heard for {measured(SILENCE_S * 1_000)}"
             if message.HasField("welcome"):
                 self._welcomed(message)
             elif message.HasField("follow"):
                 self._listener.follow_asked(self.address, message.follow)
+            elif message.HasField("standings"):
+                self._listener.standings_told(message.standings.standings)
             else:
                 self._heard(message)
 
@@ -211,7 +224,7 @@ class Link:
                 await stream.write(grants_message(grants.values()))
             if declined:
                 await stream.write(declined_message(declined))
-            for message in report_messages(results.values(), by_columns=self._by_columns):
+            for message in report_messages(results.values()):
                 await stream.write(message)
             if self._outputs:
                 output = self._outputs.pop(0)
@@ -241,19 +254,11 @@ def event_of(address: str, message: runner_pb2.ControllerMessage) -> Event | Non
 
 
 def addresses_of(peers: Iterable[runner_pb2.Peer]) -> tuple[str, ...]:
-    return tuple(peer.address for peer in peers if peer.address)
+    """Those that may be dialled."""
+    return tuple(peer.address for peer in peers if is_address(peer.address))
 
 
 def _reason(error: BaseException) -> str:
     if isinstance(error, grpc.aio.AioRpcError):
         return f"{error.code().name}: {error.details()}"
     return str(error) or type(error).__name__
-
-
-def _nobody_listens(error: BaseException) -> bool:
-    """A process that has died lets go of its port: gRPC says so in words only."""
-    return (
-        isinstance(error, grpc.aio.AioRpcError)
-        and error.code() is grpc.StatusCode.UNAVAILABLE
-        and "connection refused" in (error.details() or "").lower()
-    )

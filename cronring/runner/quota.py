@@ -78,7 +78,7 @@ class Meter:
 
     def _over_cpu(self) -> Excess | None:
         limit_us = self._run.cpu_limit_us
-        return cpu_excess(self._run, self.cpu_us) if limit_us and self.cpu_us > limit_us else None
+        return cpu_excess(self._run) if limit_us and self.cpu_us > limit_us else None
 
 
 def meter_for(run: Run, pid: int, bare_bytes: int) -> Meter | Unfit:
@@ -127,11 +127,9 @@ def refused_memory(run: Run, said: str) -> Excess:
     return Excess(Outcome.OUT_OF_MEMORY, MEMORY_ERROR, f"{message}\nMemoryError: {said}".removesuffix(": "))
 
 
-def cpu_excess(run: Run, cpu_us: int) -> Excess:
+def cpu_excess(run: Run) -> Excess:
     limit = format_duration(run.cpu_limit_us // 1000)
-    message = (
-        f"it took {cpu_us / 1e6:.2f} s of CPU time, more than its cpu_limit={limit}: raise that, or do less in one run"
-    )
+    message = f"it took more than its cpu_limit={limit} of CPU time: raise that, or do less in one run"
     return Excess(Outcome.OUT_OF_CPU, CPU_ERROR, message)
 
 

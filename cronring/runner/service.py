@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import assert_never
 
 import structlog
@@ -67,7 +67,8 @@ class RunnerService:
         )
         self._core: RunnerCore | None = None
         self._undelivered: asyncio.Future[int] = self._loop.create_future()
-        self._told: set[tuple[str, str]] = set()
+        self._refused: dict[str, str] = {}  # module -> why
+        self._active: dict[str, bool] = {}  # each deployment, as was told last
 
     async def run(self, modules: list[tuple[Module, Program]]) -> int:
         """Host the modules until a drain is over. Returns how many results could not be delivered."""
@@ -181,29 +182,56 @@ class RunnerService:
         for hosted, registered in zip(self._modules, modules, strict=False):
             name = hosted.module.name
             if registered.problem or not registered.deployment:
-                self._tell_once(
-                    "module_refused",
-                    name,
-                    problem=registered.problem,
-                    controller=controller_id,
-                    remedy="mend the file (`cronring check FILE` shows where) and start the runner again",
-                )
+                self._tell_of_refusal(name, registered.problem, controller_id)
                 continue
+            self._refused.pop(name, None)
             self._host.name_deployment(registered.deployment, hosted)
             if registered.active:
                 log.info("module_registered", module=name, deployment=registered.deployment, controller=controller_id)
-            else:
-                self._tell_once(
-                    "deployment_inactive",
-                    name,
-                    deployment=registered.deployment,
-                    controller=controller_id,
-                    remedy="another version of this module is active, so nothing of this one is started: "
-                    "`cronring deploy FILE` makes this version the active one",
-                )
+                self._tell_of_jobs(name, registered)
+            self._stands(registered.deployment, active=registered.active)
 
-    def _tell_once(self, event: str, module: str, **values: str) -> None:
+    def standings_told(self, standings: Iterable[runner_pb2.Standing]) -> None:
+        """By a controller: other versions have become the active ones, or these have again."""
+        for standing in standings:
+            if standing.deployment in self._active:
+                self._stands(standing.deployment, active=standing.active)
+
+    def _stands(self, deployment: str, *, active: bool) -> None:
+        """A line for each change, though every controller tells of it, and at each connection again."""
+        before, self._active[deployment] = self._active.get(deployment, True), active
+        if active and not before:
+            log.info("deployment_active", deployment=deployment)
+        elif before and not active:
+            log.warning(
+                "deployment_inactive",
+                deployment=deployment,
+                remedy="another version of its module is active, or none, so nothing of this one is started. Stop this "
+                "runner; or `cronring deploy FILE` makes this version the active one",
+            )
+
+    def _tell_of_refusal(self, module: str, problem: str, controller_id: str) -> None:
         """At each connection of three controllers, the same refusal would be told over and over."""
-        if (event, module) not in self._told:
-            self._told.add((event, module))
-            log.error(event, module=module, **values)
+        if self._refused.get(module) != problem:
+            self._refused[module] = problem
+            log.error(
+                "module_refused",
+                module=module,
+                problem=problem,
+                controller=controller_id,
+                remedy="mend the file (`cronring check FILE` shows where) and start the runner again",
+            )
+
+    def _tell_of_jobs(self, module: str, registered: runner_pb2.RegisteredModule) -> None:
+        """Of this start, where it was what made its version the active one."""
+        jobs = {
+            "added": registered.jobs_added, "removed": registered.jobs_removed,
+            "orphaned": registered.jobs_orphaned, "back": registered.jobs_back,
+        }  # fmt: skip
+        if not any(jobs.values()):
+            return
+        first = ", ".join(registered.first_gone)
+        log.info("module_deployed", module=module, deployment=registered.deployment, **jobs, first_gone=first)
+        if registered.jobs_orphaned:
+            orphaned = registered.jobs_orphaned
+            log.warning("jobs_orphaned", module=module, deployment=registered.deployment, jobs=orphaned, first=first)

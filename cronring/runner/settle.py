@@ -42,7 +42,7 @@ def settle(child: Child, code: int, offset_us: int) -> Settlement:
             results.append(held.result(Outcome.COMPLETED, started_us, now_us))
         elif held.stop is not None:
             results.append(held.stopped(started_us, now_us, _end_of(child, code)))
-        elif (excess := _excess(child, code, held)) is not None:
+        elif (excess := _excess(code, held)) is not None:
             meter = child.meter
             usage = NOT_KNOWN if meter is None else (meter.cpu_us, meter.peak_bytes or None, False)
             results.append(held.exceeded(excess, started_us, now_us, usage))
@@ -56,11 +56,10 @@ def settle(child: Child, code: int, offset_us: int) -> Settlement:
     return Settlement(results, again, culprit, suspects)
 
 
-def _excess(child: Child, code: int, held: Held) -> Excess | None:
+def _excess(code: int, held: Held) -> Excess | None:
     """It was killed for a limit: by this runner, or by the kernel, at its ceiling of CPU time."""
     if held.excess is None and held.run.cpu_limit_us and code == -signal.SIGXCPU:
-        cpu_us = 0 if child.meter is None else child.meter.cpu_us
-        return cpu_excess(held.run, max(cpu_us, held.run.cpu_limit_us))
+        return cpu_excess(held.run)
     return held.excess
 
 

@@ -18,6 +18,7 @@ from cronring.runner.host import Host, Notes
 from cronring.runner.modules import LoadedModule
 from cronring.virtual.clock import Timer
 from cronring.virtual.times import VirtualTime
+from schema.duration import measured
 
 PATIENCE_S = 5.0  # real seconds for the code of a run that has a duration
 _AWAY = "the virtual runner is away"
@@ -131,7 +132,7 @@ class RunsInChildren:
         execution_id = running.run.execution_id
         if self._running.get(execution_id) is running and execution_id in self._awaited:
             running.given_up = True
-            self._notes(Level.WARNING, "code_stopped", {"job": running.run.job, "after_s": int(PATIENCE_S)})
+            self._notes(Level.WARNING, "code_stopped", {"job": running.run.job, "after_ms": int(PATIENCE_S * 1_000)})
             self._host.stop((execution_id,), StopReason.CANCELLED, _STOPPED, STOP_GRACE_MS)
 
     # What the host says
@@ -175,9 +176,9 @@ def _lasting(run: Run, result: Result, started_us: int, end_us: int) -> Result:
     result = result._replace(started_at_us=started_us, ended_at_us=max(end_us, started_us))
     if end_us < run.deadline_us or result.outcome is Outcome.TIMED_OUT:
         return result
-    seconds = (run.deadline_us - run.claimed_at_us) / 1e6
+    limit = measured((run.deadline_us - run.claimed_at_us) / 1_000)
     return result._replace(
         outcome=Outcome.TIMED_OUT,
         error_type=StopReason.TIMED_OUT.error_type,
-        error_message=f"it ran into its timeout of {seconds:g} s",
+        error_message=f"it ran into its timeout of {limit}",
     )

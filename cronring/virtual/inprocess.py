@@ -13,6 +13,7 @@ from cronring.virtual.calling import Caller, Ended
 from cronring.virtual.clock import Timer
 from cronring.virtual.loading import VerbsHere
 from cronring.virtual.times import VirtualTime
+from schema.duration import measured
 
 _FOREVER_US = 1 << 60
 
@@ -74,8 +75,8 @@ class RunsHere:
         error_type, message, _ = end.told
         deadline_us = max(run.deadline_us, started_us)
         if end.timed_out or started_us + took_us > deadline_us:
-            seconds = (run.deadline_us - run.claimed_at_us) / 1e6
-            held.stop = Stop(StopReason.TIMED_OUT, f"it ran into its timeout of {seconds:g} s", 0, 0)
+            limit = measured((run.deadline_us - run.claimed_at_us) / 1_000)
+            held.stop = Stop(StopReason.TIMED_OUT, f"it ran into its timeout of {limit}", 0, 0)
             at_us = started_us + took_us if end.timed_out else deadline_us
             return held.stopped(started_us, at_us, message, "" if end.timed_out else error_type, next_in_ms)
         excess = self._excess(run)
@@ -89,7 +90,7 @@ class RunsHere:
             case "memory_limit" if run.memory_limit:
                 return memory_excess(run, run.memory_limit + 1, 1)
             case "cpu_limit" if run.cpu_limit_us:
-                return cpu_excess(run, run.cpu_limit_us + 1)
+                return cpu_excess(run)
             case _:
                 return None
 

@@ -46,7 +46,8 @@ class MemoryActivations(MemoryLimits):
         made: list[int] = []
         for job_id in self.followers.of(job.key):
             row = self.jobs[job_id]
-            if row.cancelled_at is None and (job_id, tick) not in self.attempts and (job_id, tick) not in waiting:
+            is_gone = row.cancelled_at is not None or row.orphaned
+            if not is_gone and (job_id, tick) not in self.attempts and (job_id, tick) not in waiting:
                 added = self._add_activation(row, Trigger.AFTER, tick, run_at=self.now_us(), of_schedule=True)
                 made.append(added.activation_id)
         return made or None
@@ -123,7 +124,7 @@ class MemoryActivations(MemoryLimits):
 
     def _may_run(self, row: ActivationRow, request: ActivationRequest, attempts: list[ExecutionRow]) -> bool:
         job = row.job
-        if job.paused and not row.by_hand:
+        if job.orphaned or (job.paused and not row.by_hand):
             return False
         if any(each.outcome is None for each in attempts):
             return False
@@ -184,6 +185,8 @@ def _told(before: int | None, latest: int | None, tick: int) -> int | None:
 
 def _may_run_at(row: ActivationRow) -> int | None:
     """A pause keeps it waiting, but for what was asked for by hand; None: nobody knows until when."""
+    if row.job.orphaned:
+        return None
     if row.by_hand or not row.job.paused:
         return row.run_at
     return None if row.job.paused_until is None else max(row.run_at, row.job.paused_until)

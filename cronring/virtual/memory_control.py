@@ -73,7 +73,7 @@ class MemoryControl(MemoryOrders):
             return row.job()
         others = [each for each in self.jobs.values() if each is not row]
         self.followers.refuse_cycles(others, followed([planned]))
-        if planned.rescheduled:
+        if planned.takes_back:
             self._take_back_all([row])
         self._carry(planned, row.deployment)
         self._act(Order.UPDATE, by, note, row)

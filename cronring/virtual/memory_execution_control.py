@@ -45,10 +45,11 @@ class MemoryExecutionControl(MemoryActivations):
         return waiting.activation()
 
     def _check_retryable(self, row: ExecutionRow) -> None:
-        if row.job.removed or row.job.cancelled_at is not None:
-            gone = "removed" if row.job.removed else "cancelled"
-            message = f"the job {row.job.key!r} of execution {row.execution_id} has been {gone}"
-            raise not_retried(message, row.job.key, State.CANCELLED)
+        job = row.job
+        if job.removed or job.cancelled_at is not None or job.orphaned:
+            gone = "removed" if job.removed else "cancelled" if job.cancelled_at is not None else "orphaned"
+            state = State.ORPHANED if gone == "orphaned" else State.CANCELLED
+            raise not_retried(f"the job {job.key!r} of execution {row.execution_id} has been {gone}", job.key, state)
         for other in self.attempts[row.job.job_id, row.tick]:
             if other.outcome in {None, Outcome.COMPLETED}:
                 state = State.RUNNING if other.outcome is None else State.COMPLETED

@@ -7,7 +7,7 @@ from controller.core.audit_walk import SCHEDULED, Run, SkipRange
 from controller.core.books import Closed, Span, Standing
 from controller.core.why_facts import Action, Attempt, Facts, Skip, Subject, Waiting
 from controller.explaining import gather
-from controller.ledger import AuditRequest, CountedSkips, NumberedSpan, Report, Twin, audit
+from controller.ledger import AuditRequest, CountedSkips, NumberedSpan, Report, Twin, ZoneData, audit
 from cronring.virtual.memory_limits import full_in_words
 from cronring.virtual.memory_rows import ExecutionRow, JobRow
 from cronring.virtual.memory_tables import MemoryTables
@@ -45,13 +45,12 @@ class MemoryBooks:
         return [self._standing(row) for row in rows[:limit]]
 
     def _standing(self, row: JobRow) -> Standing:
-        undecided = row.next_tick
-        if undecided is None and row.paused_until is None:
-            undecided = row.paused_tick
-        return Standing(
-            row.job_id, row.key, row.removed, row.paused and row.paused_until is None, row.executing, row.last_tick,
-            undecided,
-        )  # fmt: skip
+        undecided, kept = row.next_tick, ""
+        if row.orphaned_tick is not None:
+            undecided, kept = row.orphaned_tick, "no_verb"
+        elif row.paused and row.paused_until is None:
+            undecided, kept = row.paused_tick, "paused"
+        return Standing(row.job_id, row.key, row.removed, kept, row.executing, row.last_tick, undecided)
 
     async def spans(self, job_ids: list[int], since: int, after: tuple[int, int], limit: int) -> list[NumberedSpan]:
         found = [
@@ -61,6 +60,9 @@ class MemoryBooks:
             if (span.until_at is None or span.until_at >= since) and (job_id, number) > after
         ]
         return found[:limit]
+
+    async def zone_data(self) -> list[ZoneData]:
+        return [ZoneData(*each) for each in sorted(self._tables.zone_data.items(), key=lambda each: each[::-1])]
 
     async def closed(self, job_ids: list[int]) -> list[Closed]:  # noqa: ARG002 - nothing is removed here
         return []
@@ -136,8 +138,9 @@ class MemoryArchive(MemoryBooks):
             row.job_id, row.key, row.schedule, row.policy, key, row.source, spans[0].from_at,
             spans[-1].until_at if row.removed else None, row.executing, row.execution_id, row.running, row.next_tick,
             row.next_run_at, row.last_tick, row.paused_at, row.paused_tick, row.paused_until, row.paused_by,
-            row.paused_note, row.cancelled_at, row.cancelled_by, row.cancelled_note, key in self._hosted,
-            max(seen, default=None), full_in_words(self._tables, row),
+            row.paused_note, row.cancelled_at, row.cancelled_by, row.cancelled_note,
+            row.orphaned_at, row.orphaned_tick, key in self._hosted, max(seen, default=None),
+            full_in_words(self._tables, row), row.anchor,
         )  # fmt: skip
 
     async def spans_around(self, job_id: int, at: int, limit: int) -> list[Span]:
@@ -176,7 +179,7 @@ class MemoryArchive(MemoryBooks):
     async def actions_before(self, job_id: int, instant: int, limit: int) -> list[Action]:
         deployment = self._tables.jobs[job_id].deployment.key
         return [
-            Action(row.at, row.action, row.actor, row.note)
+            Action(row.at, row.action, row.actor, row.note, row.details)
             for row in reversed(self._tables.actions)
             if row.at <= instant and (row.job_id == job_id or row.deployment == deployment)
         ][:limit]

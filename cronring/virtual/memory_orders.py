@@ -20,6 +20,7 @@ from controller.core.orders import (
 )
 from controller.core.redeploy import Existing, decided_ahead, taken_back
 from controller.core.states import Order
+from controller.core.taking_over import Left, plan_taking_over
 from controller.errors import Conflict, NotFound
 from controller.ports import Controlled, RunByHand
 from controller.refusals import error_of
@@ -69,18 +70,9 @@ class MemoryOrders(MemoryActivations):
         return Controlled(row.job(), plan.row is not None, plan.details, held, cancelling)
 
     def _write(self, row: JobRow, plan: Ordered, after: Row, wish: Wish, by: str, now: int) -> int:
-        if plan.taken_back is not None:
-            self._take_back(row, *plan.taken_back, now)
-        for name, value in after._asdict().items():
-            setattr(row, name, value)
-        row.revision, row.changed_by = row.revision + 1, by
+        self._write_row(row, plan, after, by, now)
         if isinstance(wish, Resume | Restore):
             row.failures = 0
-        self._skip(row, plan.skipped, "")
-        if plan.closes_at is not None:
-            row.opened_at = self._close_span(row, plan.closes_at)
-        if plan.opens_at is not None:
-            self._open_span(row, plan.opens_at)
         cancelling = waiting = 0
         if isinstance(wish, Cancel):
             cancelling = self._cancel_executions(row, wish, by)
@@ -92,6 +84,30 @@ class MemoryOrders(MemoryActivations):
         self._act(order_of(wish), by, wish.note, row, **plan.details, **counts)
         self.on_notify()
         return cancelling
+
+    def _write_row(self, row: JobRow, plan: Ordered, after: Row, by: str, now: int) -> None:
+        if plan.taken_back is not None:
+            self._take_back(row, *plan.taken_back, now)
+        for name, value in after._asdict().items():
+            setattr(row, name, value)
+        row.revision, row.changed_by = row.revision + 1, by
+        self._skip(row, plan.skipped, "")
+        if plan.closes_at is not None:
+            row.opened_at = self._close_span(row, plan.closes_at)
+        if plan.opens_at is not None:
+            self._open_span(row, plan.opens_at)
+
+    def _take_over(self, row: JobRow, by: str, note: str, **details: object) -> None:
+        """A new job is paused or cancelled as that of its key was which was removed before."""
+        removed = [each for each in self.jobs.values() if each.key == row.key and each.removed]
+        left = _left(row.job_id, max(removed, key=lambda each: each.job_id)) if removed else None
+        if left is None:
+            return
+        now = self.now_us()
+        action, plan = plan_taking_over(standing(row), left, now)
+        assert plan.row is not None, "it is planned"
+        self._write_row(row, plan, plan.row, by, now)
+        self._act(action, by, note, row, **plan.details, **details)
 
     def _latest_start(self, row: JobRow) -> Start | None:
         """By its schedule."""
@@ -117,7 +133,7 @@ class MemoryOrders(MemoryActivations):
         if refusing is not None:
             raise error_of(refusing)
 
-    def _act(self, action: str, by: str, note: str, row: JobRow, **details: object) -> None:
+    def _act(self, action: str, by: str, note: str, row: JobRow, /, **details: object) -> None:
         self.actions.append(ActionRow(str(action), by, note, row.job_id, details, at=self.now_us()))
 
     def _fate(self, row: JobRow, other: NotNext) -> Ordered:
@@ -175,6 +191,16 @@ class MemoryOrders(MemoryActivations):
         if row is None:
             raise NotFound(f"there is no job {key!r}")
         return row
+
+
+def _left(job_id: int, removed: JobRow) -> Left | None:
+    if removed.cancelled_at is not None:
+        by, note = removed.cancelled_by or "", removed.cancelled_note or ""
+        return Left(job_id, True, removed.cancelled_at, by, note, None)
+    if removed.paused_at is None or not removed.existing().paused:
+        return None
+    by, note = removed.paused_by or "", removed.paused_note or ""
+    return Left(job_id, False, removed.paused_at, by, note, removed.paused_until)
 
 
 def standing(row: JobRow) -> Standing:

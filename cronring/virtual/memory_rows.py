@@ -15,6 +15,7 @@ from controller.core.model import (
     Trigger,
 )
 from controller.core.redeploy import Existing
+from controller.core.ticks import Slot, upcoming
 from controller.ports import ControllerInfo
 from schema.module import Module
 from schema.policy import parse_policy
@@ -63,6 +64,8 @@ class JobRow:
     cancelled_note: str | None = None
     ahead_from: int | None = None
     ahead_until: int | None = None
+    orphaned_at: int | None = None
+    orphaned_tick: int | None = None
     source: str = "annotation"
     labels: dict[str, str] = field(default_factory=dict)
     changed_by: str = ""
@@ -77,9 +80,14 @@ class JobRow:
         return self.paused_at is not None and (self.paused_until is None or self.paused_until > self.now_us())
 
     @property
+    def orphaned(self) -> bool:
+        """No active version of its module has its verb."""
+        return self.orphaned_at is not None
+
+    @property
     def active(self) -> bool:
         """Its ticks run, and its retries."""
-        return not (self.removed or self.cancelled_at is not None or self.paused)
+        return not (self.removed or self.cancelled_at is not None or self.orphaned or self.paused)
 
     @property
     def executing(self) -> bool:
@@ -95,6 +103,11 @@ class JobRow:
         """No further execution may begin."""
         return self.executing or self.running >= max(self.concurrency, 1)
 
+    @property
+    def upcoming(self) -> Slot | None:
+        """What is to run next, and when."""
+        return upcoming(self.key, (self.schedule, self.anchor, self.policy), self.next_tick, self.next_run_at)
+
     def job(self) -> Job:
         return Job(
             self.job_id, self.key, self.slot, self.deployment.key, self.verb, self.schedule, self.anchor,
@@ -107,7 +120,8 @@ class JobRow:
         return Existing(
             self.job_id, self.key, self.schedule, self.anchor, self.executing, self.next_tick, self.last_tick,
             self.policy, self.verb, self.source, self.paused and not over, self.paused_tick, self.opened_at,
-            self.cancelled_at is not None, self.paused_until, self.ahead_from, self.ahead_until,
+            self.cancelled_at is not None, self.paused_until, self.ahead_from, self.ahead_until, self.orphaned,
+            self.orphaned_tick, self.next_run_at,
         )  # fmt: skip
 
 
@@ -210,3 +224,4 @@ class ControllerRow:
 class RunnerRow:
     info: RunnerInfo
     last_seen_at: int
+    left_at: int | None = None

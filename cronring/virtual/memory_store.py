@@ -4,6 +4,8 @@ Its async methods never await anything, so a simulator may run them by `coroutin
 says. The rows are public, for checkers to read.
 """
 
+from collections.abc import Collection, Sequence
+
 from controller.core import ticks
 from controller.core.following import declared
 from controller.core.model import (
@@ -21,9 +23,11 @@ from controller.core.model import (
     SkipRequest,
     Trigger,
 )
-from controller.core.redeploy import deployment_key, plan_redeploy, plan_removal
+from controller.core.orphaning import Orphan, Return, plan_orphans, plan_return, told
+from controller.core.redeploy import Removed, deployment_key, plan_redeploy, plan_removal
 from controller.errors import NotFound
-from controller.ports import Activated, ControllerInfo, Deployed
+from controller.ports import Activated, ControllerInfo, Deployed, Killed
+from controller.refusals import other_schema
 from cronring.virtual.memory_control import MemoryControl, job_row
 from cronring.virtual.memory_execution_control import MemoryExecutionControl
 from cronring.virtual.memory_rows import ActionRow, ControllerRow, DeploymentRow, ExecutionRow, JobRow, RunnerRow
@@ -53,45 +57,55 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
         default_jitter: str = "",
         by: str = "",
         note: str = "",
+        *,
+        dry_run: bool = False,
     ) -> Deployed:
         name = (module.namespace, module.name)
         row = next((row for row in self.deployments if row.module == name and row.digest == digest), None)
         is_new = row is None
+        key = deployment_key(module, digest) if row is None else row.key
+        if (row is None and any(other.key == key for other in self.deployments)) or (row and row.schema != module):
+            raise other_schema(key, digest)
         if activate or is_new:
             self._refuse_cycles(module)
         if row is None:
-            row = DeploymentRow(deployment_key(module, digest), name, digest, 0, module)
-            self.deployments.append(row)
+            row = DeploymentRow(key, name, digest, 0, module)
+            if not dry_run:
+                self.deployments.append(row)
         if not activate and not is_new:
             return Deployed(row.key, row.min_replicas > 0, False, (), (), (), [])
-        return self._make_active(row, min_replicas, timeout_ms, default_jitter, ("deploy", by, note))
+        return self._make_active(row, min_replicas, (timeout_ms, default_jitter), ("deploy", by, note), dry_run)
 
     async def activate_deployment(
-        self, key: str, min_replicas: int, timeout_ms: int, default_jitter: str = "", by: str = "", note: str = ""
-    ) -> Activated:
+        self, key: str, min_replicas: int, timeout_ms: int, default_jitter: str = "", by: str = "", note: str = "",
+        *, dry_run: bool = False,
+    ) -> Activated:  # fmt: skip
         row = self._deployment(key)
         self._refuse_cycles(row.schema)
         others = [other for other in self.deployments if other.module == row.module and other is not row]
         previous = next((other.key for other in others if other.min_replicas), None)
-        deployed = self._make_active(row, min_replicas, timeout_ms, default_jitter, ("activate", by, note))
+        action = "activate", by, note
+        deployed = self._make_active(row, min_replicas, (timeout_ms, default_jitter), action, dry_run)
         return Activated(
             deployed, previous, sum(each.deployment in others for each in self.unfinished.values())
         )  # fmt: skip
 
     def _make_active(
-        self, row: DeploymentRow, min_replicas: int, timeout_ms: int, default_jitter: str, action: tuple[str, str, str]
-    ) -> Deployed:
+        self, row: DeploymentRow, min_replicas: int, defaults: tuple[int, str], action: tuple[str, str, str],
+        dry_run: bool,
+    ) -> Deployed:  # fmt: skip
         jobs = self._jobs_of(row.module)
         if row.min_replicas:
-            row.min_replicas = min_replicas
+            row.min_replicas = row.min_replicas if dry_run else min_replicas
             keys = tuple(job.key for job in jobs)
             return Deployed(row.key, True, False, (), (), keys, [job.job() for job in jobs])
+        if dry_run:
+            return self._apply(row, jobs, defaults, action, dry_run=True)
         for other in self.deployments:
             if other.module == row.module:
                 other.min_replicas = 0
         row.min_replicas = min_replicas
-        self.actions.append(ActionRow(*action, None, {}, row.key, self.now_us()))
-        return self._apply(row.schema, row, jobs, timeout_ms, default_jitter)
+        return self._apply(row, jobs, defaults, action)
 
     def _refuse_cycles(self, module: Module) -> None:
         """Raises Conflict, before anything is changed."""
@@ -106,36 +120,65 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
         return row
 
     def _apply(
-        self, module: Module, deployment: DeploymentRow, jobs: list[JobRow], timeout_ms: int, default_jitter: str
-    ) -> Deployed:
-        plan = plan_redeploy(module, [job.existing() for job in jobs], self.now_us(), timeout_ms, default_jitter)
-        changed = {each.job_id for each in plan.removed} | {each.job_id for each in plan.carried if each.rescheduled}
+        self, deployment: DeploymentRow, jobs: list[JobRow], defaults: tuple[int, str], action: tuple[str, str, str],
+        *, dry_run: bool = False,
+    ) -> Deployed:  # fmt: skip
+        now = self.now_us()
+        plan = plan_redeploy(deployment.schema, [job.existing() for job in jobs], now, *defaults)
+        orphaned = plan_orphans(plan.orphaned)
+        starts = {each.job_id: self._latest_start(self.jobs[each.job_id]) for each in plan.back}
+        back = plan_return(plan.back, {job_id: start for job_id, start in starts.items() if start is not None}, now)
+        deployed = Deployed(
+            deployment.key, True, True, tuple(sorted(job.key for job in plan.added)), _keys(plan.removed),
+            tuple(sorted(job.key for job in plan.carried)), [], _keys(orphaned), _keys(back),
+        )  # fmt: skip
+        if dry_run:
+            return deployed._replace(jobs=[job.job() for job in jobs if job.source == "api"])
+        changed = {each.job_id for each in plan.removed} | {each.job_id for each in plan.carried if each.takes_back}
         self._take_back_all(job for job in jobs if job.job_id in changed)
         self._remove(plan.removed)
         for carried in plan.carried:
             self._carry(carried, deployment)
         for added in plan.added:
-            self._add_job(job_row(len(self.jobs) + 1, added, deployment))
+            row = job_row(len(self.jobs) + 1, added, deployment)
+            self._add_job(row)
+            self._take_over(row, *action[1:], deployment=deployment.key, order=action[0])
+        self._orphan(orphaned)
+        self._bring_back(back, deployment)
+        self._keep(action, deployment, plan.removed, orphaned, back)
         self.on_notify()
-        return Deployed(
-            deployment.key, True, True, tuple(sorted(job.key for job in plan.added)),
-            tuple(job.key for job in plan.removed), tuple(sorted(job.key for job in plan.carried)),
-            [job.job() for job in self._jobs_of(deployment.module)],
-        )  # fmt: skip
+        return deployed._replace(jobs=[job.job() for job in self._jobs_of(deployment.module)])
 
-    async def kill_deployment(self, key: str, by: str = "", note: str = "") -> tuple[str, ...]:
+    async def kill_deployment(self, key: str, by: str = "", note: str = "", *, dry_run: bool = False) -> Killed:
         row = self._deployment(key)
-        was_active = row.min_replicas > 0
-        row.min_replicas = 0
-        if not was_active:
-            return ()
+        if not row.min_replicas:
+            return Killed()
         jobs = self._jobs_of(row.module)
-        removed = plan_removal([job.existing() for job in jobs], self.now_us())
-        self._take_back_all(jobs)
-        self.actions.append(ActionRow("undeploy", by, note, None, {}, row.key, self.now_us()))
-        self._remove(removed)
-        self.on_notify()
-        return tuple(each.key for each in removed)
+        declared_jobs = [job for job in jobs if job.source == "annotation"]
+        removed = plan_removal([job.existing() for job in declared_jobs], self.now_us())
+        orphaned = plan_orphans(job.existing() for job in jobs if job.source == "api" and not job.orphaned)
+        if not dry_run:
+            row.min_replicas = 0
+            self._take_back_all(declared_jobs)
+            self._remove(removed)
+            self._orphan(orphaned)
+            self._keep(("undeploy", by, note), row, removed, orphaned, [])
+            self.on_notify()
+        return Killed(_keys(removed), _keys(orphaned))
+
+    async def find_active(self, keys: Collection[str]) -> frozenset[str]:
+        return frozenset(row.key for row in self.deployments if row.key in keys and row.min_replicas)
+
+    def _keep(
+        self, what: tuple[str, str, str], row: DeploymentRow, removed: list[Removed], orphaned: list[Orphan],
+        back: list[Return],
+    ) -> None:  # fmt: skip
+        action, by, note = what
+        details = told(removed=_keys(removed), orphaned=_keys(orphaned), back=_keys(back))
+        self.actions.append(ActionRow(action, by, note, None, details, row.key, self.now_us()))
+        for name, planned in (("orphan", orphaned), ("bring_back", back)):
+            for each in planned:
+                self._act(name, by, note, self.jobs[each.job_id], deployment=row.key, order=action)
 
     # Leases
 
@@ -190,8 +233,16 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
         valid = [row.info for row in self.controllers.values() if row.lease_expires_at > self.now_us()]
         return sorted(valid)
 
+    async def note_zone_data(self, version: str) -> None:
+        self.zone_data.setdefault(version, self.now_us())
+
     async def register_runner(self, runner: RunnerInfo) -> None:
         self.runners[runner.runner_id] = RunnerRow(runner, self.now_us())
+
+    async def runner_left(self, runner_id: str) -> None:
+        runner = self.runners.get(runner_id)
+        if runner is not None and all(row.runner_id != runner_id for row in self.unfinished.values()):
+            runner.left_at = self.now_us() if runner.left_at is None else runner.left_at
 
     # Jobs
 
@@ -318,7 +369,8 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
         execution = self.unfinished.get(report.execution_id)
         row = self.jobs.get(report.job_id)
         ended, paused, moved, retry_id, followers = False, False, False, None, None
-        if execution is not None and execution.claimed_at == report.claimed_at:
+        stale = execution is not None and row is not None and row.revision != request.revision
+        if execution is not None and execution.claimed_at == report.claimed_at and not stale:
             ended = True
             del self.unfinished[report.execution_id]
             if self.limits:
@@ -336,7 +388,7 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
         next_tick, next_run_at = (None, None) if row.full else (row.next_tick, row.next_run_at)
         return EndResult(
             report.execution_id, report.job_id, ended, next_tick, next_run_at, row.revision, retry_id, paused,
-            followers, moved,
+            followers, moved, stale,
         )  # fmt: skip
 
     def _retry(self, execution: ExecutionRow) -> int | None:
@@ -353,17 +405,19 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
         """Whether it moved the job's next run."""
         row = execution.job
         row.last_outcome = request.report.outcome
+        held = row.execution_id == execution.execution_id
         if execution.counted:
             row.running -= 1
-        elif row.execution_id == execution.execution_id:
+        elif held:
             row.execution_id = None
-            if _counts(row, request):
-                row.next_tick, row.next_run_at = request.next_tick, request.next_run_at
-                row.missed += ticks.missed(request.skipped)
-                self._skip(row, request.skipped, controller_id)
-                if request.anchor is not None:
-                    self._move_anchor(row, request.anchor, request.closes_at)
-                    return True
+        # Of several, the last one decides once only one might.
+        if (held or (execution.counted and not row.full)) and _counts(row, request):
+            row.next_tick, row.next_run_at = request.next_tick, request.next_run_at
+            row.missed += ticks.missed(request.skipped)
+            self._skip(row, request.skipped, controller_id)
+            if request.anchor is not None:
+                self._move_anchor(row, request.anchor, request.closes_at)
+                return True
         return False
 
     def _tally(self, execution: ExecutionRow, outcome: Outcome, *, final: bool) -> bool:
@@ -437,5 +491,8 @@ def _may_skip(row: JobRow, request: SkipRequest) -> bool:
 def _counts(row: JobRow, request: EndRequest) -> bool:
     """Whether the end of the run that held the job decides how it goes on. See EndCronJob."""
     moved_back = request.anchor is not None and request.next_tick is not None and request.next_tick <= row.opened_at
-    changed = (row.revision != request.revision or not row.active) and row.next_tick != request.tick
-    return not (changed or row.concurrency or moved_back)
+    return not (row.concurrency or moved_back) and (row.active or row.next_tick == request.tick)
+
+
+def _keys(planned: Sequence[Removed | Orphan | Return]) -> tuple[str, ...]:
+    return tuple(sorted(each.key for each in planned))

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from controller.core.books import Span
 from controller.core.model import Skipped
+from controller.core.orphaning import Orphan, Return
 from controller.core.redeploy import Carried, Removed
 from controller.limits import LimitRow
 from controller.templates import TemplateRow
@@ -47,6 +48,7 @@ class MemoryTables:
         self.spans: dict[int, list[Span]] = {}  # by job, in order; the last is open unless the job was removed
         self.controllers: dict[str, ControllerRow] = {}
         self.runners: dict[str, RunnerRow] = {}
+        self.zone_data: dict[str, int] = {}  # by version: since when
 
     def _lease_is_valid(self, controller_id: str) -> bool:
         row = self.controllers.get(controller_id)
@@ -99,6 +101,7 @@ class MemoryTables:
             row.next_tick, row.next_run_at = carried.next_tick, carried.next_run_at
             row.paused_tick, row.revision = carried.paused_tick, row.revision + 1
             row.ahead_from, row.ahead_until = carried.ahead_from, carried.ahead_until
+            row.orphaned_tick = carried.orphaned_tick
             assert carried.closes_at is not None, "rescheduled, and no end of the old books"
             if row.cancelled_at is None:
                 self._open_span(row, self._close_span(row, carried.closes_at))
@@ -108,9 +111,23 @@ class MemoryTables:
         for each in removed:
             row = self.jobs[each.job_id]
             row.removed, row.next_tick, row.next_run_at, row.revision = True, None, None, row.revision + 1
+            row.orphaned_tick = None
             self.followers.note(row)
             if row.cancelled_at is None:
                 self._close_span(row, each.closes_at)
             self._skip(row, each.skipped, "")
             for waiting in [w for w in self.activations.values() if w.job is row]:
                 del self.activations[waiting.activation_id]
+
+    def _orphan(self, orphaned: list[Orphan]) -> None:
+        for each in orphaned:
+            row = self.jobs[each.job_id]
+            row.orphaned_at, row.orphaned_tick = self.now_us(), each.tick
+            row.next_tick, row.next_run_at, row.revision = None, None, row.revision + 1
+
+    def _bring_back(self, back: list[Return], deployment: DeploymentRow) -> None:
+        for each in back:
+            row = self.jobs[each.job_id]
+            row.orphaned_at, row.orphaned_tick, row.deployment = None, None, deployment
+            row.next_tick, row.next_run_at, row.revision = each.next_tick, each.next_run_at, row.revision + 1
+            self._skip(row, each.skipped, "")

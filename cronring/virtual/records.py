@@ -50,7 +50,7 @@ class Skip:
 
     job: str
     reason: str
-    """"overlap", "paused", "no_runner", "outside_window", "superseded" or "missed_policy"."""
+    """"overlap", "paused", "no_runner", "no_verb", "outside_window", "superseded", ..."""
     first_tick: datetime
     last_tick: datetime
     ticks: int

@@ -4,18 +4,18 @@
 -- minute ago (no claim takes so long to commit), runners not seen for a day (beyond the newest 1,000: for a minute),
 -- neither with anything unfinished.
 -- Names, too, what this controller answers for and somebody wants cancelled, at most 1,000 at a time.
--- $1 id, $2 gRPC address, $3 HTTP address, $4 pid, $5 version, $6 draining, $7 lease (ms), $8 runner ids, $9 a runner
--- is lost when not seen for so many ms, $10 executions that it knows somebody wants cancelled.
+-- $1 id, $2 gRPC address, $3 HTTP address, $4 pid, $5 version, $6 zone data, $7 draining, $8 lease (ms), $9 runner ids,
+-- $10 a runner is lost when not seen for so many ms, $11 executions that it knows somebody wants cancelled.
 -- EXISTS with OFFSET 0 is a probe for each row; without, it may become a join that reads all that runs.
 WITH renewed AS (
-    INSERT INTO controllers (id, grpc_address, http_address, pid, version, draining, lease_expires_at)
-    VALUES ($1, $2, $3, $4, $5, $6, now() + $7::bigint * interval '1 millisecond')
+    INSERT INTO controllers (id, grpc_address, http_address, pid, version, zone_data, draining, lease_expires_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, now() + $8::bigint * interval '1 millisecond')
     ON CONFLICT (id) DO UPDATE
     SET grpc_address = excluded.grpc_address, http_address = excluded.http_address, pid = excluded.pid,
-        version = excluded.version, draining = excluded.draining,
+        version = excluded.version, zone_data = excluded.zone_data, draining = excluded.draining,
         lease_expires_at = excluded.lease_expires_at
 ), seen AS MATERIALIZED (
-    SELECT id FROM runners WHERE id = ANY($8::text[]) ORDER BY id FOR NO KEY UPDATE
+    SELECT id FROM runners WHERE id = ANY($9::text[]) ORDER BY id FOR NO KEY UPDATE
 ), renewed_runners AS (
     UPDATE runners r SET last_seen_at = now() FROM seen s WHERE r.id = s.id
     RETURNING r.id
@@ -39,14 +39,14 @@ WITH renewed AS (
                OR r.last_seen_at <= now() - interval '1 minute'
                   AND r.last_seen_at < (SELECT n.last_seen_at FROM runners n ORDER BY n.last_seen_at DESC
                                         OFFSET 999 LIMIT 1))
-          AND r.id <> ALL($8::text[])
+          AND r.id <> ALL($9::text[])
           AND NOT EXISTS (SELECT FROM cron_executions e
                           WHERE e.outcome IS NULL AND e.runner_id > '' AND e.runner_id = r.id OFFSET 0)
         FOR UPDATE SKIP LOCKED
     )
 ), cancels AS MATERIALIZED ( -- named by nothing but the condition of their own index
     SELECT id, runner_id, cancel_requested_by, cancel_note FROM cron_executions
-    WHERE outcome IS NULL AND cancel_requested_at IS NOT NULL AND controller_id = $1 AND id <> ALL($10::bigint[])
+    WHERE outcome IS NULL AND cancel_requested_at IS NOT NULL AND controller_id = $1 AND id <> ALL($11::bigint[])
     ORDER BY id LIMIT 1000
 )
 SELECT now() AS database_now,
@@ -57,7 +57,7 @@ SELECT now() AS database_now,
                            WHERE e.outcome IS NULL AND e.controller_id > '' AND e.controller_id = c.id OFFSET 0)
              ORDER BY c.id) AS dead_controllers,
        ARRAY(SELECT r.id FROM runners r
-             WHERE r.last_seen_at < now() - $9::bigint * interval '1 millisecond' AND r.id <> ALL($8::text[])
+             WHERE r.last_seen_at < now() - $10::bigint * interval '1 millisecond' AND r.id <> ALL($9::text[])
                AND EXISTS (SELECT FROM cron_executions e JOIN cron_jobs j ON j.id = e.job_id
                            WHERE e.outcome IS NULL AND e.runner_id > '' AND e.runner_id = r.id
                              AND j.on_disconnect = 'stop' OFFSET 0)
@@ -77,7 +77,16 @@ UPDATE controllers SET lease_expires_at = least(lease_expires_at, now()), draini
 
 -- name: FindPeers
 -- Controllers whose lease is valid.
-SELECT id, grpc_address, http_address, pid, version FROM controllers WHERE lease_expires_at > now() ORDER BY id;
+SELECT id, grpc_address, http_address, pid, version, zone_data FROM controllers
+WHERE lease_expires_at > now() ORDER BY id;
+
+-- name: NoteZoneData
+-- A controller reckons by this version. $1 version.
+INSERT INTO cron_zone_data (version) VALUES ($1) ON CONFLICT DO NOTHING;
+
+-- name: GetZoneData
+-- By which versions ticks may have been decided, in the order of their first use.
+SELECT version, first_used_at FROM cron_zone_data ORDER BY first_used_at, version;
 
 -- name: ListControllers
 SELECT id, grpc_address, http_address, pid, version, draining, started_at, lease_expires_at,

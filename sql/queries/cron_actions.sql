@@ -2,10 +2,10 @@
 
 -- name: AddActions
 -- $1 when, or null for now; parallel arrays: $2 job ids or null, $3 deployment ids or null, $4 execution ids or null,
--- $5 actions, $6 who, $7 notes, $8 details (JSON), $9 templates or null.
-INSERT INTO cron_actions (at, job_id, deployment_id, execution_id, action, actor, note, details, template)
+-- $5 actions, $6 who, $7 notes, $8 details (JSON), $9 templates or null. `untold`: what TakeOrphanings tells webhooks.
+INSERT INTO cron_actions (at, job_id, deployment_id, execution_id, action, actor, note, details, template, untold)
 SELECT coalesce($1::timestamptz, now()), a.job_id, a.deployment_id, a.execution_id, a.action, a.actor, a.note,
-       a.details::jsonb, a.template
+       a.details::jsonb, a.template, a.action IN ('orphan', 'bring_back')
 FROM unnest($2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::text[], $8::text[], $9::text[])
     AS a (job_id, deployment_id, execution_id, action, actor, note, details, template);
 

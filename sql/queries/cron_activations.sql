@@ -4,7 +4,8 @@
 
 -- name: GetActivations
 -- PostgreSQL's now, and what waits in the slots with run_at before it plus the window, and may run by then: a pause keeps
--- all but manual runs, and retries that somebody asked for, waiting until it ends. One row of nulls when there is nothing.
+-- all but manual runs, and retries that somebody asked for, waiting until it ends; and all of an orphaned job wait for its
+-- verb. One row of nulls when there is nothing.
 -- $1 slots, $2 window (ms).
 SELECT n.database_now, waiting.*
 FROM (SELECT now() AS database_now) n
@@ -24,7 +25,7 @@ LEFT JOIN (
     ) p
     WHERE a.slot = ANY($1::integer[])
       AND a.run_at <= now() + $2::bigint * interval '1 millisecond'
-      AND j.removed_at IS NULL
+      AND j.removed_at IS NULL AND j.orphaned_at IS NULL
       AND p.run_at <= now() + $2::bigint * interval '1 millisecond'
 ) waiting ON true;
 
@@ -40,10 +41,11 @@ LEFT JOIN (
            j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
            j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
            j.next_execution, j.policy, j.payload
-    FROM cron_activations a
-    JOIN cron_jobs j ON j.id = a.job_id
+    FROM unnest($1::bigint[]) asked (id)
+    CROSS JOIN LATERAL (SELECT * FROM cron_activations WHERE id = asked.id OFFSET 0) a
+    CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = a.job_id OFFSET 0) j
     JOIN deployments d ON d.id = j.deployment_id
-    WHERE a.id = ANY($1::bigint[])
+    WHERE j.orphaned_at IS NULL
       AND (NOT cron_paused(j.paused_at, j.paused_until) OR j.paused_until <= now() + interval '2 minutes')
 ) waiting ON true;
 
@@ -75,14 +77,12 @@ WITH wanted AS MATERIALIZED (
            j.removed_at IS NULL AND s.superseded AND NOT a.settled AND coalesce(j.last_success < a.tick, true) AS failed,
            a.trigger = 'backfill' AND NOT a.again AND t.completed AS passed,
            (NOT cron_paused(j.paused_at, j.paused_until) OR a.trigger = 'manual' OR a.trigger = 'retry' AND a.requested_by > '')
-               AND NOT t.running
+               AND j.orphaned_at IS NULL AND NOT t.running
                -- A tick that its schedule has yet to claim is the schedule's.
                AND (a.trigger <> 'backfill' OR j.next_tick IS NULL OR a.tick < j.next_tick
                     OR coalesce(a.tick <= j.last_tick, false))
                -- Beside the job's own runs, ten at once: each waits for the tenth before it, which had waited as well.
-               AND NOT (a.trigger = 'backfill' AND a.beside AND coalesce((
-                   SELECT ended_at IS NULL FROM cron_executions WHERE job_id = a.job_id AND tick < a.tick
-                   ORDER BY tick DESC, attempt DESC LIMIT 1 OFFSET 9), false))
+               AND NOT (a.trigger = 'backfill' AND a.beside AND cron_tenth_runs(a.job_id, a.tick))
                AND (SELECT min_replicas > 0 AND key = w.deployment FROM deployments WHERE id = j.deployment_id) AS may
     FROM wanted w
     CROSS JOIN LATERAL (
@@ -94,13 +94,7 @@ WITH wanted AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT * FROM cron_jobs WHERE id = a.job_id FOR NO KEY UPDATE SKIP LOCKED
     ) j
-    CROSS JOIN LATERAL (
-        SELECT coalesce(max(attempt), 0) AS attempts, coalesce(max(missed), 0) AS missed,
-               max(previous_tick) AS previous_tick, max(previous_success) AS previous_success,
-               coalesce(bool_or(outcome = 'completed'), false) AS completed,
-               coalesce(bool_or(ended_at IS NULL), false) AS running
-        FROM cron_executions WHERE job_id = a.job_id AND tick = a.tick
-    ) t
+    CROSS JOIN LATERAL cron_tick(a.job_id, a.tick) t
     CROSS JOIN LATERAL ( -- a retry that somebody asked for is superseded by nothing
         SELECT a.of_schedule AND a.requested_by = '' AND coalesce(j.last_tick > a.tick, false) AS superseded
     ) s

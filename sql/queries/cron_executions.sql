@@ -1,18 +1,18 @@
 -- LATERAL with OFFSET 0: one index probe for each row on the left, never a join that reads all that runs; see cron_jobs.sql.
 
 -- name: AdoptExecutions
--- $1 the new controller's id, $2 ids of those that left them unfinished, $3 on which runners (null: on all). Locked in
--- order of ids, as EndCronJob does.
+-- docs/decisions/0003: name job, tick and id in what looks into partitions
+-- $1 the new controller's id, $2 ids of those that left them unfinished, $3 on which runners (null: on all). Locked as it
+-- goes, in order of ids, as EndCronJob does: what it is that is adopted is asked again of a row that has changed meanwhile.
 WITH left_behind AS MATERIALIZED (
     SELECT id, tick FROM cron_executions
     WHERE outcome IS NULL AND controller_id > '' AND controller_id = ANY($2::text[])
       AND ($3::text[] IS NULL OR runner_id = ANY($3))
     ORDER BY id
-    FOR NO KEY UPDATE
 ), adopted AS (
     UPDATE cron_executions e SET controller_id = $1
     FROM left_behind l
-    WHERE e.id = ANY (ARRAY[l.id]) AND e.tick = l.tick
+    WHERE e.id = ANY (ARRAY[l.id]) AND e.tick = l.tick AND e.ended_at IS NULL AND e.controller_id = ANY($2)
     RETURNING e.*
 )
 SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS deployment, e.runner_id, e.missed,
@@ -196,31 +196,37 @@ CROSS JOIN LATERAL (
 ) e;
 
 -- name: GetChanges
--- What has happened to jobs: executions above $1 or among $2 (of any tick) or among $3 (of ticks from $4 to $5: only those
--- partitions are looked into), skips above $6 or among $7 (20,000 of each at a time); and, at or after $8, what somebody did to a job, ends of pauses, and deployments (de)activated: those have no job_id, and
--- `instant` tells one change from the next.
+-- What has happened to jobs: executions above $1, in gaps from $2 to $3 (parallel arrays; of any tick) or among $4 (of ticks
+-- from $5 to $6: only those partitions are looked into), skips above $7 or in gaps from $8 to $9 (20,000 of each at a time);
+-- and, at or after $10, what somebody did to a job, ends of pauses, and deployments (de)activated: those have no job_id,
+-- and `instant` tells one change from the next.
 (SELECT 'execution' AS kind, id, job_id, outcome IS NOT NULL AS settled, NULL::timestamptz AS instant,
         now() AS database_now, tick
  FROM cron_executions WHERE id > $1 ORDER BY id LIMIT 20000)
 UNION ALL
-SELECT 'execution', id, job_id, outcome IS NOT NULL, NULL, now(), tick FROM cron_executions WHERE id = ANY($2::bigint[])
+(SELECT 'execution', e.id, e.job_id, e.outcome IS NOT NULL, NULL, now(), e.tick
+ FROM unnest($2::bigint[], $3::bigint[]) AS g (first, last) JOIN cron_executions e ON e.id BETWEEN g.first AND g.last
+ LIMIT 20000)
 UNION ALL
 SELECT 'execution', id, job_id, outcome IS NOT NULL, NULL, now(), tick FROM cron_executions
-WHERE id = ANY($3::bigint[]) AND tick BETWEEN $4 AND $5
+WHERE id = ANY($4::bigint[]) AND tick BETWEEN $5 AND $6
 UNION ALL
-(SELECT 'skip', id, job_id, true, NULL, now(), NULL FROM cron_skips WHERE id > $6 ORDER BY id LIMIT 20000)
+(SELECT 'skip', id, job_id, true, NULL, now(), NULL FROM cron_skips WHERE id > $7 ORDER BY id LIMIT 20000)
 UNION ALL
-SELECT 'skip', id, job_id, true, NULL, now(), NULL FROM cron_skips WHERE id = ANY($7::bigint[])
+(SELECT 'skip', s.id, s.job_id, true, NULL, now(), NULL
+ FROM unnest($8::bigint[], $9::bigint[]) AS g (first, last) JOIN cron_skips s ON s.id BETWEEN g.first AND g.last
+ LIMIT 20000)
 UNION ALL
 SELECT 'deployment', d.id, NULL, true, greatest(d.activated_at, d.deactivated_at), now(), NULL
-FROM deployments d WHERE greatest(d.activated_at, d.deactivated_at) >= $8
+FROM deployments d WHERE greatest(d.activated_at, d.deactivated_at) >= $10
 UNION ALL
-SELECT 'job', id, id, true, changed_at, now(), NULL FROM cron_jobs WHERE changed_at >= $8
+SELECT 'job', id, id, true, changed_at, now(), NULL FROM cron_jobs WHERE changed_at >= $10
 UNION ALL
-SELECT 'job', id, id, true, paused_until, now(), NULL FROM cron_jobs WHERE paused_until >= $8 AND paused_until <= now();
+SELECT 'job', id, id, true, paused_until, now(), NULL FROM cron_jobs WHERE paused_until >= $10 AND paused_until <= now();
 
 -- name: GetExecutionChanges
--- Executions above $1 (20,000 at a time) or among $2 (of any tick) or $3 (of ticks from $4 to $5).
+-- Executions above $1, in gaps from $2 to $3 (parallel arrays; of any tick; 20,000 of each at a time) or among $4 (of
+-- ticks from $5 to $6).
 SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
        e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output,
        e.missed, e.previous_tick, e.previous_success, NULL AS payload, e.holds_job, e.retry_at,
@@ -228,9 +234,10 @@ SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, 
        e.memory_shared, NULL AS stack, NULL AS metrics
 FROM ((SELECT * FROM cron_executions WHERE id > $1 ORDER BY id LIMIT 20000)
       UNION ALL
-      SELECT * FROM cron_executions WHERE id = ANY($2::bigint[])
+      (SELECT e.* FROM unnest($2::bigint[], $3::bigint[]) AS g (first, last)
+       JOIN cron_executions e ON e.id BETWEEN g.first AND g.last LIMIT 20000)
       UNION ALL
-      SELECT * FROM cron_executions WHERE id = ANY($3::bigint[]) AND tick BETWEEN $4 AND $5) e
+      SELECT * FROM cron_executions WHERE id = ANY($4::bigint[]) AND tick BETWEEN $5 AND $6) e
 JOIN cron_jobs j ON j.id = e.job_id
 JOIN deployments d ON d.id = e.deployment_id
 ORDER BY e.id;

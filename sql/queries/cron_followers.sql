@@ -1,6 +1,7 @@
 -- Who follows whom. The statements that write jobs keep it (cron_jobs.sql, job_control.sql), EndCronJob goes by it.
 
 -- name: GetFollowed
+-- docs/decisions/0046: a table, not a flag on the job that is followed
 -- The jobs that these follow, that those follow, and so on: pairs of keys, as far as there are such jobs. $1 keys.
 WITH RECURSIVE chain (key, after) AS (
     SELECT j.key, f.after

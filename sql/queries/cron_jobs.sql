@@ -1,3 +1,4 @@
+-- docs/decisions/0002: why
 -- How statements over many rows are written here. They are planned once for a connection, for arrays of any length and
 -- tables of any size (controller/store/pool.py says how), so their shape decides how they run:
 -- LATERAL with a row lock is one index probe for each wanted row; FULL JOIN, where one side holds the other's rows anyway,
@@ -8,6 +9,9 @@
 -- cron_executions be one by order or hash: `= ANY (ARRAY[...])` is neither. A partition that ANALYZE found empty costs nothing
 -- to read as a whole, by whichever index: where a tick is named for its partition's sake, so are job and id, and any of the
 -- two unique indexes finds the row at once (by the tick alone, 500 ends of one tick took three seconds).
+-- No statement that locks or changes rows prunes partitions before it is executed, nor after it has locked a row:
+-- PostgreSQL 18 crashes by it, or finds nothing (docs/decisions/0001; tests/plans/test_pruning.py reads all plans). Bounds
+-- are (SELECT $1::timestamptz), then; what is to be known of a tick beside a lock, a function of ours looks up (0018).
 
 -- name: GetCronJobs
 -- PostgreSQL's now, and the jobs of the slots that are due before it plus the window, executing ones among them.
@@ -117,6 +121,7 @@ WITH wanted AS MATERIALIZED (
         WHERE full_limit IS NULL AND v.id IS NOT NULL GROUP BY v.id
     ) t
     WHERE l.id = t.id
+-- docs/decisions/0013: why
 ), due AS MATERIALIZED ( -- not a condition of the update: that would be asked again, of other rows, when a row has changed
     SELECT * FROM open
     WHERE CASE WHEN place IS NULL THEN true ELSE id IN (SELECT id FROM placed WHERE full_limit IS NULL) END
@@ -175,11 +180,14 @@ LEFT JOIN deployments d ON d.id = j.deployment_id
 ORDER BY a.position;
 
 -- name: EndCronJob
--- Ends, in one statement, those executions that are unfinished and whose claim is the reported one. One that held its
--- job frees it and sets its next tick, unless the schedule has changed since, or several may run by now, or it would move
--- its next run to before where the present books begin: then the row's own next tick stays. But not if that is the one
--- that ran, whatever else has changed: by a clock that was set back, a pause that was over is in force again. One of several is no longer
--- counted; one that ran beside leaves the job as it is. A retry that is wanted is put beside the
+-- docs/decisions/0003: name job, tick and id in what looks into partitions
+-- Ends, in one statement, those executions that are unfinished and whose claim is the reported one, if their job's row is
+-- the one that the request was made by. Else (`stale`) nothing is written of it: which ticks passed while it ran is
+-- reckoned by the row as it stands. One that held its job frees it and sets its next tick, unless several may run by now,
+-- or it would move its next run to before where the present books begin: then the row's own next tick stays. But not if
+-- that is the one that ran: by a clock that was set back, a pause that was over is in force again. One of several is no
+-- longer counted; the last of them sets the next tick if only one may run by now. One that ran beside leaves the job as it
+-- is. A retry that is wanted is put beside the
 -- schedule, whatever the schedule is by now; a job that has had no success for too long is paused. Should it have come to
 -- that by a tick whose retry was superseded, an end that is retried itself pauses it too. A cancelled run is neither a
 -- success nor a failure: somebody, or the job's own overlap policy, decided that it should not go on.
@@ -190,14 +198,13 @@ ORDER BY a.position;
 -- $16 where the books of the anchor before end; of ticks that passed meanwhile, $17 execution ids, $18 job ids, $19 reasons,
 -- $20 first ticks, $21 last ticks, $22 ticks; of the executions again, $23 ticks (where their rows are: only that partition
 -- is looked into), $24 stacks, $25 CPU (us), $26 peak memory (bytes), $27 whether that is shared, $28 metrics, each or null,
--- $29 missed ticks among those that passed; $30 and $31 the first and the last of the ticks in $23. By these, partitions
--- would be left out before the plan is set up. Not so of what is updated: PostgreSQL 18 then finds no partition any more
--- when it looks at a row again that somebody else has changed meanwhile, and the end would be lost.
+-- $29 missed ticks among those that passed.
 -- What has completed a tick is followed (cron_followers), in the same statement: activations of trigger "after".
 -- The job's row counts its end, too: the one that frees it, or the latest of several; the others go into cron_uncounted.
 -- Locks executions, then jobs, then limits, each in order of their ids; so does everything else that waits for them.
 WITH reported AS MATERIALIZED (
-    SELECT * FROM unnest($2::bigint[], $3::bigint[], $4::timestamptz[], $5::text[], $6::timestamptz[],
+    SELECT r.*, (SELECT j.revision <> r.revision FROM cron_jobs j WHERE j.id = r.job_id) IS TRUE AS stale
+    FROM unnest($2::bigint[], $3::bigint[], $4::timestamptz[], $5::text[], $6::timestamptz[],
                          $7::timestamptz[], $8::text[], $9::text[], $10::text[], $11::integer[], $12::timestamptz[],
                          $13::timestamptz[], $14::timestamptz[], $15::timestamptz[], $16::timestamptz[],
                          $23::timestamptz[], $24::text[], $25::bigint[], $26::bigint[], $27::boolean[], $28::text[],
@@ -215,7 +222,7 @@ WITH reported AS MATERIALIZED (
         retry_at = CASE WHEN e.cancel_requested_at IS NULL THEN r.retry_at END,
         stack = r.stack, cpu_us = r.cpu_us, memory_peak_bytes = r.memory_peak_bytes, memory_shared = r.memory_shared,
         metrics = r.metrics
-    FROM (SELECT * FROM reported ORDER BY execution_id) r
+    FROM (SELECT * FROM reported WHERE NOT stale ORDER BY execution_id) r
     WHERE e.id = ANY (ARRAY[r.execution_id]) AND e.job_id = ANY (ARRAY[r.job_id]) AND e.tick = r.tick
           AND e.claimed_at = r.claimed_at AND e.ended_at IS NULL
     RETURNING e.id, e.job_id, e.tick, e.run_at, e.trigger, e.holds_job, e.counted, e.outcome, e.started_at, e.ended_at,
@@ -234,16 +241,17 @@ WITH reported AS MATERIALIZED (
     FROM (SELECT * FROM ended ORDER BY job_id) u
     CROSS JOIN LATERAL (
         SELECT slot, key, next_tick, next_execution, failures, pause_after, module_limit, namespace_limit,
-               cron_active(removed_at, cancelled_at, paused_at, paused_until) AS active, schedule = 'manual' AS follows,
+               cron_active(removed_at, cancelled_at, orphaned_at, paused_at, paused_until) AS active, schedule = 'manual' AS follows,
                u.holds_job AND execution_id = u.id AS holds,
-               u.holds_job AND execution_id = u.id AND concurrency = 0
-                   AND (revision = u.revision AND cron_active(removed_at, cancelled_at, paused_at, paused_until)
+               CASE WHEN u.counted THEN state = 'idle' AND running = 1 ELSE u.holds_job AND execution_id = u.id END
+                   AND concurrency = 0
+                   AND (revision = u.revision AND cron_active(removed_at, cancelled_at, orphaned_at, paused_at, paused_until)
                         OR next_tick = u.tick)
                    AND (u.anchor IS NULL OR u.next_tick IS NULL OR u.next_tick > (
                        SELECT from_at FROM cron_schedules WHERE job_id = u.job_id AND until_at IS NULL)) AS counts,
-               u.retry_at IS NOT NULL AND cron_active(removed_at, cancelled_at, paused_at, paused_until) AS retried,
+               u.retry_at IS NOT NULL AND cron_active(removed_at, cancelled_at, orphaned_at, paused_at, paused_until) AS retried,
                u.of_schedule AND NOT (u.retry_at IS NOT NULL
-                                      AND cron_active(removed_at, cancelled_at, paused_at, paused_until)) AS final
+                                      AND cron_active(removed_at, cancelled_at, orphaned_at, paused_at, paused_until)) AS final
         FROM cron_jobs WHERE id = u.job_id
         FOR NO KEY UPDATE
     ) j
@@ -312,7 +320,7 @@ WITH reported AS MATERIALIZED (
     UPDATE cron_limits l SET running = greatest(l.running - p.places, 0)
     FROM places p
     WHERE l.id = p.id
-    RETURNING CASE WHEN l.running + p.places >= l.max_concurrent THEN pg_notify('cronring_places', '') END
+    RETURNING CASE WHEN l.running + p.places >= l.max_concurrent THEN pg_notify(current_schema() || '.places', '') END
 ), uncounted AS (
     INSERT INTO cron_uncounted (job_id, outcome, duration_us, lateness_us)
     SELECT job_id, outcome, (date_part('epoch', ended_at - started_at) * 1e6)::bigint,
@@ -327,14 +335,11 @@ WITH reported AS MATERIALIZED (
     SELECT nextval('cron_activation_ids') AS id, f.job_id, f.slot, h.tick, h.id AS execution_id
     FROM held h
     CROSS JOIN LATERAL (SELECT job_id FROM cron_followers WHERE after = h.key OFFSET 0) c
-    CROSS JOIN LATERAL (SELECT id AS job_id, slot, cancelled_at FROM cron_jobs WHERE id = c.job_id OFFSET 0) f
-    CROSS JOIN LATERAL ( -- whatever is followed runs once for a tick
-        SELECT count(*) AS runs FROM cron_executions
-        WHERE job_id = f.job_id AND tick = h.tick AND tick BETWEEN $30 AND $31
-    ) t
+    CROSS JOIN LATERAL (SELECT id AS job_id, slot, cancelled_at, orphaned_at FROM cron_jobs WHERE id = c.job_id OFFSET 0) f
     WHERE (SELECT EXISTS (SELECT FROM cron_followers)) AND h.outcome = 'completed'
       AND h.tick = date_trunc('second', h.tick) -- that of a run by hand is none of a schedule's
-      AND f.cancelled_at IS NULL AND t.runs = 0
+      -- Whatever is followed runs once for a tick.
+      AND f.cancelled_at IS NULL AND f.orphaned_at IS NULL AND cron_attempts(f.job_id, h.tick) = 0
 ), followed AS (
     INSERT INTO cron_activations (id, job_id, slot, trigger, tick, attempt, run_at, of_schedule)
     SELECT id, job_id, slot, 'after', tick, 1, now(), true FROM following
@@ -364,9 +369,10 @@ SELECT a.execution_id,
        a.retry_id,
        coalesce(a.ended_id IS NOT NULL AND a.pauses, false) AS paused,
        a.followers,
-       coalesce(a.ended_id = a.counted_id AND a.moved, false) AS moved
+       coalesce(a.ended_id = a.counted_id AND a.moved, false) AS moved,
+       a.stale AND a.ended_id IS NULL AS stale
 FROM (
-    SELECT r.execution_id, r.job_id, r.position, h.id AS ended_id, h.retry_id, f.id AS freed_id, f.free, f.next_tick,
+    SELECT r.execution_id, r.job_id, r.position, r.stale, h.id AS ended_id, h.retry_id, f.id AS freed_id, f.free, f.next_tick,
            f.next_execution, f.revision, f.pauses, f.counted_id, f.moved, w.followers
     FROM reported r
     FULL JOIN held h ON h.position = r.position
@@ -383,7 +389,7 @@ ORDER BY a.position;
 
 -- name: SkipTicks
 -- Records that due ticks of jobs are not run, and moves the jobs to their next tick, if the caller's lease is valid.
--- Answers with the jobs' rows as they are now, of every attempted one.
+-- Answers with the jobs' rows as they are now, of every attempted one, and whether this moved them.
 -- A range that goes on where the job's latest one ended, for the same reason, takes its place: a job that is outside its
 -- window for a night has one. It goes on there if nothing ran since and the books are the same ones: they have no holes.
 -- (In place of it, and not in it, as whoever follows the jobs goes by ids.)
@@ -434,7 +440,7 @@ SELECT j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j
        j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing,
        CASE WHEN a.moved_id IS NULL THEN j.next_tick ELSE a.next_tick END AS next_tick,
        CASE WHEN a.moved_id IS NULL THEN j.next_execution ELSE a.next_execution END AS next_execution,
-       j.policy, j.payload
+       j.policy, j.payload, a.moved_id IS NOT NULL AS moved
 FROM (
     SELECT w.job_id, w.position, m.id AS moved_id, m.next_tick, m.next_execution
     FROM wanted w FULL JOIN moved m ON m.id = w.job_id
@@ -451,7 +457,8 @@ SELECT id, key, schedule, anchor, state = 'executing' AS executing, next_tick, l
        paused_at IS NOT NULL AND coalesce(paused_until > greatest(clock_timestamp(), last_tick), true) AS paused, paused_tick,
        (SELECT coalesce(s.until_at, s.from_at) FROM cron_schedules s WHERE s.job_id = cron_jobs.id
         ORDER BY s.revision DESC LIMIT 1) AS opened_at,
-       cancelled_at IS NOT NULL AS cancelled, paused_until, ahead_from, ahead_until
+       cancelled_at IS NOT NULL AS cancelled, paused_until, ahead_from, ahead_until, orphaned_at IS NOT NULL AS orphaned,
+       orphaned_tick, next_execution
 FROM cron_jobs
 WHERE key > '' AND key > $3 AND key < $4 AND namespace = $1 AND module = $2 AND removed_at IS NULL
 ORDER BY id
@@ -495,7 +502,8 @@ SELECT id, revision, schedule, anchor, policy, $4 FROM created;
 -- $1 deployment id; parallel arrays: $2 where old books end, $3 job ids, $4 timeouts (ms), $5 on_disconnect, $6 payloads (null in these
 -- three: as it is), $7 whether rescheduled, $8 schedules, $9 anchors, $10 next ticks or null, $11 their run_at or null,
 -- $12 policies, $13 how many may run at once, $14 failures in a row that pause it, $15 a paused job's first tick or null,
--- $16 and $17 the first and the last tick decided ahead, or null; $2 and $8 to $17 count only where rescheduled.
+-- $16 and $17 the first and the last tick decided ahead, or null, $18 an orphaned job's first tick or null; $2 and $8 to $18
+-- count only where rescheduled.
 WITH carried AS (
     UPDATE cron_jobs j
     SET deployment_id = $1, timeout_ms = coalesce(c.timeout_ms, j.timeout_ms),
@@ -510,12 +518,13 @@ WITH carried AS (
         pause_after = CASE WHEN c.rescheduled THEN c.pause_after ELSE j.pause_after END,
         paused_tick = CASE WHEN c.rescheduled THEN c.paused_tick ELSE j.paused_tick END,
         ahead_from = CASE WHEN c.rescheduled THEN c.ahead_from ELSE j.ahead_from END,
-        ahead_until = CASE WHEN c.rescheduled THEN c.ahead_until ELSE j.ahead_until END
+        ahead_until = CASE WHEN c.rescheduled THEN c.ahead_until ELSE j.ahead_until END,
+        orphaned_tick = CASE WHEN c.rescheduled THEN c.orphaned_tick ELSE j.orphaned_tick END
     FROM unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::boolean[], $8::text[], $9::timestamptz[],
                 $10::timestamptz[], $11::timestamptz[], $12::text[], $13::integer[], $14::integer[], $15::timestamptz[],
-                $16::timestamptz[], $17::timestamptz[], $2::timestamptz[])
+                $16::timestamptz[], $17::timestamptz[], $18::timestamptz[], $2::timestamptz[])
         AS c (job_id, timeout_ms, on_disconnect, payload, rescheduled, schedule, anchor, next_tick, next_execution,
-              policy, concurrency, pause_after, paused_tick, ahead_from, ahead_until, closes_at)
+              policy, concurrency, pause_after, paused_tick, ahead_from, ahead_until, orphaned_tick, closes_at)
     WHERE j.id = c.job_id
     RETURNING j.id, j.revision, j.schedule, j.anchor, j.policy, c.rescheduled, c.closes_at
 ), closed AS (
@@ -538,7 +547,7 @@ INSERT INTO cron_schedules (job_id, revision, schedule, anchor, policy, from_at)
 -- $1 job ids, $2 now, $3 where each one's books end.
 WITH removed AS (
     UPDATE cron_jobs j
-    SET removed_at = $2, revision = revision + 1, next_tick = NULL, next_execution = NULL
+    SET removed_at = $2, revision = revision + 1, next_tick = NULL, next_execution = NULL, orphaned_tick = NULL
     FROM unnest($1::bigint[], $3::timestamptz[]) AS r (job_id, closes_at)
     WHERE j.id = r.job_id
     RETURNING j.id, r.closes_at
@@ -550,6 +559,24 @@ WITH removed AS (
 UPDATE cron_schedules s SET until_at = greatest(s.from_at, removed.closes_at)
 FROM removed
 WHERE s.job_id = removed.id AND s.until_at IS NULL;
+
+-- name: OrphanCronJobs
+-- Of jobs that lose their verb: what would be their next tick waits where nobody claims it. What runs finishes.
+-- $1 now, $2 job ids, $3 the first tick of each that nobody has decided, or null.
+UPDATE cron_jobs j
+SET orphaned_at = $1, orphaned_tick = o.tick, next_tick = NULL, next_execution = NULL, revision = j.revision + 1,
+    changed_at = $1
+FROM unnest($2::bigint[], $3::timestamptz[]) AS o (job_id, tick)
+WHERE j.id = o.job_id;
+
+-- name: BringCronJobsBack
+-- Of orphaned jobs whose verb a deployment has again. $1 deployment id, $2 now; parallel arrays: $3 job ids, $4 next ticks
+-- or null, $5 their run_at or null.
+UPDATE cron_jobs j
+SET orphaned_at = NULL, orphaned_tick = NULL, deployment_id = $1, next_tick = b.next_tick,
+    next_execution = b.next_execution, revision = j.revision + 1, changed_at = $2
+FROM unnest($3::bigint[], $4::timestamptz[], $5::timestamptz[]) AS b (job_id, next_tick, next_execution)
+WHERE j.id = b.job_id;
 
 -- name: AddSkips
 -- Parallel arrays: $1 job ids, $2 reasons, $3 first ticks, $4 last ticks, $5 ticks. $6 who decided.
@@ -566,7 +593,7 @@ SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor, s.statu
        j.last_run_at, j.last_started_at, j.last_ended_at, j.execution_id, j.policy, j.source, '' AS payload,
        j.labels, CASE WHEN cron_paused(j.paused_at, j.paused_until) THEN j.paused_at END AS paused_at, j.paused_by,
        j.paused_note, j.failures, j.last_success, j.running, j.last_tick, j.paused_tick, j.paused_until, j.cancelled_at,
-       j.cancelled_by, j.cancelled_note, j.template
+       j.cancelled_by, j.cancelled_note, j.template, j.orphaned_at
 FROM cron_jobs j
 JOIN cron_job_status s ON s.job_id = j.id
 JOIN deployments d ON d.id = j.deployment_id
@@ -583,7 +610,7 @@ SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor, s.statu
        j.last_run_at, j.last_started_at, j.last_ended_at, j.execution_id, j.policy, j.source, j.payload AS payload,
        j.labels, CASE WHEN cron_paused(j.paused_at, j.paused_until) THEN j.paused_at END AS paused_at, j.paused_by,
        j.paused_note, j.failures, j.last_success, j.running, j.last_tick, j.paused_tick, j.paused_until, j.cancelled_at,
-       j.cancelled_by, j.cancelled_note, j.template
+       j.cancelled_by, j.cancelled_note, j.template, j.orphaned_at
 FROM cron_jobs j
 JOIN cron_job_status s ON s.job_id = j.id
 JOIN deployments d ON d.id = j.deployment_id
@@ -596,7 +623,7 @@ SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor, s.statu
        j.last_run_at, j.last_started_at, j.last_ended_at, j.execution_id, j.policy, j.source, '' AS payload,
        j.labels, CASE WHEN cron_paused(j.paused_at, j.paused_until) THEN j.paused_at END AS paused_at, j.paused_by,
        j.paused_note, j.failures, j.last_success, j.running, j.last_tick, j.paused_tick, j.paused_until, j.cancelled_at,
-       j.cancelled_by, j.cancelled_note, j.template
+       j.cancelled_by, j.cancelled_note, j.template, j.orphaned_at
 FROM cron_jobs j
 JOIN cron_job_status s ON s.job_id = j.id
 JOIN deployments d ON d.id = j.deployment_id

@@ -1,12 +1,12 @@
 -- name: LockModule
 -- One deployment of a module at a time, and no limit is set or removed, until the transaction ends. $1 namespace/module.
-SELECT pg_advisory_xact_lock(hashtextextended('cronring ' || $1, 0)),
-       pg_advisory_xact_lock_shared(hashtextextended('cronring limits', 0));
+SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' module ' || $1, 0)),
+       pg_advisory_xact_lock_shared(hashtextextended(current_schema() || ' limits', 0));
 
 -- name: GetModuleDeployments
 -- Of a module, the active deployment, and the one of a digest; and PostgreSQL's now, past any wait for the lock.
 -- One row of nulls when there is neither. $1 namespace, $2 module, $3 digest.
-SELECT n.now, d.id, d.key, d.digest, d.min_replicas > 0 AS active
+SELECT n.now, d.id, d.key, d.digest, d.schema_text, d.min_replicas > 0 AS active
 FROM (SELECT clock_timestamp() AS now) n
 LEFT JOIN deployments d ON d.namespace = $1 AND d.module = $2 AND (d.digest = $3 OR d.min_replicas > 0);
 
@@ -35,6 +35,10 @@ UPDATE deployments SET min_replicas = 0, deactivated_at = $2 WHERE id = $1;
 -- $1 key.
 SELECT namespace, module, digest, schema_text FROM deployments WHERE key = $1;
 
+-- name: FindActive
+-- Those of these deployments that are the active ones of their modules. $1 keys.
+SELECT key FROM deployments WHERE key = ANY($1::text[]) AND min_replicas > 0;
+
 -- name: CountRunningOfOthers
 -- Unfinished executions of a module's versions but this one. $1 namespace, $2 module, $3 deployment id.
 SELECT count(*)
@@ -47,7 +51,7 @@ WHERE d.namespace = $1 AND d.module = $2 AND d.id <> $3;
 
 -- name: NotifyJobs
 -- Heard by every controller that listens once the transaction commits. $1 namespace/module.
-SELECT pg_notify('cronring_jobs', $1);
+SELECT pg_notify(current_schema() || '.jobs', $1);
 
 -- name: ListDeployments
 -- The newest first. $1 below this id; $2 namespace, $3 module, "" for any; $4 active ones only; $5 limit; $6 a runner is
@@ -55,7 +59,7 @@ SELECT pg_notify('cronring_jobs', $1);
 SELECT d.id, d.key, d.namespace, d.module, d.digest, d.min_replicas, d.created_at, d.activated_at, d.deactivated_at,
        d.schema_text,
        (SELECT count(*) FROM runners r
-        WHERE d.key = ANY(r.deployments) AND r.last_seen_at >= now() - $6::bigint * interval '1 millisecond') AS runners,
+        WHERE d.key = ANY(r.deployments) AND r.left_at IS NULL AND r.last_seen_at >= now() - $6::bigint * interval '1 millisecond') AS runners,
        CASE WHEN d.min_replicas > 0 THEN
            (SELECT count(*) FROM cron_jobs j WHERE j.deployment_id = d.id AND j.removed_at IS NULL AND j.key > ''
                 AND j.key > split_part(d.key, '@', 1) || '.' AND j.key < split_part(d.key, '@', 1) || '/')
@@ -71,7 +75,7 @@ LIMIT $5;
 SELECT d.id, d.key, d.namespace, d.module, d.digest, d.min_replicas, d.created_at, d.activated_at, d.deactivated_at,
        d.schema_text,
        (SELECT count(*) FROM runners r
-        WHERE d.key = ANY(r.deployments) AND r.last_seen_at >= now() - $2::bigint * interval '1 millisecond') AS runners,
+        WHERE d.key = ANY(r.deployments) AND r.left_at IS NULL AND r.last_seen_at >= now() - $2::bigint * interval '1 millisecond') AS runners,
        CASE WHEN d.min_replicas > 0 THEN
            (SELECT count(*) FROM cron_jobs j WHERE j.deployment_id = d.id AND j.removed_at IS NULL AND j.key > ''
                 AND j.key > split_part(d.key, '@', 1) || '.' AND j.key < split_part(d.key, '@', 1) || '/')

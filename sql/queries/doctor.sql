@@ -95,14 +95,15 @@ FROM controllers c ORDER BY c.id;
 -- `unfinished`: of jobs whose runs stop without contact; they are lost when their runner is.
 SELECT r.id, r.hostname, r.pid, (date_part('epoch', now() - r.last_seen_at) * 1000)::bigint AS seen_ms,
        (SELECT count(*) FROM cron_executions e JOIN cron_jobs j ON j.id = e.job_id
-        WHERE e.outcome IS NULL AND e.runner_id > '' AND e.runner_id = r.id AND j.on_disconnect = 'stop') AS unfinished
+        WHERE e.outcome IS NULL AND e.runner_id > '' AND e.runner_id = r.id AND j.on_disconnect = 'stop') AS unfinished,
+       r.left_at IS NOT NULL AS has_left
 FROM runners r ORDER BY r.last_seen_at DESC;
 
 -- name: ListDeploymentRunners
 -- $1 a runner is alive if seen in the last so many ms. Active deployments, with their jobs that have a tick to come.
 SELECT d.key, d.min_replicas,
        (SELECT count(*) FROM runners r
-        WHERE d.key = ANY(r.deployments) AND r.last_seen_at >= now() - $1::bigint * interval '1 millisecond') AS runners,
+        WHERE d.key = ANY(r.deployments) AND r.left_at IS NULL AND r.last_seen_at >= now() - $1::bigint * interval '1 millisecond') AS runners,
        j.jobs, (date_part('epoch', j.next - now()) * 1000)::bigint AS due_ms
 FROM deployments d
 LEFT JOIN (SELECT deployment_id, count(*) AS jobs, min(next_execution) AS next FROM cron_jobs
@@ -128,7 +129,7 @@ SELECT d.key, count(*) AS jobs, (date_part('epoch', now() - min(j.next_execution
                                       WHERE l.id IN (j.module_limit, j.namespace_limit)
                                         AND l.running >= l.max_concurrent)) AS limited,
        (SELECT count(*) FROM runners r
-        WHERE d.key = ANY(r.deployments) AND r.last_seen_at >= now() - $2::bigint * interval '1 millisecond') AS runners
+        WHERE d.key = ANY(r.deployments) AND r.left_at IS NULL AND r.last_seen_at >= now() - $2::bigint * interval '1 millisecond') AS runners
 FROM cron_jobs j JOIN deployments d ON d.id = j.deployment_id
 WHERE j.next_execution < now() - $1::bigint * interval '1 millisecond' AND j.state = 'idle'
   AND (j.concurrency = 0 OR j.running < j.concurrency)
@@ -138,6 +139,15 @@ ORDER BY d.key;
 -- name: ListFullLimits
 SELECT namespace, module, max_concurrent, running FROM cron_limits
 WHERE running >= max_concurrent ORDER BY namespace, module;
+
+-- name: ListOrphans
+-- Jobs that wait for their verb, by verb; at most 50.
+SELECT namespace, module, verb, count(*) AS jobs, min(key) AS key
+FROM cron_jobs
+WHERE orphaned_at IS NOT NULL AND removed_at IS NULL AND cancelled_at IS NULL
+GROUP BY namespace, module, verb
+ORDER BY namespace, module, verb
+LIMIT 50;
 
 -- name: ListWebhookStates
 -- `waiting`: not delivered yet, of which the oldest is so old and was tried so often.

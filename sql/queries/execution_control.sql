@@ -1,6 +1,7 @@
 -- What operators do to single executions.
 
 -- name: MarkCancelled
+-- docs/decisions/0052: a mark outlives whoever set it
 -- Marks an unfinished execution that isn't marked yet, and tells whoever listens. No row: there is none, it has ended, or
 -- it was marked before. $1 execution id, $2 who, $3 why.
 WITH marked AS (
@@ -11,14 +12,14 @@ WITH marked AS (
     INSERT INTO cron_actions (job_id, execution_id, action, actor, note)
     SELECT job_id, id, 'cancel_execution', $2, $3 FROM marked
 )
-SELECT id, pg_notify('cronring_cancels', id::text) FROM marked;
+SELECT id, pg_notify(current_schema() || '.cancels', id::text) FROM marked;
 
 -- name: LockJobOfExecution
 -- The job of an execution, locked until the transaction ends, and what a retry of the execution takes over from it.
 -- $1 execution id.
 SELECT j.id, j.key,
-       CASE WHEN j.removed_at IS NOT NULL THEN 'removed' WHEN j.cancelled_at IS NOT NULL THEN 'cancelled' ELSE '' END
-           AS gone,
+       CASE WHEN j.removed_at IS NOT NULL THEN 'removed' WHEN j.cancelled_at IS NOT NULL THEN 'cancelled'
+            WHEN j.orphaned_at IS NOT NULL THEN 'orphaned' ELSE '' END AS gone,
        e.tick, e.payload, NOT (e.holds_job OR e.counted) AS beside, e.of_schedule
 FROM cron_executions e
 JOIN cron_jobs j ON j.id = e.job_id

@@ -7,9 +7,10 @@ SELECT id, key, schedule, anchor, state = 'executing' AS executing, next_tick, l
        paused_at IS NOT NULL AND coalesce(paused_until > greatest(clock_timestamp(), last_tick), true) AS paused, paused_tick,
        (SELECT coalesce(s.until_at, s.from_at) FROM cron_schedules s WHERE s.job_id = cron_jobs.id
         ORDER BY s.revision DESC LIMIT 1) AS opened_at,
-       cancelled_at IS NOT NULL AS cancelled, paused_until, ahead_from, ahead_until,
+       cancelled_at IS NOT NULL AS cancelled, paused_until, ahead_from, ahead_until, orphaned_at IS NOT NULL AS orphaned,
+       orphaned_tick, next_execution,
        next_tick, next_execution, paused_at, paused_tick, paused_until, paused_by, paused_note, cancelled_at,
-       cancelled_by, cancelled_note, ahead_from, ahead_until,
+       cancelled_by, cancelled_note, ahead_from, ahead_until, orphaned_tick,
        state = 'executing' OR running > 0 AS running, last_outcome,
        deployment_id, (SELECT d.key FROM deployments d WHERE d.id = deployment_id) AS deployment, namespace, module,
        payload, labels, timeout_ms, on_disconnect, execution_id, template, clock_timestamp() AS now
@@ -23,9 +24,10 @@ SELECT id, key, schedule, anchor, state = 'executing' AS executing, next_tick, l
        paused_at IS NOT NULL AND coalesce(paused_until > greatest(clock_timestamp(), last_tick), true) AS paused, paused_tick,
        (SELECT coalesce(s.until_at, s.from_at) FROM cron_schedules s WHERE s.job_id = cron_jobs.id
         ORDER BY s.revision DESC LIMIT 1) AS opened_at,
-       cancelled_at IS NOT NULL AS cancelled, paused_until, ahead_from, ahead_until,
+       cancelled_at IS NOT NULL AS cancelled, paused_until, ahead_from, ahead_until, orphaned_at IS NOT NULL AS orphaned,
+       orphaned_tick, next_execution,
        next_tick, next_execution, paused_at, paused_tick, paused_until, paused_by, paused_note, cancelled_at,
-       cancelled_by, cancelled_note, ahead_from, ahead_until,
+       cancelled_by, cancelled_note, ahead_from, ahead_until, orphaned_tick,
        state = 'executing' OR running > 0 AS running, last_outcome,
        deployment_id, (SELECT d.key FROM deployments d WHERE d.id = deployment_id) AS deployment, namespace, module,
        payload, labels, timeout_ms, on_disconnect, execution_id, template, clock_timestamp() AS now
@@ -83,19 +85,33 @@ WHERE id = $1;
 -- Writes what orders make of jobs; the revision grows, so that no end computed before can undo it.
 -- $1 now, $2 who; parallel arrays: $3 job ids, $4 whether its failures are forgotten, $5 next ticks or null, $6 their
 -- run_at or null, $7 paused since, $8 first ticks that the pause keeps from running, $9 until, $10 by, $11 note,
--- $12 cancelled since, $13 by, $14 note, $15 and $16 first and last tick decided ahead; $7 to $16 may be null.
+-- $12 cancelled since, $13 by, $14 note, $15 and $16 first and last tick decided ahead, $17 an orphaned job's first tick; $7 to $17 may be null.
 UPDATE cron_jobs j
 SET next_tick = o.next_tick, next_execution = o.next_execution, paused_at = o.paused_at, paused_tick = o.paused_tick,
     paused_until = o.paused_until, paused_by = o.paused_by, paused_note = o.paused_note, cancelled_at = o.cancelled_at,
     cancelled_by = o.cancelled_by, cancelled_note = o.cancelled_note, ahead_from = o.ahead_from,
-    ahead_until = o.ahead_until, failures = CASE WHEN o.forgets THEN 0 ELSE j.failures END,
+    ahead_until = o.ahead_until, orphaned_tick = o.orphaned_tick, failures = CASE WHEN o.forgets THEN 0 ELSE j.failures END,
     revision = j.revision + 1, changed_by = $2, changed_at = $1
 FROM unnest($3::bigint[], $4::boolean[], $5::timestamptz[], $6::timestamptz[], $7::timestamptz[], $8::timestamptz[],
             $9::timestamptz[], $10::text[], $11::text[], $12::timestamptz[], $13::text[], $14::text[],
-            $15::timestamptz[], $16::timestamptz[])
+            $15::timestamptz[], $16::timestamptz[], $17::timestamptz[])
     AS o (job_id, forgets, next_tick, next_execution, paused_at, paused_tick, paused_until, paused_by, paused_note,
-          cancelled_at, cancelled_by, cancelled_note, ahead_from, ahead_until)
+          cancelled_at, cancelled_by, cancelled_note, ahead_from, ahead_until, orphaned_tick)
 WHERE j.id = o.job_id;
+
+-- name: GetLeft
+-- Of new jobs: what operators had set of the one of that key which was removed last. A pause that is over isn't any more.
+-- $1 keys, $2 now.
+SELECT n.id, o.cancelled_at IS NOT NULL, coalesce(o.cancelled_at, o.paused_at),
+       coalesce(CASE WHEN o.cancelled_at IS NULL THEN o.paused_by ELSE o.cancelled_by END, ''),
+       coalesce(CASE WHEN o.cancelled_at IS NULL THEN o.paused_note ELSE o.cancelled_note END, ''),
+       CASE WHEN o.cancelled_at IS NULL THEN o.paused_until END
+FROM unnest($1::text[]) AS k (key)
+CROSS JOIN LATERAL (SELECT id FROM cron_jobs WHERE removed_at IS NULL AND key > '' AND key = k.key OFFSET 0) n
+CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE removed_at IS NOT NULL AND key > '' AND key = k.key
+                    ORDER BY id DESC LIMIT 1) o
+WHERE o.cancelled_at IS NOT NULL
+   OR o.paused_at IS NOT NULL AND coalesce(o.paused_until > greatest($2, o.last_tick), true);
 
 -- name: TakeBackSkips
 -- Removes ranges that were decided ahead and reach beyond now. Answers with what they were, for what is left of them.
@@ -127,33 +143,27 @@ DELETE FROM cron_activations WHERE job_id = ANY($1::bigint[]) RETURNING job_id;
 -- runs, marked now or before. $1 job ids, $2 who, $3 why, $4 leave those alone whose rows somebody else has locked.
 -- Executions come before jobs wherever both are locked (see EndCronJob).
 WITH running AS MATERIALIZED (
-    SELECT e.id, e.tick, e.job_id, e.cancel_requested_at IS NULL AS fresh
+    SELECT e.id, e.job_id, e.cancel_requested_at IS NULL AS fresh
     FROM controllers c
     CROSS JOIN LATERAL (
-        SELECT id, tick, job_id, cancel_requested_at FROM cron_executions
+        SELECT id, job_id, cancel_requested_at FROM cron_executions
         WHERE outcome IS NULL AND controller_id > '' AND controller_id = c.id AND job_id = ANY($1::bigint[]) OFFSET 0
     ) e
-), locked AS MATERIALIZED (
-    SELECT r.id, r.tick FROM (SELECT * FROM running WHERE fresh ORDER BY id) r
-    CROSS JOIN LATERAL (
-        SELECT id FROM cron_executions WHERE id = r.id AND tick = r.tick AND ended_at IS NULL
-        FOR NO KEY UPDATE
-    ) e
-    WHERE NOT $4::boolean
+), locked AS MATERIALIZED ( -- by id alone: see cron_jobs.sql for what a tick would do here
+    SELECT * FROM (SELECT id FROM cron_executions
+                   WHERE NOT $4::boolean AND id = ANY (ARRAY(SELECT id FROM running WHERE fresh)) AND ended_at IS NULL
+                   ORDER BY id FOR NO KEY UPDATE) waited
     UNION ALL
-    SELECT r.id, r.tick FROM (SELECT * FROM running WHERE fresh ORDER BY id) r
-    CROSS JOIN LATERAL (
-        SELECT id FROM cron_executions WHERE id = r.id AND tick = r.tick AND ended_at IS NULL
-        FOR NO KEY UPDATE SKIP LOCKED
-    ) e
-    WHERE $4::boolean
+    SELECT * FROM (SELECT id FROM cron_executions
+                   WHERE $4::boolean AND id = ANY (ARRAY(SELECT id FROM running WHERE fresh)) AND ended_at IS NULL
+                   ORDER BY id FOR NO KEY UPDATE SKIP LOCKED) skipping
 ), marked AS (
     UPDATE cron_executions e SET cancel_requested_at = now(), cancel_requested_by = $2, cancel_note = $3
     FROM locked l
-    WHERE e.id = ANY (ARRAY[l.id]) AND e.tick = l.tick
+    WHERE e.id = ANY (ARRAY[l.id])
     RETURNING e.id
 ), told AS MATERIALIZED (
-    SELECT pg_notify('cronring_cancels', id::text) FROM marked
+    SELECT pg_notify(current_schema() || '.cancels', id::text) FROM marked
 )
 SELECT job_id, id FROM running WHERE (SELECT count(*) FROM told) >= 0 ORDER BY id;
 
@@ -180,10 +190,10 @@ SELECT a.id AS activation_id, a.tick, a.until_tick, a.attempt, a.trigger, a.run_
        j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
        j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
        j.next_execution, j.policy, j.payload
-FROM cron_activations a
-JOIN cron_jobs j ON j.id = a.job_id
-JOIN deployments d ON d.id = j.deployment_id
-WHERE a.id = ANY($1::bigint[]);
+FROM unnest($1::bigint[]) asked (id)
+CROSS JOIN LATERAL (SELECT * FROM cron_activations WHERE id = asked.id OFFSET 0) a
+CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = a.job_id OFFSET 0) j
+JOIN deployments d ON d.id = j.deployment_id;
 
 -- name: FindJobs
 -- Ids and keys of jobs that are not removed, in order of their ids. $1 after this id; $2 namespace, $3 module, $4 verb,
@@ -207,6 +217,7 @@ WHERE j.removed_at IS NULL AND j.key > ''
   AND ($4 = '' OR EXISTS (SELECT FROM cron_job_status s WHERE s.job_id = j.id AND s.status = $4 OFFSET 0));
 
 -- name: FindChosenJobs
+-- docs/decisions/0012: by the range of keys, as an index of modules slows every end
 -- As FindJobs, of jobs with labels, or else of a module: by their indexes, however few they are. $1 to $7 as there; $6 is
 -- not '{}', or $3 not "".
 WITH chosen AS MATERIALIZED (

@@ -3,10 +3,11 @@
 -- name: GetStandings
 -- How jobs stand, removed ones among them, in order of ids. $1 above this id, $2 only of this key, or "", $3 at most.
 SELECT j.id, j.key, j.removed_at IS NOT NULL AS removed,
-       -- Of a pause with an end, the books have the ticks already.
-       j.paused_at IS NOT NULL AND j.paused_until IS NULL AS paused,
+       -- Of a pause with an end, the books have the ticks already. What a pause without one keeps, it keeps of an orphan, too.
+       CASE WHEN j.orphaned_tick IS NOT NULL THEN 'no_verb'
+            WHEN j.paused_at IS NOT NULL AND j.paused_until IS NULL THEN 'paused' ELSE '' END AS kept,
        j.state = 'executing' AS executing, j.last_tick,
-       coalesce(j.next_tick, CASE WHEN j.paused_until IS NULL THEN j.paused_tick END) AS undecided_tick
+       coalesce(j.next_tick, j.orphaned_tick, CASE WHEN j.paused_until IS NULL THEN j.paused_tick END) AS undecided_tick
 FROM (
     (SELECT * FROM cron_jobs WHERE $2 = '' AND id > $1 ORDER BY id LIMIT $3)
     UNION ALL
@@ -148,8 +149,8 @@ LIMIT $3;
 -- so many ms lives.
 SELECT j.id, j.key, j.schedule, j.policy, d.key AS deployment, j.source, j.created_at, j.removed_at, j.state = 'executing',
        j.execution_id, j.running, j.next_tick, j.next_execution, j.last_tick, j.paused_at, j.paused_tick, j.paused_until,
-       j.paused_by, j.paused_note, j.cancelled_at, j.cancelled_by, j.cancelled_note,
-       EXISTS (SELECT FROM runners r WHERE r.last_seen_at > now() - $2::bigint * interval '1 millisecond'
+       j.paused_by, j.paused_note, j.cancelled_at, j.cancelled_by, j.cancelled_note, j.orphaned_at, j.orphaned_tick,
+       EXISTS (SELECT FROM runners r WHERE r.left_at IS NULL AND r.last_seen_at > now() - $2::bigint * interval '1 millisecond'
                                        AND d.key = ANY(r.deployments)) AS hosted,
        (SELECT max(r.last_seen_at) FROM runners r WHERE d.key = ANY(r.deployments)) AS runner_seen_at,
        coalesce((SELECT format('%s runs %s of %s',
@@ -158,7 +159,7 @@ SELECT j.id, j.key, j.schedule, j.policy, d.key AS deployment, j.source, j.creat
                                     ELSE 'module ' || l.namespace || '/' || l.module END, l.running, l.max_concurrent)
                  FROM cron_limits l
                  WHERE l.id IN (j.module_limit, j.namespace_limit) AND l.running >= l.max_concurrent
-                 ORDER BY l.module DESC LIMIT 1), '') AS full_limit
+                 ORDER BY l.module DESC LIMIT 1), '') AS full_limit, j.anchor
 FROM (
     (SELECT * FROM cron_jobs WHERE removed_at IS NULL AND key > '' AND key = $1)
     UNION ALL
@@ -230,7 +231,7 @@ LIMIT $2;
 -- name: GetActionsBefore
 -- What operators did to a job, or to its deployment, up to an instant, the latest first. $1 job id, $2 the instant, $3 at
 -- most.
-SELECT a.at, a.action, a.actor, a.note
+SELECT a.at, a.action, a.actor, a.note, a.details::text
 FROM (
     (SELECT * FROM cron_actions WHERE job_id = $1 AND execution_id IS NULL AND at <= $2 ORDER BY id DESC LIMIT $3)
     UNION ALL

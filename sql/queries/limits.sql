@@ -3,7 +3,7 @@
 -- jobs, in order of their ids, then the limit. Claims and ends lock them in that order too.
 
 -- name: LockLimits
-SELECT pg_advisory_xact_lock(hashtextextended('cronring limits', 0));
+SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' limits', 0));
 
 -- name: LockJobsOfLimit
 -- Also those removed ones that may still run. $1 namespace, $2 module, '' for all.
@@ -45,7 +45,7 @@ FROM (
     WHERE j.module_limit = $1 OR j.namespace_limit = $1
 ) r
 WHERE l.id = $1
-RETURNING l.running, pg_notify('cronring_places', '');
+RETURNING l.running, pg_notify(current_schema() || '.places', '');
 
 -- name: ListLimits
 -- By namespace, that of a namespace before those of its modules. $1 namespace, null for all, $2 module, null for all.

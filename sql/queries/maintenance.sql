@@ -1,7 +1,7 @@
 -- Looking after history. Run by one controller at a time, on a connection of its own that may read whole tables.
 
 -- name: TryLockMaintenance
-SELECT pg_try_advisory_lock(hashtext('cronring maintenance'));
+SELECT pg_try_advisory_lock(hashtextextended(current_schema() || ' maintenance', 0));
 
 -- name: AddPartition
 -- Whether there was one to make. $1 how far ahead there are to be partitions (ms).
@@ -14,27 +14,6 @@ SELECT cron_drop_gone();
 -- The end of the newest partition that is wholly older than $1 ms; null if there is none beside cron_executions_kept.
 SELECT max(until_at) FROM cron_partitions
 WHERE until_at <= now() - $1::bigint * interval '1 millisecond' AND from_at > '-infinity';
-
--- name: OpenClosings
-CREATE TEMPORARY TABLE IF NOT EXISTS cron_closings (
-    job_id         bigint PRIMARY KEY,
-    closed_at      timestamptz NOT NULL,
-    until_at       timestamptz NOT NULL,
-    executed       bigint NOT NULL DEFAULT 0,
-    caught_up      bigint NOT NULL DEFAULT 0,
-    late           bigint NOT NULL DEFAULT 0,
-    executions     bigint NOT NULL DEFAULT 0,
-    outcomes       jsonb NOT NULL DEFAULT '{}',
-    triggers       jsonb NOT NULL DEFAULT '{}'
-);
-
--- name: OpenWishes
--- Jobs whose policy says how long their executions stay: what is younger than `history_ms`, and the newest `runs`.
-CREATE TEMPORARY TABLE IF NOT EXISTS cron_wishes (
-    job_id         bigint PRIMARY KEY,
-    history_ms     bigint NOT NULL,
-    runs           bigint NOT NULL
-);
 
 -- name: ClearClosings
 TRUNCATE cron_closings, cron_wishes;
@@ -62,9 +41,9 @@ INSERT INTO cron_closings (job_id, closed_at, until_at)
 SELECT c.id, c.closed_at, c.closes_at - interval '1 microsecond'
 FROM closing c
 WHERE c.closes_at - interval '1 microsecond' > c.closed_at
-  AND c.id NOT IN (SELECT job_id FROM cron_executions WHERE tick < $1 AND outcome IS NULL AND controller_id > '')
+  AND c.id NOT IN (SELECT job_id FROM cron_executions WHERE tick < (SELECT $1::timestamptz) AND outcome IS NULL AND controller_id > '')
   AND (c.id IN (SELECT e.job_id FROM cron_executions e JOIN closing o ON o.id = e.job_id
-                WHERE e.tick < $1 AND e.tick < o.closes_at AND (e.number <= o.above OR o.removed_at < o.closes_at))
+                WHERE e.tick < (SELECT $1::timestamptz) AND e.tick < o.closes_at AND (e.number <= o.above OR o.removed_at < o.closes_at))
        OR c.id IN (SELECT s.job_id FROM cron_skips s JOIN closing o ON o.id = s.job_id WHERE s.last_tick < o.closes_at)
        OR c.id IN (SELECT s.job_id FROM cron_schedules s JOIN closing o ON o.id = s.job_id
                    WHERE s.until_at < o.closes_at));
@@ -74,7 +53,7 @@ WHERE c.closes_at - interval '1 microsecond' > c.closed_at
 WITH ran AS MATERIALIZED (
     SELECT e.job_id, e.outcome, e.trigger, e.trigger = 'schedule' AND e.started_at - e.run_at > interval '10 s' AS late
     FROM cron_executions e JOIN cron_closings c ON c.job_id = e.job_id
-    WHERE e.tick < $1 AND e.tick > c.closed_at AND e.tick <= c.until_at
+    WHERE e.tick < (SELECT $1::timestamptz) AND e.tick > c.closed_at AND e.tick <= c.until_at
 ), sums AS (
     SELECT job_id, count(*) AS executions, count(*) FILTER (WHERE late) AS late,
            count(*) FILTER (WHERE trigger IN ('schedule', 'catch_up')) AS executed,

@@ -8,7 +8,7 @@ FROM cron_notifier WHERE single;
 
 -- name: NotifyWebhooks
 -- Heard by every controller that listens once the transaction commits.
-SELECT pg_notify('cronring_webhooks', '');
+SELECT pg_notify(current_schema() || '.webhooks', '');
 
 -- name: TakeNotifier
 -- The notifier's row, locked until the transaction ends, if it is this controller's turn and somebody wants to be told.
@@ -43,8 +43,9 @@ SELECT id, 0, 'epoch' FROM cron_jobs WHERE failures > 0
 ON CONFLICT (job_id) DO NOTHING;
 
 -- name: FollowExecutions
--- The first row: of executions above $1 (5,000 at a time), or among $2 with a tick from $3 on, or among $4, the ids, which
--- of them have ended, and the oldest tick of those that have not. Then, a row each, those that may make an event: without
+-- The first row: of executions above $1, or among $2 with a tick from $3 on, or in gaps from $4 to $5 (parallel arrays;
+-- 5,000 of each at a time), the ids, which of them have ended, and the oldest tick of those that have not. Then, a row
+-- each, those that may make an event: without
 -- success, of jobs that have failed lately, or that are watched for late ticks.
 -- $2 is what is known to run, by tick too, so that only their partitions are looked into.
 WITH seen AS MATERIALIZED (
@@ -52,7 +53,8 @@ WITH seen AS MATERIALIZED (
     UNION ALL
     SELECT * FROM cron_executions WHERE id = ANY($2::bigint[]) AND tick >= $3
     UNION ALL
-    SELECT * FROM cron_executions WHERE id = ANY($4::bigint[])
+    (SELECT e.* FROM unnest($4::bigint[], $5::bigint[]) AS g (first, last)
+     JOIN cron_executions e ON e.id BETWEEN g.first AND g.last LIMIT 5000)
 ), troubled AS MATERIALIZED (
     SELECT job_id FROM seen WHERE outcome NOT IN ('completed', 'cancelled')
 )
@@ -116,18 +118,33 @@ SELECT * FROM unnest($1::bigint[], $2::timestamptz[], $3::integer[])
 ON CONFLICT DO NOTHING;
 
 -- name: FollowSkips
--- Skips above $1 (5,000 at a time) or among $2.
+-- Skips above $1 or in gaps from $2 to $3 (parallel arrays), 5,000 of each at a time.
 SELECT s.id, s.reason, s.first_tick, s.last_tick, s.ticks, s.decided_at, j.id AS job_id, j.key, j.namespace, j.module,
        j.verb, j.labels::text, j.policy
 FROM ((SELECT * FROM cron_skips WHERE id > $1 ORDER BY id LIMIT 5000)
       UNION ALL
-      SELECT * FROM cron_skips WHERE id = ANY($2::bigint[])) s
+      (SELECT s.* FROM unnest($2::bigint[], $3::bigint[]) AS g (first, last)
+       JOIN cron_skips s ON s.id BETWEEN g.first AND g.last LIMIT 5000)) s
 CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = s.job_id OFFSET 0) j
 ORDER BY s.id;
 
 -- name: TakePauses
 WITH taken AS (DELETE FROM cron_pauses RETURNING *)
 SELECT t.paused_at, t.failures, t.note, j.id AS job_id, j.key, j.namespace, j.module, j.verb, j.labels::text, j.policy
+FROM taken t
+CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = t.job_id OFFSET 0) j
+ORDER BY t.id;
+
+-- name: TakeOrphanings
+-- Jobs that have lost their verb, or have it again, 5,000 at a time. They wait in cron_actions while nobody wants to be
+-- told; whoever wants to be later is told of nothing older.
+WITH taken AS (
+    UPDATE cron_actions SET untold = false
+    WHERE id = ANY (ARRAY(SELECT id FROM cron_actions WHERE untold ORDER BY id LIMIT 5000))
+    RETURNING *
+)
+SELECT t.id AS action_id, t.action, t.at, t.details ->> 'deployment' AS deployment, t.actor, t.note, j.id AS job_id,
+       j.key, j.namespace, j.module, j.verb, j.labels::text, j.policy
 FROM taken t
 CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = t.job_id OFFSET 0) j
 ORDER BY t.id;

@@ -5,7 +5,8 @@
 SELECT j.id, s.status, j.executions, j.outcomes, j.duration_us, j.lateness_us,
        coalesce(array_lower(j.durations, 1), 0) AS first_duration, j.durations,
        coalesce(array_lower(j.latenesses, 1), 0) AS first_lateness, j.latenesses,
-       j.last_started_at, j.last_ended_at, coalesce(j.last_outcome, '') AS last_outcome, j.next_tick, j.next_execution
+       j.last_started_at, j.last_ended_at, coalesce(j.last_outcome, '') AS last_outcome, j.next_tick, j.next_execution,
+       j.schedule, j.anchor, j.policy
 FROM cron_jobs j
 JOIN cron_job_status s ON s.job_id = j.id
 WHERE j.removed_at IS NULL AND j.key > '' AND j.key = $1;

@@ -1,5 +1,6 @@
 """`cronring dev` as a user starts it, in a process of its own, and who of its family still lives."""
 
+import contextlib
 import os
 import queue
 import signal
@@ -16,20 +17,32 @@ import psutil
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "examples" / "demo.py"
-MARK = "CRONRING_TEST_FAMILY"
+MARK = "TESTED_FAMILY"
 
 
 class Dev:
     """Started in a `with`; its output is read line by line. Its whole family is killed at the end."""
 
-    def __init__(self, arguments: Sequence[str], folder: Path, terminal: int | None = None) -> None:
+    def __init__(
+        self,
+        arguments: Sequence[str],
+        folder: Path,
+        terminal: int | None = None,
+        environment: dict[str, str] | None = None,
+    ) -> None:
+        more = environment or {}
         self.family = uuid.uuid4().hex
         # pytest-xdist sets COLUMNS for its workers: here the terminal's own size counts.
         environment = {
             name: value for name, value in os.environ.items()
             if not name.startswith("CRONRING_") and name not in {"COLUMNS", "LINES"}
         }  # fmt: skip
-        environment |= {MARK: self.family, "TMPDIR": str(folder), "TERM": "xterm-256color", "PYTHONUNBUFFERED": "1"}
+        environment |= {
+            MARK: self.family,
+            "TMPDIR": str(folder),
+            "TERM": "xterm-256color",
+            "PYTHONUNBUFFERED": "1",
+        } | more
         self.errors = folder / "stderr"
         with self.errors.open("wb") as errors:
             self.popen = subprocess.Popen(
@@ -49,7 +62,8 @@ class Dev:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         for process in self.living():
-            process.kill()
+            with contextlib.suppress(psutil.NoSuchProcess):  # it ended meanwhile
+                process.kill()
         self.popen.wait(10)
         if self.popen.stdout is not None:
             self.popen.stdout.close()
@@ -109,7 +123,7 @@ class Dev:
         deadline = time.monotonic() + timeout_s
         while (left := self.living()) and time.monotonic() < deadline:
             psutil.wait_procs(left, timeout=0.2)
-        return [" ".join(process.cmdline()) for process in left if process.is_running()]
+        return [str(process) for process in left if process.is_running()]
 
     def interrupt(self) -> None:
         self.popen.send_signal(signal.SIGINT)

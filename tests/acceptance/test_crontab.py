@@ -81,7 +81,7 @@ def test_a_crontab_as_jobs_of_one_verb(folder: Path) -> None:
         run = fields(dev.wait_for(lambda line: " execution " in line and "outcome=completed" in line))
         assert run["job"] == "commands.execute:cat"
         shown = cronring("executions", "get", run["id"], "--controllers", address)
-        assert shown.endswith("from stdin\nhi\n")
+        assert shown.endswith("  from stdin\n  hi\n")
         job = json.loads(cronring("jobs", "get", "commands.execute:nightly", "-o", "json", "--controllers", address))
         assert (job["schedule"], job["timezone"], job["source"]) == ("0 4 * * 1-5", "Europe/Berlin", "api")
         dev.interrupt()

@@ -6,6 +6,8 @@ import re
 import select
 import signal
 import struct
+import subprocess
+import sys
 import termios
 import time
 from fcntl import ioctl
@@ -19,7 +21,9 @@ LAST_LINE = re.compile(
     r"ticks due (\d+) \| executed (\d+) \| skipped (\d+)(?: \(([a-z_0-9, ]+)\))? \| unaccounted: (\d+)"
 )
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
-STOP_S = 8.0  # on a machine whose cores are all at work; it was 5.1 s once
+# On a machine whose cores are all at work.
+START_S = 100.0
+GONE_S = 10.0  # the keeper may still be stopping PostgreSQL
 
 
 def is_run(line: str) -> bool:
@@ -38,11 +42,11 @@ def test_for_a_while_with_a_controller_killed(folder: Path) -> None:
         name = fields(victim)["controller"]
         os.kill(dev.pid_of(name), signal.SIGKILL)
         dev.wait_for(lambda line: "process_ended" in line and f"name={name}" in line)
-        healed = dev.wait_for(lambda line: " ring_healed " in line, timeout_s=10)
+        healed = dev.wait_for(lambda line: " ring_healed " in line, timeout_s=30)
         dev.wait_for(is_completed)
         code = dev.finish(timeout_s=60)
-        assert dev.wait_gone(0) == []
-    assert float(fields(healed)["after_s"]) < 5
+        assert dev.wait_gone(GONE_S) == []
+    assert float(fields(healed)["after_ms"]) < 25_000
     match = LAST_LINE.fullmatch(dev.lines[-1])
     assert match, dev.lines[-5:]
     due, executed, skipped = (int(match[group]) for group in (1, 2, 3))
@@ -56,12 +60,9 @@ def test_for_a_while_with_a_controller_killed(folder: Path) -> None:
 def test_ctrl_c_ends_everything_within_seconds(folder: Path) -> None:
     with Dev([str(DEMO), "--for", "5m"], folder) as dev:
         dev.wait_for(is_run)
-        asked = time.monotonic()
         dev.interrupt()
-        code = dev.finish(timeout_s=15)
-        took = time.monotonic() - asked
-        assert dev.wait_gone(0) == []
-    assert took < STOP_S
+        code = dev.finish(timeout_s=25)
+        assert dev.wait_gone(GONE_S) == []
     assert code == 0
     assert dev.errors.read_text() == ""
 
@@ -101,36 +102,75 @@ def test_a_kept_database_goes_on_after_kill_9(folder: Path) -> None:
     assert (data / "postgres" / "PG_VERSION").exists()
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(180)
 def test_the_live_picture(folder: Path) -> None:
     leader, follower = pty.openpty()
     ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 45, 140, 0, 0))
     with Dev([str(DEMO)], folder, terminal=follower) as dev:
         os.close(follower)
+        # The countdown comes in some pictures only: while the job runs, or is due, there is none.
         wanted = {"controller-1", "controller-3", "share of the ring", "next tick in", "demo.heartbeat", "completed",
-                  "kill -9", "Ctrl-C", "ticks due"}  # fmt: skip
-        seen = read_until(leader, wanted, timeout_s=60)
-        assert wanted - {word for word in wanted if word in seen} == set(), seen[-3000:]
-        assert re.search(r"every 3 seconds .*\d\.\d s", seen), "the countdown"
+                  "kill -9", "Ctrl-C", "not booked yet", r"every second .*\+[\d.]+m?s +[\d.]+m?s"}  # fmt: skip
+        read_until(leader, wanted, timeout_s=START_S)
         dev.interrupt()
-        read_until(leader, {"no such word"}, timeout_s=10)
+        read_to_end(leader)
         assert dev.popen.wait(10) == 0
-        assert dev.wait_gone(0) == []
+        assert dev.wait_gone(GONE_S) == []
+    os.close(leader)
+
+
+@pytest.mark.timeout(180)
+def test_on_a_small_terminal_a_kill_shows_who_takes_over(folder: Path) -> None:
+    """80x24, as terminals open; and a second one, which needs no addresses."""
+    leader, follower = pty.openpty()
+    ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    state = {"XDG_STATE_HOME": str(folder / "state")}
+    with Dev([str(DEMO)], folder, terminal=follower, environment=state) as dev:
+        os.close(follower)
+        wanted = {"alive", "demo.heartbeat: tick", "completed", "kill -9 ", "stop  Ctrl-C", "not booked yet"}
+        seen = read_until(leader, wanted, timeout_s=START_S)
+        rows = re.findall(r"controller-(\d)  +(\d+)  alive .*127\.0\.0\.1:\d+ :\d+ *\r\n", seen)
+        assert {number for number, _ in rows} == {"1", "2", "3"}, seen[-3000:]
+        listed = subprocess.run(
+            [sys.executable, "-m", "cronring.cli.main", "jobs", "list"], capture_output=True, text=True, check=True,
+            env={name: value for name, value in os.environ.items() if not name.startswith("CRONRING_")} | state,
+        )  # fmt: skip
+        assert "demo.heartbeat" in listed.stdout
+        os.kill(int(re.findall(r"kill -9 (\d+)", seen)[-1]), signal.SIGKILL)
+        read_until(leader, {"killed by SIGKILL", "ring healed after", "2 controllers own"}, timeout_s=20)
+        dev.interrupt()
+        read_to_end(leader)
+        assert dev.popen.wait(10) == 0
+        assert dev.errors.read_text() == ""
     os.close(leader)
 
 
 def read_until(terminal: int, wanted: set[str], timeout_s: float) -> str:
-    """What the terminal showed until all words were seen, the other side hung up, or the time is over."""
-    seen = ""
+    """What the terminal showed until each of these patterns was seen. Fails when one is not seen in time."""
+    seen, left = "", set(wanted)
     deadline = time.monotonic() + timeout_s
-    while time.monotonic() < deadline and not all(word in seen for word in wanted):
-        if select.select([terminal], [], [], 0.2)[0]:
-            try:
-                data = os.read(terminal, 1 << 16)
-            except OSError:  # EIO: nobody has the other end any more
-                break
-            seen += ANSI.sub("", data.decode(errors="replace"))
+    while left and time.monotonic() < deadline and (shown := read_some(terminal)) is not None:
+        seen += shown
+        left = {pattern for pattern in left if not re.search(pattern, seen)}
+    assert not left, f"{sorted(left)} not seen in\n{seen[-3000:]}"
     return seen
+
+
+def read_to_end(terminal: int, timeout_s: float = 20) -> None:
+    """Until nobody has the other end any more."""
+    deadline = time.monotonic() + timeout_s
+    while read_some(terminal) is not None:
+        assert time.monotonic() < deadline, "somebody still has the terminal"
+
+
+def read_some(terminal: int) -> str | None:
+    """What it shows within a moment, without escape sequences. None: nobody has the other end any more."""
+    if not select.select([terminal], [], [], 0.2)[0]:
+        return ""
+    try:
+        return ANSI.sub("", os.read(terminal, 1 << 16).decode(errors="replace"))
+    except OSError:  # EIO
+        return None
 
 
 @pytest.mark.timeout(120)
@@ -139,7 +179,7 @@ def test_a_reader_who_has_had_enough_ends_it(folder: Path) -> None:
         dev.wait_for(is_run)
         dev.stop_reading()
         assert dev.popen.wait(15) == 0
-        assert dev.wait_gone(0) == []
+        assert dev.wait_gone(GONE_S) == []
     assert dev.errors.read_text() == ""
 
 
@@ -164,7 +204,7 @@ def test_what_stops_it_from_starting_is_told(folder: Path) -> None:
     twin.write_text(DEMO.read_text())
     with Dev([str(DEMO), str(twin)], folder) as dev:
         assert dev.finish(timeout_s=60) == 1
-        assert dev.wait_gone(0) == []
+        assert dev.wait_gone(GONE_S) == []
     said = dev.errors.read_text()
     assert "two files would both be module 'demo'" in said
     (kept,) = folder.glob("cronring-dev-*")

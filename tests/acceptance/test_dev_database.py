@@ -5,13 +5,13 @@ import os
 import signal
 from pathlib import Path
 
-import asyncpg
 import psutil
 import pytest
 
 from cronring.cli.dev import keeper
 from cronring.cli.dev.database import EmbeddedDatabase, data_folder
 from cronring.cli.failures import Failure
+from tests.support.looking import look
 
 
 def server_pid(folder: Path) -> int:
@@ -24,7 +24,7 @@ def lives(pid: int) -> bool:
 
 
 async def remember(url: str, value: int | None = None) -> int:
-    connection = await asyncpg.connect(url)
+    connection = await look(url)
     try:
         if value is not None:
             await connection.execute("CREATE TABLE memory AS SELECT $1::int AS value", value)

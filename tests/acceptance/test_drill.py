@@ -19,18 +19,28 @@ def drill(dev: Dev, *arguments: str) -> "subprocess.CompletedProcess[str]":
     command = [sys.executable, "-m", "cronring.cli.main", "drill", "kill-owner", *arguments, "--controllers", addresses]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("CRONRING_")}
     return subprocess.run(
-        command, capture_output=True, text=True, timeout=60, check=False, cwd=ROOT, env=environment,
+        command, capture_output=True, text=True, timeout=100, check=False, cwd=ROOT, env=environment,
         stdin=subprocess.DEVNULL,
     )  # fmt: skip
 
 
-@pytest.mark.timeout(120)
+def drill_until_begun(dev: Dev, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """On a busy machine members come and go; a drill that finds another ring than it has planned for does nothing."""
+    for _ in range(5):
+        done = drill(dev, *arguments)
+        if "Nothing was done; start again" not in done.stderr:
+            break
+    return done
+
+
+@pytest.mark.timeout(300)
 def test_it_kills_the_primary_and_others_take_over(folder: Path) -> None:
     with Dev([str(DEMO), "--for", "5m"], folder) as dev:
         dev.wait_for(is_completed)
         asked = drill(dev, "--kill", "--for", "6s")
         assert (asked.returncode, "give it with --yes" in asked.stderr) == (2, True), "nobody agreed"
-        done = drill(dev, "--kill", "--for", "6s", "--yes", "-o", "json")
+        done = drill_until_begun(dev, "--kill", "--for", "6s", "--yes", "-o", "json")
+        assert done.stdout, done.stderr
         report = json.loads(done.stdout)
         died = fields(dev.wait_for(lambda line: " process_ended " in line))
         assert report["controller"].startswith(died["name"])

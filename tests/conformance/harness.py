@@ -6,6 +6,7 @@ from typing import NamedTuple, Protocol
 import asyncpg
 
 from controller.core.books import Span
+from controller.core.ending import request_of
 from controller.core.model import (
     Activation,
     ActivationRequest,
@@ -127,6 +128,7 @@ class Scene(Protocol):
     async def set_followed(self, job_id: int, key: str) -> None: ...
     async def set_paused_tick(self, job_id: int, tick: int) -> None: ...
     async def set_pause(self, job_id: int, until: int, last_tick: int) -> None: ...
+    async def set_orphaned_tick(self, job_id: int, tick: int) -> None: ...
     async def expire_lease(self, controller_id: str, seconds_ago: float) -> None: ...
     async def last_saw_runner(self, runner_id: str, seconds_ago: float) -> None: ...
     async def pass_hard_deadline(self, execution_id: int) -> None: ...
@@ -187,6 +189,9 @@ class MemoryScene:
 
     async def set_paused_tick(self, job_id: int, tick: int) -> None:
         self._store.jobs[job_id].paused_tick = tick
+
+    async def set_orphaned_tick(self, job_id: int, tick: int) -> None:
+        self._store.jobs[job_id].orphaned_tick = tick
 
     async def set_pause(self, job_id: int, until: int, last_tick: int) -> None:
         row = self._store.jobs[job_id]
@@ -293,6 +298,9 @@ class PostgresScene:
     async def set_paused_tick(self, job_id: int, tick: int) -> None:
         await self._run("UPDATE cron_jobs SET paused_tick = $2 WHERE id = $1", job_id, tick)
 
+    async def set_orphaned_tick(self, job_id: int, tick: int) -> None:
+        await self._run("UPDATE cron_jobs SET orphaned_tick = $2 WHERE id = $1", job_id, tick)
+
     async def set_pause(self, job_id: int, until: int, last_tick: int) -> None:
         statement = "UPDATE cron_jobs SET paused_at = now(), paused_until = $2, last_tick = $3 WHERE id = $1"
         await self._run(statement, job_id, until, last_tick)
@@ -378,6 +386,7 @@ class World:
         self.execution_control = scene.execution_control
         self.templates = scene.templates
         self.limits = scene.limits
+        self.is_real = isinstance(scene, PostgresScene)  # time passes by itself
 
     async def controller(self, controller_id: str, runner_ids: tuple[str, ...] = ()) -> str:
         """A controller with a valid lease."""
@@ -448,8 +457,15 @@ class World:
         return sorted((await self.store.get_activations(SLOTS, 86_400_000))[1])
 
     async def end(self, execution: Execution, outcome: Outcome = Outcome.COMPLETED, **changes: object) -> EndResult:
+        """As a controller does: by the row as it stands, should the job have changed since the claim."""
         request = end_of(execution, outcome)._replace(**changes)  # type: ignore[arg-type]  # its fields' values
-        return (await self.store.end_cron_jobs("c1", [request]))[0]
+        (result,) = await self.store.end_cron_jobs("c1", [request])
+        if not result.stale:
+            return result
+        (known,) = await self.store.get_unfinished((execution.execution_id,))
+        anew = request_of(known, request.report, await self.scene.now())
+        anew = anew._replace(retry_at=anew.retry_at if request.retry_at is None else request.retry_at)
+        return (await self.store.end_cron_jobs("c1", [anew]))[0]
 
     async def job(self, job_id: int) -> Job:
         """The job as GetCronJobs has it. KeyError when it has no next tick."""

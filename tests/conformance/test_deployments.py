@@ -54,8 +54,19 @@ async def test_a_runner_that_comes_back_is_told_its_deployment_and_of_no_jobs(wo
     first = await deploy(world, module(a="every 1h", b="5s"), activate=False)
     assert len(first.jobs) == 2
     again = await deploy(world, module(a="every 1h", b="5s"), activate=False)
-    assert again == (first.key, True, False, (), (), (), [])
+    assert again == Deployed(first.key, True, False, (), (), (), [])
     assert await world.job(first.jobs[0].job_id) == first.jobs[0]
+
+
+async def test_which_deployments_are_active(world: World) -> None:
+    first, second = await deploy(world, module(a="5s")), await deploy(world, module(a="6s"), "b")
+    keys = [first.key, second.key, "nobody@cccccccccccc"]
+    assert await world.store.find_active(keys) == {second.key}
+    assert await world.store.find_active([first.key]) == set()
+    await world.store.activate_deployment(first.key, 1, TIMEOUT_MS)
+    assert await world.store.find_active(keys) == {first.key}
+    await world.store.kill_deployment(first.key)
+    assert await world.store.find_active(keys) == set()
 
 
 async def test_deploying_the_same_again_changes_nothing(world: World) -> None:
@@ -166,8 +177,8 @@ async def test_without_activation_a_new_version_becomes_active_and_a_known_one_d
 
 async def test_a_killed_version_stays_dead_when_its_runner_reconnects(world: World) -> None:
     first = await deploy(world, module(a="every 1h", b="every 1h"))
-    assert await world.store.kill_deployment(first.key) == ("billing.a", "billing.b")
-    assert await world.store.kill_deployment(first.key) == ()
+    assert await world.store.kill_deployment(first.key) == (("billing.a", "billing.b"), ())
+    assert await world.store.kill_deployment(first.key) == ((), ())
     again = await deploy(world, module(a="every 1h", b="every 1h"), activate=False)
     assert (again.active, again.jobs) == (False, [])
     assert (await world.store.get_cron_jobs(tuple(range(4096)), 86_400_000))[1] == []
@@ -178,7 +189,7 @@ async def test_a_killed_version_stays_dead_when_its_runner_reconnects(world: Wor
 async def test_killing_an_older_version_leaves_the_active_one(world: World) -> None:
     first = await deploy(world, module(a="every 1h"), "a")
     second = await deploy(world, module(a="every 1h"), "b")
-    assert await world.store.kill_deployment(first.key) == ()
+    assert await world.store.kill_deployment(first.key) == ((), ())
     assert await world.job(second.jobs[0].job_id) == second.jobs[0]
 
 

@@ -1,12 +1,13 @@
 """`cronring doctor`'s checks of a database, on the oldest and the newest PostgreSQL that we have."""
 
-import asyncpg
 import pytest
 
 from controller.core.doctor import tables
 from controller.core.doctor.finding import Finding, Verdict
 from controller.core.settings import ClusterSettings
 from controller.store.doctor import examine
+from tests.support.faked_clocks import unless_clock_is_faked
+from tests.support.looking import look
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
 
@@ -16,7 +17,7 @@ async def findings(url: str) -> dict[str, Finding]:
 
 
 async def execute(url: str, *statements: str) -> None:
-    connection = await asyncpg.connect(url)
+    connection = await look(url)
     try:
         for statement in statements:
             await connection.execute(statement)
@@ -25,12 +26,12 @@ async def execute(url: str, *statements: str) -> None:
 
 
 async def test_a_migrated_database_has_every_index_that_is_expected_and_no_other(database_url: str) -> None:
-    connection = await asyncpg.connect(database_url)
+    connection = await look(database_url)
     try:
         rows = await connection.fetch(
             "SELECT c.relname, i.relname FROM pg_index x JOIN pg_class i ON i.oid = x.indexrelid "
             "JOIN pg_class c ON c.oid = x.indrelid "
-            "WHERE c.relnamespace = 'public'::regnamespace AND NOT c.relispartition"
+            "WHERE c.relnamespace = 'cronring'::regnamespace AND NOT c.relispartition"
         )
     finally:
         await connection.close()
@@ -76,8 +77,9 @@ async def test_one_check_that_cannot_be_made_hides_no_other(database_url: str) -
     assert found["webhooks"].verdict is Verdict.OK
 
 
+@unless_clock_is_faked
 async def test_a_lock_on_a_table_does_not_make_it_hang(database_url: str) -> None:
-    connection = await asyncpg.connect(database_url)
+    connection = await look(database_url)
     try:
         await connection.execute("BEGIN; LOCK TABLE cron_webhooks IN ACCESS EXCLUSIVE MODE")
         found = await findings(database_url)
@@ -114,6 +116,6 @@ async def test_what_the_tables_say(database_url: str) -> None:
     assert "runner r1 (h, pid 1) was not seen for" in said["runners"]
     assert "m@1 has no runner: none of its 2 jobs runs, the next tick due for 50" in said["deployments"]
     assert "2 jobs of m@1 are due for up to 50" in said["overdue ticks"]
-    assert "execution 1 of m.a on r1 is 60" in said["hard timeouts"]
+    assert "execution 1 of m.a on r1 is 1m past its hard timeout" in said["hard timeouts"]
     assert "default/x runs 2 of 2" in said["limits"]
     assert "webhook ops is disabled: HTTP 410" in said["webhooks"]

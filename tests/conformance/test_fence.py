@@ -51,6 +51,8 @@ async def book(postgres: PostgresServer, database_url: str) -> AsyncIterator[Boo
     await scene.execute(
         f'CREATE ROLE "{role}"; CREATE TABLE invoices (month integer); GRANT ALL ON invoices TO "{role}"'
     )
+    await scene.execute(f'GRANT USAGE ON SCHEMA cronring TO "{role}"')
+    await scene.execute(f'GRANT EXECUTE ON FUNCTION cron_fence, cron_fence_commit TO "{role}"')
     await author.execute(f'SET ROLE "{role}"')
     world = World(PostgresScene(database, scene))
     (execution,) = await world.running("c1", "a")

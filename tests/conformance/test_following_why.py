@@ -1,11 +1,12 @@
 """Why a job that follows another one ran for a tick, or not, as every store's books say it."""
 
 from controller.core.model import Execution, Outcome
+from controller.core.orders import Cancel, Restore
 from controller.core.why import explain, verdict
 from controller.core.why_words import instant
 from schema.module import Verb
 from schema.policy import Policy
-from tests.conformance.harness import World
+from tests.conformance.harness import World, end_of
 from tests.conformance.tampering import hands_of
 from tests.conformance.test_following import BILLING, CLOSE, MAIL, REPORT, after, deploy, followers, reports, start
 
@@ -135,6 +136,17 @@ async def test_of_a_paused_follower_and_of_no_tick(world: World) -> None:
     word, text = await why(world, REPORT, execution.tick + 7_000_000)
     assert word == "not_due"
     assert "No tick of billing.close was due" in text
+
+
+async def test_of_a_follower_that_was_cancelled_then_and_restored_since(world: World) -> None:
+    await deploy(world, reports())
+    execution = await ran(world, 60, Outcome.COMPLETED)
+    await world.control.order_job(REPORT, Cancel("not this month"), "me")
+    await world.end(execution, report=end_of(execution).report._replace(ended_at=await world.scene.now()))
+    assert (await why(world, REPORT, execution.tick))[0] == "not_due"
+    await world.control.order_job(REPORT, Restore(), "me")
+    word, text = await why(world, REPORT, execution.tick)
+    assert (word, "It was not followed" in text) == ("not_due", True)
 
 
 def text_of(execution: Execution) -> str:

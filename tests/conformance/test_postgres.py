@@ -1,12 +1,15 @@
 """What only a real database does: it goes away, comes back, refuses, and notifies."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
 import sql
-from controller.errors import SchemaVersionError, StoreError, StoreUnavailable
+from controller.core.model import Job, Skipped, SkipReason, SkipRequest
+from controller.core.orders import Cancel, Pause, Resume, SkipNext
+from controller.errors import NotFound, SchemaVersionError, StoreError, StoreUnavailable
 from controller.ports import Topic
 from controller.store.connect import connect, connect_arguments
 from controller.store.listen import PostgresNotifications
@@ -14,10 +17,13 @@ from controller.store.notices import PostgresNotifier
 from controller.store.pool import Database
 from controller.store.store import PostgresStore
 from controller.store.webhooks import PostgresWebhooks
-from controller.webhooks import NewWebhook, Reading
+from controller.webhooks import DeliveryFilter, NewWebhook, Reading
 from schema.module import Module, Verb
-from tests.conformance.harness import PostgresScene, World
+from schema.policy import Policy
+from tests.conformance.harness import PostgresScene, World, claim_of, end_of
+from tests.conformance.test_orphans import KEY, WITH, WITHOUT, deploy, make
 from tests.support.databases import PostgresServer, running_server
+from tests.support.faked_clocks import unless_clock_is_faked
 
 BILLING = Module("billing", (Verb("a", schedule="every 1h"),))
 SLOTS = tuple(range(4096))
@@ -147,6 +153,7 @@ async def test_a_cancelled_statement_leaves_no_connection_behind_in_use(database
         await locker.close()
 
 
+@unless_clock_is_faked
 async def test_a_statement_that_takes_too_long_is_unavailable(database_url: str) -> None:
     database = await Database.open(f"{database_url}&options=-c%20statement_timeout%3D50", "cronring test")
     locker = await connect(database_url, "locker")
@@ -220,6 +227,28 @@ async def test_the_first_webhook_is_notified_and_its_books_are_read_by_one(
     await notifications.aclose()  # type: ignore[attr-defined]  # it is a generator
 
 
+async def test_webhooks_are_told_of_orphans_and_of_their_return(database: Database, database_url: str) -> None:
+    connection = await connect(database_url, "scene")
+    world = World(PostgresScene(database, connection))
+    notifier, webhooks = PostgresNotifier(database, "c1"), PostgresWebhooks(database)
+    await deploy(world, WITH, "a")
+    await make(world)
+    await deploy(world, WITHOUT, "b")  # before anybody wanted to be told
+    await webhooks.add(WEBHOOK)
+    await deploy(world, WITH, "a")
+    killed = await world.store.kill_deployment("billing@aaaaaaaaaaaa", "ada", "retired")
+    assert killed.orphaned == (KEY,)
+    assert (await notifier.read()).added == 2
+    assert (await notifier.read()).added == 0, "each is told once"
+    told = [json.loads(row.body) for row in reversed(await webhooks.deliveries(DeliveryFilter(job=KEY), 2**62, 9))]
+    assert [(body["event"], body["deployment"], body["by"], body["note"]) for body in told] == [
+        ("brought_back", "billing@aaaaaaaaaaaa", "ada", "release"),
+        ("orphaned", "billing@aaaaaaaaaaaa", "ada", "retired"),
+    ]
+    assert all((body["job"], body["labels"]) == (KEY, {"tier": "slow"}) for body in told)
+    await connection.close()
+
+
 async def test_a_listener_tells_of_every_reconnection(own_server: PostgresServer) -> None:
     name = own_server.create_database()
     notifications = PostgresNotifications(own_server.url(name), "cronring listener").listen()
@@ -231,7 +260,7 @@ async def test_a_listener_tells_of_every_reconnection(own_server: PostgresServer
         await reconnected
         heard = asyncio.ensure_future(anext(notifications))
         connection = await connect(own_server.url(name), "notifier")
-        await connection.execute("NOTIFY cronring_jobs")
+        await connection.execute('NOTIFY "cronring.jobs"')
         await heard
         await connection.close()
     await notifications.aclose()  # type: ignore[attr-defined]  # it is a generator
@@ -249,10 +278,11 @@ async def test_a_listener_tells_of_every_reconnection(own_server: PostgresServer
     ],
 )
 def test_libpq_urls_are_understood(url: str, dsn: str, timeout: float, setting: dict[str, str]) -> None:
-    arguments = connect_arguments(url, "cronring", {"jit": "off"})
+    arguments = connect_arguments(url, "cronring", {"jit": "off"}, "ours")
     assert arguments["dsn"] == dsn
     assert arguments["timeout"] == timeout
-    assert arguments["server_settings"] == {"application_name": "cronring", "jit": "off", **setting}
+    path = {"search_path": '"ours", pg_temp'}
+    assert arguments["server_settings"] == {"application_name": "cronring", "jit": "off", **setting, **path}
     assert arguments["target_session_attrs"] == "read-write"
 
 
@@ -262,7 +292,7 @@ def test_libpq_urls_are_understood(url: str, dsn: str, timeout: float, setting: 
         ("postgresql://u:secret@h:abc/x", "the database URL is wrong: "),
         ("postgresql://u:secret@h/x?connect_timeout=soon", "the database URL is wrong: "),
         ("postgresql://u:secret@h/x?options=-c 'a", "the database URL is wrong: "),
-        ("mysql://u:secret@h/x", "connecting to PostgreSQL at h: "),
+        ("mysql://u:secret@h/x", "the database URL is wrong: it must begin with postgresql://"),
         ("postgresql://u:secret@127.0.0.1:1/x", "connecting to PostgreSQL at 127.0.0.1:1: "),
         ("postgresql://u:se/secret@127.0.0.1:1/x", "connecting to PostgreSQL: |the database URL is wrong: "),
         ("postgresql:///x?host=/nowhere", "connecting to PostgreSQL at /nowhere: "),
@@ -273,3 +303,58 @@ async def test_a_url_that_leads_nowhere_is_refused_by_its_server_without_its_pas
         with pytest.raises((StoreError, StoreUnavailable), match=says) as refused:
             await attempt
         assert "secret" not in str(refused.value)
+
+
+async def test_every_tick_that_does_not_run_is_counted_once_with_its_reason(
+    database: Database, database_url: str
+) -> None:
+    """Whoever decides it: claims, ends, skips, orders and undeploys; two controllers, one of them too late."""
+    other, connection = await Database.open(database_url, "cronring test"), await connect(database_url, "cronring test")
+    try:
+        scene = PostgresScene(database, connection)
+        world, late = World(scene), World(PostgresScene(other, connection))
+        await skipped_in_all_ways(world, late)
+        booked: dict[str, int] = {}
+        for skip in await scene.skips():
+            booked[skip.reason] = booked.get(skip.reason, 0) + skip.ticks
+        assert database.skipped + other.skipped == booked
+        assert len(booked) >= 6, booked
+    finally:
+        await connection.close()
+        await other.close()
+
+
+async def skipped_in_all_ways(world: World, late: World) -> None:
+    """Each statement is repeated by somebody who comes too late."""
+    second = 1_000_000
+    await world.controller("c1")
+    await world.runner("r1")
+    verbs = tuple(Verb(name, schedule="1s", policy=Policy(jitter="off")) for name in ("a", "b", "c", "d", "e"))
+    deployed = await world.store.create_deployment(Module("billing", verbs), "a" * 64, 1, 1_000, True)
+    a, b, c, d, e = [await world.due(job, 30) for job in sorted(deployed.jobs)]
+
+    def ranges(job: Job, reason: SkipReason, ticks: int = 3) -> tuple[Skipped, ...]:
+        assert job.next_tick is not None
+        return (Skipped(reason, job.next_tick, job.next_tick + (ticks - 1) * second, ticks),)
+
+    assert a.next_tick is not None
+    assert b.next_tick is not None
+    claim = claim_of(a, skipped=ranges(a, SkipReason.SUPERSEDED))
+    claim = claim._replace(run_tick=a.next_tick + 3 * second, run_at=a.next_tick + 3 * second)
+    for each in world, late:
+        await each.store.start_cron_jobs("c1", [claim], 1_000)
+    (execution,) = await world.store.get_unfinished((1,))
+    passed = Skipped(SkipReason.OVERLAP, execution.tick + second, execution.tick + 2 * second, 2)
+    for each in world, late:
+        await each.store.end_cron_jobs("c1", [end_of(execution, skipped=passed, next_after=3 * second)])
+    request = SkipRequest(b.job_id, b.next_tick, b.revision, ranges(b, SkipReason.NO_RUNNER), None, None)
+    request = request._replace(next_tick=b.next_tick + 3 * second, next_run_at=b.next_tick + 3 * second)
+    for each in world, late:
+        await each.store.skip_ticks("c1", [request])
+    await world.control.order_job(c.key, Pause(), "me")
+    await late.control.order_job(c.key, Resume(), "me")
+    await late.control.order_job(d.key, SkipNext(), "me")
+    with pytest.raises(NotFound):
+        await world.control.order_job("billing.nobody", Pause(), "me")
+    await world.control.order_job(e.key, Cancel(), "me")
+    await late.store.kill_deployment(deployed.key)

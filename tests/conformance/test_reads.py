@@ -11,6 +11,7 @@ from controller.store.connect import Connection, connect
 from controller.store.pool import Database
 from controller.store.reads import PostgresReads
 from schema.module import Module, Verb
+from schema.policy import Policy
 from tests.conformance.harness import LOST_AFTER_MS, SECOND, TIMEOUT_MS, PostgresScene, World, end_of
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
@@ -191,6 +192,36 @@ async def test_deployments_count_their_runners_and_jobs(world: World, reads: Pos
     assert [(row.runner_id, row.alive) for row in await reads.list_runners()] == [
         ("r1", True), ("r2", True), ("r3", False),
     ]  # fmt: skip
+
+
+async def test_what_runs_soon_lies_in_its_window(world: World, reads: PostgresReads) -> None:
+    """`top` showed ticks that are only going to be skipped."""
+    now = await world.scene.now()
+    hour = (now // (3_600 * SECOND)) % 24
+    shut = Policy(window=f"{(hour + 6) % 24:02}:00-{(hour + 7) % 24:02}:00")
+    verbs = Verb("a", schedule="1s", policy=shut), Verb("b", schedule="1s")
+    await world.store.create_deployment(Module("billing", verbs), "a" * 64, 1, TIMEOUT_MS, True)
+    assert [row.job for row in await reads.list_due(60_000, 10)] == ["billing.b"]
+    soon = await reads.list_due(86_400_000, 10)
+    assert [row.job for row in soon] == ["billing.b", "billing.a"]
+    assert soon[1].tick // (3_600 * SECOND) % 24 == (hour + 6) % 24
+
+
+async def test_a_runner_that_left_is_not_dead_unless_it_left_something_unfinished(
+    world: World, reads: PostgresReads
+) -> None:
+    await world.running("c1", "a", runner_id="r1")
+    await world.runner("r2")
+    await world.runner("r3")
+    for runner_id in ("r1", "r2", "nobody"):
+        await world.store.runner_left(runner_id)
+
+    async def told() -> dict[str, tuple[bool, bool]]:
+        return {row.runner_id: (row.alive, row.left_at is not None) for row in await reads.list_runners()}
+
+    assert await told() == {"r1": (True, False), "r2": (False, True), "r3": (True, False)}
+    await world.runner("r2")
+    assert (await told())["r2"] == (True, False), "it came back"
 
 
 async def test_a_runner_that_comes_back_leaves_the_replicas_that_somebody_wanted(

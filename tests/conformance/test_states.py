@@ -35,6 +35,13 @@ async def by_hand(world: World, job: Job) -> Execution:
     return result.execution
 
 
+async def by_schedule(world: World, job: Job) -> Execution:
+    (result,) = await world.claim("c1", await world.due(job))
+    assert result.execution_id is not None
+    (execution,) = await world.store.get_unfinished((result.execution_id,))
+    return execution
+
+
 async def in_state(world: World, state: State, name: str = "x") -> Job:
     """A job that is so."""
     match state:
@@ -50,13 +57,16 @@ async def in_state(world: World, state: State, name: str = "x") -> Job:
             job = await new_job(world, HOURLY, name)
             await world.control.order_job(job.key, Pause("x"), "me")
         case State.COMPLETED | State.FAILED:
-            job = await new_job(world, MANUAL, name)
-            execution = await by_hand(world, job)
+            job = await new_job(world, HOURLY, name)
+            execution = await by_schedule(world, job)
             outcome = Outcome.COMPLETED if state is State.COMPLETED else Outcome.FAILED
             await world.end(execution, outcome, next_tick=None, next_run_at=None)
         case State.CANCELLED:
             job = await new_job(world, HOURLY, name)
             await world.control.order_job(job.key, Cancel(), "me")
+        case State.ORPHANED:
+            job = await new_job(world, HOURLY, name)
+            await world.store.create_deployment(Module("m", (Verb("b"),)), "b" * 64, 1, TIMEOUT_MS, True)
     return job
 
 
@@ -109,7 +119,7 @@ WALK: Final = st.lists(st.sampled_from([*Order, "run"]), min_size=1, max_size=12
 
 
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(walk=WALK, start=st.sampled_from([State.PENDING, State.SCHEDULED]))
+@given(walk=WALK, start=st.sampled_from([State.PENDING, State.SCHEDULED, State.ORPHANED]))
 async def test_along_any_walk_memory_and_postgresql_follow_the_table(
     world: World, walk: list[Order | str], start: State
 ) -> None:
@@ -117,12 +127,11 @@ async def test_along_any_walk_memory_and_postgresql_follow_the_table(
     state = start
     for step in walk:
         if step == "run":
-            if state in {State.PENDING, State.COMPLETED, State.FAILED}:
+            if state is State.PENDING:
                 execution = await by_hand(world, job)
                 assert await world.scene.state(job.job_id) == State.RUNNING
                 await world.end(execution, Outcome.COMPLETED, next_tick=None, next_run_at=None)
-                state = State.COMPLETED
-                assert await world.scene.state(job.job_id) == state
+                assert await world.scene.state(job.job_id) == State.PENDING, "it waits to be triggered again"
             continue
         order = Order(step)
         allowed = ORDERS[order].get(state)
@@ -156,3 +165,17 @@ async def test_what_the_cluster_does_by_itself_follows_the_table(world: World) -
     while await world.scene.now() <= now + 100_000:
         pass  # the store's clock is what ends it
     assert await world.scene.state(job.job_id) == State.SCHEDULED
+
+
+@pytest.mark.parametrize("outcome", [Outcome.COMPLETED, Outcome.FAILED])
+async def test_what_runs_by_hand_waits_for_the_next_one_until_it_has_a_schedule(world: World, outcome: Outcome) -> None:
+    """It was `completed`, or `failed`, for ever."""
+    job = await in_state(world, State.PENDING)
+    await world.end(await by_hand(world, job), outcome, next_tick=None, next_run_at=None)
+    assert await world.scene.state(job.job_id) == State.PENDING
+    changed = await world.control.update_job(job.key, JobChange(schedule="every 2h"), "me")
+    execution = await by_schedule(world, changed)
+    await world.end(execution, outcome, next_tick=None, next_run_at=None)
+    assert await world.scene.state(job.job_id) == outcome.value
+    await world.control.update_job(job.key, JobChange(schedule="manual"), "me")
+    assert await world.scene.state(job.job_id) == State.PENDING

@@ -196,7 +196,7 @@ async def test_an_end_without_a_further_tick_leaves_none(world: World) -> None:
         await world.job(execution.job.job_id)
 
 
-async def test_an_end_computed_with_an_old_schedule_leaves_the_new_next_tick(world: World) -> None:
+async def test_an_end_computed_with_an_old_schedule_is_refused(world: World) -> None:
     (execution,) = await world.running("c1", "a")
     module = Module("billing", (Verb("a", schedule="every 7m"),))
     deployed = await world.store.create_deployment(module, "b" * 64, 1, TIMEOUT_MS, True)
@@ -206,8 +206,13 @@ async def test_an_end_computed_with_an_old_schedule_leaves_the_new_next_tick(wor
     skipped = Skipped(SkipReason.OVERLAP, execution.tick + SECOND, execution.tick + SECOND, 1)
     before = await world.scene.skips()
     (result,) = await world.store.end_cron_jobs("c1", [end_of(execution, skipped=skipped)])
-    assert (result.ended, result.next_tick, result.revision) == (True, job.next_tick, job.revision)
+    assert (result.ended, result.stale, result.revision) == (False, True, job.revision)
     assert await world.scene.skips() == before
+    (known,) = await world.store.get_unfinished((execution.execution_id,))
+    assert known.job == job
+    (result,) = await world.store.end_cron_jobs("c1", [end_of(known, skipped=skipped)])
+    assert (result.ended, result.stale) == (True, False)
+    assert len(await world.scene.skips()) == len(before) + 1
 
 
 @pytest.mark.parametrize("text", ["nul \x00 within", "half a pair \ud83d", "\x00", "grüße 😀"])

@@ -1,5 +1,6 @@
 """What watches and `cronring top` ask of PostgreSQL."""
 
+import tracemalloc
 from collections.abc import AsyncIterator
 
 import pytest
@@ -7,9 +8,15 @@ import pytest
 from controller.core.model import Execution, Outcome
 from controller.reads import ExecutionChange, ExecutionFilter
 from controller.store.connect import connect
+from controller.store.keys import seal_key
+from controller.store.migrate import migrate
+from controller.store.notices import PostgresNotifier
 from controller.store.pool import Database
 from controller.store.reads import PostgresReads
+from controller.store.webhooks import PostgresWebhooks
+from controller.webhooks import NewWebhook, Reading
 from tests.conformance.harness import LOST_AFTER_MS, SECOND, PostgresScene, World
+from tests.support.databases import PostgresServer
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
 
@@ -57,7 +64,7 @@ async def test_starts_and_ends_are_told_once_from_a_position_on(shop: Shop) -> N
     assert told(list(changes)) == []
     # From the token of before, everything again.
     token = shop.reads.encode_position(then)
-    _, changes = await shop.reads.execution_changes(shop.reads.decode_position(token, "executions"))
+    _, changes = await shop.reads.execution_changes(shop.reads.decode_position(token))
     assert told(list(changes)) == [(running.execution_id, False, "failed"), (claim.execution_id, True, None)]
 
 
@@ -87,14 +94,94 @@ async def test_an_id_that_is_committed_late_is_told_of_all_the_same(shop: Shop, 
     assert told(list(changes)) == [(late_id, True, None)]
 
 
-async def test_tokens_of_jobs_and_of_executions_are_kept_apart(shop: Shop) -> None:
-    jobs = shop.reads.encode_position(await shop.reads.job_position())
-    executions = shop.reads.encode_position(await shop.reads.execution_position())
-    shop.reads.decode_position(jobs, "jobs")
-    shop.reads.decode_position(executions, "executions")
-    for token, kind in ((jobs, "executions"), (executions, "jobs"), ("x", "jobs")):
-        with pytest.raises(ValueError, match=r"\w"):
-            shop.reads.decode_position(token, kind)  # type: ignore[arg-type]  # a literal
+JUMP = 10**9  # by which docs/operations.md has sequences moved on after a restore
+
+
+async def test_ids_that_jump_by_a_thousand_million_cost_no_more_than_one(shop: Shop, database_url: str) -> None:
+    first, second = await shop.running("a", "b")
+    of_jobs, of_executions = await shop.reads.job_position(), await shop.reads.execution_position()
+    restored = await connect(database_url, "restored")
+    late = await restored.fetchval("SELECT nextval('cron_execution_ids')")  # and it is committed after the jump
+    await restored.execute(f"SELECT setval('cron_execution_ids', nextval('cron_execution_ids') + {JUMP})")
+    await restored.execute(f"SELECT setval(pg_get_serial_sequence('cron_skips', 'id'), {JUMP})")
+    await restored.execute(
+        "INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id) "
+        "VALUES ($1, 'paused', now(), now(), 1, 'c1')",
+        first.job.job_id,
+    )
+    await shop.world.end(first)
+    (claim,) = await shop.world.claim("c1", await shop.world.due(first.job))
+    assert claim.execution_id is not None
+    assert claim.execution_id > JUMP
+    tracemalloc.start()
+    for _ in range(3):  # with what is missing asked for, too
+        of_jobs, _ = await shop.reads.job_changes(of_jobs)
+        of_executions, changes = await shop.reads.execution_changes(of_executions)
+        assert len(shop.reads.encode_position(of_jobs) + shop.reads.encode_position(of_executions)) < 1_000
+        if claim.execution_id is not None:
+            assert told(list(changes)) == [
+                (first.execution_id, False, "completed"), (claim.execution_id, True, None)
+            ]  # fmt: skip
+            claim = claim._replace(execution_id=None)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 3_000_000
+    await restored.execute(
+        "INSERT INTO cron_executions (id, job_id, deployment_id, tick, run_at, claimed_at, controller_id, runner_id, "
+        "hard_deadline) SELECT $1, job_id, deployment_id, tick + interval '1 us', run_at, claimed_at, 'c1', 'r1', "
+        "hard_deadline FROM cron_executions WHERE id = $2",
+        late,
+        second.execution_id,
+    )
+    await restored.close()
+    _, changes = await shop.reads.execution_changes(of_executions)
+    assert told(list(changes)) == [(late, True, None)]
+    _, rows = await shop.reads.job_changes(of_jobs)
+    assert [row.key for row in rows] == [second.job.key]
+
+
+async def test_who_tells_webhooks_reads_over_such_a_jump_as_well(shop: Shop, database_url: str) -> None:
+    database, scene = await Database.open(database_url, "notifier"), await connect(database_url, "jump")
+    notifier = PostgresNotifier(database, "c1")
+    await PostgresWebhooks(database).add(
+        NewWebhook("pager", "http://127.0.0.1:9/", "whsec_", (), (), "", "", "", {}, "")
+    )
+    assert await notifier.read() == Reading(ours=True)
+    first, second = await shop.running("a", "b")
+    await shop.world.end(first, Outcome.FAILED)
+    await scene.execute(f"SELECT setval('cron_execution_ids', nextval('cron_execution_ids') + {JUMP})")
+    (claim,) = await shop.world.claim("c1", await shop.world.due(first.job))
+    assert claim.execution_id is not None
+    assert claim.execution_id > JUMP
+    await shop.world.end(second, Outcome.FAILED)
+    tracemalloc.start()
+    assert (await notifier.read()).added == 2
+    assert (await notifier.read()).added == 0
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 3_000_000
+    assert len(await scene.fetchval("SELECT position FROM cron_notifier")) < 1_000
+    await scene.close()
+    await database.close()
+
+
+async def test_the_key_of_seals_is_the_installations_own(
+    shop: Shop, postgres: PostgresServer, database_url: str
+) -> None:
+    """The same for every controller; another one in each database."""
+    database, again = await Database.open(database_url, "one"), await Database.open(database_url, "two")
+    name = postgres.create_database(template="template1")
+    try:
+        await migrate(postgres.url(name))
+        other = await Database.open(postgres.url(name), "other")
+        keys = [await seal_key(each) for each in (database, again, other)]
+        await other.close()
+    finally:
+        postgres.drop_database(name)
+    await again.close()
+    await database.close()
+    assert keys[0] == keys[1] != keys[2]
+    assert {len(key) for key in keys} == {32}
 
 
 async def test_what_is_due_comes_in_order_from_all_slots(shop: Shop) -> None:

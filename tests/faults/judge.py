@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import asyncpg
-
 from tests.faults.bounds import Bounds
 from tests.support import judge as books
 from tests.support.judge import Circumstances, JournalRun, Verdict, instant
+from tests.support.looking import look
 
 JUST_NOW_S = 0.2
 OVERLAP_SLACK_S = 0.6  # a run's report takes so long to be committed on a busy machine; its successor waits for that
@@ -40,7 +39,7 @@ class Finding:
 
 
 async def _rows(database_url: str) -> tuple[list[Any], list[Any]]:
-    connection = await asyncpg.connect(database_url)
+    connection = await look(database_url)
     try:
         return await connection.fetch(books.EXECUTIONS), await connection.fetch(books.SKIPS)
     finally:
@@ -136,7 +135,7 @@ def judge_when_settled(
     """Of every tick up to now: as soon as nobody is guilty, or the last finding before the deadline."""
 
     async def settled() -> Finding:
-        connection = await asyncpg.connect(database_url)
+        connection = await look(database_url)
         now = await connection.fetchval("SELECT extract(epoch FROM now())::float8")
         await connection.close()
         deadline = time.monotonic() + settle_s

@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from typing import Any, ClassVar, Final
 
-import asyncpg
 import grpc
 
 from cronring.runner.codec import runs_from_dispatch
 from protos.cronring.v1 import schema_pb2
 from protos.runner.v1 import runner_pb2 as wire
+from tests.support.looking import look
 
 CONNECT: Final = "/cronring.runner.v1.RunnerGateway/Connect"
 BATCH: Final = 1_000
@@ -123,7 +123,7 @@ class EndsOthers(Liar):
     what, reasons = "report_foreign", ("not its own",)
 
     async def lie(self, stream: Stream) -> None:
-        connection = await asyncpg.connect(self.database_url)
+        connection = await look(self.database_url)
         try:
             while True:
                 rows = await connection.fetch(UNFINISHED)

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import asyncpg
-
 from tests.faults.stage import Stage
 from tests.support.judge import EXECUTIONS, SKIPS, instant
+from tests.support.looking import look
 
 RUN_LAST: Final = ("brief_00", "brief_07", "brief_13", "sync")
 SKIP: Final = "missed_skipped"
@@ -58,7 +57,7 @@ def _judge_kept(stage: Stage, executions: list[Any], began: float, back: float) 
 
 
 async def _rows(database_url: str) -> tuple[list[Any], list[Any]]:
-    connection = await asyncpg.connect(database_url)
+    connection = await look(database_url)
     try:
         return await connection.fetch(EXECUTIONS), await connection.fetch(SKIPS)
     finally:

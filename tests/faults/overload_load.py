@@ -22,6 +22,7 @@ import psutil
 from tests.support.cluster import Cluster, Process
 from tests.support.databases import running_server
 from tests.support.judge import Circumstances, JournalRun, Verdict, judge, read_journal
+from tests.support.looking import look
 
 MODULE: Final = Path(__file__).parent / "modules" / "overload.py"
 CONTROLLERS: Final = 3
@@ -126,7 +127,7 @@ async def _judged(cluster: Cluster, journal: Path, began: float, ended: float) -
         if not verdict.guilty() or time.monotonic() > deadline:
             break
         await asyncio.sleep(0.5)
-    connection = await asyncpg.connect(cluster.database_url)
+    connection = await look(cluster.database_url)
     try:
         return verdict, await connection.fetch(WAITS, began, ended)
     finally:

@@ -11,13 +11,13 @@ from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-import asyncpg
 import psutil
 
 from tests.faults import liars
 from tests.faults.row import row
 from tests.faults.stage import Stage
 from tests.support.cluster import Process
+from tests.support.looking import look
 
 LONG_S = 60.0
 BORNE_MAX = 2  # liars that stay below their allowance, in a short form
@@ -61,7 +61,7 @@ def resident_mib(controllers: list[Process]) -> int:
 
 def fetch(stage: Stage, query: str, *arguments: Any) -> list[Any]:
     async def ask() -> list[Any]:
-        connection = await asyncpg.connect(stage.cluster.database_url)
+        connection = await look(stage.cluster.database_url)
         try:
             return await connection.fetch(query, *arguments)
         finally:

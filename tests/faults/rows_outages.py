@@ -5,10 +5,9 @@ import time
 from collections import Counter
 from typing import Any
 
-import asyncpg
-
 from tests.faults.row import row
 from tests.faults.stage import PERIODS_S, Stage
+from tests.support.looking import look
 
 MISSED_AFTER_S = 10  # a tick that is claimed within so long is late, and not missed (docs/schedules.md)
 BACK_S = 3.0  # from ready to the first runs
@@ -115,7 +114,7 @@ def expect_policies(stage: Stage, first: int, last: int) -> None:
 
 async def _books(stage: Stage, first: int, last: int) -> tuple[Counter[str], dict[str, Counter[str]]]:
     """How many of those ticks ran, and were passed over for which reason, by verb."""
-    connection = await asyncpg.connect(stage.cluster.database_url)
+    connection = await look(stage.cluster.database_url)
     try:
         executed: list[Any] = await connection.fetch(EXECUTED)
         skips: list[Any] = await connection.fetch(SKIPPED)

@@ -7,12 +7,11 @@ import signal
 import time
 from typing import Any, Final
 
-import asyncpg
-
 from tests import drawing
 from tests.faults.row import row
 from tests.faults.stage import PERIODS_S, Stage
 from tests.support.judge import JournalRun
+from tests.support.looking import look
 
 LOST_WITHIN_S: Final = 10.0  # what DESIGN.md promises
 HEARD_S: Final = 0.5  # beside a backoff: what it takes to try again
@@ -36,7 +35,7 @@ def ends(stage: Stage, runs: list[JournalRun]) -> list[Any]:
     """What the books say of those executions."""
 
     async def fetch() -> list[Any]:
-        connection = await asyncpg.connect(stage.cluster.database_url)
+        connection = await look(stage.cluster.database_url)
         try:
             return await connection.fetch(ENDS, [run.execution_id for run in runs])
         finally:

@@ -53,6 +53,12 @@ class ServerOnDisks:
     def wal_full(self, seconds: float) -> str:
         """The same of the log, which somebody else fills as well. PostgreSQL panics; a supervisor starts it again."""
         mark = self._log_size()
+        for meant in (
+            f"PANIC: .*{NO_SPACE}",
+            "terminated by signal 6",
+            "terminating any other active server processes",
+        ):
+            self._server.crash_log.excuse(meant)
         self._wal.fill()
         try:
             self._write_much()

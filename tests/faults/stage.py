@@ -10,13 +10,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-import asyncpg
-
 from tests.faults.bounds import RECOVERY_S, Bounds, Excuse
 from tests.faults.judge import Finding, judge_when_settled
 from tests.support.cluster import Cluster, Process
 from tests.support.databases import PostgresServer, running_server
 from tests.support.judge import Circumstances, JournalRun, journal_entries, read_journal
+from tests.support.looking import look
 
 STEADY: Final = Path(__file__).parent / "modules" / "steady.py"
 PERIODS_S: Final[Mapping[str, int]] = {
@@ -196,7 +195,7 @@ class Stage:
 
 
 async def _held(database_url: str, pid: int) -> list[str]:
-    connection = await asyncpg.connect(database_url)
+    connection = await look(database_url)
     try:
         return [row["verb"] for row in await connection.fetch(HELD, pid)]
     finally:

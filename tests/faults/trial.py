@@ -13,6 +13,7 @@ from bench.machine import host
 from tests.faults.judge import Finding, percentile
 from tests.faults.row import Row
 from tests.faults.stage import QUIET_S, Stage
+from tests.support.server_logs import LOGS
 
 RESULTS: Final = Path(__file__).parents[2] / "bench" / "results" / "faults"
 SHOWN: Final = 10
@@ -20,7 +21,10 @@ SHOWN: Final = 10
 
 @dataclass
 class Trial:
-    """What came of it. `broken`: what the row itself saw that doesn't hold."""
+    """What came of it.
+
+    `broken`: what the row itself saw that doesn't hold. `crashes`: lines of PostgreSQL's logs that the row didn't mean.
+    """
 
     row: Row
     seconds: float
@@ -28,15 +32,16 @@ class Trial:
     faults: dict[str, int] = field(default_factory=dict)
     measured: dict[str, str] = field(default_factory=dict)
     broken: list[str] = field(default_factory=list)
+    crashes: list[str] = field(default_factory=list)
 
     @property
     def holds(self) -> bool:
-        return not self.broken and not self.finding.guilty()
+        return not self.broken and not self.crashes and not self.finding.guilty()
 
     @property
     def safe(self) -> bool:
-        """Nothing ran twice, early or beside itself, and nothing is lost, whatever was late."""
-        return not self.finding.verdict.guilty()
+        """Nothing ran twice, early or beside itself, nothing is lost and no server crashed, whatever was late."""
+        return not self.crashes and not self.finding.verdict.guilty()
 
     def figures(self) -> dict[str, Any]:
         """As they stand in bench/results/faults."""
@@ -58,9 +63,9 @@ class Trial:
         figures = self.figures()
         told = {name: value for name, value in figures.items() if name not in {"date", "machine", "python", "cronring"}}
         problems = [f"  {kind} ({len(found)}): {found[:SHOWN]}" for kind, found in self.finding.guilty().items()]
-        return "\n".join(
-            [f"{self.row.name} {'holds' if self.holds else 'DOES NOT HOLD'}", json.dumps(told), *problems, *self.broken]
-        )
+        crashes = [f"PostgreSQL crashed: {line}" for line in self.crashes]
+        verdict = "holds" if self.holds else "DOES NOT HOLD"
+        return "\n".join([f"{self.row.name} {verdict}", json.dumps(told), *problems, *self.broken, *crashes])
 
 
 def play(row: Row, seconds: float, tell: Callable[[str], None], folder: Path | None = None) -> Trial:
@@ -72,6 +77,7 @@ def play(row: Row, seconds: float, tell: Callable[[str], None], folder: Path | N
         row.act(stage)
         stage.pass_time(QUIET_S)
         trial = Trial(row, seconds, stage.judge(), dict(stage.faults), stage.measured, stage.broken)
+    trial.crashes = LOGS.crashes()
     if stage.on_time and not trial.finding.lateness_s:
         trial.broken.append("no tick was judged")
     return trial

@@ -76,7 +76,7 @@ async def test_runs_go_to_another_process_and_reports_come_back() -> None:
             assert sample.done > 0
             assert sample.done % exchange.items == 0
     assert not other.process.is_running()
-    assert dispatch(10).dispatch.columns.job_id == reports(10).reports.completed.job_id
+    assert dispatch(10).dispatch.runs.job_id == reports(10).reports.completed.job_id
 
 
 def test_fdatasync_takes_time_and_leaves_nothing(tmp_path: Path) -> None:

@@ -72,7 +72,12 @@ BOOKS: Final = (
     Bound("claim_rows_moved", 0, 0.1, "updates that are not HOT: an index on what a claim changes, or full pages"),
     Bound("end_buffers", 31.8, 39, "blocks that EndCronJob touches for a row: its plan, indexes of both tables"),
     Bound("end_wal_bytes", 1_144, 1_370, "WAL of an end: job and execution move, and are written into their indexes"),
-    Bound("end_rows_read", 3, 3.5, "rows that EndCronJob fetches for one"),
+    Bound(
+        "end_rows_read",
+        4,
+        4.7,
+        "rows that EndCronJob fetches for one: its job's revision first, before anything is locked",
+    ),
     Bound("end_rows_inserted", 0, 0, "a plain end writes no skip, no activation"),
     Bound("end_rows_updated", 2, 2, "the execution and its job"),
     Bound("end_rows_moved", 2, 2, "both: cron_jobs_due and cron_executions' partial index hold what it changes"),

@@ -25,6 +25,7 @@ from tests.proxies.counting import calls_file
 from tests.proxies.statements import CountingServer, Said, counting_server
 from tests.proxies.taps import Heard, Taps
 from tests.support.cluster import Cluster, free_port
+from tests.support.looking import look
 
 JOBS: Final = 2_000
 CONTROLLERS: Final = 2
@@ -128,7 +129,7 @@ class Stage:
                 await asyncio.sleep(0.05)
 
     async def burst(self) -> Burst:
-        connection = await asyncpg.connect(self._url, server_settings={"application_name": "looks on"})
+        connection = await look(self._url, application_name="looks on")
         try:
             await self._deployed(connection)
             tick = _next_tick()

@@ -115,7 +115,7 @@ class BurstWorld(PlacesWorld):
             return
         pairs = list(zip(effect.executions, effect.epochs, strict=True))
         runs = self.coded("encode_runs", lambda: encode_runs(pairs))
-        packed = wire.ControllerMessage(dispatch=wire.Dispatch(now_us=effect.now_us, columns=runs)).SerializeToString()
+        packed = wire.ControllerMessage(dispatch=wire.Dispatch(now_us=effect.now_us, runs=runs)).SerializeToString()
         self.sizes["dispatch"] += len(packed)
         message = wire.ControllerMessage.FromString(packed)
         self._to_runner(effect.runner_id, self.coded("decode_runs", lambda: event_of(address, message)))

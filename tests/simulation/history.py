@@ -52,6 +52,7 @@ class RecordingStore(MemoryStore):
         assert not job.removed, f"removed: {row} is claimed of a job that is gone"
         assert job.cancelled_at is None, f"cancelled: {row} is claimed of a job that is cancelled"
         assert not job.paused or by_hand, f"paused: {row} is claimed while its job is paused"
+        assert not job.orphaned, f"orphaned: {row} is claimed while its job has no verb"
         overtaken = row.trigger is Trigger.RETRY and row.of_schedule and not by_hand and (job.last_tick or 0) > row.tick
         assert not overtaken, f"superseded: {row} is claimed after tick {job.last_tick}"
         most = self.allowed[row.execution_id] = max(job.concurrency, 1)

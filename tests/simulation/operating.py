@@ -104,7 +104,7 @@ class Operator(Asker):
         timing = self._workload.timing(self._rng)
         job = NewJob(
             "default", "sim", verb.name, f"made{self._made}", timing.schedule, timing.policy.text, None, "", {},
-            verb.timeout_ms, verb.on_disconnect,
+            verb.timeout_ms or 0, verb.on_disconnect,
         )  # fmt: skip
         call: Call = lambda store: store.create_job(job, "operator")  # noqa: E731
         self._ask(f"creates {job.verb}:{job.name} {job.schedule} {job.policy}", call, created)

@@ -82,8 +82,7 @@ class PlacedRunner(Runner):
             case ("welcome", controller_id, peers, registering_ms):
                 placed = self.world.few_places is None or self.world.few_places.old != address
                 deployments = self.info.deployments if placed else None
-                up = events.LinkUp(address, controller_id, peers, 0, 0, deployments, registering_ms)
-                self.put(up._replace(takes_declined=placed))
+                self.put(events.LinkUp(address, controller_id, peers, 0, 0, deployments, registering_ms))
             case ("wishes", wishes):
                 self.put(events.Wished(address, wishes))
             case _:

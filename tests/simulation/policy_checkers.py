@@ -15,9 +15,11 @@ from schema.policy_model import Policy
 from schema.retry import backoff_us
 from schema.timetable import timetable
 from tests.simulation.order_checkers import check_orders
+from tests.simulation.orphaned import check_orphans
 from tests.simulation.policy_reasons import check_reasons
 from tests.simulation.policy_ticks import Calendar, ticks_between
 from tests.simulation.policy_wishes import check_wishes
+from tests.simulation.taken_over import check_taken_over
 from tests.simulation.year_books import Book, brief
 from tests.simulation.year_history import YearStore
 from tests.simulation.year_oracle import is_cron
@@ -45,10 +47,13 @@ def check_policies(world: "World", promised: list[int]) -> None:
         _check_distances(world, book)
         _check_attempts(world, book)
         _check_cuts(world, book)
+        _check_overlaps(world, book)
         check_reasons(world, book)
         _check_pauses(world, store, book)
         check_orders(world, store, book)
     check_wishes(world, store, books, promised)
+    check_orphans(store, world.database.stepped_all_us + CLOCK_ERROR_US)
+    check_taken_over(store, world.database.stepped_all_us + CLOCK_ERROR_US)
 
 
 def policy_of(span: Span) -> Policy:
@@ -60,7 +65,7 @@ def _check_order(book: Book) -> None:
     by_commit = sorted(book.of_ticks, key=lambda row: row.execution_id)
     assert by_commit == book.of_ticks, book.says(f"out of order: {[row.tick for row in by_commit]}")
     for row in book.of_ticks:
-        if is_cron(book.span_of(row.tick).schedule):
+        if "±" not in policy_of(book.span_of(row.tick)).jitter:
             assert row.run_at >= row.tick, book.says(f"never early: {brief(row)}")
 
 
@@ -138,12 +143,15 @@ def _check_not_retried(world: "World", book: Book, row: ExecutionRow) -> None:
 def _policies_of(world: "World", book: Book, row: ExecutionRow) -> list[Policy]:
     """Those that it may have been claimed or ended under: whoever ends it knows the job as it was at some time.
 
-    By a clock that was set back after the claim, that time may seem to have ended before it.
+    By a clock that was set back after the claim, that time may seem to have ended before it. And where only the policy
+    is another, its books begin with the first tick that nobody had decided, which may have passed long since.
     """
     assert row.report is not None
     claimed_at = row.claimed_at - world.database.stepped_all_us
-    spans = [span for span in book.spans if span.until_at is None or span.until_at >= claimed_at]
-    return [policy_of(span) for span in spans or book.spans[-1:]]
+    first = next((at for at, span in enumerate(book.spans) if (span.until_at or claimed_at) >= claimed_at), -1)
+    while first > 0 and book.spans[first - 1][:2] == book.spans[first][:2]:
+        first -= 1
+    return [policy_of(span) for span in book.spans[first:]]
 
 
 def _names(policy: Policy, row: ExecutionRow) -> bool:
@@ -177,6 +185,29 @@ def _check_cuts(world: "World", book: Book) -> None:
         if following is not None and following.tick not in book.skips:
             late_us = ended - max(following.run_at, row.claimed_at)
             assert late_us < 3 * SECOND_US, book.says(f"{brief(row)} was not cut by {following}")
+
+
+def _check_overlaps(world: "World", book: Book) -> None:
+    """Under overlap skip no tick runs that came due while a run held its job, whatever was changed meanwhile.
+
+    (Of several that went on when only one might any more, the one whose end is committed last decides.)
+    """
+    slack_us = world.database.stepped_all_us + CLOCK_ERROR_US
+    for row in book.of_ticks:
+        policy = policy_of(book.span_of(row.tick))
+        if policy.overlap not in {"", "skip"} or policy.on_missed == "run_all":
+            continue
+        # Of ticks that had been missed before the run began, the latest stands for all.
+        instead = [each.skipped.first_tick for each in book.ranges if each.decided_at == row.claimed_at]
+        from_us, until_us = min(row.tick, row.run_at, *instead) - slack_us, max(row.tick, row.run_at) + slack_us
+        for other in book.running_at(until_us, until_us):
+            beneath = (
+                other is not row
+                and other.holds_job
+                and other.claimed_at < from_us
+                and other.outcome is not Outcome.LOST
+            )
+            assert not beneath, book.says(f"{brief(row)} ran, and came due during {brief(other)}")
 
 
 def _check_pauses(world: "World", store: YearStore, book: Book) -> None:

@@ -53,8 +53,8 @@ class Reasons:
                 return all(self._overlapped(row, tick) for tick in ticks)
             case SkipReason.NO_RUNNER:
                 return self._had_no_runner(row)
-            case SkipReason.OUTSIDE_WINDOW:
-                return True  # see check_windows
+            case SkipReason.OUTSIDE_WINDOW | SkipReason.NO_VERB:
+                return True  # see check_windows, check_orphans
             case SkipReason.DEPLOYMENT_REMOVED:
                 return self._closes(row)
             case SkipReason.CANCELLED:
@@ -69,7 +69,7 @@ class Reasons:
     def _early_us(self, tick: int) -> int:
         """How long before its tick a run may start."""
         span = self._book.span_of(tick)
-        if is_cron(span.schedule) or not parse_policy(span.policy).jitter:
+        if is_cron(span.schedule) or "±" not in parse_policy(span.policy).jitter:
             return 0
         return (timetable(span.schedule, span.anchor, span.policy).interval_us or 0) // 2
 

@@ -76,7 +76,7 @@ def _completed(store: YearStore, book: Book, tick: int) -> bool:
 def _check_not_stuck(world: "World", book: Book, row: ActivationRow) -> None:
     """It is not due yet, or its job is paused or busy, or has been just now."""
     job, now_us = row.job, book.now_us
-    if job.paused and not row.by_hand:
+    if job.orphaned or (job.paused and not row.by_hand):
         return
     busy_until = max((now_us if each.report is None else each.report.ended_at for each in book.executions), default=0)
     since = max(row.run_at, busy_until, world.settled_us)

@@ -155,7 +155,7 @@ class Runner(Process):
     def _received(self, address: str, message: tuple[Any, ...]) -> None:
         match message:
             case ("welcome", controller_id, peers, registering_ms):
-                self.put(events.LinkUp(address, controller_id, peers, 0, 0, None, registering_ms, takes_declined=True))
+                self.put(events.LinkUp(address, controller_id, peers, 0, 0, None, registering_ms))
             case ("beat_ack", sequence, renewed, database_ok, peers):
                 self.put(events.BeatAcked(address, sequence, renewed, database_ok, peers))
             case ("dispatch", now_us, executions, epochs):

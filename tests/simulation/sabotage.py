@@ -209,11 +209,11 @@ KNOWN: Final[dict[str, tuple[int, str]]] = {
     "refetch": (4, "stuck: "),
     "looked up when its runner is back": (0, "stuck: execution"),
     "fence": (5, "no overlap: "),
-    "children's fence": (28, "no overlap: "),
+    "children's fence": (43, "no overlap: "),
     "once on the runner": (0, "once: "),
-    "all must be blind": (1, "lost: "),
+    "all must be blind": (19, "lost: "),
     "whose report it is": (1, "no overlap: "),
-    "a clock that was set back": (1, "not begun: "),
+    "a clock that was set back": (12, "not begun: "),
 }
 
 

@@ -258,7 +258,7 @@ def test_no_reason_is_believed_of_a_tick_that_could_run(reason: SkipReason) -> N
         row = year.pair(is_of(window="")).after
         year.skip(row, reason, row.tick + S_US)
 
-    _judge_tampered(skip, "no reason for")
+    _judge_tampered(skip, "its verb was there" if reason is SkipReason.NO_VERB else "no reason for")
 
 
 def _judge_tampered(tamper: Tamper, words: str) -> None:

@@ -39,9 +39,8 @@ def _check_retry(book: Book, row: ExecutionRow, rows: list[ExecutionRow]) -> Non
     assert before.report is not None, book.says(f"{brief(row)} is a retry of what has not ended")
     outcome = _retried_as(before)
     assert outcome in (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.LOST), book.says(f"{brief(before)} was retried")
-    policies = [
-        policy_of(span.policy) for span in book.spans if span.from_at <= before.claimed_at or len(book.spans) == 1
-    ]
+    # Its end was reckoned by the job's row as that stood by then.
+    policies = [policy_of(span.policy) for span in book.spans if span.from_at <= row.claimed_at or len(book.spans) == 1]
     assert any(_asks(policy, before, row.run_at) for policy in policies), book.says(
         f"no policy asks for {brief(row)} after {brief(before)}"
     )
@@ -82,14 +81,15 @@ def check_wishes(world: "YearWorld", books: dict[int, Book]) -> None:
         waits = wish.activation_id in store.activations
         assert wish.trigger is Trigger.BACKFILL or len(started) <= 1, book.says(f"{wish[2:]} ran {len(started)} times")
         if wish.trigger is Trigger.MANUAL:
-            done = bool(started) or wish.job.removed or (waits and _is_busy(wish))
+            done = bool(started) or wish.job.removed or (waits and (_is_busy(wish) or wish.job.orphaned))
             assert done, book.says(f"{wish[2:]} was never run")
         elif wish.trigger is Trigger.BACKFILL:
             _check_backfill(store, book, wish, started, waits=waits)
         elif not started and not waits:
             _check_retry_dropped(book, wish)
     for row in store.activations.values():
-        stuck = row.run_at < store.now_us() - STUCK_US and not row.job.paused and not row.job.full
+        stuck = row.run_at < store.now_us() - STUCK_US and not row.job.paused and not row.job.orphaned
+        stuck = stuck and not row.job.full
         stuck = stuck and not (row.beside and store.beside_is_full(row))
         assert not stuck, books[row.job.job_id].says(f"{row.activation_id} {row.trigger} of {row.tick} still waits")
 

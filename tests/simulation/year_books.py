@@ -118,7 +118,9 @@ def _decided_until(span: Span, job: JobRow, now_us: int) -> int:
     if span.until_at is not None:
         return span.until_at
     ends = job.paused_until is not None
-    undecided = job.paused_tick if job.paused and not ends else job.next_tick
+    undecided = job.orphaned_tick if job.orphaned else job.next_tick
+    if job.paused and not ends:
+        undecided = job.paused_tick
     if job.executing and not job.paused and undecided is not None and (job.last_tick or 0) >= undecided:
         return job.last_tick or 0
     # What was decided ahead may be the last of all its ticks.

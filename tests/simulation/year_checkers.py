@@ -2,9 +2,11 @@
 
 from typing import TYPE_CHECKING
 
+from tests.simulation.orphaned import check_orphans
+from tests.simulation.taken_over import check_taken_over
 from tests.simulation.year_activations import check_order, check_retries, check_wishes
 from tests.simulation.year_books import Book, brief
-from tests.simulation.year_oracle import Oracle, is_cron
+from tests.simulation.year_oracle import Oracle
 from tests.simulation.year_reasons import check_buffers, check_cuts, check_distances, check_reasons, check_windows
 
 if TYPE_CHECKING:
@@ -38,10 +40,12 @@ def check_books(world: "YearWorld", oracle: Oracle) -> None:
         check_cuts(world, book)
         check_retries(book)
     check_wishes(world, books)
+    check_orphans(world.store, 0)
+    check_taken_over(world.store, 0)
 
 
 def _check_never_early(book: Book) -> None:
-    """Cron ticks are delayed only; those of intervals may start less than half an interval before."""
+    """Ticks are delayed only; intervals that ask for it may start less than half an interval before."""
     for tick, row in book.of_tick.items():
-        if is_cron(book.span_of(tick).schedule):
+        if "±" not in book.span_of(tick).policy:
             assert row.run_at >= tick, book.says(f"never early: {brief(row)}")

@@ -78,6 +78,18 @@ class YearStore(RecordingStore):
         )  # fmt: skip
         return done
 
+    def _take_over(self, row: JobRow, *values: Any, **details: Any) -> None:
+        super()._take_over(row, *values, **details)
+        if row.paused_at is not None:
+            self.pauses.append(Pause(row.job_id, self.now_us(), row.paused_until, by_hand=True))
+        if row.paused_at is not None or row.cancelled_at is not None:
+            wish = orders.Cancel() if row.cancelled_at is not None else orders.Pause(until=row.paused_until)
+            self.orders.append(
+                Written(
+                    row.job_id, wish, self.now_us(), 0, len(self.executions), len(self.ended), None, row.paused_tick
+                )
+            )
+
     def _end_pause(self, row: JobRow, now: int) -> None:
         for at, pause in enumerate(self.pauses):
             if pause.job_id == row.job_id and (pause.until is None or pause.until > now):

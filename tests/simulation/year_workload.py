@@ -12,6 +12,7 @@ from schema.policy import Policy, policy_faults, read_policy
 from schema.schedule import check_schedule
 from tests.oracle.walk import clock_of
 from tests.simulation.courses import Course
+from tests.simulation.policies import without
 from tests.simulation.workload import Workload
 
 DAY_US: Final = 86_400_000_000
@@ -91,7 +92,8 @@ class YearWorkload(Workload):
 
     def module(self) -> tuple[Module, str]:
         self.versions += 1
-        return Module("year", tuple(self._verbs)), hashlib.sha256(b"%d" % self.versions).hexdigest()
+        module = without(Module("year", tuple(self._verbs)), self._verbs[:1], self.versions)
+        return module, hashlib.sha256(b"%d" % self.versions).hexdigest()
 
     def change(self, rng: random.Random, now_us: int = 0) -> None:
         """A verb less, one more, and some that are scheduled otherwise, or have another policy."""
@@ -159,7 +161,10 @@ class YearWorkload(Workload):
         for attempt in range(400):
             if attempt == 200 and schedule in SPARSE:
                 bounds = {}  # there is no tick in them, it seems
-            raw: dict[str, Any] = {"timezone": zone, "jitter": rng.choice(JITTERS), **bounds}
+            jitter = rng.choice(JITTERS)
+            if schedule.startswith("every") and "%" in jitter:
+                jitter = f"±{jitter}"  # the others delay, as those of patterns do
+            raw: dict[str, Any] = {"timezone": zone, "jitter": jitter, **bounds}
             for name, choices in SPECIALS.items():
                 if rng.random() < CHANCES.get(name, 0.3):
                     raw[name] = rng.choice(choices)

@@ -78,7 +78,7 @@ class YearWorld(World):
         super().__init__(seed, show, orders=False)
         self.notify_loss = self.rng.choice((0.0, 0.0, 0.3))
         self.addresses = tuple(f"host-{number}:7000" for number in range(self.rng.choice((2, 2, 3))))
-        self.default_jitter = self.settings.default_jitter
+        self.default_jitter = "auto"
         self.calm_us = CALM_DAYS * DAY_US // 2
         self.runners_usual = self.runners_wanted = self.rng.randint(1, 2)
         self.outages: list[Outage] = []

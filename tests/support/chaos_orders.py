@@ -7,6 +7,8 @@ from typing import Any, Final, NamedTuple
 
 import asyncpg
 
+from tests.support.looking import look
+
 EXECUTIONS: Final = """
 SELECT e.id, j.key, j.id AS job_id, e.trigger, e.attempt, e.outcome, extract(epoch FROM e.tick)::float8 AS tick,
        extract(epoch FROM e.claimed_at)::float8 AS claimed_at, e.cancel_requested_at IS NOT NULL AS marked
@@ -68,7 +70,7 @@ class Tables(NamedTuple):
 
 async def judge_orders(database_url: str, journal: Path) -> list[str]:
     """What isn't as the operator was told; nothing, if all is well."""
-    connection = await asyncpg.connect(database_url)
+    connection = await look(database_url)
     try:
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             tables = Tables(

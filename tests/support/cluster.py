@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 
-READY_S = 30.0
+READY_S = 60.0
 POLL_S = 0.02
 
 

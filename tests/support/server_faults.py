@@ -12,6 +12,7 @@ import asyncpg
 import psutil
 
 from tests.support.databases import PostgresServer, run_coroutine
+from tests.support.looking import look
 
 TERMINATE_ALL: Final = """
 SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
@@ -39,7 +40,7 @@ class Storm:
         self._thread.join()
 
     async def _blow(self) -> None:
-        connection = await asyncpg.connect(self._url)
+        connection = await look(self._url)
         try:
             while not self._over.is_set():
                 self.ended += await connection.fetchval(TERMINATE_ALL)
@@ -56,7 +57,7 @@ def held(database_url: str, *statements: str) -> Iterator[None]:
     errors: list[BaseException] = []
 
     async def hold() -> None:
-        connection = await asyncpg.connect(database_url)
+        connection = await look(database_url)
         try:
             async with connection.transaction():
                 for statement in statements:
@@ -106,6 +107,8 @@ def kill_backend(server: PostgresServer, database: str) -> int:
         "SELECT pid FROM pg_stat_activity WHERE datname = $1 AND backend_type = 'client backend' LIMIT 1",
         database,
     )
+    server.crash_log.excuse(rf"\(PID {pid}\) was terminated by signal 9")
+    server.crash_log.excuse("terminating any other active server processes")
     psutil.Process(pid).kill()
     _, alive = psutil.wait_procs(others, timeout=30)
     assert not alive, f"PostgreSQL did not end {alive}"
@@ -114,7 +117,7 @@ def kill_backend(server: PostgresServer, database: str) -> int:
 
 def fetch_value(database_url: str, statement: str, *arguments: Any) -> Any:
     async def fetch() -> Any:
-        connection = await asyncpg.connect(database_url)
+        connection = await look(database_url)
         try:
             return await connection.fetchval(statement, *arguments)
         finally:

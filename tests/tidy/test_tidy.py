@@ -59,6 +59,23 @@ def test_no_sql_in_python() -> None:
     assert not found, f"SQL lives in sql/*.sql: {found}"
 
 
+def test_durations_for_people_have_one_style() -> None:
+    """`{took_s:.1f} s`, `{ms} ms`, `{left:g}s`: schema/duration.py's `measured` and `format_duration` do that."""
+    unit = re.compile(r"\{[^{}]*(:[^{}\"']*[gf]\} ?|\} )(ms|s|min|h|d)\b(?!=)")
+    allowed = {
+        "schema/duration.py",
+        "cronring/webhooks.py",  # authors import it: stdlib only
+    }
+    found = [
+        f"{name}:{number}"
+        for path in sources()
+        if (name := str(path.relative_to(ROOT))) not in allowed and name.split("/", maxsplit=1)[0] in PRODUCTION
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if unit.search(line)
+    ]
+    assert not found, found
+
+
 @pytest.mark.parametrize("word", ["TODO", "FIXME", "XXX", "NotImplementedError"])
 def test_nothing_is_left_for_later(word: str) -> None:
     found = [
@@ -67,6 +84,17 @@ def test_nothing_is_left_for_later(word: str) -> None:
         if path.relative_to(ROOT).parts[0] in PRODUCTION
         for number, line in enumerate(path.read_text().splitlines(), 1)
         if re.search(rf"\b{word}\b", line)
+    ]
+    assert not found, found
+
+
+def test_what_types_are_not_asked_for_has_a_reason() -> None:
+    bare = re.compile(r"# type: ignore\[[^\]]*\]\s*(# noqa: [A-Z0-9, ]+)?$")
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in sources()
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if bare.search(line)
     ]
     assert not found, found
 

@@ -8,7 +8,7 @@ import click
 import pytest
 import yaml
 
-from cronring.cli.main import cli
+from cronring.cli.root import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -11,3 +11,9 @@ def test_what_waits_is_spread_among_what_computes() -> None:
     unit = [ROOT / "unit" / f"test_{name}.py" for name in "abcd"]
     acceptance, faults = ROOT / "acceptance" / "test_x.py", ROOT / "faults" / "test_y.py"
     assert mixed([acceptance, faults, *unit]) == [faults, *unit[:2], acceptance, *unit[2:]]
+
+
+def test_attacks_wait_as_well() -> None:
+    unit = [ROOT / "unit" / f"test_{name}.py" for name in "ab"]
+    attack = ROOT / "attacks" / "test_x.py"
+    assert mixed([*unit, attack]) == [attack, *unit]

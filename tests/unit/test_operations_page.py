@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "operations.md").read_text()
 ALARMS = {"WARNING", "ERROR"}
 # Where an event is an argument of a function of ours: its name, and the argument's place.
-PASSED_ON = {"within": 3, "_tell_once": 0}
+PASSED_ON = {"within": 3}
 # Events whose names are not literals where they are noted, and how they are made.
 MADE = {"member_": [f"member_{status.name.lower()}" for status, level in _LEVELS.items() if level.name in ALARMS]}
 

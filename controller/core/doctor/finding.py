@@ -75,12 +75,3 @@ def listed(items: Sequence[str], separator: str = ", ") -> str:
     """The first few, and how many more there are."""
     more = len(items) - _NAMED_AT_MOST
     return separator.join(items[:_NAMED_AT_MOST]) + (f"{separator}and {more} more" if more > 0 else "")
-
-
-def span(milliseconds: float) -> str:
-    """For people: 850 ms, 12.5 s, 4 min, 3 h, 2 d."""
-    size = abs(milliseconds)
-    for bound, unit_ms, unit in ((1_000, 1, "ms"), (120_000, 1_000, "s"), (7_200_000, 60_000, "min")):
-        if size < bound:
-            return f"{milliseconds / unit_ms:.3g} {unit}"
-    return f"{milliseconds / 3_600_000:.0f} h" if size < 172_800_000 else f"{milliseconds / 86_400_000:.0f} d"

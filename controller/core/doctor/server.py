@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from controller.core.doctor.finding import Finding, Trouble, found, listed, problem, span, warning
+from controller.core.doctor.finding import Finding, Trouble, found, listed, problem, warning
+from schema.duration import measured
 
 OLDEST_MAJOR: Final = 14  # date_trunc with a zone came in 12, bodies of SQL functions in 14
 NEWEST_MAJOR: Final = 18
@@ -131,7 +132,7 @@ def check_timeouts(settings: Settings) -> Finding:
         value_ms = int(settings.get(name, "0"))
         if 0 < value_ms < least_ms:
             grave = problem if value_ms < SECOND_MS else warning
-            troubles.append(grave(f"{name} of new sessions is {span(value_ms)}: {harm}",
+            troubles.append(grave(f"{name} of new sessions is {measured(value_ms)}: {harm}",
                                   f"ALTER DATABASE ... SET {name} = 0 (or RESET it; look at the role, too), then "
                                   "restart controllers."))  # fmt: skip
     return found("timeouts", troubles, "none that cuts off what controllers do")
@@ -174,13 +175,14 @@ def check_transactions(transactions: Sequence[OpenTransaction]) -> Finding:
         holds = f", holds locks on {listed(open_one.locked)}" if open_one.locked else ""
         ending = f"Once you know what it is: SELECT pg_terminate_backend({open_one.pid});"
         if open_one.blocks:
-            seen = f"{who} blocks {open_one.blocks} sessions for up to {span(open_one.open_ms)}{holds}"
+            seen = f"{who} blocks {open_one.blocks} sessions for up to {measured(open_one.open_ms)}{holds}"
             troubles.append(problem(seen, ending))
         elif open_one.idle and open_one.state_ms >= IDLE_WARNING_MS:
-            seen = f"{who} is idle in a transaction since {span(open_one.state_ms)}{holds}"
+            seen = f"{who} is idle in a transaction since {measured(open_one.state_ms)}{holds}"
             troubles.append(warning(seen, ending))
         elif open_one.open_ms >= OPEN_WARNING_MS:
-            seen = f"{who} has a transaction open since {span(open_one.open_ms)}{holds}: VACUUM can clear nothing since"
+            since = measured(open_one.open_ms)
+            seen = f"{who} has a transaction open since {since}{holds}: VACUUM can clear nothing since"
             troubles.append(warning(seen, ending))
     return found("open transactions", troubles, "none that is in the way")
 
@@ -188,8 +190,8 @@ def check_transactions(transactions: Sequence[OpenTransaction]) -> Finding:
 def check_prepared(transactions: Sequence[PreparedTransaction]) -> Finding:
     troubles = [
         (problem if each.open_ms > 10 * MINUTE_MS else warning)(
-            f"prepared transaction {each.gid} of {each.owner} is open since {span(each.open_ms)}: it keeps its locks, "
-            "and VACUUM from clearing",
+            f"prepared transaction {each.gid} of {each.owner} is open since {measured(each.open_ms)}: it keeps its "
+            "locks, and VACUUM from clearing",
             f"COMMIT PREPARED '{each.gid}' or ROLLBACK PREPARED '{each.gid}', as its owner decides.",
         )
         for each in transactions if each.open_ms > MINUTE_MS

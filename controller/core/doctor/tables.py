@@ -4,22 +4,25 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from controller.core.doctor.finding import Finding, found, listed, problem, span, unchecked, warning
+from controller.core.doctor.finding import Finding, found, listed, problem, unchecked, warning
+from schema.duration import measured
 
 # What the migrations make. tests/conformance/test_doctor.py holds this against a migrated database.
 INDEXES: Final[Mapping[str, frozenset[str]]] = {
     table: frozenset(f"{table}_{name}" for name in names.split())
     for table, names in {
         "controllers": "pkey",
-        "cron_actions": "at deployment execution job pkey template",
+        "cron_actions": "at deployment execution job pkey template untold",
         "cron_activations": "after due job pkey",
         "cron_closed_books": "pkey",
+        "cron_closings": "pkey",
         "cron_deliveries": "log old pkey waiting webhook_id_event_id_key",
         "cron_executions": "cancelling of_controller of_runner once pkey troubled",
         "cron_failing": "pkey",
         "cron_fence_checks": "pkey",
         "cron_followers": "after pkey",
-        "cron_jobs": "changed due key labels late paused_until pkey removed template",
+        "cron_jobs": "changed due key labels late orphaned paused_until pkey removed template",
+        "cron_keys": "pkey",
         "cron_late": "pkey",
         "cron_limits": "namespace_module_key pkey",
         "cron_maintenance": "pkey",
@@ -32,6 +35,8 @@ INDEXES: Final[Mapping[str, frozenset[str]]] = {
         "cron_templates": "namespace_name_key pkey",
         "cron_uncounted": "job",
         "cron_webhooks": "name_key pkey",
+        "cron_wishes": "pkey",
+        "cron_zone_data": "pkey",
         "cronring_migrations": "pkey",
         "deployments": "key_key namespace_module_digest_key one_active pkey",
         "runners": "pkey",
@@ -95,7 +100,7 @@ def check_migrations(applied: Sequence[Applied], known: Sequence[Applied]) -> Fi
 def check_indexes(states: Sequence[IndexState], scripts: Sequence[str]) -> Finding:
     """`scripts` of the migrations, for how to make what is missing."""
     if not states:
-        return unchecked("indexes", "there are no tables of cronring in the schema that search_path names first")
+        return unchecked("indexes", "there are no tables of cronring in this schema")
     there: dict[str, dict[str, bool]] = {}
     for state in states:
         there.setdefault(state.table, {})[state.name] = state.valid
@@ -144,11 +149,11 @@ def check_history(state: HistoryState) -> Finding:
     if state.ahead_ms is None or state.ahead_ms < 0:
         troubles.append(problem("there is no partition for today: executions go into cron_executions_later", upkeep))
     elif state.ahead_ms < 2 * DAY_MS and not young:
-        troubles.append(warning(f"partitions of cron_executions reach only {span(state.ahead_ms)} ahead", upkeep))
+        troubles.append(warning(f"partitions of cron_executions reach only {measured(state.ahead_ms)} ahead", upkeep))
     if not young and (state.checked_ms is None or state.checked_ms > HOUR_MS):
-        since = "ever" if state.checked_ms is None else f"for {span(state.checked_ms)}"
+        since = "ever" if state.checked_ms is None else f"for {measured(state.checked_ms)}"
         troubles.append(warning(f"nobody has looked after history {since}", upkeep))
-    ahead = span(state.ahead_ms) if state.ahead_ms is not None else "-"
+    ahead = measured(state.ahead_ms) if state.ahead_ms is not None else "-"
     return found("partitions", troubles, f"made for {ahead} ahead")
 
 

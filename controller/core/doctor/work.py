@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from controller.core.doctor.finding import Finding, found, listed, problem, span, warning
+from controller.core.doctor.finding import Finding, found, listed, problem, warning
+from schema.duration import measured
 
 OVERDUE_RUN_MS: Final = 15_000  # past the hard timeout, and after leases and runners had their time
 LATE_DELIVERY_MS: Final = 600_000
@@ -29,6 +30,7 @@ class RunnerLease(NamedTuple):
     pid: int
     seen_ms: int
     unfinished: int
+    has_left: bool = False  # drained, with nothing unfinished
 
 
 class DeploymentState(NamedTuple):
@@ -66,6 +68,16 @@ class FullLimit(NamedTuple):
     running: int
 
 
+class Orphans(NamedTuple):
+    """Jobs of one verb that somebody made by hand, and that wait for a version which has it. `key`: of one of them."""
+
+    namespace: str
+    module: str
+    verb: str
+    jobs: int
+    key: str
+
+
 class WebhookState(NamedTuple):
     """`unread_ms`: since when nobody has read the books for webhooks; None: they are not read at all."""
 
@@ -91,26 +103,28 @@ def check_leases(leases: Sequence[LeaseState]) -> Finding:
                                 "Start at least one more, on another machine."))  # fmt: skip
     for each in leases:
         if each.left_ms <= 0 and not each.draining:
-            seen = f"the lease of {each.id} ({each.grpc_address}) is over for {span(-each.left_ms)}"
+            seen = f"the lease of {each.id} ({each.grpc_address}) is over for {measured(-each.left_ms)}"
             if each.unfinished:
                 seen += f", and {each.unfinished} executions still carry its id"
             troubles.append((problem if each.unfinished and each.left_ms < -OVERDUE_RUN_MS else warning)(
                 seen, "It was killed, stands still, or is cut off from PostgreSQL: look at its process and its log. "
                 "Others take over by themselves, and its row goes a minute later."))  # fmt: skip
     shortest_ms = min((each.left_ms for each in held), default=0)
-    return found("leases", troubles, f"{len(held)} held, the shortest for {span(shortest_ms)} more")
+    return found("leases", troubles, f"{len(held)} held, the shortest for {measured(shortest_ms)} more")
 
 
 def check_runner_leases(runners: Sequence[RunnerLease], lost_after_ms: int) -> Finding:
-    alive = [each for each in runners if each.seen_ms < lost_after_ms]
+    staying = [each for each in runners if not each.has_left]
+    alive = [each for each in staying if each.seen_ms < lost_after_ms]
     troubles = [
-        problem(f"runner {each.id} ({each.hostname}, pid {each.pid}) was not seen for {span(each.seen_ms)}, and "
+        problem(f"runner {each.id} ({each.hostname}, pid {each.pid}) was not seen for {measured(each.seen_ms)}, and "
                 f"{each.unfinished} executions on it are not declared lost",
                 "Some controller must hold a lease, unbroken, for that: see `leases`.")
-        for each in runners if each.unfinished and each.seen_ms > lost_after_ms + OVERDUE_RUN_MS
+        for each in staying if each.unfinished and each.seen_ms > lost_after_ms + OVERDUE_RUN_MS
     ]  # fmt: skip
-    gone = len(runners) - len(alive)
-    return found("runners", troubles, f"{len(alive)} alive" + (f", {gone} gone in the last day" if gone else ""))
+    dead, left = len(staying) - len(alive), len(runners) - len(staying)
+    counts = [f"{len(alive)} alive", *([f"{dead} dead"] if dead else []), *([f"{left} left"] if left else [])]
+    return found("runners", troubles, ", ".join(counts) + (" in the last day" if dead or left else ""))
 
 
 def check_deployments(deployments: Sequence[DeploymentState]) -> Finding:
@@ -128,12 +142,13 @@ def check_deployments(deployments: Sequence[DeploymentState]) -> Finding:
 
 
 def _when(due_ms: int) -> str:
-    return f"in {span(due_ms)}" if due_ms >= 0 else f"due for {span(-due_ms)}"
+    return f"in {measured(due_ms)}" if due_ms >= 0 else f"due for {measured(-due_ms)}"
 
 
 def check_overdue_executions(overdue: Sequence[OverdueExecution]) -> Finding:
     troubles = [
-        problem(f"execution {each.id} of {each.job} on {each.runner_id} is {span(each.over_ms)} past its hard timeout",
+        problem(f"execution {each.id} of {each.job} on {each.runner_id} is {measured(each.over_ms)} past its hard "
+                "timeout",
                 "A controller that holds a lease ends it by itself: see `leases`, and its log for `end_failed`.")
         for each in overdue
     ]  # fmt: skip
@@ -143,7 +158,7 @@ def check_overdue_executions(overdue: Sequence[OverdueExecution]) -> Finding:
 def check_overdue_ticks(overdue: Sequence[OverdueTicks]) -> Finding:
     troubles = []
     for each in overdue:
-        seen = f"{each.jobs} jobs of {each.deployment} are due for up to {span(each.over_ms)} ({each.job}, ...)"
+        seen = f"{each.jobs} jobs of {each.deployment} are due for up to {measured(each.over_ms)} ({each.job}, ...)"
         if each.limited == each.jobs:
             troubles.append(warning(f"{seen}, and wait for a limit", "See `limits`."))
         elif not each.runners:
@@ -165,6 +180,17 @@ def check_limits(full: Sequence[FullLimit]) -> Finding:
     return found("limits", troubles, "none is full")
 
 
+def check_orphans(orphans: Sequence[Orphans]) -> Finding:
+    troubles = [
+        warning(f"{each.jobs} jobs made by hand ({each.key}, ...) are orphaned: no active version of "
+                f"{each.namespace}/{each.module} has their verb {each.verb}",
+                "Deploy a version that has it, or `cronring rollback`; `cronring jobs list --status orphaned` names "
+                "them, `cronring jobs delete` gives one up.")
+        for each in orphans
+    ]  # fmt: skip
+    return found("orphaned jobs", troubles, "none")
+
+
 def check_webhooks(states: Sequence[WebhookState]) -> Finding:
     troubles = []
     for each in states:
@@ -172,12 +198,12 @@ def check_webhooks(states: Sequence[WebhookState]) -> Finding:
             troubles.append(warning(f"webhook {each.name} is disabled: {each.disabled_reason or 'by hand'}",
                                     f"Mend its receiver, then `cronring webhook enable {each.name}`."))  # fmt: skip
         elif each.waiting and each.oldest_ms is not None and each.oldest_ms > LATE_DELIVERY_MS:
-            seen = f"webhook {each.name} has {each.waiting} undelivered, the oldest for {span(each.oldest_ms)}"
+            seen = f"webhook {each.name} has {each.waiting} undelivered, the oldest for {measured(each.oldest_ms)}"
             troubles.append(warning(f"{seen}: {each.error or 'not tried yet'}",
                                     f"Look at its receiver: `cronring webhook deliveries {each.name}`."))  # fmt: skip
     unread_ms = max((each.unread_ms for each in states if each.unread_ms is not None), default=0)
     if unread_ms > UNREAD_MS and any(not each.disabled for each in states):
-        troubles.append(problem(f"nobody has read the books for webhooks for {span(unread_ms)}",
+        troubles.append(problem(f"nobody has read the books for webhooks for {measured(unread_ms)}",
                                 "A controller does, if it can: look for `books_not_read` in its log."))  # fmt: skip
     names = listed([each.name for each in states])
     return found("webhooks", troubles, f"{len(states)}: {names}" if states else "none")

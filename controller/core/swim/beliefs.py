@@ -158,6 +158,7 @@ class Beliefs:
         if softened is not update and (suspicion := self._suspicions.get(update.member_id)) is not None:
             suspicion.verdict = True
 
+    # docs/decisions/0014: healing a partition must take nobody off the ring who lives
     def _soften(self, update: Update, held: Member | None, by_sync: bool) -> Update:
         """Take the death of somebody I know to be well as a suspicion, confirmed as well as can be.
 

@@ -24,6 +24,7 @@ class Health:
     def better(self) -> None:
         self.score = max(0, self.score - 1)
 
+    # docs/decisions/0015: the paper counts each missing nack; we don't
     def worse(self, by: int = 1) -> None:
         self.score = min(WORST, self.score + by)
 

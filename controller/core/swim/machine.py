@@ -177,6 +177,7 @@ class Swim:
         Every verdict that is pending waits as long again, and a probe timeout more.
         """
         assert self._deadline is not None
+        # docs/decisions/0014: who was stopped must not judge others
         late_ns = now_ns - self._deadline
         if late_ns <= self._timeout_ns:
             return
@@ -191,7 +192,7 @@ class Swim:
         # What did I miss?
         self._sync_at = now_ns
         self._health.worse()
-        reaction.note(Level.WARNING, "overslept", late_ms=late_ns // MS)
+        reaction.note(Level.WARNING, "overslept", lateness_ms=late_ns // MS)
 
     def _answer(self, packet: Packet, now_ns: int, reaction: Reaction) -> None:
         message = packet.message

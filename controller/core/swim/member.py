@@ -40,6 +40,7 @@ def supersedes(heard: Update, held: Update) -> bool:
 
     So beliefs are totally ordered, and the roster that remains does not depend on the order in which rumours came.
     """
+    # docs/decisions/0014: no status is final, LEFT neither
     return _rank(heard) > _rank(held)
 
 

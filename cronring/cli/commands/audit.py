@@ -6,9 +6,10 @@ import click
 
 from cronring.cli.completion import job_key
 from cronring.cli.failures import EXIT_FAILED
-from cronring.cli.instants import Moment, resolved
-from cronring.cli.options import Duration, controllers_option, output_option
+from cronring.cli.instants import instant_option, past, resolved
+from cronring.cli.options import DAY_S, Duration, controllers_option, output_option
 from cronring.cli.output import print_fields, print_json, short_instant
+from cronring.cli.printing import say, say_lines
 from cronring.cli.session import ask, job_keys, or_nearest
 
 if TYPE_CHECKING:
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
 
 
 @click.command("audit")
-@click.option("--since", type=Moment(), help="Ticks from this instant on; else all.")
-@click.option("--until", type=Moment(), help="Ticks up to this instant; else up to now. A date alone means its end.")
+@instant_option("--since", zone="UTC", help="Ticks from this instant on; else all")
+@instant_option("--until", zone="UTC", help="Ticks up to this instant, or the end of this date; else up to now")
 @click.option("--job", default="", shell_complete=job_key,
               help="Of one job (its key) alone, removed ones too; its ticks are then walked one by one.")  # fmt: skip
-@click.option("--late-after", type=Duration(), default="10s", show_default=True,
+@click.option("--late-after", type=Duration(0, 365 * DAY_S), default="10s", show_default=True,
               help="A tick that started more than this after its run_at is late.")  # fmt: skip
 @click.option("--thorough", is_flag=True,
               help="Walk the ticks of every job, not only of those whose counts disagree.")  # fmt: skip
@@ -38,7 +39,7 @@ def audit(
 
     \b
       unaccounted  due, and neither executed nor skipped
-      duplicates   executed twice by schedule, or executed and skipped, or skipped twice
+      duplicates   executed twice by schedule, skipped twice, or both
       early        executions that began before their run_at, or before their tick
       undue        executed or skipped by schedule, and never due
 
@@ -54,7 +55,7 @@ def audit(
     """
 
     async def question(client: "Client") -> "Audit":
-        start = None if since is None else resolved(since)
+        start = None if since is None else past("--since", since)
         end = None if until is None else resolved(until, end_of_day=True)
         auditing = client.ledger.audit(start, end, job, late_after, thorough=thorough or bool(job))
         return await or_nearest(auditing, "job", job, lambda: job_keys(client))
@@ -87,11 +88,13 @@ def _print(answer: "Audit") -> None:
     print_fields(fields)
     for finding in answer.findings:
         times = "" if finding.ticks == 1 else f" ({finding.ticks:,} ticks)"
-        click.echo(f"\n{finding.kind}: {finding.job} {short_instant(finding.tick)}{times}\n  {finding.text}")
-        click.echo(f"  look: {finding.look}")
+        say_lines(["", f"{finding.kind}: {finding.job} {short_instant(finding.tick)}{times}"])
+        say_lines([f"  {finding.text}", f"  look: {finding.look}"])
     until = short_instant(answer.until)
     walked = f", {answer.walked:,} of them tick by tick" if answer.walked else ""
     verdict = "clean" if answer.clean else "NOT CLEAN"
-    click.echo(f"\n{verdict}: {answer.jobs:,} jobs{walked}, up to {until}")
+    say_lines(["", f"{verdict}: {answer.jobs:,} jobs{walked}, up to {until}"])
+    if answer.remark:
+        say(f"But {answer.remark}.")
     if answer.summarised_until is not None:
-        click.echo(f"Retention keeps only counts of some ticks up to {short_instant(answer.summarised_until)}.")
+        say(f"Retention keeps only counts of some ticks up to {short_instant(answer.summarised_until)}.")

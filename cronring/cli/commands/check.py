@@ -6,10 +6,14 @@ from typing import TYPE_CHECKING
 import click
 
 from cronring.cli.clock import wall_now
-from cronring.cli.options import option
+from cronring.cli.options import option, output_option
+from cronring.cli.output import jsonable, print_json
+from cronring.cli.printing import say, say_source
 from cronring.cli.schedules import to_us
 
 if TYPE_CHECKING:
+    from schema.diff import ModuleDifference
+    from schema.lint import Finding
     from schema.module import Module
 
 
@@ -22,32 +26,41 @@ if TYPE_CHECKING:
     help="Where its jobs would live (a .py; a text form says so itself).",
 )
 @option("--python", metavar="PATH", help="The interpreter that imports FILE.  [default: this one]")
-def check(file: str, namespace: str, python: str | None) -> None:
+@output_option
+def check(file: str, namespace: str, python: str | None, output: str) -> None:
     """Validate a module (FILE.py, or a schema's text form), and print its schema. Exit code 1 if it is wrong.
+
+    With -o json the text form stands in `schema_text`, beside the digest and what was warned of.
 
     \b
     Examples:
       cronring check billing.py
       cronring check billing.py > billing.schema
+      cronring check billing.py -o json | jq -r '.module.verbs[].name'
     """
     from cronring.cli.modules import described
     from schema.text import print_module
 
-    module = described(file, namespace, python).module
-    warn_of_idle(file, module)
-    click.echo(print_module(module), nl=False)
+    found = described(file, namespace, python)
+    text, warnings = print_module(found.module), warn_of_idle(file, found.module)
+    if output == "json":
+        print_json({"module": found.module, "digest": found.digest, "schema_text": text, "warnings": warnings})
+        return
+    say_source(text)
 
 
-def warn_of_idle(file: str, module: "Module") -> None:
+def warn_of_idle(file: str, module: "Module") -> "list[Finding]":
     """Name jobs whose ticks are all past, and those that follow what the module doesn't have.
 
     No error: a module that has been deployed for long may be deployed again, and a job be made by hand.
     """
     from schema.lint import follows_nobody, never_again
 
-    for finding in [*never_again(module, to_us(wall_now())), *follows_nobody(module)]:
+    findings = [*never_again(module, to_us(wall_now())), *follows_nobody(module)]
+    for finding in findings:
         place = f"{file}:{finding.line}" if finding.line else file
-        click.echo(f"{place}: {finding.level}: verb {finding.verb}: {finding.message}; {finding.remedy}", err=True)
+        say(f"{place}: {finding.level}: verb {finding.verb}: {finding.message}; {finding.remedy}", err=True)
+    return findings
 
 
 @click.group()
@@ -65,20 +78,29 @@ def schema() -> None:
     help="Where their jobs would live (a .py; a text form says so itself).",
 )
 @option("--python", metavar="PATH", help="The interpreter that imports .py files.  [default: this one]")
-def diff(before: str, after: str, namespace: str, python: str | None) -> None:
+@output_option
+def diff(before: str, after: str, namespace: str, python: str | None, output: str) -> None:
     """Compare two schemas, each a module's .py or a text form. Exit code 0 if they are equal, 1 if they differ.
 
     + is new in AFTER, - is gone, ~ has changed.
 
     \b
-    Example:
+    Examples:
       cronring schema diff billing.schema billing.py
+      cronring schema diff billing.schema billing.py -o json
     """
     from cronring.cli.modules import described
     from schema.diff import diff_modules
 
     old, new = (described(file, namespace, python).module for file in (before, after))
     difference = diff_modules(old, new)
-    for line in difference.lines():
-        click.secho(line, fg={"+": "green", "-": "red"}.get(line[0], "yellow"))
+    if output == "json":
+        print_json({"equal": not difference, **jsonable(difference)})
+    else:
+        tell_difference(difference)
     sys.exit(1 if difference else 0)
+
+
+def tell_difference(difference: "ModuleDifference") -> None:
+    for line in difference.lines():
+        say(line, colour={"+": "green", "-": "red"}.get(line[0], "yellow"))

@@ -7,7 +7,9 @@ import click
 from cronring.cli.completion import job_key
 from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import Column, print_fields, print_json, print_rows, short_instant
+from cronring.cli.printing import say
 from cronring.cli.session import ask, job_keys, or_nearest
+from schema.duration import measured
 
 if TYPE_CHECKING:
     from cronring.client import Client
@@ -41,7 +43,9 @@ def members(output: str, controllers: tuple[str, ...]) -> None:
         Column("version", lambda row: row.version),
     ]
     print_rows(columns, list(view.members), "no members")
-    click.echo(f"\n* answered; ring {view.ring_digest}; its clock is {view.clock_offset_ms:+.1f} ms off PostgreSQL's")
+    say()
+    apart = measured(view.clock_offset_ms, signed=True)
+    say(f"* answered; ring {view.ring_digest}; its clock is {apart} off PostgreSQL's")
 
 
 @cluster.command("ring")
@@ -62,7 +66,8 @@ def ring(output: str, controllers: tuple[str, ...]) -> None:
     ]
     print_rows(columns, rows, "the ring is empty")
     unowned = answer.primary.count(-1)
-    click.echo(f"\nring {answer.digest}" + (f"; {unowned} slots have no owner" if unowned else ""))
+    say()
+    say(f"ring {answer.digest}" + (f"; {unowned} slots have no owner" if unowned else ""))
 
 
 def _share(ring: "Ring", index: int) -> str:
@@ -93,6 +98,12 @@ def owners(job: str, output: str, controllers: tuple[str, ...]) -> None:
     )
 
 
+def _status(row: "Runner") -> str:
+    if row.left_at is not None:
+        return "left"
+    return "alive" if row.alive else "dead"
+
+
 @cluster.command("runners")
 @output_option
 @controllers_option
@@ -104,7 +115,7 @@ def runners(output: str, controllers: tuple[str, ...]) -> None:
         return
     columns: list[Column[Runner]] = [
         Column("runner", lambda row: row.id),
-        Column("status", lambda row: "alive" if row.alive else "dead"),
+        Column("status", _status),
         Column("host", lambda row: row.hostname),
         Column("pid", lambda row: str(row.pid), right=True),
         Column("deployments", lambda row: ", ".join(row.deployments)),

@@ -3,6 +3,8 @@
 import click
 from click.shell_completion import get_completion_class
 
+from cronring.cli.printing import say
+
 
 @click.command()
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
@@ -18,4 +20,4 @@ def completion(ctx: click.Context, shell: str) -> None:
     kind = get_completion_class(shell)
     assert kind is not None, f"click knows {shell}"
     root = ctx.find_root().command
-    click.echo(kind(root, {}, "cronring", "_CRONRING_COMPLETE").source())
+    say(kind(root, {}, "cronring", "_CRONRING_COMPLETE").source())

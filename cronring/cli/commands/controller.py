@@ -1,6 +1,7 @@
 """`cronring controller`: one replica."""
 
 import dataclasses
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -9,14 +10,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cronring.cli.options import (
+    DAY_S,
     Addresses,
     Duration,
+    count,
     database_option,
     log_options,
     option,
     require_database_url,
+    schema_option,
     stop_on_eof_option,
 )
+from schema.duration import measured
 
 if TYPE_CHECKING:
     from controller.core.settings import ClusterSettings
@@ -36,7 +41,7 @@ _MEANINGS = {
     "timeout_ms": "Soft timeout of a job that states none.",
     "hard_timeout_grace_ms": "How long after the soft timeout an execution that nobody ended is swept.",
     "cancel_grace_ms": "How long a cancelled run has to stop by itself before its process is killed.",
-    "default_jitter": "Delay of jobs that state none, by the gap between their ticks; off: none. Counts at deployment.",
+    "default_jitter": "Jitter of jobs that state none, like auto: their starts are delayed. Counts at deployment.",
     "claim_batch": "At most so many claims in one statement.",
     "claims_in_flight": "At most so many claim statements at once.",
     "end_batch": "At most so many ends in one statement.",
@@ -59,8 +64,8 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for field in reversed(dataclasses.fields(ClusterSettings)):
         in_time, in_words = field.name.endswith("_ms"), isinstance(field.default, str)
         flag = "--" + field.name.removesuffix("_ms").replace("_", "-")
-        shown = f"{field.default / 1000:g}s" if in_time else f"{field.default}"
-        kind: click.ParamType[Any] = Duration() if in_time else click.STRING if in_words else click.IntRange(min=1)
+        shown = measured(field.default) if in_time else f"{field.default}"
+        kind: click.ParamType[Any] = Duration() if in_time else click.STRING if in_words else count()
         meaning = _MEANINGS[field.name]
         command = option(flag, field.name, type=kind, help=f"{meaning}  [default: {shown}; equal on all]")(command)
     return command
@@ -68,6 +73,7 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command()
 @database_option
+@schema_option
 @option("--grpc", "grpc_address", default="127.0.0.1:7400", show_default=True, metavar="HOST:PORT",
         help="Where runners, clients and other controllers connect to.")  # fmt: skip
 @option("--http", "http_address", default="127.0.0.1:7480", show_default=True, metavar="HOST:PORT",
@@ -76,7 +82,7 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
         help="The gRPC address that others use, where it differs from --grpc (0.0.0.0, NAT).")  # fmt: skip
 @option("--join", type=Addresses(), default=(), help="Controllers to greet. Others are found in PostgreSQL anyway.")
 @option("--name", default="", help="Begins the controller's id.  [default: the host's name]")
-@option("--drain-timeout", type=Duration(), default="30s", show_default=True,
+@option("--drain-timeout", type=Duration(0, DAY_S), default="30s", show_default=True,
         help="On SIGTERM: how long runs may go on before others adopt them.")  # fmt: skip
 @log_options
 @stop_on_eof_option
@@ -85,7 +91,7 @@ def controller(database_url: str | None, stop_on_eof: bool, **values: Any) -> No
     """Run one controller: a replica beside PostgreSQL. Start a few; they find each other through the database.
 
     On SIGTERM it stops claiming, hands its slots over, lets runs finish, and leaves. Exit codes: 0 left; 1 failed, the
-    log says why; 2 wrong usage; 3 the database's schema is older or newer than this program; 4 an address is in use.
+    log says why (an address in use, tables of another release, ...); 2 wrong usage.
 
     \b
     Examples:
@@ -96,6 +102,10 @@ def controller(database_url: str | None, stop_on_eof: bool, **values: Any) -> No
     url = require_database_url(database_url)
     from controller.config import ConfigError, LogFormat, LogLevel, ProcessConfig
     from controller.core.settings import SettingsError
+
+    # gRPC's core writes a line to stderr for each call that it refuses: strangers could fill a disk with that. It asks
+    # for this as it is imported.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from controller.main import run
     from cronring.cli.parent import watch_parent
 

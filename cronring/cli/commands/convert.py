@@ -9,6 +9,7 @@ from cronring.cli.clock import wall_now
 from cronring.cli.failures import Failure
 from cronring.cli.options import output_option
 from cronring.cli.output import print_json
+from cronring.cli.printing import say_lines
 from cronring.cli.schedules import parse_given
 
 if TYPE_CHECKING:
@@ -26,15 +27,15 @@ def convert(schedule: str, output: str) -> None:
     \b
     Examples:
       cronring convert "0 */6 * * *"            every 6h
-      cronring convert "*/25 * * * *"           none: the last gap of an hour is 10 minutes
-      cronring convert "every 6h"               6h, which is short for 0 0 */6 * * * *
+      cronring convert "*/25 * * * *"           none: an hour ends with 10m
+      cronring convert "every 6h"               the pattern 6h (0 0 */6 * * * *)
       cronring convert "every 90m"              none, and what comes near
     """
     found = converted(schedule)
     if output == "json":
         print_json(found)
     else:
-        click.echo(in_words(found))
+        say_lines(in_words(found))
     sys.exit(0 if found.equal else 1)
 
 
@@ -52,9 +53,10 @@ def converted(text: str) -> "Conversion":
     raise Failure(f"{schedule.text!r} is neither a pattern nor an interval, so there is nothing to convert")
 
 
-def in_words(found: "Conversion") -> str:
+def in_words(found: "Conversion") -> list[str]:
     if not found.equal:
-        near = f"\nnear to it: {', or '.join(found.nearest)}" if found.nearest else ""
-        return f"none: {found.sense}{near}"
-    anchor = f'\nwrite: @every("{found.equal.removeprefix("every ")}", anchor="{found.anchor}")' if found.anchor else ""
-    return f"{found.equal}\n{found.sense}{anchor}"
+        near = [f"near to it: {', or '.join(found.nearest)}"] if found.nearest else []
+        return [f"none: {found.sense}", *near]
+    every = found.equal.removeprefix("every ")
+    anchor = [f'write: @every("{every}", anchor="{found.anchor}")'] if found.anchor else []
+    return [found.equal, found.sense, *anchor]

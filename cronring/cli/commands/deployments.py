@@ -11,11 +11,13 @@ from cronring.cli.dependencies import followed_by_module, warn_of_unknown
 from cronring.cli.failures import Failure, nearest
 from cronring.cli.options import controllers_option, count, limit_option, option, output_option
 from cronring.cli.output import Column, print_fields, print_json, print_rows, short_instant
-from cronring.cli.session import ask, or_nearest
+from cronring.cli.printing import say, say_block
+from cronring.cli.session import COUNTED_MAX, ask, nothing_found, or_nearest
+from cronring.cli.versions import Changes, consent_options, tell, with_consent
 
 if TYPE_CHECKING:
     from cronring.client import Client
-    from cronring.client.model import Deployed, Deployment
+    from cronring.client.versions import Deployed, Deployment, Killed
 
 
 @click.group()
@@ -52,7 +54,11 @@ def list_deployments(
         Column("activated", lambda row: short_instant(row.activated_at)),
         Column("ended", lambda row: short_instant(row.deactivated_at)),
     ]
-    print_rows(columns, rows, "no deployments. Make one: cronring deploy FILE, or start a runner: cronring runner FILE")
+    filters = {"module": module, "namespace": namespace, "active": active}
+    print_rows(columns, rows, "" if rows else nothing_found(
+        controllers, "deployments", filters, lambda client: client.deployments.list(limit=COUNTED_MAX),
+        "no deployments. Make one: cronring deploy FILE, or start a runner: cronring runner FILE",
+    ))  # fmt: skip
 
 
 @deployments.command("get")
@@ -84,7 +90,8 @@ def get_deployment(key: str, output: str, controllers: tuple[str, ...]) -> None:
             ("digest", row.digest),
         ]
     )
-    click.echo(f"\n{row.schema_text}", nl=not row.schema_text.endswith("\n"))
+    say()
+    say_block(row.schema_text, indent="  ")
 
 
 async def _keys(client: "Client") -> list[str]:
@@ -96,75 +103,107 @@ async def _keys(client: "Client") -> list[str]:
 @option("--namespace", default="default", show_default=True, help="Where its jobs live (a .py; a text says so itself).")
 @option("--python", metavar="PATH", help="The interpreter that imports FILE.  [default: this one]")
 @click.option("--min-replicas", type=count(), default=1, show_default=True, help="Runners it wants.")
+@consent_options
 @note_option
 @as_option
 @output_option
 @controllers_option
-def deploy(
-    file: str, namespace: str, python: str | None, min_replicas: int, note: str, as_name: str | None, output: str,
-    controllers: tuple[str, ...],
+def deploy(  # noqa: PLR0917 - click passes them by name
+    file: str, namespace: str, python: str | None, min_replicas: int, dry_run: bool, yes: bool, note: str,
+    as_name: str | None, output: str, controllers: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Make FILE's schema the active version of its module. Idempotent.
 
     Its jobs tick once a runner hosts it (`cronring runner FILE`, which deploys too). Jobs that the new version no
-    longer has are removed, new ones start with their next tick, running executions finish.
+    longer declares are removed, new ones start with their next tick, running executions finish. Jobs that `jobs create`
+    made are never removed: without their verb they are orphaned, until a version has it again.
+
+    Before jobs are removed or orphaned it asks; without a terminal it wants --yes. `cronring rollback` undoes it.
+
+    \b
+    Examples:
+      cronring deploy billing.py --dry-run
+      cronring deploy billing.py --yes --note "release 41"      # in a pipeline
     """
     from cronring.cli.modules import described
 
     module = described(file, namespace, python)
     warn_of_idle(file, module.module)
 
-    async def question(client: "Client") -> "Deployed":
-        made = await client.deployments.create(module.module, module.digest, min_replicas, note, actor(as_name))
-        await warn_of_unknown(client, followed_by_module(module.module))
-        return made
+    def do(dry: bool) -> "Deployed":
+        async def question(client: "Client") -> "Deployed":
+            made = await client.deployments.create(
+                module.module, module.digest, min_replicas, note, actor(as_name), dry_run=dry
+            )
+            if dry == dry_run:
+                await warn_of_unknown(client, followed_by_module(module.module))
+            return made
 
-    deployed = ask(controllers, question)
-    if output == "json":
-        print_json(deployed)
-        return
-    click.echo(_summary(deployed))
+        return ask(controllers, question)
+
+    deployed = with_consent(do, _changes, dry_run=dry_run, yes=yes)
+    tell(deployed, _summary(deployed, dry_run=dry_run), output, dry_run=dry_run)
 
 
-def _summary(deployed: "Deployed") -> str:
+def _changes(deployed: "Deployed") -> Changes:
+    return Changes(
+        deployed.jobs_added, deployed.jobs_removed, deployed.jobs_orphaned, deployed.jobs_back,
+        deployed.jobs_carried_over, [f"{each.key}: {each.faults[0]}" for each in deployed.jobs_misfit],
+    )  # fmt: skip
+
+
+def _summary(deployed: "Deployed", *, dry_run: bool) -> list[str]:
     key = deployed.deployment.key
     if not deployed.created:
-        return f"{key} was active already; nothing changed"
-    lines = [f"{key} is active"]
-    for word, keys in (
-        ("added", deployed.jobs_added),
-        ("removed", deployed.jobs_removed),
-        ("carried over", deployed.jobs_carried_over),
-    ):
-        lines += [f"  {word}: {each}" for each in keys]
+        return [
+            f"{key} is active already; nothing would change"
+            if dry_run
+            else f"{key} was active already; nothing changed"
+        ]
+    lines = [f"{key} {'would be' if dry_run else 'is'} active", *_changes(deployed).lines]
     if deployed.deployment.runners == 0:
         lines.append("no runner hosts it yet: cronring runner FILE")
-    return "\n".join(lines)
+    return lines
 
 
 @click.command()
 @click.argument("name", metavar="MODULE|KEY", shell_complete=active_module)
 @option("--namespace", default="default", show_default=True, help="Where the module is.")
+@consent_options
 @note_option
 @as_option
 @output_option
 @controllers_option
 def undeploy(
-    name: str, namespace: str, note: str, as_name: str | None, output: str, controllers: tuple[str, ...]
-) -> None:
-    """End the active deployment of a module (or the deployment with this key): its jobs are removed.
+    name: str, namespace: str, dry_run: bool, yes: bool, note: str, as_name: str | None, output: str,
+    controllers: tuple[str, ...],
+) -> None:  # fmt: skip
+    """End the active deployment of a module (or the deployment with this key): the jobs that it declares are removed.
 
-    What runs finishes, and history stays.
+    Jobs that `jobs create` made are orphaned: they wait until a version has their verb again, or somebody deletes them.
+    What runs finishes, and history stays. It asks first; without a terminal it wants --yes. `cronring rollback` undoes
+    it.
+
+    \b
+    Examples:
+      cronring undeploy billing --dry-run
+      cronring undeploy billing --yes --note "moved to the new cluster"
     """
 
-    async def question(client: "Client") -> "tuple[Deployment, tuple[str, ...]]":
-        return await client.deployments.kill(await _find(client, name, namespace), note, actor(as_name))
+    def do(dry: bool) -> "Killed":
+        async def question(client: "Client") -> "Killed":
+            key = await _find(client, name, namespace)
+            return await client.deployments.kill(key, note, actor(as_name), dry_run=dry)
 
-    row, removed = ask(controllers, question)
-    if output == "json":
-        print_json({"deployment": row, "jobs_removed": removed})
-        return
-    click.echo("\n".join([f"{row.key} is no longer active", *(f"  removed: {key}" for key in removed)]))
+        return ask(controllers, question)
+
+    killed = with_consent(do, _ended, dry_run=dry_run, yes=yes)
+    would_be = "would no longer be" if dry_run else "is no longer"
+    tell(killed, [f"{killed.deployment.key} {would_be} active", *_ended(killed).lines], output, dry_run=dry_run)
+
+
+def _ended(killed: "Killed") -> Changes:
+    return Changes(removed=killed.jobs_removed, orphaned=killed.jobs_orphaned)
 
 
 async def _find(client: "Client", name: str, namespace: str) -> str:

@@ -1,6 +1,5 @@
 """`cronring dev`: a whole cluster on this machine."""
 
-import asyncio
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -8,7 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cronring.cli.dev.replay_options import replay_options
-from cronring.cli.options import Duration, option
+from cronring.cli.interrupts import run_loop
+from cronring.cli.options import DATABASE_URL, DAY_S, Duration, Schema, option
+from cronring.cli.output import print_json_line
+from cronring.cli.printing import say_lines, screen
 
 if TYPE_CHECKING:
     from cronring.cli.dev.session import View
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--for", "for_s", envvar="CRONRING_DEV_FOR", type=Duration(),
+@click.option("--for", "for_s", envvar="CRONRING_DEV_FOR", type=Duration(1, 3_660 * DAY_S),
               help="End by itself after so long (30s, 5m), with the books.")  # fmt: skip
 @click.option("--data", metavar="DIR", help="Keep the database here.  [default: a temporary one, removed at the end]")
 @click.option(
@@ -25,17 +27,20 @@ if TYPE_CHECKING:
 )
 @click.option("--namespace", default="default", show_default=True, help="Where the module's jobs live.")
 @option("--python", metavar="PATH", help="The interpreter that runs the verbs.  [default: this one]")
-@click.option("--database-url", metavar="URL", help="Use this PostgreSQL instead of the embedded one.")
+@click.option("--database-url", type=DATABASE_URL, help="Use this PostgreSQL instead of the embedded one.")
+@click.option("--schema", type=Schema(), default="cronring", show_default=True, help="The schema with the tables.")
 @click.option("--plain", is_flag=True, help="Lines instead of the live picture (as without a terminal).")
 @replay_options
 def dev(
     files: tuple[Path, ...],
+    *,
     for_s: float | None,
     data: str | None,
     controllers: int,
     namespace: str,
     python: str | None,
     database_url: str | None,
+    schema: str,
     plain: bool,
     **replaying: Any,
 ) -> None:
@@ -48,15 +53,17 @@ def dev(
     \b
     Examples:
       cronring dev billing.py
-      cronring dev billing.py reports.py --for 30s      ends with the books; exit code 0 only if all ticks are in them
-      cronring dev billing.py --data ./devdata          keeps the database for the next time
-      cronring dev billing.py | grep execution          without a terminal: one line for each happening
-      cronring dev billing.py --speed 3600x --start 2026-03-28T00:00Z --for 3d --outage database@2026-03-29T01:00+2h
+      cronring dev billing.py reports.py --for 30s  ends with the books
+      cronring dev billing.py --data ./devdata      keeps the database
+      cronring dev billing.py | grep execution      a line for each happening
+      cronring dev billing.py --speed 3600x --start 2026-03-28T00:00Z \\
+        --for 3d --outage database@2026-03-29T01:00+2h
 
-    With --for, the last line counts the ticks, as: ticks due 87 | executed 81 | skipped 6 (overlap 6) | unaccounted: 0
+    With --for, the exit code is 0 only if all ticks are in the books, and the last line counts them, as:
+    ticks due 87 | executed 81 | skipped 6 (overlap 6) | unaccounted: 0
 
-    --controllers and --database-url are read from CRONRING_DEV_CONTROLLERS and CRONRING_DEV_DATABASE_URL here, so that
-    settings for a real cluster don't leak into this one.
+    --controllers, --database-url and --schema are read from CRONRING_DEV_CONTROLLERS, CRONRING_DEV_DATABASE_URL and
+    CRONRING_DEV_SCHEMA here, so that settings for a real cluster don't leak into this one.
 
     With --speed the cluster is a virtual one: the same engine in one process, on a clock that goes so many times as
     fast, or by leaps (--speed max). Your verbs still run in real child processes, and last as long as they really do,
@@ -80,22 +87,27 @@ def dev(
     if database_url is None:
         require_embedded()
     state = State()
-    view = _view(state, plain, ", ".join(file.name for file in files))
+    output = replaying["output"] or ("text" if plain else None)
+    view = _view(state, output, ", ".join(file.name for file in files))
     plan = Plan(tuple(file.resolve() for file in files), controllers, python, namespace)
-    session = Session(Options(plan, for_s, data, database_url), state, view)
-    code = asyncio.run(session.run())
-    for line in session.summary:
-        click.echo(line)
+    session = Session(Options(plan, for_s, data, database_url, schema), state, view)
+    code = run_loop(session.run())
+    if session.summary is not None and output == "json":
+        print_json_line(session.summary.as_json())
+    elif session.summary is not None:
+        say_lines(session.summary.lines())
     sys.exit(code)
 
 
-def _view(state: "State", plain: bool, title: str) -> "View":
-    if plain or not sys.stdout.isatty():
+def _view(state: "State", output: str | None, title: str) -> "View":
+    from cronring.cli.dev.panels import HEIGHT_MIN, WIDTH_MIN
+
+    console = screen()
+    small = console.width < WIDTH_MIN or console.height < HEIGHT_MIN
+    if output or small or console.is_dumb_terminal or not sys.stdout.isatty():
         from cronring.cli.dev.plain import Plain
 
-        return Plain(state, sys.stdout)
-    from rich.console import Console
-
+        return Plain(state, sys.stdout, as_json=output == "json")
     from cronring.cli.dev.display import Display
 
-    return Display(state, Console(), title)
+    return Display(state, console, title)

@@ -1,6 +1,5 @@
 """`cronring doctor`: what is wrong with the cluster, and what to do about it."""
 
-import asyncio
 from collections import defaultdict
 from importlib import metadata
 from typing import TYPE_CHECKING, Final
@@ -8,8 +7,10 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from cronring.cli.failures import EXIT_FAILED, EXIT_UNREACHABLE
-from cronring.cli.options import DEFAULT_CONTROLLER, Addresses, database_option, option, output_option
+from cronring.cli.interrupts import run_loop
+from cronring.cli.options import DEFAULT_CONTROLLER, Addresses, database_option, option, output_option, schema_option
 from cronring.cli.output import Column, print_json, print_rows
+from cronring.cli.printing import say_lines
 
 if TYPE_CHECKING:
     from controller.core.doctor.finding import Finding
@@ -23,8 +24,9 @@ _SEEN_WIDTH: Final = 110
         help="gRPC addresses of controllers. One is enough, if it answers: it names the others, and all are asked.  "
         f"[default: those of the database; else {DEFAULT_CONTROLLER}]")  # fmt: skip
 @database_option
+@schema_option
 @output_option
-def doctor(controllers: tuple[str, ...], database_url: str | None, output: str) -> None:
+def doctor(controllers: tuple[str, ...], database_url: str | None, schema: str, output: str) -> None:
     """Check the whole cluster, and say what to do. It only reads.
 
     Every controller is asked about itself and about the others: whether all agree on the ring, who can't reach whom,
@@ -40,13 +42,14 @@ def doctor(controllers: tuple[str, ...], database_url: str | None, output: str) 
     \b
     Examples:
       cronring doctor --controllers 10.0.0.1:7400
-      cronring doctor --database-url postgresql://cronring@db.internal/cronring -o json
+      cronring doctor -o json \\
+        --database-url postgresql://cronring@db.internal/cronring
     """
     from controller.core.doctor.finding import Verdict, worst
     from cronring.cli.doctor.gather import gather
     from cronring.cli.doctor.members import check_members
 
-    gathered = asyncio.run(gather(controllers, database_url, DEFAULT_CONTROLLER))
+    gathered = run_loop(gather(controllers, database_url, schema, DEFAULT_CONTROLLER))
     members = check_members(gathered.reports, gathered.silent, metadata.version("cronring"))
     findings = [*members, *gathered.database]
     verdict = worst(findings)
@@ -88,12 +91,12 @@ def _print(findings: "list[Finding]") -> None:
             if finding.verdict is verdict:
                 alike[finding.seen, finding.advice].append(finding.check)
         for (seen, advice), checks in alike.items():
-            click.echo(f"\n{verdict.value}: {', '.join(checks)}")
-            click.echo("\n".join(f"  {part}" for part in seen.split("; ")))
-            click.echo("\n".join(f"  do: {line}" for line in advice.splitlines()))
+            say_lines(["", f"{verdict.value}: {', '.join(checks)}"])
+            say_lines(f"  {part}" for part in seen.split("; "))
+            say_lines(f"  do: {line}" for line in advice.splitlines())
     counts = ", ".join(f"{count} {verdict.value}" for verdict in reversed(Verdict)
                        if (count := sum(each.verdict is verdict for each in findings)))  # fmt: skip
-    click.echo(f"\n{counts}")
+    say_lines(["", counts])
 
 
 def _cut(text: str) -> str:

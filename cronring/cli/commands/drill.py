@@ -10,9 +10,12 @@ import click
 from cronring.cli.bulk import actor, as_option
 from cronring.cli.completion import job_key
 from cronring.cli.failures import EXIT_FAILED, Failure
+from cronring.cli.interrupts import EXIT_INTERRUPTED, confirm
 from cronring.cli.options import Duration, controllers_option, output_option
 from cronring.cli.output import print_json
+from cronring.cli.printing import progress_bar, say
 from cronring.cli.session import ask
+from schema.duration import measured
 
 if TYPE_CHECKING:
     from cronring.cli.drill.doing import Passed
@@ -20,7 +23,6 @@ if TYPE_CHECKING:
     from cronring.cli.drill.plan import Plan, Wanted
     from cronring.client import Client
 
-EXIT_INTERRUPTED: Final = 130  # as shells count SIGINT
 SHORTEST_S: Final = 2.0
 
 
@@ -32,7 +34,7 @@ def drill() -> None:
 @drill.command("kill-owner")
 @click.option("--job", default="", shell_complete=job_key,
               help="Whose primary is to stop (the job's key).  [default: of a job that ticks often]")  # fmt: skip
-@click.option("--for", "for_s", envvar="CRONRING_DRILL_KILL_OWNER_FOR", type=Duration(), default="15s",
+@click.option("--for", "for_s", envvar="CRONRING_DRILL_KILL_OWNER_FOR", type=Duration(1, 60), default="15s",
               show_default=True, help="For how long, 60s at most.")  # fmt: skip
 @click.option("--kill", is_flag=True, help="Kill its process instead (kill -9): only of a `cronring dev`.")
 @click.option("--force", is_flag=True, help="Even if no other controller could take over: then its ticks come late.")
@@ -66,7 +68,9 @@ def kill_owner(
     from cronring.cli.drill.plan import LONGEST_S, Wanted, make_plan
 
     if not SHORTEST_S <= for_s <= LONGEST_S:
-        raise click.BadParameter(f"it must be from {SHORTEST_S:g}s to {LONGEST_S:g}s", param_hint="--for")
+        raise click.BadParameter(
+            f"it must be from {measured(SHORTEST_S * 1_000)} to {measured(LONGEST_S * 1_000)}", param_hint="--for"
+        )
     if kill and force:
         raise click.UsageError("--force is for standing down; with --kill somebody must be left to watch")
     if not yes and not sys.stdin.isatty():
@@ -79,7 +83,8 @@ def kill_owner(
         found = ask(addresses, lambda client: _drill(client, plan))
     except KeyboardInterrupt:
         again = "" if kill else f"; {plan.primary.id} claims again"
-        click.echo(f"\nended early{again}. What became of the ticks: cronring audit --since -2m", err=True)
+        say(err=True)
+        say(f"ended early{again}. What became of the ticks: cronring audit --since -2m", err=True)
         raise click.exceptions.Exit(EXIT_INTERRUPTED) from None
     _tell(plan, found, output)
     if not found.held:
@@ -94,9 +99,9 @@ def _agree(plan: "Plan", wanted: "Wanted", *, yes: bool) -> None:
     if wanted.kill:
         require_dev(plan.primary)
     for line in announced(plan):
-        click.echo(line, err=True)
+        say(line, err=True)
     if not yes:
-        click.confirm("Do it?", abort=True, err=True)
+        confirm()
 
 
 async def _drill(client: "Client", plan: "Plan") -> "Findings":
@@ -112,7 +117,7 @@ async def _drill(client: "Client", plan: "Plan") -> "Findings":
     books = await Books.open(client, plan, view.database_time)
     with _bar(plan) as passed:
         span = await perform(client, plan, passed)
-    click.echo("waiting until what came due is decided ...", err=True)
+    say("waiting until what came due is decided ...", err=True)
     return await books.read(client, span)
 
 
@@ -121,9 +126,7 @@ def _bar(plan: "Plan") -> "Iterator[Passed]":
     """Only where somebody looks: into a pipe click would write a line for it."""
     total = round(plan.wanted.for_s * 10)
     label = f"{plan.primary.id} {'is dead' if plan.wanted.kill else 'claims nothing'}"
-    with click.progressbar(
-        length=total, label=label, show_eta=True, file=sys.stderr, hidden=not sys.stderr.isatty()
-    ) as bar:
+    with progress_bar(total, label) as bar:
         yield lambda seconds: bar.update(min(total, round(seconds * 10)) - bar.pos)
 
 
@@ -134,7 +137,7 @@ def _tell(plan: "Plan", found: "Findings", output: str) -> None:
         print_json(_json(plan, found) | {"held": found.held, "verdict": verdict(plan, found)})
         return
     for line in told(plan, found):
-        click.echo(line)
+        say(line)
 
 
 def _json(plan: "Plan", found: "Findings") -> dict[str, Any]:
@@ -144,7 +147,7 @@ def _json(plan: "Plan", found: "Findings") -> dict[str, Any]:
         "job": plan.job.key,
         "controller": plan.primary.id,
         "killed": plan.wanted.kill,
-        "asked_s": plan.wanted.for_s,
+        "asked_ms": round(plan.wanted.for_s * 1_000),
         "jobs": [each.job for each in plan.ahead],
         **jsonable(found),
     }

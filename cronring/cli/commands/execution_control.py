@@ -1,7 +1,5 @@
 """`cronring executions cancel|retry|watch`."""
 
-import asyncio
-import contextlib
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,6 +11,7 @@ from cronring.cli.failures import EXIT_FAILED, Failure
 from cronring.cli.following import ending_of, follow_or_fail
 from cronring.cli.options import ROW_ID, controllers_option, output_option
 from cronring.cli.output import print_json, print_json_line, short_instant
+from cronring.cli.printing import say
 from cronring.cli.running import run_to_its_end
 from cronring.cli.session import ask, job_keys, or_nearest
 
@@ -54,13 +53,13 @@ def cancel_execution(execution_id: int, wait: bool, note: str, **values: Any) ->
     if values["output"] == "json":
         print_json(listed(execution))
     elif execution.outcome is None:
-        click.echo(f"{ending_of(execution)}; it has been asked to stop")
-        click.echo(f"  see its end: cronring logs -f {execution_id}")
+        say(f"{ending_of(execution)}; it has been asked to stop")
+        say(f"  see its end: cronring logs -f {execution_id}")
     else:
-        click.echo(ending_of(execution))
+        say(ending_of(execution))
     if job is not None:
         upcoming = f"its next tick is {short_instant(job.next_tick)}" if job.next_tick else "it has no tick to come"
-        click.echo(f"{job.key} is {job.status}: {upcoming}", err=True)
+        say(f"{job.key} is {job.status}: {upcoming}", err=True)
         if execution.outcome != "cancelled":
             raise click.exceptions.Exit(EXIT_FAILED)
 
@@ -79,7 +78,7 @@ def retry_execution(execution_id: int, wait: bool, output: str, **values: Any) -
     backoff runs at once.
 
     Exit codes: 0 asked for (with --wait: completed); 1 it runs or has completed, or (with --wait) any other outcome;
-    2 with --wait: it could not be followed.
+    3 with --wait: it could not be followed.
 
     \b
     Example:
@@ -96,8 +95,8 @@ def retry_execution(execution_id: int, wait: bool, output: str, **values: Any) -
             print_json(activation)
             return
         tick = short_instant(activation.tick)
-        click.echo(f"{activation.job} tries its tick {tick} again (attempt {activation.attempt}) as soon as it may")
-        click.echo(f"  see it: cronring logs -f {activation.job}")
+        say(f"{activation.job} tries its tick {tick} again (attempt {activation.attempt}) as soon as it may")
+        say(f"  see it: cronring logs -f {activation.job}")
     elif execution is None:
         raise Failure(f"the retry of execution {execution_id} was cancelled before it began")
     elif execution.outcome != "completed":
@@ -117,7 +116,8 @@ def watch_executions(job: str, outcome: str | None, output: str, controllers: tu
 
     \b
     Example:
-      cronring executions watch --outcome failed -o json | jq -r .execution.error_message
+      cronring executions watch --outcome failed -o json | \\
+        jq -r .execution.error_message
     """
 
     async def question(client: "Client") -> None:
@@ -129,8 +129,7 @@ def watch_executions(job: str, outcome: str | None, output: str, controllers: tu
             else:
                 _print_event(event)
 
-    with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
-        ask(controllers, question)
+    ask(controllers, question)
 
 
 def _print_event(event: "ExecutionEvent") -> None:
@@ -138,6 +137,6 @@ def _print_event(event: "ExecutionEvent") -> None:
     if row.outcome is None:
         at = short_instant(row.claimed_at)
         attempt = f", attempt {row.attempt}" if row.attempt > 1 else ""
-        click.echo(f"{at}  started   execution {row.id} of {row.job} ({row.trigger}{attempt}) on {row.runner}")
+        say(f"{at}  started   execution {row.id} of {row.job} ({row.trigger}{attempt}) on {row.runner}")
     else:
-        click.echo(f"{short_instant(row.ended_at)}  ended     {ending_of(row)}")
+        say(f"{short_instant(row.ended_at)}  ended     {ending_of(row)}")

@@ -1,14 +1,15 @@
 """`cronring executions`: what ran."""
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cronring.cli.completion import job_key
+from cronring.cli.instants import instant_option, past
 from cronring.cli.options import ROW_ID, controllers_option, limit_option, output_option
 from cronring.cli.output import Column, jsonable, milliseconds, print_fields, print_json, print_rows, short_instant
-from cronring.cli.session import ask, job_keys, or_nearest
+from cronring.cli.printing import say_block, say_lines
+from cronring.cli.session import COUNTED_MAX, ask, job_keys, nothing_found, or_nearest
 
 if TYPE_CHECKING:
     from cronring.client import Client
@@ -22,21 +23,6 @@ def executions() -> None:
     """Executions: what ran, when, where, and how it ended."""
 
 
-class Instant(click.ParamType[datetime]):
-    """ISO 8601; UTC where no offset is given."""
-
-    name = "INSTANT"
-
-    def convert(self, value: str | datetime, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        if isinstance(value, datetime):
-            return value
-        try:
-            moment = datetime.fromisoformat(value)
-        except ValueError:
-            self.fail(f"{value!r} is not an instant; write 2027-01-31, or 2027-01-31T06:00:00Z", param, ctx)
-        return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-
-
 def listed(execution: "Execution") -> dict[str, Any]:
     """A row of the listing, which carries none of what may be long."""
     row: dict[str, Any] = jsonable(execution)
@@ -46,26 +32,30 @@ def listed(execution: "Execution") -> dict[str, Any]:
 
 @executions.command("list")
 @click.option("--job", default="", shell_complete=job_key, help="Only of this job (its key).")
-@click.option("--outcome", type=click.Choice(OUTCOMES), help="Only with this outcome.")
-@click.option("--since", type=Instant(), help="Only ticks at or after this instant (ISO 8601, UTC by default).")
+@click.option(
+    "--outcome", type=click.Choice(OUTCOMES), metavar="OUTCOME", help=f"Only with this one: {', '.join(OUTCOMES)}."
+)
+@instant_option("--since", zone="UTC", help="Only ticks at or after this instant")
 @limit_option(100)
 @output_option
 @controllers_option
 def list_executions(
-    job: str, outcome: str | None, since: datetime | None, limit: int, output: str, controllers: tuple[str, ...]
+    job: str, outcome: str | None, since: str | None, limit: int, output: str, controllers: tuple[str, ...]
 ) -> None:
     """List executions, the newest first.
 
     \b
     Examples:
       cronring executions list --job billing.close_month
-      cronring executions list --outcome failed --since 2027-01-31
+      cronring executions list --outcome failed --since -1d
       cronring executions list -n 1000 -o json | jq 'map(.lateness_ms) | max'
     """
 
+    start = None if since is None else past("--since", since)
+
     async def question(client: "Client") -> "list[Execution]":
         return await or_nearest(
-            client.executions.list(job, outcome or "", since, limit=limit), "job", job, lambda: job_keys(client)
+            client.executions.list(job, outcome or "", start, limit=limit), "job", job, lambda: job_keys(client)
         )
 
     rows = ask(controllers, question)
@@ -85,7 +75,11 @@ def list_executions(
         Column("controller", lambda row: row.controller),
         Column("runner", lambda row: row.runner),
     ]
-    print_rows(columns, rows, "no executions")
+    filters = {"job": job, "outcome": outcome, "since": since}
+    print_rows(columns, rows, "" if rows else nothing_found(
+        controllers, "executions", filters, lambda client: client.executions.list(limit=COUNTED_MAX),
+        "no executions: nothing has run yet. When does what run? cronring jobs list",
+    ))  # fmt: skip
 
 
 def duration_ms(execution: "Execution") -> float | None:
@@ -111,11 +105,11 @@ def print_execution(row: "Execution", output: str) -> None:
         return
     print_fields(_fields(row))
     if row.stack:
-        click.echo("\nstack:")
-        click.echo(row.stack)
+        say_lines(["", "stack:"])
+        say_block(row.stack, indent="  ")
     if row.output:
-        click.echo("\noutput:")
-        click.echo(row.output, nl=not row.output.endswith("\n"))
+        say_lines(["", "output:"])
+        say_block(row.output, indent="  ")
 
 
 def _memory(row: "Execution") -> str:

@@ -4,12 +4,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cronring.cli.clock import wall_now
 from cronring.cli.commands.next import parse_zone, tick_json, tick_lines
-from cronring.cli.instants import Moment, resolved
+from cronring.cli.instants import instant_option, resolved
 from cronring.cli.options import output_option
 from cronring.cli.output import print_fields, print_json
+from cronring.cli.printing import say, say_lines
 from cronring.cli.schedules import from_us, parse_given, to_us, zone_options
+from schema.duration import format_duration
 
 if TYPE_CHECKING:
     from schema.explain import Explanation, PerDay
@@ -30,12 +31,12 @@ RHYTHMS = {"first": ", but not twice", "second": ", but of repeated ticks only t
 
 @click.command()
 @click.argument("schedule")
-@click.option("--from", "start", envvar="CRONRING_EXPLAIN_FROM", type=Moment(),
-              help="Look from this instant on, on the clocks of --timezone.  [now]")  # fmt: skip
+@instant_option("--from", "start", envvar="CRONRING_EXPLAIN_FROM", zone="--timezone's", default="now",
+                show_default=True, help="As of this instant")  # fmt: skip
 @zone_options
 @output_option
 def explain(
-    schedule: str, start: str | None, timezone: str | None, dst_gap: str | None, dst_overlap: str | None, output: str
+    schedule: str, start: str, timezone: str | None, dst_gap: str | None, dst_overlap: str | None, output: str
 ) -> None:
     """Say what a SCHEDULE comes to: in words, its next ten ticks, how many a day, and what changes of the clocks do.
 
@@ -44,13 +45,13 @@ def explain(
     \b
     Examples:
       cronring explain "*/15 9-17 * * 1-5"
-      cronring explain "30 2 * * *" --timezone Europe/Berlin                   is in the hour that spring skips
+      cronring explain "30 2 * * *" --timezone Europe/Berlin
       cronring explain "30 2 * * *" --timezone Europe/Berlin --dst-gap skip
       cronring explain "0 0 13 * 5" -o json | jq .words
     """
     from schema.explain import explain as explained
 
-    moment = resolved(start, parse_zone(timezone)) if start is not None else wall_now()
+    moment = resolved(start, parse_zone(timezone))
     given = parse_given(schedule, moment, timezone, dst_gap, dst_overlap)
     found = explained(given.schedule, given.policy, to_us(moment), TICKS)
     if output == "json":
@@ -61,17 +62,18 @@ def explain(
             ("schedule", found.schedule),
             ("runs", found.words),
             ("kind", kind_text(found.kind, given.policy)),
-            ("timezone", found.timezone),
+            ("timezone", found.timezone + (f"   (tzdata {found.zone_data})" if found.timezone != "UTC" else "")),
             ("ticks a day", per_day_text(found.per_day)),
+            *starts_text(found.kind, found.auto_jitter_ms),
         ]
     )
-    click.echo("\nnext ticks:")
+    say_lines(["", "next ticks:"])
     for line in tick_lines(found.ticks, local=found.timezone != "UTC") or ["none"]:
-        click.echo(f"  {line}")
+        say(f"  {line}")
     if found.clock_changes:
-        click.echo("\nchanges of the clocks in the coming year:")
+        say_lines(["", "changes of the clocks in the coming year:"])
         for change in found.clock_changes:
-            click.echo(f"  {change.happens}")
+            say(f"  {change.happens}")
 
 
 def kind_text(kind: str, policy: "Policy") -> str:
@@ -82,6 +84,14 @@ def kind_text(kind: str, policy: "Policy") -> str:
         rhythm=RHYTHMS.get(policy.dst_overlap, ""),
     )
     return words.partition(": ")[0] if policy.timezone in {"", "UTC"} else words
+
+
+def starts_text(kind: str, auto_jitter_ms: int) -> list[tuple[str, str]]:
+    """Nothing of what has no ticks."""
+    if kind == "manual":
+        return []
+    auto = f"up to {format_duration(auto_jitter_ms)} later" if auto_jitter_ms else "the same"
+    return [("starts", f'on its ticks (with jitter="auto": {auto})')]
 
 
 def per_day_text(per_day: "PerDay") -> str:
@@ -98,9 +108,11 @@ def as_json(found: "Explanation") -> dict[str, object]:
         "schedule": found.schedule,
         "words": found.words,
         "timezone": found.timezone,
+        "zone_data": found.zone_data,
         "kind": found.kind,
         "ticks": [tick_json(tick) for tick in found.ticks],
         "per_day": found.per_day._asdict(),
+        "auto_jitter_ms": found.auto_jitter_ms,
         "clock_changes": [
             {
                 "at": from_us(change.instant),

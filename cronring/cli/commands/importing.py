@@ -8,13 +8,15 @@ import click
 
 from cronring.cli.failures import Failure
 from cronring.cli.job_options import Verb, VerbName, whoami
-from cronring.cli.options import controllers_option, option
-from cronring.cli.output import short_instant
+from cronring.cli.options import controllers_option, option, output_option
+from cronring.cli.output import print_json, short_instant
+from cronring.cli.printing import say, say_source
 from cronring.cli.schedules import from_us, parse_given
 from cronring.cli.session import ask
 
 if TYPE_CHECKING:
     from cronring.client import Client
+    from cronring.client.model import Job
     from schema.crontab import Crontab
 
 _NAME: Final = "crontab"
@@ -30,14 +32,15 @@ def import_group() -> None:
 @click.option("--as", "form", type=click.Choice(["module", "text", "jobs"]), default="module", show_default=True,
               envvar="CRONRING_IMPORT_CRONTAB_AS",
               help="module: Python that runs the commands. text: the schedules. jobs: made in a cluster.")  # fmt: skip
-@click.option("--output", "-O", "target", type=click.Path(dir_okay=False), envvar="CRONRING_IMPORT_CRONTAB_OUTPUT",
+@click.option("--write", "-O", "target", type=click.Path(dir_okay=False), envvar="CRONRING_IMPORT_CRONTAB_WRITE",
               help="Write to this file, which must not exist.  [standard output]")  # fmt: skip
 @click.option("--verb", type=Verb(), help="With --as jobs, the verb that is given the commands (see import verb).")
 @click.option("--system", is_flag=True, help="A user's name stands before each command, as in /etc/crontab.")
 @click.option("--timezone", metavar="ZONE", default="", help="Where the crontab has no CRON_TZ: the machine's zone.")
 @option("--namespace", default="default", show_default=True, help="Where the jobs live (of the text form).")
+@output_option
 @controllers_option
-def import_crontab(
+def import_crontab(  # noqa: PLR0917 - click passes them by name
     file: str,
     form: str,
     target: str | None,
@@ -45,6 +48,7 @@ def import_crontab(
     system: bool,
     timezone: str,
     namespace: str,
+    output: str,
     controllers: tuple[str, ...],
 ) -> None:
     """Make a module of a crontab (FILE, or - for standard input).
@@ -54,7 +58,8 @@ def import_crontab(
     variables, and fail when a command does.
 
     What is not translated, or is but works in another way, is said on standard error by its line. Exit code 1 if
-    anything is not translated; the rest is written all the same.
+    anything is not translated; the rest is written all the same. -o json prints an object instead: the `text` (null
+    where -O names a `file`) or the `jobs` that were made, and the `remarks`.
 
     \b
     Examples:
@@ -70,18 +75,26 @@ def import_crontab(
 
     zone = parse_given("manual", from_us(0), timezone).policy.timezone if timezone not in {"", "UTC"} else timezone
     crontab = read_crontab(crontab_text(file), system=system, timezone=zone)
+    jobs: list[Job] = []
+    text: str | None = None
     if verb is not None:
-        make_jobs(crontab, verb, controllers)
+        jobs = make_jobs(crontab, verb, controllers)
     elif crontab.entries:
-        write(written(crontab, form, file, module_name(target or file), namespace), target)
+        text = write(written(crontab, form, file, module_name(target or file), namespace), target)
+    if output == "json":
+        print_json({"text": text, "file": target, "jobs": jobs, "entries": len(crontab.entries),
+                    "remarks": crontab.remarks})  # fmt: skip
+    else:
+        tell(text, jobs)
     report(crontab, file)
     sys.exit(1 if any(remark.lost for remark in crontab.remarks) or not crontab.entries else 0)
 
 
 @import_group.command("verb")
-@click.option("--output", "-O", "target", type=click.Path(dir_okay=False), envvar="CRONRING_IMPORT_VERB_OUTPUT",
+@output_option
+@click.option("--write", "-O", "target", type=click.Path(dir_okay=False), envvar="CRONRING_IMPORT_VERB_WRITE",
               help="Write to this file, which must not exist.  [standard output]")  # fmt: skip
-def import_verb(target: str | None) -> None:
+def import_verb(target: str | None, output: str) -> None:
     """Write a module with one verb, `execute`, that runs the command it is given as cron would.
 
     It is for `cronring import crontab --as jobs`: jobs then come and go without a deployment.
@@ -94,27 +107,37 @@ def import_verb(target: str | None) -> None:
     """
     from schema.crontab_module import command_source
 
-    write(command_source(), target)
+    text = write(command_source(), target)
+    if output == "json":
+        print_json({"text": text, "file": target})
+    else:
+        tell(text, [])
 
 
-def make_jobs(crontab: "Crontab", verb: VerbName, controllers: tuple[str, ...]) -> None:
+def tell(text: str | None, jobs: "list[Job]") -> None:
+    if text is not None:
+        say_source(text)
+    for job in jobs:
+        say(f"{job.key}  {job.schedule}  next {short_instant(job.next_execution)}")
+
+
+def make_jobs(crontab: "Crontab", verb: VerbName, controllers: tuple[str, ...]) -> "list[Job]":
     """A job of the verb for each entry, named by its command. Those that are there already stay as they are."""
     from cronring.client.model import JobSpec
     from schema.crontab_module import TIMEOUT_MS, command_payload, verb_names
 
     names = verb_names(crontab.entries)
 
-    async def question(client: "Client") -> list[str]:
-        keys = []
+    async def question(client: "Client") -> "list[Job]":
+        jobs = []
         for entry in crontab.entries:
             payload = command_payload(entry)
             spec = JobSpec(entry.pattern, entry.policy(), None, payload, {"made-by": "import-crontab"}, TIMEOUT_MS)
-            job = await client.jobs.create(verb.module, verb.verb, names[entry.line], spec, verb.namespace, whoami())
-            keys.append(f"{job.key}  {job.schedule}  next {short_instant(job.next_execution)}")
-        return keys
+            name = names[entry.line]
+            jobs.append(await client.jobs.create(verb.module, verb.verb, name, spec, verb.namespace, whoami()))
+        return jobs
 
-    for line in ask(controllers, question):
-        click.echo(line)
+    return ask(controllers, question)
 
 
 def crontab_text(file: str) -> str:
@@ -146,11 +169,10 @@ def module_name(file: str) -> str:
     return stem if stem and not stem[0].isdigit() else f"{_NAME}_{stem}".strip("_")
 
 
-def write(text: str, target: str | None) -> None:
-    """Raises Failure rather than write over anything."""
+def write(text: str, target: str | None) -> str | None:
+    """To the file, if there is one; else it comes back, to be printed. Raises Failure rather than write over any."""
     if target is None:
-        click.echo(text, nl=False)
-        return
+        return text
     try:
         with Path(target).open("x", encoding="utf-8") as opened:
             opened.write(text)
@@ -158,15 +180,15 @@ def write(text: str, target: str | None) -> None:
         raise Failure(f"{target} exists already; remove it, or name another file") from error
     except OSError as error:
         raise Failure(f"{target}: {error.strerror}") from error
+    return None
 
 
 def report(crontab: "Crontab", file: str) -> None:
     for remark in crontab.remarks:
-        level = click.style("not translated", fg="red") if remark.lost else click.style("note", fg="cyan")
-        remedy = f"\n    {remark.remedy}" if remark.remedy else ""
-        click.echo(f"{file}:{remark.line}: {level}: {remark.message}{remedy}", err=True)
+        level, colour = ("not translated", "red") if remark.lost else ("note", "cyan")
+        say(f"{file}:{remark.line}: {level}: {remark.message}", err=True, colour=colour)
+        if remark.remedy:
+            say(f"    {remark.remedy}", err=True)
     lost = sum(remark.lost for remark in crontab.remarks)
     entries = len(crontab.entries)
-    click.echo(
-        f"{entries} job{'' if entries == 1 else 's'} translated, {lost} line{'' if lost == 1 else 's'} not", err=True
-    )
+    say(f"{entries} job{'' if entries == 1 else 's'} translated, {lost} line{'' if lost == 1 else 's'} not", err=True)

@@ -8,9 +8,10 @@ import click
 from cronring.cli.bulk import Many, Wanted, actor, as_option, many_options, note_option, one_or_many, order_many
 from cronring.cli.completion import deployment_key, job_key, template_name
 from cronring.cli.dependencies import followed
-from cronring.cli.instants import Moment, resolved
+from cronring.cli.instants import Moment, instant_option, resolved
 from cronring.cli.options import controllers_option, limit_option, output_option
 from cronring.cli.output import Column, print_json, print_rows, short_instant
+from cronring.cli.printing import say
 from cronring.cli.session import ask, job_keys, or_nearest
 
 if TYPE_CHECKING:
@@ -40,7 +41,9 @@ class Until(click.ParamType[str]):
 
 @click.command("pause")
 @_order
-@click.option("--until", type=Until(), help="Go on by itself then: 2h, an instant, or a time on its zone's clocks.")
+@instant_option(
+    "--until", type=Until(), zone="the job's (of many: UTC)", help="Go on by itself after 2h, or at an instant"
+)
 def pause_job(until: str | None, **values: Any) -> None:
     """Stop the ticks of the job KEY, or of all jobs that match. What runs finishes; `jobs trigger` still works.
 
@@ -49,8 +52,8 @@ def pause_job(until: str | None, **values: Any) -> None:
 
     \b
     Examples:
-      cronring jobs pause billing.close_month --note "the bank is away until Monday"
-      cronring jobs pause billing.close_month --until 2026-03-30T06:00 --note "maintenance"
+      cronring jobs pause billing.close_month --note "the bank is away"
+      cronring jobs pause billing.close_month --until 2026-03-30T06:00
       cronring jobs pause --module crawl --label tier=slow --until 2h --dry-run
     """
     key, many, controllers, output = _which(values)
@@ -71,9 +74,9 @@ def pause_job(until: str | None, **values: Any) -> None:
         return
     _say(job, "paused")
     if job.running_execution_id is not None or job.running:
-        click.echo("  what had begun goes on to its end")
+        say("  what had begun goes on to its end")
     if job.paused is not None and job.paused.until is not None:
-        click.echo(f"  until      {short_instant(job.paused.until)}")
+        say(f"  until      {short_instant(job.paused.until)}")
 
 
 @click.command("resume")
@@ -85,7 +88,7 @@ def resume_job(**values: Any) -> None:
     Examples:
       cronring jobs resume billing.close_month
       cronring jobs resume --module crawl --yes
-      cronring jobs backfill billing.close_month --from -2d     # run what the pause skipped
+      cronring jobs backfill billing.close_month --from -2d  # what it skipped
     """
     key, many, controllers, output = _which(values)
     if key is None:
@@ -101,7 +104,7 @@ def resume_job(**values: Any) -> None:
 
 @click.command("skip-next")
 @_order
-@click.option("--tick", type=Moment(), help="The tick that is meant: it is skipped, or nothing is.")
+@instant_option("--tick", zone="the job's", help="The tick that is meant, which is skipped, or nothing is")
 def skip_next(tick: str | None, **values: Any) -> None:
     """Skip the next tick that would run: its reason in the books is `cancelled`. The one after it runs again.
 
@@ -110,7 +113,7 @@ def skip_next(tick: str | None, **values: Any) -> None:
 
     \b
     Examples:
-      cronring jobs skip-next billing.close_month --note "closed by hand this month"
+      cronring jobs skip-next billing.close_month --note "closed by hand"
       cronring jobs skip-next billing.close_month --tick 2026-04-01T06:00
     """
     key, many, controllers, output = _which(values)
@@ -133,7 +136,7 @@ def skip_next(tick: str | None, **values: Any) -> None:
         print_json(skipped)
         return
     before = "" if skipped.skipped else " (it was so before; nothing changed)"
-    click.echo(f"{key} skips its tick {short_instant(skipped.tick)}{before}")
+    say(f"{key} skips its tick {short_instant(skipped.tick)}{before}")
     _next(skipped.job)
 
 
@@ -160,8 +163,8 @@ def cancel_job(**values: Any) -> None:
         return
     _say(job, "cancelled")
     if cancelling:
-        click.echo(f"  executions told to stop: {cancelling}; see `cronring executions list --job {key}`")
-    click.echo(f"  back again: cronring jobs restore {key}")
+        say(f"  executions told to stop: {cancelling}; see `cronring executions list --job {key}`")
+    say(f"  back again: cronring jobs restore {key}")
 
 
 @click.command("restore")
@@ -262,18 +265,20 @@ def _asked(controllers: tuple[str, ...], key: str, question: "Callable[[Client],
 
 
 def _say(job: "Job", done: str) -> None:
-    click.echo(f"{job.key} is {done}" if not job.unchanged else f"{job.key} was so already; nothing changed")
+    say(f"{job.key} is {done}" if not job.unchanged else f"{job.key} was so already; nothing changed")
     if job.unchanged and job.paused is not None:
         note = f": {job.paused.note}" if job.paused.note else ""
-        click.echo(f"  paused     since {short_instant(job.paused.at)} by {job.paused.by or '?'}{note}")
+        say(f"  paused     since {short_instant(job.paused.at)} by {job.paused.by or '?'}{note}")
     _next(job)
 
 
 def _next(job: "Job") -> None:
     if job.next_tick is not None:
-        click.echo(f"  next tick  {job.next_tick_local}  ({short_instant(job.next_tick)})")
-        click.echo(f"  runs at    {short_instant(job.next_execution)}")
+        say(f"  next tick  {job.next_tick_local}  ({short_instant(job.next_tick)})")
+        say(f"  runs at    {short_instant(job.next_execution)}")
+    elif job.orphaned_at is not None and job.cancelled is None:
+        say(f"  no tick until a version of {job.module} has its verb {job.verb} again: it is orphaned")
     elif job.paused is None and job.cancelled is None and followed(job):
-        click.echo(f"  runs after {followed(job)}")
+        say(f"  runs after {followed(job)}")
     elif job.paused is None and job.cancelled is None:
-        click.echo("  no next tick" if job.schedule != "manual" else f"  run it: cronring jobs trigger {job.key}")
+        say("  no next tick" if job.schedule != "manual" else f"  run it: cronring jobs trigger {job.key}")

@@ -1,6 +1,5 @@
 """`cronring jobs trigger|backfill|activations`: runs beside the schedule."""
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -8,10 +7,12 @@ import click
 from cronring.cli.bulk import Many, Wanted, actor, as_option, many_options, note_option, one_or_many, order_many
 from cronring.cli.completion import job_key
 from cronring.cli.failures import EXIT_FAILED, Failure
-from cronring.cli.instants import Moment, resolved
+from cronring.cli.following import telling_how_it_goes_on
+from cronring.cli.instants import instant_option, past, resolved
 from cronring.cli.job_options import payload_option
 from cronring.cli.options import ROW_ID, controllers_option, output_option
 from cronring.cli.output import Column, print_json, print_rows, short_instant
+from cronring.cli.printing import progress_bar, say
 from cronring.cli.running import run_to_its_end
 from cronring.cli.session import ask, job_keys, or_nearest
 
@@ -36,12 +37,14 @@ def trigger_job(key: str | None, payload: str | None, wait: bool, **values: Any)
 
     Many at once (--label, --module, ...) run each with its own payload.
 
-    Exit codes with --wait: 0 completed; 1 any other outcome, or cancelled before it began; 2 it could not be followed.
+    Exit codes with --wait: 0 completed; 1 any other outcome, or cancelled before it began; 3 it could not be followed.
+    Ctrl-C ends the waiting (130); the run goes on, and it is said how to see it.
 
     \b
     Examples:
       cronring jobs trigger billing.close_month
-      cronring jobs trigger crawl.site:docs --payload '{"url": "https://example.com/new"}' --wait
+      cronring jobs trigger crawl.site:docs --wait \\
+        --payload '{"url": "https://example.com/new"}'
       cronring jobs trigger --module crawl --label tier=slow --dry-run
     """
     many, note, by = Many.taken_from(values), values["note"], actor(values["as_name"])
@@ -65,11 +68,11 @@ def trigger_job(key: str | None, payload: str | None, wait: bool, **values: Any)
             print_json(activation)
             return
         if activation.execution_id:
-            click.echo(f"{key} runs as execution {activation.execution_id} (tick {short_instant(activation.tick)})")
-            click.echo(f"  see it: cronring logs -f {activation.execution_id}")
+            say(f"{key} runs as execution {activation.execution_id} (tick {short_instant(activation.tick)})")
+            say(f"  see it: cronring logs -f {activation.execution_id}")
             return
-        click.echo(f"{key} runs as soon as it may (activation {activation.id}, tick {short_instant(activation.tick)})")
-        click.echo(f"  see it: cronring logs -f {key}; why it waits: cronring why {key}")
+        say(f"{key} runs as soon as it may (activation {activation.id}, tick {short_instant(activation.tick)})")
+        say(f"  see it: cronring logs -f {key}; why it waits: cronring why {key}")
         return
     if execution is None:
         raise Failure(f"activation {activation.id} of {key} was cancelled before it began")
@@ -79,9 +82,9 @@ def trigger_job(key: str | None, payload: str | None, wait: bool, **values: Any)
 
 @click.command("backfill")
 @click.argument("key", shell_complete=job_key)
-@click.option("--from", type=Moment(), required=True, help="Ticks from this instant on.")
-@click.option("--to", type=Moment(), default="now", show_default=True,
-              help="Ticks up to this instant; a date alone means its end.")  # fmt: skip
+@instant_option("--from", zone="the job's", required=True, help="Ticks from this instant on")
+@instant_option("--to", zone="the job's", default="now", show_default=True,
+                help="Ticks up to this instant, or the end of this date")  # fmt: skip
 @click.option("--overlap", type=click.Choice(["wait", "allow"]), default="wait", show_default=True,
               help="Take turns with the job's own runs, or run beside them, ten at once.")  # fmt: skip
 @click.option("--again", is_flag=True, help="Also ticks that have completed.")
@@ -94,14 +97,14 @@ def trigger_job(key: str | None, payload: str | None, wait: bool, **values: Any)
 def backfill_job(key: str, again: bool, dry_run: bool, wait: bool, output: str, **values: Any) -> None:
     """Run the past ticks of a job, one after the other, the oldest first. Its schedule goes on as it was.
 
-    Instants are ISO 8601, on the clocks of the job's time zone where they name no offset; -2h is two hours ago.
-
     Exit codes with --wait: 0 all completed; 1 some did not.
 
     \b
     Examples:
-      cronring jobs backfill billing.close_day --from 2026-03-01 --to 2026-03-07 --dry-run
-      cronring jobs backfill billing.close_day --from 2026-03-01 --to 2026-03-07 --wait
+      cronring jobs backfill billing.close_day --dry-run \\
+        --from 2026-03-01 --to 2026-03-07
+      cronring jobs backfill billing.close_day --wait \\
+        --from 2026-03-01 --to 2026-03-07
       cronring jobs backfill crawl.site:docs --from -6h --overlap allow --again
     """
     if wait and dry_run:
@@ -111,7 +114,7 @@ def backfill_job(key: str, again: bool, dry_run: bool, wait: bool, output: str, 
         job = await or_nearest(client.jobs.get(key), "job", key, lambda: job_keys(client))
         newest = await client.executions.list(limit=1)
         backfill = await client.jobs.backfill(
-            key, resolved(values["from"], job.timezone), resolved(values["to"], job.timezone, end_of_day=True),
+            key, past("--from", values["from"], job.timezone), resolved(values["to"], job.timezone, end_of_day=True),
             beside=values["overlap"] == "allow", again=again, dry_run=dry_run, by=actor(values["as_name"]),
             note=values["note"],
         )  # fmt: skip
@@ -135,7 +138,7 @@ async def _finished(client: "Client", backfill: "Backfill", after_id: int, wait:
     from cronring.cli.waiting import wait_for_backfill
 
     ticks = backfill.activation.ticks_left
-    with click.progressbar(length=ticks, label="ticks", show_pos=True, file=sys.stderr) as bar:
+    with progress_bar(ticks, "ticks", show_pos=True) as bar:
         done = 0
 
         def progress(begun: int) -> None:
@@ -143,20 +146,26 @@ async def _finished(client: "Client", backfill: "Backfill", after_id: int, wait:
             bar.update(begun - done)
             done = begun
 
-        return await wait_for_backfill(client, backfill.activation, after_id, progress)
+        waiting = f"cronring jobs activations {backfill.activation.job}"
+        with telling_how_it_goes_on(
+            f"the backfill of {backfill.activation.job} goes on without this command",
+            f"see it: {waiting}",
+            f"stop it: {waiting} --cancel {backfill.activation.id}",
+        ):
+            return await wait_for_backfill(client, backfill.activation, after_id, progress)
 
 
 def _print_backfill(key: str, backfill: "Backfill", outcomes: "Counter[str]", *, dry_run: bool, again: bool) -> None:
     if dry_run:
         _print_rehearsal(backfill, again)
     elif backfill.activation is None:
-        click.echo(f"{key} has no tick to run there", err=True)
+        say(f"{key} has no tick to run there", err=True)
     elif outcomes:
-        click.echo(", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items())))
+        say(", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items())))
     else:
         activation = backfill.activation
-        click.echo(f"{backfill.ticks} ticks from {short_instant(activation.tick)} on (activation {activation.id})")
-        click.echo(f"  see how far it is: cronring jobs activations {key}")
+        say(f"{backfill.ticks} ticks from {short_instant(activation.tick)} on (activation {activation.id})")
+        say(f"  see how far it is: cronring jobs activations {key}")
 
 
 def _print_rehearsal(backfill: "Backfill", again: bool) -> None:
@@ -171,7 +180,7 @@ def _print_rehearsal(backfill: "Backfill", again: bool) -> None:
     shown = len(backfill.first_ticks)
     first = "" if shown == backfill.ticks else f"; the first {shown} are shown"
     left_out = "" if again or not completed else f"; {completed} of these have completed, and run only with --again"
-    click.echo(f"{backfill.ticks} ticks{first}{left_out}", err=True)
+    say(f"{backfill.ticks} ticks{first}{left_out}", err=True)
 
 
 @click.command("activations")

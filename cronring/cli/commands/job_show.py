@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-import click
-
 from cronring.cli.commands.job_runs import activation_columns
 from cronring.cli.commands.limits import shown
 from cronring.cli.dependencies import followed
 from cronring.cli.output import milliseconds, print_fields, print_rows, short_instant
 from cronring.cli.policies import in_words
+from cronring.cli.printing import say_lines
+from schema.duration import measured
 
 if TYPE_CHECKING:
     from cronring.client.limits import Limit
@@ -53,7 +53,7 @@ def print_job(job: "Job", waiting: "Sequence[Activation]", limits: "Sequence[Lim
         ]
     )
     if waiting:
-        click.echo("\nwaiting beside its schedule:")
+        say_lines(["", "waiting beside its schedule:"])
         print_rows(activation_columns(), waiting, "")
 
 
@@ -64,6 +64,9 @@ def _whose(job: "Job", name: str) -> str:
 def _next(job: "Job") -> list[tuple[str, str]]:
     """The nominal tick in its zone and in UTC, when it is attempted, and who paused it."""
     fields = []
+    if job.orphaned_at is not None:
+        why = f"no active version of {job.module} has its verb {job.verb}; it goes on with one that has"
+        fields.append(("orphaned", f"since {short_instant(job.orphaned_at)}: {why}"))
     if job.paused is not None:
         note = f": {job.paused.note}" if job.paused.note else ""
         until = f"until {short_instant(job.paused.until)}, " if job.paused.until else ""
@@ -87,7 +90,7 @@ def _jitter(tick: datetime, run_at: datetime | None) -> str:
     apart = (run_at or tick) - tick
     if not apart:
         return ""
-    return f"   ({'+' if apart > timedelta(0) else '-'}{abs(apart).total_seconds():g} s: jitter, or waiting its turn)"
+    return f"   ({measured(apart / timedelta(milliseconds=1), signed=True)}: jitter, or waiting its turn)"
 
 
 def _given(job: "Job") -> list[tuple[str, str]]:

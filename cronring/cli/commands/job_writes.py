@@ -19,6 +19,7 @@ from cronring.cli.job_options import (
 from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import print_json, short_instant
 from cronring.cli.policies import given_policy, policy_options
+from cronring.cli.printing import say, say_lines
 from cronring.cli.session import ask, job_keys, or_nearest
 
 if TYPE_CHECKING:
@@ -58,12 +59,17 @@ def create_job(
 
     \b
     Examples:
-      cronring jobs create billing.close_month --name berlin --cron "0 6 1 * *" --timezone Europe/Berlin
-      cronring jobs create crawl.site --name docs --every 30m --payload '{"url": "https://example.com"}' --retries 3
-      cronring jobs create mail.send --name launch --at 2026-03-29T09:00 --timezone Asia/Tokyo --payload @launch.json
+      cronring jobs create billing.close_month --name berlin \\
+        --cron "0 6 1 * *" --timezone Europe/Berlin
+      cronring jobs create crawl.site --name docs --every 30m --retries 3 \\
+        --payload '{"url": "https://example.com"}'
+      cronring jobs create mail.send --name launch --payload @launch.json \\
+        --at 2027-03-29T09:00 --timezone Asia/Tokyo
       cronring jobs create crawl.site --name by-hand --manual --label team=search
-      cronring jobs create reports.month --name berlin --after billing.close_month:berlin
-      cronring jobs create billing.close_day --name oslo --template nightly --timezone Europe/Oslo --note "new branch"
+      cronring jobs create reports.month --name berlin \\
+        --after billing.close_month:berlin
+      cronring jobs create billing.close_day --name oslo --template nightly \\
+        --timezone Europe/Oslo --note "new branch"
     """
     if not template and not spec_of(values).schedule:
         raise click.UsageError(
@@ -110,7 +116,8 @@ def update_job(
     Examples:
       cronring jobs update billing.close_month:berlin --cron "0 7 1 * *"
       cronring jobs update crawl.site:docs --retries 5 --overlap ""
-      cronring jobs update crawl.site:docs --payload @docs.json --remove-label team
+      cronring jobs update crawl.site:docs --payload @docs.json \\
+        --remove-label team
     """
     fields = [*given_fields(values), *(f"labels.{label}" for label in remove_label)]
     if not fields:
@@ -148,7 +155,7 @@ def delete_job(key: str, note: str, as_name: str | None, output: str, controller
     if output == "json":
         print_json({"key": key, "deleted": True})
         return
-    click.echo(f"{key} is deleted")
+    say(f"{key} is deleted")
 
 
 def _changed(controllers: tuple[str, ...], key: str, change: "Callable[[Client], Awaitable[Job]]") -> "Job":
@@ -166,11 +173,13 @@ def _show(job: "Job", done: str, output: str) -> None:
     if job.next_tick is not None:
         lines.append(f"  next tick  {job.next_tick_local}  ({short_instant(job.next_tick)})")
         lines.append(f"  runs at    {short_instant(job.next_execution)}")
+    elif job.orphaned_at is not None:
+        lines.append(f"  no tick until a version of {job.module} has its verb {job.verb} again: it is orphaned")
     elif followed(job):
         lines.append(f"  runs after {followed(job)}")
     elif job.paused is None:
         lines.append("  no next tick" if job.schedule != "manual" else f"  run it: cronring jobs trigger {job.key}")
-    click.echo("\n".join(lines))
+    say_lines(lines)
 
 
 def spec_of(values: dict[str, Any], zone: str | None = None) -> "JobSpec":
@@ -183,8 +192,8 @@ def spec_of(values: dict[str, Any], zone: str | None = None) -> "JobSpec":
         schedule = "manual"  # it has no ticks of its own
     return JobSpec(
         schedule=schedule or "",
-        policy=given_policy(values),
-        anchor=resolved(values["anchor"], clocks) if values["anchor"] else None,
+        policy=given_policy(values, clocks),
+        anchor=resolved(values["anchor"], clocks).replace(microsecond=0) if values["anchor"] else None,
         payload=values["payload"] or "",
         labels=labels_of(values["label"]),
         timeout_ms=timeout_ms(values["timeout"]),

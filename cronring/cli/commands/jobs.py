@@ -1,7 +1,5 @@
 """`cronring jobs`: what runs when."""
 
-import asyncio
-import contextlib
 from typing import TYPE_CHECKING
 
 import click
@@ -32,7 +30,8 @@ from cronring.cli.output import (
     print_rows,
     short_instant,
 )
-from cronring.cli.session import ask, job_keys, or_nearest
+from cronring.cli.printing import say
+from cronring.cli.session import COUNTED_MAX, ask, job_keys, nothing_found, or_nearest
 
 if TYPE_CHECKING:
     from cronring.client import Client
@@ -49,7 +48,9 @@ def jobs() -> None:
 @click.option("--module", default="", help="Only of this module.")
 @click.option("--verb", default="", help="Only of verbs with this name.")
 @click.option("--namespace", default="", help="Only in this namespace.")
-@click.option("--status", type=click.Choice(STATUSES), help="Only in this status.")
+@click.option(
+    "--status", type=click.Choice(STATUSES), metavar="STATUS", help=f"Only in this one: {', '.join(STATUSES)}."
+)
 @click.option("--label", type=Label(), multiple=True, help="Only with this label; may be repeated.")
 @limit_option(1000)
 @output_option
@@ -64,12 +65,13 @@ def list_jobs(
     Examples:
       cronring jobs list
       cronring jobs list --status running
-      cronring jobs list -o json | jq '.[] | select(.last_outcome == "failed") | .key'
+      cronring jobs list -o json | \\
+        jq '.[] | select(.last_outcome == "failed") | .key'
     """
     labels = labels_of(label)
     rows = ask(controllers, lambda client: client.jobs.list(namespace, module, verb, status or "", limit + 1, labels))
     if len(rows) > limit:
-        click.echo(f"the first {limit} of more jobs; --limit shows others", err=True)
+        say(f"the first {limit} of more jobs; --limit shows others", err=True)
     rows = rows[:limit]
     if output == "json":
         print_json(rows)
@@ -84,7 +86,12 @@ def list_jobs(
         Column("last start", lambda job: short_instant(job.last_started_at)),
         Column("lateness", lambda job: milliseconds(job.last_lateness_ms), right=True),
     ]
-    print_rows(columns, rows, "no jobs. A module's verbs with a schedule become jobs: cronring deploy FILE")
+    filters = {"module": module, "verb": verb, "namespace": namespace, "status": status}
+    filters["label"] = " --label ".join(f"{key}={value}" for key, value in label)
+    nothing = "no jobs. A module's verbs with a schedule become jobs: cronring deploy FILE"
+    print_rows(columns, rows, "" if rows else nothing_found(
+        controllers, "jobs", filters, lambda client: client.jobs.list(limit=COUNTED_MAX), nothing
+    ))  # fmt: skip
 
 
 @jobs.command("get")
@@ -135,7 +142,8 @@ def watch_jobs(module: str, verb: str, namespace: str, output: str, controllers:
 
     \b
     Example:
-      cronring jobs watch --module billing -o json | jq -c 'select(.kind == "changed") | .job.status'
+      cronring jobs watch --module billing -o json | \\
+        jq -c 'select(.kind == "changed") | .job.status'
     """
 
     async def question(client: "Client") -> None:
@@ -145,15 +153,14 @@ def watch_jobs(module: str, verb: str, namespace: str, output: str, controllers:
             else:
                 _print_event(event)
 
-    with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
-        ask(controllers, question)
+    ask(controllers, question)
 
 
 def _print_event(event: "JobEvent") -> None:
     if event.job is None:
-        click.echo("(that is all of them; changes follow)", err=True)
+        say("(that is all of them; changes follow)", err=True)
         return
     job = event.job
     last = f"last {job.last_outcome}, {milliseconds(job.last_lateness_ms)} late" if job.last_outcome else "never ran"
     next_run = short_instant(job.next_execution)
-    click.echo(f"{event.kind.value:8} {job.key}  {job.status}  next {next_run}  {last}")
+    say(f"{event.kind.value:8} {job.key}  {job.status}  next {next_run}  {last}")

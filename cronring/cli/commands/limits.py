@@ -9,7 +9,8 @@ from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.completion import limited_group
 from cronring.cli.options import controllers_option, count, output_option
 from cronring.cli.output import Column, print_json, print_rows, short_instant
-from cronring.cli.session import ask, or_nearest
+from cronring.cli.printing import say
+from cronring.cli.session import ask, nothing_found, or_nearest
 
 if TYPE_CHECKING:
     from cronring.client import Client
@@ -56,7 +57,7 @@ def set_limit(
 
     \b
     Examples:
-      cronring limits set billing --max-concurrent 5 --note "the database can't take more"
+      cronring limits set billing --max-concurrent 5 --note "database"
       cronring limits set prod/billing --max-concurrent 5
       cronring limits set prod/ --max-concurrent 100
     """
@@ -68,7 +69,7 @@ def set_limit(
     if output == "json":
         print_json(row)
         return
-    click.echo(f"{group}: at most {row.max_concurrent} at once; {row.running} run now")
+    say(f"{group}: at most {row.max_concurrent} at once; {row.running} run now")
 
 
 @limits.command("list")
@@ -89,7 +90,10 @@ def list_limits(namespace: str, output: str, controllers: tuple[str, ...]) -> No
         Column("by", lambda row: row.changed_by),
         Column("note", lambda row: row.note or "-"),
     ]
-    print_rows(columns, rows, "no limits. Set one: cronring limits set MODULE --max-concurrent 5")
+    print_rows(columns, rows, "" if rows else nothing_found(
+        controllers, "limits", {"namespace": namespace}, lambda client: client.limits.list(),
+        "no limits. Set one: cronring limits set MODULE --max-concurrent 5",
+    ))  # fmt: skip
 
 
 @limits.command("remove")
@@ -110,7 +114,7 @@ def remove_limit(group: str, note: str, as_name: str | None, output: str, contro
     if output == "json":
         print_json(row)
         return
-    click.echo(f"{group}: no limit any more (it was {row.max_concurrent}, and {row.running} run now)")
+    say(f"{group}: no limit any more (it was {row.max_concurrent}, and {row.running} run now)")
 
 
 async def _groups(client: "Client") -> list[str]:

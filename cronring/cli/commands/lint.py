@@ -12,8 +12,9 @@ import click
 
 from cronring.cli.clock import wall_now
 from cronring.cli.commands.executions import duration_ms
-from cronring.cli.options import Addresses, option, output_option
+from cronring.cli.options import Addresses, count, option, output_option
 from cronring.cli.output import print_json
+from cronring.cli.printing import say
 from cronring.cli.schedules import to_us
 from cronring.cli.session import ask
 from schema.lint_finding import RULES, WARNING
@@ -31,7 +32,7 @@ _QUANTILE: Final = 0.95
 @click.command(epilog="Rules: " + "; ".join(f"{name}: {words}" for name, words in RULES.items()) + ".")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False))
 @click.option("--ignore", type=click.Choice(list(RULES)), multiple=True, metavar="RULE", help="Leave out this rule.")
-@click.option("--herd", type=click.IntRange(min=2), default=5, show_default=True,
+@click.option("--herd", type=count(2), default=5, show_default=True,
               help="So many verbs at one instant are a herd.")  # fmt: skip
 @click.option("--controllers", "--controller", type=Addresses(),
               help="Ask these how long runs have taken, and for jobs made through the API.  [not asked]")  # fmt: skip
@@ -58,7 +59,7 @@ def lint(
     Examples:
       cronring lint billing.py reports.py
       cronring lint billing.py --ignore clock-change --ignore herd
-      cronring lint billing.py --controllers 127.0.0.1:7400      are runs longer than until the next tick?
+      cronring lint billing.py --controllers 127.0.0.1:7400  (and past runs)
       cronring lint billing.schema -o json | jq -r '.[].rule'
 
     --controllers is read from CRONRING_LINT_CONTROLLERS here, as lint asks nobody unless it is told to.
@@ -84,19 +85,18 @@ def lint(
         print_json([{"file": file, **finding._asdict()} for file, finding in found])
     else:
         for file, finding in found:
-            click.echo(finding_text(file, finding))
+            say(finding_text(file, finding), colour="yellow" if finding.level == WARNING else "cyan")
+            say(f"    {finding.remedy}")
         if not found:
-            click.echo("nothing found", err=True)
+            say("nothing found", err=True)
     sys.exit(1 if any(finding.level == WARNING for _, finding in found) else 0)
 
 
 def finding_text(file: str, finding: "Finding") -> str:
-    """Lines of their own, as editors read FILE:LINE at the beginning of one."""
+    """A line of its own, as editors read FILE:LINE at the beginning of one."""
     place = f"{file}:{finding.line}" if finding.line else file
-    color = "yellow" if finding.level == WARNING else "cyan"
-    level = click.style(finding.level, fg=color)
     what = "job" if ":" in finding.verb else "verb"  # a job's name stands behind its verb's
-    return f"{place}: {level}: {what} {finding.verb}: {finding.message} [{finding.rule}]\n    {finding.remedy}"
+    return f"{place}: {finding.level}: {what} {finding.verb}: {finding.message} [{finding.rule}]"
 
 
 def text_lines(file: str) -> dict[str, int]:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 import click
 
 from cronring.cli.clock import wall_now
-from cronring.cli.instants import Moment, resolved
+from cronring.cli.instants import instant_option, resolved
 from cronring.cli.options import output_option
 from cronring.cli.output import instant_text, print_json
+from cronring.cli.printing import say
 from cronring.cli.schedules import from_us, parse_given, to_us, zone_options
 
 if TYPE_CHECKING:
@@ -18,14 +19,14 @@ if TYPE_CHECKING:
 @click.command("next")
 @click.argument("schedule")
 @click.option("-n", "--count", type=click.IntRange(1, 10_000), default=5, show_default=True, help="How many ticks.")
-@click.option("--from", "start", envvar="CRONRING_NEXT_FROM", type=Moment(),
-              help="Ticks after this instant (in --timezone); intervals count from it.  [now]")  # fmt: skip
+@instant_option("--from", "start", envvar="CRONRING_NEXT_FROM", zone="--timezone's", default="now", show_default=True,
+                help="Ticks after this instant, from which intervals count")  # fmt: skip
 @zone_options
 @output_option
 def next_ticks(
     schedule: str,
     count: int,
-    start: str | None,
+    start: str,
     timezone: str | None,
     dst_gap: str | None,
     dst_overlap: str | None,
@@ -46,18 +47,20 @@ def next_ticks(
       cronring next "30 2 * * *" --timezone Europe/Berlin --from 2027-03-27 -n 3
     """
     from schema.explain import next_ticks as ticks_after
-    from schema.zone import load_zone
+    from schema.zone import load_zone, zone_data_version
 
-    moment = resolved(start, parse_zone(timezone)) if start is not None else wall_now()
+    moment = resolved(start, parse_zone(timezone))
     given = parse_given(schedule, moment, timezone, dst_gap, dst_overlap)
     ticks = list(ticks_after(given.schedule, load_zone(given.policy.timezone or "UTC"), to_us(moment), count))
     if output == "json":
         print_json([tick_json(tick) for tick in ticks])
         return
     for line in tick_lines(ticks, local=timezone is not None):
-        click.echo(line)
+        say(line)
+    if given.policy.timezone:
+        say(f"on the clocks of {given.policy.timezone}, by tzdata {zone_data_version()}", err=True)
     if len(ticks) < count:
-        click.echo(_end_text(given.schedule.text, bool(ticks)), err=True)
+        say(_end_text(given.schedule.text, bool(ticks)), err=True)
 
 
 def _end_text(schedule: str, ticked: bool) -> str:

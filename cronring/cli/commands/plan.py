@@ -1,20 +1,21 @@
 """`cronring plan`: what would a deployment change?"""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from cronring.cli.clock import wall_now
+from cronring.cli.failures import Failure
 from cronring.cli.options import controllers_option, option, output_option
 from cronring.cli.output import print_json, short_instant
+from cronring.cli.printing import say
 from cronring.cli.schedules import from_us, to_us
 from cronring.cli.session import ask
 
 if TYPE_CHECKING:
+    from cronring.cli.modules import Described
     from cronring.client import Client
-    from cronring.client.model import Job
     from schema.forecast import JobForecast
     from schema.module import Module
 
@@ -25,14 +26,14 @@ class Deployed(NamedTuple):
     key: str
     text: str
     anchors: dict[str, int]  # microseconds, by verb
-    made: "tuple[Job, ...]" = ()  # through the API
+    made: "tuple[Made, ...]"  # through the API
 
 
 class Made(NamedTuple):
     """What becomes of a job that was made through the API. `faults`: why its payload no longer fits."""
 
     key: str
-    change: str  # "removed" | "payload"
+    change: str  # "orphaned" | "back" | "payload"
     faults: tuple[str, ...]
 
 
@@ -53,24 +54,24 @@ def plan(file: str, days: int, namespace: str, python: str | None, output: str, 
     \b
     Examples:
       cronring plan billing.py
-      cronring plan billing.py --days 365 -o json | jq '.jobs[] | select(.change != "same")'
+      cronring plan billing.py --days 365 -o json | \\
+        jq '.jobs[] | select(.change != "same")'
     """
     from cronring.cli.modules import described
     from schema.diff import diff_modules
     from schema.forecast import forecast
-    from schema.text import parse_module
 
-    module = described(file, namespace, python).module
-    deployed = ask(controllers, lambda client: active(client, module))
+    found = described(file, namespace, python)
+    module = found.module
+    deployed = ask(controllers, lambda client: active(client, found))
     now = wall_now()
     until = now + timedelta(days=days)
-    old = parse_module(deployed.text) if deployed.text else None
+    old = _read(deployed) if deployed.text else None
     jobs = forecast(old, module, to_us(now), to_us(until), deployed.anchors)
     others: dict[str, list[str]] = {}
     if old is not None:
         changed = diff_modules(old, module).changed
         others = {verb.name: [field.field for field in verb.fields] for verb in changed}
-    made = [found for found in (judged(job, module) for job in deployed.made) if found is not None]
     if output == "json":
         rows = [{**as_json(job), "changed_fields": others.get(job.verb, [])} for job in jobs]
         print_json(
@@ -79,55 +80,55 @@ def plan(file: str, days: int, namespace: str, python: str | None, output: str, 
                 "from": now,
                 "until": until,
                 "jobs": rows,
-                "api_jobs": [each._asdict() for each in made],
+                "api_jobs": [each._asdict() for each in deployed.made],
             }
         )
         return
     before = deployed.key or f"nothing, as {module.name} has no active deployment"
-    click.echo(f"from {before}, to {file}: ticks until {short_instant(until)}")
+    say(f"from {before}, to {file}: ticks until {short_instant(until)}")
     lines = [line for job in jobs for line in in_words(job, others.get(job.verb, []))]
-    lines += [line for each in made for line in made_in_words(each)]
+    lines += [line for each in deployed.made for line in made_in_words(each)]
     for line in lines:
-        click.secho(line, fg={"+": "green", "-": "red", "~": "yellow", "!": "yellow"}.get(line[:1]))
+        say(line, colour={"+": "green", "-": "red", "~": "yellow", "!": "yellow"}.get(line[:1]))
     if not lines:
         same = sum(job.before for job in jobs)
-        click.echo(f"nothing changes: the {len(jobs)} jobs keep their {same:,} ticks")
+        say(f"nothing changes: the {len(jobs)} jobs keep their {same:,} ticks")
 
 
-async def active(client: "Client", module: "Module") -> Deployed:
-    """What is deployed of the module now."""
+def _read(deployed: "Deployed") -> "Module":
+    """Raises Failure for what this program can't read."""
+    from schema.text import SchemaError, parse_module
+
+    try:
+        return parse_module(deployed.text)
+    except SchemaError as error:
+        raise Failure(
+            f"the deployed schema of {deployed.key} can't be read: {error}. Is it of a newer cronring?"
+        ) from error
+
+
+async def active(client: "Client", wanted: "Described") -> Deployed:
+    """What is deployed of the module now, and what controllers say of jobs made through the API."""
+    module = wanted.module
     rows = await client.deployments.list(module.namespace, module.name, active_only=True)
-    if not rows:
-        return Deployed("", "", {})
     jobs = await client.jobs.list(module.namespace, module.name)
     anchors = {job.verb: to_us(job.anchor) for job in jobs if job.anchor is not None and job.source != "api"}
-    made = [await client.jobs.get(job.key) for job in jobs if job.source == "api"]  # a list has no payloads
-    return Deployed(rows[0].key, rows[0].schema_text, anchors, tuple(made))
-
-
-def judged(job: "Job", module: "Module") -> Made | None:
-    """What the module as a deployment would do to a job made through the API; None: nothing."""
-    from schema.payload import payload_faults
-    from schema.types import UNIT
-    from schema.validate import payload_needed
-
-    verb = next((verb for verb in module.verbs if verb.name == job.verb), None)
-    if verb is None:
-        return Made(job.key, "removed", ())
-    if verb.request == UNIT:
-        faults = [f"{verb.name} takes no payload"] if job.payload else []
-    elif job.payload:
-        faults = payload_faults(module, verb.request, job.payload)
-    else:
-        needed = payload_needed(replace(verb, schedule=job.schedule))
-        faults = [f"it has none, and {verb.name} takes a {verb.request}"] if needed else []
-    return Made(job.key, "payload", tuple(faults)) if faults else None
+    would = await client.deployments.create(module, wanted.digest, dry_run=True)
+    misfit = {each.key for each in would.jobs_misfit}
+    made = (
+        *(Made(key, "orphaned", ()) for key in would.jobs_orphaned),
+        *(Made(key, "back", ()) for key in would.jobs_back if key not in misfit),
+        *(Made(each.key, "payload", each.faults) for each in would.jobs_misfit),
+    )
+    return Deployed(rows[0].key, rows[0].schema_text, anchors, made) if rows else Deployed("", "", {}, made)
 
 
 def made_in_words(made: Made) -> list[str]:
-    if made.change == "removed":
-        what_else = "what waits beside its schedule goes too, what runs finishes, its history stays"
-        return [f"- {made.key}: made through the API, and its verb is gone: it would be removed; {what_else}"]
+    if made.change == "orphaned":
+        until = "its ticks are skipped as no_verb until a version has that again, or somebody deletes it"
+        return [f"- {made.key}: made through the API, and its verb is gone: it would be orphaned; {until}"]
+    if made.change == "back":
+        return [f"+ {made.key}: orphaned, and its verb is back: it would go on with its next tick"]
     return [
         f"! {made.key}: made through the API, and its payload would no longer fit: its runs would fail "
         f"until `cronring jobs update {made.key} --payload ...`",

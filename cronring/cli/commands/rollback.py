@@ -8,24 +8,25 @@ from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.completion import active_module, deployment_key
 from cronring.cli.failures import Failure, nearest
 from cronring.cli.options import controllers_option, option, output_option
-from cronring.cli.output import print_json, short_instant
+from cronring.cli.output import short_instant
 from cronring.cli.session import ask
+from cronring.cli.versions import Changes, consent_options, tell, with_consent
 
 if TYPE_CHECKING:
-    from cronring.client import Client
-    from cronring.client.model import Activated, Deployment
+    from cronring.client.versions import Activated, Deployment
 
 
 @click.command()
 @click.argument("module", shell_complete=active_module)
 @click.option("--to", metavar="KEY", shell_complete=deployment_key, help="This version.  [default: the one before]")
 @option("--namespace", default="default", show_default=True, help="Where the module is.")
+@consent_options
 @note_option
 @as_option
 @output_option
 @controllers_option
-def rollback(
-    module: str, to: str | None, namespace: str, note: str, as_name: str | None, output: str,
+def rollback(  # noqa: PLR0917 - click passes them by name
+    module: str, to: str | None, namespace: str, dry_run: bool, yes: bool, note: str, as_name: str | None, output: str,
     controllers: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Make an older version of MODULE the active one: the one that was active before, or --to KEY.
@@ -33,8 +34,10 @@ def rollback(
     With --to, repeating it changes nothing; without, it goes back to the one that it had taken the place of.
 
     Its jobs are those that it declares: what the version after it added is removed, what it had removed comes back with
-    its next tick; jobs made by `jobs create` stay while it has their verb. Pauses, notes and cancelled jobs stay. What
-    runs of other versions goes on to its end, on their runners; new runs need a runner that hosts this version.
+    its next tick. Jobs made by `jobs create` come back with its verbs, as they were; those whose verb it has not got
+    are orphaned, never removed. Pauses, notes and cancelled jobs stay. What runs of other versions goes on to its end,
+    on their runners; new runs need a runner that hosts this version. Before jobs are removed or orphaned it asks;
+    without a terminal it wants --yes.
 
     \b
     Examples:
@@ -43,15 +46,23 @@ def rollback(
       cronring rollback billing --to billing@3fa9c1d2e4b5
     """
 
-    async def question(client: "Client") -> "Activated":
-        versions = await client.deployments.list(namespace, module)
-        return await client.deployments.activate(_target(module, to, versions), note, actor(as_name))
+    versions = ask(controllers, lambda client: client.deployments.list(namespace, module))
+    key = _target(module, to, versions)
 
-    activated = ask(controllers, question)
-    if output == "json":
-        print_json(activated)
-        return
-    click.echo("\n".join(_summary(activated)))
+    def do(dry: bool) -> "Activated":
+        return ask(
+            controllers, lambda client: client.deployments.activate(key, note, actor(as_name), dry_run=dry)
+        )  # fmt: skip
+
+    activated = with_consent(do, _changes, dry_run=dry_run, yes=yes)
+    tell(activated, _summary(activated, dry_run=dry_run), output, dry_run=dry_run)
+
+
+def _changes(activated: "Activated") -> Changes:
+    return Changes(
+        activated.jobs_added, activated.jobs_removed, activated.jobs_orphaned, activated.jobs_back,
+        activated.jobs_carried_over if activated.activated else (),
+    )  # fmt: skip
 
 
 def _target(module: str, to: str | None, versions: "list[Deployment]") -> str:
@@ -73,18 +84,14 @@ def _ended_at(version: "Deployment") -> float:
     return version.deactivated_at.timestamp() if version.deactivated_at else 0.0
 
 
-def _summary(activated: "Activated") -> list[str]:
+def _summary(activated: "Activated", *, dry_run: bool) -> list[str]:
     row, previous = activated.deployment, activated.previous
     if not activated.activated:
         lines = [f"{row.key} was active already (since {short_instant(row.activated_at)}); nothing changed"]
     else:
-        lines = [f"{row.key} is active" + (f" in place of {previous.key}" if previous else "")]
-    for word, keys in (
-        ("added", activated.jobs_added),
-        ("removed", activated.jobs_removed),
-        ("carried over", activated.jobs_carried_over if activated.activated else ()),
-    ):
-        lines += [f"  {word}: {each}" for each in keys]
+        is_now = "would be" if dry_run else "is"
+        lines = [f"{row.key} {is_now} active" + (f" in place of {previous.key}" if previous else "")]
+    lines += _changes(activated).lines
     if activated.previous_running:
         lines.append(f"executions of other versions that go on to their end: {activated.previous_running}")
     if row.runners == 0:

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from cronring.cli.options import Duration, controllers_option, log_options, option, stop_on_eof_option
+from cronring.cli.options import DAY_S, Duration, controllers_option, log_options, option, stop_on_eof_option
+from cronring.runner.config import ASYNC_RUNS_MAX, SYNC_CHILDREN_MAX
 
 
 @click.command()
@@ -14,11 +15,11 @@ from cronring.cli.options import Duration, controllers_option, log_options, opti
 @controllers_option
 @option("--python", metavar="PATH", help="The interpreter that runs the verbs, with their packages.  [default: this]")
 @option("--namespace", default="default", show_default=True, help="Where the modules' jobs live.")
-@option("--sync-children", type=click.IntRange(min=1),
+@option("--sync-children", type=click.IntRange(1, SYNC_CHILDREN_MAX),
         help="How many sync verbs of one module run at once.  [default: the CPUs, at least 4]")  # fmt: skip
-@option("--async-runs", type=click.IntRange(min=1),
+@option("--async-runs", type=click.IntRange(1, ASYNC_RUNS_MAX),
         help="How many async verbs of one module run at once.  [default: 4096]")  # fmt: skip
-@option("--drain-timeout", type=Duration(), default="30s", show_default=True,
+@option("--drain-timeout", type=Duration(0, DAY_S), default="30s", show_default=True,
         help="On SIGTERM: how long runs may go on before they are cancelled.")  # fmt: skip
 @log_options
 @stop_on_eof_option

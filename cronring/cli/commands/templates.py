@@ -12,7 +12,8 @@ from cronring.cli.job_options import job_options
 from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import Column, jsonable, print_fields, print_json, print_rows, short_instant
 from cronring.cli.policies import in_words, policy_options
-from cronring.cli.session import ask, or_nearest
+from cronring.cli.printing import say, say_lines
+from cronring.cli.session import COUNTED_MAX, ask, nothing_found, or_nearest
 
 if TYPE_CHECKING:
     from cronring.client import Client
@@ -55,8 +56,10 @@ def set_template(
 
     \b
     Examples:
-      cronring template set nightly --cron "0 3 * * *" --timezone Europe/Berlin --retries 3 --backoff 1m
-      cronring template set careful --overlap skip --pause-after-failures 5 --timeout 10m --label tier=slow
+      cronring template set nightly --cron "0 3 * * *" --retries 3 \\
+        --timezone Europe/Berlin --backoff 1m
+      cronring template set careful --overlap skip --timeout 10m \\
+        --pause-after-failures 5 --label tier=slow
       cronring template set nightly --window "" --note "nights are free now"
       cronring jobs create billing.close_day --name berlin --template nightly
     """
@@ -78,7 +81,7 @@ def set_template(
     if values["output"] == "json":
         print_json(done)
         return
-    click.echo(f"template {name} {_became(done)}")
+    say(f"template {name} {_became(done)}")
     _print_values(done)
 
 
@@ -105,7 +108,10 @@ def list_templates(namespace: str, output: str, controllers: tuple[str, ...]) ->
         Column("by", lambda row: row.changed_by),
         Column("description", lambda row: row.description or "-"),
     ]
-    print_rows(columns, rows, "no templates. Make one: cronring template set NAME --retries 3")
+    print_rows(columns, rows, "" if rows else nothing_found(
+        controllers, "templates", {"namespace": namespace}, lambda client: client.templates.list(limit=COUNTED_MAX),
+        "no templates. Make one: cronring template set NAME --retries 3",
+    ))  # fmt: skip
 
 
 @template.command("show")
@@ -139,7 +145,7 @@ def show_template(name: str, namespace: str, output: str, controllers: tuple[str
     ])  # fmt: skip
     _print_values(found)
     if actions:
-        click.echo("\nthe latest changes:")
+        say_lines(["", "the latest changes:"])
         print_rows(_action_columns(), actions, "")
 
 
@@ -168,7 +174,7 @@ def delete_template(
     if output == "json":
         print_json({"namespace": namespace, "name": name, "deleted": True, "jobs": jobs})
         return
-    click.echo(f"template {name} is deleted; {jobs} jobs that came from it stay as they are")
+    say(f"template {name} is deleted; {jobs} jobs that came from it stay as they are")
 
 
 async def _or_nearest(client: "Client", answer: Awaitable[Answer], name: str) -> Answer:

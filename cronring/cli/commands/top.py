@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from cronring.cli.options import Duration, controllers_option
+from cronring.cli.options import DAY_S, Duration, controllers_option, output_option
+from cronring.cli.output import print_json_line
+from cronring.cli.printing import say, screen
 from cronring.cli.session import ask
 from cronring.client.errors import ClientError
 
@@ -23,25 +25,31 @@ QUIT: Final = (b"q", b"Q", b"")
 
 @click.command()
 @click.option("--once", is_flag=True, help="Print one frame, and end.")
-@click.option("--interval", type=Duration(), default="2s", show_default=True, help="How often it is drawn anew.")
+@click.option(
+    "--interval", type=Duration(0.1, DAY_S), default="2s", show_default=True, help="How often it is drawn anew."
+)
+@output_option
 @controllers_option
-def top(once: bool, interval: float, controllers: tuple[str, ...]) -> None:
+def top(once: bool, interval: float, output: str, controllers: tuple[str, ...]) -> None:
     """Watch the cluster: controllers, runners, what runs, what is due soon, what has failed, and how fast it goes.
 
     It fits any terminal from 80x24 on. q or Ctrl-C ends it. Rates need two frames, so --once shows none.
+
+    -o json prints each frame as an object on a line of its own, also without a terminal, until Ctrl-C.
 
     \b
     Examples:
       cronring top
       cronring top --once
+      cronring top -o json --interval 10s | jq -c '.figures.running'
     """
-    from rich.console import Console
-
+    if output == "json":
+        ask(controllers, lambda client: _lines(client, interval, once=once))
+        return
     if not once and not sys.stdout.isatty():
         raise click.UsageError("top draws on a terminal; --once prints one frame into anything else")
-    console = Console(highlight=False)
-    with contextlib.suppress(KeyboardInterrupt, asyncio.CancelledError):
-        ask(controllers, lambda client: _print(client, console) if once else _live(client, console, interval))
+    console = screen()
+    ask(controllers, lambda client: _print(client, console) if once else _live(client, console, interval))
 
 
 async def _print(client: "Client", console: "Console") -> None:
@@ -49,6 +57,20 @@ async def _print(client: "Client", console: "Console") -> None:
     from cronring.cli.top.picture import picture
 
     console.print(picture(await take_frame(client, Counting()), console.width, console.height))
+
+
+async def _lines(client: "Client", interval_s: float, *, once: bool) -> None:
+    """A frame that can't be had is said on stderr, and the next one is tried; the first one is an error."""
+    from cronring.cli.top.frame import Counting, as_json, take_frame
+
+    counting = Counting()
+    print_json_line(as_json(await take_frame(client, counting)))
+    while not once:
+        await asyncio.sleep(interval_s)
+        try:
+            print_json_line(as_json(await take_frame(client, counting)))
+        except ClientError as error:
+            say(str(error), err=True)
 
 
 async def _live(client: "Client", console: "Console", interval_s: float) -> None:

@@ -8,9 +8,11 @@ from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.completion import job_key
 from cronring.cli.failures import EXIT_FAILED
 from cronring.cli.job_options import Label
-from cronring.cli.options import ROW_ID, controllers_option, limit_option, option, output_option
+from cronring.cli.options import ROW_ID, WEBHOOK_SECRET, controllers_option, limit_option, option, output_option
 from cronring.cli.output import Column, print_fields, print_json, print_rows, short_instant
-from cronring.cli.session import ask, or_nearest
+from cronring.cli.printing import say
+from cronring.cli.session import COUNTED_MAX, ask, nothing_found, or_nearest
+from schema.duration import measured
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -21,17 +23,18 @@ if TYPE_CHECKING:
 
     Answer = TypeVar("Answer")
 
-EVENTS = ("failed", "recovered", "late", "skipped", "paused")
+EVENTS = ("failed", "recovered", "late", "skipped", "paused", "orphaned", "brought_back")
 STATES = ("waiting", "delivered", "failed")
 
 
 @click.group()
 def webhook() -> None:
-    """Webhooks: tell a URL when jobs fail, recover, are late, are skipped, or are paused after failures.
+    """Webhooks: tell a URL when jobs fail, recover, are late, skipped, paused after failures, or orphaned.
 
     \b
     Examples:
-      cronring webhook add pager https://example.com/hooks/cron --event failed --event late --label team=billing
+      cronring webhook add pager https://example.com/hooks/cron \\
+        --event failed --event late --label team=billing
       cronring webhook test pager
       cronring webhook deliveries pager --state failed
       cronring webhook redeliver pager
@@ -47,7 +50,8 @@ def webhook() -> None:
 @click.option("--module", help="Only of jobs of this module.")
 @click.option("--job", metavar="KEY", shell_complete=job_key, help="Only of this job.")
 @click.option("--label", type=Label(), multiple=True, help="Only of jobs with this label; may be repeated.")
-@option("--webhook-secret", "secret", metavar="whsec_...", help="The key of its signatures.  [default: one is made]")
+@option("--webhook-secret", "secret", type=WEBHOOK_SECRET, metavar="whsec_...|@FILE",
+        help="The key of its signatures.  [default: one is made]")  # fmt: skip
 @as_option
 @output_option
 @controllers_option
@@ -60,7 +64,8 @@ def add(  # noqa: PLR0917 - click passes them by name
 
     \b
     Example:
-      cronring webhook add pager https://example.com/hooks/cron --event failed --event recovered
+      cronring webhook add pager https://example.com/hooks/cron \\
+        --event failed --event recovered
     """
 
     async def question(client: "Client") -> "tuple[Added, bool]":
@@ -72,14 +77,14 @@ def add(  # noqa: PLR0917 - click passes them by name
 
     added, has_jobs = ask(controllers, question)
     if not has_jobs:
-        click.echo("no job matches now: nothing is told until one does", err=True)
+        say("no job matches now: nothing is told until one does", err=True)
     if output == "json":
         print_json(added)
         return
-    click.echo(f"webhook {added.webhook.name} is told of {_wanted(added.webhook)}")
+    say(f"webhook {added.webhook.name} is told of {_wanted(added.webhook)}")
     if not secret:
-        click.echo(f"its secret, which is not shown again: {added.secret}")
-    click.echo(f"see whether it arrives: cronring webhook test {added.webhook.name}")
+        say(f"its secret, which is not shown again: {added.secret}")
+    say(f"see whether it arrives: cronring webhook test {added.webhook.name}")
 
 
 @webhook.command("list")
@@ -126,7 +131,7 @@ def remove(name: str, output: str, controllers: tuple[str, ...]) -> None:
     if output == "json":
         print_json({"removed": name})
         return
-    click.echo(f"webhook {name} is removed")
+    say(f"webhook {name} is removed")
 
 
 @webhook.command()
@@ -195,7 +200,11 @@ def deliveries(
         Column("next try", lambda row: short_instant(row.next_try_at)),
         Column("answer", _answer),
     ]
-    print_rows(columns, found, "nothing was delivered, and nothing waits")
+    print_rows(columns, found, "" if found else nothing_found(
+        controllers, "deliveries", {"state": state, "job": job},
+        lambda client: client.notifications.deliveries(name or "", limit=COUNTED_MAX),
+        "nothing was delivered, and nothing waits",
+    ))  # fmt: skip
 
 
 @webhook.command()
@@ -205,13 +214,11 @@ def deliveries(
 @controllers_option
 def redeliver(name: str, delivery_id: int | None, output: str, controllers: tuple[str, ...]) -> None:
     """Deliver again, with the same id: one DELIVERY, or all of NAME that have failed for good."""
-    count = ask(
-        controllers, lambda client: _known(client, client.notifications.redeliver(name, delivery_id or 0), name)
-    )
+    count = ask(controllers, lambda client: _known(client, client.notifications.redeliver(name, delivery_id), name))
     if output == "json":
         print_json({"redelivered": count})
         return
-    click.echo(f"tried again: {count}")
+    say(f"tried again: {count}")
 
 
 def _set_enabled(
@@ -226,7 +233,7 @@ def _set_enabled(
     if output == "json":
         print_json(found)
     else:
-        click.echo(f"webhook {name} is {_state(found)}")
+        say(f"webhook {name} is {_state(found)}")
 
 
 async def _known(client: "Client", answer: "Awaitable[Answer]", name: str) -> "Answer":
@@ -266,9 +273,8 @@ def _show(row: "Webhook") -> None:
 def _show_test(found: "Tested") -> None:
     word = "delivered" if found.delivered else "not delivered"
     print_fields([
-        ("outcome", f"{word}, in {found.took_ms} ms"),
+        ("outcome", f"{word}, in {measured(found.took_ms)}"),
         ("answer", f"HTTP {found.status}" if not found.error else found.error),
-        ("body", found.answer.strip() or "-"),
         ("event id", found.event_id),
         ("sent", found.sent),
     ])  # fmt: skip

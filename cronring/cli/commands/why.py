@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 import click
 
 from cronring.cli.completion import job_key
-from cronring.cli.instants import Moment, resolved
+from cronring.cli.instants import instant_option, resolved
 from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import print_json
+from cronring.cli.printing import say
 from cronring.cli.session import ask, job_keys, or_nearest
 
 if TYPE_CHECKING:
@@ -17,9 +18,7 @@ if TYPE_CHECKING:
 
 @click.command("why")
 @click.argument("job", shell_complete=job_key)
-@click.option("--at", type=Moment(),
-              help="The tick due at this instant, on the clocks of the job's time zone where it names no offset; "
-                   "else the latest that was due.")  # fmt: skip
+@instant_option("--at", zone="the job's", help="The tick due at this instant; else the latest that was due")
 @output_option
 @controllers_option
 def why(job: str, at: str | None, output: str, controllers: tuple[str, ...]) -> None:
@@ -46,4 +45,4 @@ def why(job: str, at: str | None, output: str, controllers: tuple[str, ...]) -> 
         print_json(answer)
         return
     for sentence in answer.sentences:
-        click.echo(sentence)
+        say(sentence)

@@ -8,11 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from cronring.cli.dev.happenings import Happening, ProcessEnded, ProcessStarted
+from cronring.cli.dev.context import Context
+from cronring.cli.dev.happenings import Happening, ProcessEnded, ProcessStarted, Progress
+from cronring.cli.dev.private import make_private
 from cronring.cli.dev.processes import Child, Processes, free_addresses
 from cronring.cli.dev.state import State
 from cronring.cli.drill.target import PARENT
 
+GRPC_PORT: Final = 7400  # of the first controller; the others have the next ones
+HTTP_PORT: Final = 7480
 DRAIN_S: Final = 1.0
 QUICK_DEATH_S: Final = 3.0
 QUICK_DEATHS_MAX: Final = 3
@@ -29,23 +33,37 @@ class Plan:
 
 
 class LocalCluster:
-    """Controllers and one runner. Controllers that die stay dead, so that one can watch; the runner is replaced."""
+    """Controllers and one runner. Controllers that die stay dead, so that one can watch; the runner is replaced.
+
+    `database`: where it is, as the environment of controllers says it.
+    """
 
     def __init__(
-        self, plan: Plan, state: State, folder: Path, database_url: str, tell: Callable[[Happening], None]
+        self, plan: Plan, state: State, folder: Path, database: dict[str, str], tell: Callable[[Happening], None]
     ) -> None:
         self._plan = plan
         self._state = state
         self._tell = tell
         logs = folder / "logs"
-        logs.mkdir(exist_ok=True)
-        # The URL goes by the environment: a command line is for all users to see, and a URL may hold a password.
+        make_private(logs)
+        # The URL goes by the environment: a command line is for all users to see, and a URL may hold a password. It
+        # goes to controllers alone: verbs see what their runner sees.
+        self._database = database
         # And its controllers are marked: `cronring drill kill-owner --kill` kills no other process.
-        environment = os.environ | {"CRONRING_DATABASE_URL": database_url, PARENT: str(os.getpid())}
+        environment = os.environ | {PARENT: str(os.getpid())}
         self._processes = Processes(logs, environment, self._on_exit)
-        addresses = free_addresses(2 * plan.controllers)
+        # The same ones each time, so that commands can be repeated: but for one dev of several.
+        self._context = Context()
+        fixed = self._context.take()
+        wanted = [port + index if fixed else 0 for port in (GRPC_PORT, HTTP_PORT) for index in range(plan.controllers)]
+        addresses = free_addresses(wanted)
         self.grpc_addresses = addresses[: plan.controllers]
         self._http_addresses = addresses[plan.controllers :]
+        taken = [port for port, address in zip(wanted, addresses, strict=True) if not address.endswith(f":{port}")]
+        if not fixed:
+            tell(Progress("another cronring dev runs: this one is on other ports, and commands need its --controllers"))
+        elif taken:
+            tell(Progress(f"ports {', '.join(map(str, taken))} are taken: others in their place"))
         self._restarts: set[asyncio.Task[None]] = set()
         self._quick_deaths = 0
         self.on_controller_death: Callable[[], None] = lambda: None
@@ -55,9 +73,14 @@ class LocalCluster:
         for index, (grpc, http) in enumerate(zip(self.grpc_addresses, self._http_addresses, strict=True), 1):
             name = f"controller-{index}"
             arguments = ["controller", "--name", name, "--grpc", grpc, "--http", http, "--drain-timeout", f"{DRAIN_S}"]
-            child = await self._processes.start(name, arguments, grpc, http)
+            child = await self._processes.start(name, arguments, grpc, http, self._database)
             self._state.controllers.append(child)
             self._tell(ProcessStarted(name, child.pid, grpc, http))
+
+    def open_to_others(self) -> None:
+        """From now on commands on other terminals find it by themselves."""
+        self._context.tell(self.grpc_addresses)
+        self._state.found_by_commands = self._context.owned
 
     async def start_runner(self) -> None:
         name = f"runner-{len(self._state.runners) + 1}"
@@ -103,6 +126,7 @@ class LocalCluster:
         await self._processes.stop(self._state.runners, grace_s)
 
     async def stop_controllers(self, grace_s: float) -> None:
+        self._context.release()
         await self._processes.stop(self._state.controllers, grace_s)
 
     def dead_log(self) -> str:

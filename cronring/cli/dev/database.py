@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from cronring.cli.dev.private import append_privately, make_private
 from cronring.cli.failures import EXIT_UNREACHABLE, Failure
 
 START_TIMEOUT_S: Final = 90.0
@@ -45,7 +46,7 @@ class EmbeddedDatabase:
     async def start(cls, folder: Path, remove: bool) -> "EmbeddedDatabase":
         """`remove`: the folder goes when the database stops. Raises Failure when it doesn't start."""
         arguments = [str(folder), *(["--remove"] if remove else [])]
-        with (folder / "keeper.log").open("ab") as log:
+        with append_privately(folder / "keeper.log") as log:
             keeper = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "cronring.cli.dev.keeper", *arguments,
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=log, start_new_session=True,
@@ -104,7 +105,7 @@ def data_folder(given: str | None) -> tuple[Path, bool]:
         return Path(tempfile.mkdtemp(prefix="cronring-dev-")), True
     folder = Path(given).expanduser().resolve()
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_private(folder)
     except OSError as error:
         raise Failure(f"--data {given}: {error.strerror}") from error
     return folder, False

@@ -2,10 +2,12 @@
 
 from rich.console import Console
 from rich.live import Live
+from rich.text import Text
 
 from cronring.cli.dev.happenings import Happening, Progress
 from cronring.cli.dev.panels import picture
 from cronring.cli.dev.state import State
+from cronring.cli.printing import visible
 
 
 class Display:
@@ -19,7 +21,7 @@ class Display:
 
     def tell(self, happening: Happening) -> None:
         if self._live is None and isinstance(happening, Progress):
-            self._console.print(f"[green]✓[/] {happening.text}", highlight=False)
+            self._console.print(Text.assemble(("✓ ", "green"), visible(happening.text)))
 
     def draw(self) -> None:
         """The state as it is now. The first time, the picture takes the terminal over."""

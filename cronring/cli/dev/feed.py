@@ -11,6 +11,7 @@ from cronring.cli.dev.happenings import (
     Happening,
     Heartbeat,
     MemberChanged,
+    Printed,
     RingHealed,
     RunEnded,
     RunStarted,
@@ -32,6 +33,9 @@ BUSY_SHARE: Final = 0.2
 OVERLAP_S: Final = 5.0
 PAGE_OF_EXECUTIONS: Final = 2000
 STILL_RUNNING_ASKED: Final = 20
+# Of a burst, only the outputs of some are asked for, and of each its last lines.
+OUTPUTS_ASKED: Final = 5
+LINES_OF_OUTPUT: Final = 3
 
 
 class Feed:
@@ -45,6 +49,7 @@ class Feed:
         self._died_ns: int | None = None
         self._told_started: set[int] = set()
         self._told_ended: set[int] = set()
+        self._ended: list[Execution] = []  # whose output is still to be asked for
         self._newest: deque[tuple[int, int]] = deque([(time.monotonic_ns(), 0)])
 
     async def begin(self) -> None:
@@ -130,6 +135,7 @@ class Feed:
         running = [each.id for each in self._state.executions.values() if each.outcome is None and each.id <= floor]
         for execution_id in sorted(running)[:STILL_RUNNING_ASKED]:
             self._take(await self._client.executions.get(execution_id))
+        await self._ask_outputs()
         self._told_started = {each for each in self._told_started if each > floor}
         self._told_ended = {each for each in self._told_ended if each > floor}
 
@@ -144,7 +150,25 @@ class Feed:
             self._told_ended.add(execution.id)
             self._state.worst_lateness_ms = max(self._state.worst_lateness_ms, execution.lateness_ms or 0.0)
             self._tell(RunEnded(execution, *names))
+            self._ended.append(execution)
         self._state.keep(execution)
+
+    async def _ask_outputs(self) -> None:
+        """The last lines of what the latest ones printed, and why they failed."""
+        ended, self._ended = self._ended, []
+        asked = {each.id for each in ended[-OUTPUTS_ASKED:]}
+        for execution in ended:
+            lines: list[str] = []
+            if execution.id in asked:
+                found = await self._client.executions.get(execution.id)
+                lines = [line for line in found.output.splitlines() if line.strip()][-LINES_OF_OUTPUT:]
+            told = [Printed(execution.id, execution.job, line, is_error=False) for line in lines]
+            if execution.error_type or execution.error_message:
+                why = f"{execution.error_type}: {execution.error_message}".strip(": ")
+                told.append(Printed(execution.id, execution.job, why.partition("\n")[0], is_error=True))
+            for each in told:
+                self._state.printed.append(each)
+                self._tell(each)
 
     def _is_news(self, execution: Execution) -> bool:
         known = self._state.executions.get(execution.id)

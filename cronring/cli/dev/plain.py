@@ -1,6 +1,5 @@
-"""dev without a terminal: one structured line for each happening, `INSTANT WORD key=value ...`."""
+"""dev without a terminal: a line for each happening, `INSTANT WORD key=value ...`, or an object in JSON."""
 
-import json
 import os
 from datetime import datetime
 from typing import TextIO, assert_never
@@ -10,6 +9,7 @@ from cronring.cli.dev.happenings import (
     Happening,
     Heartbeat,
     MemberChanged,
+    Printed,
     ProcessEnded,
     ProcessStarted,
     Progress,
@@ -19,22 +19,25 @@ from cronring.cli.dev.happenings import (
     ServedBy,
     ViewLost,
 )
+from cronring.cli.dev.replay_lines import json_line
 from cronring.cli.dev.state import State
 from cronring.cli.dev.summary import not_booked
-from cronring.cli.output import instant_text
+from cronring.cli.output import instant_text, quoted
+from schema.visible import visible_line
 
 
 class Plain:
     """Prints as it happens; every line is flushed, so a pipe sees it at once."""
 
-    def __init__(self, state: State, output: TextIO) -> None:
+    def __init__(self, state: State, output: TextIO, *, as_json: bool = False) -> None:
         self._state = state
         self._output = output
+        self._line = line_of_json if as_json else line
 
     def tell(self, happening: Happening) -> None:
         """Raises BrokenPipeError, once, when nobody reads it any more."""
         try:
-            self._output.write(line(self._state.now(), happening) + "\n")
+            self._output.write(self._line(self._state.now(), happening) + "\n")
             self._output.flush()
         except BrokenPipeError:
             # What is still to be written goes nowhere, this buffer's content at exit included.
@@ -54,11 +57,16 @@ def line(moment: datetime, happening: Happening) -> str:
     return f"{instant_text(moment.replace(microsecond=moment.microsecond // 1000 * 1000))} {word} {pairs}".rstrip()
 
 
+def line_of_json(moment: datetime, happening: Happening) -> str:
+    word, values = fields(happening)
+    return json_line({"at": moment, "event": word, **values})
+
+
 def _value(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.1f}"
     text = str(value) if value is not None else "-"
-    return json.dumps(text, ensure_ascii=False) if not text or any(c in text for c in ' "=\n\t') else text
+    return quoted(text) if not text or any(c in text for c in ' "=') or visible_line(text) != text else text
 
 
 def fields(happening: Happening) -> tuple[str, dict[str, object]]:
@@ -75,6 +83,8 @@ def fields(happening: Happening) -> tuple[str, dict[str, object]]:
             return _membership(happening)
         case RunStarted() | RunEnded():
             return _run(happening)
+        case Printed(execution_id, job, text, is_error):
+            return "error" if is_error else "output", {"id": execution_id, "job": job, "text": text}
         case Heartbeat(books, worst_lateness_ms, alive):
             return "heartbeat", {
                 "due": books.ticks,
@@ -94,7 +104,7 @@ def _membership(happening: MemberChanged | RingHealed | ServedBy | ViewLost) -> 
         case MemberChanged(name, before, after):
             return "member", {"name": name, "before": before or "-", "status": after}
         case RingHealed(after_s, owners):
-            return "ring_healed", {"after_s": after_s, "owners": owners}
+            return "ring_healed", {"after_ms": after_s * 1_000, "owners": owners}
         case ServedBy(name):
             return "served_by", {"name": name}
         case ViewLost(reason):

@@ -7,10 +7,13 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final
+
+from cronring.cli.dev.private import append_privately
 
 TAIL_LINES: Final = 25
 
@@ -63,14 +66,17 @@ class Processes:
         self._watchers: set[asyncio.Task[None]] = set()
         self.children: list[Child] = []
 
-    async def start(self, name: str, arguments: list[str], grpc_address: str = "", http_address: str = "") -> Child:
-        """`cronring ARGUMENTS`, with --stop-on-eof over a pipe that only this process holds."""
+    async def start(
+        self, name: str, arguments: list[str], grpc_address: str = "", http_address: str = "",
+        environment: Mapping[str, str] = MappingProxyType({}),
+    ) -> Child:  # fmt: skip
+        """`cronring ARGUMENTS`, with --stop-on-eof over a pipe that only this process holds. `environment`: its own."""
         log = self._logs / f"{name}.log"
-        with log.open("ab") as output:
+        with append_privately(log) as output:
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-m", "cronring.cli.main", *arguments, "--stop-on-eof",
                 stdin=asyncio.subprocess.PIPE, stdout=output, stderr=output,
-                env=self._environment, start_new_session=True,
+                env={**self._environment, **environment}, start_new_session=True,
             )  # fmt: skip
         child = Child(name, process, log, grpc_address, http_address)
         self.children.append(child)
@@ -104,10 +110,18 @@ class Processes:
         await asyncio.wait(waits)
 
 
-def free_addresses(count: int) -> list[str]:
-    """Distinct loopback addresses where nothing listens. Held together while choosing, so that none comes twice."""
+def free_addresses(ports: Sequence[int]) -> list[str]:
+    """Loopback addresses where nothing listens, on these ports where they are free; 0 is any port.
+
+    Held together while choosing, so that none comes twice.
+    """
     with contextlib.ExitStack() as stack:
-        listeners = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for listener in listeners:
-            listener.bind(("127.0.0.1", 0))
+        listeners = [stack.enter_context(socket.socket()) for _ in ports]
+        for listener, port in zip(listeners, ports, strict=True):
+            # What a server has left behind (TIME_WAIT) is no listener.
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                listener.bind(("127.0.0.1", port))
+            except OSError:
+                listener.bind(("127.0.0.1", 0))
         return [f"127.0.0.1:{listener.getsockname()[1]}" for listener in listeners]

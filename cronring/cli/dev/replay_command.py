@@ -8,14 +8,17 @@ import click
 
 from cronring.cli.dev.replay_options import MAX
 from cronring.cli.failures import Failure, nearest
+from cronring.cli.interrupts import run_loop
+from cronring.cli.printing import say, say_source, screen
 
 if TYPE_CHECKING:
     from cronring.cli.dev.replay import Plan, View
     from cronring.runner.modules import LoadedModule
     from cronring.virtual.engine import Engine
 
-_REPLAY_ONLY: Final = {"start": "--start", "outage": "--outage", "duration": "--duration", "output": "--output"}
-_REAL_ONLY: Final = {"data": "--data", "controllers": "--controllers", "database_url": "--database-url"}
+_REPLAY_ONLY: Final = {"start": "--start", "outage": "--outage", "duration": "--duration"}
+_REAL_ONLY: Final = {"data": "--data", "controllers": "--controllers", "database_url": "--database-url",
+                     "schema": "--schema"}  # fmt: skip
 
 
 def check_options(context: click.Context, replays: bool) -> None:
@@ -48,7 +51,7 @@ def replay(
     plan = _plan(files, for_s, namespace, python, options)
     cut = _cut_by_timeouts(plan)
     for line in cut:
-        click.echo(line, err=True)
+        say(line, err=True)
     output: str | None = options["output"] or ("text" if plain or not sys.stdout.isatty() else None)
     pace = "as fast as it goes" if plan.speed is None else f"{plan.speed:,.6g}x"
 
@@ -56,12 +59,12 @@ def replay(
         return _view(engine, output, ", ".join(file.name for file in files), pace)
 
     played = Replay(plan, make_view)
-    uvloop.run(played.run())
+    run_loop(played.run(), uvloop.new_event_loop)
     if output == "json":
-        click.echo(played.summary_json())
+        say_source(played.summary_json())
         return
     for line in [*played.summary(), *cut]:  # again, as the picture has gone over it
-        click.echo(line)
+        say(line)
 
 
 def _cut_by_timeouts(plan: "Plan") -> list[str]:
@@ -125,8 +128,6 @@ def _view(engine: "Engine", output: str | None, title: str, pace: str) -> "View"
         from cronring.cli.dev.replay_lines import Lines
 
         return Lines(sys.stdout, output == "json")
-    from rich.console import Console
-
     from cronring.cli.dev.replay_picture import Picture
 
-    return Picture(engine, Console(), title, pace)
+    return Picture(engine, screen(), title, pace)

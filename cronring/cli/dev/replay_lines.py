@@ -6,8 +6,9 @@ from datetime import datetime
 from typing import Any, TextIO
 
 from cronring.cli.dev.replay_news import News, fields
-from cronring.cli.output import instant_text
+from cronring.cli.output import instant_text, quoted
 from cronring.virtual.records import Execution
+from schema.visible import visible_json, visible_line
 
 
 class Lines:
@@ -42,7 +43,7 @@ class Lines:
 
 
 def json_line(values: dict[str, Any]) -> str:
-    return json.dumps(values, ensure_ascii=False, separators=(",", ":"), default=_plain)
+    return visible_json(json.dumps(values, ensure_ascii=False, separators=(",", ":"), default=_plain))
 
 
 def _plain(value: object) -> str | None:
@@ -55,4 +56,4 @@ def _text(value: object) -> str:
     if isinstance(value, float):
         return f"{value:.3f}"
     text = str(value) if value is not None else "-"
-    return json.dumps(text, ensure_ascii=False) if not text or any(c in text for c in ' "=\n\t') else text
+    return quoted(text) if not text or any(c in text for c in ' "=') or visible_line(text) != text else text

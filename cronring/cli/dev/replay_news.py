@@ -1,5 +1,6 @@
 """What happens in a replay, one thing at a time, out of the virtual cluster's books."""
 
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 from cronring.virtual.memory_store import MemoryStore
@@ -48,11 +49,15 @@ class Books:
         return found
 
 
+def milliseconds_of(length: timedelta | None) -> float | None:
+    return None if length is None else length / timedelta(milliseconds=1)
+
+
 def fields(news: News) -> tuple[str, dict[str, object]]:
     """The line's word and its values."""
     match news:
         case Execution():
-            took = None if news.ended is None or news.started is None else (news.ended - news.started).total_seconds()
+            took = None if news.ended is None or news.started is None else news.ended - news.started
             values: dict[str, object] = {
                 "id": news.id,
                 "job": news.job,
@@ -61,8 +66,8 @@ def fields(news: News) -> tuple[str, dict[str, object]]:
                 "trigger": news.trigger,
                 "attempt": news.attempt,
                 "missed": news.missed,
-                "late_s": None if news.lateness is None else news.lateness.total_seconds(),
-                "took_s": took,
+                "lateness_ms": milliseconds_of(news.lateness),
+                "duration_ms": milliseconds_of(took),
             }
             return "execution", values | ({"error": news.error} if news.error else {})
         case Skip():

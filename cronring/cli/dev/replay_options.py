@@ -6,6 +6,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from cronring.cli.instants import instant_option
 from cronring.cli.options import Duration
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -66,14 +67,13 @@ def replay_options(command: Command) -> Command:
         (
             click.option("--speed", type=Speed(),
                          help="Replay in virtual time, so many times as fast as real time: 3600x, max."),
-            click.option("--start", metavar="INSTANT",
-                         help="With --speed: when the virtual time begins, like 2026-03-29T00:00Z.  [default: now]"),
+            instant_option("--start", zone="UTC", help="With --speed: when the virtual time begins, else now"),
             click.option("--outage", multiple=True, type=OutageText(),
                          help="With --speed: database, controllers or runners are away then. Repeatable."),
             click.option("--duration", multiple=True, type=VerbDuration(),
                          help="With --speed: runs of this verb last so long in virtual time. Repeatable."),
             click.option("-o", "--output", type=click.Choice(["text", "json"]),
-                         help="With --speed: lines in this form, instead of the live picture."),
+                         help="Lines in this form, instead of the live picture; in JSON an object on each."),
         )
     ):  # fmt: skip
         command = option(command)

@@ -11,7 +11,9 @@ from rich.text import Text
 
 from cronring.cli.colours import style_of
 from cronring.cli.dev.replay_news import News, Noted
-from cronring.cli.dev.words import countdown, duration, lateness
+from cronring.cli.dev.words import countdown
+from cronring.cli.output import milliseconds
+from cronring.cli.printing import visible
 from cronring.virtual.engine import Engine
 from cronring.virtual.instants import moment
 from cronring.virtual.records import Execution, Skip
@@ -40,6 +42,7 @@ class Picture:
         self._live: Live | None = None
 
     def tell(self, at: datetime, news: News) -> None:
+        news = visible(news)
         match news:
             case Execution():
                 self._ran[news.job] += 1
@@ -86,7 +89,8 @@ class Picture:
         rows = sorted((row for row in self._engine.store.jobs.values() if not row.removed), key=lambda row: row.key)
         for row in rows[:shown]:
             last = self._last.get(row.key, "-")
-            left_s = None if row.next_run_at is None else (row.next_run_at - self._engine.now_us) / 1e6
+            slot = row.upcoming
+            left_s = None if slot is None else (slot.run_at - self._engine.now_us) / 1e6
             next_run = "paused" if row.paused else "-" if left_s is None else countdown(left_s)
             table.add_row(
                 row.key, self._schedule(row.schedule, row.anchor, row.policy), Text(last, style_of(last)),
@@ -113,7 +117,14 @@ class Picture:
             late_ms = None if news.lateness is None else news.lateness.total_seconds() * 1000
             took_ms = None if news.ended is None or news.started is None else _ms(news.started, news.ended)
             why = news.trigger if news.attempt == 1 else f"{news.trigger} {news.attempt}"
-            table.add_row(time, news.job, Text(outcome, style_of(outcome)), why, lateness(late_ms), duration(took_ms))
+            table.add_row(
+                time,
+                news.job,
+                Text(outcome, style_of(outcome)),
+                why,
+                milliseconds(late_ms, signed=True),
+                milliseconds(took_ms),
+            )
         return table
 
     def _happenings(self) -> list[Text]:

@@ -8,12 +8,15 @@ from cronring.cli.dev.replay_drag import speed_text
 from cronring.cli.dev.replay_lines import json_line
 from cronring.cli.output import short_instant
 from cronring.virtual.report import JobReport
+from schema.duration import measured
 
 
 def summary_json(reports: list[JobReport], virtual_s: float, real_s: float) -> str:
     """One line, as those before it."""
     jobs = [dataclasses.asdict(report) for report in reports]
-    return json_line({"event": "summary", "virtual_s": virtual_s, "real_s": round(real_s, 3), "jobs": jobs})
+    return json_line(
+        {"event": "summary", "virtual_ms": round(virtual_s * 1_000), "real_ms": round(real_s * 1_000), "jobs": jobs}
+    )
 
 
 def summary_text(reports: list[JobReport], virtual_s: float, real_s: float) -> list[str]:
@@ -26,7 +29,9 @@ def summary_text(reports: list[JobReport], virtual_s: float, real_s: float) -> l
 
 
 def _pace_line(virtual_s: float, real_s: float) -> str:
-    return f"{virtual_s / 86_400:.2f} virtual days in {real_s:.1f} s ({speed_text(virtual_s, real_s)})"
+    return (
+        f"{measured(virtual_s * 1_000)} of virtual time in {measured(real_s * 1_000)} ({speed_text(virtual_s, real_s)})"
+    )
 
 
 def _of_job(report: JobReport) -> list[str]:

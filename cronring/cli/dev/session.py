@@ -11,17 +11,17 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, Protocol
 
-import click
-
 from cronring.cli.dev.cluster import LocalCluster, Plan
 from cronring.cli.dev.database import EmbeddedDatabase, data_folder
 from cronring.cli.dev.feed import Feed
 from cronring.cli.dev.happenings import Happening, Progress
 from cronring.cli.dev.state import State
-from cronring.cli.dev.summary import last_line, not_booked, outcomes_line, settled
+from cronring.cli.dev.summary import Summary, not_booked, settled
 from cronring.cli.failures import EXIT_FAILED, Failure
+from cronring.cli.printing import say
 from cronring.client import Client, ClientError
 from cronring.client.model import Audit
+from schema.duration import measured
 
 READY_TIMEOUT_S: Final = 60.0
 READY_POLL_S: Final = 0.1
@@ -53,6 +53,7 @@ class Options:
     for_s: float | None
     data: str | None
     database_url: str | None
+    schema: str
 
 
 class Session:
@@ -65,7 +66,7 @@ class Session:
         self._stop = asyncio.Event()
         self._keep_folder = False  # a temporary folder stays when its logs may explain a failure
         self._ending = time.monotonic()  # when everything began to stop
-        self.summary: list[str] = []  # the last lines to print, once everything has stopped
+        self.summary: Summary | None = None  # to be printed, once everything has stopped
 
     def _tell(self, happening: Happening) -> None:
         self._state.happenings.append((self._state.now(), happening))
@@ -80,7 +81,8 @@ class Session:
             loop.add_signal_handler(number, self._stop.set)
         async with self._database() as (url, folder):
             await self._migrate(url)
-            cluster = LocalCluster(self._options.plan, self._state, folder, url, self._tell)
+            environment = {"CRONRING_DATABASE_URL": url, "CRONRING_SCHEMA": self._options.schema}
+            cluster = LocalCluster(self._options.plan, self._state, folder, environment, self._tell)
             client = Client(cluster.grpc_addresses, timeout_s=CALL_TIMEOUT_S)
             try:
                 return await self._watch(cluster, client)
@@ -117,7 +119,7 @@ class Session:
                     yield url, folder
         finally:
             if temporary and self._keep_folder:
-                click.echo(f"the logs are kept in {folder}", err=True)
+                say(f"the logs are kept in {folder}", err=True)
             elif temporary:
                 shutil.rmtree(folder, ignore_errors=True)
 
@@ -125,7 +127,7 @@ class Session:
     async def _embedded(self, folder: Path, temporary: bool) -> AsyncIterator[str]:
         began = time.monotonic()
         database = await EmbeddedDatabase.start(folder, remove=temporary)
-        self._tell(Progress(f"PostgreSQL is up ({time.monotonic() - began:.1f} s), its data in {folder}"))
+        self._tell(Progress(f"PostgreSQL is up ({measured((time.monotonic() - began) * 1_000)}), its data in {folder}"))
         try:
             yield database.url
         finally:
@@ -135,7 +137,7 @@ class Session:
     async def _migrate(self, url: str) -> None:
         from controller.store.migrate import migrate
 
-        applied = await migrate(url)
+        applied = await migrate(url, schema=self._options.schema)
         self._tell(Progress(f"{applied} migrations applied" if applied else "the tables are up to date"))
 
     async def _start(self, cluster: LocalCluster, feed: Feed, client: Client) -> bool:
@@ -144,6 +146,7 @@ class Session:
         wanted = set(cluster.grpc_addresses)
         if not await self._until(cluster, lambda: self._members_alive(client, wanted)):
             return False
+        cluster.open_to_others()
         self._tell(Progress(f"{len(wanted)} controllers form one ring"))
         await feed.begin()
         await cluster.start_runner()
@@ -176,7 +179,9 @@ class Session:
                 raise Failure(f"a process died while starting:\n{cluster.dead_log()}")
             if time.monotonic() > deadline:
                 self._keep_folder = True
-                raise Failure(f"not ready after {READY_TIMEOUT_S:.0f} s; the logs say more:\n{cluster.log_names()}")
+                raise Failure(
+                    f"not ready after {measured(READY_TIMEOUT_S * 1_000)}; the logs say more:\n{cluster.log_names()}"
+                )
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._stop.wait(), READY_POLL_S)
         return False
@@ -226,7 +231,7 @@ class Session:
         return books
 
     def _conclude(self, books: Audit) -> int:
-        self.summary = [outcomes_line(books, self._state.worst_lateness_ms), last_line(books)]
+        self.summary = Summary(books, self._state.worst_lateness_ms)
         if books.clean and not not_booked(books):
             return 0
         self._keep_folder = True

@@ -7,12 +7,13 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from cronring.cli.clock import wall_now
-from cronring.cli.dev.happenings import Happening
+from cronring.cli.dev.happenings import Happening, Printed
 from cronring.cli.dev.processes import Child
 from cronring.client.model import Audit, Cluster, Execution, Job, Member
 
 RECENT_EXECUTIONS: Final = 60
 RECENT_HAPPENINGS: Final = 30
+RECENT_PRINTED: Final = 60  # lines, of all verbs
 
 
 @dataclass(slots=True)
@@ -31,6 +32,8 @@ class State:
     names: dict[str, str] = field(default_factory=dict)
     clock: tuple[datetime, int] | None = None  # PostgreSQL's time, and monotonic ns when it was told
     answering: bool = True
+    found_by_commands: bool = False  # on other terminals, without --controllers
+    printed: deque[Printed] = field(default_factory=lambda: deque(maxlen=RECENT_PRINTED))
 
     def now(self) -> datetime:
         """PostgreSQL's time; the own wall clock before a controller has told it."""

@@ -1,8 +1,23 @@
 """The books of a session, at its end."""
 
 from collections.abc import Mapping
+from typing import Any, NamedTuple
 
+from cronring.cli.output import jsonable, milliseconds
 from cronring.client.model import Audit
+
+
+class Summary(NamedTuple):
+    """How a session ended."""
+
+    books: Audit
+    worst_lateness_ms: float
+
+    def lines(self) -> list[str]:
+        return [outcomes_line(self.books, self.worst_lateness_ms), last_line(self.books)]
+
+    def as_json(self) -> dict[str, Any]:
+        return {"event": "summary", **jsonable(self)}
 
 
 def last_line(books: Audit) -> str:
@@ -27,7 +42,7 @@ def not_booked(books: Audit) -> int:
 
 
 def outcomes_line(books: Audit, worst_lateness_ms: float) -> str:
-    return f"outcomes: {_counts(books.outcomes) or 'none'} | worst lateness {worst_lateness_ms:.1f} ms"
+    return f"outcomes: {_counts(books.outcomes) or 'none'} | worst lateness {milliseconds(worst_lateness_ms)}"
 
 
 def _counts(counts: Mapping[str, int]) -> str:

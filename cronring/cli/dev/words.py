@@ -2,36 +2,12 @@
 
 from datetime import datetime
 
+from schema.duration import measured
+
 
 def countdown(seconds: float) -> str:
-    """The time until something: "due", "2.4 s", "42 s", "12:34", "5 h 12 min", "3 d 4 h"."""
-    if seconds <= 0:
-        return "due"
-    if seconds < 10:
-        return f"{seconds:.1f} s"
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    whole = int(seconds)
-    if whole < 3600:
-        return f"{whole // 60}:{whole % 60:02}"
-    if whole < 86_400:
-        return f"{whole // 3600} h {whole % 3600 // 60} min"
-    return f"{whole // 86_400} d {whole % 86_400 // 3600} h"
-
-
-def lateness(value_ms: float | None) -> str:
-    """With its sign, as it is a difference."""
-    if value_ms is None:
-        return "-"
-    return f"{value_ms / 1000:+.2f} s" if abs(value_ms) >= 1000 else f"{value_ms:+.1f} ms"
-
-
-def duration(value_ms: float | None) -> str:
-    if value_ms is None:
-        return "-"
-    if value_ms < 1000:
-        return f"{value_ms:.1f} ms"
-    return f"{value_ms / 1000:.2f} s"
+    """The time until something, or `due`."""
+    return "due" if seconds <= 0 else measured(seconds * 1_000)
 
 
 def time_of_day(moment: datetime | None) -> str:

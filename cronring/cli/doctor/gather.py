@@ -24,7 +24,7 @@ class Gathered(NamedTuple):
     database_reached: bool
 
 
-async def gather(given: tuple[str, ...], database_url: str | None, fallback: str) -> Gathered:
+async def gather(given: tuple[str, ...], database_url: str | None, schema: str, fallback: str) -> Gathered:
     """`given`: addresses of controllers; more are learned from these, and from the database's `controllers` table.
 
     `fallback`: asked where neither is given.
@@ -35,7 +35,7 @@ async def gather(given: tuple[str, ...], database_url: str | None, fallback: str
         if database_url is None:
             findings, reached = await _through_controllers(client, asked.reports)
         else:
-            examined = await examine(database_url, settings_of(asked.reports))
+            examined = await examine(database_url, settings_of(asked.reports), schema=schema)
             findings, reached = examined.findings, examined.reached
             await asked.all_of(client, examined.addresses)
         if len({report.ring_digest for report in asked.reports}) > 1:

@@ -1,7 +1,7 @@
 """Rules about what all controllers say, each of itself and of the others. Pure."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from controller.core.doctor.finding import (
@@ -12,11 +12,12 @@ from controller.core.doctor.finding import (
     guarded,
     listed,
     problem,
-    span,
     unchecked,
     warning,
 )
 from cronring.client.doctor import ControllerReport, NoReport
+from schema.duration import measured
+from schema.zone import zone_data_version
 
 WALL_OFFSET_US: Final = 1_000_000
 CLOCK_ERROR_US: Final = 100_000
@@ -36,6 +37,7 @@ def check_members(reports: Reports, silent: Sequence[NoReport], own_version: str
         ("controllers' leases", lambda: check_leases(reports)),
         ("clocks", lambda: check_clocks(reports)),
         ("versions", lambda: check_versions(reports, own_version)),
+        ("zone data", lambda: check_zone_data(reports, zone_data_version())),
         ("settings", lambda: check_settings(reports)),
         ("queues", lambda: check_queues(reports)),
         ("runner streams", lambda: check_streams(reports)),
@@ -173,7 +175,9 @@ def check_leases(reports: Reports) -> Finding:
             )
     held = [report.lease_held_ms for report in reports if report.lease_valid]
     return found(
-        "controllers' leases", troubles, f"all hold theirs, without a gap for {span(min(held, default=0))} or longer"
+        "controllers' leases",
+        troubles,
+        f"all hold theirs, without a gap for {measured(min(held, default=0))} or longer",
     )
 
 
@@ -183,9 +187,10 @@ def check_clocks(reports: Reports) -> Finding:
         if report.database_time is None:
             continue  # it has never reached PostgreSQL, as `controllers' leases` says
         if abs(report.wall_clock_offset_us) > WALL_OFFSET_US:
+            apart = measured(report.wall_clock_offset_us / 1000)
             troubles.append(
                 warning(
-                    f"the clock of {report.id}'s host is {span(report.wall_clock_offset_us / 1000)} off PostgreSQL's",
+                    f"the clock of {report.id}'s host is {apart} off PostgreSQL's",
                     "Ticks go by PostgreSQL's clock alone, so they are right; times in logs are not. Run "
                     "NTP (chrony) on both hosts.",
                 )
@@ -193,7 +198,7 @@ def check_clocks(reports: Reports) -> Finding:
         if report.clock_error_us > CLOCK_ERROR_US:
             troubles.append(
                 warning(
-                    f"{report.id} knows PostgreSQL's clock only to {span(report.clock_error_us / 1000)}",
+                    f"{report.id} knows PostgreSQL's clock only to {measured(report.clock_error_us / 1000)}",
                     "Round trips to PostgreSQL take that long: ticks are as late. Look at the "
                     "network, and at the load of the server.",
                 )
@@ -209,29 +214,54 @@ def check_clocks(reports: Reports) -> Finding:
     offsets = [report.wall_clock_offset_us for report in reports if report.database_time is not None]
     errors_us = max((report.clock_error_us for report in reports), default=0)
     widest = max((abs(offset) for offset in offsets), default=0)
-    return found("clocks", troubles, f"within {span(widest / 1000)} of PostgreSQL's, known to {span(errors_us / 1000)}")
+    return found(
+        "clocks", troubles, f"within {measured(widest / 1000)} of PostgreSQL's, known to {measured(errors_us / 1000)}"
+    )
 
 
 def check_versions(reports: Reports, own_version: str) -> Finding:
-    by_version: dict[str, list[str]] = defaultdict(list)
-    for report in reports:
-        by_version[report.version].append(report.id)
-    troubles = []
-    if len(by_version) > 1:
-        sides = " | ".join(f"{version}: {', '.join(ids)}" for version, ids in sorted(by_version.items()))
-        troubles.append(
-            warning(
-                f"they are of different releases: {sides}", "That is well while a rolling upgrade goes on; finish it."
-            )
-        )
-    elif own_version not in by_version:
-        troubles.append(
-            warning(
-                f"controllers are of {next(iter(by_version))}, this program of {own_version}",
-                "Use the doctor of their release: what it expects may differ.",
-            )
-        )
+    troubles = _apart(
+        ((report.version, report.id) for report in reports),
+        own_version,
+        lambda sides: warning(
+            f"they are of different releases: {sides}", "That is well while a rolling upgrade goes on; finish it."
+        ),
+        lambda theirs: warning(
+            f"controllers are of {theirs}, this program of {own_version}",
+            "Use the doctor of their release: what it expects may differ.",
+        ),
+    )
     return found("versions", troubles, f"all are {own_version}")
+
+
+def check_zone_data(reports: Reports, own: str) -> Finding:
+    """By which rules ticks of time zones are reckoned. `own`: this program's."""
+    troubles = _apart(
+        ((report.zone_data or "an unknown version", report.id) for report in reports),
+        own,
+        lambda sides: warning(
+            f"they go by different versions of tzdata: {sides}",
+            "Install one in all their environments (pip install -U tzdata) and restart them. Until then a tick of "
+            "a zone whose rules differ is where its controller has it. It runs once; `audit` may find it odd.",
+        ),
+        lambda theirs: warning(
+            f"controllers go by tzdata {theirs}, this program by {own}",
+            "Install theirs here: what explain, next and plan say of a zone may differ from what they do.",
+        ),
+    )
+    return found("zone data", troubles, f"all go by tzdata {own}")
+
+
+def _apart(
+    versions: Iterable[tuple[str, str]], own: str, differ: Callable[[str], Trouble], foreign: Callable[[str], Trouble]
+) -> list[Trouble]:
+    """`versions`: what each member has, and its id. `differ` is given their sides, `foreign` what all but we have."""
+    by_version: dict[str, list[str]] = defaultdict(list)
+    for version, member in versions:
+        by_version[version].append(member)
+    if len(by_version) > 1:
+        return [differ(" | ".join(f"{version}: {', '.join(ids)}" for version, ids in sorted(by_version.items())))]
+    return [foreign(theirs) for theirs in by_version if theirs != own]
 
 
 def check_settings(reports: Reports) -> Finding:

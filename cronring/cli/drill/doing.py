@@ -13,6 +13,7 @@ from cronring.cli.failures import EXIT_UNREACHABLE, Failure
 from cronring.client import Client
 from cronring.client.drills import Phase
 from cronring.client.errors import Unreachable
+from schema.duration import measured
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -79,7 +80,9 @@ async def _after_loss(for_s: float, begun: datetime, latest: datetime, passed: P
     """It died, or can't be reached. In either case others go on: see what they make of it, for as long as was asked."""
     before_s = (latest - begun).total_seconds()
     await _wait(for_s - before_s, lambda seconds: passed(before_s + seconds))
-    cut = f"the connection to it was lost after {before_s:.1f} s: it died, was restarted, or can't be reached"
+    cut = (
+        f"the connection to it was lost after {measured(before_s * 1_000)}: it died, was restarted, or can't be reached"
+    )
     return Span(begun, begun + timedelta(seconds=for_s), cut)
 
 

@@ -56,7 +56,7 @@ class Findings:
 
     begun: datetime
     ended: datetime
-    lasted_s: float
+    lasted_ms: float
     cut: str
     before: Lateness
     taken_over: Lateness
@@ -151,7 +151,7 @@ class Books:
         return Findings(
             begun=span.begun,
             ended=span.ended,
-            lasted_s=span.lasted_s,
+            lasted_ms=span.lasted_s * 1_000,
             cut=span.cut,
             before=spread(self._due(self._before, span.begun - timedelta(seconds=span.lasted_s), span.begun)),
             taken_over=spread(others),

@@ -10,12 +10,14 @@ from cronring.cli.output import short_instant
 from cronring.cli.schedules import to_us
 from cronring.cli.session import job_keys, or_nearest
 from cronring.client.model import Cluster, Job, Member, Owners, Ring
+from schema.duration import measured
 
 if TYPE_CHECKING:
     from cronring.client import Client
 
 JOBS_MAX: Final = 10_000
 LONGEST_S: Final = 60.0
+LONGEST: Final = measured(LONGEST_S * 1_000)
 TAKEOVER_S: Final = 1.0  # what comes due so shortly before the end may be claimed by the primary again
 TICKING: Final = ("scheduled", "running")
 
@@ -93,6 +95,10 @@ def ticks_within(job: Job, now: datetime, for_s: float) -> int:
     return timetable(job.schedule, anchor, read_policy(job.policy).text).count_within(to_us(now), to_us(until))
 
 
+def _reach(wanted: Wanted) -> str:
+    return measured((wanted.for_s - TAKEOVER_S) * 1_000)
+
+
 async def _named(client: "Client", wanted: Wanted, now: datetime) -> Job:
     job = await or_nearest(client.jobs.get(wanted.job), "job", wanted.job, lambda: job_keys(client))
     if job.status == "paused":
@@ -101,9 +107,9 @@ async def _named(client: "Client", wanted: Wanted, now: datetime) -> Job:
         raise Failure(f"{job.key} is {job.status}, with no tick to come ({job.schedule}); give another --job")
     if not ticks_within(job, now, wanted.for_s):
         raise Failure(
-            f"{job.key} ({job.schedule_words}) has no tick in the next {wanted.for_s - TAKEOVER_S:g} s that others "
+            f"{job.key} ({job.schedule_words}) has no tick in the next {_reach(wanted)} that others "
             f"could take over; its next one is at {short_instant(job.next_tick)}. Give a --job that ticks more often "
-            f"(without --job, I choose one), or a longer --for ({LONGEST_S:g}s at most)"
+            f"(without --job, I choose one), or a longer --for ({LONGEST} at most)"
         )
     return job
 
@@ -116,8 +122,8 @@ def _often(jobs: Sequence[Job], counted: dict[str, int], wanted: Wanted, now: da
             "no job has a tick to come"
         )  # fmt: skip
         raise Failure(
-            f"no job has a tick in the next {wanted.for_s - TAKEOVER_S:g} s that others could take over: {first}. Give "
-            f"a longer --for ({LONGEST_S:g}s at most), or try it where something ticks: cronring dev examples/demo.py"
+            f"no job has a tick in the next {_reach(wanted)} that others could take over: {first}. Give "
+            f"a longer --for ({LONGEST} at most), or try it where something ticks: cronring dev examples/demo.py"
         )
     most = min(counted, key=lambda key: (-counted[key], key))
     return next(job for job in jobs if job.key == most), f"it ticks most often: {counted[most]} times meanwhile"

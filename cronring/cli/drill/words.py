@@ -7,6 +7,7 @@ from typing import Final
 from cronring.cli.drill.findings import LATE_AFTER_MS, Findings, Late, Lateness
 from cronring.cli.drill.plan import Plan
 from cronring.cli.output import aligned, milliseconds, short_instant
+from schema.duration import measured
 
 SHOWN_MAX: Final = 5
 NOBODY: Final = "nobody"
@@ -14,7 +15,7 @@ NOBODY: Final = "nobody"
 
 def announced(plan: Plan) -> list[str]:
     """What is about to happen, to be agreed to."""
-    primary, deed = plan.primary, f"claims nothing for {plan.wanted.for_s:g} s; what runs goes on"
+    primary, deed = plan.primary, f"claims nothing for {measured(plan.wanted.for_s * 1_000)}; what runs goes on"
     ends = "by itself; at once with Ctrl-C, or when this command dies, or nobody else is left"
     beside = "retries and runs by hand that only this controller knows of wait until it is over"
     if plan.wanted.kill:
@@ -34,7 +35,7 @@ def announced(plan: Plan) -> list[str]:
 
 def told(plan: Plan, found: Findings) -> list[str]:
     """What came of it, the verdict last."""
-    what = "was killed" if plan.wanted.kill else f"claimed nothing for {found.lasted_s:.1f} s"
+    what = "was killed" if plan.wanted.kill else f"claimed nothing for {measured(found.lasted_ms)}"
     lines = [f"{plan.primary.id} {what}, from {short_instant(found.begun)} to {short_instant(found.ended)}", ""]
     lines += table(plan, found)
     by = ", ".join(f"{controller} {ticks}" for controller, ticks in found.by.items()) or NOBODY
@@ -86,7 +87,7 @@ def verdict(plan: Plan, found: Findings) -> str:
     if not found.shown:
         return "NOT SHOWN: nothing was left lying, so no backup was needed; try again in a minute"
     latest_ms = max(found.taken_over.max_ms or 0.0, found.itself.max_ms or 0.0)
-    return f"HELD: every tick ended in the books once, none began more than {latest_ms / 1_000:.2f} s late"
+    return f"HELD: every tick ended in the books once, none began more than {measured(latest_ms)} late"
 
 
 def faults(found: Findings) -> list[str]:
@@ -101,8 +102,8 @@ def faults(found: Findings) -> list[str]:
     if found.late:
         worst = found.late[0]
         wrong.append(
-            f"{len(found.late)} ticks began more than {LATE_AFTER_MS / 1_000:g} s late, the worst {worst.job}'s of "
-            f"{short_instant(worst.tick)}, {worst.lateness_ms / 1_000:.2f} s: {_where(worst)}"
+            f"{len(found.late)} ticks began more than {measured(LATE_AFTER_MS)} late, the worst {worst.job}'s of "
+            f"{short_instant(worst.tick)}, {measured(worst.lateness_ms)}: {_where(worst)}"
         )
     return wrong
 
@@ -111,7 +112,7 @@ def _where(late: Late) -> str:
     """Which part of it was slow."""
     if late.claimed_ms > LATE_AFTER_MS:
         return "it was claimed so late; was that controller short of CPU, or PostgreSQL busy? `cronring top` shows more"
-    return f"it was claimed {late.claimed_ms / 1_000:.2f} s late, and its runner took the rest: is that short of CPU?"
+    return f"it was claimed {measured(late.claimed_ms)} late, and its runner took the rest: is that short of CPU?"
 
 
 def _backups(plan: Plan) -> str:

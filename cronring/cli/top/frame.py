@@ -4,7 +4,10 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
+
+from cronring.cli.commands.executions import listed
+from cronring.cli.output import jsonable
 
 if TYPE_CHECKING:
     from cronring.client import Client
@@ -77,6 +80,12 @@ async def take_frame(client: "Client", counting: Counting) -> Frame:
     )
     troubles = sorted((each for rows in troubled for each in rows), key=lambda each: -each.id)
     return Frame(cluster, figures, running, due, troubles, counting.take(figures))
+
+
+def as_json(frame: Frame) -> dict[str, Any]:
+    """For programs; its executions as `executions list` has them."""
+    rows = {"running": list(map(listed, frame.running)), "troubles": list(map(listed, frame.troubles))}
+    return {"now": frame.now, **jsonable(frame), **rows}
 
 
 def _seconds(first: "SchedulerStats", last: "SchedulerStats") -> float:

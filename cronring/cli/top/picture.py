@@ -10,6 +10,7 @@ from rich.text import Text
 
 from cronring.cli.colours import style_of
 from cronring.cli.dev.words import countdown
+from cronring.cli.printing import visible
 from cronring.cli.top.frame import Frame
 
 CONTROLLERS_SHOWN: Final = 5
@@ -19,6 +20,7 @@ HINT: Final = "q quits"
 
 def picture(frame: Frame, width: int, height: int, problem: str = "") -> RenderableType:
     """At most `height` lines of `width` characters. `problem`: why it is no newer."""
+    frame, problem = visible(frame), visible(problem.partition("\n")[0])
     members, runners = frame.cluster.members, [each for each in frame.cluster.runners if each.alive]
     members_shown = min(len(members), CONTROLLERS_SHOWN)
     runners_shown = min(len(runners), RUNNERS_SHOWN)
@@ -43,7 +45,7 @@ def _heading(frame: Frame, problem: str) -> Text:
     shown = f"{frame.now:%Y-%m-%d %H:%M:%S} UTC" if frame.now is not None else "no PostgreSQL"
     line = Text.assemble(("cronring top", "bold"), "  ", (shown, "bold"), f"  by {frame.cluster.answered_by}")
     if problem:
-        line.append(f"  {problem.partition(chr(10))[0]}", style="red")
+        line.append(f"  {problem}", style="red")
     line.no_wrap, line.overflow = True, "ellipsis"
     return line
 
@@ -67,7 +69,7 @@ def _part(
     for each in widths:
         table.add_column(width=each or left, no_wrap=True, overflow="ellipsis")
     for row in rows:
-        table.add_row(*(Text(cell.replace("\n", " "), style=style_of(cell)) for cell in row))
+        table.add_row(*(Text(cell, style=style_of(cell)) for cell in row))
     return Group(heading, table) if rows else heading
 
 

@@ -58,6 +58,7 @@ class Pace:
         return 4 * self._spread_ns + 20 * MS_NS
 
 
+# docs/decisions/0038: a free child would wait for a claim's round trip
 def lead_ns(turnarounds: Pace, claim_us: int) -> int:
     """How long before its end a run's successor is sent for.
 

@@ -18,6 +18,7 @@ class DatabaseClock:
         self._samples: deque[int] = deque(maxlen=_SAMPLES)
         self.offset_us = 0
 
+    # docs/decisions/0033: a one-way filter can't tell a set-back from a delay
     def sample(self, now_us: int, sent_after_ns: int, now_ns: int) -> None:
         """A controller said that it is `now_us`, not before `sent_after_ns`; it arrived at `now_ns`."""
         latest_us = now_us - sent_after_ns // 1000

@@ -36,7 +36,6 @@ class Link:
         "peers",
         "pending",
         "sequence",
-        "takes_declined",
         "told",
         "up",
     )
@@ -56,7 +55,6 @@ class Link:
         self.blind_since_ns: int | None = None  # sending of the latest beat it answered without a database
         self.named_ns = now_ns  # when it was last connected, or named by a controller
         self.peers: tuple[str, ...] = ()  # whom it named last
-        self.takes_declined = False  # it sends again what this runner had to decline
 
 
 class Contact:
@@ -80,6 +78,7 @@ class Contact:
         """Controllers that may be asked for a renewal with some hope."""
         return [address for address in self.up_addresses() if self.links[address].blind_since_ns is None]
 
+    # docs/decisions/0040: two unanswered beats are enough: an end is decided only once
     def takers(self, now_ns: int) -> list[str]:
         """To whom results may be offered: who can commit them, and answers. If there is none, who is connected."""
         patience_ns = self.settings.renewal_patience_ns
@@ -87,6 +86,7 @@ class Contact:
         answering = [address for address in sighted if now_ns - self.links[address].answered_ns <= patience_ns]
         return answering or sighted or self.up_addresses()
 
+    # docs/decisions/0039: or what they claimed for it waits for SWIM's verdict
     def out_of_reach(self, now_ns: int) -> tuple[str, ...]:
         """Ids of controllers that were connected and are gone, or haven't been for a while; later now and then only.
 
@@ -163,6 +163,7 @@ class Contact:
         link.blind_since_ns = None
         link.pending.clear()
 
+    # docs/decisions/0025: counted from the sending of Hello, less what the registration took
     def welcomed(self, address: str, controller_id: str, registering_ns: int, now_ns: int) -> None:
         """`registering_ns`: so long after Hello, by the controller's clock, the lease was renewed, or later."""
         link = self.links[address]

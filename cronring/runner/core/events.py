@@ -25,8 +25,7 @@ class LinkUp(NamedTuple):
 
     `beat_ms` and `fence_ms` are the cluster's; 0: it names none. `deployments`: the keys that it registered the modules
     under, in the order of Hello ("": refused); None: it is an older one, which wishes no places. `registering_ms`: at
-    least so long after Hello had come, by its clock, it renewed this runner's lease. `takes_declined`: it sends again
-    what this runner says that it has not begun.
+    least so long after Hello had come, by its clock, it renewed this runner's lease.
     """
 
     address: str
@@ -36,7 +35,6 @@ class LinkUp(NamedTuple):
     fence_ms: int
     deployments: tuple[str, ...] | None = None
     registering_ms: int = 0
-    takes_declined: bool = False
 
 
 class LinkDown(NamedTuple):

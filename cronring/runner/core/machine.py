@@ -169,7 +169,6 @@ class RunnerCore:
         if event.address not in self._contact.links:
             return
         self._contact.welcomed(event.address, event.controller_id, event.registering_ms * MS_NS, now_ns)
-        self._contact.links[event.address].takes_declined = event.takes_declined
         self._agree(event)
         self._note(Level.INFO, "controller_connected", address=event.address, controller=event.controller_id)
         self._end_fence(now_ns)
@@ -241,11 +240,12 @@ class RunnerCore:
             offer.address = event.address
         self._offer(ended, now_ns)
         in_contact = now_ns < self._contact.fence_ns()
-        if not in_contact and link is not None and link.takes_declined and not self._draining:
+        if not in_contact and link is not None and not self._draining:
             self._decline(event.address, fresh)
         else:
             self._begin(fresh, in_contact, now_ns)
 
+    # docs/decisions/0022: refused here, and not in the shell, so that simulated runners refuse it too
     def _begin(self, runs: list[Run], in_contact: bool, now_ns: int) -> None:
         now_us = self._now_us(now_ns)
         started: list[Run] = []
@@ -265,6 +265,7 @@ class RunnerCore:
             self._effects.append(StartRuns(started, self._clock.offset_us))
         self._offer(self._ledger.end(refused, now_ns), now_ns)
 
+    # docs/decisions/0025: given back, not refused: nothing of it has begun
     def _decline(self, address: str, runs: list[Run]) -> None:
         """They may have been declared lost: whether they were, `address` looks up before it sends them again."""
         if not runs:

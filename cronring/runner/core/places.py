@@ -236,6 +236,7 @@ class Places:
             fewest.grant(1, now_ns)
             room -= 1
 
+    # docs/decisions/0050: who holds without using loses it, or others starve
     def _expire(self, lane: Lane, now_ns: int) -> None:
         """Others wait for what this controller has had for too long."""
         for address, share in lane.shares.items():

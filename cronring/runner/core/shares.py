@@ -72,6 +72,7 @@ class Share:
         """It wishes some, or knows that others do."""
         return bool(self.count or self.standby) or (self._told is not None and self._told[2])
 
+    # docs/decisions/0038: who is silent gets none until it speaks
     def able(self, now_ns: int) -> bool:
         """It may be granted some."""
         return now_ns >= self.suspended_ns

@@ -92,6 +92,7 @@ class Runner(_message.Message):
     LAST_SEEN_AT_FIELD_NUMBER: _builtins.int
     DEPLOYMENTS_FIELD_NUMBER: _builtins.int
     ALIVE_FIELD_NUMBER: _builtins.int
+    LEFT_AT_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     hostname: _builtins.str
     pid: _builtins.int
@@ -102,6 +103,10 @@ class Runner(_message.Message):
     def last_seen_at(self) -> _timestamp_pb2.Timestamp: ...
     @_builtins.property
     def deployments(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def left_at(self) -> _timestamp_pb2.Timestamp:
+        """it drained and went: not dead"""
+
     def __init__(
         self,
         *,
@@ -112,10 +117,11 @@ class Runner(_message.Message):
         last_seen_at: _timestamp_pb2.Timestamp | None = ...,
         deployments: _abc.Iterable[_builtins.str] | None = ...,
         alive: _builtins.bool = ...,
+        left_at: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["last_seen_at", b"last_seen_at", "started_at", b"started_at"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["last_seen_at", b"last_seen_at", "left_at", b"left_at", "started_at", b"started_at"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["alive", b"alive", "deployments", b"deployments", "hostname", b"hostname", "id", b"id", "last_seen_at", b"last_seen_at", "pid", b"pid", "started_at", b"started_at"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["alive", b"alive", "deployments", b"deployments", "hostname", b"hostname", "id", b"id", "last_seen_at", b"last_seen_at", "left_at", b"left_at", "pid", b"pid", "started_at", b"started_at"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -277,20 +283,27 @@ class ListDueRequest(_message.Message):
     LIMIT_FIELD_NUMBER: _builtins.int
     WITHIN_MS_FIELD_NUMBER: _builtins.int
     limit: _builtins.int
-    """0: 10; at most 100"""
+    """1 to 100; absent: 10"""
     within_ms: _builtins.int
-    """0: 5 minutes; at most a day"""
+    """1 to a day; absent: 5 minutes"""
     def __init__(
         self,
         *,
-        limit: _builtins.int = ...,
-        within_ms: _builtins.int = ...,
+        limit: _builtins.int | None = ...,
+        within_ms: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_limit", b"_limit", "_within_ms", b"_within_ms", "limit", b"limit", "within_ms", b"within_ms"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["limit", b"limit", "within_ms", b"within_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_limit", b"_limit", "_within_ms", b"_within_ms", "limit", b"limit", "within_ms", b"within_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__limit: _TypeAlias = _typing.Literal["limit"]  # noqa: Y015
+    _WhichOneofArgType__limit: _TypeAlias = _typing.Literal["_limit", b"_limit"]  # noqa: Y015
+    _WhichOneofReturnType__within_ms: _TypeAlias = _typing.Literal["within_ms"]  # noqa: Y015
+    _WhichOneofArgType__within_ms: _TypeAlias = _typing.Literal["_within_ms", b"_within_ms"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__limit) -> _WhichOneofReturnType__limit | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__within_ms) -> _WhichOneofReturnType__within_ms | None: ...
 
 Global___ListDueRequest: _TypeAlias = ListDueRequest  # noqa: Y015
 

@@ -89,13 +89,16 @@ class CreateDeploymentRequest(_message.Message):
     MIN_REPLICAS_FIELD_NUMBER: _builtins.int
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
     digest: _builtins.str
     """hex SHA-256"""
     min_replicas: _builtins.int
-    """0: 1"""
+    """at least 1; absent: 1"""
     requested_by: _builtins.str
     """who asks; empty: the caller's address"""
     note: _builtins.str
+    dry_run: _builtins.bool
+    """nothing is changed; the answer says what would be"""
     @_builtins.property
     def schema(self) -> _schema_pb2.Module: ...
     def __init__(
@@ -103,15 +106,18 @@ class CreateDeploymentRequest(_message.Message):
         *,
         schema: _schema_pb2.Module | None = ...,
         digest: _builtins.str = ...,
-        min_replicas: _builtins.int = ...,
+        min_replicas: _builtins.int | None = ...,
         requested_by: _builtins.str = ...,
         note: _builtins.str = ...,
+        dry_run: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["schema", b"schema"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_min_replicas", b"_min_replicas", "min_replicas", b"min_replicas", "schema", b"schema"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["digest", b"digest", "min_replicas", b"min_replicas", "note", b"note", "requested_by", b"requested_by", "schema", b"schema"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_min_replicas", b"_min_replicas", "digest", b"digest", "dry_run", b"dry_run", "min_replicas", b"min_replicas", "note", b"note", "requested_by", b"requested_by", "schema", b"schema"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__min_replicas: _TypeAlias = _typing.Literal["min_replicas"]  # noqa: Y015
+    _WhichOneofArgType__min_replicas: _TypeAlias = _typing.Literal["_min_replicas", b"_min_replicas"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__min_replicas) -> _WhichOneofReturnType__min_replicas | None: ...
 
 Global___CreateDeploymentRequest: _TypeAlias = CreateDeploymentRequest  # noqa: Y015
 
@@ -124,6 +130,9 @@ class CreateDeploymentResponse(_message.Message):
     JOBS_ADDED_FIELD_NUMBER: _builtins.int
     JOBS_REMOVED_FIELD_NUMBER: _builtins.int
     JOBS_CARRIED_OVER_FIELD_NUMBER: _builtins.int
+    JOBS_ORPHANED_FIELD_NUMBER: _builtins.int
+    JOBS_BACK_FIELD_NUMBER: _builtins.int
+    JOBS_MISFIT_FIELD_NUMBER: _builtins.int
     created: _builtins.bool
     """false: this digest was already the active one"""
     @_builtins.property
@@ -134,6 +143,18 @@ class CreateDeploymentResponse(_message.Message):
     def jobs_removed(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
     def jobs_carried_over(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def jobs_orphaned(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """CreateJob made them, and this version has not got their verb"""
+
+    @_builtins.property
+    def jobs_back(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """they were orphaned, and have their verb again"""
+
+    @_builtins.property
+    def jobs_misfit(self) -> _containers.RepeatedCompositeFieldContainer[Global___Misfit]:
+        """of a dry run: CreateJob made them, and their payload no longer fits"""
+
     def __init__(
         self,
         *,
@@ -142,14 +163,42 @@ class CreateDeploymentResponse(_message.Message):
         jobs_added: _abc.Iterable[_builtins.str] | None = ...,
         jobs_removed: _abc.Iterable[_builtins.str] | None = ...,
         jobs_carried_over: _abc.Iterable[_builtins.str] | None = ...,
+        jobs_orphaned: _abc.Iterable[_builtins.str] | None = ...,
+        jobs_back: _abc.Iterable[_builtins.str] | None = ...,
+        jobs_misfit: _abc.Iterable[Global___Misfit] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["deployment", b"deployment"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["created", b"created", "deployment", b"deployment", "jobs_added", b"jobs_added", "jobs_carried_over", b"jobs_carried_over", "jobs_removed", b"jobs_removed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["created", b"created", "deployment", b"deployment", "jobs_added", b"jobs_added", "jobs_back", b"jobs_back", "jobs_carried_over", b"jobs_carried_over", "jobs_misfit", b"jobs_misfit", "jobs_orphaned", b"jobs_orphaned", "jobs_removed", b"jobs_removed"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___CreateDeploymentResponse: _TypeAlias = CreateDeploymentResponse  # noqa: Y015
+
+@_typing.final
+class Misfit(_message.Message):
+    """Runs of this job would fail, until somebody updates its payload."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOB_FIELD_NUMBER: _builtins.int
+    FAULTS_FIELD_NUMBER: _builtins.int
+    job: _builtins.str
+    @_builtins.property
+    def faults(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    def __init__(
+        self,
+        *,
+        job: _builtins.str = ...,
+        faults: _abc.Iterable[_builtins.str] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["faults", b"faults", "job", b"job"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Misfit: _TypeAlias = Misfit  # noqa: Y015
 
 @_typing.final
 class ListDeploymentsRequest(_message.Message):
@@ -161,7 +210,7 @@ class ListDeploymentsRequest(_message.Message):
     MODULE_FIELD_NUMBER: _builtins.int
     ACTIVE_ONLY_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
-    """0: 100; at most 1000"""
+    """1 to 1000; absent: 100"""
     page_token: _builtins.str
     namespace: _builtins.str
     module: _builtins.str
@@ -169,17 +218,19 @@ class ListDeploymentsRequest(_message.Message):
     def __init__(
         self,
         *,
-        page_size: _builtins.int = ...,
+        page_size: _builtins.int | None = ...,
         page_token: _builtins.str = ...,
         namespace: _builtins.str = ...,
         module: _builtins.str = ...,
         active_only: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "page_size", b"page_size"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["active_only", b"active_only", "module", b"module", "namespace", b"namespace", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "active_only", b"active_only", "module", b"module", "namespace", b"namespace", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__page_size: _TypeAlias = _typing.Literal["page_size"]  # noqa: Y015
+    _WhichOneofArgType__page_size: _TypeAlias = _typing.Literal["_page_size", b"_page_size"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__page_size) -> _WhichOneofReturnType__page_size | None: ...
 
 Global___ListDeploymentsRequest: _TypeAlias = ListDeploymentsRequest  # noqa: Y015
 
@@ -233,24 +284,29 @@ class ActivateDeploymentRequest(_message.Message):
     NOTE_FIELD_NUMBER: _builtins.int
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
     MIN_REPLICAS_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     note: _builtins.str
     requested_by: _builtins.str
     min_replicas: _builtins.int
-    """0: 1"""
+    """at least 1; absent: 1"""
+    dry_run: _builtins.bool
     def __init__(
         self,
         *,
         key: _builtins.str = ...,
         note: _builtins.str = ...,
         requested_by: _builtins.str = ...,
-        min_replicas: _builtins.int = ...,
+        min_replicas: _builtins.int | None = ...,
+        dry_run: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_min_replicas", b"_min_replicas", "min_replicas", b"min_replicas"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "min_replicas", b"min_replicas", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_min_replicas", b"_min_replicas", "dry_run", b"dry_run", "key", b"key", "min_replicas", b"min_replicas", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__min_replicas: _TypeAlias = _typing.Literal["min_replicas"]  # noqa: Y015
+    _WhichOneofArgType__min_replicas: _TypeAlias = _typing.Literal["_min_replicas", b"_min_replicas"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__min_replicas) -> _WhichOneofReturnType__min_replicas | None: ...
 
 Global___ActivateDeploymentRequest: _TypeAlias = ActivateDeploymentRequest  # noqa: Y015
 
@@ -265,6 +321,8 @@ class ActivateDeploymentResponse(_message.Message):
     JOBS_ADDED_FIELD_NUMBER: _builtins.int
     JOBS_REMOVED_FIELD_NUMBER: _builtins.int
     JOBS_CARRIED_OVER_FIELD_NUMBER: _builtins.int
+    JOBS_ORPHANED_FIELD_NUMBER: _builtins.int
+    JOBS_BACK_FIELD_NUMBER: _builtins.int
     activated: _builtins.bool
     """false: it was the active one already"""
     previous_running: _builtins.int
@@ -281,6 +339,10 @@ class ActivateDeploymentResponse(_message.Message):
     def jobs_removed(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     @_builtins.property
     def jobs_carried_over(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def jobs_orphaned(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def jobs_back(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     def __init__(
         self,
         *,
@@ -291,10 +353,12 @@ class ActivateDeploymentResponse(_message.Message):
         jobs_added: _abc.Iterable[_builtins.str] | None = ...,
         jobs_removed: _abc.Iterable[_builtins.str] | None = ...,
         jobs_carried_over: _abc.Iterable[_builtins.str] | None = ...,
+        jobs_orphaned: _abc.Iterable[_builtins.str] | None = ...,
+        jobs_back: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["deployment", b"deployment", "previous", b"previous"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["activated", b"activated", "deployment", b"deployment", "jobs_added", b"jobs_added", "jobs_carried_over", b"jobs_carried_over", "jobs_removed", b"jobs_removed", "previous", b"previous", "previous_running", b"previous_running"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["activated", b"activated", "deployment", b"deployment", "jobs_added", b"jobs_added", "jobs_back", b"jobs_back", "jobs_carried_over", b"jobs_carried_over", "jobs_orphaned", b"jobs_orphaned", "jobs_removed", b"jobs_removed", "previous", b"previous", "previous_running", b"previous_running"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -307,19 +371,22 @@ class KillDeploymentRequest(_message.Message):
     KEY_FIELD_NUMBER: _builtins.int
     REQUESTED_BY_FIELD_NUMBER: _builtins.int
     NOTE_FIELD_NUMBER: _builtins.int
+    DRY_RUN_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     requested_by: _builtins.str
     note: _builtins.str
+    dry_run: _builtins.bool
     def __init__(
         self,
         *,
         key: _builtins.str = ...,
         requested_by: _builtins.str = ...,
         note: _builtins.str = ...,
+        dry_run: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["key", b"key", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["dry_run", b"dry_run", "key", b"key", "note", b"note", "requested_by", b"requested_by"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -331,19 +398,23 @@ class KillDeploymentResponse(_message.Message):
 
     DEPLOYMENT_FIELD_NUMBER: _builtins.int
     JOBS_REMOVED_FIELD_NUMBER: _builtins.int
+    JOBS_ORPHANED_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def deployment(self) -> Global___Deployment: ...
     @_builtins.property
     def jobs_removed(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
+    @_builtins.property
+    def jobs_orphaned(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]: ...
     def __init__(
         self,
         *,
         deployment: Global___Deployment | None = ...,
         jobs_removed: _abc.Iterable[_builtins.str] | None = ...,
+        jobs_orphaned: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["deployment", b"deployment"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["deployment", b"deployment", "jobs_removed", b"jobs_removed"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["deployment", b"deployment", "jobs_orphaned", b"jobs_orphaned", "jobs_removed", b"jobs_removed"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

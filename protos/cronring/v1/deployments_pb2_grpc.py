@@ -65,7 +65,8 @@ class DeploymentsServicer:
     """Missing associated documentation comment in .proto file."""
 
     def CreateDeployment(self, request, context):
-        """Create makes this version of the module the active one. Idempotent by digest.
+        """Create makes this version of the module the active one. Idempotent by digest, which names one schema.
+        Jobs that it no longer declares are removed; those that CreateJob made are orphaned until their verb is back.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -91,7 +92,7 @@ class DeploymentsServicer:
         raise NotImplementedError('Method not implemented!')
 
     def KillDeployment(self, request, context):
-        """Kill sets min_replicas to 0 and removes the deployment's jobs. What runs finishes.
+        """Kill sets min_replicas to 0 and removes the deployment's declared jobs; others are orphaned. What runs finishes.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -32,25 +32,29 @@ class DeploymentsStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> DeploymentsAsyncStub: ...
     CreateDeployment: _grpc.UnaryUnaryMultiCallable[_deployments_pb2.CreateDeploymentRequest, _deployments_pb2.CreateDeploymentResponse]
-    """Create makes this version of the module the active one. Idempotent by digest."""
+    """Create makes this version of the module the active one. Idempotent by digest, which names one schema.
+    Jobs that it no longer declares are removed; those that CreateJob made are orphaned until their verb is back.
+    """
     ListDeployments: _grpc.UnaryUnaryMultiCallable[_deployments_pb2.ListDeploymentsRequest, _deployments_pb2.ListDeploymentsResponse]
     GetDeployment: _grpc.UnaryUnaryMultiCallable[_deployments_pb2.GetDeploymentRequest, _deployments_pb2.Deployment]
     ActivateDeployment: _grpc.UnaryUnaryMultiCallable[_deployments_pb2.ActivateDeploymentRequest, _deployments_pb2.ActivateDeploymentResponse]
     """Activate makes a version that was active before the active one again. Idempotent."""
     KillDeployment: _grpc.UnaryUnaryMultiCallable[_deployments_pb2.KillDeploymentRequest, _deployments_pb2.KillDeploymentResponse]
-    """Kill sets min_replicas to 0 and removes the deployment's jobs. What runs finishes."""
+    """Kill sets min_replicas to 0 and removes the deployment's declared jobs; others are orphaned. What runs finishes."""
 
 @_typing.type_check_only
 class DeploymentsAsyncStub(DeploymentsStub):
     def __init__(self, channel: _aio.Channel) -> None: ...
     CreateDeployment: _aio.UnaryUnaryMultiCallable[_deployments_pb2.CreateDeploymentRequest, _deployments_pb2.CreateDeploymentResponse]  # type: ignore[assignment]
-    """Create makes this version of the module the active one. Idempotent by digest."""
+    """Create makes this version of the module the active one. Idempotent by digest, which names one schema.
+    Jobs that it no longer declares are removed; those that CreateJob made are orphaned until their verb is back.
+    """
     ListDeployments: _aio.UnaryUnaryMultiCallable[_deployments_pb2.ListDeploymentsRequest, _deployments_pb2.ListDeploymentsResponse]  # type: ignore[assignment]
     GetDeployment: _aio.UnaryUnaryMultiCallable[_deployments_pb2.GetDeploymentRequest, _deployments_pb2.Deployment]  # type: ignore[assignment]
     ActivateDeployment: _aio.UnaryUnaryMultiCallable[_deployments_pb2.ActivateDeploymentRequest, _deployments_pb2.ActivateDeploymentResponse]  # type: ignore[assignment]
     """Activate makes a version that was active before the active one again. Idempotent."""
     KillDeployment: _aio.UnaryUnaryMultiCallable[_deployments_pb2.KillDeploymentRequest, _deployments_pb2.KillDeploymentResponse]  # type: ignore[assignment]
-    """Kill sets min_replicas to 0 and removes the deployment's jobs. What runs finishes."""
+    """Kill sets min_replicas to 0 and removes the deployment's declared jobs; others are orphaned. What runs finishes."""
 
 class DeploymentsServicer(metaclass=_abc_1.ABCMeta):
     @_abc_1.abstractmethod
@@ -59,7 +63,9 @@ class DeploymentsServicer(metaclass=_abc_1.ABCMeta):
         request: _deployments_pb2.CreateDeploymentRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_deployments_pb2.CreateDeploymentResponse, _abc.Awaitable[_deployments_pb2.CreateDeploymentResponse]]:
-        """Create makes this version of the module the active one. Idempotent by digest."""
+        """Create makes this version of the module the active one. Idempotent by digest, which names one schema.
+        Jobs that it no longer declares are removed; those that CreateJob made are orphaned until their verb is back.
+        """
 
     @_abc_1.abstractmethod
     def ListDeployments(
@@ -89,6 +95,6 @@ class DeploymentsServicer(metaclass=_abc_1.ABCMeta):
         request: _deployments_pb2.KillDeploymentRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_deployments_pb2.KillDeploymentResponse, _abc.Awaitable[_deployments_pb2.KillDeploymentResponse]]:
-        """Kill sets min_replicas to 0 and removes the deployment's jobs. What runs finishes."""
+        """Kill sets min_replicas to 0 and removes the deployment's declared jobs; others are orphaned. What runs finishes."""
 
 def add_DeploymentsServicer_to_server(servicer: DeploymentsServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

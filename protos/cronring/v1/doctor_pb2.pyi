@@ -129,6 +129,7 @@ class DiagnoseControllerResponse(_message.Message):
     SETTINGS_FIELD_NUMBER: _builtins.int
     RUNNERS_FIELD_NUMBER: _builtins.int
     STANDING_DOWN_FIELD_NUMBER: _builtins.int
+    ZONE_DATA_FIELD_NUMBER: _builtins.int
     id: _builtins.str
     grpc_address: _builtins.str
     version: _builtins.str
@@ -154,6 +155,8 @@ class DiagnoseControllerResponse(_message.Message):
     """Lifeguard's: 0 well, up to 8: it is slow itself"""
     standing_down: _builtins.bool
     """for a drill: it claims nothing, on purpose"""
+    zone_data: _builtins.str
+    """the version of tzdata by which it reckons ticks of time zones"""
     @_builtins.property
     def database_time(self) -> _timestamp_pb2.Timestamp:
         """PostgreSQL's clock as it estimates it; absent: unknown"""
@@ -196,10 +199,11 @@ class DiagnoseControllerResponse(_message.Message):
         settings: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
         runners: _abc.Iterable[_builtins.str] | None = ...,
         standing_down: _builtins.bool = ...,
+        zone_data: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["database_time", b"database_time"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["clock_error_us", b"clock_error_us", "clock_steps", b"clock_steps", "database_ok", b"database_ok", "database_time", b"database_time", "draining", b"draining", "grpc_address", b"grpc_address", "health", b"health", "id", b"id", "lease_held_ms", b"lease_held_ms", "lease_left_ms", b"lease_left_ms", "lease_valid", b"lease_valid", "members", b"members", "not_ready", b"not_ready", "queues", b"queues", "ring_digest", b"ring_digest", "ring_members", b"ring_members", "runners", b"runners", "settings", b"settings", "standing_down", b"standing_down", "version", b"version", "wall_clock_offset_us", b"wall_clock_offset_us"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["clock_error_us", b"clock_error_us", "clock_steps", b"clock_steps", "database_ok", b"database_ok", "database_time", b"database_time", "draining", b"draining", "grpc_address", b"grpc_address", "health", b"health", "id", b"id", "lease_held_ms", b"lease_held_ms", "lease_left_ms", b"lease_left_ms", "lease_valid", b"lease_valid", "members", b"members", "not_ready", b"not_ready", "queues", b"queues", "ring_digest", b"ring_digest", "ring_members", b"ring_members", "runners", b"runners", "settings", b"settings", "standing_down", b"standing_down", "version", b"version", "wall_clock_offset_us", b"wall_clock_offset_us", "zone_data", b"zone_data"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 

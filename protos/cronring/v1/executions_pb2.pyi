@@ -183,7 +183,7 @@ class ListExecutionsRequest(_message.Message):
     AFTER_ID_FIELD_NUMBER: _builtins.int
     UNTIL_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
-    """0: 100; at most 1000"""
+    """1 to 1000; absent: 100"""
     page_token: _builtins.str
     job: _builtins.str
     """a job's key"""
@@ -202,7 +202,7 @@ class ListExecutionsRequest(_message.Message):
     def __init__(
         self,
         *,
-        page_size: _builtins.int = ...,
+        page_size: _builtins.int | None = ...,
         page_token: _builtins.str = ...,
         job: _builtins.str = ...,
         outcome: _builtins.str = ...,
@@ -210,11 +210,13 @@ class ListExecutionsRequest(_message.Message):
         after_id: _builtins.int = ...,
         until: _timestamp_pb2.Timestamp | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since", "until", b"until"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "page_size", b"page_size", "since", b"since", "until", b"until"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after_id", b"after_id", "job", b"job", "outcome", b"outcome", "page_size", b"page_size", "page_token", b"page_token", "since", b"since", "until", b"until"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "after_id", b"after_id", "job", b"job", "outcome", b"outcome", "page_size", b"page_size", "page_token", b"page_token", "since", b"since", "until", b"until"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__page_size: _TypeAlias = _typing.Literal["page_size"]  # noqa: Y015
+    _WhichOneofArgType__page_size: _TypeAlias = _typing.Literal["_page_size", b"_page_size"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__page_size) -> _WhichOneofReturnType__page_size | None: ...
 
 Global___ListExecutionsRequest: _TypeAlias = ListExecutionsRequest  # noqa: Y015
 

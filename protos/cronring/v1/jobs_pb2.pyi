@@ -82,6 +82,7 @@ class Job(_message.Message):
     CANCELLED_FIELD_NUMBER: _builtins.int
     UNCHANGED_FIELD_NUMBER: _builtins.int
     TEMPLATE_FIELD_NUMBER: _builtins.int
+    ORPHANED_FIELD_NUMBER: _builtins.int
     key: _builtins.str
     namespace: _builtins.str
     module: _builtins.str
@@ -90,7 +91,7 @@ class Job(_message.Message):
     schedule_words: _builtins.str
     """the schedule in plain English"""
     status: _builtins.str
-    """pending scheduled running completed failed cancelled paused"""
+    """pending scheduled running completed failed cancelled paused orphaned"""
     last_outcome: _builtins.str
     last_lateness_ms: _builtins.float
     timeout_ms: _builtins.int
@@ -156,6 +157,10 @@ class Job(_message.Message):
     def cancelled(self) -> Global___Cancellation:
         """absent: it isn't"""
 
+    @_builtins.property
+    def orphaned(self) -> Global___Orphaning:
+        """absent: an active version of its module has its verb"""
+
     def __init__(
         self,
         *,
@@ -195,10 +200,11 @@ class Job(_message.Message):
         cancelled: Global___Cancellation | None = ...,
         unchanged: _builtins.bool = ...,
         template: _builtins.str = ...,
+        orphaned: Global___Orphaning | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "cancelled", b"cancelled", "created_at", b"created_at", "last_ended_at", b"last_ended_at", "last_started_at", b"last_started_at", "last_success", b"last_success", "next_execution", b"next_execution", "next_tick", b"next_tick", "paused", b"paused", "policy", b"policy"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "cancelled", b"cancelled", "created_at", b"created_at", "last_ended_at", b"last_ended_at", "last_started_at", b"last_started_at", "last_success", b"last_success", "next_execution", b"next_execution", "next_tick", b"next_tick", "orphaned", b"orphaned", "paused", b"paused", "policy", b"policy"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "cancelled", b"cancelled", "created_at", b"created_at", "deployment", b"deployment", "failures", b"failures", "id", b"id", "jitter_is_default", b"jitter_is_default", "key", b"key", "labels", b"labels", "last_ended_at", b"last_ended_at", "last_lateness_ms", b"last_lateness_ms", "last_outcome", b"last_outcome", "last_started_at", b"last_started_at", "last_success", b"last_success", "module", b"module", "namespace", b"namespace", "next_execution", b"next_execution", "next_tick", b"next_tick", "next_tick_local", b"next_tick_local", "on_disconnect", b"on_disconnect", "paused", b"paused", "payload", b"payload", "policy", b"policy", "running", b"running", "running_execution_id", b"running_execution_id", "schedule", b"schedule", "schedule_words", b"schedule_words", "skipped", b"skipped", "slot", b"slot", "source", b"source", "status", b"status", "template", b"template", "timeout_ms", b"timeout_ms", "timezone", b"timezone", "unchanged", b"unchanged", "verb", b"verb"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "cancelled", b"cancelled", "created_at", b"created_at", "deployment", b"deployment", "failures", b"failures", "id", b"id", "jitter_is_default", b"jitter_is_default", "key", b"key", "labels", b"labels", "last_ended_at", b"last_ended_at", "last_lateness_ms", b"last_lateness_ms", "last_outcome", b"last_outcome", "last_started_at", b"last_started_at", "last_success", b"last_success", "module", b"module", "namespace", b"namespace", "next_execution", b"next_execution", "next_tick", b"next_tick", "next_tick_local", b"next_tick_local", "on_disconnect", b"on_disconnect", "orphaned", b"orphaned", "paused", b"paused", "payload", b"payload", "policy", b"policy", "running", b"running", "running_execution_id", b"running_execution_id", "schedule", b"schedule", "schedule_words", b"schedule_words", "skipped", b"skipped", "slot", b"slot", "source", b"source", "status", b"status", "template", b"template", "timeout_ms", b"timeout_ms", "timezone", b"timezone", "unchanged", b"unchanged", "verb", b"verb"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -285,6 +291,28 @@ class Cancellation(_message.Message):
 Global___Cancellation: _TypeAlias = Cancellation  # noqa: Y015
 
 @_typing.final
+class Orphaning(_message.Message):
+    """A job that CreateJob made, and whose verb no active version of its module has: it waits for one that has it."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    AT_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def at(self) -> _timestamp_pb2.Timestamp: ...
+    def __init__(
+        self,
+        *,
+        at: _timestamp_pb2.Timestamp | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["at", b"at"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Orphaning: _TypeAlias = Orphaning  # noqa: Y015
+
+@_typing.final
 class ListJobsRequest(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -292,22 +320,24 @@ class ListJobsRequest(_message.Message):
     PAGE_TOKEN_FIELD_NUMBER: _builtins.int
     FILTER_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
-    """0: 100; at most 1000"""
+    """1 to 1000; absent: 100"""
     page_token: _builtins.str
     @_builtins.property
     def filter(self) -> Global___JobFilter: ...
     def __init__(
         self,
         *,
-        page_size: _builtins.int = ...,
+        page_size: _builtins.int | None = ...,
         page_token: _builtins.str = ...,
         filter: Global___JobFilter | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "filter", b"filter", "page_size", b"page_size"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["filter", b"filter", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "filter", b"filter", "page_size", b"page_size", "page_token", b"page_token"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__page_size: _TypeAlias = _typing.Literal["page_size"]  # noqa: Y015
+    _WhichOneofArgType__page_size: _TypeAlias = _typing.Literal["_page_size", b"_page_size"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__page_size) -> _WhichOneofReturnType__page_size | None: ...
 
 Global___ListJobsRequest: _TypeAlias = ListJobsRequest  # noqa: Y015
 
@@ -521,7 +551,7 @@ class JobSpec(_message.Message):
     payload: _builtins.str
     """JSON for the verb's parameter, at most 64 KiB; empty: none"""
     timeout_ms: _builtins.int
-    """soft timeout; 0: the verb's"""
+    """soft timeout, at least 1; absent: the verb's"""
     on_disconnect: _builtins.str
     """"stop" or "finish"; empty: the verb's"""
     @_builtins.property
@@ -542,14 +572,16 @@ class JobSpec(_message.Message):
         anchor: _timestamp_pb2.Timestamp | None = ...,
         payload: _builtins.str = ...,
         labels: _abc.Mapping[_builtins.str, _builtins.str] | None = ...,
-        timeout_ms: _builtins.int = ...,
+        timeout_ms: _builtins.int | None = ...,
         on_disconnect: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "policy", b"policy"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_timeout_ms", b"_timeout_ms", "anchor", b"anchor", "policy", b"policy", "timeout_ms", b"timeout_ms"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "labels", b"labels", "on_disconnect", b"on_disconnect", "payload", b"payload", "policy", b"policy", "schedule", b"schedule", "timeout_ms", b"timeout_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_timeout_ms", b"_timeout_ms", "anchor", b"anchor", "labels", b"labels", "on_disconnect", b"on_disconnect", "payload", b"payload", "policy", b"policy", "schedule", b"schedule", "timeout_ms", b"timeout_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__timeout_ms: _TypeAlias = _typing.Literal["timeout_ms"]  # noqa: Y015
+    _WhichOneofArgType__timeout_ms: _TypeAlias = _typing.Literal["_timeout_ms", b"_timeout_ms"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__timeout_ms) -> _WhichOneofReturnType__timeout_ms | None: ...
 
 Global___JobSpec: _TypeAlias = JobSpec  # noqa: Y015
 
@@ -994,7 +1026,7 @@ class ListActionsRequest(_message.Message):
     SINCE_FIELD_NUMBER: _builtins.int
     TEMPLATE_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
-    """0: 100; at most 1000"""
+    """1 to 1000; absent: 100"""
     page_token: _builtins.str
     job: _builtins.str
     """of the jobs that have had this key"""
@@ -1007,18 +1039,20 @@ class ListActionsRequest(_message.Message):
     def __init__(
         self,
         *,
-        page_size: _builtins.int = ...,
+        page_size: _builtins.int | None = ...,
         page_token: _builtins.str = ...,
         job: _builtins.str = ...,
         deployment: _builtins.str = ...,
         since: _timestamp_pb2.Timestamp | None = ...,
         template: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "page_size", b"page_size", "since", b"since"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["deployment", b"deployment", "job", b"job", "page_size", b"page_size", "page_token", b"page_token", "since", b"since", "template", b"template"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "deployment", b"deployment", "job", b"job", "page_size", b"page_size", "page_token", b"page_token", "since", b"since", "template", b"template"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__page_size: _TypeAlias = _typing.Literal["page_size"]  # noqa: Y015
+    _WhichOneofArgType__page_size: _TypeAlias = _typing.Literal["_page_size", b"_page_size"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__page_size) -> _WhichOneofReturnType__page_size | None: ...
 
 Global___ListActionsRequest: _TypeAlias = ListActionsRequest  # noqa: Y015
 

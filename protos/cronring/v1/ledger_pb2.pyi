@@ -32,7 +32,7 @@ class AuditRequest(_message.Message):
     job: _builtins.str
     """a job's key, removed ones too; empty: all"""
     late_after_ms: _builtins.int
-    """started more than this after its run_at, a tick is late; 0: 10 s"""
+    """started more than this after its run_at, a tick is late; absent: 10 s"""
     thorough: _builtins.bool
     """walk the ticks of every job, not only of those whose counts disagree"""
     @_builtins.property
@@ -49,14 +49,16 @@ class AuditRequest(_message.Message):
         since: _timestamp_pb2.Timestamp | None = ...,
         until: _timestamp_pb2.Timestamp | None = ...,
         job: _builtins.str = ...,
-        late_after_ms: _builtins.int = ...,
+        late_after_ms: _builtins.int | None = ...,
         thorough: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["since", b"since", "until", b"until"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_late_after_ms", b"_late_after_ms", "late_after_ms", b"late_after_ms", "since", b"since", "until", b"until"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job", "late_after_ms", b"late_after_ms", "since", b"since", "thorough", b"thorough", "until", b"until"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_late_after_ms", b"_late_after_ms", "job", b"job", "late_after_ms", b"late_after_ms", "since", b"since", "thorough", b"thorough", "until", b"until"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__late_after_ms: _TypeAlias = _typing.Literal["late_after_ms"]  # noqa: Y015
+    _WhichOneofArgType__late_after_ms: _TypeAlias = _typing.Literal["_late_after_ms", b"_late_after_ms"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__late_after_ms) -> _WhichOneofReturnType__late_after_ms | None: ...
 
 Global___AuditRequest: _TypeAlias = AuditRequest  # noqa: Y015
 
@@ -123,6 +125,7 @@ class AuditResponse(_message.Message):
     WALKED_FIELD_NUMBER: _builtins.int
     UNTIL_FIELD_NUMBER: _builtins.int
     SUMMARISED_UNTIL_FIELD_NUMBER: _builtins.int
+    REMARK_FIELD_NUMBER: _builtins.int
     ticks: _builtins.int
     """Each tick is exactly one of executed, skipped, running, pending, unaccounted.
     due, recomputed from the schedules
@@ -151,6 +154,8 @@ class AuditResponse(_message.Message):
     jobs: _builtins.int
     walked: _builtins.int
     """jobs whose ticks were looked at one by one"""
+    remark: _builtins.str
+    """what else than wrong books may explain findings; empty: nothing"""
     @_builtins.property
     def skipped(self) -> _containers.ScalarMap[_builtins.str, _builtins.int]:
         """by reason"""
@@ -191,10 +196,11 @@ class AuditResponse(_message.Message):
         walked: _builtins.int = ...,
         until: _timestamp_pb2.Timestamp | None = ...,
         summarised_until: _timestamp_pb2.Timestamp | None = ...,
+        remark: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _typing.Literal["summarised_until", b"summarised_until", "until", b"until"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["backfilled", b"backfilled", "caught_up", b"caught_up", "duplicates", b"duplicates", "early", b"early", "executed", b"executed", "findings", b"findings", "jobs", b"jobs", "late", b"late", "on_time", b"on_time", "outcomes", b"outcomes", "pending", b"pending", "running", b"running", "skipped", b"skipped", "summarised_until", b"summarised_until", "ticks", b"ticks", "unaccounted", b"unaccounted", "undue", b"undue", "until", b"until", "walked", b"walked"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["backfilled", b"backfilled", "caught_up", b"caught_up", "duplicates", b"duplicates", "early", b"early", "executed", b"executed", "findings", b"findings", "jobs", b"jobs", "late", b"late", "on_time", b"on_time", "outcomes", b"outcomes", "pending", b"pending", "remark", b"remark", "running", b"running", "skipped", b"skipped", "summarised_until", b"summarised_until", "ticks", b"ticks", "unaccounted", b"unaccounted", "undue", b"undue", "until", b"until", "walked", b"walked"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -296,7 +302,7 @@ class WhyResponse(_message.Message):
     DEPLOYMENT_FIELD_NUMBER: _builtins.int
     TIMEZONE_FIELD_NUMBER: _builtins.int
     verdict: _builtins.str
-    """executed running skipped paused waiting overdue future not_due not_followed summarised unaccounted"""
+    """executed running skipped paused orphaned waiting overdue future not_due not_followed summarised unaccounted"""
     job: _builtins.str
     next_tick_local: _builtins.str
     """on the clocks of its time zone"""

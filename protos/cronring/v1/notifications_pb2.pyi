@@ -73,7 +73,7 @@ class Webhook(_message.Message):
     failed: _builtins.int
     @_builtins.property
     def events(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
-        """failed, recovered, late, skipped, paused; none: all"""
+        """failed, recovered, late, skipped, paused, orphaned, brought_back; none: all"""
 
     @_builtins.property
     def reasons(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
@@ -356,7 +356,6 @@ class TestWebhookResponse(_message.Message):
     DELIVERED_FIELD_NUMBER: _builtins.int
     STATUS_FIELD_NUMBER: _builtins.int
     ERROR_FIELD_NUMBER: _builtins.int
-    ANSWER_FIELD_NUMBER: _builtins.int
     TOOK_MS_FIELD_NUMBER: _builtins.int
     EVENT_ID_FIELD_NUMBER: _builtins.int
     SENT_FIELD_NUMBER: _builtins.int
@@ -365,8 +364,6 @@ class TestWebhookResponse(_message.Message):
     status: _builtins.int
     """HTTP; 0: there was no answer"""
     error: _builtins.str
-    answer: _builtins.str
-    """the beginning of its body"""
     took_ms: _builtins.int
     event_id: _builtins.str
     sent: _builtins.str
@@ -377,14 +374,13 @@ class TestWebhookResponse(_message.Message):
         delivered: _builtins.bool = ...,
         status: _builtins.int = ...,
         error: _builtins.str = ...,
-        answer: _builtins.str = ...,
         took_ms: _builtins.int = ...,
         event_id: _builtins.str = ...,
         sent: _builtins.str = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["answer", b"answer", "delivered", b"delivered", "error", b"error", "event_id", b"event_id", "sent", b"sent", "status", b"status", "took_ms", b"took_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["delivered", b"delivered", "error", b"error", "event_id", b"event_id", "sent", b"sent", "status", b"status", "took_ms", b"took_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -400,6 +396,7 @@ class ListDeliveriesRequest(_message.Message):
     STATE_FIELD_NUMBER: _builtins.int
     JOB_FIELD_NUMBER: _builtins.int
     page_size: _builtins.int
+    """1 to 1000; absent: 100"""
     page_token: _builtins.str
     webhook: _builtins.str
     """empty: of all"""
@@ -409,17 +406,19 @@ class ListDeliveriesRequest(_message.Message):
     def __init__(
         self,
         *,
-        page_size: _builtins.int = ...,
+        page_size: _builtins.int | None = ...,
         page_token: _builtins.str = ...,
         webhook: _builtins.str = ...,
         state: _builtins.str = ...,
         job: _builtins.str = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "page_size", b"page_size"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["job", b"job", "page_size", b"page_size", "page_token", b"page_token", "state", b"state", "webhook", b"webhook"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_page_size", b"_page_size", "job", b"job", "page_size", b"page_size", "page_token", b"page_token", "state", b"state", "webhook", b"webhook"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__page_size: _TypeAlias = _typing.Literal["page_size"]  # noqa: Y015
+    _WhichOneofArgType__page_size: _TypeAlias = _typing.Literal["_page_size", b"_page_size"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__page_size) -> _WhichOneofReturnType__page_size | None: ...
 
 Global___ListDeliveriesRequest: _TypeAlias = ListDeliveriesRequest  # noqa: Y015
 
@@ -528,18 +527,20 @@ class RedeliverRequest(_message.Message):
     DELIVERY_ID_FIELD_NUMBER: _builtins.int
     webhook: _builtins.str
     delivery_id: _builtins.int
-    """0: all that have failed for good"""
+    """absent: all that have failed for good"""
     def __init__(
         self,
         *,
         webhook: _builtins.str = ...,
-        delivery_id: _builtins.int = ...,
+        delivery_id: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_delivery_id", b"_delivery_id", "delivery_id", b"delivery_id"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["delivery_id", b"delivery_id", "webhook", b"webhook"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_delivery_id", b"_delivery_id", "delivery_id", b"delivery_id", "webhook", b"webhook"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__delivery_id: _TypeAlias = _typing.Literal["delivery_id"]  # noqa: Y015
+    _WhichOneofArgType__delivery_id: _TypeAlias = _typing.Literal["_delivery_id", b"_delivery_id"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__delivery_id) -> _WhichOneofReturnType__delivery_id | None: ...
 
 Global___RedeliverRequest: _TypeAlias = RedeliverRequest  # noqa: Y015
 

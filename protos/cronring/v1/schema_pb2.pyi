@@ -82,7 +82,7 @@ class Verb(_message.Message):
     schedule: _builtins.str
     """"0 6 1 * *", "25m", "every 30m", "at 2026-03-01T08:00:00Z", or "manual"; empty: no job"""
     timeout_ms: _builtins.int
-    """soft timeout; 0: the controller's default"""
+    """soft timeout, at least 1; absent: the controller's default"""
     on_disconnect: _builtins.str
     """"stop" (default) or "finish" """
     anchor: _builtins.str
@@ -103,24 +103,26 @@ class Verb(_message.Message):
         is_async: _builtins.bool = ...,
         line: _builtins.int = ...,
         schedule: _builtins.str = ...,
-        timeout_ms: _builtins.int = ...,
+        timeout_ms: _builtins.int | None = ...,
         on_disconnect: _builtins.str = ...,
         policy: Global___Policy | None = ...,
         anchor: _builtins.str = ...,
         payload: _builtins.str = ...,
         request_optional: _builtins.bool = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["policy", b"policy"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_timeout_ms", b"_timeout_ms", "policy", b"policy", "timeout_ms", b"timeout_ms"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["anchor", b"anchor", "doc", b"doc", "is_async", b"is_async", "line", b"line", "name", b"name", "on_disconnect", b"on_disconnect", "payload", b"payload", "policy", b"policy", "request", b"request", "request_optional", b"request_optional", "response", b"response", "schedule", b"schedule", "timeout_ms", b"timeout_ms"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_timeout_ms", b"_timeout_ms", "anchor", b"anchor", "doc", b"doc", "is_async", b"is_async", "line", b"line", "name", b"name", "on_disconnect", b"on_disconnect", "payload", b"payload", "policy", b"policy", "request", b"request", "request_optional", b"request_optional", "response", b"response", "schedule", b"schedule", "timeout_ms", b"timeout_ms"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__timeout_ms: _TypeAlias = _typing.Literal["timeout_ms"]  # noqa: Y015
+    _WhichOneofArgType__timeout_ms: _TypeAlias = _typing.Literal["_timeout_ms", b"_timeout_ms"]  # noqa: Y015
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__timeout_ms) -> _WhichOneofReturnType__timeout_ms | None: ...
 
 Global___Verb: _TypeAlias = Verb  # noqa: Y015
 
 @_typing.final
 class Policy(_message.Message):
-    """Policy says how a job's ticks are run. Empty, 0 and none mean the default; docs/schedules.md says what each does."""
+    """Policy says how a job's ticks are run. Empty and absent mean the default; docs/schedules.md says what each does."""
 
     DESCRIPTOR: _descriptor.Descriptor
 
@@ -183,24 +185,43 @@ class Policy(_message.Message):
         on_missed: _builtins.str = ...,
         catch_up_window: _builtins.str = ...,
         overlap: _builtins.str = ...,
-        max_concurrent: _builtins.int = ...,
-        retries: _builtins.int = ...,
+        max_concurrent: _builtins.int | None = ...,
+        retries: _builtins.int | None = ...,
         backoff: _builtins.str = ...,
         retry_on: _abc.Iterable[_builtins.str] | None = ...,
-        pause_after_failures: _builtins.int = ...,
+        pause_after_failures: _builtins.int | None = ...,
         late_after: _builtins.str = ...,
         after: _builtins.str = ...,
-        priority: _builtins.int = ...,
+        priority: _builtins.int | None = ...,
         memory_limit: _builtins.str = ...,
         cpu_limit: _builtins.str = ...,
         history: _builtins.str = ...,
-        history_runs: _builtins.int = ...,
+        history_runs: _builtins.int | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["_history_runs", b"_history_runs", "_max_concurrent", b"_max_concurrent", "_pause_after_failures", b"_pause_after_failures", "_priority", b"_priority", "_retries", b"_retries", "history_runs", b"history_runs", "max_concurrent", b"max_concurrent", "pause_after_failures", b"pause_after_failures", "priority", b"priority", "retries", b"retries"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["after", b"after", "backoff", b"backoff", "catch_up_window", b"catch_up_window", "cpu_limit", b"cpu_limit", "dst_gap", b"dst_gap", "dst_overlap", b"dst_overlap", "end_at", b"end_at", "history", b"history", "history_runs", b"history_runs", "jitter", b"jitter", "late_after", b"late_after", "max_concurrent", b"max_concurrent", "memory_limit", b"memory_limit", "on_missed", b"on_missed", "overlap", b"overlap", "pause_after_failures", b"pause_after_failures", "priority", b"priority", "retries", b"retries", "retry_on", b"retry_on", "start_at", b"start_at", "timezone", b"timezone", "window", b"window"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["_history_runs", b"_history_runs", "_max_concurrent", b"_max_concurrent", "_pause_after_failures", b"_pause_after_failures", "_priority", b"_priority", "_retries", b"_retries", "after", b"after", "backoff", b"backoff", "catch_up_window", b"catch_up_window", "cpu_limit", b"cpu_limit", "dst_gap", b"dst_gap", "dst_overlap", b"dst_overlap", "end_at", b"end_at", "history", b"history", "history_runs", b"history_runs", "jitter", b"jitter", "late_after", b"late_after", "max_concurrent", b"max_concurrent", "memory_limit", b"memory_limit", "on_missed", b"on_missed", "overlap", b"overlap", "pause_after_failures", b"pause_after_failures", "priority", b"priority", "retries", b"retries", "retry_on", b"retry_on", "start_at", b"start_at", "timezone", b"timezone", "window", b"window"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
+    _WhichOneofReturnType__history_runs: _TypeAlias = _typing.Literal["history_runs"]  # noqa: Y015
+    _WhichOneofArgType__history_runs: _TypeAlias = _typing.Literal["_history_runs", b"_history_runs"]  # noqa: Y015
+    _WhichOneofReturnType__max_concurrent: _TypeAlias = _typing.Literal["max_concurrent"]  # noqa: Y015
+    _WhichOneofArgType__max_concurrent: _TypeAlias = _typing.Literal["_max_concurrent", b"_max_concurrent"]  # noqa: Y015
+    _WhichOneofReturnType__pause_after_failures: _TypeAlias = _typing.Literal["pause_after_failures"]  # noqa: Y015
+    _WhichOneofArgType__pause_after_failures: _TypeAlias = _typing.Literal["_pause_after_failures", b"_pause_after_failures"]  # noqa: Y015
+    _WhichOneofReturnType__priority: _TypeAlias = _typing.Literal["priority"]  # noqa: Y015
+    _WhichOneofArgType__priority: _TypeAlias = _typing.Literal["_priority", b"_priority"]  # noqa: Y015
+    _WhichOneofReturnType__retries: _TypeAlias = _typing.Literal["retries"]  # noqa: Y015
+    _WhichOneofArgType__retries: _TypeAlias = _typing.Literal["_retries", b"_retries"]  # noqa: Y015
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__history_runs) -> _WhichOneofReturnType__history_runs | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__max_concurrent) -> _WhichOneofReturnType__max_concurrent | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__pause_after_failures) -> _WhichOneofReturnType__pause_after_failures | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__priority) -> _WhichOneofReturnType__priority | None: ...
+    @_typing.overload
+    def WhichOneof(self, oneof_group: _WhichOneofArgType__retries) -> _WhichOneofReturnType__retries | None: ...
 
 Global___Policy: _TypeAlias = Policy  # noqa: Y015
 

@@ -176,6 +176,7 @@ class ControllerMessage(_message.Message):
     CANCEL_FIELD_NUMBER: _builtins.int
     FOLLOW_FIELD_NUMBER: _builtins.int
     WISHES_FIELD_NUMBER: _builtins.int
+    STANDINGS_FIELD_NUMBER: _builtins.int
     @_builtins.property
     def welcome(self) -> Global___Welcome: ...
     @_builtins.property
@@ -190,6 +191,8 @@ class ControllerMessage(_message.Message):
     def follow(self) -> Global___Follow: ...
     @_builtins.property
     def wishes(self) -> Global___Wishes: ...
+    @_builtins.property
+    def standings(self) -> Global___Standings: ...
     def __init__(
         self,
         *,
@@ -200,12 +203,13 @@ class ControllerMessage(_message.Message):
         cancel: Global___Cancel | None = ...,
         follow: Global___Follow | None = ...,
         wishes: Global___Wishes | None = ...,
+        standings: Global___Standings | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["beat_ack", b"beat_ack", "cancel", b"cancel", "dispatch", b"dispatch", "follow", b"follow", "message", b"message", "reports_ack", b"reports_ack", "welcome", b"welcome", "wishes", b"wishes"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["beat_ack", b"beat_ack", "cancel", b"cancel", "dispatch", b"dispatch", "follow", b"follow", "message", b"message", "reports_ack", b"reports_ack", "standings", b"standings", "welcome", b"welcome", "wishes", b"wishes"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["beat_ack", b"beat_ack", "cancel", b"cancel", "dispatch", b"dispatch", "follow", b"follow", "message", b"message", "reports_ack", b"reports_ack", "welcome", b"welcome", "wishes", b"wishes"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["beat_ack", b"beat_ack", "cancel", b"cancel", "dispatch", b"dispatch", "follow", b"follow", "message", b"message", "reports_ack", b"reports_ack", "standings", b"standings", "welcome", b"welcome", "wishes", b"wishes"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["welcome", "beat_ack", "dispatch", "reports_ack", "cancel", "follow", "wishes"]  # noqa: Y015
+    _WhichOneofReturnType_message: _TypeAlias = _typing.Literal["welcome", "beat_ack", "dispatch", "reports_ack", "cancel", "follow", "wishes", "standings"]  # noqa: Y015
     _WhichOneofArgType_message: _TypeAlias = _typing.Literal["message", b"message"]  # noqa: Y015
     def WhichOneof(self, oneof_group: _WhichOneofArgType_message) -> _WhichOneofReturnType_message | None: ...
 
@@ -221,7 +225,6 @@ class Hello(_message.Message):
     VERSION_FIELD_NUMBER: _builtins.int
     MODULES_FIELD_NUMBER: _builtins.int
     GRANTS_PLACES_FIELD_NUMBER: _builtins.int
-    READS_COLUMNS_FIELD_NUMBER: _builtins.int
     runner_id: _builtins.str
     """new with every start of the runner's process"""
     hostname: _builtins.str
@@ -229,8 +232,6 @@ class Hello(_message.Message):
     version: _builtins.str
     grants_places: _builtins.bool
     """send runs by Grants only; false: by an older runner, which takes whatever comes"""
-    reads_columns: _builtins.bool
-    """send runs by Dispatch.columns; false: an older runner, which reads a message for each"""
     @_builtins.property
     def modules(self) -> _containers.RepeatedCompositeFieldContainer[Global___HostedModule]: ...
     def __init__(
@@ -242,11 +243,10 @@ class Hello(_message.Message):
         version: _builtins.str = ...,
         modules: _abc.Iterable[Global___HostedModule] | None = ...,
         grants_places: _builtins.bool = ...,
-        reads_columns: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["grants_places", b"grants_places", "hostname", b"hostname", "modules", b"modules", "pid", b"pid", "reads_columns", b"reads_columns", "runner_id", b"runner_id", "version", b"version"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["grants_places", b"grants_places", "hostname", b"hostname", "modules", b"modules", "pid", b"pid", "runner_id", b"runner_id", "version", b"version"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -287,8 +287,6 @@ class Welcome(_message.Message):
     RUNNER_FENCE_MS_FIELD_NUMBER: _builtins.int
     WISHES_PLACES_FIELD_NUMBER: _builtins.int
     REGISTERING_MS_FIELD_NUMBER: _builtins.int
-    TAKES_DECLINED_FIELD_NUMBER: _builtins.int
-    READS_COLUMNS_FIELD_NUMBER: _builtins.int
     controller_id: _builtins.str
     runner_beat_ms: _builtins.int
     """how often to beat; 0: the runner's default"""
@@ -298,10 +296,6 @@ class Welcome(_message.Message):
     """it sends Wishes; false: an older controller, which sends what is due"""
     registering_ms: _builtins.int
     """so long after it had read Hello it renewed the runner's lease, or later; 0: not told"""
-    takes_declined: _builtins.bool
-    """it knows what Declined is; false: an older controller"""
-    reads_columns: _builtins.bool
-    """it reads Reports.completed; false: an older one, which reads a Report of each"""
     @_builtins.property
     def modules(self) -> _containers.RepeatedCompositeFieldContainer[Global___RegisteredModule]:
         """one for each of Hello.modules, in that order"""
@@ -320,12 +314,10 @@ class Welcome(_message.Message):
         runner_fence_ms: _builtins.int = ...,
         wishes_places: _builtins.bool = ...,
         registering_ms: _builtins.int = ...,
-        takes_declined: _builtins.bool = ...,
-        reads_columns: _builtins.bool = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["controller_id", b"controller_id", "controllers", b"controllers", "modules", b"modules", "reads_columns", b"reads_columns", "registering_ms", b"registering_ms", "runner_beat_ms", b"runner_beat_ms", "runner_fence_ms", b"runner_fence_ms", "takes_declined", b"takes_declined", "wishes_places", b"wishes_places"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["controller_id", b"controller_id", "controllers", b"controllers", "modules", b"modules", "registering_ms", b"registering_ms", "runner_beat_ms", b"runner_beat_ms", "runner_fence_ms", b"runner_fence_ms", "wishes_places", b"wishes_places"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -338,25 +330,91 @@ class RegisteredModule(_message.Message):
     DEPLOYMENT_FIELD_NUMBER: _builtins.int
     ACTIVE_FIELD_NUMBER: _builtins.int
     PROBLEM_FIELD_NUMBER: _builtins.int
+    JOBS_ADDED_FIELD_NUMBER: _builtins.int
+    JOBS_REMOVED_FIELD_NUMBER: _builtins.int
+    JOBS_ORPHANED_FIELD_NUMBER: _builtins.int
+    JOBS_BACK_FIELD_NUMBER: _builtins.int
+    FIRST_GONE_FIELD_NUMBER: _builtins.int
     deployment: _builtins.str
     """the deployment's key; empty if it was refused"""
     active: _builtins.bool
     problem: _builtins.str
     """why it was refused, in words"""
+    jobs_added: _builtins.int
+    """What this registration did to the jobs of the module, if it made this version the active one."""
+    jobs_removed: _builtins.int
+    jobs_orphaned: _builtins.int
+    """CreateJob made them, and this version has not got their verb"""
+    jobs_back: _builtins.int
+    @_builtins.property
+    def first_gone(self) -> _containers.RepeatedScalarFieldContainer[_builtins.str]:
+        """keys of the first that were removed or orphaned"""
+
     def __init__(
         self,
         *,
         deployment: _builtins.str = ...,
         active: _builtins.bool = ...,
         problem: _builtins.str = ...,
+        jobs_added: _builtins.int = ...,
+        jobs_removed: _builtins.int = ...,
+        jobs_orphaned: _builtins.int = ...,
+        jobs_back: _builtins.int = ...,
+        first_gone: _abc.Iterable[_builtins.str] | None = ...,
     ) -> None: ...
     _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["active", b"active", "deployment", b"deployment", "problem", b"problem"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["active", b"active", "deployment", b"deployment", "first_gone", b"first_gone", "jobs_added", b"jobs_added", "jobs_back", b"jobs_back", "jobs_orphaned", b"jobs_orphaned", "jobs_removed", b"jobs_removed", "problem", b"problem"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___RegisteredModule: _TypeAlias = RegisteredModule  # noqa: Y015
+
+@_typing.final
+class Standings(_message.Message):
+    """Standings: what has changed since the Welcome, or since the last of these."""
+
+    DESCRIPTOR: _descriptor.Descriptor
+
+    STANDINGS_FIELD_NUMBER: _builtins.int
+    @_builtins.property
+    def standings(self) -> _containers.RepeatedCompositeFieldContainer[Global___Standing]: ...
+    def __init__(
+        self,
+        *,
+        standings: _abc.Iterable[Global___Standing] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["standings", b"standings"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Standings: _TypeAlias = Standings  # noqa: Y015
+
+@_typing.final
+class Standing(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    DEPLOYMENT_FIELD_NUMBER: _builtins.int
+    ACTIVE_FIELD_NUMBER: _builtins.int
+    deployment: _builtins.str
+    """one that Welcome named"""
+    active: _builtins.bool
+    """as in RegisteredModule"""
+    def __init__(
+        self,
+        *,
+        deployment: _builtins.str = ...,
+        active: _builtins.bool = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["active", b"active", "deployment", b"deployment"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___Standing: _TypeAlias = Standing  # noqa: Y015
 
 @_typing.final
 class Peer(_message.Message):
@@ -458,25 +516,19 @@ class Dispatch(_message.Message):
 
     NOW_US_FIELD_NUMBER: _builtins.int
     RUNS_FIELD_NUMBER: _builtins.int
-    COLUMNS_FIELD_NUMBER: _builtins.int
     now_us: _builtins.int
     """the controller's estimate of PostgreSQL's clock when it sent this"""
     @_builtins.property
-    def runs(self) -> _containers.RepeatedCompositeFieldContainer[Global___Run]:
-        """to a runner that doesn't read columns"""
-
-    @_builtins.property
-    def columns(self) -> Global___Runs: ...
+    def runs(self) -> Global___Runs: ...
     def __init__(
         self,
         *,
         now_us: _builtins.int = ...,
-        runs: _abc.Iterable[Global___Run] | None = ...,
-        columns: Global___Runs | None = ...,
+        runs: Global___Runs | None = ...,
     ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _typing.Literal["columns", b"columns"]  # noqa: Y015
+    _HasFieldArgType: _TypeAlias = _typing.Literal["runs", b"runs"]  # noqa: Y015
     def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["columns", b"columns", "now_us", b"now_us", "runs", b"runs"]  # noqa: Y015
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["now_us", b"now_us", "runs", b"runs"]  # noqa: Y015
     def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
@@ -487,6 +539,7 @@ class Runs(_message.Message):
     """Runs by columns, as a message for each costs three times as much: the n-th entry of each is of the n-th run. A column
     of one entry says that of all runs, an empty one the type's zero; execution_id says how many runs there are.
     A run is idempotent by execution_id: a runner that holds it, or has finished it, does not start it again.
+    docs/decisions/0008 has the figures.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -614,102 +667,6 @@ class Runs(_message.Message):
     def WhichOneof(self, oneof_group: _Never) -> None: ...
 
 Global___Runs: _TypeAlias = Runs  # noqa: Y015
-
-@_typing.final
-class Run(_message.Message):
-    """Run: one of Dispatch.runs. Its fields are those of Runs, by the same names."""
-
-    DESCRIPTOR: _descriptor.Descriptor
-
-    EXECUTION_ID_FIELD_NUMBER: _builtins.int
-    JOB_ID_FIELD_NUMBER: _builtins.int
-    JOB_FIELD_NUMBER: _builtins.int
-    DEPLOYMENT_FIELD_NUMBER: _builtins.int
-    VERB_FIELD_NUMBER: _builtins.int
-    TICK_US_FIELD_NUMBER: _builtins.int
-    RUN_AT_US_FIELD_NUMBER: _builtins.int
-    CLAIMED_AT_US_FIELD_NUMBER: _builtins.int
-    DEADLINE_US_FIELD_NUMBER: _builtins.int
-    ATTEMPT_FIELD_NUMBER: _builtins.int
-    TRIGGER_FIELD_NUMBER: _builtins.int
-    ON_DISCONNECT_FIELD_NUMBER: _builtins.int
-    MISSED_FIELD_NUMBER: _builtins.int
-    PREVIOUS_TICK_US_FIELD_NUMBER: _builtins.int
-    PREVIOUS_SUCCESS_US_FIELD_NUMBER: _builtins.int
-    PAYLOAD_JSON_FIELD_NUMBER: _builtins.int
-    TIMEZONE_FIELD_NUMBER: _builtins.int
-    SCHEDULE_KIND_FIELD_NUMBER: _builtins.int
-    MEMORY_LIMIT_BYTES_FIELD_NUMBER: _builtins.int
-    CPU_LIMIT_US_FIELD_NUMBER: _builtins.int
-    PRIORITY_FIELD_NUMBER: _builtins.int
-    PLACE_EPOCH_FIELD_NUMBER: _builtins.int
-    execution_id: _builtins.int
-    job_id: _builtins.int
-    job: _builtins.str
-    """the job's key"""
-    deployment: _builtins.str
-    verb: _builtins.str
-    tick_us: _builtins.int
-    """microseconds since 1970, PostgreSQL's clock, like every *_us here"""
-    run_at_us: _builtins.int
-    claimed_at_us: _builtins.int
-    """the claim's start_time"""
-    deadline_us: _builtins.int
-    """soft timeout"""
-    attempt: _builtins.int
-    trigger: _builtins.str
-    on_disconnect: Global___OnDisconnect.ValueType
-    missed: _builtins.int
-    """ticks passed over since the execution before"""
-    previous_tick_us: _builtins.int
-    """of the execution before; 0: there is none"""
-    previous_success_us: _builtins.int
-    """tick of the latest execution that completed; 0: there is none"""
-    payload_json: _builtins.str
-    """empty: none"""
-    timezone: _builtins.str
-    """the job's, an IANA name; empty: UTC"""
-    schedule_kind: Global___ScheduleKind.ValueType
-    memory_limit_bytes: _builtins.int
-    """of its process and what that starts; 0: none, as below"""
-    cpu_limit_us: _builtins.int
-    priority: _builtins.int
-    """of those that wait for a child, a level is worth a second of waiting"""
-    place_epoch: _builtins.int
-    """the Grant.epoch of the place that it takes; 0: none, it was held already, or adopted"""
-    def __init__(
-        self,
-        *,
-        execution_id: _builtins.int = ...,
-        job_id: _builtins.int = ...,
-        job: _builtins.str = ...,
-        deployment: _builtins.str = ...,
-        verb: _builtins.str = ...,
-        tick_us: _builtins.int = ...,
-        run_at_us: _builtins.int = ...,
-        claimed_at_us: _builtins.int = ...,
-        deadline_us: _builtins.int = ...,
-        attempt: _builtins.int = ...,
-        trigger: _builtins.str = ...,
-        on_disconnect: Global___OnDisconnect.ValueType = ...,
-        missed: _builtins.int = ...,
-        previous_tick_us: _builtins.int = ...,
-        previous_success_us: _builtins.int = ...,
-        payload_json: _builtins.str = ...,
-        timezone: _builtins.str = ...,
-        schedule_kind: Global___ScheduleKind.ValueType = ...,
-        memory_limit_bytes: _builtins.int = ...,
-        cpu_limit_us: _builtins.int = ...,
-        priority: _builtins.int = ...,
-        place_epoch: _builtins.int = ...,
-    ) -> None: ...
-    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
-    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
-    _ClearFieldArgType: _TypeAlias = _typing.Literal["attempt", b"attempt", "claimed_at_us", b"claimed_at_us", "cpu_limit_us", b"cpu_limit_us", "deadline_us", b"deadline_us", "deployment", b"deployment", "execution_id", b"execution_id", "job", b"job", "job_id", b"job_id", "memory_limit_bytes", b"memory_limit_bytes", "missed", b"missed", "on_disconnect", b"on_disconnect", "payload_json", b"payload_json", "place_epoch", b"place_epoch", "previous_success_us", b"previous_success_us", "previous_tick_us", b"previous_tick_us", "priority", b"priority", "run_at_us", b"run_at_us", "schedule_kind", b"schedule_kind", "tick_us", b"tick_us", "timezone", b"timezone", "trigger", b"trigger", "verb", b"verb"]  # noqa: Y015
-    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
-    def WhichOneof(self, oneof_group: _Never) -> None: ...
-
-Global___Run: _TypeAlias = Run  # noqa: Y015
 
 @_typing.final
 class Declined(_message.Message):

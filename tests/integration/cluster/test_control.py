@@ -161,7 +161,7 @@ def test_an_older_version_ticks_again_and_never_beside_the_newer(
     (new,) = cluster.cli("deployments", "list", "--active")
     until("it has a runner", lambda: cluster.cli("deployments", "get", new["key"])["runners"] == 1)
     for expected, previous in ((old, new), (new, old), (old, new)):
-        told = cluster.cli("rollback", "journal", "--note", "there and back", "--as", "ada")
+        told = cluster.cli("rollback", "journal", "--yes", "--note", "there and back", "--as", "ada")
         assert (told["deployment"]["key"], told["previous"]["key"]) == (expected["key"], previous["key"])
         assert [each["key"] for each in cluster.cli("deployments", "list", "--active")] == [expected["key"]]
         since = time.time()
@@ -185,8 +185,8 @@ def test_a_version_that_nobody_hosts_is_told(cluster: Cluster, journal: Path, tm
     newer.write_text(JOURNAL_MODULE.read_text() + ADDED)
     deployed: Job = cluster.cli("deploy", str(newer))["deployment"]
     assert cluster.cli("deployments", "list", "--active")[0]["key"] == deployed["key"]  # type: ignore[index]  # JSON
-    back = cronring(cluster, "rollback", "journal")
+    back = cronring(cluster, "rollback", "journal", "--yes")
     assert old["key"] in back.stdout
     assert "no runner hosts it" not in back.stdout
-    forth = cronring(cluster, "rollback", "journal")
+    forth = cronring(cluster, "rollback", "journal", "--yes")
     assert "no runner hosts it" in forth.stdout

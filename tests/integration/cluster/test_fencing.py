@@ -24,7 +24,7 @@ async def test_a_zombie_does_not_commit_beside_its_successor(database_url: str, 
         for _ in range(2):
             cluster.start_controller("--hard-timeout-grace", "18s")
         connection = await connect(database_url, "books")
-        await connection.execute("CREATE TABLE invoices (fence bigint)")
+        await connection.execute("CREATE TABLE public.invoices (fence bigint)")
         cluster.start_runner(MODULE)
         async with Client(cluster.addresses.split(",")) as client:
 
@@ -65,5 +65,5 @@ async def test_a_zombie_does_not_commit_beside_its_successor(database_url: str, 
             (tmp_path / "go").touch()
             await wait_until(lambda: len(steps(zombie)) > 1, "the zombie doesn't go on", 20)
         assert steps(zombie) == ["written", "refused"]
-        assert [row[0] for row in await connection.fetch("SELECT fence FROM invoices")] == [successor]
+        assert [row[0] for row in await connection.fetch("SELECT fence FROM public.invoices")] == [successor]
         await connection.close()

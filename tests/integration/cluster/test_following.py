@@ -85,7 +85,7 @@ def test_a_follower_starts_at_once_while_controllers_die(cluster: Cluster, journ
         seen = len(ran(journal, SEND))
         dead = cluster.controllers[0]
         dead.kill()
-        until("it goes on", lambda before=seen: len(ran(journal, SEND)) >= before + 3)  # type: ignore[misc]
+        until("it goes on", lambda before=seen: len(ran(journal, SEND)) >= before + 3)  # type: ignore[misc]  # a default binds it
         cluster.wait_ready(cluster.restart_controller(dead))
     cluster.cli("jobs", "pause", CLOSE)
 

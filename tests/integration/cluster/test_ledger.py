@@ -13,6 +13,7 @@ import asyncpg
 import pytest
 
 from tests.support.cluster import Cluster
+from tests.support.looking import look
 
 MODULE = Path(__file__).parent / "modules" / "ledger.py"
 Answer = dict[str, Any]
@@ -24,7 +25,7 @@ class Story:
 
     def fetch(self, statement: str, *arguments: object) -> list[asyncpg.Record]:
         async def fetched() -> list[asyncpg.Record]:
-            connection = await asyncpg.connect(self.cluster.database_url)
+            connection = await look(self.cluster.database_url)
             try:
                 return list(await connection.fetch(statement, *arguments))
             finally:
@@ -128,7 +129,7 @@ def test_the_audit_is_clean(story: Story) -> None:
         ("paused", "each_second", "(“disk full”)"),
         ("superseded", "each_second", "was due as well, and ran in its place (execution "),
         ("missed_policy", "never_late", "it was too late for that (on_missed=skip)"),
-        ("no_runner", "each_second", "no runner that has ledger@"),
+        ("no_runner", "each_second", "no runner that had the job's deployment"),
     ],
 )
 def test_why_tells_each_reason(story: Story, reason: str, verb: str, words: str) -> None:
@@ -182,7 +183,7 @@ def test_a_deployment_that_is_removed_ends_what_waited(story: Story) -> None:
         assert time.monotonic() < ends, "its ticks don't wait for a runner"
         time.sleep(0.05)  # a poll with a deadline
     (deployment,) = (row["key"] for row in story.fetch("SELECT key FROM deployments"))
-    done = story.run("undeploy", deployment)
+    done = story.run("undeploy", deployment, "--yes")
     assert done.returncode == 0, done.stderr
     verdict, text = story.why("each_second", "--at", story.skip_of("deployment_removed", "each_second"))
     assert verdict == "skipped"

@@ -8,11 +8,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-import asyncpg
-
 from tests.integration.cluster import trial
 from tests.integration.cluster.test_deaths import until
 from tests.support.cluster import Cluster
+from tests.support.looking import look
 
 CROWD = Path(__file__).parent / "modules" / "crowd.py"
 COUNTED = """
@@ -41,7 +40,7 @@ def _counted(cluster: Cluster) -> tuple[int, int]:
     """What the limit says that runs, and what the books say."""
 
     async def ask() -> tuple[int, int]:
-        connection = await asyncpg.connect(cluster.database_url)
+        connection = await look(cluster.database_url)
         try:
             (running, unfinished), *_ = await connection.fetch(COUNTED)
             return running, unfinished

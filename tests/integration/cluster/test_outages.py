@@ -6,13 +6,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import asyncpg
 import pytest
 
 from tests.integration.cluster import trial
 from tests.support.cluster import Cluster
 from tests.support.databases import PostgresServer, running_server
 from tests.support.judge import JournalRun, Verdict, read_journal
+from tests.support.looking import look
 
 OUTLASTING_MODULE = Path(__file__).parent / "modules" / "outlasting.py"
 LONG_PERIOD_S = 5
@@ -62,7 +62,7 @@ def outlasting_verdict(cluster: Cluster, journal: Path) -> Verdict:
 
 def outcomes(cluster: Cluster) -> dict[int, str | None]:
     async def fetch() -> dict[int, str | None]:
-        connection = await asyncpg.connect(cluster.database_url)
+        connection = await look(cluster.database_url)
         try:
             return {
                 row["id"]: row["outcome"] for row in await connection.fetch("SELECT id, outcome FROM cron_executions")

@@ -14,10 +14,14 @@ import pytest
 
 from cronring.client import Client
 from tests.support.cluster import Cluster
+from tests.support.looking import look
 
 MODULE = Path(__file__).parent / "modules" / "policies.py"
 LASTS_S = 14.0
 Line = dict[str, Any]
+OVERLAPPED = """
+SELECT extract(epoch FROM s.first_tick)::bigint, extract(epoch FROM s.last_tick)::bigint
+FROM cron_skips s JOIN cron_jobs j ON j.id = s.job_id WHERE j.verb = $1 AND s.reason = 'overlap'"""
 
 
 class Story:
@@ -47,6 +51,18 @@ class Story:
     def executions(self, name: str) -> list[Line]:
         rows: list[Line] = self.cluster.cli("executions", "list", "--job", f"policies.{name}", "--limit", "100")
         return rows
+
+    def overlapped(self, name: str) -> set[int]:
+        """Ticks of each second that were skipped since a run went on."""
+
+        async def found() -> list[Any]:
+            connection = await look(self.cluster.database_url)
+            try:
+                return list(await connection.fetch(OVERLAPPED, name))
+            finally:
+                await connection.close()
+
+        return {tick for first, last in asyncio.run(found()) for tick in range(first, last + 1)}
 
     def until(self, what: str, holds: Callable[[], object], seconds: float = 20) -> None:
         ends = time.monotonic() + seconds
@@ -100,7 +116,8 @@ def test_buffer_one_runs_the_latest_tick_as_soon_as_the_run_ends(story: Story) -
     assert len(begins) >= 3
     for end, begin in zip(ends, begins[1:], strict=False):
         assert -0.05 < begin["at"] - end["at"] < 1.0
-        assert end["at"] - 1.2 < begin["tick"] <= end["at"]
+        # The latest as the end is committed: on a busy machine one more may have come since the verb wrote its line.
+        assert end["at"] - 1.2 < begin["tick"] <= begin["at"]
     assert story.skipped("buffered")["overlap"] > 0
 
 
@@ -210,17 +227,26 @@ def test_an_outage_is_made_up_for_as_each_job_says(story: Story) -> None:
     time.sleep(13)
     for controller in story.cluster.controllers:
         controller.send(signal.SIGCONT)
-    story.until("it caught up", lambda: story.lines("plain", trigger="catch_up"), 30)
-    (first, *_) = story.lines("plain", trigger="catch_up")
+    resumed = time.time()
+
+    def made_up_for() -> list[Line]:
+        """A busy machine may have been late before."""
+        return [line for line in story.lines("plain", trigger="catch_up") if line["tick"] > stopped]
+
+    story.until("it caught up", made_up_for, 60)
+    first = made_up_for()[0]
     assert first["missed"] >= 8
     assert first["previous_tick"] < first["tick"] - 8
 
     def caught_up() -> bool:
-        return any(line["tick"] > stopped + 13 for line in story.lines("each"))
+        return any(line["tick"] > resumed for line in story.lines("each"))
 
-    story.until("every missed tick ran", caught_up, 30)
-    ticks = sorted(line["tick"] for line in story.lines("each") if line["tick"] > stopped - 2)
-    assert all(later - tick == 1.0 for tick, later in itertools.pairwise(ticks))
+    story.until("every missed tick ran", caught_up, 60)
+    ran = [line["tick"] for line in story.lines("each") if line["tick"] > stopped - 2]
+    assert len(ran) == len(set(ran))
+    wanted = set(range(int(min(ran)), int(max(ran)) + 1))
+    assert {tick for tick in wanted if tick < resumed - 10} <= set(ran), "what counts as late runs without exception"
+    assert wanted - set(ran) <= story.overlapped("each"), "a run may have taken longer than a second"
 
 
 def test_the_audit_is_clean(story: Story) -> None:

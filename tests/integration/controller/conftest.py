@@ -24,7 +24,7 @@ from protos.cronring.v1 import (
 from tests.support.cluster import Cluster, Process
 from tests.support.waiting import wait_until
 
-READY_S = 30.0
+READY_S = 60.0
 
 
 class Client:

@@ -22,7 +22,7 @@ NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
 async def test_a_database_without_tables_is_refused_with_the_remedy(empty_database_url: str, tmp_path: Path) -> None:
     with Cluster(empty_database_url, tmp_path) as cluster:
         process = cluster.start_controller(wait=False)
-        assert await exit_code(process) == 3
+        assert await exit_code(process) == 1
         assert "cronring migrate" in process.tail()
         assert "Traceback" not in process.tail()
 
@@ -32,7 +32,7 @@ async def test_an_address_in_use_is_named(cluster: Cluster, option: str) -> None
     (first,) = await start(cluster, 1)
     taken = first.grpc if option == "--grpc" else first.http
     second = cluster.start_controller(option, taken, wait=False)  # the last one given counts
-    assert await exit_code(second) == 4
+    assert await exit_code(second) == 1
     assert taken in second.tail()
     assert option in second.tail()
     assert "Traceback" not in second.tail()

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import platform
 import re
 import shutil
 import signal
@@ -10,15 +11,19 @@ import sys
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import NamedTuple
 
-import asyncpg
 import psutil
 import pytest
 
+from controller.runtime.help import HELP
+from schema.zone import zone_data_version
 from tests.support.cluster import Cluster, Process
 from tests.support.databases import PostgresServer, run_coroutine, running_server
+from tests.support.looking import look
+from tests.unit.shell.test_metrics_help import says_something
 
 # Monotonic time is not a clock that anybody sets.
 FAKETIME = ("env", "DONT_FAKE_MONOTONIC=1", "faketime", "-f")
@@ -42,7 +47,7 @@ class Place(NamedTuple):
         """Its exit code, and its findings by check."""
         command = [sys.executable, "-m", "cronring.cli.main", "doctor", *arguments, "-o", "json"]
         done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
-        assert done.stderr == ""
+        assert done.stderr == "", done.stderr
         return done.returncode, {finding["check"]: finding for finding in json.loads(done.stdout)["findings"]}
 
     def by_controllers(self) -> tuple[int, Findings]:
@@ -105,6 +110,23 @@ def test_the_page_on_operations_names_metrics_that_are_there(place: Place) -> No
     assert named <= shown, named - shown
 
 
+def test_each_metric_says_what_it_counts(place: Place) -> None:
+    with urllib.request.urlopen(f"http://{place.cluster.controllers[0].http}/metrics", timeout=5) as answer:
+        text = answer.read().decode()
+    helps = dict(re.findall(r"^# HELP (\w+) (.*)$", text, re.MULTILINE))
+    assert {name for name in helps if not says_something(name, helps[name])} == set()
+    named = {name.removeprefix("cronring_").removesuffix("_total").removesuffix("_info") for name in helps}
+    assert HELP.keys() <= named, HELP.keys() - named
+    (build,) = re.findall(r"^cronring_build_info{(.*)} 1.0$", text, re.MULTILINE)
+    labels = dict(re.findall(r'(\w+)="([^"]*)"', build))
+    assert labels == {
+        "version": metadata.version("cronring"), "python": platform.python_version(), "tzdata": zone_data_version(),
+        "postgres": labels["postgres"],
+    }  # fmt: skip
+    assert re.fullmatch(r"18\.\d+", labels["postgres"])
+    assert {"process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds", "python_info"} <= {*helps}
+
+
 def test_a_missing_index_is_made_anew_by_what_the_doctor_says(place: Place) -> None:
     place.execute("DROP INDEX cron_skips_job")
     code, findings = place.by_controllers()
@@ -136,7 +158,7 @@ def test_settings_of_the_database_that_do_harm(place: Place) -> None:
 
 async def hold(url: str, ask: Callable[[], tuple[int, Findings]]) -> tuple[int, Findings, int]:
     """Lock the jobs and do nothing, until the doctor has seen it; its advice ends the session."""
-    connection = await asyncpg.connect(url)
+    connection = await look(url)
     try:
         pid: int = connection.get_server_pid()
         await connection.execute("BEGIN; LOCK TABLE cron_jobs IN EXCLUSIVE MODE")
@@ -163,7 +185,7 @@ def test_a_module_without_a_runner(place: Place) -> None:
     try:
         code, findings = place.by_controllers()
     finally:
-        place.cluster.cli("undeploy", "deserted")
+        place.cluster.cli("undeploy", "deserted", "--yes")
     assert code == 1
     assert re.match(r"deserted@\S+ has no runner: none of its 1 jobs runs", findings["deployments"]["seen"])
     assert set(ill(findings)) == {"deployments"}
@@ -193,7 +215,7 @@ def test_a_controller_with_other_settings_and_another_clock(place: Place) -> Non
         assert findings["settings"]["seen"].startswith("backup_delay_ms differs")
         assert "--backup-delay" in findings["settings"]["advice"]
         assert findings["clocks"]["verdict"] == "warning"
-        assert re.search(r"is [45](\.\d+)? s off PostgreSQL's", findings["clocks"]["seen"])
+        assert re.search(r"is [45](\.\d+)?s off PostgreSQL's", findings["clocks"]["seen"])
     finally:
         # `faketime` stays beside what it started, and passes no signal on.
         for process in psutil.Process(odd.pid).children(recursive=True):

@@ -18,6 +18,7 @@ from tests.support.cluster import Cluster
 from tests.support.databases import PostgresServer
 
 MODULE = Path(__file__).parent / "modules" / "restored.py"
+# docs/decisions/0037: why sequences are moved on
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "operations.md"
 GAP_S = 5  # of ticks that ran after the dump
 

@@ -26,9 +26,9 @@ class FakeController(runner_pb2_grpc.RunnerGatewayServicer):
         self.renews = True
         self.welcomes = True
         self.database_ok = True
-        self.takes_declined = False
         self.declined: list[int] = []
         self.problem = ""
+        self.active = True
         self.hellos: list[wire.Hello] = []
         self.beats: list[wire.Beat] = []
         self.reports: dict[int, wire.Report] = {}
@@ -65,12 +65,11 @@ class FakeController(runner_pb2_grpc.RunnerGatewayServicer):
         self.hellos.append(hello)
         if self.welcomes:
             registered = [
-                wire.RegisteredModule(deployment="" if self.problem else "d", active=True, problem=self.problem)
+                wire.RegisteredModule(deployment="" if self.problem else "d", active=self.active, problem=self.problem)
                 for _ in hello.modules
             ]
             peers = [wire.Peer(controller_id=a, address=a) for a in [self.address, *self.peers]]
             welcome = wire.Welcome(controller_id=self.name, modules=registered, controllers=peers)
-            welcome.takes_declined = self.takes_declined
             await self._write(context, wire.ControllerMessage(welcome=welcome))
         self._contexts.append(context)
         await self._notify()
@@ -129,7 +128,7 @@ class FakeController(runner_pb2_grpc.RunnerGatewayServicer):
         await self._write(self._contexts[-1], message)
 
     async def dispatch(self, *runs: Run) -> None:
-        message = wire.Dispatch(now_us=time.time_ns() // 1000, columns=runs_message(runs))
+        message = wire.Dispatch(now_us=time.time_ns() // 1000, runs=runs_message(runs))
         await self.send(wire.ControllerMessage(dispatch=message))
 
     async def cancel(self, *execution_ids: int) -> None:

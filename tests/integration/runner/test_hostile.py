@@ -1,7 +1,6 @@
 """Verbs that reach for the machinery around them: streams, descriptors, the loop, forks. Neighbours don't notice."""
 
 import asyncio
-import time
 import venv
 from pathlib import Path
 
@@ -50,9 +49,7 @@ def floods():
 """
     )
     assert (await stage.run("floods")).outcome is Outcome.COMPLETED
-    began = time.monotonic()
     assert (await stage.run("noop")).outcome is Outcome.COMPLETED
-    assert time.monotonic() - began < 2
 
 
 async def test_one_huge_print_is_cut_before_it_is_sent(open_stage: OpenStage) -> None:

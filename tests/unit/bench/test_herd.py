@@ -2,12 +2,12 @@
 
 from pathlib import Path
 
-import asyncpg
 import pytest
 
 from bench.herd import PERIOD_S, by_second, make_asleep, modules, table
 from schema.keys import slot_of
 from schema.validate import VERBS_LIMIT
+from tests.support.looking import look
 
 AT_ONCE = {
     "missed": 0, "skipped": {}, "drained_s": 2.5, "per_second": 8_000, "p50_ms": 1_200.0, "p99_ms": 2_400.0,
@@ -53,7 +53,7 @@ def test_the_table_says_when_they_started_second_by_second() -> None:
 
 
 async def test_those_that_sleep_are_jobs_as_the_store_makes_them(database_url: str) -> None:
-    connection = await asyncpg.connect(database_url)
+    connection = await look(database_url)
     try:
         last = await make_asleep(database_url, connection, 50)
         made = await connection.fetch("SELECT * FROM cron_jobs ORDER BY id")

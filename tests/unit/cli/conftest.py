@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
-from cronring.cli.main import cli
+from cronring.cli.root import cli
 from tests.unit.cli.fake_api import FakeApi, serving
 
 Cronring = Callable[..., Result]
@@ -19,7 +20,8 @@ def api() -> Iterator[FakeApi]:
 
 
 @pytest.fixture(autouse=True)
-def no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     for name in list(os.environ):
         if name.startswith("CRONRING_"):
             monkeypatch.delenv(name)

@@ -3,17 +3,21 @@
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any, NoReturn
 
 import grpc
 from google.protobuf.timestamp_pb2 import Timestamp
-from grpc_status import rpc_status
 
+from controller import fates
+from controller.api.calls import Calls
+from controller.api.door import Door
 from controller.api.job_specs import Defaults, new_job
-from controller.api.problems import InvalidRequest, ProblemInterceptor, status_of
+from controller.api.job_writes import AT_NOW
+from controller.api.problems import InvalidRequest
 from controller.api.templates import TemplatesService
+from controller.errors import StoreError
 from cronring.virtual.memory_templates import MemoryTemplates
 from protos.cronring.v1 import (
     cluster_pb2,
@@ -35,6 +39,7 @@ from protos.cronring.v1 import (
     templates_pb2_grpc,
 )
 from schema.module import Module, Verb
+from tests.support.sealing import SEAL
 from tests.unit.cli.fake_orders import FakeOrders
 
 EPOCH = datetime(2026, 11, 21, 8, 0, tzinfo=UTC)
@@ -69,6 +74,10 @@ def execution(number: int, **fields: Any) -> executions_pb2.Execution:
     return executions_pb2.Execution(**(values | fields))
 
 
+async def at_once() -> None:
+    pass
+
+
 class FakeApi(
     FakeOrders,
     jobs_pb2_grpc.JobsServicer,
@@ -80,7 +89,7 @@ class FakeApi(
     notifications_pb2_grpc.NotificationsServicer,
     statistics_pb2_grpc.StatisticsServicer,
 ):
-    """Attributes are what it answers; `failure` and `refusal` make every call fail."""
+    """Attributes are what it answers; every call fails with `failure` (gRPC's) or `refusal` (ours)."""
 
     def __init__(self) -> None:
         FakeOrders.__init__(self)
@@ -97,7 +106,10 @@ class FakeApi(
         self.limits: list[limits_pb2.Limit] = []
         self.waiting: list[list[jobs_pb2.Activation]] = []
         self.failure: tuple[grpc.StatusCode, str] | None = None
-        self.refusal: InvalidRequest | None = None
+        self.refusal: Exception | None = None
+        self.refused_at_commit = False
+        self.slowly: Callable[[], Awaitable[None]] = at_once
+        self.in_hand = 0
         self.page_limit = 1000
         self.watch_ends = False
         self.watches: list[list[jobs_pb2.JobEvent]] = []  # what one tells after the other before it is dropped
@@ -115,10 +127,14 @@ class FakeApi(
 
     async def check(self, request: Any, context: Any) -> None:
         self.requests.append(request)
+        await self.slowly()
         if self.failure is not None:
             await context.abort(*self.failure)
         if self.refusal is not None:
-            await abort_invalid(context, self.refusal)
+            with fates.change(lambda _: False) as change:
+                if self.refused_at_commit:
+                    change.committing()
+                raise self.refusal
 
     async def not_found(self, context: Any, what: str) -> NoReturn:
         await context.abort(grpc.StatusCode.NOT_FOUND, f"there is no {what}")
@@ -172,10 +188,9 @@ class FakeApi(
         await self.check(request, context)
         # As it is judged by the controllers themselves.
         verb = Verb(request.verb, "dict", "Unit", request_optional=True)
-        try:
-            new_job(request, Module(request.module, (verb,)), verb, Defaults(1_000, ""))
-        except InvalidRequest as error:
-            await abort_invalid(context, error)
+        if request.spec.schedule.split() == AT_NOW:
+            request.spec.schedule = "at 2026-11-21T00:00:01Z"
+        new_job(request, Module(request.module, (verb,)), verb, Defaults(1_000, ""))
         return job(f"{request.verb}:{request.name}", schedule=request.spec.schedule)
 
     async def UpdateJob(self, request: Any, context: Any) -> jobs_pb2.Job:  # noqa: N802
@@ -232,7 +247,7 @@ class FakeApi(
     async def CancelExecution(self, request: Any, context: Any) -> executions_pb2.Execution:  # noqa: N802
         answer = await self.GetExecution(request, context)
         if answer.outcome not in {"", "cancelled"}:
-            message = f"execution {request.id} of billing.refresh is {answer.outcome}: it had completed 0.2 s before"
+            message = f"execution {request.id} of billing.refresh is {answer.outcome}: it had completed 200ms before"
             await context.abort(grpc.StatusCode.FAILED_PRECONDITION, message)
         return answer
 
@@ -266,7 +281,7 @@ class FakeApi(
             yield event
         if self.sessions:
             await context.abort(grpc.StatusCode.RESOURCE_EXHAUSTED, "this watcher reads too slowly, and was dropped")
-        await context.abort(grpc.StatusCode.INTERNAL, "no more events")
+        raise StoreError("no more events")
 
     async def ListDue(self, request: Any, context: Any) -> cluster_pb2.ListDueResponse:  # noqa: N802
         await self.check(request, context)
@@ -282,11 +297,14 @@ class FakeApi(
     async def CreateDeployment(self, request: Any, context: Any) -> Any:  # noqa: N802
         await self.check(request, context)
         if request.schema.name == "refused":
-            await abort_invalid(context, InvalidRequest([("schema.verbs[0].schedule", "it can never fire")]))
+            raise InvalidRequest([("schema.verbs[0].schedule", "it can never fire")])
         return deployments_pb2.CreateDeploymentResponse(
             deployment=self.deployment(),
             created=True,
             jobs_added=[f"billing.{verb.name}" for verb in request.schema.verbs],
+            jobs_orphaned=self.orphaned,
+            jobs_back=self.back,
+            jobs_misfit=self.misfits,
         )
 
     async def ListDeployments(self, request: Any, context: Any) -> Any:  # noqa: N802
@@ -301,7 +319,9 @@ class FakeApi(
 
     async def KillDeployment(self, request: Any, context: Any) -> Any:  # noqa: N802
         await self.check(request, context)
-        return deployments_pb2.KillDeploymentResponse(deployment=self.deployment(), jobs_removed=["billing.refresh"])
+        return deployments_pb2.KillDeploymentResponse(
+            deployment=self.deployment(), jobs_removed=self.removed, jobs_orphaned=self.orphaned
+        )
 
     async def GetCluster(self, request: Any, context: Any) -> cluster_pb2.GetClusterResponse:  # noqa: N802
         await self.check(request, context)
@@ -372,15 +392,6 @@ class FakeApi(
         )  # fmt: skip
 
 
-async def abort_invalid(context: Any, error: InvalidRequest) -> NoReturn:
-    """As the controllers answer it."""
-    status = status_of(error)
-    assert status is not None
-    rich = rpc_status.to_status(status)
-    await context.abort(rich.code, rich.details, rich.trailing_metadata)
-    raise AssertionError("abort raises")
-
-
 @contextlib.contextmanager
 def serving(api: FakeApi) -> Iterator[FakeApi]:
     """Listens on a free port of loopback until the end of the `with`."""
@@ -389,17 +400,18 @@ def serving(api: FakeApi) -> Iterator[FakeApi]:
     stop = asyncio.Event()
 
     async def serve() -> None:
-        server = grpc.aio.server(interceptors=[ProblemInterceptor(api, lambda _: None)])
+        server = grpc.aio.server()
+        door: Any = Door(server, lambda _: None, Calls(api, lambda _: None, lambda: None))
         api.address = f"127.0.0.1:{server.add_insecure_port('127.0.0.1:0')}"
-        jobs_pb2_grpc.add_JobsServicer_to_server(api, server)
-        executions_pb2_grpc.add_ExecutionsServicer_to_server(api, server)
-        deployments_pb2_grpc.add_DeploymentsServicer_to_server(api, server)
-        ledger_pb2_grpc.add_LedgerServicer_to_server(api, server)
-        limits_pb2_grpc.add_LimitsServicer_to_server(api, server)
-        notifications_pb2_grpc.add_NotificationsServicer_to_server(api, server)
-        statistics_pb2_grpc.add_StatisticsServicer_to_server(api, server)
-        cluster_pb2_grpc.add_ClusterServicer_to_server(api, server)
-        templates_pb2_grpc.add_TemplatesServicer_to_server(TemplatesService(api.templates), server)
+        jobs_pb2_grpc.add_JobsServicer_to_server(api, door)
+        executions_pb2_grpc.add_ExecutionsServicer_to_server(api, door)
+        deployments_pb2_grpc.add_DeploymentsServicer_to_server(api, door)
+        ledger_pb2_grpc.add_LedgerServicer_to_server(api, door)
+        limits_pb2_grpc.add_LimitsServicer_to_server(api, door)
+        notifications_pb2_grpc.add_NotificationsServicer_to_server(api, door)
+        statistics_pb2_grpc.add_StatisticsServicer_to_server(api, door)
+        cluster_pb2_grpc.add_ClusterServicer_to_server(api, door)
+        templates_pb2_grpc.add_TemplatesServicer_to_server(TemplatesService(api.templates, SEAL), door)
         await server.start()
         started.set()
         await stop.wait()

@@ -26,6 +26,8 @@ class FakeOrders:
         self.actions: list[jobs_pb2.Action] = []
         self.activated = deployments_pb2.ActivateDeploymentResponse()
         self.versions: list[deployments_pb2.Deployment] = []
+        self.removed, self.orphaned = ["billing.refresh"], list[str]()
+        self.back, self.misfits = list[str](), list[deployments_pb2.Misfit]()
 
     async def PauseJob(self, request: Any, context: Any) -> Any:  # noqa: N802 - gRPC's name
         pause = jobs_pb2.Pause(by="ada", note=request.note)

@@ -6,7 +6,8 @@ from datetime import UTC, datetime
 import grpc
 import pytest
 
-from cronring.client import Client, Invalid, NotFound, Refused, Unavailable, Unreachable, convert
+from controller.errors import StoreUnavailable
+from cronring.client import Client, DatabaseAway, Invalid, NotFound, Refused, Unreachable, convert
 from cronring.client.jobs import _Merge
 from cronring.client.model import JobEvent, JobEventKind
 from schema.module import Module, Verb
@@ -83,14 +84,14 @@ async def test_unreachable_names_all_addresses_and_the_remedy() -> None:
 
 
 async def test_a_database_that_is_away_is_no_lost_controller(api: FakeApi) -> None:
-    api.failure = grpc.StatusCode.UNAVAILABLE, "PostgreSQL can't be reached"
+    api.refusal = StoreUnavailable("connection refused")
     async with Client([NOBODY, api.address]) as client:
-        with pytest.raises(Unavailable, match="PostgreSQL can't be reached"):
+        with pytest.raises(DatabaseAway, match="PostgreSQL is away"):
             await client.jobs.list()
 
 
 async def test_another_controllers_database_may_be_there(api: FakeApi) -> None:
-    api.failure = grpc.StatusCode.UNAVAILABLE, "PostgreSQL can't be reached"
+    api.refusal = StoreUnavailable("connection refused")
     with serving(FakeApi()) as healthy:
         async with Client([api.address, healthy.address]) as client:
             assert len(await client.jobs.list()) == 2

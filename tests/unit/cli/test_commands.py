@@ -4,12 +4,14 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 
-import grpc
+import click
 import pytest
 from click.testing import CliRunner
 
-from cronring.cli.main import cli
+from controller.errors import StoreUnavailable
+from cronring.cli.root import cli
 from protos.cronring.v1 import limits_pb2
 from tests.unit.cli.conftest import Cronring
 from tests.unit.cli.fake_api import FakeApi, job
@@ -75,7 +77,7 @@ def test_executions_list_filters(asked: Cronring, api: FakeApi) -> None:
     )
     bad = asked("executions", "list", "--since", "yesterday")
     assert bad.exit_code == 2
-    assert "2027-01-31T06:00:00Z" in bad.stderr
+    assert "2026-03-29T00:30:00Z" in bad.stderr
 
 
 @pytest.mark.parametrize(
@@ -83,14 +85,14 @@ def test_executions_list_filters(asked: Cronring, api: FakeApi) -> None:
     [
         (["jobs", "get", "billing.refresh"], ["every 5 minutes", "slot", "skipped ticks"]),
         (["executions", "get", "3"], ["billing.refresh", "output:", "hello"]),
-        (["executions", "list"], ["2.5 ms", "497.5 ms", "controller-1"]),
+        (["executions", "list"], ["2.5ms", "498ms", "controller-1"]),
         (["deployments", "list"], ["billing-1", "yes"]),
         (["deployments", "get", "billing-1"], ["module billing {", "ab12"]),
-        (["cluster", "members"], ["controller-1 *", "50.0%", "ring d1e9", "+0.4 ms"]),
+        (["cluster", "members"], ["controller-1 *", "50.0%", "ring d1e9", "+0.4ms"]),
         (["cluster", "ring"], ["controller-2", "1 slots have no owner"]),
         (["cluster", "owners", "billing.refresh"], ["slot", "controller-1", "nobody"]),
         (["cluster", "runners"], ["runner-1", "alive", "billing-1"]),
-        (["undeploy", "billing"], ["billing-1 is no longer active", "removed: billing.refresh"]),
+        (["undeploy", "billing", "--yes"], ["billing-1 is no longer active", "removed: billing.refresh"]),
     ],
 )
 def test_what_people_read(asked: Cronring, arguments: list[str], words: list[str]) -> None:
@@ -110,7 +112,7 @@ def test_what_people_read(asked: Cronring, arguments: list[str], words: list[str
         (["cluster", "ring"], dict),
         (["cluster", "owners", "billing.refresh"], dict),
         (["cluster", "runners"], list),
-        (["undeploy", "billing-1"], dict),
+        (["undeploy", "billing-1", "--yes"], dict),
     ],
 )
 def test_json_is_an_array_for_lists_and_an_object_for_one(asked: Cronring, arguments: list[str], kind: type) -> None:
@@ -140,6 +142,26 @@ def test_unknown_commands_and_options_suggest_the_nearest(cronring: Cronring) ->
     assert cronring("job").exit_code == 2
 
 
+def of_tree(context: click.Context) -> Iterator[click.Context]:
+    yield context
+    if isinstance(context.command, click.Group):
+        for name, command in context.command.commands.items():
+            yield from of_tree(click.Context(command, context, name, terminal_width=80, max_content_width=80))
+
+
+def test_no_help_is_wider_than_a_terminal() -> None:
+    root = click.Context(cli, info_name="cronring", terminal_width=80, max_content_width=80)
+    helps = {context.command_path: context.get_help() for context in of_tree(root)}
+    assert len(helps) > 60
+    assert [(path, line) for path, text in helps.items() for line in text.splitlines() if len(line) > 80] == []
+
+
+def test_a_command_without_its_group_is_told_the_group(cronring: Cronring) -> None:
+    done = cronring("trigger", "billing.close_month")
+    assert done.exit_code == 2
+    assert "No such command 'trigger'. Did you mean `cli jobs trigger`?" in done.stderr
+
+
 def test_unreachable(cronring: Cronring) -> None:
     done = cronring("jobs", "list", "--controllers", "127.0.0.1:1,127.0.0.1:2")
     assert done.exit_code == 3
@@ -149,10 +171,12 @@ def test_unreachable(cronring: Cronring) -> None:
 
 
 def test_database_away(asked: Cronring, api: FakeApi) -> None:
-    api.failure = grpc.StatusCode.UNAVAILABLE, "PostgreSQL can't be reached"
+    api.refusal = StoreUnavailable("connection refused")
     done = asked("jobs", "list")
     assert done.exit_code == 3
-    assert "PostgreSQL can't be reached" in done.stderr
+    assert "the controllers answer, but PostgreSQL is away" in done.stderr
+    assert "no controller answered" not in done.stderr
+    assert all(words in done.stderr for words in ("still works:", "to do:", "cronring doctor"))
 
 
 @pytest.mark.parametrize("address", ["here", "here:", "here:0", ":7400", "a:1,b", ","])
@@ -168,7 +192,7 @@ def test_watch_prints_json_lines(api: FakeApi) -> None:
         assert watching.stdout is not None
         lines = [json.loads(watching.stdout.readline()) for _ in range(3)]
         watching.send_signal(2)
-        assert watching.wait(timeout=10) == 0
+        assert watching.wait(timeout=10) == 130
         assert watching.stderr is not None
         assert watching.stderr.read() == ""
     assert [line["kind"] for line in lines] == ["present", "present", "listed"]
@@ -230,7 +254,8 @@ def test_nothing_heavy_is_imported_for_what_needs_nothing(arguments: list[str]) 
     """A cheap proxy of the start-up time that does not depend on this machine's speed."""
     script = f"""
 import sys
-from cronring.cli.main import cli
+from controller.errors import StoreUnavailable
+from cronring.cli.root import cli
 try:
     cli({arguments!r}, prog_name="cronring")
 except SystemExit:

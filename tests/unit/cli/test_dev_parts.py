@@ -4,6 +4,7 @@ import asyncio
 import dataclasses
 import io
 import signal
+import socket
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,7 +20,8 @@ from cronring.cli.dev.plain import Plain, line
 from cronring.cli.dev.processes import Child, Processes, free_addresses
 from cronring.cli.dev.state import RECENT_EXECUTIONS, State
 from cronring.cli.dev.summary import last_line, outcomes_line, settled
-from cronring.cli.dev.words import bar, countdown, duration, lateness
+from cronring.cli.dev.words import bar, countdown
+from cronring.cli.output import milliseconds
 from cronring.client import Client, convert
 from cronring.client.model import Audit
 from tests.unit.cli.fake_api import EPOCH, FakeApi, execution, job
@@ -27,7 +29,7 @@ from tests.unit.cli.fake_api import EPOCH, FakeApi, execution, job
 
 def books(**counts: Any) -> Audit:
     nothing: dict[str, Any] = dict.fromkeys((field.name for field in dataclasses.fields(Audit)), 0)
-    nothing |= {"skipped": {}, "outcomes": {}, "findings": (), "until": None, "summarised_until": None}
+    nothing |= {"skipped": {}, "outcomes": {}, "findings": (), "until": None, "summarised_until": None, "remark": ""}
     return Audit(**(nothing | counts))
 
 
@@ -36,22 +38,22 @@ BOOKS = books(ticks=87, executed=81, skipped={"overlap": 6}, outcomes={"complete
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(-3, "due"), (0, "due"), (0.04, "0.0 s"), (2.44, "2.4 s"), (42.2, "42 s"), (754, "12:34"), (3600, "1 h 0 min"),
-     (18_720, "5 h 12 min"), (273_600, "3 d 4 h")],
+    [(-3, "due"), (0, "due"), (0.04, "40ms"), (2.44, "2.4s"), (42.2, "42.2s"), (754, "12m34s"), (3600, "1h"),
+     (18_720, "5h12m"), (273_600, "3d4h")],
 )  # fmt: skip
 def test_countdown(seconds: float, text: str) -> None:
     assert countdown(seconds) == text
 
 
 def test_lateness_has_a_sign_and_durations_a_unit() -> None:
-    assert [lateness(value) for value in (None, 0.04, 3.06, -1.0, 2500)] == [
+    assert [milliseconds(value, signed=True) for value in (None, 0.04, 3.06, -1.0, 2500)] == [
         "-",
-        "+0.0 ms",
-        "+3.1 ms",
-        "-1.0 ms",
-        "+2.50 s",
+        "+0ms",
+        "+3.1ms",
+        "-1ms",
+        "+2.5s",
     ]
-    assert [duration(value) for value in (None, 12.34, 1500)] == ["-", "12.3 ms", "1.50 s"]
+    assert [milliseconds(value) for value in (None, 12.34, 1500)] == ["-", "12ms", "1.5s"]
 
 
 @pytest.mark.parametrize(("share", "cells"), [(0, "    "), (1, "████"), (0.5, "██  "), (0.28, "█▏  "), (7, "████")])
@@ -65,7 +67,7 @@ def test_last_line() -> None:
     assert last_line(none) == "ticks due 3 | executed 2 | skipped 0 | unaccounted: 1"
     waits = books(ticks=3, executed=2, pending=1)
     assert last_line(waits) == "ticks due 3 | executed 2 | skipped 0 | pending 1 | unaccounted: 0"
-    assert outcomes_line(BOOKS, 12.34) == "outcomes: completed 79, failed 2 | worst lateness 12.3 ms"
+    assert outcomes_line(BOOKS, 12.34) == "outcomes: completed 79, failed 2 | worst lateness 12ms"
 
 
 def test_settled_means_nothing_runs_and_nothing_misses() -> None:
@@ -88,7 +90,7 @@ MOMENT = datetime(2026, 11, 21, 8, 0, 1, 234567, UTC)
         (say.ProcessEnded("controller-1", 7, "killed by SIGKILL", "2 left, the ring heals"),
          'process_ended name=controller-1 pid=7 how="killed by SIGKILL" next="2 left, the ring heals"'),
         (say.MemberChanged("controller-1", "alive", "dead"), "member name=controller-1 before=alive status=dead"),
-        (say.RingHealed(1.84, 2), "ring_healed after_s=1.8 owners=2"),
+        (say.RingHealed(1.84, 2), "ring_healed after_ms=1840.0 owners=2"),
         (say.ServedBy("controller-2"), "served_by name=controller-2"),
         (say.ViewLost('no "one"'), 'view_lost reason="no \\"one\\""'),
         (say.RunEnded(convert.execution(execution(3)), "controller-1", "runner-1"),
@@ -112,7 +114,7 @@ def child(name: str, returncode: int | None = None, address: str = "") -> Child:
         pid = 4242
 
     Process.returncode = returncode  # type: ignore[attr-defined]  # as asyncio's has it
-    return Child(name, Process(), Path("no.log"), address, address)  # type: ignore[arg-type]  # only these are read
+    return Child(name, Process(), Path("no.log"), address, address.replace(":740", ":748"))  # type: ignore[arg-type]  # only these are read
 
 
 def state() -> State:
@@ -129,6 +131,8 @@ def state() -> State:
         made.keep(convert.execution(execution(number)))
     made.books = BOOKS
     made.happenings.append((EPOCH, say.RingHealed(1.84, 2)))
+    made.printed.append(say.Printed(1, "billing.refresh", "12 rows", is_error=False))
+    made.printed.append(say.Printed(2, "billing.refresh", "ValueError: no such month", is_error=True))
     return made
 
 
@@ -147,17 +151,35 @@ async def test_picture_shows_everything(api: FakeApi) -> None:
     text = await drawn(api, 140, 40)
     words = (
         "controller-1", "alive", "50.0%", "██████████", "killed by SIGKILL", "starting", "runner-1", "billing.refresh",
-        "every 5 minutes", "completed", "+3.0 ms", "08:00:01.002", "ring healed after 1.8 s", "ticks due 87",
-        "overlap 6", "kill -9 4242", "Ctrl-C", "cronring jobs list --controllers",
+        "every 5 minutes", "completed", "+3ms", "08:00:01.002", "ring healed after 1.8s", "due 87",
+        "overlap 6", "kill -9 4242", "Ctrl-C", "cronring jobs list --controllers", "billing.refresh: 12 rows",
+        "billing.refresh: ValueError: no such month", "127.0.0.1:7400 :7480",
     )  # fmt: skip
     assert [word for word in words if word not in text] == []
 
 
-@pytest.mark.parametrize(("width", "height"), [(80, 24), (100, 30), (200, 60)])
-async def test_picture_fits_the_terminal(api: FakeApi, width: int, height: int) -> None:
-    lines = (await drawn(api, width, height)).splitlines()
-    assert len(lines) <= height
+@pytest.mark.parametrize(("width", "height"), [(80, 20), (80, 24), (100, 30), (200, 60)])
+async def test_picture_fits_the_terminal_and_nothing_that_counts_is_cut(api: FakeApi, width: int, height: int) -> None:
+    text = await drawn(api, width, height)
+    lines = text.splitlines()
+    assert len(lines) < height, "the last line is where the cursor stands"
     assert max(len(line) for line in lines) <= width
+    words = (
+        "controller-1  4242", "killed by SIGKILL", "127.0.0.1:7400 :7480", "runner-1", "completed", "kill -9 4242",
+        "Ctrl-C", "cronring jobs list", "billing.refresh: ValueError: no such month", "ring healed after 1.8s",
+    )  # fmt: skip
+    assert [word for word in words if word not in text] == []
+
+
+def test_a_picture_shows_what_strangers_write() -> None:
+    made = state()
+    made.printed.append(say.Printed(3, "billing.refresh", "\x1b[2J[red]\u202e", is_error=False))
+    console = Console(file=io.StringIO(), width=80, height=24, force_terminal=True, color_system=None)
+    console.print(picture(made, "[b]\x1b.py", 80, 24))
+    assert isinstance(console.file, io.StringIO)
+    text = console.file.getvalue()
+    assert r"billing.refresh: \x1b[2J[red]\u202e" in text
+    assert r"[b]\x1b.py" in text
 
 
 def test_the_countdown_goes_on_between_answers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,6 +224,21 @@ async def test_feed_tells_each_run_once_and_its_end_once(api: FakeApi) -> None:
         ("RunEnded", 2),
         ("RunEnded", 3),
     ]
+
+
+async def test_feed_tells_what_was_printed_and_why_it_failed(api: FakeApi) -> None:
+    told, shown = Told(), State()
+    async with Client([api.address]) as client:
+        feed = Feed(client, shown, told.append)
+        api.executions = [
+            execution(2, outcome="failed", output="1\n2\n3\n4\n", error_type="ValueError", error_message="no\nmonth")
+        ]
+        await feed.ask_executions()
+        await feed.ask_executions()
+    lines = [(each.text, each.is_error) for each in told.of(say.Printed) if isinstance(each, say.Printed)]
+    assert lines == [("2", False), ("3", False), ("4", False), ("ValueError: no", True)]
+    assert [each.text for each in shown.printed] == [text for text, _ in lines]
+    assert line(MOMENT, told[-1]).endswith('error id=2 job=billing.refresh text="ValueError: no"')
 
 
 async def test_feed_looks_again_for_ids_that_are_committed_late(api: FakeApi) -> None:
@@ -264,8 +301,18 @@ def test_plain_flushes_each_line() -> None:
 
 
 def test_free_addresses_are_distinct() -> None:
-    addresses = free_addresses(20)
+    addresses = free_addresses([0] * 20)
     assert len(set(addresses)) == 20
+
+
+def test_wanted_ports_are_had_where_nobody_listens() -> None:
+    (free,) = free_addresses([0])
+    port = int(free.rpartition(":")[2])
+    assert free_addresses([port]) == [free]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", port))
+        listener.listen()
+        assert free_addresses([port]) != [free]
 
 
 async def test_stop_ends_even_what_is_paused_or_deaf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

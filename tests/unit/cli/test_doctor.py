@@ -32,6 +32,7 @@ def report(name: str, **fields: Any) -> ControllerReport:
         "database_time": datetime(2026, 11, 22, tzinfo=UTC), "clock_error_us": 300, "wall_clock_offset_us": 500,
         "clock_steps": 0, "ring_digest": "d1", "ring_members": NAMES, "members": tuple(map(member, NAMES)), "health": 0,
         "queues": {"held": 2, "ends_pending": 0}, "settings": {"lease_ms": "5000"}, "runners": ("r1",),
+        "zone_data": "2026.6",
     }  # fmt: skip
     return ControllerReport(**(values | fields))
 
@@ -40,16 +41,20 @@ def three(**fields_of_c: Any) -> list[ControllerReport]:
     return [report("a"), report("b"), report("c", **fields_of_c)]
 
 
-SILENT = NoReport("c:7400", "no answer within 3 s")
+SILENT = NoReport("c:7400", "no answer within 3s")
 TWO = [report("a"), report("b")]
 DEAD = [report(n, members=(member("a"), member("b"), member("c", "dead"))) for n in ("a", "b")]
 
 EXAMPLES: list[tuple[Callable[[], Finding], Verdict, str]] = [
     (lambda: members.check_answers(three(), []), OK, "3 answered: a, b, c"),
-    (lambda: members.check_answers(TWO, [SILENT]), PROBLEM, "no answer at c:7400 (c): no answer within 3 s"),
+    (lambda: members.check_answers(TWO, [SILENT]), PROBLEM, "no answer at c:7400 (c): no answer within 3s"),
     (lambda: members.check_answers(DEAD, [SILENT]), PROBLEM, "the others hold it for dead"),
     (lambda: members.check_answers([], []), PROBLEM, "there is none"),
     (lambda: members.check_answers(TWO, [NoReport("c:7400", "UNIMPLEMENTED", answered=True)]), UNCHECKED, "c:7400"),
+    (lambda: members.check_zone_data(three(), "2026.6"), OK, "all go by tzdata 2026.6"),
+    (lambda: members.check_zone_data(three(zone_data="2026.7"), "2026.6"), WARNING, "2026.6: a, b | 2026.7: c"),
+    (lambda: members.check_zone_data(three(zone_data=""), "2026.6"), WARNING, "an unknown version: c"),
+    (lambda: members.check_zone_data(three(), "2026.7"), WARNING, "go by tzdata 2026.6, this program by 2026.7"),
     (lambda: members.check_ring(three()), OK, "all agree on d1 of 3 members"),
     (lambda: members.check_ring(three(ring_digest="d2", ring_members=("c",))), PROBLEM, "a, b: d1 of 3 | c: d2 of 1"),
     (lambda: members.check_ring(TWO), PROBLEM, "c owns slots and did not answer"),
@@ -59,19 +64,19 @@ EXAMPLES: list[tuple[Callable[[], Finding], Verdict, str]] = [
      OK, ""),
     (lambda: members.check_peers(three()), OK, "6 ways"),
     (lambda: members.check_peers([report("a", members=(member("a"),))]), OK, "only one"),
-    (lambda: members.check_peers(three(members=(member("a", unreachable="no answer within 1 s"), member("c")))),
+    (lambda: members.check_peers(three(members=(member("a", unreachable="no answer within 1s"), member("c")))),
      PROBLEM,
-     "c can't reach a at a:7400: no answer within 1 s"),
+     "c can't reach a at a:7400: no answer within 1s"),
     (lambda: members.check_peers(three(members=(member("a", "suspect"), member("c")))), WARNING, "c suspects a"),
-    (lambda: members.check_leases(three(lease_held_ms=4_000)), OK, "without a gap for 4 s"),
+    (lambda: members.check_leases(three(lease_held_ms=4_000)), OK, "without a gap for 4s"),
     (lambda: members.check_leases(three(lease_valid=False, not_ready="the lease is not valid")),
      PROBLEM, "c claims nothing"),
     (lambda: members.check_leases(three(database_ok=False)), PROBLEM, "c can't reach PostgreSQL"),
     (lambda: members.check_leases(three(standing_down=True)), WARNING, "c stands down"),
     (lambda: members.check_leases(three(draining=True, not_ready="draining")), WARNING, "c is draining"),
-    (lambda: members.check_clocks(three()), OK, "within 0.5 ms"),
-    (lambda: members.check_clocks(three(wall_clock_offset_us=-60_000_000)), WARNING, "c's host is -60 s off"),
-    (lambda: members.check_clocks(three(clock_error_us=250_000)), WARNING, "only to 250 ms"),
+    (lambda: members.check_clocks(three()), OK, "within 0.5ms"),
+    (lambda: members.check_clocks(three(wall_clock_offset_us=-60_000_000)), WARNING, "c's host is -1m off"),
+    (lambda: members.check_clocks(three(clock_error_us=250_000)), WARNING, "only to 250ms"),
     (lambda: members.check_clocks(three(clock_steps=2)), WARNING, "set 2 times"),
     (lambda: members.check_clocks(three(database_time=None, wall_clock_offset_us=9_000_000)), OK, ""),
     (lambda: members.check_versions(three(), "0.1.0"), OK, "all are 0.1.0"),

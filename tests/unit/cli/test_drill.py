@@ -108,7 +108,7 @@ async def test_what_would_show_nothing_is_refused_with_what_to_do() -> None:
 
 def found(**changes: Any) -> Findings:
     values: dict[str, Any] = {
-        "begun": NOW, "ended": NOW + timedelta(seconds=15), "lasted_s": 15.0, "cut": "",
+        "begun": NOW, "ended": NOW + timedelta(seconds=15), "lasted_ms": 15_000.0, "cut": "",
         "before": OF_NOTHING, "taken_over": Lateness(7, 510.0, 530.0, 530.0), "of_job": OF_NOTHING,
         "itself": OF_NOTHING, "by": {"c2": 7}, "on_time": 0, "late": (), "running": 0, "undecided": (), "ticks": 9,
         "skipped": {},
@@ -120,7 +120,7 @@ def found(**changes: Any) -> Findings:
 @pytest.mark.parametrize(
     ("changes", "held", "words"),
     [
-        ({}, True, "HELD: every tick ended in the books once, none began more than 0.53 s late"),
+        ({}, True, "HELD: every tick ended in the books once, none began more than 530ms late"),
         ({"taken_over": OF_NOTHING}, False, "NOT SHOWN: no tick was taken over"),
         ({"on_time": 7}, False, "NOT SHOWN: nothing was left lying"),
         ({"on_time": 7, "ring_changed": True}, True, "HELD"),
@@ -128,7 +128,7 @@ def found(**changes: Any) -> Findings:
         ({"lost": 2, "clean": False}, False, "NOT HELD: 2 lost and 0 duplicate ticks"),
         ({"duplicates": 1, "clean": False}, False, "NOT HELD: 0 lost and 1 duplicate ticks"),
         ({"undecided": ("billing.often",)}, False, "NOT HELD: nobody has claimed a tick of billing.often"),
-        ({"late": (Late("a.b", NOW, 1_500.0, 510.0),)}, False, "claimed 0.51 s late, and its runner took the rest"),
+        ({"late": (Late("a.b", NOW, 1_500.0, 510.0),)}, False, "claimed 510ms late, and its runner took the rest"),
         ({"late": (Late("a.b", NOW, 1_500.0, 1_400.0),)}, False, "it was claimed so late"),
     ],
 )
@@ -163,8 +163,7 @@ def test_quantiles_are_ranks_and_what_still_runs_counts_by_its_claim() -> None:
     assert Span(NOW, NOW + timedelta(seconds=2.5), "").lasted_s == 2.5
 
 
-SLEEP = "import sys; sys.stdin.read()"
-NESTED = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {SLEEP!r}, 'c1:1'])"
+SLEEP = "import sys; print('up', flush=True); sys.stdin.read()"
 
 
 @pytest.fixture
@@ -173,9 +172,15 @@ def started() -> Iterator[Any]:
 
     def start(code: str, *arguments: str, **mark: str) -> int:
         process = subprocess.Popen(
-            [sys.executable, "-c", code, *arguments], stdin=subprocess.PIPE, env=os.environ | mark
+            [sys.executable, "-c", code, *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            env=os.environ | mark,
         )
         processes.append(process)
+        # Its environment can't be read until its exec is over, which is after Popen has returned.
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"up\n"
         return process.pid
 
     yield start

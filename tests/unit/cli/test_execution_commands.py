@@ -40,7 +40,7 @@ def test_cancel_says_who_and_why_and_where_to_see_its_end(asked: Cronring, api: 
 def test_cancel_of_what_has_ended_is_an_error_that_says_how(asked: Cronring) -> None:
     done = asked("executions", "cancel", "5")
     assert done.exit_code == 1
-    assert "it had completed 0.2 s before" in done.stderr
+    assert "it had completed 200ms before" in done.stderr
 
 
 def test_cancel_waits_for_the_end_and_tells_what_comes_next(asked: Cronring, api: FakeApi) -> None:

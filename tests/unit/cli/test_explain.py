@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from schema.zone import zone_data_version
 from tests.unit.cli.conftest import Cronring
 
 BERLIN = ["--timezone", "Europe/Berlin", "--from", "2026-11-21"]
@@ -14,6 +15,7 @@ def test_explain(cronring: Cronring) -> None:
     assert done.exit_code == 0
     said = dict(line.split("  ", 1) for line in done.stdout.splitlines()[:5])
     assert said["runs"].strip() == "at 02:30 every day, Europe/Berlin time"
+    assert said["timezone"].strip() == f"Europe/Berlin   (tzdata {zone_data_version()})"
     assert "fixed times of the day" in done.stdout
     assert "1 on each of the next 365 days" in done.stdout
     assert done.stdout.count("02:30:00 +01:00") == 10
@@ -21,6 +23,21 @@ def test_explain(cronring: Cronring) -> None:
         "2027-03-28, 1 hour forward (02:00 -> 03:00): 02:30 does not exist; it runs at 03:00, the first instant after",
         "2027-10-31, 1 hour back (03:00 -> 02:00): 02:30 comes twice and runs once, the first time",
     ]
+
+
+@pytest.mark.parametrize(
+    ("schedule", "starts"),
+    [
+        ("0 6 * * *", 'on its ticks (with jitter="auto": up to 30s later)'),
+        ("every 30m", 'on its ticks (with jitter="auto": up to 3s later)'),
+        ("* * * * *", 'on its ticks (with jitter="auto": the same)'),
+        ("manual", None),
+    ],
+)
+def test_explain_says_when_runs_start(cronring: Cronring, schedule: str, starts: str | None) -> None:
+    said = cronring("explain", schedule, "--from", "2026-11-21").stdout
+    assert (f"starts       {starts}\n" in said) if starts else "starts" not in said
+    assert max(map(len, said.splitlines())) <= 80
 
 
 def test_explain_in_utc_says_nothing_of_clocks(cronring: Cronring) -> None:
@@ -39,6 +56,7 @@ def test_explain_says_what_the_given_rules_do(cronring: Cronring) -> None:
 
 def test_explain_json(cronring: Cronring) -> None:
     found = json.loads(cronring("explain", "30 2 * * *", *BERLIN, "--dst-gap", "skip", "-o", "json").stdout)
+    assert found["zone_data"] == zone_data_version()
     assert found["per_day"] == {"least": 0, "average": 364 / 365, "most": 1, "days": 365}
     assert (found["kind"], len(found["ticks"])) == ("fixed-time", 10)
     assert [(change["at"], change["moved_s"], change["times"]) for change in found["clock_changes"]] == [

@@ -1,19 +1,24 @@
 """`cronring jobs create|update|...` through click, over real gRPC: what is asked for, what people read, exit codes."""
 
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import click
 import grpc
 import pytest
 
 from controller.api.problems import InvalidRequest
+from controller.errors import StoreUnavailable
 from cronring.cli.clock import wall_now
+from cronring.cli.commands.job_orders import Until
 from cronring.cli.commands.jobs import jobs
 from cronring.cli.failures import Failure
-from cronring.cli.instants import resolved
+from cronring.cli.instants import Moment, resolved
 from cronring.cli.policies import in_words
+from cronring.cli.root import cli
 from protos.cronring.v1 import jobs_pb2, limits_pb2
 from protos.cronring.v1.schema_pb2 import Policy
 from schema.policy_model import DST_GAP, DST_OVERLAP, FIELDS, ON_MISSED, OVERLAP
@@ -147,7 +152,7 @@ def test_update_names_only_what_was_given(asked: Cronring, api: FakeApi) -> None
     assert set(request.update_mask.paths) == {
         "schedule", "labels.a", "labels.b", "policy.overlap", "policy.retries", "policy.retry_on",
     }  # fmt: skip
-    assert request.spec == jobs_pb2.JobSpec(schedule="every 1h", labels={"a": "1"}, policy=Policy())
+    assert request.spec == jobs_pb2.JobSpec(schedule="every 1h", labels={"a": "1"}, policy=Policy(retries=0))
 
 
 def test_an_instant_in_an_update_is_on_the_jobs_own_clocks(asked: Cronring, api: FakeApi) -> None:
@@ -183,8 +188,8 @@ def test_a_job_is_shown_with_the_limits_that_it_is_under(asked: Cronring, api: F
 
 def test_the_clusters_jitter_is_shown_as_such(asked: Cronring, api: FakeApi) -> None:
     api.jobs = [job("a", policy={"jitter": "3s"}, jitter_is_default=True), job("b", policy={"jitter": "3s"})]
-    assert "3s (cluster default)   (starts are spread" in asked("jobs", "show", "billing.a").stdout
-    assert "3s   (starts are spread" in asked("jobs", "show", "billing.b").stdout
+    assert "3s (cluster default)   (runs start after their ticks" in asked("jobs", "show", "billing.a").stdout
+    assert "3s   (runs start after their ticks" in asked("jobs", "show", "billing.b").stdout
     shown = json.loads(asked("jobs", "show", "billing.a", "-o", "json").stdout)
     assert (shown["policy"], shown["jitter_is_default"]) == ({"jitter": "3s"}, True)
 
@@ -232,7 +237,7 @@ def test_show_tells_everything(asked: Cronring, api: FakeApi) -> None:
     lines = asked("jobs", "show", "billing.refresh").stdout
     for words in (
         "the API", "every 5 minutes", "since 2026-11-21 08:00:00Z by ada@host: bank holiday",
-        "2026-11-21T09:05:00+01:00 in Europe/Berlin   (2026-11-21 08:05:00Z)", "08:05:03.500Z   (+3.5 s",
+        "2026-11-21T09:05:00+01:00 in Europe/Berlin   (2026-11-21 08:05:00Z)", "08:05:03.500Z   (+3.5s",
         "buffer_one   (of the ticks that come while a run lasts, the latest runs after it)", "lost, failed",
         '{"a":1}', "team=x", "2 ticks in a row", "tick 2026-11-21 07:59:55Z", "waiting beside its schedule", "retry",
     ):  # fmt: skip
@@ -255,7 +260,8 @@ def test_a_run_that_cannot_be_followed_has_an_exit_code_of_its_own(asked: Cronri
     api.executions.insert(0, execution(6, trigger="manual"))
     api.printed, api.cut_off = b"work", (grpc.StatusCode.RESOURCE_EXHAUSTED, "reads too slowly; go on from offset 4")
     done = asked("jobs", "trigger", "billing.refresh", "--wait")
-    assert (done.exit_code, done.stdout) == (2, "work")
+    assert (done.exit_code, done.stdout) == (3, "work")
+    assert "goes on without this command" in done.stderr
     assert "go on from offset 4" in done.stderr
 
 
@@ -266,10 +272,11 @@ def test_trigger_tells_of_a_cancelled_activation(asked: Cronring) -> None:
 
 
 def test_what_must_not_be_done_twice_is_not_repeated(asked: Cronring, api: FakeApi) -> None:
-    api.failure = grpc.StatusCode.UNAVAILABLE, "PostgreSQL can't be reached"
+    api.refusal, api.refused_at_commit = StoreUnavailable("connection refused"), True
     done = asked("jobs", "trigger", "billing.refresh", "--controllers", f"127.0.0.1:1,{api.address},{api.address}")
-    assert done.exit_code == 1
-    assert "may have done it, or not" in done.stderr
+    assert done.exit_code == 3
+    assert "unknown whether it was done" in done.stderr
+    assert "cronring jobs activations billing.refresh" in done.stderr
     assert len(api.requests) == 1, "the first address was never reached, the second was asked once"
 
 
@@ -319,5 +326,68 @@ def test_instants() -> None:
     assert abs(resolved("now") - wall_now()) < timedelta(minutes=1)
     with pytest.raises(Failure, match="skip this time"):
         resolved("2026-03-29T02:30", "Europe/Berlin")
+    with pytest.raises(Failure, match=r"did you mean -2h, or \+2h"):
+        resolved("2h")
+
+
+@pytest.mark.parametrize("text", ["9:00", "09:00", "23:59:30", "00:00"])
+@pytest.mark.parametrize("zone", ["", "Asia/Tokyo", "Pacific/Kiritimati", "America/Los_Angeles"])
+def test_a_time_alone_is_todays_on_the_zones_clocks(text: str, zone: str) -> None:
+    here = wall_now().astimezone(ZoneInfo(zone or "UTC"))
+    hour, minute, second = (int(part) for part in f"{text}:0".split(":")[:3])
+    found = resolved(text, zone).astimezone(ZoneInfo(zone or "UTC"))
+    assert found == here.replace(hour=hour, minute=minute, second=second, microsecond=0)
+
+
+# Of each command with an option for an instant: what goes before the option.
+INSTANT_OPTIONS = [
+    (("audit",), "--since"),
+    (("audit",), "--until"),
+    (("executions", "list"), "--since"),
+    (("why", "billing.refresh"), "--at"),
+    (("jobs", "backfill", "billing.refresh", "--dry-run"), "--from"),
+    (("jobs", "backfill", "billing.refresh", "--dry-run", "--from", "-2d"), "--to"),
+    (("jobs", "pause", "billing.refresh"), "--until"),
+    (("jobs", "skip-next", "billing.refresh"), "--tick"),
+    (("jobs", "create", "billing.refresh", "--name", "a"), "--at"),
+    (("jobs", "create", "billing.refresh", "--name", "a", "--every", "1h"), "--anchor"),
+    (("jobs", "create", "billing.refresh", "--name", "a", "--every", "1h"), "--start-at"),
+    (("jobs", "create", "billing.refresh", "--name", "a", "--every", "1h"), "--end-at"),
+    (("next", "* * * * *"), "--from"),
+    (("explain", "* * * * *"), "--from"),
+]
+
+
+@pytest.mark.parametrize("text", ["-1m", "now", "00:00", "2026-03-29", "2026-03-30T02:30", "2026-03-29T00:30:00Z"])
+@pytest.mark.parametrize(("command", "option"), INSTANT_OPTIONS)
+def test_every_option_for_an_instant_reads_all_forms(
+    asked: Cronring, command: tuple[str, ...], option: str, text: str
+) -> None:
+    done = asked(*command, option, text)
+    assert done.exit_code == 0, done.stderr
+
+
+def test_the_list_of_these_options_is_whole() -> None:
+    def options(command: click.Command, path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+        for param in command.params:
+            if isinstance(param.type, Moment | Until) and path[:1] not in {("template",), ("dev",)}:
+                yield " ".join(path), param.opts[0]
+        for name, each in command.commands.items() if isinstance(command, click.Group) else ():
+            yield from options(each, (*path, name))
+
+    tried = {(" ".join(command), option) for command, option in INSTANT_OPTIONS}
+    for path, option in options(cli, ()):
+        assert any(command.startswith(path.replace("update", "create")) and option == name for command, name in tried)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("audit", "--since"), ("executions", "list", "--since"), ("jobs", "backfill", "billing.refresh", "--from")],
+)
+def test_what_is_to_come_is_refused_where_only_the_past_makes_sense(asked: Cronring, command: tuple[str, ...]) -> None:
+    done = asked(*command, "+1m")
+    assert done.exit_code == 1
+    assert "is to come" in done.stderr
+    assert "1m ago is -1m" in done.stderr
     with pytest.raises(click.ClickException, match="unit"):
         resolved("-2x")

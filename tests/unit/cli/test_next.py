@@ -2,6 +2,7 @@
 
 import json
 
+from schema.zone import zone_data_version
 from tests.unit.cli.conftest import Cronring
 
 
@@ -67,6 +68,12 @@ def test_ticks_on_the_clocks_of_a_zone(cronring: Cronring) -> None:
         "the first 02:30 of 2 on this day",
         "the second 02:30 of 2 on this day",
     ]
+
+
+def test_whose_rules_of_the_zone_they_are(cronring: Cronring) -> None:
+    zoned = cronring("next", "30 2 * * *", "--timezone", "Europe/Berlin")
+    assert zoned.stderr == f"on the clocks of Europe/Berlin, by tzdata {zone_data_version()}\n"
+    assert cronring("next", "30 2 * * *").stderr == ""
 
 
 def test_from_is_on_the_clocks_of_the_zone(cronring: Cronring) -> None:

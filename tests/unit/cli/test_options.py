@@ -1,14 +1,17 @@
 """Options as variables, and what is said of values that contradict each other."""
 
 import dataclasses
+import time
 from collections.abc import Iterator
 
 import click
 import pytest
+from click.testing import Result
 
 from controller.core.settings import ClusterSettings
 from cronring.cli.commands.controller import cluster_settings
-from cronring.cli.main import cli
+from cronring.cli.root import cli
+from cronring.cli.variables import known
 from tests.unit.cli.conftest import Cronring
 from tests.unit.cli.fake_api import FakeApi, job
 
@@ -27,19 +30,57 @@ def options(
 
 
 ALL_OPTIONS = list(options(cli, click.Context(cli, info_name="cronring", auto_envvar_prefix="CRONRING")))
+KNOWN = set(known(cli))
+
+
+def asked_with(asked: Cronring, **environment: str) -> Result:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in environment.items():
+            patch.setenv(name, value)
+        return asked("jobs", "list")
 
 
 @pytest.mark.parametrize(
     ("command", "option", "context"), ALL_OPTIONS, ids=[f"{c.command_path} {o.opts[-1]}" for _, o, c in ALL_OPTIONS]
 )
-def test_every_option_has_a_variable_of_its_name_which_help_tells(
+def test_every_option_has_a_variable_of_its_name(
     command: click.Command, option: click.Option, context: click.Context
 ) -> None:
     flag = max(option.opts, key=len).removeprefix("--").replace("-", "_").upper()
     own = f"{context.auto_envvar_prefix}_{flag}"
     shared = f"CRONRING_{flag}"
     assert not option.name or option.envvar in {own, shared} or (option.envvar is None and option.name.upper() == flag)
-    assert str(option.envvar or own) in "".join(command.get_help(context).split())
+    assert str(option.envvar or own) in KNOWN
+    assert "env var" not in command.get_help(context), "one paragraph of `cronring --help` says the rule"
+
+
+def test_the_rule_of_variables_is_told(cronring: Cronring) -> None:
+    told = " ".join(cronring("--help").stdout.split())
+    assert "Every option can be given as an environment variable" in told
+    assert all(name in told for name in ("CRONRING_JOBS_LIST_LIMIT", "CRONRING_CONTROLLERS", "NO_COLOR"))
+
+
+def test_a_variable_that_nobody_reads_is_warned_of(asked: Cronring) -> None:
+    done = asked_with(asked, CRONRING_JOBS_LIST_LIMTI="3", CRONRING_CONTROLERS="127.0.0.1:1")
+    assert done.exit_code == 0
+    assert "CRONRING_JOBS_LIST_LIMTI is set, and no option reads it" in done.stderr
+    assert "Did you mean 'CRONRING_JOBS_LIST_LIMIT'?" in done.stderr
+    assert "Did you mean 'CRONRING_CONTROLLERS'?" in done.stderr
+    known_ones = asked_with(asked, CRONRING_JOBS_LIST_LIMIT="3", CRONRING_OUTPUT="json")
+    assert "warning" not in known_ones.stderr
+
+
+def test_many_of_them_or_long_ones_cost_nothing(asked: Cronring) -> None:
+    begun = time.process_time()
+    done = asked_with(asked, **{f"CRONRING_{number}_{'X' * 10_000}": "" for number in range(100)})
+    assert done.stderr.count("warning") == 6
+    assert len(done.stderr) < 2_000
+    assert time.process_time() - begun < 5
+
+
+def test_a_filter_that_leaves_nothing_says_so_and_how_many_there_are(asked: Cronring) -> None:
+    done = asked("jobs", "list", "--status", "paused")
+    assert (done.exit_code, done.stderr) == (0, "of 2 jobs none matches --status paused\n")
 
 
 def test_a_variable_of_an_option_named_by_a_keyword_is_read(cronring: Cronring) -> None:
@@ -62,7 +103,7 @@ def test_settings_that_are_not_given_have_their_defaults() -> None:
         (["--grpc", "nowhere"], "--grpc is 'nowhere'"),
         (["--grpc", "0.0.0.0:7400"], "set --advertise to"),
         (["--name", "a/b"], "--name is 'a/b'"),
-        (["--drain-timeout", "2d"], "--drain-timeout is 172800"),
+        (["--drain-timeout", "2d"], "Invalid value for '--drain-timeout': '2d' is out of range"),
     ],
 )
 def test_a_controller_refuses_in_the_words_of_its_flags(cronring: Cronring, arguments: list[str], says: str) -> None:

@@ -162,14 +162,14 @@ def test_rollback_goes_back_to_the_version_before(asked: Cronring, api: FakeApi)
         deployment=version(2, active=True), activated=True, previous=version(3), previous_running=2,
         jobs_added=["billing.old"], jobs_removed=["billing.new"],
     )  # fmt: skip
-    done = asked("rollback", "billing", "--note", "wrong totals", "--as", "ada")
+    done = asked("rollback", "billing", "--yes", "--note", "wrong totals", "--as", "ada")
     assert done.exit_code == 0, done.stderr
     request = api.requests[-1]
     assert (request.key, request.note, request.requested_by) == ("billing@2", "wrong totals", "ada")
     for words in ("billing@2 is active in place of billing@3", "added: billing.old", "removed: billing.new",
                   "go on to their end: 2", "no runner hosts it"):  # fmt: skip
         assert words in done.stdout
-    assert asked("rollback", "billing", "--to", "billing@1").exit_code == 0
+    assert asked("rollback", "billing", "--yes", "--to", "billing@1").exit_code == 0
     assert api.requests[-1].key == "billing@1"
     unknown = asked("rollback", "billing", "--to", "billing@7")
     assert (unknown.exit_code, "no version 'billing@7'" in unknown.stderr) == (1, True)

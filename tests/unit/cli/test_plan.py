@@ -87,28 +87,21 @@ def test_plan(asked: Cronring, changed: Path) -> None:
     assert "close_month" not in done.stdout
 
 
-def test_jobs_made_through_the_api_are_told_what_becomes_of_them(
-    asked: Cronring, api: FakeApi, changed: Path, tmp_path: Path
-) -> None:
-    api.jobs = [
-        job("old", key="billing.old:acme", source="api", schedule="0 0 * * *"),
-        job("fresh", key="billing.fresh:acme", source="api", schedule="0 0 * * *", payload='{"n": 1}'),
-        job("report", key="billing.report:acme", source="api", schedule="0 0 * * *"),
-    ]
+def test_jobs_made_through_the_api_are_told_what_becomes_of_them(asked: Cronring, api: FakeApi, changed: Path) -> None:
+    key = "billing.fresh:acme"
+    api.orphaned, api.back = ["billing.old:acme"], ["billing.report:acme", key]
+    api.misfits = [deployments_pb2.Misfit(job=key, faults=["fresh takes no payload"])]
     done = asked("plan", str(changed))
-    assert "- billing.old:acme: made through the API, and its verb is gone: it would be removed;" in done.stdout
+    assert "- billing.old:acme: made through the API, and its verb is gone: it would be orphaned;" in done.stdout
     assert "! billing.fresh:acme: made through the API, and its payload would no longer fit" in done.stdout
     assert "    fresh takes no payload" in done.stdout
-    assert "billing.report:acme" not in done.stdout
-    found = json.loads(asked("plan", str(changed), "-o", "json").stdout)["api_jobs"]
-    assert found == [
-        {"key": "billing.old:acme", "change": "removed", "faults": []},
-        {"key": "billing.fresh:acme", "change": "payload", "faults": ["fresh takes no payload"]},
+    assert "+ billing.report:acme: orphaned, and its verb is back" in done.stdout
+    assert [request.dry_run for request in api.requests if hasattr(request, "dry_run")] == [True]
+    assert json.loads(asked("plan", str(changed), "-o", "json").stdout)["api_jobs"] == [
+        {"key": "billing.old:acme", "change": "orphaned", "faults": []},
+        {"key": "billing.report:acme", "change": "back", "faults": []},
+        {"key": key, "change": "payload", "faults": ["fresh takes no payload"]},
     ]
-    typed = tmp_path / "typed.schema"
-    typed.write_text(CHANGED.replace("verb report(Unit)", "verb report(int)").replace('+cron "30 7 * * *"', ""))
-    told = asked("plan", str(typed)).stdout
-    assert "    it has none, and report takes a int" in told
 
 
 def test_plan_json(asked: Cronring, changed: Path) -> None:

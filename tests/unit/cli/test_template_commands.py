@@ -31,7 +31,7 @@ def test_a_template_is_set_shown_listed_and_deleted(asked: Cronring) -> None:
     assert (told["revision"], told["spec"]["policy"], told["spec"]["labels"]) == (2, {"retries": 3}, {})
     asked("template", "set", "nightly", "--replace", "--every", "5m")
     told = json.loads(asked("template", "list", "-o", "json").stdout)[0]
-    assert (told["spec"]["schedule"], told["spec"]["policy"], told["spec"]["timeout_ms"]) == ("every 5m", {}, 0)
+    assert (told["spec"]["schedule"], told["spec"]["policy"], told["spec"]["timeout_ms"]) == ("every 5m", {}, None)
     assert "is deleted; 0 jobs" in asked("template", "delete", "nightly").stdout
     assert "no templates" in asked("template", "list").stderr
 

@@ -215,16 +215,6 @@ def test_a_run_that_fails_is_tried_again_by_who_ended_it() -> None:
     assert (again.activation_id, again.job_id, again.tick) == (9, 1, running.tick)
 
 
-def test_a_run_is_cut_when_the_next_tick_is_due() -> None:
-    told = Told()
-    told.running(job(policy='{"overlap":"cancel_running"}'))
-    told.wait_renewing(9_500)
-    assert not told.take(effects.CancelRuns)
-    told.wait_renewing(700)
-    cut = told.one(effects.CancelRuns)
-    assert (cut.runner_id, cut.execution_ids) == ("r1", (101,))
-
-
 def test_outside_its_window_a_tick_is_skipped_and_not_claimed() -> None:
     told = Told()  # T is 15 January 2027, 08:00 UTC
     told.ready(job(policy='{"window":"20:00-21:00"}'))

@@ -15,9 +15,9 @@ NOW = T0 + 100 * SECOND
 DAY = 86_400 * SECOND
 # T0 is 2026-09-21T14:13:20Z; the last of its ticks is 7:00 UTC of the 16th.
 BERLIN = Policy(timezone="Europe/Berlin", end_at="2026-09-16T07:30:00Z").text
-JITTERED = Policy(jitter="10%").text
+JITTERED = Policy(jitter="±10%").text
 EACH_SECOND = (Span("1s", T0, T0, None),)
-IDLE = Standing(1, "billing.a", False, False, False, T0 + 100 * SECOND, T0 + 101 * SECOND)
+IDLE = Standing(1, "billing.a", False, "", False, T0 + 100 * SECOND, T0 + 101 * SECOND)
 
 
 def at(seconds: float) -> int:
@@ -190,12 +190,12 @@ AGREEING = {
         {"ticks": 55, "on_time": 39, "running": 1, "pending": 5, "skipped": {"overlap": 10}},
     ),
     "paused since 40 s": (
-        Case(standing(paused=True, undecided_tick=at(40)), runs=runs(1, 39)),
+        Case(standing(kept="paused", undecided_tick=at(40)), runs=runs(1, 39)),
         {"ticks": 100, "on_time": 39, "skipped": {"paused": 61}},
     ),
     "paused at 40 s, while the tick before ran on": (
         Case(
-            standing(paused=True, executing=True, last_tick=at(39), undecided_tick=at(40)),
+            standing(kept="paused", executing=True, last_tick=at(39), undecided_tick=at(40)),
             runs=(*runs(1, 38), run(39, outcome=None)),
         ),
         {"ticks": 100, "on_time": 38, "running": 1, "skipped": {"paused": 61}},
@@ -362,17 +362,17 @@ VIOLATIONS = {
     "claimed before its run_at": (
         Case(runs=(*runs(1, 99), run(100, run_at=at(100.5), claimed_at=at(100.4), started_at=None))),
         {"ticks": 100, "on_time": 100, "early": 1},
-        ["early 100 1: execution 101 began 0.100 s before its run_at"],
+        ["early 100 1: execution 101 began 100ms before its run_at"],
     ),
     "begun before its run_at, though claimed after it": (
         Case(runs=(*runs(1, 99), run(100, started_at=at(99.9)))),
         {"ticks": 100, "on_time": 100, "early": 1},
-        ["early 100 1: execution 101 began 0.100 s before its run_at"],
+        ["early 100 1: execution 101 began 100ms before its run_at"],
     ),
     "a pattern's tick is never early, whatever its run_at": (
         Case(runs=(*runs(1, 99), run(100, run_at=at(99.5), claimed_at=at(99.5), started_at=at(99.6)))),
         {"ticks": 100, "on_time": 100, "early": 1},
-        ["early 100 1: execution 101 began 0.500 s before its tick"],
+        ["early 100 1: execution 101 began 500ms before its tick"],
     ),
     "earlier than an interval's jitter": (
         Case(
@@ -381,7 +381,7 @@ VIOLATIONS = {
             (run(50, run_at=at(40), claimed_at=at(40), started_at=at(40)), run(100)),
         ),
         {"ticks": 2, "on_time": 2, "early": 1},
-        ["early 50 1: execution 51 began 10.000 s before its tick"],
+        ["early 50 1: execution 51 began 10s before its tick"],
     ),
     "by the schedule of before": (
         Case(

@@ -32,7 +32,8 @@ def at(seconds: int) -> int:
 def existing(**changes: object) -> Existing:
     """A job every 10 s, idle, whose next tick is still to come."""
     job = Existing(7, "billing.a:x", "every 10s", at(-100), False, at(10), at(0), source="api", verb="a")
-    return job._replace(**changes)  # type: ignore[arg-type]  # fields by name, as each test says
+    job = job._replace(**changes)  # type: ignore[arg-type]  # fields by name, as each test says
+    return job._replace(next_run_at=job.next_tick)
 
 
 def test_a_new_job_begins_with_the_first_tick_after_now() -> None:
@@ -87,7 +88,7 @@ def test_a_resumed_job_skips_what_passed_and_goes_on_behind_it(paused_tick: int,
 def test_what_jitter_would_have_had_run_during_the_pause_runs_on_time_after_it(latest: Start | None) -> None:
     now, run_ats = at(7_100), []
     for number in range(20):
-        job = existing(schedule="every 1h", anchor=at(0), policy='{"jitter":"45%"}', next_tick=None, last_tick=at(0))
+        job = existing(schedule="every 1h", anchor=at(0), policy='{"jitter":"±45%"}', next_tick=None, last_tick=at(0))
         job = job._replace(key=f"billing.j{number}", paused=True, paused_tick=at(3_600))
         resumed = plan_resume(job, latest, now)
         assert resumed.next_tick == at(7_200)

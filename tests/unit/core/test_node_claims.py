@@ -71,7 +71,7 @@ def test_a_job_that_runs_elsewhere_is_tried_again_at_its_next_tick() -> None:
 def test_a_job_that_runs_elsewhere_is_not_tried_from_an_early_run_at_until_its_tick() -> None:
     """An interval's jitter puts run_at up to half an interval before its tick (seed 4 of a year)."""
     told = Told()
-    policy = '{"jitter":"45%"}'
+    policy = '{"jitter":"±45%"}'
     table = timetable("every 1h", T, policy)
     slots = [table.following("m.j1", T + hours * 3_600 * S_US) for hours in range(40)]
     early = next(slot for slot in slots if slot is not None and slot.tick - slot.run_at > 60 * S_US)

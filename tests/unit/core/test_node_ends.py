@@ -1,5 +1,5 @@
 from controller.core import effects, events
-from controller.core.model import ClaimResult, EndResult, Execution, Outcome
+from controller.core.model import ClaimResult, EndResult, Execution, Outcome, Skipped, SkipReason
 from controller.core.window import Duty
 from schema.keys import SLOTS
 from tests.unit.core.told import S_US, T, Told, job, report, runner
@@ -16,7 +16,7 @@ def _ended(told: Told, end: effects.End) -> None:
 
 
 def _reports(execution: Execution, **changes: object) -> events.ReportsReceived:
-    return events.ReportsReceived("r1", [report(execution, **changes)])  # type: ignore[arg-type]
+    return events.ReportsReceived("r1", [report(execution, **changes)])  # type: ignore[arg-type]  # fields by name
 
 
 def test_a_report_is_acknowledged_only_when_it_is_committed() -> None:
@@ -381,3 +381,56 @@ def test_outcomes_are_passed_on() -> None:
     (execution,) = told.running(job())
     told.tell(_reports(execution, outcome=Outcome.FAILED))
     assert told.one(effects.End).requests[0].report.outcome is Outcome.FAILED
+
+
+def _changed(execution: Execution, next_tick: int) -> Execution:
+    later = execution.job._replace(revision=2, executing=True, next_tick=next_tick, next_run_at=next_tick)
+    return execution._replace(job=later)
+
+
+def test_an_end_by_an_older_row_is_looked_up_and_made_anew() -> None:
+    """Its priority was changed at T + 15 s; ticks passed until the end that the new row knows nothing of."""
+    told = Told()
+    (execution,) = told.running(job())
+    told.wait_renewing(35_000)
+    told.tell(_reports(execution, ended_at=T + 42 * S_US))
+    end = told.one(effects.End)
+    told.tell(events.Ended(end.request_id, [EndResult(execution.execution_id, 1, False, None, None, 2, stale=True)]))
+    assert not told.take(effects.AckReports), "nothing is decided yet"
+    fetch = told.one(effects.FetchExecutions)
+    assert fetch.execution_ids == (execution.execution_id,)
+    told.tell(events.ExecutionsFetched(fetch.request_id, [_changed(execution, T + 20 * S_US)]))
+    end = told.one(effects.End)
+    assert (end.requests[0].revision, end.requests[0].next_tick) == (2, T + 50 * S_US)
+    assert end.requests[0].skipped == (Skipped(SkipReason.OVERLAP, T + 20 * S_US, T + 40 * S_US, 3),)
+    _ended(told, end)
+    assert told.one(effects.AckReports) == effects.AckReports("r1", (execution.execution_id,))
+
+
+def test_so_is_the_end_of_a_lost_run_which_nobody_reports() -> None:
+    told = Told()
+    (execution,) = told.running(job())
+    told.wait_renewing(10_000)
+    told.wait(1_000)
+    told.renewed(lost_runners=("r1",))
+    told.tell(events.ExecutionsFetched(told.one(effects.FetchLost).request_id, [execution]))
+    told.wait(1_000)
+    told.renewed()
+    end = told.one(effects.End)
+    assert end.requests[0].report.outcome is Outcome.LOST
+    told.tell(events.Ended(end.request_id, [EndResult(execution.execution_id, 1, False, None, None, 2, stale=True)]))
+    fetched = told.one(effects.FetchExecutions)
+    told.tell(events.ExecutionsFetched(fetched.request_id, [_changed(execution, T + 20 * S_US)]))
+    again = told.one(effects.End)
+    assert (again.requests[0].revision, again.requests[0].report.outcome) == (2, Outcome.LOST)
+
+
+def test_one_that_was_ended_elsewhere_since_is_let_go() -> None:
+    told = Told()
+    (execution,) = told.running(job())
+    told.tell(_reports(execution))
+    end = told.one(effects.End)
+    told.tell(events.Ended(end.request_id, [EndResult(execution.execution_id, 1, False, None, None, 2, stale=True)]))
+    told.tell(events.ExecutionsFetched(told.one(effects.FetchExecutions).request_id, []))
+    assert told.one(effects.AckReports) == effects.AckReports("r1", (execution.execution_id,), effects.Refusal.DECIDED)
+    assert told.node.stats().held == 0

@@ -14,6 +14,7 @@ from controller.core.notices import (
     Paused,
     Run,
     Subject,
+    Turn,
     Wish,
     addressed,
     decide,
@@ -21,6 +22,7 @@ from controller.core.notices import (
     overdue,
     paused,
     skipped,
+    turned,
 )
 
 S = 1_000_000
@@ -128,6 +130,13 @@ def test_a_range_that_grows_is_one_event() -> None:
     assert letter("c", first).event_id == letter("c", grown).event_id != letter("c", other).event_id
     assert first.data["ticks"] == 2
     assert first.data["last_tick"] == "2026-03-01T08:01:00Z"
+
+
+@pytest.mark.parametrize(("action", "event"), [("orphan", Event.ORPHANED), ("bring_back", Event.BROUGHT_BACK)])
+def test_a_verb_that_goes_or_is_back_is_an_event_of_its_action(action: str, event: Event) -> None:
+    notice = turned(Turn(JOB, 9, action, NOW, "billing@1", "ada", "moved"))
+    assert (notice.event, notice.key, notice.at) == (event, f"{event.value}:9", NOW)
+    assert notice.data == {"deployment": "billing@1", "by": "ada", "note": "moved"}
 
 
 @pytest.mark.parametrize(

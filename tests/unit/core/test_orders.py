@@ -84,7 +84,7 @@ def test_what_comes_after_a_skipped_tick_keeps_its_distance() -> None:
 
 def test_a_resumed_intervals_run_is_not_late_by_its_jitter() -> None:
     now, run_ats = at(7_100), []
-    policy = Policy(jitter="45%").text
+    policy = Policy(jitter="±45%").text
     for number in range(20):
         job = {"key": f"billing.j{number}", "schedule": "every 1h", "anchor": at(0), "policy": policy}
         paused = {"paused": True, "paused_tick": at(3_600), "next_tick": at(10_800), "paused_until": at(10_000)}
@@ -105,3 +105,26 @@ def test_a_one_shot_that_was_skipped_ahead_does_not_come_back_when_a_pause_ends(
     resumed = ordered(standing(None, **shot, paused=True), Resume(), at(50))
     assert resumed.row is not None
     assert (resumed.row.next_tick, resumed.row.next_run_at, resumed.skipped) == (None, None, ())
+
+
+RUNS = {"executing": True, "schedule": "*/10 * * * * *", "next_tick": at(0), "last_tick": at(0)}
+BY_HAND = RUNS | {"next_tick": at(10)}
+
+
+@pytest.mark.parametrize("changes", [RUNS, BY_HAND])
+@pytest.mark.parametrize("wish", [Pause(), Pause(until=at(75)), SkipNext()])
+def test_what_passed_during_a_run_overlapped_whatever_is_ordered_then(changes: dict[str, object], wish: Wish) -> None:
+    """A pause has been in force from when it was ordered, and not before."""
+    plan = ordered(standing(None, **changes), wish, at(42))
+    assert plan.skipped[0] == Skipped(SkipReason.OVERLAP, at(10), at(40), 4)
+    assert [part.first_tick for part in plan.skipped[1:]] == ([] if wish == Pause() else [at(50)])
+    assert plan.row is not None
+    assert plan.row.paused_tick == (None if isinstance(wish, SkipNext) else at(50))
+
+
+def test_a_tick_that_waits_for_the_end_of_a_run_is_paused() -> None:
+    kept = RUNS | {"policy": Policy(overlap="buffer_one").text}
+    plan = ordered(standing(None, **kept), Pause(), at(42))
+    assert plan.skipped == ()
+    assert plan.row is not None
+    assert plan.row.paused_tick == at(10)

@@ -207,3 +207,40 @@ def test_stages_of_what_waits() -> None:
     told.wait(60)
     assert told.node.stats().waiting_for_place == 0
     assert told.wish().wanted == 0
+
+
+def _notes(told: Placed) -> list[object]:
+    return [note.values["lateness_ms"] for note in told.take(effects.Note) if note.event == "waiting_for_place"]
+
+
+def test_nobody_is_told_of_a_full_runner_who_has_not_said_yet_what_it_has() -> None:
+    """After an outage all that is due is late, and the runners, idle, are just about to grant their places."""
+    told = Placed()
+    told.ready(*_jobs(3))
+    told.tell(events.RunnerLeft("r1"))
+    told.wait_renewing(13_000)
+    told.tell(events.RunnerJoined(_runner()))
+    told.wait_renewing(200)
+    assert told.node.stats().waiting_for_place == 3
+    assert _notes(told) == []
+    told.grant(3)
+    told.wait_renewing(2_000)
+    assert _notes(told) == []
+
+
+def test_nor_when_postgresql_was_away_and_comes_back() -> None:
+    told = Placed(claims_in_flight=5)
+    told.ready_with_places(*_jobs(3))
+    told.due()
+    told.wait(1_000)
+    for renewal in told.take(effects.RenewLease):
+        told.fail(renewal)
+    told.wait(3_000)
+    told.take(effects.Note)
+    told.wait_renewing(300)
+    assert told.node.stats().waiting_for_place == 3
+    assert _notes(told) == []
+    told.wait_renewing(1_500)
+    told.grant(short=True)
+    told.wait_renewing(200)
+    assert len(_notes(told)) == 1, "by now they are full"

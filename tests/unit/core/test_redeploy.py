@@ -4,6 +4,7 @@ import pytest
 
 from controller.core.model import Skipped, SkipReason
 from controller.core.redeploy import Existing, deployment_key, plan_redeploy, plan_removal
+from controller.core.settings import ClusterSettings
 from schema.instant import format_instant
 from schema.module import Module, Verb
 from schema.policy import Policy
@@ -19,7 +20,8 @@ def at(seconds: int) -> int:
 
 def existing(key: str = "billing.a", **changes: object) -> Existing:
     """A job every 10 s, idle, whose next tick is still to come."""
-    return Existing(7, key, "every 10s", at(-100), False, at(10), at(0))._replace(**changes)  # type: ignore[arg-type]
+    job = Existing(7, key, "every 10s", at(-100), False, at(10), at(0))._replace(**changes)  # type: ignore[arg-type]  # by name
+    return job._replace(next_run_at=job.next_tick)
 
 
 def module(*verbs: Verb) -> Module:
@@ -50,7 +52,7 @@ def test_nothing_is_due_before_its_schedule_was_deployed() -> None:
     13 and 26 of a year).
     """
     anchor = format_instant(at(0))
-    policy = Policy(jitter="45%")
+    policy = Policy(jitter="±45%")
     verbs = [Verb(f"v{number}", schedule="every 1h", policy=policy, anchor=anchor) for number in range(20)]
     late = at(3_500)
     run_ats = [added.next_run_at for added in plan_redeploy(module(*verbs), [], late, DEFAULT_MS).added]
@@ -126,6 +128,61 @@ def test_a_changed_policy_opens_new_books_and_keeps_the_anchor() -> None:
     assert carried.policy == '{"retries":2}'
 
 
+@pytest.mark.parametrize(
+    ("job", "closes_at"),
+    [
+        (existing(), at(0)),
+        (existing(next_tick=at(-50), last_tick=at(-60)), at(-60)),  # it waits for a place
+        (existing(executing=True, next_tick=at(-20), last_tick=at(-20)), at(-20)),
+        (existing(executing=True, next_tick=at(-10), last_tick=at(-60), opened_at=at(-30)), at(-20)),  # a run by hand
+        (existing(executing=True, next_tick=None), NOW),
+        (existing(paused=True, next_tick=None, paused_tick=at(-20), last_tick=at(-50)), at(-30)),
+        (existing(next_tick=at(20), ahead_from=at(10), ahead_until=at(10)), at(0)),
+        (existing(paused=True, next_tick=at(50), paused_until=at(45), paused_tick=at(10), ahead_from=at(10),
+                  ahead_until=at(40)), at(0)),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("policy", [Policy(priority=5), Policy(overlap="buffer_one"), Policy(window="00:00-01:00")])
+def test_a_policy_that_leaves_the_ticks_as_they_are_decides_about_none(
+    job: Existing, closes_at: int, policy: Policy
+) -> None:
+    """One that waited for a place was superseded; what passed during a run was decided twice, by either policy."""
+    verb = Verb("a", schedule="every 10s", policy=policy)
+    (carried,) = plan_redeploy(module(verb), [job], NOW, DEFAULT_MS).carried
+    if policy.window and job.ahead_until is not None:  # ticks outside the old window may be among those
+        assert carried.takes_back
+        return
+    assert (carried.rescheduled, carried.takes_back, carried.skipped) == (True, False, ())
+    assert (carried.next_tick, carried.next_run_at) == (job.next_tick, job.next_run_at)
+    assert (carried.paused_tick, carried.ahead_from, carried.ahead_until) == job[11:12] + job[15:17]
+    assert carried.closes_at == closes_at
+
+
+def test_a_job_that_may_have_several_runs_by_now_goes_on_beside_the_one() -> None:
+    """Its end doesn't decide about that tick any more."""
+    job = existing(executing=True, next_tick=at(-20), last_tick=at(-20))
+    verb = Verb("a", schedule="every 10s", policy=Policy(overlap="allow"))
+    (carried,) = plan_redeploy(module(verb), [job], NOW, DEFAULT_MS).carried
+    assert (carried.next_tick, carried.closes_at, carried.skipped) == (at(-10), at(-20), ())
+
+
+def test_another_jitter_moves_what_is_still_to_come() -> None:
+    policy = Policy(jitter="30s")
+    verb, job = Verb("a", schedule="* * * * *", policy=policy), existing(schedule="* * * * *", next_tick=at(40))
+    (carried,) = plan_redeploy(module(verb), [job], NOW, DEFAULT_MS).carried
+    assert carried.next_run_at is not None
+    assert at(40) < carried.next_run_at < at(70)
+    (carried,) = plan_redeploy(module(verb), [job], at(41), DEFAULT_MS).carried
+    assert carried.next_run_at == at(40)
+
+
+@pytest.mark.parametrize("policy", [Policy(timezone="Europe/Berlin"), Policy(start_at=format_instant(at(30)))])
+def test_a_policy_that_changes_the_ticks_closes_the_books(policy: Policy) -> None:
+    verb, job = Verb("a", schedule="*/10 * * * * *", policy=policy), existing(schedule="*/10 * * * * *")
+    (carried,) = plan_redeploy(module(verb), [job], NOW, DEFAULT_MS).carried
+    assert (carried.takes_back, carried.closes_at) == (True, NOW)
+
+
 def test_the_clusters_jitter_is_that_of_jobs_that_state_none() -> None:
     verbs = Verb("a", schedule="every 10m"), Verb("b", schedule="every 10m", policy=Policy(jitter="off"))
     added = {job.verb: job for job in plan_redeploy(module(*verbs), [], NOW, DEFAULT_MS, "5m:3s").added}
@@ -137,9 +194,23 @@ def test_the_clusters_jitter_is_that_of_jobs_that_state_none() -> None:
     assert not carried.rescheduled
 
 
-def test_jobs_made_through_the_api_stay_with_their_verb_and_go_with_it() -> None:
+@pytest.mark.parametrize("schedule", ["every 30m", "0 6 * * *", "*/5 * * * *", "at 2030-01-01T00:00:00Z"])
+def test_of_a_cluster_as_it_comes_every_run_is_on_its_tick(schedule: str) -> None:
+    default = ClusterSettings().default_jitter
+    (added,) = plan_redeploy(module(Verb("a", schedule=schedule)), [], NOW, DEFAULT_MS, default).added
+    assert added.policy == ""
+    assert added.next_run_at == added.next_tick
+
+
+def test_jobs_made_through_the_api_are_orphaned_without_their_verb_and_come_back_with_it() -> None:
     job = existing("billing.b:acme", source="api", verb="b", schedule="every 7s")
     plan = plan_redeploy(module(Verb("b")), [job], NOW, DEFAULT_MS)
     assert [(each.key, each.rescheduled, each.timeout_ms) for each in plan.carried] == [(job.key, False, None)]
     assert (plan.added, plan.removed) == ([], [])
-    assert [each.key for each in plan_redeploy(module(Verb("c")), [job], NOW, DEFAULT_MS).removed] == [job.key]
+    plan = plan_redeploy(module(Verb("c")), [job], NOW, DEFAULT_MS)
+    assert (plan.removed, plan.orphaned, plan.back) == ([], [job], [])
+    orphan = job._replace(orphaned=True, next_tick=None)
+    plan = plan_redeploy(module(Verb("c")), [orphan], NOW, DEFAULT_MS)
+    assert plan == ([], [], [], [], [])  # it stays what it is
+    plan = plan_redeploy(module(Verb("b")), [orphan], NOW, DEFAULT_MS)
+    assert (plan.removed, plan.carried, plan.back) == ([], [], [orphan])

@@ -2,6 +2,7 @@ import random
 import time
 from bisect import bisect_right
 from collections.abc import Callable
+from typing import Final
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,7 @@ from controller.core.ring import NOBODY, POINTS_PER_MEMBER, Owners, Ring
 from controller.core.swim.beliefs import MEMBERS_MAX
 from schema.keys import SLOTS
 
+THIRTY: Final = tuple(f"host-{number}" for number in range(30))
 member_sets = st.lists(st.from_regex(r"[a-z]{1,6}-[0-9a-f]{4}", fullmatch=True), max_size=12, unique=True)
 
 
@@ -212,6 +214,12 @@ def test_a_ring_over_other_members_hashes_the_points_of_who_came_and_who_went(mo
     assert len(hashed) == POINTS_PER_MEMBER
 
 
+def hashing_s(members: tuple[str, ...]) -> float:
+    """What every ring must do at least: the measure of a machine that is slow or busy."""
+    keys = [f"{member}-{point}" for member in members for point in range(POINTS_PER_MEMBER)]
+    return best_s(lambda: sorted(ring_module._position(key) for key in keys))
+
+
 def best_s(measured: Callable[[], object]) -> float:
     """Of several, in CPU time: the machine may be busy."""
     best = float("inf")
@@ -222,14 +230,14 @@ def best_s(measured: Callable[[], object]) -> float:
     return best
 
 
-def test_building_thirty_members_takes_less_than_twenty_milliseconds() -> None:
-    members = tuple(f"host-{number}" for number in range(30))
-    assert best_s(lambda: Ring.build(members)) < 0.020
+def test_building_thirty_members_costs_little_more_than_to_hash_their_points() -> None:
+    """11 ms, of which 3.4 are hashing."""
+    assert best_s(lambda: Ring.build(THIRTY)) < 7 * hashing_s(THIRTY)
 
 
-def test_one_of_256_members_goes_and_comes_in_less_than_twenty_milliseconds() -> None:
-    """As many as SWIM takes in."""
+def test_one_of_256_members_goes_and_comes_for_less_than_thirty_are_built() -> None:
+    """As many as SWIM takes in: 4 ms."""
     ring = Ring.build(tuple(f"host-{number}" for number in range(MEMBERS_MAX)))
     without = ring.over(ring.members[1:])
-    assert best_s(lambda: ring.over(without.members)) < 0.020
-    assert best_s(lambda: without.over(ring.members)) < 0.020
+    assert best_s(lambda: ring.over(without.members)) < 4 * hashing_s(THIRTY)
+    assert best_s(lambda: without.over(ring.members)) < 4 * hashing_s(THIRTY)

@@ -169,7 +169,7 @@ def test_it_is_refused_where_nobody_would_take_over() -> None:
 def test_it_is_refused_twice_and_without_a_lease_and_while_draining() -> None:
     told = with_peer()
     told.tell(FIVE_S)
-    assert told.node.why_not_stand_down(True) == "it stands down already, for ann, for 5.0 s more"
+    assert told.node.why_not_stand_down(True) == "it stands down already, for ann, for 5s more"
     told.tell(events.StandDownRequested(60_000, True, "bob"))
     keep_peer(told, 5_100)
     assert not told.node.standing_down

@@ -50,8 +50,8 @@ def test_a_refusal_names_both_states_and_what_to_do(order: Order, state: State) 
 def test_what_is_cancelled_or_paused_is_that_whatever_else() -> None:
     facts = {"running": True, "has_next_tick": True, "last_outcome": "completed"}
     assert state_of(cancelled=True, paused=True, **facts) is State.CANCELLED  # type: ignore[arg-type]  # facts by name
-    assert state_of(cancelled=False, paused=True, **facts) is State.PAUSED  # type: ignore[arg-type]
-    assert state_of(cancelled=False, paused=False, removed=True, **facts) is State.CANCELLED  # type: ignore[arg-type]
+    assert state_of(cancelled=False, paused=True, **facts) is State.PAUSED  # type: ignore[arg-type]  # facts by name
+    assert state_of(cancelled=False, paused=False, removed=True, **facts) is State.CANCELLED  # type: ignore[arg-type]  # as above
 
 
 @pytest.mark.parametrize(
@@ -62,3 +62,10 @@ def test_without_a_tick_to_come_the_last_run_tells(last_outcome: str | None, sta
     assert (
         state_of(cancelled=False, paused=False, running=False, has_next_tick=False, last_outcome=last_outcome) is state
     )
+
+
+@pytest.mark.parametrize("last_outcome", [None, "completed", "failed"])
+def test_a_job_without_a_schedule_of_its_own_is_never_done(last_outcome: str | None) -> None:
+    facts = {"cancelled": False, "paused": False, "has_next_tick": False, "last_outcome": last_outcome}
+    assert state_of(running=False, by_hand=True, **facts) is State.PENDING  # type: ignore[arg-type]  # facts by name
+    assert state_of(running=True, by_hand=True, **facts) is State.RUNNING  # type: ignore[arg-type]  # as above

@@ -180,3 +180,16 @@ def test_a_run_moved_twice_is_in_the_books_though_the_second_move_is_to_an_earli
     by_hand = by_hand._replace(job=job._replace(anchor=first.anchor))
     second = ticks.moved(by_hand, report._replace(next_in_ms=30_000), first.next)
     assert second == Moved(T + 24 * S, Slot(T + 31 * S, T + 31 * S), 0)  # no tick since the books were opened
+
+
+def test_what_is_told_to_be_next_lies_in_the_window() -> None:
+    """T is 2026-01-15, 09:00 UTC or whatever; each minute, between 20:00 and 21:00."""
+    minute, policy = 60 * S, '{"window":"20:00-21:00"}'
+    tick = T - T % (86_400 * S) + 9 * 3_600 * S
+    opens = tick + 11 * 3_600 * S
+    timing = ("* * * * *", 0, policy)
+    assert ticks.upcoming("m.a", timing, tick, tick) == Slot(opens, opens)
+    assert ticks.upcoming("m.a", timing, opens + minute, opens + minute + 7) == Slot(opens + minute, opens + minute + 7)
+    assert ticks.upcoming("m.a", ("0 9 * * *", 0, policy), tick, tick) is None, "it never opens for that one"
+    assert ticks.upcoming("m.a", ("* * * * *", 0, ""), tick, tick + 3) == Slot(tick, tick + 3)
+    assert ticks.upcoming("m.a", timing, None, None) is None

@@ -14,7 +14,7 @@ T9 = 1_795_251_600 * SECOND  # 2026-11-21T09:00:00Z; the job's ticks are each te
 KEY = "billing.sync"
 JOB = Subject(
     1, KEY, "*/10 * * * *", "", "billing@1", "annotation", T9 - 48 * HOUR, None, False, None, 0, T9 + 10 * MINUTE,
-    T9 + 10 * MINUTE, T9, None, None, None, None, None, None, None, None, True, T9,
+    T9 + 10 * MINUTE, T9, None, None, None, None, None, None, None, None, None, None, True, T9,
 )  # fmt: skip
 RUN = Attempt(
     12, T9, 1, "schedule", T9, T9 + 3_000, T9 + 100_000, T9 + 3_100_000, "completed", "", "", "c1", "r1", None
@@ -62,12 +62,12 @@ LATER = run(execution_id=13, tick=T9 + 30 * MINUTE)
 TABLE: dict[str, tuple[Facts, str, list[str]]] = {
     "it ran": (
         facts(attempts=(RUN,)), "executed",
-        [DUE, "Execution 12 started 0.1 s after it was due, took 3.0 s and completed.", CLAIMED, NEXT],
+        [DUE, "Execution 12 started 100ms after it was due, took 3s and completed.", CLAIMED, NEXT],
     ),
     "it failed": (
         facts(attempts=(run(outcome="failed", error_type="ValueError", error_message="no\nno such account"),)),
         "executed",
-        [DUE, "Execution 12 started 0.1 s after it was due, took 3.0 s and failed with ValueError: no such account.",
+        [DUE, "Execution 12 started 100ms after it was due, took 3s and failed with ValueError: no such account.",
          CLAIMED, NEXT],
     ),
     "with jitter, in a zone": (
@@ -75,7 +75,7 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
               started_at=T9 + 5 * SECOND, ended_at=T9 + 5 * SECOND),)),
         "executed",
         ["A tick of billing.sync was due at 2026-11-21 09:00:00Z (2026-11-21 10:00:00 Europe/Berlin).",
-         "Execution 12 started 1.0 s after its run_at, 2026-11-21 09:00:04Z, took 0.0 s and completed.",
+         "Execution 12 started 1s after its run_at, 2026-11-21 09:00:04Z, took 0ms and completed.",
          "Controller c1 claimed it at 2026-11-21 09:00:04Z; it ran on runner r1.",
          "Its next tick is 2026-11-21 09:10:00Z (2026-11-21 10:10:00 Europe/Berlin), in 5m."],
     ),
@@ -83,7 +83,7 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
         facts(subject=job(executing=True, execution_id=12), attempts=(run(started_at=None, ended_at=None,
               outcome=None),), now=T9 + 2 * SECOND),
         "running",
-        [DUE, "Execution 12 was claimed 0.0 s after its run_at, and has been running for 2.0 s.", CLAIMED,
+        [DUE, "Execution 12 was claimed 3ms after its run_at, and has been running for 2s.", CLAIMED,
          "Its next tick is 2026-11-21 09:10:00Z, in 9m58s."],
     ),
     "lost, and tried again": (
@@ -91,28 +91,28 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
                         run(execution_id=14, attempt=2, trigger="retry", run_at=T9 + MINUTE,
                             claimed_at=T9 + MINUTE, started_at=T9 + MINUTE, ended_at=T9 + MINUTE + SECOND))),
         "executed",
-        [DUE, "Execution 12 started 0.1 s after it was due, took 3.0 s and was lost: its runner was heard of no more "
+        [DUE, "Execution 12 started 100ms after it was due, took 3s and was lost: its runner was heard of no more "
          "(the runner was not seen for 9 s).", CLAIMED,
-         "Attempt 2, execution 14, started at 2026-11-21 09:01:00Z, took 1.0 s and completed.", NEXT],
+         "Attempt 2, execution 14, started at 2026-11-21 09:01:00Z, took 1s and completed.", NEXT],
     ),
     "its retry waits": (
         facts(attempts=(run(outcome="failed", retry_at=T9 + 6 * MINUTE),),
               waiting=(Waiting(3, "retry", T9, None, 2, T9 + 6 * MINUTE, ""),)),
         "executed",
-        [DUE, "Execution 12 started 0.1 s after it was due, took 3.0 s and failed.", CLAIMED,
+        [DUE, "Execution 12 started 100ms after it was due, took 3s and failed.", CLAIMED,
          "Attempt 2 is to follow at 2026-11-21 09:06:00Z.",
          "Attempt 2 at the tick 2026-11-21 09:00:00Z waits: not before 2026-11-21 09:06:00Z.", NEXT],
     ),
     "it went over a limit": (
         facts(attempts=(run(outcome="out_of_memory", error_type="MemoryLimit", error_message="it held 301 MiB"),)),
         "executed",
-        [DUE, "Execution 12 started 0.1 s after it was due, took 3.0 s and went over its memory_limit "
+        [DUE, "Execution 12 started 100ms after it was due, took 3s and went over its memory_limit "
          "(it held 301 MiB).", CLAIMED, NEXT],
     ),
     "its retry was superseded": (
         facts(attempts=(run(outcome="timed_out", retry_at=T9 + 40 * MINUTE),), after=LATER),
         "executed",
-        [DUE, "Execution 12 started 0.1 s after it was due, took 3.0 s and ran out of its time.", CLAIMED,
+        [DUE, "Execution 12 started 100ms after it was due, took 3s and ran out of its time.", CLAIMED,
          "Attempt 2 was to follow at 2026-11-21 09:40:00Z; the tick 2026-11-21 09:30:00Z came first, and superseded "
          "it.", NEXT],
     ),
@@ -121,7 +121,7 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
                             ended_at=T9 + HOUR + SECOND),), now=T9 + 2 * HOUR,
               subject=job(next_tick=T9 + 2 * HOUR + MINUTE, next_run_at=T9 + 2 * HOUR + MINUTE)),
         "executed",
-        [DUE, "It was caught up: execution 12 started 1h after it was due, took 1.0 s and completed.",
+        [DUE, "It was caught up: execution 12 started 1h after it was due, took 1s and completed.",
          "Controller c1 claimed it at 2026-11-21 10:00:00Z; it ran on runner r1.",
          "Its next tick is 2026-11-21 11:01:00Z, in 1m."],
     ),
@@ -133,7 +133,7 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
          "its place (execution 13).",
          "So were 3 ticks in all, from 2026-11-21 09:00:00Z to 2026-11-21 09:20:00Z.",
          "Controller c2 decided that at 2026-11-21 09:00:02Z.",
-         "A backfill made up for it: execution 12 started at 2026-11-21 10:00:00Z, took 0.0 s and completed.", CLAIMED,
+         "A backfill made up for it: execution 12 started at 2026-11-21 10:00:00Z, took 0ms and completed.", CLAIMED,
          NEXT],
     ),
     "overlap": (
@@ -150,7 +150,7 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
     ),
     "no runner": (
         facts(skip=skip("no_runner", 2), subject=job(hosted=False)), "skipped",
-        [DUE, "It was skipped (no_runner): no runner that has billing@1 was connected.",
+        [DUE, "It was skipped (no_runner): no runner that had the job's deployment was connected.",
          "So were 2 ticks in all, from 2026-11-21 09:00:00Z to 2026-11-21 09:10:00Z.",
          "Controller c2 decided that at 2026-11-21 09:00:02Z.", NEXT,
          "No runner that has billing@1 is connected now: start one, or it can't run then."],
@@ -158,7 +158,23 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
     "outside its window": (
         facts(skip=skip("outside_window"), subject=job(policy=Policy(window="10:00-18:00").text)), "skipped",
         [DUE, "It was skipped (outside_window): it lies outside the job's window `10:00-18:00`.",
+         "Controller c2 decided that at 2026-11-21 09:00:02Z.", "Its next tick is 2026-11-21 10:00:00Z, in 55m."],
+    ),
+    "outside the window that it had then": (
+        facts(skip=skip("outside_window"), then=Span(JOB.schedule, 0, 0, T9, Policy(window="10:00-18:00").text)),
+        "skipped",
+        [DUE, "It was skipped (outside_window): it lies outside the job's window `10:00-18:00`.",
          "Controller c2 decided that at 2026-11-21 09:00:02Z.", NEXT],
+    ),
+    "too late by its policy of then": (
+        facts(skip=skip("missed_policy"), then=Span(JOB.schedule, 0, 0, T9, Policy(on_missed="skip").text)), "skipped",
+        [DUE, "It was skipped (missed_policy): by the time it could run, it was too late for that (on_missed=skip).",
+         "Controller c2 decided that at 2026-11-21 09:00:02Z.", NEXT],
+    ),
+    "no tick by its schedule of then": (
+        facts(tick=None, at=T9 + 1 * MINUTE, then=Span("0 * * * *", 0, 0, T9 + HOUR)), "not_due",
+        ["No tick of billing.sync was due at 2026-11-21 09:01:00Z, by its schedule `0 * * * *`.",
+         "The tick before it is 2026-11-21 08:50:00Z, the next one 2026-11-21 09:10:00Z.", NEXT],
     ),
     "too late by its policy": (
         facts(skip=skip("missed_policy"), subject=job(policy=Policy(on_missed="skip").text)), "skipped",
@@ -178,6 +194,15 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
         [DUE, "It was skipped (deployment_removed): its deployment was removed before it could run.",
          "That was decided at 2026-11-21 09:00:02Z by ada (“sold”) (undeploy).",
          "It was removed at 2026-11-21 09:00:02Z: nothing of it will run any more."],
+    ),
+    "it is deployed again": (
+        facts(skip=skip("deployment_removed", controller=""), successor=job(job_id=2, created_at=T9 + 3 * MINUTE),
+              subject=job(removed_at=T9 + 2 * SECOND, next_tick=None, next_run_at=None),
+              actions=(Action(T9 + 2 * SECOND + 5, "undeploy", "ada", "sold"),)),
+        "skipped",
+        [DUE, "It was skipped (deployment_removed): its deployment was removed before it could run.",
+         "That was decided at 2026-11-21 09:00:02Z by ada (“sold”) (undeploy).",
+         "It was removed at 2026-11-21 09:00:02Z, and made anew at 2026-11-21 09:03:00Z.", NEXT],
     ),
     "skip-next": (
         facts(skip=skip("cancelled", controller=""), actions=(Action(T9 + 2 * SECOND, "skip_next", "bob", ""),)),
@@ -265,13 +290,13 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
         ["No tick of billing.sync was due at 2026-11-21 09:00:01Z, by its schedule `*/10 * * * *`.",
          "The tick before it is 2026-11-21 08:50:00Z, the next one 2026-11-21 09:10:00Z.",
          "Execution 12 of the tick 2026-11-21 09:00:00Z was running at that time.",
-         "Execution 12 started 0.1 s after it was due, took 3.0 s and completed.", NEXT],
+         "Execution 12 started 100ms after it was due, took 3s and completed.", NEXT],
     ),
     "between ticks": (
         facts(tick=None, at=T9 + 7 * SECOND, before=RUN, previous_tick=T9), "not_due",
         ["No tick of billing.sync was due at 2026-11-21 09:00:07Z, by its schedule `*/10 * * * *`.",
          "The tick before it is 2026-11-21 09:00:00Z, the next one 2026-11-21 09:10:00Z.",
-         "The run before that: Execution 12 started 0.1 s after it was due, took 3.0 s and completed.", NEXT],
+         "The run before that: Execution 12 started 100ms after it was due, took 3s and completed.", NEXT],
     ),
     "between ticks, of which the one before was skipped": (
         facts(tick=None, at=T9 + 7 * SECOND, before=EARLIER._replace(ended_at=T9 - 9 * MINUTE), previous_tick=T9,
@@ -282,7 +307,7 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
          "The tick before it is 2026-11-21 09:00:00Z, the next one 2026-11-21 09:10:00Z.",
          "The tick 2026-11-21 09:00:00Z was skipped (cancelled): somebody decided that it doesn't run.",
          "That was decided at 2026-11-21 09:00:02Z by bo (skip_next).",
-         "The run before that, of the tick 2026-11-21 08:50:00Z: Execution 11 started 0.0 s after it was due, took "
+         "The run before that, of the tick 2026-11-21 08:50:00Z: Execution 11 started 0ms after it was due, took "
          "1m and completed.", NEXT],
     ),
     "while it was cancelled": (
@@ -327,26 +352,26 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
         "not_due",
         ["billing.sync has no schedule: it runs when somebody triggers it.",
          "Execution 12 was running at that time.",
-         "Execution 12, triggered by hand, started at 2026-11-21 09:00:00Z, took 1.0 s and completed.",
+         "Execution 12, triggered by hand, started at 2026-11-21 09:00:00Z, took 1s and completed.",
          "A run triggered by bob at 2026-11-21 09:01:00Z waits: as soon as it may run."],
     ),
     "its schedule is over, and a backfill waits": (
         facts(attempts=(RUN,), subject=job(next_tick=None, next_run_at=None),
               waiting=(Waiting(8, "backfill", T9 - HOUR, T9, 1, T9, "bob"),)),
         "executed",
-        [DUE, "Execution 12 started 0.1 s after it was due, took 3.0 s and completed.", CLAIMED,
+        [DUE, "Execution 12 started 100ms after it was due, took 3s and completed.", CLAIMED,
          "A backfill asked for by bob waits with the ticks from 2026-11-21 08:00:00Z to 2026-11-21 09:00:00Z.",
          "Its schedule has no further tick."],
     ),
     "cancelled, and killed for it": (
         facts(attempts=(run(outcome="cancelled", error_message="cancelled by ada: wrong data\nkilled: did not stop"),)),
         "executed",
-        [DUE, "Execution 12 started 0.1 s after it was due, took 3.0 s and was cancelled "
+        [DUE, "Execution 12 started 100ms after it was due, took 3s and was cancelled "
          "(cancelled by ada: wrong data; killed: did not stop).", CLAIMED, NEXT],
     ),
     "cancelled while it ran": (
         facts(attempts=(run(outcome="cancelled", error_message="cancelled by ada: wrong data"),)), "executed",
-        [DUE, "Execution 12 started 0.1 s after it was due, took 3.0 s and was cancelled "
+        [DUE, "Execution 12 started 100ms after it was due, took 3s and was cancelled "
          "(cancelled by ada: wrong data).", CLAIMED, NEXT],
     ),
 }  # fmt: skip

@@ -108,8 +108,8 @@ def test_what_is_told_names_the_limit_and_what_to_do() -> None:
         "it held 301 MiB, more than its memory_limit=256MiB: raise that, or take the work in smaller pieces"
     )
     assert "301 MiB in 3 processes, more" in memory_excess(limited, 301 * MIB, 3).message
-    assert cpu_excess(limited, 30_050_000).message == (
-        "it took 30.05 s of CPU time, more than its cpu_limit=30s: raise that, or do less in one run"
+    assert cpu_excess(limited).message == (
+        "it took more than its cpu_limit=30s of CPU time: raise that, or do less in one run"
     )
     assert refused_memory(limited, "").message.endswith("smaller pieces\nMemoryError")
 

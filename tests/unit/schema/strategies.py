@@ -82,7 +82,7 @@ _POLICY_VALUES: dict[str, st.SearchStrategy[Any]] = {
     "window": st.sampled_from(
         ["Mon-Fri 08:00-18:00", "22:00-06:00", "Sat,Sun 10:00-12:00 Asia/Tokyo, Mon 00:00-24:00"]
     ),
-    "jitter": st.sampled_from(["off", "5%", "30s", "5m:3s 1h:10s 1d:30s 7d:60s", 0.25, 0]),
+    "jitter": st.sampled_from(["off", "auto", "5%", "±5%", "+-3s", "30s", "5m:3s 1h:10s 1d:30s 7d:60s", 0.25, 0]),
     "on_missed": st.sampled_from(["skip", "run_all", "run_last"]),
     "catch_up_window": DURATIONS,
     "overlap": st.sampled_from(["buffer_one", "buffer_all", "cancel_running", "allow"]),
@@ -164,7 +164,7 @@ RECORDS = st.builds(
 def verbs(draw: st.DrawFn) -> Verb:
     options: dict[str, Any] = {
         "name": draw(IDENTIFIERS),
-        "timeout_ms": draw(st.just(0) | st.integers(1, DURATION_LIMIT_MS)),
+        "timeout_ms": draw(st.none() | st.integers(1, DURATION_LIMIT_MS)),
         "on_disconnect": draw(st.sampled_from(["stop", "finish"])),
         "is_async": draw(st.booleans()),
         "doc": draw(DOCS),

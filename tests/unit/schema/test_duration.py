@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schema.duration import DURATION_LIMIT_MS, DurationError, duration_words, format_duration, parse_duration
+from schema.duration import DURATION_LIMIT_MS, DurationError, duration_words, format_duration, measured, parse_duration
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,34 @@ def test_texts(text: str, milliseconds: int, canonical: str, words: str):
     assert parse_duration(text) == milliseconds
     assert format_duration(milliseconds) == canonical
     assert duration_words(milliseconds) == words
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "text"),
+    [
+        (0, "0ms"),
+        (-0.04, "0ms"),
+        (0.4, "0.4ms"),
+        (9.96, "10ms"),
+        (12.34, "12ms"),
+        (-2_000, "-2s"),
+        (999.4, "999ms"),
+        (999.6, "1s"),
+        (1_234, "1.2s"),
+        (12_500, "12.5s"),
+        (59_960, "1m"),
+        (65_000, "1m5s"),
+        (3_599_700, "1h"),
+        (7_800_000, "2h10m"),
+        (86_399_000, "1d"),
+        (273_600_000, "3d4h"),
+        (DURATION_LIMIT_MS, "36500d"),
+    ],
+)
+def test_what_was_measured_has_two_units_at_most(milliseconds: float, text: str):
+    assert measured(milliseconds) == text
+    if milliseconds > 0:
+        assert measured(milliseconds, signed=True) == f"+{text}"
 
 
 @pytest.mark.parametrize(

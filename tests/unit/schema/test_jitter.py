@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schema.jitter import Bucket, JitterError, JitterRule, delay, parse_jitter, shift
+from schema.jitter import AUTO, Bucket, JitterError, JitterRule, delay, parse_jitter, shift
 
 S = 1_000_000
 MINUTE = 60 * S
 HOUR = 60 * MINUTE
 DAY = 24 * HOUR
-USUAL = "5m:3s 1h:10s 1d:30s 7d:1m"
+USUAL = AUTO
 
 
 @pytest.mark.parametrize(
@@ -29,6 +29,13 @@ USUAL = "5m:3s 1h:10s 1d:30s 7d:1m"
         ("12.50%", JitterRule(share=1_250), "12.5%"),
         ("0.01%", JitterRule(share=1), "0.01%"),
         ("30s", JitterRule(fixed_ms=30_000), "30s"),
+        ("auto", parse_jitter(AUTO)._replace(is_auto=True), "auto"),
+        (" AUTO", parse_jitter(AUTO)._replace(is_auto=True), "auto"),
+        ("±10%", JitterRule(share=1_000, both_ways=True), "±10%"),
+        ("+-10%", JitterRule(share=1_000, both_ways=True), "±10%"),
+        (" +/- 0.1", JitterRule(share=1_000, both_ways=True), "±10%"),
+        ("±90s", JitterRule(fixed_ms=90_000, both_ways=True), "±1m30s"),
+        ("±0", JitterRule(), "off"),
         ("90s", JitterRule(fixed_ms=90_000), "1m30s"),
         ("1h:10s, 5m:3s", JitterRule(buckets=(Bucket(300_000, 3_000), Bucket(3_600_000, 10_000))), "5m:3s 1h:10s"),
         ("7d:60s", JitterRule(buckets=(Bucket(604_800_000, 60_000),)), "7d:1m"),
@@ -48,6 +55,14 @@ def test_texts(text: str, rule: JitterRule, canonical: str):
         ("1.5", 0, "100%"),
         ("0.00001", 0, "off"),
         ("-10%", 0, None),
+        ("+10%", 0, None),
+        ("±", 1, None),
+        (" +- ", 3, None),
+        ("±±10%", 1, None),
+        ("±auto", 1, None),
+        ("+-5m:3s", 2, None),
+        ("+-101%", 2, "±100%"),
+        (" ± 5 min", 4, "±5m"),
         ("30", 2, "30s"),
         (" 5 min", 2, "5m"),
         ("5m:3s 1h", 6, None),
@@ -103,7 +118,7 @@ def test_cron_ticks_are_only_delayed_and_never_to_the_next(key: str, tick: int, 
 
 
 @given(st.text(max_size=20), st.integers(0, 4 * 10**15), st.integers(0, 10**13), GAPS)
-def test_intervals_go_both_ways_by_less_than_half(key: str, tick: int, most: int, interval: int):
+def test_what_goes_both_ways_does_so_by_less_than_half(key: str, tick: int, most: int, interval: int):
     offset = shift(key, tick, most, interval)
     assert -most <= offset <= most
     assert abs(offset) * 2 < interval
@@ -118,6 +133,7 @@ def test_the_instant_of_the_next_tick_is_never_reached():
 
 def test_known_values():
     """Every controller of every version has to agree, so these never change."""
+    assert AUTO == "5m:3s 1h:10s 1d:30s 7d:1m"
     assert delay("billing.close_month", 1_795_262_400 * S, 10 * S, HOUR) == 6_408_000
     assert delay("billing.close_month", 1_795_266_000 * S, 10 * S, HOUR) == 2_505_000
     assert shift("billing.close_month", 1_795_262_400 * S, MINUTE, 10 * MINUTE) == -53_560_000

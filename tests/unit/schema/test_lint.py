@@ -1,3 +1,4 @@
+from collections import Counter
 from itertools import pairwise
 from typing import Any
 
@@ -10,6 +11,7 @@ from schema.lint_rhythm import shortest_gap
 from schema.module import Module, Verb
 from schema.pattern import CronPattern
 from schema.policy import read_policy
+from schema.timetable import timetable
 from tests.unit.schema.strategies import PATTERNS
 
 NOW = parse_instant("2026-11-21T12:00:00Z")
@@ -118,14 +120,40 @@ def test_herds():
     verbs += [verb("0 * * * *", "hourly", 5), verb("*/10 * * * *", "often", 6), verb("7 0 * * *", "alone", 7)]
     (herd,) = linted(*verbs)
     assert (herd.rule, herd.verb, herd.line) == ("herd", "night_1", 1)
-    assert herd.message.startswith("6 verbs of the module start at 2026-11-22T00:00:00Z: night_1, night_2")
+    assert herd.message.startswith("6 verbs of the module start at 2026-11-22T00:00:00Z, in the same second: night_1")
     assert '"1 0 * * *" for night_2' in herd.remedy
     assert "7 0 * * *" not in herd.remedy  # there is one already
     assert linted(*verbs, herd=7) == []
     spread = [verb("0 0 * * *", f"night_{number}", jitter="5m") for number in range(10)]
     assert linted(*spread) == []
+    assert linted(*[verb("0 0 * * *", f"night_{number}", jitter="auto") for number in range(10)]) == []
     assert linted(*[verb(f"{number} 0 * * *", f"night_{number}") for number in range(10)]) == []
     assert linted(*[verb("every 1h", f"each_{number}") for number in range(10)]) == []
+
+
+def test_of_a_herd_is_said_what_auto_would_make_of_it():
+    """By the jobs' own keys, so it is what the cluster will do."""
+    (herd,) = linted(*[verb("0 6 * * *", f"six_{number}") for number in range(40)])
+    tick = parse_instant("2026-11-22T06:00:00Z")
+    table = timetable("0 6 * * *", 0, '{"jitter":"auto"}')
+    starts = [table.following(f"m.six_{number}", tick - 1) for number in range(40)]
+    seconds = Counter((start.run_at - tick) // 1_000_000 for start in starts if start is not None)
+    assert 1 < max(seconds.values()) < 8
+    assert herd.remedy.startswith(
+        f'write jitter="auto": they would start over {max(seconds) + 1}s, at most {max(seconds.values())} of 40 in one'
+    )
+
+
+def test_a_herd_that_auto_leaves_alone_is_told_another_jitter():
+    (herd,) = linted(*[verb("*/2 * * * *", f"often_{number}", jitter="auto") for number in range(5)])
+    assert herd.remedy.startswith('write a jitter, like jitter="50%"')
+
+
+def test_intervals_of_one_anchor_are_a_herd():
+    (herd,) = linted(*[verb("every 1h", f"each_{number}", anchor="2026-01-01") for number in range(5)])
+    assert "5 verbs of the module start at 2026-11-21T13:00:00Z" in herd.message
+    assert 'write jitter="auto": they would start over' in herd.remedy
+    assert "or spread them" not in herd.remedy
 
 
 def test_a_herd_of_seldom_jobs_among_busy_ones():

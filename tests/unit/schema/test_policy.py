@@ -18,7 +18,7 @@ def test_the_registry_and_the_policy_have_the_same_fields():
     assert {field.name: field.default for field in FIELDS} == {
         name: getattr(Policy(), name) for name in Policy.__dataclass_fields__
     }
-    kinds = {str: "text", int: "count", tuple: "names"}
+    kinds = {str: "text", int: "count", type(None): "count", tuple: "names"}
     assert all(field.kind == kinds[type(field.default)] for field in FIELDS)
     assert all(0 < len(field.help) < 100 and "\n" not in field.help for field in FIELDS)
 
@@ -45,6 +45,9 @@ def test_the_registry_and_the_policy_have_the_same_fields():
         ({"jitter": "0.125"}, {"jitter": "12.5%"}),
         ({"jitter": 1.0}, {"jitter": "100%"}),
         ({"jitter": 0}, {"jitter": "off"}),
+        ({"jitter": "Auto"}, {"jitter": "auto"}),
+        ({"jitter": "+-10%"}, {"jitter": "±10%"}),
+        ({"jitter": "+/- 90s"}, {"jitter": "±1m30s"}),
         ({"jitter": "90s"}, {"jitter": "1m30s"}),
         ({"jitter": "1h:10s 5m:3s"}, {"jitter": "5m:3s 1h:10s"}),
         ({"catch_up_window": "120m"}, {"catch_up_window": "2h"}),
@@ -68,7 +71,7 @@ def test_canonical_values(raw: dict[str, Any], canonical: dict[str, Any]):
     assert list(policy.raw()) == [field.name for field in FIELDS if field.name in canonical]
     assert read_policy(policy.raw()) == policy
     assert parse_policy(policy.text) == policy
-    assert policy.text == ("" if not canonical else json.dumps(policy.raw(), separators=(",", ":")))
+    assert policy.text == ("" if not canonical else json.dumps(policy.raw(), separators=(",", ":"), ensure_ascii=False))
 
 
 @pytest.mark.parametrize(
@@ -207,9 +210,16 @@ PATTERN = "0 9 * * 1-5"
         ({"jitter": "10%", "dst_gap": "skip"}, "at 2026-03-01T08:00:00Z", ["dst_gap", "jitter"]),
         ({"jitter": "5m:3s"}, "at 2026-03-01T08:00:00Z", ["jitter"]),
         ({"dst_gap": "skip", "dst_overlap": "both"}, "every 1h", ["dst_gap", "dst_overlap"]),
-        ({"jitter": "50%", **BERLIN}, "every 1h", []),
-        ({"jitter": "51%"}, "every 1h", ["jitter"]),
-        ({"jitter": "31m"}, "every 1h", ["jitter"]),
+        ({"jitter": "±50%", **BERLIN}, "every 1h", []),
+        ({"jitter": "±51%"}, "every 1h", ["jitter"]),
+        ({"jitter": "±31m"}, "every 1h", ["jitter"]),
+        ({"jitter": "100%"}, "every 1h", []),
+        ({"jitter": "auto"}, "every 1h", []),
+        ({"jitter": "auto"}, PATTERN, []),
+        ({"jitter": "auto"}, "at 2026-03-01T08:00:00Z", ["jitter"]),
+        ({"jitter": "±30s"}, "at 2026-03-01T08:00:00Z", ["jitter"]),
+        ({"jitter": "±10%"}, PATTERN, ["jitter"]),
+        ({"jitter": "±30s"}, PATTERN, ["jitter"]),
         ({"jitter": "100%"}, PATTERN, []),
         # no tick is left
         ({"window": "18:00-08:00"}, PATTERN, ["window"]),

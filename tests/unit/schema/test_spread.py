@@ -2,7 +2,7 @@
 
 import pytest
 
-from schema.spread import stored_policy
+from schema.spread import has_default_jitter, stored_policy
 
 DEFAULT = "5m:3s 1h:10s 1d:30s 7d:60s"
 
@@ -42,3 +42,13 @@ def test_what_a_job_states_stays_and_so_does_the_rest_of_its_policy() -> None:
     assert stored_policy("0 9 * * *", zoned, DEFAULT) == '{"timezone":"Europe/Berlin","jitter":"30s"}'
     assert stored_policy("0 9 * * *", zoned, "") == zoned
     assert stored_policy("0 9 * * *", zoned, "off") == zoned
+
+
+def test_auto_stays_a_word_where_it_does_anything() -> None:
+    for schedule in ("0 9 * * *", "every 1h"):
+        assert stored_policy(schedule, "", "auto") == '{"jitter":"auto"}'
+        assert has_default_jitter(schedule, '{"jitter":"auto"}', "auto")
+        assert not has_default_jitter(schedule, '{"jitter":"auto"}', "off")
+    for schedule in ("* * * * *", "every 30s", "at 2026-03-01T08:00:00Z", "manual"):
+        assert stored_policy(schedule, "", "auto") == ""
+    assert stored_policy("0 9 * * *", '{"jitter":"auto"}', "1d:2s") == '{"jitter":"auto"}'

@@ -3,7 +3,7 @@ import pytest
 from schema.module import DataField, DataType, Module, Verb
 from schema.policy import Policy
 from schema.types import canonical_type
-from schema.validate import DOC_LIMIT, clean_doc, doc_fault, validate
+from schema.validate import DOC_LIMIT, clean_doc, doc_fault, misfit_faults, validate
 
 
 def one(**options: object) -> Module:
@@ -71,7 +71,7 @@ def record(*fields: DataField) -> Module:
         (one(request="a b"), "verbs[1].request", "no type"),
         (one(response="A|B"), "verbs[1].response", "is written 'A | B'"),
         (one(timeout_ms=-1), "verbs[1].timeout_ms", "is -1"),
-        (one(timeout_ms=2**63 - 1), "verbs[1].timeout_ms", "it must be from 0"),
+        (one(timeout_ms=2**63 - 1), "verbs[1].timeout_ms", "it must be from 1"),
         (one(on_disconnect=""), "verbs[1].on_disconnect", "'stop' or 'finish'"),
         (one(on_disconnect="x" * 10_000), "verbs[1].on_disconnect", "'stop' or 'finish'"),
         (one(doc="\x1b[31m"), "verbs[1].doc", "control"),
@@ -146,3 +146,23 @@ def test_clean_docs_are_fit():
 )
 def test_types(text: str, canonical: str | None):
     assert canonical_type(text) == canonical
+
+
+@pytest.mark.parametrize(
+    ("request_type", "schedule", "after", "payload", "words"),
+    [
+        ("Unit", "0 0 * * *", "", '{"n":1}', "v takes no payload"),
+        ("Unit", "0 0 * * *", "", "", ""),
+        ("int", "0 0 * * *", "", "7", ""),
+        ("int", "0 0 * * *", "", '"7"', "7"),
+        ("int", "0 0 * * *", "", "", "it has none, and v takes a int"),
+        ("int", "manual", "m.other", "", "it has none, and v takes a int"),
+        ("int", "manual", "", "", ""),  # whoever runs it gives one
+    ],
+)
+def test_the_payload_of_a_job_made_by_hand_fits_or_does_not(
+    request_type: str, schedule: str, after: str, payload: str, words: str
+) -> None:
+    verb = Verb("v", request=request_type)
+    faults = misfit_faults(Module("m", (verb,)), verb, schedule, Policy(after=after), payload)
+    assert [words in fault for fault in faults] == [True] * bool(words)

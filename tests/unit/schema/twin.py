@@ -63,7 +63,7 @@ def seven_fields(text: str) -> list[str]:
         return ["0", *fields, "*"]
     if len(fields) == 6:
         parts = fields[5].replace(",", " ").replace("-", " ").replace("*", " ").split()
-        if any(int(part.split("/")[0] or 0) > 999 for part in parts):
+        if any(len(part.split("/")[0]) > 3 for part in parts):
             return ["0", *fields]
         return [*fields, "*"]
     return fields

@@ -121,10 +121,12 @@ def test_what_no_decorator_takes(misused: Callable[[], object], words: str) -> N
         misused()
 
 
-@pytest.mark.parametrize("wrong", [lambda: cron(5), lambda: every(lambda: None), lambda: verb("x"), verb])  # type: ignore[arg-type, type-var]
-def test_a_misused_decorator_says_what_to_write(wrong: object) -> None:
+@pytest.mark.parametrize(
+    "wrong", [lambda: SDK.cron(5), lambda: SDK.every(lambda: None), lambda: SDK.verb("x"), SDK.verb]
+)
+def test_a_misused_decorator_says_what_to_write(wrong: Callable[[], object]) -> None:
     with pytest.raises(TypeError, match="write @"):
-        wrong()  # type: ignore[operator]
+        wrong()
 
 
 def test_a_context_tells_instants_as_aware_datetimes() -> None:

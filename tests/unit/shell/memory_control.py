@@ -36,6 +36,7 @@ class MemoryControl:
         self.runs: list[TickRun] = []
         self.asked: list[tuple[Any, ...]] = []
         self.failure: Exception | None = None
+        self.failures: list[Exception] = []  # of the next calls, one each
         self.refusing: dict[str, Conflict] = {}  # orders to many jobs
         self.actions: list[ActionRow] = []
         self.meanwhile: list[Callable[[JobRow], JobRow]] = []  # what others change just before the next updates
@@ -171,6 +172,8 @@ class MemoryControl:
 
     def _asked(self, *what: object) -> None:
         self.asked.append(what)
+        if self.failures:
+            raise self.failures.pop(0)
         if self.failure is not None:
             raise self.failure
 

@@ -2,9 +2,13 @@
 
 import asyncio
 
+from controller.core.effects import Dispatch
+from controller.core.model import Execution, Job
 from controller.ports import OutputState
 from controller.runners.following import PART_BYTES, UNREAD_BYTES_MAX, Follows
 from controller.runners.sessions import QUEUE_ITEMS_MAX, Session
+from cronring.runner.codec import runs_from_dispatch
+from protos.admission import ANSWER_BYTES_MAX, admitted
 from protos.runner.v1 import runner_pb2 as wire
 
 
@@ -31,3 +35,30 @@ def test_a_runner_that_does_not_read_who_follows_it_is_hung_up() -> None:
         return session.closed.done()
 
     assert asyncio.run(asked())
+
+
+def test_large_payloads_are_dispatched_in_messages_that_a_runner_takes() -> None:
+    """Each run once, in their order; the payload is the job's own, or the run's."""
+    filling = "\N{SNOWMAN}" * (64 * 1024 - 5)
+    job = Job(3, "m.v", 5, "m@1", "v", "*/5 * * * *", 0, 1, 60_000, "stop", True, None, None)
+    plain = Execution(0, job, 1, 1, 1, 1, "schedule", "m@1", "r1")
+    runs = []
+    for number in range(120):
+        payload = f'"{number:03}{filling}"'
+        own = {"payload": payload} if number % 2 else {"job": job._replace(payload=payload)}
+        runs.append(plain._replace(execution_id=number, **own))
+
+    async def written() -> list[wire.ControllerMessage]:
+        session = Session("r1", lambda: 0)
+        session.send(Dispatch("r1", 0, runs, [0] * len(runs)))
+        messages = []
+        while (message := session._next()) is not None:
+            messages.append(message)
+        return messages
+
+    messages = asyncio.run(written())
+    assert max(message.ByteSize() for message in messages) < ANSWER_BYTES_MAX // 2
+    assert len(messages) < 4, "as few as there may be"
+    read = [admitted(wire.ControllerMessage, message.SerializeToString()).dispatch for message in messages]
+    ids = [run.execution_id for dispatch in read for run in runs_from_dispatch(dispatch)]
+    assert ids == [run.execution_id for run in runs]

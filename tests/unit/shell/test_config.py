@@ -47,7 +47,7 @@ def test_a_wrong_address_is_refused_by_name(text: str) -> None:
 )
 def test_a_process_config_out_of_bounds_names_field_and_bound(field: str, value: object, says: str) -> None:
     with pytest.raises(ConfigError, match=f"{field} is|{field} ") as refused:
-        dataclasses.replace(ProcessConfig(URL), **{field: value})  # type: ignore[arg-type]
+        dataclasses.replace(ProcessConfig(URL), **{field: value})  # type: ignore[arg-type]  # wrong on purpose
     assert says in str(refused.value)
 
 

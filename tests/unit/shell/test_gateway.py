@@ -10,9 +10,10 @@ from typing import Any
 import grpc
 import pytest
 
+from controller.api.bounds import LARGEST
+from controller.api.door import Door
 from controller.core.effects import AckBeat, AckReports, CancelRuns, Dispatch, Refusal, SendWishes
 from controller.core.events import (
-    Event,
     JobsCreated,
     PlacesGranted,
     ReportsReceived,
@@ -23,12 +24,14 @@ from controller.core.events import (
 )
 from controller.core.model import Execution, Outcome
 from controller.core.settings import ClusterSettings
-from controller.deploying import MESSAGE_BYTES_MAX, Deployer
+from controller.deploying import Deployer
 from controller.errors import StoreUnavailable
 from controller.runners import sessions as sessions_module
+from controller.runners.comings import Comings
 from controller.runners.conduct import ALLOWED, Lie
 from controller.runners.gateway import Gateway
 from controller.runners.sessions import Sessions
+from controller.runners.standings import Standings
 from cronring.runner.codec import runs_from_dispatch, wishes_from
 from cronring.virtual.memory_store import MemoryStore
 from protos.cronring.v1 import schema_pb2
@@ -37,8 +40,10 @@ from protos.runner.v1 import runner_pb2_grpc
 from schema.lanes import Grant, LaneKind, Wish
 from tests.support.fake_runner import FakeRunner, hello
 from tests.support.waiting import wait_until
+from tests.unit.shell.gateway_parts import Inbox, Log
 
 OTHER_DIGEST = "b" * 64
+NO_PROBLEMS: Any = None  # they are those of other services
 
 
 class AwayStore(MemoryStore):
@@ -57,26 +62,13 @@ class AwayStore(MemoryStore):
 
 
 @dataclass
-class Inbox:
-    events: list[Event] = field(default_factory=list)
-
-    def put(self, event: Event) -> None:
-        self.events.append(event)
-
-    async def room(self) -> None:
-        return
-
-    def of(self, kind: type[Event]) -> list[Event]:
-        return [event for event in self.events if isinstance(event, kind)]
-
-
-@dataclass
 class World:
     store: AwayStore
     inbox: Inbox
     sessions: Sessions
     refused: list[str]
     channel: grpc.aio.Channel
+    log: Log
     runners: list[FakeRunner] = field(default_factory=list)
 
     async def connect(self, hello: wire.Hello | None = None, listens: bool = True) -> FakeRunner:
@@ -100,25 +92,32 @@ def now_us() -> int:
 async def world() -> AsyncIterator[World]:
     store, inbox, sessions = AwayStore(lambda: time.time_ns() // 1_000), Inbox(), Sessions()
     refused: list[str] = []
+    log, standings = Log(), Standings(store, sessions)
+    store.on_notify = standings.look_again
     peers = (("c-1", "127.0.0.1:1"), ("c-2", "127.0.0.1:2"))
     gateway = Gateway(
         WELCOME,
         store,
-        Deployer(store, ClusterSettings(), inbox.put),
+        Deployer(store, ClusterSettings(), inbox.put, lambda _: None),
         sessions,
         inbox,
         lambda: peers,
         lambda what, count: refused.extend([what] * count),
         now_us,
         lease_valid=lambda: store.leased,
+        comings=Comings(log),
+        standings=standings,
     )
-    server = grpc.aio.server(options=[("grpc.max_receive_message_length", MESSAGE_BYTES_MAX)])
-    runner_pb2_grpc.add_RunnerGatewayServicer_to_server(gateway, server)
+    server = grpc.aio.server(options=[("grpc.max_receive_message_length", LARGEST)])
+    door: Any = Door(server, lambda _: None, NO_PROBLEMS)
+    runner_pb2_grpc.add_RunnerGatewayServicer_to_server(gateway, door)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     channel = grpc.aio.insecure_channel(f"127.0.0.1:{port}")
-    world = World(store, inbox, sessions, refused, channel)
+    world = World(store, inbox, sessions, refused, channel, log)
+    telling = asyncio.create_task(standings.tell_changes())
     yield world
+    telling.cancel()
     for runner in world.runners:
         await runner.close()
     await channel.close(None)
@@ -210,7 +209,6 @@ async def test_beats_and_reports_become_events(world: World) -> None:
 
 async def test_effects_reach_the_runner_merged(world: World) -> None:
     introduced = hello()
-    introduced.reads_columns = True
     runner = await world.connect(introduced)
     await runner.hear()
     for number in range(1_500):
@@ -223,7 +221,7 @@ async def test_effects_reach_the_runner_merged(world: World) -> None:
     beat, ack, first, second, cancel = [await runner.hear() for _ in range(5)]
     assert (beat.beat_ack.sequence, beat.beat_ack.renewed, beat.beat_ack.database_ok) == (4, True, True)
     assert list(ack.reports_ack.execution_ids) == [1, 2, 3]
-    assert [*first.dispatch.columns.execution_id, *second.dispatch.columns.execution_id] == list(range(1_500))
+    assert [*first.dispatch.runs.execution_id, *second.dispatch.runs.execution_id] == list(range(1_500))
     assert 5_000_000 <= first.dispatch.now_us <= second.dispatch.now_us < 10_000_000
     run = runs_from_dispatch(first.dispatch)[0]
     assert (run.job, run.deadline_us, run.finish) == ("billing.close_month", 301_000_500, False)
@@ -250,7 +248,6 @@ async def test_places_are_granted_wished_and_taken(world: World) -> None:
     await wait_until(lambda: bool(world.inbox.of(PlacesGranted)), "no grants came")
     granted = PlacesGranted("r-1", [Grant(deployment, LaneKind.ASYNC, 3, 7, True, 2)])
     assert world.inbox.of(PlacesGranted) == [granted]
-    assert welcome.welcome.takes_declined
     await runner.say(declined=wire.Declined(execution_ids=[5, 7]))
     await wait_until(lambda: world.inbox.of(RunsDeclined) == [RunsDeclined("r-1", (5, 7))], "nothing is declined")
     wish = Wish(deployment, LaneKind.ASYNC, 3, 7, 1, 5, 2, 9, 4_000, False)
@@ -260,7 +257,7 @@ async def test_places_are_granted_wished_and_taken(world: World) -> None:
     dispatch, wishes = await runner.hear(), await runner.hear()
     assert wishes_from(wishes.wishes) == [wish]
     assert [run.place_epoch for run in runs_from_dispatch(dispatch.dispatch)] == [3, 0]
-    assert [run.place_epoch for run in dispatch.dispatch.runs] == [3, 0], "a message for each: it reads no columns"
+    assert list(dispatch.dispatch.runs.place_epoch) == [3, 0]
 
 
 async def test_the_end_of_a_stream_is_told(world: World) -> None:
@@ -290,7 +287,7 @@ async def test_a_second_stream_of_one_runner_replaces_the_first(world: World) ->
         (wire.RunnerMessage(), "must be Hello"),
         (wire.RunnerMessage(hello=wire.Hello()), "runner_id"),
         (wire.RunnerMessage(hello=wire.Hello(runner_id="a\nb")), "printable"),
-        (wire.RunnerMessage(hello=wire.Hello(runner_id="a" * 201)), "200 characters"),
+        (wire.RunnerMessage(hello=wire.Hello(runner_id="a" * 201)), "at most 200"),
         (wire.RunnerMessage(hello=wire.Hello(runner_id="a", pid=2**32 - 1)), "pid"),
     ],
 )
@@ -310,7 +307,8 @@ async def test_what_is_no_hello_is_refused(world: World, message: wire.RunnerMes
         (wire.RunnerMessage(hello=wire.Hello(runner_id="r-1")), "second Hello"),
         (wire.RunnerMessage(), "no kind"),
         (wire.RunnerMessage(beat=wire.Beat(out_of_reach=["c"] * 101)), "none"),
-        (wire.RunnerMessage(beat=wire.Beat(out_of_reach=["c" * 201])), "none"),
+        (wire.RunnerMessage(beat=wire.Beat(out_of_reach=[""])), "none"),
+        (wire.RunnerMessage(beat=wire.Beat(out_of_reach=["c" * 201])), "at most 200"),
         (wire.RunnerMessage(reports=wire.Reports(reports=[wire.Report(execution_id=3)])), "outcome 0"),
         (wire.RunnerMessage(reports=wire.Reports(reports=[wire.Report(outcome=wire.OUTCOME_LOST)])), "outcome 5"),
         (

@@ -8,9 +8,10 @@ import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from controller.api.calls import Calls
+from controller.api.door import Door
 from controller.api.job_specs import Defaults
 from controller.api.jobs import JobsService
-from controller.api.problems import ProblemInterceptor
 from controller.api.watch import JobHub
 from controller.core.control import NeverRuns
 from controller.core.events import ActivationsCreated, JobsCreated, JobsNotified
@@ -22,6 +23,7 @@ from protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
 from protos.cronring.v1.jobs_pb2 import CreateJobRequest, JobSpec, UpdateJobRequest
 from protos.cronring.v1.schema_pb2 import Policy
 from schema.module import DataField, DataType, Module, Verb
+from tests.support.sealing import SEAL
 from tests.unit.shell.memory_control import NOW, MemoryControl
 from tests.unit.shell.test_problems import violations
 
@@ -60,11 +62,12 @@ class Api:
 async def api() -> AsyncIterator[Api]:
     api = Api(MemoryControl(CRAWL, Module("mail", (Verb("send"),))))
     reads = cast("Any", api.control)
-    hub = JobHub(reads, lambda _: None)
+    hub = JobHub(reads, SEAL, lambda _: None)
     templates = MemoryTemplates(lambda: 0)
-    service = JobsService(reads, hub, api.control, templates, Defaults(300_000, "5m:3s"), api.told.append)
-    server = grpc.aio.server(interceptors=[ProblemInterceptor(api, lambda _: None)])
-    jobs_pb2_grpc.add_JobsServicer_to_server(service, server)
+    service = JobsService(reads, SEAL, hub, api.control, templates, Defaults(300_000, "5m:3s"), api.told.append)
+    server = grpc.aio.server()
+    door: Any = Door(server, lambda _: None, Calls(api, lambda _: None, lambda: None))
+    jobs_pb2_grpc.add_JobsServicer_to_server(service, door)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
@@ -246,6 +249,14 @@ async def test_a_schedule_that_is_past_is_refused_with_the_remedy(api: Api) -> N
     assert "give a later time" in (await refused(api.create(schedule="at 2020-01-01T00:00:00Z")))["spec.schedule"]
 
 
+async def test_at_now_is_the_next_second_that_can_be_met(api: Api) -> None:
+    job = await api.create(schedule="at now")
+    assert job.schedule == "at 2026-11-21T00:00:01Z"
+    api.control.failures = [NeverRuns("it has passed"), NeverRuns("it has passed")]
+    assert (await api.create(name="slow", schedule="at now")).schedule == "at 2026-11-21T00:00:03Z"
+    assert (await api.update(job.key, "schedule", schedule="at now")).schedule == "at 2026-11-21T00:00:01Z"
+
+
 async def test_a_change_is_judged_beside_what_stays(api: Api) -> None:
     key = (await api.create(policy=Policy(retries=2, backoff="5s"))).key
     assert "retries" in (await refused(api.update(key, "policy.retries")))["spec.policy.backoff"]
@@ -271,6 +282,21 @@ async def test_the_clusters_jitter_is_nobodys_wish(api: Api) -> None:
     key = (await api.create()).key
     job = await api.update(key, "schedule", schedule="manual")
     assert job.schedule == "manual"
+
+
+async def test_auto_stays_what_was_asked_for_through_changes(api: Api) -> None:
+    """The cluster here gives 5m:3s and so on to those that say nothing."""
+    made = await api.create(name="a", schedule="every 1h", policy=Policy(jitter="AUTO"))
+    assert (made.policy.jitter, made.jitter_is_default) == ("auto", False)
+    changed = await api.update(made.key, "schedule", schedule="0 9 * * *")
+    assert (changed.policy.jitter, changed.jitter_is_default) == ("auto", False)
+
+
+async def test_an_interval_may_ask_for_both_ways_and_nothing_else_may(api: Api) -> None:
+    assert (await api.create(name="a", schedule="every 1h", policy=Policy(jitter="+-10%"))).policy.jitter == "±10%"
+    for number, schedule in enumerate(("0 9 * * *", "at 2030-01-01T00:00:00Z", "25m")):
+        told = await refused(api.create(name=f"b{number}", schedule=schedule, policy=Policy(jitter="±30s")))
+        assert "only ever delayed; write 30s" in told["spec.policy.jitter"]
 
 
 async def test_an_annotated_job_is_changed_in_its_module(api: Api) -> None:

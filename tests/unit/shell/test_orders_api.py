@@ -7,9 +7,10 @@ import grpc
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from controller.api.calls import Calls
+from controller.api.door import Door
 from controller.api.job_specs import Defaults
 from controller.api.jobs import JobsService
-from controller.api.problems import ProblemInterceptor
 from controller.api.watch import JobHub
 from controller.core.events import ActivationsCreated, JobsCreated, JobsNotified
 from controller.core.orders import Pause, SkipNext
@@ -20,6 +21,7 @@ from cronring.virtual.memory_templates import MemoryTemplates
 from protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
 from protos.cronring.v1.jobs_pb2 import ControlJobsRequest, CreateJobRequest, JobFilter, JobSpec
 from schema.module import Module, Verb
+from tests.support.sealing import SEAL
 from tests.unit.shell.memory_control import NOW, MemoryControl
 
 HOUR = 3_600_000_000
@@ -47,11 +49,12 @@ class Api:
 async def api() -> AsyncIterator[Api]:
     api = Api(MemoryControl(Module("crawl", (Verb("sweep"),))))
     reads = cast("Any", api.control)
-    hub = JobHub(reads, lambda _: None)
+    hub = JobHub(reads, SEAL, lambda _: None)
     templates = MemoryTemplates(lambda: 0)
-    service = JobsService(reads, hub, api.control, templates, Defaults(300_000, ""), api.told.append)
-    server = grpc.aio.server(interceptors=[ProblemInterceptor(api, lambda _: None)])
-    jobs_pb2_grpc.add_JobsServicer_to_server(service, server)
+    service = JobsService(reads, SEAL, hub, api.control, templates, Defaults(300_000, ""), api.told.append)
+    server = grpc.aio.server()
+    door: Any = Door(server, lambda _: None, Calls(api, lambda _: None, lambda: None))
+    jobs_pb2_grpc.add_JobsServicer_to_server(service, door)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:

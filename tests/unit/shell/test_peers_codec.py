@@ -10,7 +10,7 @@ from controller.peers.codec import MalformedPacketError, decode, encode
 from protos.gossip.v1 import gossip_pb2 as wire
 
 names = st.text(min_size=1, max_size=20).filter(str.isprintable)
-addresses = st.builds("{}:{}".format, st.sampled_from(["10.0.0.1", "host-7.example", "[::1]"]), st.integers(0, 65_535))
+addresses = st.builds("{}:{}".format, st.sampled_from(["10.0.0.1", "host-7.example", "[::1]"]), st.integers(1, 65_535))
 sequences = st.integers(0, 2**64 - 1)
 updates = st.builds(Update, names, addresses, st.sampled_from(Status), sequences, st.booleans(), names | st.just(""))
 tables = st.lists(updates, max_size=4).map(tuple)

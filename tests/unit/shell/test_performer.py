@@ -73,7 +73,9 @@ class World:
         self.failures: list[BaseException] = []
         notes = Notes(SystemClock(), self.metrics)
         info = ControllerInfo("c-1", "127.0.0.1:1", "127.0.0.1:2", 1, "0")
-        self.performer = Performer(self.store, info, ClusterSettings(), self.runners, self.peers, notes, self.metrics)
+        self.performer = Performer(
+            self.store, info, ClusterSettings(), self.runners, self.peers, notes, self.metrics, SystemClock()
+        )
         self.performer.connect(self.answers.put_nowait, self.failures.append)
 
     async def answer(self, effect: Effect) -> Event:
@@ -109,7 +111,8 @@ async def test_a_tick_from_lease_to_end_is_answered_and_counted() -> None:
     world = World()
     module = hello(schedule="1s").modules[0]
     settings = ClusterSettings(timeout_ms=1_000, default_jitter="off")
-    await Deployer(world.store, settings, lambda _: None).deploy(module.schema, module.digest, activate=True, by="ada")
+    deployer = Deployer(world.store, settings, lambda _: None, lambda _: None)
+    await deployer.deploy(module.schema, module.digest, activate=True, by="ada")
     renewed = await world.answer(effects.RenewLease(1, False, ()))
     assert isinstance(renewed, events.LeaseRenewed)
     fetched = await world.answer(effects.FetchWindow(2, tuple(range(4096)), 90_000))

@@ -56,7 +56,7 @@ async def by_deployment(raw: dict[str, Any]) -> dict[str, str]:
     message = schema_pb2.Module(name="m", verbs=[schema_pb2.Verb(name="v", schedule=SCHEDULE)])
     message.verbs[0].policy.CopyFrom(schema_pb2.Policy(**raw))
     with pytest.raises(InvalidModule) as caught:
-        await Deployer(cast("Any", None), ClusterSettings(), lambda _: None).deploy(
+        await Deployer(cast("Any", None), ClusterSettings(), lambda _: None, lambda _: None).deploy(
             message, "a" * 64, activate=True, by="me"
         )
     return {path.removeprefix("schema.verbs[0].policy."): message for path, message in caught.value.problems}
@@ -94,7 +94,7 @@ class Store:
 
     deployed: Module
 
-    async def create_deployment(self, module: Module, *_: object) -> Any:
+    async def create_deployment(self, module: Module, *_: object, **__: object) -> Any:
         self.deployed = module
         return type("Deployed", (), {"created": False})
 
@@ -114,7 +114,7 @@ async def test_a_deployment_takes_every_spelling_that_a_job_takes():
         ],
     )
     store = Store()
-    deployer = Deployer(cast("Any", store), ClusterSettings(), lambda _: None)
+    deployer = Deployer(cast("Any", store), ClusterSettings(), lambda _: None, lambda _: None)
     await deployer.deploy(message, "a" * 64, activate=True, by="me")
     a, b = store.deployed.verbs
     assert (a.schedule, a.policy) == (SCHEDULE, canonical)

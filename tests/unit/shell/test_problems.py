@@ -1,6 +1,7 @@
 """What callers see of errors, over real calls."""
 
 import asyncio
+import typing
 from collections.abc import AsyncIterator
 
 import aiohttp
@@ -10,9 +11,13 @@ from google.protobuf.any_pb2 import Any
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
+from controller.api import calls as around
+from controller.api.door import Door
 from controller.api.http import HttpServer
-from controller.api.problems import InvalidRequest, ProblemInterceptor, SlowReaderError
+from controller.api.problems import InvalidRequest, SlowReaderError
 from controller.errors import InvalidModule, NotFound, StoreError, StoreUnavailable
+from cronring.client.errors import Invalid
+from cronring.client.failures import meaning
 from protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
 
 
@@ -39,6 +44,7 @@ class Calls:
         self.failing = Failing()  # type: ignore[abstract]  # only what is called is there
         self.logged: list[BaseException] = []
         self.counted: list[str] = []
+        self.away_since_us: int | None = None
         self.stub: jobs_pb2_grpc.JobsAsyncStub
 
     def exception(self, event: str, error: BaseException) -> None:
@@ -55,8 +61,11 @@ class Calls:
 @pytest.fixture
 async def calls() -> AsyncIterator[Calls]:
     calls = Calls()
-    server = grpc.aio.server(interceptors=[ProblemInterceptor(calls, calls.counted.append)])
-    jobs_pb2_grpc.add_JobsServicer_to_server(calls.failing, server)
+    server = grpc.aio.server()
+    door: typing.Any = Door(
+        server, lambda _: None, around.Calls(calls, calls.counted.append, lambda: calls.away_since_us)
+    )
+    jobs_pb2_grpc.add_JobsServicer_to_server(calls.failing, door)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:
@@ -72,7 +81,7 @@ def violations(error: grpc.aio.AioRpcError) -> list[tuple[str, str]]:
     for detail in status.details:
         assert isinstance(detail, Any)
         bad = error_details_pb2.BadRequest()
-        assert detail.Unpack(bad)
+        detail.Unpack(bad)
         found += [(each.field, each.description) for each in bad.field_violations]
     return found
 
@@ -119,6 +128,9 @@ async def test_thousands_of_problems_still_arrive(calls: Calls) -> None:
     assert failed.code() is grpc.StatusCode.INVALID_ARGUMENT
     assert violations(failed)[0][0] == "schema.verbs[0].schedule"
     assert "of 5000 problems" in (failed.details() or "")
+    meant = meaning(failed)
+    assert isinstance(meant, Invalid)
+    assert (meant.problems, len(meant.violations)) == (5_000, len(violations(failed)))
 
 
 async def test_a_stream_fails_with_its_status_too(calls: Calls) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from controller.core.model import Execution, Job, Report
 from controller.core.model import Outcome as Ended
-from controller.runners.codec import MalformedError, decode_reports, encode_each, encode_runs
+from controller.runners.codec import MalformedError, decode_reports, encode_runs
 from cronring.runner.codec import report_messages, runs_from_dispatch
 from cronring.runner.core.model import Outcome, Result, Run
 from protos.runner.v1 import runner_pb2 as wire
@@ -19,7 +19,7 @@ PLAIN = Execution(7, JOB, T, T + 1, T + 2, 1, "schedule", "m@1", "r")
 
 
 def sent(execution: Execution) -> Run:
-    dispatch = wire.Dispatch.FromString(wire.Dispatch(columns=encode_runs([(execution, 0)])).SerializeToString())
+    dispatch = wire.Dispatch.FromString(wire.Dispatch(runs=encode_runs([(execution, 0)])).SerializeToString())
     [run] = runs_from_dispatch(dispatch)
     return run
 
@@ -100,11 +100,9 @@ def test_runs_of_one_message_keep_what_each_has() -> None:
     """Columns that are the same for all are sent once; a run that has what the others lack has it alone."""
     payload = PLAIN._replace(execution_id=8, payload="[1]", trigger="manual", tick=T - 5)
     pairs = [(PLAIN, 4), (payload, 0), (PLAIN._replace(execution_id=9), 4)]
-    said = wire.Dispatch.FromString(wire.Dispatch(columns=encode_runs(pairs)).SerializeToString())
+    said = wire.Dispatch.FromString(wire.Dispatch(runs=encode_runs(pairs)).SerializeToString())
     assert runs_from_dispatch(said) == [sent(execution)._replace(place_epoch=epoch) for execution, epoch in pairs]
-    older = wire.Dispatch.FromString(wire.Dispatch(runs=encode_each(pairs)).SerializeToString())
-    assert runs_from_dispatch(older) == runs_from_dispatch(said)
-    assert (list(said.columns.deployment), len(said.columns.payload_json), len(said.columns.timezone)) == (
+    assert (list(said.runs.deployment), len(said.runs.payload_json), len(said.runs.timezone)) == (
         ["m@1"],
         3,
         0,
@@ -115,7 +113,7 @@ def test_columns_of_runs_that_do_not_belong_together_are_refused() -> None:
     runs = encode_runs([(PLAIN._replace(execution_id=number), 0) for number in range(3)])
     runs.job_id[:] = [1, 2]
     with pytest.raises(ValueError, match="2 entries for 3 runs"):
-        runs_from_dispatch(wire.Dispatch(columns=runs))
+        runs_from_dispatch(wire.Dispatch(runs=runs))
 
 
 def test_results_with_and_without_more_to_tell_come_in_one_message() -> None:
@@ -135,11 +133,6 @@ def test_results_with_and_without_more_to_tell_come_in_one_message() -> None:
     assert {report.execution_id: report for report in decoded} == {
         result.execution_id: reported(result) for result in (*plain, unknown_peak, *told)
     }
-    [older] = report_messages([told[0], *plain, unknown_peak, *told[1:]], by_columns=False)
-    assert {report.execution_id: report for report in decode_reports(older.reports)} == {
-        report.execution_id: report for report in decoded
-    }
-    assert not older.reports.HasField("completed")
     assert [(report.cpu_us, report.memory_peak_bytes, report.memory_shared) for report in decoded[1:3]] == [
         (12, 3 << 20, True),
         (12, None, True),

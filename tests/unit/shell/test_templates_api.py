@@ -8,9 +8,10 @@ import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.timestamp_pb2 import Timestamp
 
+from controller.api.calls import Calls
+from controller.api.door import Door
 from controller.api.job_specs import Defaults
 from controller.api.jobs import JobsService
-from controller.api.problems import ProblemInterceptor
 from controller.api.templates import TemplatesService
 from controller.api.watch import JobHub
 from cronring.virtual.memory_templates import MemoryTemplates
@@ -18,6 +19,7 @@ from protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc, templates_pb2, templates
 from protos.cronring.v1.jobs_pb2 import JobSpec
 from protos.cronring.v1.schema_pb2 import Policy
 from schema.module import DataField, DataType, Module, Verb
+from tests.support.sealing import SEAL
 from tests.unit.shell.memory_control import NOW, MemoryControl
 from tests.unit.shell.test_jobs_api import refused
 
@@ -65,11 +67,12 @@ class Api:
 async def api() -> AsyncIterator[Api]:
     api = Api()
     reads = cast("Any", api.control)
-    hub = JobHub(reads, lambda _: None)
-    jobs = JobsService(reads, hub, api.control, api.templates, Defaults(300_000, ""), lambda _: None)
-    server = grpc.aio.server(interceptors=[ProblemInterceptor(api, lambda _: None)])
-    jobs_pb2_grpc.add_JobsServicer_to_server(jobs, server)
-    templates_pb2_grpc.add_TemplatesServicer_to_server(TemplatesService(api.templates), server)
+    hub = JobHub(reads, SEAL, lambda _: None)
+    jobs = JobsService(reads, SEAL, hub, api.control, api.templates, Defaults(300_000, ""), lambda _: None)
+    server = grpc.aio.server()
+    door: Any = Door(server, lambda _: None, Calls(api, lambda _: None, lambda: None))
+    jobs_pb2_grpc.add_JobsServicer_to_server(jobs, door)
+    templates_pb2_grpc.add_TemplatesServicer_to_server(TemplatesService(api.templates, SEAL), door)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
     async with grpc.aio.insecure_channel(f"127.0.0.1:{port}") as channel:

@@ -7,9 +7,11 @@ import pytest
 from controller.api import hub as hub_module
 from controller.api import watch as watch_module
 from controller.api.problems import InvalidRequest, SlowReaderError
+from controller.api.seal import Seal
 from controller.api.watch import JobHub, Kind, WatchEvent
 from controller.errors import StoreError, StoreUnavailable
 from controller.reads import JobRow
+from tests.support.sealing import SEAL
 from tests.support.waiting import wait_until
 
 POLL_S = 0.001
@@ -46,17 +48,20 @@ class Changes:
         fresh = [row for batch in self.batches[position.database_now :] for row in batch]
         return At(len(self.batches)), fresh
 
-    def encode_position(self, position: At) -> str:
-        return str(position.database_now)
+    def encode_position(self, position: At) -> bytes:
+        return b"%d" % position.database_now
 
-    def decode_position(self, token: str, kind: str) -> At:
-        assert kind == "jobs"
-        return At(int(token))
+    def decode_position(self, packed: bytes) -> At:
+        return At(int(packed))
+
+
+def token(batches: int) -> str:
+    return SEAL.seal("watch jobs", b"%d" % batches)
 
 
 def made(changes: Changes) -> tuple[JobHub, list[BaseException]]:
     failures: list[BaseException] = []
-    return JobHub(changes, failures.append, POLL_S), failures  # type: ignore[arg-type]  # two methods of Reads
+    return JobHub(changes, SEAL, failures.append, POLL_S), failures  # type: ignore[arg-type]  # two methods of Reads
 
 
 async def listing(*rows: JobRow) -> AsyncIterator[JobRow]:
@@ -212,10 +217,10 @@ async def test_a_token_stands_on_the_last_event_of_what_came_together() -> None:
     events = watching(hub, row("a"))
     async with asyncio.timeout(5):
         present, listed = await anext(events), await anext(events)
-        assert (present.token, listed.token) == ("", "0")
+        assert (present.token, listed.token) == ("", token(0))
         changes.batches.append([row("a", "running"), row("b")])
         first, second = await anext(events), await anext(events)
-    assert (first.token, second.token) == ("", "1")
+    assert (first.token, second.token) == ("", token(1))
     await end(events)
 
 
@@ -223,22 +228,32 @@ async def test_a_watch_goes_on_from_a_token_without_a_listing() -> None:
     changes = Changes()
     changes.batches = [[row("a")], [row("b")], [row("c", removed=True), row("d", "running")]]
     hub, _ = made(changes)
-    events = hub.resume(lambda row: row.status == "scheduled", hub.resumed("1", 0))
+    events = hub.resume(lambda row: row.status == "scheduled", hub.resumed(token(1), 0))
     # Whatever doesn't match may be something that it was told of before.
     assert await take(events, 3) == [(Kind.CHANGED, "b"), (Kind.REMOVED, "c"), (Kind.REMOVED, "d")]
     changes.batches.append([row("e")])
     async with asyncio.timeout(5):
         last = await anext(events)
-    assert (last.kind, last.token) == (Kind.CHANGED, "4")
+    assert (last.kind, last.token) == (Kind.CHANGED, token(4))
     await end(events)
     assert len(hub) == 0
 
 
-@pytest.mark.parametrize(("token", "message"), [("x", "none that this API gave out"), ("5", "more than a day old")])
-async def test_tokens_that_lead_nowhere_are_refused(token: str, message: str) -> None:
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ("x", "none that this API gave out"),
+        ("\0", "none that this API gave out"),
+        (token(5)[:-1], "none that this API gave out"),
+        (SEAL.seal("watch executions", b"5"), "none that this API gave out"),
+        (Seal(b"another key of 32 bytes or more.").seal("watch jobs", b"5"), "none that this API gave out"),
+        (token(5), "more than a day old"),
+    ],
+)
+async def test_tokens_that_lead_nowhere_are_refused(given: str, message: str) -> None:
     hub, _ = made(Changes())
     with pytest.raises(InvalidRequest, match=message):
-        hub.resumed(token, hub_module.TOKEN_AGE_MAX_US + 6)
+        hub.resumed(given, hub_module.TOKEN_AGE_MAX_US + 6)
 
 
 async def test_too_much_since_a_token_is_told_instead_of_kept(monkeypatch: pytest.MonkeyPatch) -> None:

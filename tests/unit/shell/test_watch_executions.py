@@ -1,27 +1,16 @@
-"""WatchExecutions: every start and every end, once, also from a token on. And the tokens themselves."""
+"""WatchExecutions: every start and every end, once, also from a token on."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from typing import NamedTuple
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from controller.api import watch_executions as watch_module
 from controller.api.problems import SlowReaderError
 from controller.api.watch_executions import ExecutionHub, Kind, WatchEvent
 from controller.reads import ExecutionChange, ExecutionRow
-from controller.store.changes import (
-    LATEST,
-    ExecutionPosition,
-    Position,
-    Row,
-    Stream,
-    beginning,
-    decode_position,
-    encode_position,
-)
+from tests.support.sealing import SEAL
 
 POLL_S = 0.001
 
@@ -62,12 +51,15 @@ class Books:
     def has_told(self, position: At, change: ExecutionChange) -> bool:
         return any(change in batch for batch in self.batches[: position.database_now])
 
-    def encode_position(self, position: At) -> str:
-        return f"t{position.database_now}"
+    def encode_position(self, position: At) -> bytes:
+        return b"%d" % position.database_now
 
-    def decode_position(self, token: str, kind: str) -> At:
-        assert kind == "executions"
-        return At(int(token[1:]))
+    def decode_position(self, packed: bytes) -> At:
+        return At(int(packed))
+
+
+def token(batches: int) -> str:
+    return SEAL.seal("watch executions", b"%d" % batches)
 
 
 def anything(kind: Kind, row: ExecutionRow) -> bool:
@@ -78,7 +70,7 @@ def made(books: Books) -> ExecutionHub:
     def fail(error: BaseException) -> None:
         raise error
 
-    return ExecutionHub(books, fail, POLL_S)  # type: ignore[arg-type]  # five methods of Reads
+    return ExecutionHub(books, SEAL, fail, POLL_S)  # type: ignore[arg-type]  # five methods of Reads
 
 
 async def take(events: AsyncGenerator[WatchEvent, None], count: int) -> list[tuple[str, int, str]]:
@@ -91,11 +83,11 @@ async def test_every_start_and_end_is_told_and_a_short_run_twice() -> None:
     books = Books()
     hub = made(books)
     events = hub.watch(anything)
-    assert await take(events, 1) == [("watching", 0, "t0")]
+    assert await take(events, 1) == [("watching", 0, token(0))]
     books.batches.append([change(1, started=True), change(2, "failed", started=True)])
     books.batches.append([change(1, "completed", started=False)])
     assert await take(events, 4) == [
-        ("started", 1, ""), ("started", 2, ""), ("ended", 2, "t1"), ("ended", 1, "t2"),
+        ("started", 1, ""), ("started", 2, ""), ("ended", 2, token(1)), ("ended", 1, token(2)),
     ]  # fmt: skip
     await events.aclose()
     assert len(hub) == 0
@@ -120,14 +112,14 @@ async def test_a_resumed_watch_is_told_what_it_missed_and_nothing_twice() -> Non
     hub = made(books)
     others = hub.watch(anything)
     await take(others, 1)
-    events = hub.resume(anything, hub.resumed("t1", 0))
+    events = hub.resume(anything, hub.resumed(token(1), 0))
     assert await take(events, 1) == [("watching", 0, "")]
     # Meanwhile the hub finds these too, and keeps them for the watcher, which has caught up with them by then.
     books.batches.append([change(2, "completed", started=False)])
-    assert await take(others, 1) == [("ended", 2, "t4")]
-    assert await take(events, 3) == [("started", 2, "t2"), ("ended", 1, "t3"), ("ended", 2, "t4")]
+    assert await take(others, 1) == [("ended", 2, token(4))]
+    assert await take(events, 3) == [("started", 2, token(2)), ("ended", 1, token(3)), ("ended", 2, token(4))]
     books.batches.append([change(3, started=True)])
-    assert await take(events, 1) == [("started", 3, "t5")]
+    assert await take(events, 1) == [("started", 3, token(5))]
     await events.aclose()
     await others.aclose()
 
@@ -139,7 +131,7 @@ async def test_a_watch_of_something_else_gets_tokens_now_and_then(monkeypatch: p
     await take(events, 1)
     books.batches.append([change(1, "completed", started=True)])
     tokens = [token for _, _, token in await take(events, 3)]
-    assert tokens[-1] == "t1"
+    assert tokens[-1] == token(1)
     books.batches.append([change(2, "completed", started=True, job="m.rare")])
     found = [event async for event in until_row(events)]
     assert found[-1].kind is Kind.ENDED
@@ -167,55 +159,3 @@ async def test_a_slow_watcher_is_told_to_resume(monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(SlowReaderError, match="resume_token"):
         await take(slow, 1)
     assert len(hub) == 0
-
-
-IDS = st.integers(1, 2**40)
-TICKS = st.integers(0, LATEST)
-STREAMS = st.builds(
-    Stream, IDS, st.frozensets(IDS, max_size=30), st.lists(st.tuples(IDS, IDS), max_size=5, unique=True).map(
-        lambda missing: tuple(sorted(missing))), TICKS, TICKS
-)  # fmt: skip
-CHANGES = st.frozensets(st.tuples(IDS, IDS), max_size=5)
-POSITIONS = st.one_of(
-    st.builds(ExecutionPosition, IDS, STREAMS), st.builds(Position, IDS, STREAMS, STREAMS, CHANGES, CHANGES)
-)
-
-
-@given(POSITIONS)
-def test_a_token_is_its_position(position: Position | ExecutionPosition) -> None:
-    assert decode_position(encode_position(position)) == position
-
-
-@given(st.text(max_size=60))
-def test_no_other_text_is_a_token(text: str) -> None:
-    with pytest.raises(ValueError):  # noqa: PT011  what it says is for nobody
-        decode_position(text)
-
-
-@given(POSITIONS, st.data())
-def test_a_damaged_token_is_a_token_or_a_value_error(
-    position: Position | ExecutionPosition, data: st.DataObject
-) -> None:
-    token = encode_position(position)
-    at = data.draw(st.integers(0, len(token) - 1))
-    damaged = token[:at] + data.draw(st.sampled_from("Aa0-_=é\0")) + token[at + 1 :]
-    try:
-        found = decode_position(damaged)
-    except ValueError:
-        return
-    assert isinstance(found, Position | ExecutionPosition)
-
-
-def test_tokens_of_many_running_executions_are_small() -> None:
-    running = frozenset(range(10**9, 10**9 + 20_000, 2))
-    assert len(encode_position(ExecutionPosition(10**15, Stream(10**9 + 20_000, running, ())))) < 1_000
-
-
-def test_what_a_stream_has_told() -> None:
-    stream, told = beginning(0, []).after([Row(1, 1, True), Row(2, 2, False), Row(4, 4, True)], 0)
-    assert told == [1, 2, 4]
-    assert stream.has_told(1, settled=True)
-    assert stream.has_told(2, settled=False)
-    assert not stream.has_told(2, settled=True)
-    assert not stream.has_told(3, settled=False), "it may still be committed"
-    assert not stream.has_told(5, settled=False)

@@ -26,7 +26,7 @@ async def invoiced(ctx: Context) -> None:
     connection = await asyncpg.connect(os.environ["BOOKS"])
     try:
         async with connection.transaction():
-            assert await connection.fetchval("SELECT cron_fence_commit($1, $2)", ctx.job, ctx.fence)
+            assert await connection.fetchval("SELECT cronring.cron_fence_commit($1, $2)", ctx.job, ctx.fence)
             await connection.execute("INSERT INTO invoices VALUES ($1)", ctx.fence)
             write(ctx, "written")
             if not JOURNAL.with_name("quick").exists():

@@ -101,6 +101,6 @@ def spread(ctx: Context) -> None:
     note("end", "spread", ctx)
 
 
-@every("2s", jitter="10%")
+@every("2s", jitter="±10%")
 def interval(ctx: Context) -> None:
     pass

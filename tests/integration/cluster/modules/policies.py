@@ -66,7 +66,7 @@ def hardly(ctx: Context) -> None:
     note(ctx)
 
 
-@every("2s", jitter="800ms")
+@every("2s", jitter="+-800ms")
 def spread(ctx: Context) -> None:
     note(ctx)
 

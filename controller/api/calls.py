@@ -1,0 +1,164 @@
+"""What stands around every method of the API: a place among the calls in hand, an end in time, a true status."""
+
+import asyncio
+import contextlib
+import inspect
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
+from typing import Any, Final, NoReturn, Protocol
+
+import grpc
+from google.protobuf.message import Message
+from google.rpc import code_pb2
+from grpc_status import rpc_status
+
+from controller import fates
+from controller.api.problems import SlowReaderError, status_of
+from controller.errors import Busy, Overdue, StoreUnavailable
+from schema.duration import measured
+
+STALLED_S: Final = 15.0  # a reader that takes nothing for this long is dropped
+# Calls at once, of all callers. Each waits for one of ten connections at most, which the node's own statements want,
+# too: more in hand are none done sooner, and all of them late.
+CALLS_MAX: Final = 16
+# Calls that wait for a place. Clients that don't come again by themselves get through a burst by it. They wait for a
+# part of their time only: what is refused then was never begun, and another controller may have room.
+WAITING_MAX: Final = 256
+WAITING_BYTES: Final = 4 * 1024 * 1024  # of their requests together
+WAITING_PART: Final = 0.5
+WAITING_S: Final = 2.0  # of those that have all time
+# Its caller must hear what became of a call before it gives up: then it would know nothing.
+MARGIN_S: Final = 1.0
+MARGIN_PART: Final = 0.2
+_TOO_SLOW: Final = (
+    "it was not done in time: PostgreSQL is slow, or does not answer; `cronring doctor` looks into it; then try again"
+)
+_ALWAYS: Final = "/cronring.v1.Doctor/"  # is for times when nothing else is answered
+
+
+class Log(Protocol):
+    def exception(self, event: str, error: BaseException) -> None: ...
+
+
+class Calls:
+    """Wraps every handler of ours, so that none of them knows of status codes, of load or of deadlines.
+
+    `away_since`: since when PostgreSQL can't be reached, in microseconds since 1970; None: it can.
+    """
+
+    def __init__(self, log: Log, counted: Callable[[str], None], away_since: Callable[[], int | None]) -> None:
+        self._log = log
+        self._counted = counted
+        self._away_since = away_since
+        self._in_hand: set[asyncio.Task[object]] = set()
+        self._places = asyncio.Semaphore(CALLS_MAX)
+        self._waiting = self._waiting_bytes = 0
+
+    def wrapped(self, path: str, behave: Callable[..., Any]) -> Callable[..., Any]:
+        if inspect.isasyncgenfunction(behave):
+            return self._stream(behave)
+        return self._unary(behave, bounded=not path.startswith(_ALWAYS))
+
+    def _unary(self, behave: Callable[..., Any], *, bounded: bool) -> Callable[..., Any]:
+        async def call(request: Message, context: grpc.aio.ServicerContext[Any, Any]) -> object:
+            with fates.call() as changed:
+                try:
+                    if bounded:
+                        await self._place(request, context.time_remaining())
+                    return await self._in_time(behave(request, context), context.time_remaining(), bounded=bounded)
+                except grpc.aio.BaseError:
+                    raise
+                except Exception as error:  # the boundary: whatever it is gets a status
+                    await self._abort(error, context, changed)
+
+        return call
+
+    async def _place(self, request: Message, left_s: float | None) -> None:
+        """Taken, until its task has ended. First come, first served.
+
+        Raises Busy; StoreUnavailable where that is why those in hand don't end.
+        """
+        if self._places.locked():
+            await self._wait(request.ByteSize(), WAITING_S if left_s is None else left_s * WAITING_PART)
+        else:
+            await self._places.acquire()  # doesn't wait
+
+    async def _wait(self, size: int, at_most_s: float) -> None:
+        if self._away_since() is not None or self._waiting >= WAITING_MAX or self._waiting_bytes + size > WAITING_BYTES:
+            raise self._no_room()
+        self._waiting += 1
+        self._waiting_bytes += size
+        try:
+            async with asyncio.timeout(at_most_s):
+                await self._places.acquire()
+        except TimeoutError:
+            raise self._no_room() from None
+        finally:
+            self._waiting -= 1
+            self._waiting_bytes -= size
+
+    def _no_room(self) -> Exception:
+        if self._away_since() is not None:
+            return StoreUnavailable("calls wait for it in vain")
+        return Busy(f"this controller has {CALLS_MAX} calls in hand, and {self._waiting} that wait; come again")
+
+    async def _in_time(self, behaving: Coroutine[Any, Any, object], left_s: float | None, *, bounded: bool) -> object:
+        """What it gives. Raises Overdue shortly before its caller gives up; what it was doing ends then by itself."""
+        task = asyncio.get_running_loop().create_task(behaving)
+        self._in_hand.add(task)
+        task.add_done_callback(self._gone)
+        if bounded:
+            task.add_done_callback(lambda _: self._places.release())
+        try:
+            await asyncio.wait({task}, timeout=None if left_s is None else left_s - min(MARGIN_S, left_s * MARGIN_PART))
+            # A driver's own cancellation may leak out of it; nobody who asks is to see that.
+            if task.done() and not task.cancelled():
+                return task.result()
+            raise Overdue(_TOO_SLOW)
+        finally:
+            # Not waited for: to roll back it may want the very server that doesn't answer.
+            task.cancel()
+            del task  # with its error it would keep this frame, and the request in it
+
+    def _gone(self, task: asyncio.Task[object]) -> None:
+        self._in_hand.discard(task)
+        if not task.cancelled():
+            task.exception()  # of one that was given up nobody else asks for it
+
+    def _stream(self, behave: Callable[..., Any]) -> Callable[..., Any]:
+        async def call(request: object, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+            with fates.call() as changed:
+                try:
+                    async with contextlib.aclosing(behave(request, context)) as messages:
+                        async for message in messages:
+                            await _write(message, context)
+                except grpc.aio.BaseError:
+                    raise  # an abort, or the caller is gone
+                except Exception as error:  # the boundary: whatever it is gets a status
+                    await self._abort(error, context, changed)
+
+        return call
+
+    async def _abort(
+        self, error: Exception, context: grpc.aio.ServicerContext[Any, Any], changed: fates.Call
+    ) -> NoReturn:
+        since_us = self._away_since()
+        if isinstance(error, Overdue) and since_us is not None:
+            error = StoreUnavailable("it has not answered in time")
+        since = None if since_us is None else datetime.fromtimestamp(since_us / 1e6, UTC)
+        status, foreseen = status_of(error, changed.fate, since)
+        if not foreseen:
+            self._log.exception("api_error", error)
+        if status.code == code_pb2.INVALID_ARGUMENT:
+            self._counted("request")
+        rich = rpc_status.to_status(status)
+        await context.abort(rich.code, rich.details, rich.trailing_metadata)
+
+
+async def _write(message: object, context: grpc.aio.ServicerContext[Any, Any]) -> None:
+    """Raises SlowReaderError when the reader leaves the stream full."""
+    try:
+        async with asyncio.timeout(STALLED_S):
+            await context.write(message)
+    except TimeoutError:
+        raise SlowReaderError(f"nothing was read for {measured(STALLED_S * 1_000)}; open another stream") from None

@@ -1,0 +1,63 @@
+"""What becomes of the changes that one call asks for, so that a call that fails can say whether it was done."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from contextvars import ContextVar
+
+from protos.problems import Fate
+
+
+class Call:
+    """One call of the API. `fate`: of all that it has changed until now."""
+
+    def __init__(self) -> None:
+        self.fate = Fate.NOT_DONE
+
+
+# docs/decisions/0056: a call that fails must say whether it was done
+class Change:
+    """One transaction of a call."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._before: Fate | None = None
+
+    def committing(self) -> None:
+        """From now on its end decides, and not what we do."""
+        self._before, self._call.fate = self._call.fate, Fate.UNKNOWN
+
+    def done(self) -> None:
+        if self._before is not None:
+            self._call.fate = Fate.UNKNOWN if self._before is Fate.UNKNOWN else Fate.DONE
+
+    def refused(self) -> None:
+        """It has changed nothing."""
+        if self._before is not None:
+            self._call.fate, self._before = self._before, None
+
+
+_CALL: ContextVar[Call | None] = ContextVar("call", default=None)
+
+
+@contextlib.contextmanager
+def call() -> Iterator[Call]:
+    """What is changed inside of it, in this task, is told to the Call."""
+    here = Call()
+    token = _CALL.set(here)
+    try:
+        yield here
+    finally:
+        _CALL.reset(token)
+
+
+@contextlib.contextmanager
+def change(is_refusal: Callable[[Exception], bool]) -> Iterator[Change]:
+    """Around a transaction, or a statement that is one. After an error of `is_refusal` it has changed nothing."""
+    here = Change(_CALL.get() or Call())
+    try:
+        yield here
+    except Exception as error:
+        if is_refusal(error):
+            here.refused()
+        raise
+    here.done()

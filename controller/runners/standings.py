@@ -1,0 +1,55 @@
+"""Tells connected runners of it when their versions become active, or no longer are.
+
+Welcome says first how each stands. Then another version may take over, or somebody undeploys or rolls back: PostgreSQL
+notifies every controller that jobs have changed, and each looks for what has become of its runners' deployments.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Collection
+from typing import Final, Protocol
+
+from controller.errors import StoreError, StoreUnavailable
+from controller.runners.sessions import Sessions
+
+PAUSE_S: Final = 1.0  # between two looks: each change of any job is notified
+WITHOUT_NOTIFY_S: Final = 60.0  # one may get lost
+
+
+class Deployments(Protocol):
+    """The store's."""
+
+    async def find_active(self, keys: Collection[str]) -> frozenset[str]: ...
+
+
+class Standings:
+    def __init__(self, deployments: Deployments, sessions: Sessions) -> None:
+        self._deployments = deployments
+        self._sessions = sessions
+        self._changed = asyncio.Event()
+
+    def look_again(self) -> None:
+        """Something may have changed."""
+        self._changed.set()
+
+    async def tell_changes(self) -> None:
+        """For ever."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(WITHOUT_NOTIFY_S):
+                    await self._changed.wait()
+            self._changed.clear()
+            try:
+                await self._tell()
+            except StoreUnavailable:
+                self._changed.set()
+            except StoreError:  # which others tell of
+                pass
+            await asyncio.sleep(PAUSE_S)
+
+    async def _tell(self) -> None:
+        sessions = self._sessions.welcomed  # who comes meanwhile has not been asked for
+        if keys := {key for session in sessions for key in session.deployments}:
+            active = await self._deployments.find_active(keys)
+            for session in sessions:
+                session.stand(active)

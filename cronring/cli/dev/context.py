@@ -1,0 +1,95 @@
+"""Where a `cronring dev` of this user can be asked: a file that its process holds locked as long as it lives.
+
+The lock is what counts: whoever has it has the fixed ports, and a file that nobody holds is what a killed dev left.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import time
+from pathlib import Path
+from typing import IO, Any, Final
+
+FOLDER_MODE: Final = 0o700
+FILE_MODE: Final = 0o600
+TRIES: Final = 5
+TRY_AGAIN_S: Final = 0.01
+
+
+def context_file() -> Path:
+    """$XDG_STATE_HOME/cronring/dev.json, as a rule below ~/.local/state."""
+    state = os.environ.get("XDG_STATE_HOME", "")
+    return (Path(state) if state.startswith("/") else Path.home() / ".local" / "state") / "cronring" / "dev.json"
+
+
+class Context:
+    """One dev's hold on the file; `owned` is false where another dev has it, or there is nowhere to write it."""
+
+    def __init__(self) -> None:
+        self.path = context_file()
+        self._file: IO[str] | None = None
+
+    @property
+    def owned(self) -> bool:
+        return self._file is not None
+
+    def take(self) -> bool:
+        """Hold it from now on, if nobody does."""
+        with contextlib.suppress(OSError):
+            self.path.parent.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+            opened = os.fdopen(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, FILE_MODE), "r+")
+            try:
+                _lock(opened)
+                opened.truncate()
+                os.fchmod(opened.fileno(), FILE_MODE)
+            except OSError:
+                opened.close()
+                raise
+            self._file = opened
+        return self.owned
+
+    def tell(self, controllers: list[str]) -> None:
+        """From now on other terminals find them."""
+        if self._file is not None:
+            self._file.seek(0)
+            self._file.truncate()
+            json.dump({"controllers": controllers, "pid": os.getpid()}, self._file)
+            self._file.flush()
+
+    def release(self) -> None:
+        """Empty rather than removed: another dev may wait at the very file that would be gone."""
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                self._file.seek(0)
+                self._file.truncate()
+            self._file.close()
+            self._file = None
+
+
+def _lock(opened: IO[str]) -> None:
+    """Raises OSError where another dev has it. A command that asks whether one has it holds it for an instant, too."""
+    for _ in range(TRIES - 1):
+        with contextlib.suppress(BlockingIOError):
+            return fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        time.sleep(TRY_AGAIN_S)
+    return fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def controllers_of_dev() -> tuple[str, ...]:
+    """The gRPC addresses of the controllers of the dev that runs; none where none does."""
+    with contextlib.suppress(OSError, ValueError, TypeError), context_file().open() as opened:
+        if os.fstat(opened.fileno()).st_uid != os.getuid() or _free(opened):
+            return ()
+        told: Any = json.load(opened)
+        return tuple(str(each) for each in told["controllers"])
+    return ()
+
+
+def _free(opened: IO[str]) -> bool:
+    """Nobody holds it: its dev was killed, or has ended."""
+    try:
+        fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True

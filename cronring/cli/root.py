@@ -1,0 +1,149 @@
+"""The root of the command line, and what turns expected errors into messages."""
+
+from importlib import metadata
+from typing import Any
+
+import click
+
+from cronring.cli.commands.audit import audit
+from cronring.cli.commands.check import check, schema
+from cronring.cli.commands.cluster import cluster
+from cronring.cli.commands.completion import completion
+from cronring.cli.commands.controller import controller
+from cronring.cli.commands.convert import convert
+from cronring.cli.commands.deployments import deploy, deployments, undeploy
+from cronring.cli.commands.dev import dev
+from cronring.cli.commands.doctor import doctor
+from cronring.cli.commands.drill import drill
+from cronring.cli.commands.execution_control import cancel_execution, retry_execution, watch_executions
+from cronring.cli.commands.executions import executions
+from cronring.cli.commands.explain import explain
+from cronring.cli.commands.importing import import_group
+from cronring.cli.commands.jobs import jobs
+from cronring.cli.commands.limits import limits
+from cronring.cli.commands.lint import lint
+from cronring.cli.commands.logs import logs
+from cronring.cli.commands.migrate import migrate
+from cronring.cli.commands.next import next_ticks
+from cronring.cli.commands.plan import plan
+from cronring.cli.commands.rollback import rollback
+from cronring.cli.commands.runner import runner
+from cronring.cli.commands.stats import stats
+from cronring.cli.commands.templates import template
+from cronring.cli.commands.top import top
+from cronring.cli.commands.webhook import webhook
+from cronring.cli.commands.why import why
+from cronring.cli.failures import translated
+from cronring.cli.interrupts import EXIT_INTERRUPTED, heard
+from cronring.cli.printing import guard_streams, say
+from cronring.cli.variables import warn_of_unknown
+
+
+class Root(click.Group):
+    """Shows expected errors without a traceback."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        warn_of_unknown(self)
+        try:
+            with heard():
+                return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise click.exceptions.Exit(EXIT_INTERRUPTED) from None
+        except click.Abort as error:
+            # A question that Ctrl-C answered; "no" is an Abort, too.
+            if isinstance(error.__context__, KeyboardInterrupt):
+                raise click.exceptions.Exit(EXIT_INTERRUPTED) from None
+            raise
+        except click.ClickException:
+            raise
+        except Exception as error:
+            failure = translated(error)
+            if failure is None:
+                raise
+            raise failure from error
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Who forgets the group, as in `cronring trigger`, is told of `cronring jobs trigger`."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            of_groups = [
+                f"`{ctx.command_path} {group} {args[0]}`"
+                for group, command in sorted(self.commands.items())
+                if isinstance(command, click.Group) and args[0] in command.commands
+            ]
+            if not of_groups:
+                raise
+            raise click.UsageError(f"{error.message} Did you mean {' or '.join(of_groups)}?", ctx) from None
+
+
+def print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        say(f"cronring {metadata.version('cronring')}")
+        ctx.exit()
+
+
+@click.group(
+    cls=Root,
+    context_settings={
+        "auto_envvar_prefix": "CRONRING",
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 110,
+    },
+    epilog="Exit codes: 0 done; 1 the answer is no: refused, invalid, not found, not clean, not successful; "
+    "2 wrong usage; 3 no answer: no controller or no database can be reached, or it is unknown whether it was done; "
+    "130 Ctrl-C.",
+)
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=print_version, help="Print the version."
+)
+def cli() -> None:
+    """Distributed cron for services: every tick runs once, on time, and leaves a record.
+
+    \b
+    Try it:    cronring dev module.py            a whole cluster on this machine
+    Write it:  cronring check module.py          is my module right?
+               cronring next "0 6 1 * *"         when would this run?
+               cronring explain "0 6 1 * *"      in words, and how often
+               cronring lint module.py           what did I probably not mean?
+               cronring import crontab FILE      a module of a crontab
+               cronring plan module.py           which ticks will change?
+    Run it:    cronring migrate                  the tables in PostgreSQL
+               cronring controller               one of a few replicas
+               cronring runner module.py         hosts the module's verbs
+               cronring template set NAME ...    defaults of jobs by API
+               cronring limits set MODULE ...    how many run at once
+    Ask it:    cronring jobs list                what runs when
+               cronring executions list          what ran, and how it ended
+               cronring logs -f billing.refresh  what it prints, while it runs
+               cronring cluster members          who is there
+               cronring why billing.close_month  why a tick ran, or not
+               cronring audit --since -1d        did every tick end as it must?
+               cronring stats                    how do all jobs do?
+               cronring doctor                   what is wrong?
+               cronring top                      what happens now? live
+               cronring drill kill-owner         do others take over in time?
+    Hear it:   cronring webhook add NAME URL     tell a URL of failures
+
+    Every option can be given as an environment variable: CRONRING, the command and the option, such as
+    CRONRING_JOBS_LIST_LIMIT. Those that commands share go without the command: CRONRING_CONTROLLERS,
+    CRONRING_DATABASE_URL, CRONRING_OUTPUT, CRONRING_AS, and all of controller and runner. NO_COLOR=1 and CLICOLOR=0
+    leave colours out.
+    """
+
+
+for command in (
+    audit, check, cluster, completion, controller, convert, deploy, deployments, dev, doctor, drill, executions,
+    explain, import_group, jobs, limits, lint, logs, migrate, next_ticks, plan, rollback, runner, schema, stats,
+    template, top, undeploy, webhook, why,
+):  # fmt: skip
+    cli.add_command(command)
+for command in (cancel_execution, logs, retry_execution, watch_executions):
+    executions.add_command(command)
+
+
+def run() -> None:
+    guard_streams()
+    cli(prog_name="cronring")

@@ -1,0 +1,40 @@
+"""Options as environment variables: which there are, and what is said of those that nobody reads."""
+
+import os
+from collections.abc import Iterator
+from typing import Final
+
+import click
+
+from cronring.cli.failures import nearest
+from cronring.cli.printing import say
+
+PREFIX: Final = "CRONRING"
+WARNED_MAX: Final = 5
+NAME_MAX: Final = 80  # of a name that is compared with ours
+# What processes of ours tell those that they start.
+_INTERNAL: Final = frozenset({"CRONRING_DEV_PARENT", "CRONRING_STOP_ON_EOF"})
+
+
+def known(command: click.Command, prefix: str = PREFIX) -> Iterator[str]:
+    """Every variable that an option of this command, or of one below it, reads."""
+    for param in command.params:
+        if isinstance(param, click.Option) and param.name is not None:
+            own = param.envvar
+            yield from [own] if isinstance(own, str) else own or ()
+            if param.allow_from_autoenv:
+                yield f"{prefix}_{param.name.upper()}"
+    for name, each in command.commands.items() if isinstance(command, click.Group) else ():
+        yield from known(each, f"{prefix}_{name.upper().replace('-', '_')}")
+
+
+def warn_of_unknown(root: click.Command) -> None:
+    """On stderr: a misspelt setting is no setting, and nobody would notice."""
+    given = sorted(name for name in os.environ if name.startswith(f"{PREFIX}_"))
+    names = _INTERNAL.union(known(root)) if given else _INTERNAL
+    unknown = [name for name in given if name not in names]
+    for name in unknown[:WARNED_MAX]:
+        meant = nearest(name, names) if len(name) <= NAME_MAX else ""
+        say(f"warning: {name[:NAME_MAX]} is set, and no option reads it.{meant}", err=True)
+    if len(unknown) > WARNED_MAX:
+        say(f"warning: so are {len(unknown) - WARNED_MAX} other variables", err=True)

@@ -1,0 +1,243 @@
+"""How much a message from outside may hold: one table of all texts, lists and maps, by the names of their fields.
+
+These are bounds of work and memory, checked of every message before anything else looks at it. What a value must look
+like is said by those who read it, often with less. A field that the table doesn't name is refused by a test.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+from google.protobuf.message import Message
+
+NAME: Final = 400  # characters, here and below
+ACTOR: Final = 200
+NOTE: Final = 1_000
+TOKEN: Final = 2_000
+PATTERN: Final = 4_000  # the longest that makes sense has 1,300, and is refused from 2,000 on with better words
+POLICY: Final = 1_000
+PAYLOAD: Final = 128 * 1024  # refused from 64 KiB on with better words
+DOC: Final = 64 * 1024
+TRACE: Final = 64 * 1024
+OUTPUT: Final = 256 * 1024
+SCHEMA: Final = 16 * 1024 * 1024
+LABELS: Final = 64
+PATHS: Final = 128  # all that can be set of a job, with its labels
+COLUMN: Final = 10_000  # entries of one message about many runs
+FAULTS_SHOWN: Final = 20
+
+
+class Cap(NamedTuple):
+    """`length`: characters of a text (bytes of bytes), in a list those of each. `items`: of a list or map."""
+
+    length: int = 0
+    items: int = 0
+
+
+_TEXTS: Final = (
+    (
+        NAME,
+        "after key module name namespace template webhook value address sender_address "
+        "target_address request response type containing_type file_by_filename file_containing_symbol "
+        "all_extension_numbers_of_type list_services host service",
+    ),
+    (
+        ACTOR,
+        "accuser_id controller controller_id digest hostname member_id outcome requested_by runner_id "
+        "sender_id state status target_id version",
+    ),
+    (NOTE, "description note problem reason"),
+    (TOKEN, "page_token resume_token url secret"),
+    (PATTERN, "schedule error_type"),
+    (
+        POLICY,
+        "anchor backoff catch_up_window cpu_limit dst_gap dst_overlap end_at history jitter late_after memory_limit "
+        "on_missed overlap start_at window",
+    ),
+    (PAYLOAD, "default_json metrics_json payload"),
+    (DOC, "doc"),
+    (TRACE, "error_message stack"),
+    (OUTPUT, "data output"),
+)
+_TEXTS_OF_ANSWERS: Final = (
+    (
+        NAME,
+        "action actor answered_by base_type_name by cancel_requested_by changed_by check created_by event event_id "
+        "grpc_address http_address id kind last_outcome next_tick_local paused_by ring_digest runner source valid_host "
+        "verdict zone_data",
+    ),
+    (NOTE, "cancel_note paused_note"),
+    (TOKEN, "next_page_token"),
+    (TRACE, "advice disabled_reason error last_error look not_ready remark schedule_words seen text unreachable"),
+    (PAYLOAD, "body sent"),
+    (SCHEMA, "details schema_text"),
+)
+
+_COLUMNS: Final = (
+    "execution_id job_id claimed_at_us started_at_us ended_at_us cpu_us memory_peak_bytes memory_shared tick_us "
+    "run_at_us deadline_us attempt missed previous_tick_us previous_success_us schedule_kind memory_limit_bytes "
+    "cpu_limit_us priority place_epoch"
+)
+_LISTS: Final = {
+    "labels": Cap(items=LABELS),
+    "paths": Cap(NAME, PATHS),
+    "events": Cap(ACTOR, 16),
+    "reasons": Cap(ACTOR, 32),
+    "retry_on": Cap(NAME, 50),
+    "modules": Cap(items=1_000),
+    "controllers": Cap(items=1_000),
+    "verbs": Cap(items=10_000),
+    "types": Cap(items=1_000),
+    "fields": Cap(items=500),
+    "error_bases": Cap(PATTERN, 1_000),
+    "out_of_reach": Cap(ACTOR, 1_000),
+    "grants": Cap(items=COLUMN),
+    "wishes": Cap(items=COLUMN),
+    "reports": Cap(items=COLUMN),
+    "runs": Cap(items=COLUMN),
+    "execution_ids": Cap(items=5 * COLUMN),
+    "updates": Cap(items=1_000),
+    "standings": Cap(items=1_000),
+    "table": Cap(items=5_000),
+    # What is one text in a Run is a column in Runs.
+    "job": Cap(NAME, COLUMN),
+    "deployment": Cap(NAME, COLUMN),
+    "verb": Cap(NAME, COLUMN),
+    "trigger": Cap(ACTOR, COLUMN),
+    "timezone": Cap(POLICY, COLUMN),
+    "payload_json": Cap(PAYLOAD, COLUMN),
+    "on_disconnect": Cap(ACTOR, COLUMN),
+}
+_PAGES: Final = (
+    "actions activations attempts deliveries due executions extension_number findings first_ticks jobs limits members "
+    "outcomes queues settings skipped statuses templates waiting webhooks"
+)
+_LISTS_OF_ANSWERS: Final = {
+    **dict.fromkeys(("backup", "primary", "service"), Cap(NAME, COLUMN)),
+    **dict.fromkeys(("deployments", "ring_members", "runners", "members", "sentences"), Cap(TRACE, COLUMN)),
+    **dict.fromkeys(
+        ("jobs_added", "jobs_back", "jobs_carried_over", "jobs_orphaned", "jobs_removed"), Cap(NAME, 40 * COLUMN)
+    ),
+    "jobs_misfit": Cap(items=40 * COLUMN),
+    "faults": Cap(TRACE, COLUMN),
+    "first_gone": Cap(NAME, 100),
+    "file_descriptor_proto": Cap(SCHEMA, 1_000),
+}
+
+CAPS: Final[Mapping[str, Cap]] = {
+    **{name: Cap(length) for length, names in (*_TEXTS, *_TEXTS_OF_ANSWERS) for name in names.split()},
+    **{name: Cap(items=COLUMN) for name in f"{_COLUMNS} {_PAGES}".split()},
+    **_LISTS,
+    **_LISTS_OF_ANSWERS,
+}
+
+
+Fault = tuple[str, str]
+
+
+class Rule(NamedTuple):
+    """Of one field. `inner`: of a message, or of a map's values."""
+
+    name: str
+    cap: Cap
+    repeats: bool
+    is_map: bool
+    is_text: bool
+    inner: Descriptor | None
+
+
+def faults(message: Message) -> list[Fault]:
+    """What is over its cap, the first few: (path of the field, description)."""
+    found: list[Fault] = []
+    _look(message, found)
+    return found[:FAULTS_SHOWN]
+
+
+def rules_of(descriptor: Any) -> Mapping[int, Rule]:
+    """Of the fields that can grow, by their numbers. Raises KeyError for a field that has no cap."""
+    known = _RULES.get(descriptor.full_name)
+    if known is None:
+        known = _RULES[descriptor.full_name] = {
+            field.number: _rule(field) for field in descriptor.fields if can_grow(field)
+        }
+    return known
+
+
+_RULES: Final[dict[str, dict[int, Rule]]] = {}
+
+
+def can_grow(field: FieldDescriptor) -> bool:
+    return field.is_repeated or field.type in _TEXT_TYPES or field.message_type is not None
+
+
+_TEXT_TYPES: Final = frozenset({FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES})
+
+
+def _rule(field: FieldDescriptor) -> Rule:
+    inner, is_text = field.message_type, field.type in _TEXT_TYPES
+    cap = CAPS[field.name] if field.is_repeated or is_text else Cap()
+    if (field.is_repeated and not cap.items) or (is_text and not cap.length):
+        raise KeyError(f"protos/caps.py has no cap that fits {field.full_name}")
+    is_map = inner is not None and inner.GetOptions().map_entry
+    return Rule(field.name, cap, field.is_repeated, is_map, is_text, inner)
+
+
+def _look(message: Message, found: list[Fault]) -> None:
+    """Hot: reports of runs pass here. So a path is only made where there is a fault."""
+    rules = rules_of(message.DESCRIPTOR)
+    for field, value in message.ListFields():
+        rule = rules.get(field.number)
+        if rule is None:
+            continue
+        if rule.is_text and not rule.repeats:
+            if len(value) > rule.cap.length:
+                found.append(_too_long(rule.name, len(value), rule.cap.length))
+        else:
+            _look_inside(rule, value, found)
+            if len(found) >= FAULTS_SHOWN:
+                return
+
+
+def _look_inside(rule: Rule, value: Any, found: list[Fault]) -> None:
+    if rule.repeats and len(value) > rule.cap.items:
+        found.append((rule.name, f"has {len(value)} entries; at most {rule.cap.items} are allowed"))
+    elif rule.is_map:
+        _look_in_map(rule, value, found)
+    elif rule.is_text:
+        _look_at_texts(rule.name, value, rule.cap.length, found)
+    elif rule.inner is not None:
+        for index, each in enumerate(value) if rule.repeats else ((-1, value),):
+            known = len(found)
+            _look(each, found)
+            if len(found) > known:
+                _prefix(found, known, f"{rule.name}[{index}]." if rule.repeats else f"{rule.name}.")
+            if len(found) >= FAULTS_SHOWN:
+                return
+
+
+def _look_at_texts(name: str, texts: Any, length: int, found: list[Fault]) -> None:
+    longest = max(map(len, texts), default=0)
+    if longest > length:
+        found.append(_too_long(name, longest, length))
+
+
+def _look_in_map(rule: Rule, entries: Any, found: list[Fault]) -> None:
+    assert rule.inner is not None
+    key, value = (rules_of(rule.inner).get(number) for number in (1, 2))
+    if key is not None:
+        _look_at_texts(rule.name, entries, key.cap.length, found)
+    if value is not None and value.is_text:
+        _look_at_texts(rule.name, entries.values(), value.cap.length, found)
+    elif value is not None:
+        known = len(found)
+        for name in entries:
+            _look(entries[name], found)
+        _prefix(found, known, f"{rule.name}.")
+
+
+def _too_long(name: str, length: int, cap: int) -> Fault:
+    return name, f"has {length} characters; at most {cap} are allowed"
+
+
+def _prefix(found: list[Fault], since: int, prefix: str) -> None:
+    found[since:] = [(prefix + path, description) for path, description in found[since:]]

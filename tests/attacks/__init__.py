@@ -1,0 +1,1 @@
+"""What strangers try: each attack runs against real processes on loopback, bounded in time and in size."""

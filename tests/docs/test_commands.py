@@ -1,0 +1,205 @@
+"""Every command of README and docs is run, on a real cluster, in the order of a reader."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.acceptance.conftest import folder
+from tests.acceptance.dev import Dev
+from tests.docs.reading import ROOT, Command, blocks, commands, pages
+
+__all__ = ["folder"]  # the fixture
+EXAMPLES: Final = ROOT / "examples"
+# What can't be run here, by its beginning, and why.
+NOT_RUN: Final = {
+    "git clone": "asks another machine",
+    "make demo": "tests/acceptance/test_demo.py runs it",
+    "make test": "this is a part of it",
+    "python3 -m venv": "makes what this runs in",
+    "pip install": "asks a package index",
+    "export ": "sets what the test gives",
+}
+# What a reader has and the test has not, or the other way round.
+IN_PLACE_OF: Final = (
+    (r"10\.0\.0\.1:7400,10\.0\.0\.2:7400|10\.0\.0\.1:7400", "{controller}"),
+    (r"10\.0\.0\.1:7480", "127.0.0.1:0"),
+    (r"postgresql://…|\$CRONRING_DATABASE_URL", "{database}"),
+    (r"\bJOB\b|billing\.sync", "billing.close_day"),
+    (r"^3600x$", "86400x"),
+    (r"^ID$|\b4711\b", "{execution}"),
+    (r"https://example\.com/hooks/cron", "http://127.0.0.1:9/hooks/cron"),
+)  # fmt: skip
+# They go on until somebody ends them. By then: what each has said, and its exit code for Ctrl-C.
+ENDLESS: Final = {
+    "controller": ("started", 0),
+    "runner": ("runner_started", 0),
+    "logs -f": ("waiting for its next execution", 130),
+    "executions watch": ("pulse", 130),
+    "jobs watch": ("changes follow", 130),
+}
+# Something that happens each second, for those who watch.
+PULSE: Final = """from cronring import every
+
+
+@every("1s")
+def beat() -> None: ...
+
+
+@every("1s")
+def fails() -> None:
+    raise RuntimeError("as it must")
+"""
+MORE: Final = {
+    "top": ["--once"],  # no terminal is here
+    "drill kill-owner": ["--yes", "--for", "2s"],  # nor anybody to consent
+    "dev": ["--for", "3s"],
+}
+# Exit codes other than 0 that are an answer, too.
+ANSWERS: Final = {
+    "audit": {0, 1}, "doctor": {0, 1}, "lint": {0, 1}, "drill kill-owner": {0, 1},
+    "executions cancel": {0, 1},  # it may have ended
+    "executions retry": {0, 1},  # one that has completed is not tried again
+    "webhook test": {0, 1},  # nobody listens there
+    "webhook redeliver": {0, 1}, "rollback": {0, 1},  # there may be nothing to go back to
+}  # fmt: skip
+PATIENCE_S: Final = 60.0  # on a busy machine
+
+
+class Cluster:
+    """A dev on a database, as commands find it."""
+
+    def __init__(self, folder: Path, database: str) -> None:
+        self.folder, self.database = folder, database
+        self.environment = {
+            name: value for name, value in os.environ.items() if not name.startswith("CRONRING_") and name != "COLUMNS"
+        } | {"XDG_STATE_HOME": str(folder / "state")}
+        self.values: dict[str, str] = {}
+
+    def run(self, words: list[str], sign: str = "") -> tuple[int, str]:
+        """Its exit code, and what it has said. With a `sign` in that, Ctrl-C."""
+        with subprocess.Popen(
+            [sys.executable, "-m", "cronring.cli.main", *words], cwd=self.folder, env=self.environment, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        ) as process:  # fmt: skip
+            late = threading.Timer(PATIENCE_S, process.kill)
+            late.start()
+            assert process.stdout is not None
+            said = ""
+            for line in process.stdout:
+                said += line
+                if sign and sign in line:
+                    process.send_signal(signal.SIGINT)
+                    sign = ""
+            late.cancel()
+        return process.returncode, said
+
+    def fill(self, word: str) -> str:
+        for pattern, value in IN_PLACE_OF:
+            word = re.sub(pattern, value.format_map(self.values), word)
+        return word
+
+
+@pytest.fixture
+def cluster(folder: Path, empty_database_url: str) -> Iterator[Cluster]:
+    for source in ("billing.py", "crawl.py"):
+        shutil.copy(EXAMPLES / source, folder)
+    (folder / "reports.py").write_text("from cronring import verb\n\n\n@verb\ndef month() -> None: ...\n")
+    (folder / "pulse.py").write_text(PULSE)
+    made = Cluster(folder, empty_database_url)
+    files = [str(folder / name) for name in ("billing.py", "crawl.py", "reports.py", "pulse.py")]
+    with Dev([*files, "--database-url", empty_database_url], folder, environment=made.environment) as dev:
+        dev.wait_for(lambda line: "a runner hosts" in line)
+        code, said = made.run(["jobs", "trigger", "billing.close_day", "--wait"])
+        assert code == 0, said
+        _, listed = made.run(["executions", "list", "--job", "billing.close_day", "-o", "json"])
+        _, members = made.run(["cluster", "members", "-o", "json"])
+        made.values = {
+            "controller": json.loads(members)[0]["grpc_address"], "database": empty_database_url,
+            "execution": str(json.loads(listed)[0]["id"]),
+        }  # fmt: skip
+        yield made
+        dev.interrupt()
+        assert dev.finish(timeout_s=20) == 0
+
+
+def begins(words: list[str], table: dict[str, object] | tuple[str, ...]) -> str:
+    text = " ".join(words)
+    return next((each for each in table if text == each or text.startswith(f"{each} ")), "")
+
+
+@pytest.mark.timeout(560)
+def test_every_command_of_the_docs(cluster: Cluster) -> None:
+    failed, ran = [], 0
+    for command in [command for page in pages() for command in commands(page)]:
+        if any(command.text.startswith(beginning) for beginning in NOT_RUN):
+            continue
+        if command.text.startswith("python -m pytest"):
+            continue  # the test below
+        ran += 1
+        if problem := _problem(cluster, command):
+            failed.append(f"{command.page}: {command.text}\n{problem}")
+    assert not failed, "\n\n".join(failed)
+    assert ran > 60
+
+
+def _problem(cluster: Cluster, command: Command) -> str:
+    """What was wrong with it; "": nothing."""
+    if command.words[0] != "cronring":
+        return "no command that the test knows: add it to NOT_RUN with a reason, or write it otherwise"
+    words = [cluster.fill(word) for word in command.words[1:]]
+    if ">" in words:  # into a file
+        words = words[: words.index(">")]
+    more: list[str] = MORE.get(begins(words, tuple(MORE)), [])
+    if words[0] in {"controller", "migrate"} and "--database-url" not in words:
+        more = [*more, "--database-url", cluster.database]
+    if words[0] == "controller":
+        words[words.index("--grpc") + 1] = "127.0.0.1:0"
+    if words[0] == "drill" and "--for" in words:  # a short one will do
+        at = words.index("--for")
+        del words[at : at + 2]
+    if words[0] == "dev" and "--for" in words:
+        more = []
+    words += more
+    sign, ended = ENDLESS.get(begins(words, tuple(ENDLESS)), ("", 0))
+    code, said = cluster.run(words, sign)
+    allowed = ANSWERS.get(begins(words, tuple(ANSWERS)), {ended})
+    return "" if code in allowed and "Traceback" not in said else f"exit code {code} of {words}: {said[-1500:]}"
+
+
+def test_readme_shows_the_example() -> None:
+    module = (EXAMPLES / "billing.py").read_text()
+    assert module in [text for language, text in blocks("README.md") if language == "python"]
+
+
+def test_the_first_test_that_is_copied_passes(tmp_path: Path) -> None:
+    shutil.copy(EXAMPLES / "billing.py", tmp_path)
+    (first, *_) = [text for language, text in blocks("docs/testing.md") if language == "python"]
+    (tmp_path / "test_billing.py").write_text(first)
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_billing.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("page", pages())
+def test_python_of_the_docs_is_python(page: str) -> None:
+    for language, text in blocks(page):
+        if language == "python":
+            compile(text, page, "exec", flags=0x2000)  # PyCF_ALLOW_TOP_LEVEL_AWAIT
+
+
+@pytest.mark.parametrize("file", sorted(EXAMPLES.glob("*.py")), ids=lambda file: file.name)
+def test_examples_are_valid_modules(file: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "cronring.cli.main", "check", str(file)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

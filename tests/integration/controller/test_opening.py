@@ -1,0 +1,67 @@
+"""A controller that can't finish opening its database leaves no connection behind."""
+
+import asyncio
+
+import pytest
+
+from controller import main
+from controller.config import ProcessConfig
+from controller.core.settings import ClusterSettings
+from controller.errors import StoreUnavailable
+from controller.runtime.clock import SystemClock
+from controller.runtime.metrics import Metrics
+from controller.runtime.notes import Notes
+from controller.runtime.readiness import Readiness
+from controller.runtime.service import Stopping
+from controller.store.connect import connect
+from controller.store.pool import Database
+from tests.support.waiting import wait_until
+
+APPLICATION = "cronring opening"
+
+
+async def test_a_pool_that_has_no_key_is_closed_before_the_next(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL goes away between the first statement and the second, again and again, and hangs at last."""
+    hanging, tries = asyncio.Event(), 0
+
+    async def seal_key(_: Database) -> bytes:
+        nonlocal tries
+        tries += 1
+        if tries < 4:
+            raise StoreUnavailable("reading the key: the connection is gone")
+        hanging.set()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    monkeypatch.setattr(main, "seal_key", seal_key)
+    monkeypatch.setattr(main, "DATABASE_RETRY_S", 0.01)
+    opening = asyncio.create_task(main._open_database(_base(database_url)))
+    await asyncio.wait_for(hanging.wait(), 20)
+    await _sessions(database_url, 1)
+    opening.cancel()  # somebody asks it to stop
+    await asyncio.wait([opening])
+    await _sessions(database_url, 0)
+
+
+def _base(url: str) -> main._Base:
+    clock, metrics = SystemClock(), Metrics()
+    notes = Notes(clock, metrics)
+    return main._Base(
+        ProcessConfig(url), ClusterSettings(), "opening", clock, metrics, notes, Readiness(), Stopping(1.0, notes)
+    )
+
+
+async def _sessions(url: str, wanted: int) -> None:
+    """A session is gone a moment after its client has said good-bye."""
+    connection = await connect(url, "test")
+
+    async def so_many() -> bool:
+        query = "SELECT count(*) FROM pg_stat_activity WHERE application_name = $1"
+        return bool(await connection.fetchval(query, APPLICATION) == wanted)
+
+    try:
+        await wait_until(so_many, f"there are not {wanted} sessions", 5)
+    finally:
+        await connection.close()

@@ -1,0 +1,80 @@
+"""Where a dev can be asked, as other terminals find it."""
+
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cronring.cli.dev.context import Context, context_file, controllers_of_dev
+from tests.unit.cli.conftest import Cronring
+from tests.unit.cli.fake_api import FakeApi
+
+
+def test_nobody_but_its_user_may_read_it() -> None:
+    held = Context()
+    assert held.take()
+    held.tell(["127.0.0.1:1"])
+    assert stat.S_IMODE(context_file().stat().st_mode) == 0o600
+    assert stat.S_IMODE(context_file().parent.stat().st_mode) == 0o700
+    assert controllers_of_dev() == ("127.0.0.1:1",)
+    held.release()
+    assert controllers_of_dev() == ()
+
+
+def test_one_dev_has_it_and_the_next_once_that_has_ended() -> None:
+    first, second = Context(), Context()
+    assert first.take()
+    assert not second.take()
+    second.tell(["127.0.0.1:2"])  # goes nowhere
+    first.tell(["127.0.0.1:1"])
+    assert controllers_of_dev() == ("127.0.0.1:1",)
+    first.release()
+    assert second.take()
+    second.release()
+
+
+def test_what_a_killed_dev_left_is_seen_to_be_stale() -> None:
+    script = (
+        "import os, signal; from cronring.cli.dev.context import Context; held = Context(); held.take(); "
+        "held.tell(['127.0.0.1:9']); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", script], check=False)
+    assert json.loads(context_file().read_text())["controllers"] == ["127.0.0.1:9"]
+    assert controllers_of_dev() == ()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"controllers": 7}', "\x00"])
+def test_garbage_is_no_dev(text: str) -> None:
+    held = Context()
+    assert held.take()
+    context_file().write_text(text)
+    assert controllers_of_dev() == ()
+    held.release()
+
+
+def test_nowhere_to_write_is_no_failure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
+    assert not Context().take()
+
+
+def test_a_command_needs_no_addresses_while_dev_runs(api: FakeApi, cronring: Cronring) -> None:
+    held = Context()
+    held.take()
+    held.tell([api.address])
+    assert "billing.refresh" in cronring("jobs", "list").stdout
+    held.tell(["127.0.0.1:1"])
+    for given, environment, source in (
+        (["--controllers", "127.0.0.1:2"], {"CRONRING_CONTROLLERS": "127.0.0.1:3"}, "--controllers"),
+        ([], {"CRONRING_CONTROLLERS": "127.0.0.1:3"}, "CRONRING_CONTROLLERS"),
+        ([], {}, f"the running `cronring dev` ({context_file()})"),
+    ):
+        failed = cronring("jobs", "list", *given, **environment)
+        assert failed.exit_code == 3
+        assert f"the addresses are from {source})" in failed.stderr
+    held.release()
+    assert os.environ["XDG_STATE_HOME"] in str(context_file())

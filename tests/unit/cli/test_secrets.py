@@ -1,0 +1,46 @@
+"""Secrets stay out of the lists of processes that everybody can read, and out of what is printed."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from cronring.cli.root import cli
+
+URL = "postgresql://ann:xyzzy@127.0.0.1:1/x"
+SEEN_BY_ALL = "everybody on this machine can read this --database-url in a list of processes"
+
+
+def test_a_password_on_the_command_line_is_warned_of_and_not_repeated() -> None:
+    done = CliRunner().invoke(cli, ["migrate", "--database-url", URL])
+    assert done.exit_code == 3
+    assert SEEN_BY_ALL in done.stderr
+    assert "CRONRING_DATABASE_URL, or as --database-url @FILE" in done.stderr
+    assert "xyzzy" not in done.output
+
+
+def test_by_the_environment_or_from_a_file_nobody_is_warned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "url").write_text(f"{URL}\n")
+    for given in (URL, f"@{tmp_path}/url"):
+        monkeypatch.setenv("CRONRING_DATABASE_URL", given)
+        done = CliRunner().invoke(cli, ["migrate"])
+        assert (done.exit_code, "warning" in done.stderr) == (3, False)
+        assert "127.0.0.1:1" in done.stderr
+    monkeypatch.delenv("CRONRING_DATABASE_URL")
+    done = CliRunner().invoke(cli, ["migrate", "--database-url", f"@{tmp_path}/url"])
+    assert (done.exit_code, "warning" in done.stderr, "127.0.0.1:1" in done.stderr) == (3, False, True)
+    done = CliRunner().invoke(cli, ["migrate", "--database-url", f"@{tmp_path}/none"])
+    assert done.exit_code == 2
+    assert "No such file" in done.stderr
+
+
+def test_a_url_without_a_password_is_nobodys_secret() -> None:
+    done = CliRunner().invoke(cli, ["migrate", "--database-url", "postgresql://ann@127.0.0.1:1/x"])
+    assert "warning" not in done.stderr
+
+
+def test_dev_names_its_own_variable(tmp_path: Path) -> None:
+    (tmp_path / "none.py").write_text("1 / 0\n")
+    command = ["dev", str(tmp_path / "none.py"), "--database-url", URL]
+    done = CliRunner().invoke(cli, command, auto_envvar_prefix="CRONRING")
+    assert "CRONRING_DEV_DATABASE_URL, or as --database-url @FILE" in done.stderr

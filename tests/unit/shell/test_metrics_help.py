@@ -1,0 +1,51 @@
+"""HELP lines help: none merely repeats its metric's name, and none is missing."""
+
+import dataclasses
+import random
+import re
+
+import pytest
+
+from controller.core.node import Node
+from controller.core.settings import ClusterSettings
+from controller.core.stats import Stats
+from controller.runtime.gauges import node_counters, node_gauges
+from controller.runtime.help import HELP
+from controller.runtime.metrics import Metrics
+from controller.runtime.webhooks import Figures
+
+
+def says_something(name: str, text: str) -> bool:
+    """Four words at least that its name hasn't, and no word twice as long as people read."""
+    own = set(re.findall(r"[a-z]+", name.lower()))
+    new = set(re.findall(r"[a-z]+", text.lower())) - own
+    foreign = not name.startswith("cronring_")  # of prometheus_client
+    return len(new) >= (2 if foreign else 4) and len(text) <= 240
+
+
+def test_what_says_nothing_is_found() -> None:
+    assert not says_something("cronring_node_ends_wasted_total", "node ends wasted")
+    assert not says_something("cronring_loop_lag_seconds", "The lag of the loop, in seconds")
+    assert says_something("cronring_loop_lag_seconds", "How late the event loop wakes up")
+
+
+@pytest.mark.parametrize("name", HELP)
+def test_each_line_says_something(name: str) -> None:
+    assert says_something(f"cronring_{name}", HELP[name])
+
+
+def test_every_figure_of_a_node_and_of_webhooks_is_explained() -> None:
+    node = Node("c-1", "127.0.0.1:7400", ClusterSettings(), random.Random(1), 1)
+    figures = Figures()
+    shown = {**node_counters(node)(), **node_gauges(node, "c-1")(), **figures.counters(), **figures.gauges()}
+    assert shown.keys() <= HELP.keys()
+    assert {f"node_{field.name}" for field in dataclasses.fields(Stats)} <= HELP.keys()
+
+
+def test_what_runs_here_is_told() -> None:
+    metrics = Metrics()
+    metrics.built(version="1.2.3", python="3.11.7")
+    metrics.built(postgres="18.4")
+    text = metrics.text().decode()
+    assert 'cronring_build_info{postgres="18.4",python="3.11.7",version="1.2.3"} 1.0' in text
+    assert "process_resident_memory_bytes" in text

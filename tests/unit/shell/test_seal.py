@@ -1,0 +1,50 @@
+"""What clients send back is read only if it was given out here."""
+
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controller.api.seal import TOKEN_LENGTH_MAX, NotSealedError, Seal
+from tests.support.sealing import SEAL
+
+OTHER = Seal(b"another key of 32 bytes or more.")
+
+
+@given(st.text(max_size=20), st.binary(max_size=200))
+def test_what_is_sealed_is_opened_by_whoever_has_the_key(kind: str, body: bytes) -> None:
+    token = SEAL.seal(kind, body)
+    assert token.isascii()
+    assert not set(token) & set("+/=% \n")
+    assert Seal(b"k" * 32).open(kind, token) == body
+
+
+@given(st.binary(max_size=60), st.data())
+def test_a_changed_token_is_refused(body: bytes, data: st.DataObject) -> None:
+    token = SEAL.seal("page", body)
+    at = data.draw(st.integers(0, len(token) - 1))
+    changed = token[:at] + data.draw(st.sampled_from("Aa0-_=é\0")) + token[at + 1 :]
+    try:
+        opened = SEAL.open("page", changed)
+    except NotSealedError:
+        return
+    assert opened == body, "another spelling of the same bytes, or nothing"
+
+
+@given(st.text(max_size=80))
+def test_no_other_text_is_opened(text: str) -> None:
+    with pytest.raises(NotSealedError):
+        SEAL.open("page", text)
+
+
+@pytest.mark.parametrize(
+    "token",
+    [
+        "", "\0", "\ud800", "=", "====", "A" * (TOKEN_LENGTH_MAX + 1), OTHER.seal("page", b"body"),
+        SEAL.seal("watch jobs", b"body"), base64.urlsafe_b64encode(b"body").decode(), SEAL.seal("page", b"body") + "A",
+    ],
+)  # fmt: skip
+def test_what_was_not_given_out_for_this_is_refused(token: str) -> None:
+    with pytest.raises(NotSealedError):
+        SEAL.open("page", token)
