@@ -162,8 +162,8 @@ class PostgresServer:
     def alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
-    def start(self) -> None:
-        """Start, and return when it takes connections."""
+    def start(self, within_s: float = READY_S) -> None:
+        """Start, and return when it takes connections. Raises AssertionError when that takes longer."""
         options = [word for name, value in self.settings.items() for word in ("-c", f"{name}={value}")]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -172,7 +172,7 @@ class PostgresServer:
                 stderr=log, start_new_session=True, env=os.environ | self.environment,
                 preexec_fn=_die_with_parent,  # noqa: PLW1509  (takes no lock; nothing else survives a kill -9 of pytest)
             )  # fmt: skip
-        deadline = time.monotonic() + READY_S
+        deadline = time.monotonic() + within_s
         # postmaster.pid's last line is what pg_ctl itself waits for.
         while self._status() != "ready":
             assert self._process.poll() is None, self.log.read_text(errors="replace")[-3000:]

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.support.databases import PostgresServer
-
 KIB: Final = 1024
 
 
@@ -61,12 +59,12 @@ def mounted_disk(size_mib: int) -> Iterator[Disk]:
         shutil.rmtree(path, ignore_errors=True)
 
 
-def move_wal(server: PostgresServer, folder: Path) -> None:
-    """Of a stopped server: its write-ahead log lives in that folder from now on."""
-    own, other = server.data / "pg_wal", folder / "pg_wal"
-    _run("cp", "-a", str(own), str(other))
-    shutil.rmtree(own)
-    own.symlink_to(other)
+def move_folder(folder: Path, disk: Path) -> None:
+    """Of a stopped server: that folder lives on the disk from now on, behind a link. Owners and modes stay."""
+    moved = disk / folder.name
+    _run("cp", "-a", str(folder), str(moved))
+    shutil.rmtree(folder)
+    folder.symlink_to(moved)
 
 
 def _run(*command: str) -> None:
