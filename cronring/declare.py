@@ -12,7 +12,9 @@ import json
 import sys
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Any, Callable, TypedDict, TypeVar, Union, overload
+from dis import findlinestarts
+from types import CodeType
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple, TypedDict, TypeVar, Union, overload
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack  # known to every type checker, and never imported
@@ -161,20 +163,40 @@ def verb(*function: Function) -> Function:
     return _declare(function[0], _caller(), {})
 
 
-def _caller() -> tuple[str, int]:
-    """The module and the line in which the decorator is written."""
+class _Caller(NamedTuple):
+    """Where a decorator is written."""
+
+    module: str
+    code: CodeType
+    instruction: int
+
+    @property
+    def line(self) -> int:
+        """Found only when asked for, as Python walks the code's whole table of lines for it.
+
+        Asked for each verb, that would make the import of a module quadratic: 10,000 verbs took 3 s.
+        """
+        found = self.code.co_firstlineno
+        for offset, line in findlinestarts(self.code):
+            if offset > self.instruction:
+                break
+            found = line or found
+        return found
+
+
+def _caller() -> _Caller:
     frame = sys._getframe(2)  # noqa: SLF001  # `inspect` offers the same for a hundred times its cost
-    return str(frame.f_globals.get("__name__", "")), frame.f_lineno
+    return _Caller(str(frame.f_globals.get("__name__", "")), frame.f_code, frame.f_lasti)
 
 
-def _decorator(caller: tuple[str, int], options: dict[str, Any], **schedule: Any) -> Callable[[Function], Function]:
+def _decorator(caller: _Caller, options: dict[str, Any], **schedule: Any) -> Callable[[Function], Function]:
     def declare(function: Function) -> Function:
         return _declare(function, caller, options, **schedule)
 
     return declare
 
 
-def _declare(function: Function, caller: tuple[str, int], options: dict[str, Any], **schedule: Any) -> Function:
+def _declare(function: Function, caller: _Caller, options: dict[str, Any], **schedule: Any) -> Function:
     """For the module that `function` says it is from, and for the one that `caller` names.
 
     They differ when a decorator below ours, from elsewhere, returned a function of its own (then it is the caller's),
@@ -188,8 +210,11 @@ def _declare(function: Function, caller: tuple[str, int], options: dict[str, Any
     if name is None or not callable(function):
         what = "has no name" if name is None else "can't be called as it is"
         raise TypeError(f"{function!r} {what}; decorate a function made by def or async def")
-    line = code.co_firstlineno if code is not None else caller[1]
-    for module, at in {caller[0]: caller[1], function.__module__: line}.items():
+    line = code.co_firstlineno if code is not None else caller.line
+    places = {function.__module__: line}
+    if caller.module not in places:
+        places = {caller.module: caller.line, **places}
+    for module, at in places.items():
         _declared.setdefault(module, []).append(Declaration(name, at, function, **schedule, options=options))
     return function
 

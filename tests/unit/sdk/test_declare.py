@@ -211,3 +211,36 @@ def test_the_sdk_imports_the_standard_library_only() -> None:
     program = "import sys, cronring; print(*{n.partition('.')[0] for n in sys.modules} - set(sys.stdlib_module_names))"
     printed = subprocess.run([sys.executable, "-S", "-c", program], check=True, capture_output=True, text=True).stdout
     assert {name for name in printed.split() if not name.startswith("__")} == {"cronring"}
+
+
+def test_the_line_of_a_decorator_is_looked_up_only_where_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python walks through the table of the whole module for it: asked for each verb, imports would be quadratic."""
+    looked_up: list[Any] = []
+
+    def line(caller: Any) -> int:
+        looked_up.append(caller)
+        return 0
+
+    monkeypatch.setattr(SDK._Caller, "line", property(line))
+
+    @cron("0 6 1 * *")
+    @every("30m")
+    @manual
+    def refresh() -> None: ...
+
+    assert [d.line for d in declarations(__name__) if d.function is refresh] == [refresh.__code__.co_firstlineno] * 3
+    assert not looked_up
+
+
+def test_what_another_modules_decorator_returned_has_the_line_of_ours() -> None:
+    def elsewhere() -> None: ...
+
+    elsewhere.__module__ = "somebodys.library"
+    # fmt: off
+    cron(
+        "0 6 1 * *",
+    )(elsewhere)
+    # fmt: on
+    first = sys._getframe().f_lineno - 4
+    [declared] = [d for d in declarations(__name__) if d.function is elsewhere]
+    assert declared.line == first

@@ -1,0 +1,263 @@
+"""Registering: what a module of many verbs costs when its runner starts, and whom it disturbs.
+
+Three controllers, each with a watched loop, and a runner whose jobs are due every second, the herd. For each size a
+runner is started on files that are new to the cluster. It hosts so many verbs, up to 10,000 in a file. The clock runs
+from the start of its process until every controller has welcomed it: then all its jobs are there. Then further runners
+host the same files, as replicas do. None of the new jobs is due meanwhile.
+
+CPU is that of each controller, less what the herd alone took of it. A hold is how long its loop could not turn. Some
+milliseconds of it are another process's, as there are more processes than cores; so the quiet figures stand beside.
+Lateness is started_at - run_at of the herd's executions, as the books have it.
+"""
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import asyncpg
+import click
+import psutil
+
+from bench import loop_watch
+from bench.fleet import Fleet, end_runners, fleet
+from bench.machine import machine
+from bench.results import Part, head, keep, rows
+from schema.validate import VERBS_LIMIT
+from tests.support.cluster import Process
+from tests.support.looking import look
+
+SIZES: Final = (1_000, 5_000, 20_000)
+CONTROLLERS: Final = 3
+HERD: Final = 200
+QUIET_S: Final = 10.0
+AFTERWARDS_S: Final = 2.0  # of which a hold still counts
+DEPLOYED_S: Final = 180.0
+POLL_S: Final = 0.05
+
+LATENESS: Final = """
+SELECT count(*) AS runs, coalesce(percentile_cont($3::float8[]) WITHIN GROUP (ORDER BY late_ms), '{0,0,0}') AS late_ms
+FROM (SELECT (extract(epoch FROM e.started_at - e.run_at) * 1000)::float8 AS late_ms
+      FROM cron_executions e JOIN cron_jobs j ON j.id = e.job_id
+      WHERE j.module = 'others' AND e.run_at >= to_timestamp($1) AND e.run_at < to_timestamp($2)) s
+"""
+QUANTILES: Final = (0.5, 0.99, 1.0)
+JOBS: Final = "SELECT count(*) FROM cron_jobs WHERE module = ANY($1) AND removed_at IS NULL"
+# Between them, what authors write.
+VERBS: Final = (
+    '@cron("{minute} {hour} * * *")\nasync def job_{number}() -> None:\n    """Every day."""\n',
+    '@cron("{minute} {hour} * * 1-5", timezone="Europe/Berlin", retries=3)\n'
+    "async def job_{number}(context: Context) -> None:\n    pass\n",
+    '@every("1d", anchor="{anchor}", timeout="5m", on_missed="skip")\nasync def job_{number}() -> None:\n    pass\n',
+    '@cron("{minute} {hour} 1 * *", payload={{"order": {number}}})\n'
+    "async def job_{number}(of: Order) -> None:\n    pass\n",
+)
+
+
+class Spent(NamedTuple):
+    """A while of the cluster. Lists: one entry for each controller."""
+
+    seconds: float
+    cpu_s: list[float]
+    hold_ms: list[float]  # the longest
+    late_ms: tuple[float, float, float]  # of the herd: QUANTILES
+    runs: int
+
+
+def files(folder: Path, verbs: int) -> list[Path]:
+    """As many as so many verbs take; all due in some six hours."""
+    due = datetime.now(UTC) + timedelta(hours=6)
+    written = []
+    for first in range(0, verbs, VERBS_LIMIT):
+        lines = ["from dataclasses import dataclass", "", "from cronring import Context, cron, every", ""]
+        lines += ["@dataclass", "class Order:", "    order: int", "    note: str = ''", ""]
+        for number in range(first, min(first + VERBS_LIMIT, verbs)):
+            at = due + timedelta(minutes=number % 240)
+            lines.append(
+                VERBS[number % len(VERBS)].format(
+                    number=number, minute=at.minute, hour=at.hour, anchor=f"{at:%Y-%m-%d %H:%M}"
+                )
+            )
+        written.append(folder / f"many_{verbs}_{first}.py")
+        written[-1].write_text("\n".join(lines))
+    return written
+
+
+def others(folder: Path) -> Path:
+    """The herd."""
+    lines = ["from cronring import cron", ""]
+    for number in range(HERD):
+        lines += ['@cron("* * * * * *")', f"async def job_{number}() -> None:", "    pass", ""]
+    file = folder / "others.py"
+    file.write_text("\n".join(lines))
+    return file
+
+
+class Bench:
+    """A cluster under watch. `holds`: where its controllers' watches write."""
+
+    def __init__(self, running: Fleet, connection: asyncpg.Connection, holds: Path) -> None:
+        self._running = running
+        self._connection = connection
+        self._holds = holds
+
+    async def during(self, began: float, cpu_before: Sequence[float]) -> Spent:
+        """From `began` until now."""
+        ended = time.time()
+        cpu_s = [after - before for after, before in zip(self.cpu_s(), cpu_before, strict=True)]
+        await asyncio.sleep(1.5)  # until the herd's last tick is in the books
+        books = await self._connection.fetchrow(LATENESS, began, ended, QUANTILES)
+        assert books is not None
+        hold_ms = [self._longest(each, began, ended) for each in self._running.cluster.controllers]
+        return Spent(ended - began, cpu_s, hold_ms, tuple(books["late_ms"]), books["runs"])
+
+    def cpu_s(self) -> list[float]:
+        times = [psutil.Process(each.pid).cpu_times() for each in self._running.cluster.controllers]
+        return [each.user + each.system for each in times]
+
+    def _longest(self, controller: Process, began: float, ended: float) -> float:
+        lines = self._holds.with_name(f"{self._holds.name}-{controller.pid}").read_text().splitlines()
+        holds = [tuple(map(float, line.split())) for line in lines]
+        return max((held for at, held, _ in holds if began <= at <= ended), default=0.0)
+
+    async def quiet(self) -> Spent:
+        """The herd alone."""
+        began, cpu_s = time.time(), self.cpu_s()
+        await asyncio.sleep(QUIET_S)
+        return await self.during(began, cpu_s)
+
+    async def registering(self, written: list[Path], verbs: int, quiet: Spent) -> tuple[Process, dict[str, Any]]:
+        """Start a runner on these files: it, and the figures until it is welcome everywhere."""
+        began, cpu_s = time.time(), self.cpu_s()
+        runner = self._running.cluster.start_runner(*written)
+        read_s = await self._told(runner, "runner_started", 1, began)
+        deployed_s = await self._told(runner, "module_registered", len(written) * CONTROLLERS, began)
+        assert await self._connection.fetchval(JOBS, [file.stem for file in written]) == verbs
+        await asyncio.sleep(AFTERWARDS_S)
+        spent = await self.during(began, cpu_s)
+        herd_alone = [each * spent.seconds / quiet.seconds for each in quiet.cpu_s]
+        return runner, {
+            "verbs": verbs,
+            "read_s": round(read_s, 2),
+            "deployed_s": round(deployed_s, 2),
+            "cpu_s": [round(each - alone, 2) for each, alone in zip(spent.cpu_s, herd_alone, strict=True)],
+            **told(spent),
+        }
+
+    async def _told(self, runner: Process, event: str, times: int, began: float) -> float:
+        """Seconds until the runner's log has so many lines of it."""
+        async with asyncio.timeout(DEPLOYED_S):
+            while runner.log.read_text().count(event) < times:
+                assert runner.alive(), runner.tail()
+                await asyncio.sleep(POLL_S)
+        return time.time() - began
+
+
+def told(spent: Spent) -> dict[str, Any]:
+    return {
+        "hold_ms": [round(each) for each in spent.hold_ms],
+        "late_p50_ms": round(spent.late_ms[0], 1),
+        "late_p99_ms": round(spent.late_ms[1], 1),
+        "late_max_ms": round(spent.late_ms[2], 1),
+        "runs": spent.runs,
+    }
+
+
+async def measured(running: Fleet, holds: Path, sizes: Sequence[int]) -> dict[str, Any]:
+    """The herd alone, then each size twice: unknown to the cluster, and known."""
+    connection = await look(running.url)
+    try:
+        bench = Bench(running, connection, holds)
+        running.start_runners(1, [others(running.folder)])
+        async with asyncio.timeout(DEPLOYED_S):
+            while await connection.fetchval(JOBS, ["others"]) < HERD:
+                await asyncio.sleep(POLL_S)
+        await asyncio.sleep(5)  # every path is warm
+        quiet = await bench.quiet()
+        found = []
+        for verbs in sizes:
+            click.echo(f"{verbs} verbs …", err=True)
+            written = files(running.folder, verbs)
+            first, new = await bench.registering(written, verbs, quiet)
+            second, known = await bench.registering(written, verbs, quiet)
+            end_runners([first, second])
+            for each in (first, second):
+                running.cluster.runners.remove(each)
+            found += [{"what": "new", **new}, {"what": "known", **known}]
+        version = str(await connection.fetchval("SHOW server_version"))
+        return {"machine": machine(version), "quiet": told(quiet), "cases": found}
+    finally:
+        await connection.close()
+
+
+def registering(sizes: Sequence[int] = SIZES, tree: Path | None = None) -> dict[str, Any]:
+    """Run it; the result is JSON-ready. `tree`: another checkout, whose code the cluster runs."""
+    load = os.getloadavg()[0]
+    with fleet(0, tree=tree) as running:
+        holds = running.folder / "holds"
+        watching = (sys.executable, loop_watch.__file__, str(holds))  # by its path: a tree may have none
+        started = [running.cluster.start_controller(wait=False, wrapper=watching) for _ in range(CONTROLLERS)]
+        for each in started:
+            running.cluster.wait_ready(each)
+        result = asyncio.run(measured(running, holds, sizes))
+    return {
+        "name": "registering",
+        "shape": {"controllers": CONTROLLERS, "jobs of others each second": HERD},
+        **result,
+        "load": {"before": round(load, 2), "after": round(os.getloadavg()[0], 2)},
+        "figures": {
+            f"{each['what']}_{each['verbs']}_{name}": each[name]
+            for each in result["cases"]
+            for name in ("deployed_s", "late_p99_ms", "late_max_ms")
+        },
+    }
+
+
+def table(result: dict[str, Any]) -> str:
+    """Markdown: a line for the herd alone, and one for each case."""
+    columns = [
+        "verbs", "runner's import (s)", "registered everywhere (s)", "CPU of each controller (s)", "longest hold (ms)",
+        "herd late p50 (ms)", "p99", "max",
+    ]  # fmt: skip
+
+    def last(each: dict[str, Any]) -> list[str]:
+        late = (f"{each[f'late_{name}_ms']:g}" for name in ("p50", "p99", "max"))
+        return [" / ".join(f"{held}" for held in each["hold_ms"]), *late]
+
+    cells = [["none", "-", "-", "-", *last(result["quiet"])]]
+    for each in result["cases"]:
+        cpu = " / ".join(f"{cpu_s:g}" for cpu_s in each["cpu_s"])
+        name = f"{each['verbs']:,} {each['what']}"
+        cells.append([name, f"{each['read_s']:g}", f"{each['deployed_s']:g}", cpu, *last(each)])
+    return "\n".join([*head(result), *rows(columns, cells)]) + "\n"
+
+
+PART = Part("registering", 90, registering, table)
+
+
+@click.command()
+@click.option("--verbs", default=",".join(map(str, SIZES)), show_default=True, help="Sizes, by commas.")
+@click.option("--tree", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Another checkout's code.")
+@click.option("--keep", "kept", is_flag=True, help="Write bench/results/registering.json and .md.")
+def main(verbs: str, tree: Path | None, kept: bool) -> None:
+    """What registering costs, and how late it makes others.
+
+    \b
+    Examples:
+      python -m bench.registering                       1,000, 5,000 and 20,000 verbs
+      python -m bench.registering --verbs 5000          one size
+      python -m bench.registering --tree ../before      by the code of another checkout
+    """
+    result = registering([int(each) for each in verbs.split(",")], tree)
+    if kept:
+        keep(result, table(result))
+    else:
+        click.echo(table(result))
+
+
+if __name__ == "__main__":
+    main()

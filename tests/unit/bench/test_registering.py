@@ -1,0 +1,50 @@
+"""The files, the table and the watch of `bench.registering`."""
+
+import asyncio
+import time
+from io import StringIO
+from pathlib import Path
+
+from bench.loop_watch import LEAST_MS, Watch
+from bench.registering import files, table
+from cronring.child.describe import describe
+from schema.declaration import read_declaration
+from schema.module import Module
+from schema.validate import VERBS_LIMIT
+
+CASE = {
+    "what": "new", "verbs": 20_000, "read_s": 2.5, "deployed_s": 8.0, "cpu_s": [1.5, 0.3, 0.2],
+    "hold_ms": [40, 10, 9], "late_p50_ms": 12.0, "late_p99_ms": 30.0, "late_max_ms": 41.5, "runs": 1_800,
+}  # fmt: skip
+
+
+def test_what_is_registered_is_what_authors_write_and_fills_several_modules(tmp_path: Path) -> None:
+    first, second = files(tmp_path, VERBS_LIMIT + 5)
+    assert first.read_text().count("def job_") == VERBS_LIMIT
+    module = read_declaration(describe(str(second), second.read_bytes(), "default"))
+    assert isinstance(module, Module), module
+    assert len(module.verbs) == 5
+    assert {verb.policy.retries for verb in module.verbs} == {0, 3}
+
+
+def test_each_case_is_a_line_below_the_herd_alone() -> None:
+    result = {
+        "name": "registering", "shape": {"controllers": 3}, "machine": {"date": "2026-11-23"},
+        "quiet": {"hold_ms": [8, 0, 7], "late_p50_ms": 11.0, "late_p99_ms": 20.0, "late_max_ms": 22.0},
+        "cases": [CASE],
+    }  # fmt: skip
+    alone, case = table(result).splitlines()[-2:]
+    assert alone == "| none | - | - | - | 8 / 0 / 7 | 11 | 20 | 22 |"
+    assert case == "| 20,000 new | 2.5 | 8 | 1.5 / 0.3 / 0.2 | 40 / 10 / 9 | 12 | 30 | 41.5 |"
+
+
+async def test_what_holds_the_loop_gets_a_line() -> None:
+    lines = StringIO()
+    Watch(asyncio.get_running_loop(), lines)
+    await asyncio.sleep(0)
+    time.sleep(0.05)  # noqa: ASYNC251  # a hold is what is watched for
+    async with asyncio.timeout(5):
+        while not lines.getvalue():
+            await asyncio.sleep(0.01)
+    _, held_ms, _ = map(float, lines.getvalue().splitlines()[0].split())
+    assert held_ms >= LEAST_MS
