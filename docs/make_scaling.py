@@ -64,11 +64,11 @@ def steady_cpu(results: Results, kind: str) -> tuple[Value, int]:
 
 def idle(results: Results, what: str) -> tuple[Value, int]:
     """The figure `what` with the most idle jobs, and how many they were."""
-    figures = results.get("idle", {}).get("figures") or {}
-    found = {int(name.rpartition(" ")[2]): value for name, value in figures.items() if name.startswith(f"{what} ")}
-    if not found:
-        return Missing(f"idle.json: {what} {JOBS}"), 0
-    return float(found[max(found)]), max(found)
+    sizes = [size for size in results.get("idle", {}).get("sizes", []) if what in size]
+    if not sizes:
+        return Missing(f"idle.json: sizes, {what}"), 0
+    most = max(sizes, key=lambda size: size["jobs"])
+    return float(most[what]), int(most["jobs"])
 
 
 def floor(results: Results) -> tuple[Value, Value]:
@@ -251,8 +251,9 @@ def _citus(results: Results) -> list[str]:
     counts, about = found["statements"], found["machine"]
     return [
         _filled(
-            f"On Citus {about['citus']}, tried on {about['date']}: of the statements of `sql/` as they are, "
-            f"{counts['planned']} of {counts['tried']} are planned. The hot ones, and what claims and ends are made of:"
+            f"Citus {about['citus']} was tried on {about['date']}. It plans {counts['planned']} of the "
+            f"{counts['tried']} statements of `sql/` as they are. "
+            "This is what it makes of the hot ones, and of the parts of claims and ends:"
         ),
         "",
         "| | shards that it goes to, or why it is refused |",
@@ -303,12 +304,13 @@ def figures(results: Results) -> str:
                 + of(lambda each: f"{number(each)}/s in a burst through the whole", burst)
                 + of(
                     lambda each: (
-                        f", so at most {number(_cores(results) / each * 1e3)} ms of CPU for all parts together"
+                        f". So an execution takes at most {number(_cores(results) / each * 1e3)} ms of CPU "
+                        "in all parts together"
                     ),
                     burst,
                 )
-                + "; "
-                + of(lambda each: f"{number(each)}/s of bare claims and ends", best)
+                + ". Bare claims and ends, without a scheduler: "
+                + of(lambda each: f"{number(each)}/s", best)
                 + "."
             ),
             "",
