@@ -29,12 +29,16 @@ def main(only: tuple[str, ...]) -> None:
     """
     parts = [part for part in PARTS if not only or part.name in only]
     begun, left = time.monotonic(), sum(part.about_s for part in parts)
+    not_kept = []
     for number, part in enumerate(parts, 1):
         passed = time.monotonic() - begun
         click.echo(f"[{number}/{len(parts)}] {part.name}: {passed:.0f} s so far, about {left} s to go …", err=True)
         result = part.measure()
-        keep(result, part.table(result))
+        if not keep(result, part.table(result)):
+            not_kept.append(part.name)
         left -= part.about_s
+    if not_kept:  # a summary would pass figures of an earlier run for those of this one
+        raise click.ClickException(f"not kept: {', '.join(not_kept)}; there is no summary of this run")
     minutes = (time.monotonic() - begun) / 60
     whole = summary.table(
         {part.name: previous(part.name) for part in PARTS},

@@ -19,7 +19,7 @@ from typing import Final
 
 from bench.limits_store import CONTROLLER
 from bench.machine import machine
-from bench.results import save
+from bench.results import keep
 from controller.core.model import ClaimRequest, ClaimResult, EndRequest, Job, Outcome, Report, RunnerInfo
 from controller.maintenance import Retention
 from controller.store.connect import Connection, connect
@@ -273,8 +273,7 @@ def main() -> None:
     options = parser.parse_args()
     with running_server("postgres18", durable=True) as server:
         result = asyncio.run(measure(server.url(server.create_database()), options))
-    save("history", result, table(result))
-    print(table(result))
+    keep(result, table(result))
     judged = result["verdict"]
     assert isinstance(judged, dict)
     sys.exit(0 if judged["passed"] else 1)

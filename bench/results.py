@@ -65,8 +65,30 @@ def save(name: str, result: dict[str, Any], table: str, folder: Path = RESULTS) 
     (folder / f"{name}.md").write_text(table)
 
 
-def keep(result: dict[str, Any], table: str, folder: Path = RESULTS) -> None:
-    """Write both files, named after the result, and print the table with the ratios to the run before."""
-    table += "".join(f"{line}\n" for line in compared(result, previous(result["name"], folder)))
-    save(result["name"], result, table, folder)
+def unlike(result: Mapping[str, Any], before: Mapping[str, Any]) -> list[str]:
+    """In what a result is of another shape than the one before it: what was asked for, or what was found."""
+    names = ["shape"] if result["shape"] != before.get("shape") else []
+    for what, here, there in (
+        ("keys", result, before),
+        ("figures", result.get("figures", {}), before.get("figures", {})),
+    ):
+        if other := set(here) ^ set(there):
+            names.append(f"{what} {', '.join(sorted(other))}")
+    return names
+
+
+def keep(result: dict[str, Any], table: str, folder: Path = RESULTS) -> bool:
+    """Print the table with the ratios to the run before, and write both files, named after the result.
+
+    A kept result is never overwritten by one of another shape. A shortened trial would take away the figures that pages
+    quote. Whoever means that removes the kept one first. Returns whether it is kept.
+    """
+    before = previous(result["name"], folder)
+    table += "".join(f"{line}\n" for line in compared(result, before))
     click.echo(table)
+    if before and (others := unlike(result, before)):
+        told = f"Not kept: {result['name']}.json, which was kept before, differs in {'; '.join(others)}."
+        click.echo(f"{told} If this shape is meant, remove that file and measure again.", err=True)
+        return False
+    save(result["name"], result, table, folder)
+    return True
