@@ -20,7 +20,7 @@ DECISIONS: Final = ROOT / "docs" / "decisions"
 PAGES: Final = [str(page.relative_to(ROOT)) for page in _WRAP["pages"]()]
 # Still to be rewritten in short sentences. No page is added here.
 LONG_SENTENCES: Final = {
-    "CHANGELOG.md", "docs/control.md",
+    "CHANGELOG.md",
 }  # fmt: skip
 _LINK: Final = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 _CODE: Final = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`", re.MULTILINE | re.DOTALL)
