@@ -132,18 +132,19 @@ async def _missing(connection: Connection) -> list[sql.Migration]:
     """The migrations that are not applied yet. Raises SchemaVersionError when the applied ones are not ours."""
     known = sql.migrations()
     applied = await connection.fetch(sql.statement("GetMigrations"))
+    # First, as versions of other scripts mean nothing.
+    for row, migration in zip(applied, known, strict=False):
+        if row["checksum"] != migration.checksum:
+            raise SchemaVersionError(
+                f"migration {row['version']} ({row['name']}) of this database is not the one of this program "
+                "(another checksum): use the cronring release that migrated it, or migrate an empty database, or "
+                "another schema of this one (`cronring migrate --database-url ... --schema ...`)"
+            )
     if len(applied) > len(known) and await _needed(connection, len(known)) > len(known):
         raise SchemaVersionError(
             f"the database's schema is at version {len(applied)}, this program only knows {len(known)}: "
             "upgrade it with `pip install --upgrade cronring`"
         )
-    for row, migration in zip(applied, known, strict=False):
-        if row["checksum"] != migration.checksum:
-            raise SchemaVersionError(
-                f"migration {row['version']} ({row['name']}) of this database is not the one of this program "
-                "(another checksum): use the cronring release that migrated it, or an empty database and "
-                "`cronring migrate --database-url ...`"
-            )
     return list(known[len(applied) :])
 
 

@@ -11,7 +11,7 @@
 -- two unique indexes finds the row at once (by the tick alone, 500 ends of one tick took three seconds).
 -- No statement that locks or changes rows prunes partitions before it is executed, nor after it has locked a row:
 -- PostgreSQL 18 crashes by it, or finds nothing (docs/decisions/0001; tests/plans/test_pruning.py reads all plans). Bounds
--- are (SELECT $1::timestamptz), then; what is to be known of a tick beside a lock, a function of ours looks up (0018).
+-- are (SELECT $1::timestamptz), then; what is to be known of a tick beside a lock, a function of ours looks up.
 
 -- name: GetCronJobs
 -- PostgreSQL's now, and the jobs of the slots that are due before it plus the window, executing ones among them.

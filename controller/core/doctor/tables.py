@@ -82,6 +82,13 @@ class TableState(NamedTuple):
 
 def check_migrations(applied: Sequence[Applied], known: Sequence[Applied]) -> Finding:
     """`known` are this program's."""
+    others = [
+        problem(f"migration {there.version:04} {there.name} is another one than this program's",
+                "Use the release of cronring that migrated this database.")
+        for there, here in zip(applied, known, strict=False) if there.checksum != here.checksum
+    ]  # fmt: skip
+    if others:
+        return found("schema", others, "")
     migrate = "Run `cronring migrate --database-url ...` of the release that your controllers run."
     troubles = []
     if len(applied) < len(known):
@@ -90,10 +97,6 @@ def check_migrations(applied: Sequence[Applied], known: Sequence[Applied]) -> Fi
     if len(applied) > len(known):
         troubles.append(problem(f"the schema is at version {len(applied)}, newer than this program's {len(known)}",
                                 "Upgrade cronring on this machine: pip install --upgrade cronring"))  # fmt: skip
-    for there, here in zip(applied, known, strict=False):
-        if there.checksum != here.checksum:
-            troubles.append(problem(f"migration {there.version:04} {there.name} is another one than this program's",
-                                    "Use the release of cronring that migrated this database."))  # fmt: skip
     return found("schema", troubles, f"version {len(applied)}, as this program's")
 
 

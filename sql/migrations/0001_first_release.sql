@@ -1,0 +1,901 @@
+-- All tables of the first release, each with what it is for. sql/schema.sql has what is in force after later
+-- migrations.
+--
+-- Every instant is PostgreSQL's own clock, in UTC. Names have COLLATE "C" wherever they are ordered or paged through.
+-- So their order is the same on every machine, and that of Python. What is updated often has room in its pages
+-- (fillfactor), or is vacuumed early.
+--
+-- `cronring migrate` gives each function of ours a search_path of its own, and takes it from PUBLIC (CloseSchema).
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Members of the cluster
+-- ---------------------------------------------------------------------------------------------------------------------
+
+-- A row outlives its lease for as long as unfinished executions carry its id: so they are found, and adopted.
+CREATE TABLE controllers (
+    id             text COLLATE "C" PRIMARY KEY,
+    grpc_address   text NOT NULL,
+    http_address   text NOT NULL,
+    pid            integer NOT NULL,
+    version        text NOT NULL,
+    -- The zone data (the tzdata package's version) that it computes by.
+    zone_data      text NOT NULL DEFAULT '',
+    started_at     timestamptz NOT NULL DEFAULT now(),
+    draining       boolean NOT NULL DEFAULT false,
+    -- It stands down for a drill (`cronring drill`), until then.
+    stands_down_until timestamptz,
+    lease_expires_at timestamptz NOT NULL
+) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 1000);
+
+CREATE TABLE runners (
+    id             text COLLATE "C" PRIMARY KEY,
+    hostname       text NOT NULL,
+    pid            integer NOT NULL,
+    version        text NOT NULL,
+    deployments    text[] NOT NULL,
+    started_at     timestamptz NOT NULL DEFAULT now(),
+    last_seen_at   timestamptz NOT NULL,
+    -- It drained and left: then it is not one that died.
+    left_at        timestamptz
+) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 1000);
+
+-- Every version of zone data that ever decided a tick here. Members may differ for a while, and a new version may have
+-- other rules for an instant that is past. Then the books are right, and whoever recomputes them sees another tick.
+CREATE TABLE cron_zone_data (
+    version        text PRIMARY KEY,
+    first_used_at  timestamptz NOT NULL DEFAULT now()
+);
+
+-- The key that seals what clients keep for us and send back: page tokens, resume tokens. Whoever changes it makes all
+-- of them void, once controllers have been restarted. Two random UUIDs have 244 bits that nobody can guess.
+CREATE TABLE cron_keys (
+    name           text PRIMARY KEY,
+    key            bytea NOT NULL CHECK (octet_length(key) >= 32),
+    made_at        timestamptz NOT NULL DEFAULT now()
+);
+INSERT INTO cron_keys (name, key)
+VALUES ('seal', sha256(convert_to(gen_random_uuid()::text || gen_random_uuid()::text, 'UTF8')));
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Jobs: what runs, and when next
+-- ---------------------------------------------------------------------------------------------------------------------
+
+-- A version of a module. At most one of a module is active.
+CREATE TABLE deployments (
+    id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    key            text COLLATE "C" NOT NULL UNIQUE,
+    namespace      text COLLATE "C" NOT NULL,
+    module         text COLLATE "C" NOT NULL,
+    digest         text NOT NULL,
+    schema_text    text NOT NULL,
+    -- Active means min_replicas > 0: FTL's word, kept because StartCronJobs answers with it.
+    min_replicas   integer NOT NULL CHECK (min_replicas >= 0),
+    created_at     timestamptz NOT NULL DEFAULT now(),
+    activated_at   timestamptz,
+    deactivated_at timestamptz,
+    UNIQUE (namespace, module, digest)
+);
+CREATE UNIQUE INDEX deployments_one_active ON deployments (namespace, module) WHERE min_replicas > 0;
+
+-- One row for each job, those that are gone included. A claim and an end each update it, so what they write stands
+-- together, last: WAL has what lies between the first and the last byte that an update changes.
+-- Nothing here is generated (docs/decisions/0004).
+CREATE TABLE cron_jobs (
+    id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    key            text COLLATE "C" NOT NULL,
+    namespace      text COLLATE "C" NOT NULL,
+    module         text COLLATE "C" NOT NULL,
+    verb           text COLLATE "C" NOT NULL,
+    slot           integer NOT NULL,
+    deployment_id  bigint NOT NULL REFERENCES deployments (id),
+    source         text NOT NULL DEFAULT 'annotation',
+    -- The template that it was made from, in its own namespace. The template's values were copied then.
+    template       text NOT NULL DEFAULT '',
+    labels         jsonb NOT NULL DEFAULT '{}',
+    -- JSON for the verb's parameter; "" for none.
+    payload        text NOT NULL DEFAULT '',
+    timeout_ms     bigint NOT NULL,
+    on_disconnect  text NOT NULL,
+    created_at     timestamptz NOT NULL DEFAULT now(),
+    removed_at     timestamptz,
+    -- When, and by whom, it was last made, changed, resumed or deleted through the API. By the instant, whoever watches
+    -- jobs finds what no execution, skip or deployment tells of.
+    changed_at     timestamptz,
+    changed_by     text,
+
+    schedule       text NOT NULL,
+    -- Intervals count from here.
+    anchor         timestamptz NOT NULL,
+    -- Grows whenever the schedule changes, so that an end computed with the old one can't set the next tick.
+    revision       integer NOT NULL DEFAULT 1,
+    -- Canonical JSON of what isn't default (schema/policy.py); "" for none.
+    policy         text NOT NULL DEFAULT '',
+    -- By the policy. 0: one execution at a time, held by `state`. Else (overlap "allow") as many; the state stays idle,
+    -- and `running` counts.
+    concurrency    smallint NOT NULL DEFAULT 0,
+    -- By the policy: pause after so many ticks in a row that ended without success; 0: never.
+    pause_after    integer NOT NULL DEFAULT 0,
+    -- Of cron_limits, those that its module and its namespace have by now. A claim takes a place of each, and an end
+    -- gives them back.
+    module_limit   bigint,
+    namespace_limit bigint,
+
+    -- A paused job has no next tick; `paused_tick` is the first one that its pause keeps from running.
+    paused_at      timestamptz,
+    paused_tick    timestamptz,
+    -- Of a pause that ends by itself: the job has a next tick already, the first one from then on. Those before it are
+    -- in the books as paused. So nothing has to happen when the pause ends, whoever lives then.
+    paused_until   timestamptz,
+    paused_by      text,
+    paused_note    text,
+    -- Ticks of which it was decided ahead of their time that they don't run: the first and the last. While the last is
+    -- still to come, a change takes back what of them is, with their rows in cron_skips.
+    ahead_from     timestamptz,
+    ahead_until    timestamptz,
+    -- A cancelled job has no next tick, and its books are closed; it can be restored.
+    cancelled_at   timestamptz,
+    cancelled_by   text,
+    cancelled_note text,
+    -- A job that somebody made through the API outlives its verb: orphaned, it waits until a version has it again.
+    orphaned_at    timestamptz,
+    -- Of an orphaned job, which has no next tick: the first that nobody had decided. It and all after it don't run.
+    -- They are skipped as no_verb, in one row, when the verb is back: nothing is written for each of them.
+    orphaned_tick  timestamptz,
+
+    -- Claims and ends write from here on.
+    state          text NOT NULL DEFAULT 'idle',
+    next_tick      timestamptz,
+    -- The next tick, moved by jitter. An interval's jitter goes both ways, so it may be earlier than the tick.
+    next_execution timestamptz,
+    start_time     timestamptz,
+    execution_id   bigint,
+    running        smallint NOT NULL DEFAULT 0,
+    -- The latest tick ever claimed: a claim must be of a later one, even if the clock was set back.
+    last_tick      timestamptz,
+    -- Ticks missed since the latest claim, decided in statements of their own: the next run is told of them.
+    missed         bigint NOT NULL DEFAULT 0,
+    last_run_at    timestamptz,
+    last_started_at timestamptz,
+    last_ended_at  timestamptz,
+    last_outcome   text,
+    -- The latest tick whose execution completed.
+    last_success   timestamptz,
+    -- Ticks in a row that ended without success.
+    failures       integer NOT NULL DEFAULT 0,
+    -- Executions claimed so far: the number of the latest one.
+    executions     bigint NOT NULL DEFAULT 0,
+    -- Ends by outcome: completed, failed, timed_out, cancelled, lost, out_of_memory, out_of_cpu.
+    outcomes       bigint[] NOT NULL DEFAULT '{0,0,0,0,0,0,0}',
+    duration_us    bigint NOT NULL DEFAULT 0,
+    lateness_us    bigint NOT NULL DEFAULT 0,
+    -- How many lasted, or were late, so long: by bucket, each 2^(1/4) times as wide as the one before
+    -- (controller/core/figures.py). An array reaches from the first bucket that is used to the last: most are short.
+    durations      integer[] NOT NULL DEFAULT '{}',
+    latenesses     integer[] NOT NULL DEFAULT '{}',
+
+    -- One constraint in place of many: whatever an update changes, each of them is evaluated for its row.
+    CONSTRAINT cron_jobs_sound CHECK (
+        key > '' AND slot BETWEEN 0 AND 4095 AND timeout_ms > 0 AND on_disconnect IN ('stop', 'finish')
+        AND (next_tick IS NULL) = (next_execution IS NULL)
+        AND (removed_at IS NULL AND cancelled_at IS NULL AND orphaned_at IS NULL OR next_tick IS NULL)
+        AND (orphaned_tick IS NULL OR orphaned_at IS NOT NULL)
+        AND CASE WHEN paused_at IS NULL THEN paused_tick IS NULL AND paused_until IS NULL
+                 ELSE paused_until IS NOT NULL OR next_tick IS NULL AND orphaned_tick IS NULL END
+        -- What holds a job runs alone, whatever the job's policy was before.
+        AND CASE state WHEN 'idle' THEN start_time IS NULL AND execution_id IS NULL AND running >= 0
+                       WHEN 'executing' THEN start_time IS NOT NULL AND execution_id IS NOT NULL AND running = 0
+                       ELSE false END)
+) WITH (fillfactor = 45, autovacuum_vacuum_scale_factor = 0.05); -- room to claim every row of a page at once
+
+-- Each end moves its job's row (next_execution), and writes an entry into each index that the row is in. So all but the
+-- first two hold only the few jobs that need them (docs/decisions/0012). Jobs of a module are found by their keys.
+-- Each of the first two has a condition that a query has to name to use it. Else one may be read whole in place of the
+-- other.
+CREATE UNIQUE INDEX cron_jobs_key ON cron_jobs (key) WHERE removed_at IS NULL AND key > '';
+-- Not partial on state: a claim changes no indexed column, so it stays a HOT update.
+CREATE INDEX cron_jobs_due ON cron_jobs (slot, next_execution) WHERE next_execution IS NOT NULL;
+CREATE INDEX cron_jobs_removed ON cron_jobs (key, id) WHERE removed_at IS NOT NULL AND key > '';
+CREATE INDEX cron_jobs_template ON cron_jobs (namespace, template) WHERE template > '' AND removed_at IS NULL;
+CREATE INDEX cron_jobs_labels ON cron_jobs USING gin (labels jsonb_path_ops) WHERE labels <> '{}';
+-- Without it, whoever watches jobs reads all of them four times a second.
+CREATE INDEX cron_jobs_changed ON cron_jobs (changed_at) WHERE changed_at IS NOT NULL;
+-- Whoever watches jobs is told when a pause ends by itself.
+CREATE INDEX cron_jobs_paused_until ON cron_jobs (paused_until) WHERE paused_until IS NOT NULL;
+-- For the doctor, however many jobs there are.
+CREATE INDEX cron_jobs_orphaned ON cron_jobs (module, verb) WHERE orphaned_at IS NOT NULL;
+-- Jobs that want to be watched for late ticks, by when they are due. Hot statements name no such condition.
+CREATE INDEX cron_jobs_late ON cron_jobs (next_execution)
+    WHERE next_execution IS NOT NULL AND policy LIKE '%"late_after"%';
+
+-- Whether a pause is in force.
+CREATE FUNCTION cron_paused(paused_at timestamptz, paused_until timestamptz) RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN paused_at IS NOT NULL AND (paused_until IS NULL OR paused_until > now());
+
+-- Whether a job's ticks run, and its retries.
+CREATE FUNCTION cron_active(
+    removed_at timestamptz, cancelled_at timestamptz, orphaned_at timestamptz, paused_at timestamptz,
+    paused_until timestamptz
+) RETURNS boolean
+LANGUAGE sql STABLE PARALLEL SAFE
+RETURN removed_at IS NULL AND cancelled_at IS NULL AND orphaned_at IS NULL
+       AND (paused_at IS NULL OR coalesce(paused_until <= now(), false));
+
+-- The priority that a policy's text says; 0 where it says none.
+CREATE FUNCTION cron_priority(policy text) RETURNS smallint
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN policy LIKE '%"priority":%' THEN (policy::json ->> 'priority')::smallint ELSE 0 END;
+
+-- The key of the job that a job follows, by its policy's text; null for none.
+CREATE FUNCTION cron_after(policy text) RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN CASE WHEN policy LIKE '%"after":%' THEN policy::json ->> 'after' END;
+
+-- What people see. `state` says only what a claim needs; everything else follows from the row. A job without a schedule
+-- of its own is never done: it waits to be triggered, or for the job that it follows.
+-- controller/core/states.py says the same of one row.
+CREATE VIEW cron_job_status AS
+SELECT id AS job_id,
+       CASE WHEN cancelled_at IS NOT NULL OR removed_at IS NOT NULL THEN 'cancelled'
+            WHEN orphaned_at IS NOT NULL THEN 'orphaned'
+            WHEN cron_paused(paused_at, paused_until) THEN 'paused'
+            WHEN state = 'executing' OR running > 0 THEN 'running'
+            WHEN next_tick IS NOT NULL THEN 'scheduled'
+            WHEN last_outcome IS NULL OR schedule = 'manual' THEN 'pending'
+            WHEN last_outcome = 'completed' THEN 'completed'
+            ELSE 'failed'
+       END AS status
+FROM cron_jobs;
+
+-- What a job's schedule was, and when: ticks in (from_at, until_at] were due by it. The books are recomputed from this.
+CREATE TABLE cron_schedules (
+    job_id         bigint NOT NULL,
+    revision       integer NOT NULL,
+    schedule       text NOT NULL,
+    anchor         timestamptz NOT NULL,
+    policy         text NOT NULL DEFAULT '',
+    from_at        timestamptz NOT NULL,
+    until_at       timestamptz,
+    PRIMARY KEY (job_id, revision),
+    CHECK (until_at >= from_at)
+);
+CREATE INDEX cron_schedules_open ON cron_schedules (job_id) WHERE until_at IS NULL;
+
+-- Who follows whom: of jobs that are not removed. It is a table of its own, so that ends, which ask it for followers,
+-- neither read nor lock rows of other jobs. Nor does it matter which of the two is deployed first: the one that is
+-- followed is named by its key, and need not be there.
+CREATE TABLE cron_followers (
+    job_id         bigint NOT NULL PRIMARY KEY,
+    after          text COLLATE "C" NOT NULL
+);
+CREATE INDEX cron_followers_after ON cron_followers (after);
+
+-- How much may run at once. There is one row for each module and each namespace (module '') that was ever deployed,
+-- whether it has a limit or not. So an end finds the row of a limit that was set after the end began: the row itself is
+-- older than what ends. Rows are locked in order of ids, and after all jobs that are locked with them.
+CREATE TABLE cron_limits (
+    id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    namespace      text COLLATE "C" NOT NULL,
+    module         text COLLATE "C" NOT NULL,
+    -- Null: as many as there are.
+    max_concurrent integer CHECK (max_concurrent > 0),
+    -- Unfinished executions of the jobs that have this limit.
+    running        integer NOT NULL DEFAULT 0 CHECK (running >= 0),
+    changed_at     timestamptz NOT NULL DEFAULT now(),
+    changed_by     text NOT NULL DEFAULT '',
+    note           text NOT NULL DEFAULT '',
+    UNIQUE (namespace, module)
+) WITH (fillfactor = 50, autovacuum_vacuum_threshold = 1000);
+
+-- A job that is made while its module or its namespace has a limit has it from the beginning. Whoever makes jobs keeps
+-- limits from being set meanwhile (LockModule).
+CREATE FUNCTION cron_limit_job() RETURNS trigger
+LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.module_limit := (SELECT id FROM cron_limits WHERE namespace = NEW.namespace AND module = NEW.module
+                         AND max_concurrent IS NOT NULL AND NEW.module > '');
+    NEW.namespace_limit := (SELECT id FROM cron_limits WHERE namespace = NEW.namespace AND module = ''
+                            AND max_concurrent IS NOT NULL);
+    RETURN NEW;
+END $$;
+CREATE TRIGGER cron_jobs_limit BEFORE INSERT ON cron_jobs FOR EACH ROW EXECUTE FUNCTION cron_limit_job();
+
+-- Named defaults that jobs made through the API start from. What is '', '{}', 0 or null is left to the job. Texts are
+-- canonical, as in cron_jobs; the policy is partial.
+CREATE TABLE cron_templates (
+    id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    namespace      text COLLATE "C" NOT NULL,
+    name           text COLLATE "C" NOT NULL CHECK (name > ''),
+    description    text NOT NULL DEFAULT '',
+    schedule       text NOT NULL DEFAULT '',
+    anchor         timestamptz CHECK (anchor IS NULL OR schedule > ''),
+    policy         text NOT NULL DEFAULT '',
+    payload        text NOT NULL DEFAULT '' CHECK (octet_length(payload) <= 65536),
+    labels         jsonb NOT NULL DEFAULT '{}',
+    timeout_ms     bigint NOT NULL DEFAULT 0 CHECK (timeout_ms >= 0),
+    on_disconnect  text NOT NULL DEFAULT '' CHECK (on_disconnect IN ('', 'stop', 'finish')),
+    revision       bigint NOT NULL DEFAULT 1,
+    created_at     timestamptz NOT NULL,
+    created_by     text NOT NULL,
+    changed_at     timestamptz NOT NULL,
+    changed_by     text NOT NULL,
+    UNIQUE (namespace, name)
+);
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Executions: what ran, and what runs
+-- ---------------------------------------------------------------------------------------------------------------------
+
+CREATE SEQUENCE cron_execution_ids AS bigint;
+
+-- One row for each claim. `cron_executions_once` is what makes "once" true. History is cut by tick, so that old
+-- partitions can be dropped whole, and this key stays a key.
+CREATE TABLE cron_executions (
+    id             bigint NOT NULL DEFAULT nextval('cron_execution_ids'),
+    job_id         bigint NOT NULL,
+    deployment_id  bigint NOT NULL,
+    -- Of its job: 1, 2, 3...
+    number         bigint NOT NULL DEFAULT 0,
+    tick           timestamptz NOT NULL,
+    run_at         timestamptz NOT NULL,
+    attempt        integer NOT NULL DEFAULT 1,
+    trigger        text NOT NULL DEFAULT 'schedule',
+    -- The claim's start_time: the token that an end must match.
+    claimed_at     timestamptz NOT NULL,
+    hard_deadline  timestamptz NOT NULL,
+    controller_id  text COLLATE "C" NOT NULL,
+    runner_id      text COLLATE "C" NOT NULL,
+
+    -- False: it runs beside others, and its end neither frees the job nor sets the next tick.
+    holds_job      boolean NOT NULL DEFAULT true,
+    -- It is one of its job's `running`. One that neither holds its job nor is counted runs beside whatever the job
+    -- does.
+    counted        boolean NOT NULL DEFAULT false,
+    -- It is its schedule's own tick, or a retry of one: the next tick supersedes its retry, and it counts as a
+    -- failure or a success in a row. Not so a manual run, a backfill, and their retries.
+    of_schedule    boolean NOT NULL DEFAULT true,
+    -- Its tick had counted as one without success before this attempt was made by hand: it counts once.
+    settled        boolean NOT NULL DEFAULT false,
+
+    -- What its handler is told: ticks passed over since the execution before, that one's tick, the latest that
+    -- completed.
+    missed         bigint NOT NULL DEFAULT 0,
+    previous_tick  timestamptz,
+    previous_success timestamptz,
+    -- In place of the job's own.
+    payload        text,
+
+    -- Somebody wants it to stop. The mark stays whatever becomes of it; its job's policy does not retry it.
+    cancel_requested_at timestamptz,
+    cancel_requested_by text,
+    cancel_note    text,
+
+    -- An end writes from here on. When the verb's code began is known once its runner has reported.
+    started_at     timestamptz,
+    ended_at       timestamptz,
+    outcome        text,
+    -- When it was to be tried again, had no tick come before.
+    retry_at       timestamptz,
+    error_type     text,
+    error_message  text,
+    stack          text,
+    output         text,
+    -- JSON, what the verb reported of itself.
+    metrics        text,
+    cpu_us         bigint,
+    memory_peak_bytes bigint,
+    -- Whether the process whose memory that is ran others meanwhile.
+    memory_shared  boolean,
+
+    CONSTRAINT cron_executions_pkey PRIMARY KEY (id, tick),
+    CONSTRAINT cron_executions_once UNIQUE (job_id, tick, attempt),
+    -- One in place of many, as that of cron_jobs.
+    CONSTRAINT cron_executions_sound CHECK (
+        attempt > 0 AND claimed_at >= run_at AND controller_id > '' AND runner_id > '' AND NOT (holds_job AND counted)
+        AND CASE WHEN outcome IS NULL THEN ended_at IS NULL
+                 ELSE outcome IN ('completed', 'failed', 'timed_out', 'cancelled', 'lost', 'out_of_memory',
+                                  'out_of_cpu')
+                      AND ended_at IS NOT NULL AND ended_at >= started_at AND started_at >= claimed_at END)
+) PARTITION BY RANGE (tick);
+ALTER SEQUENCE cron_execution_ids OWNED BY cron_executions.id;
+-- The few that run now: by whom they were claimed (adoption, hard timeout), and where they run (lost). The conditions
+-- on ids always hold. They are there for the reason that those of cron_jobs are: a query has to name them.
+CREATE INDEX cron_executions_of_controller ON cron_executions (controller_id, hard_deadline)
+    WHERE outcome IS NULL AND controller_id > '';
+CREATE INDEX cron_executions_of_runner ON cron_executions (runner_id) WHERE outcome IS NULL AND runner_id > '';
+-- No claim has an entry here, and an end only where it was marked. A query that names no condition on controller_id can
+-- use no other index of unfinished executions; see sql/queries/cron_jobs.sql.
+CREATE INDEX cron_executions_cancelling ON cron_executions (controller_id)
+    WHERE outcome IS NULL AND cancel_requested_at IS NOT NULL;
+-- The ones people look for. An execution that completes has no entry here.
+CREATE INDEX cron_executions_troubled ON cron_executions (outcome, id) WHERE outcome <> 'completed';
+
+-- One row for each partition but cron_executions_later.
+CREATE TABLE cron_partitions (
+    name           text PRIMARY KEY,
+    from_at        timestamptz NOT NULL,
+    until_at       timestamptz NOT NULL,
+    CHECK (from_at < until_at)
+);
+
+-- Nobody but ATTACH waits for a lock that claims hold, and that only while it commits.
+CREATE FUNCTION cron_make_partition(from_at timestamptz, until_at timestamptz) RETURNS void
+LANGUAGE plpgsql SET timezone = 'UTC' AS $$
+DECLARE
+    name text := 'cron_executions_' || to_char(from_at, 'YYYYMMDD"t"HH24MISS');
+BEGIN
+    EXECUTE format('CREATE TABLE %I (LIKE cron_executions INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE '
+                   'INCLUDING INDEXES) WITH (autovacuum_vacuum_scale_factor = 0.02)', name);
+    IF EXISTS (SELECT FROM cron_executions_later l WHERE l.tick < until_at) THEN -- far ahead when they were claimed
+        LOCK TABLE cron_executions_later IN ACCESS EXCLUSIVE MODE;
+        EXECUTE format('WITH moved AS (DELETE FROM cron_executions_later WHERE tick < %L RETURNING *) '
+                       'INSERT INTO %I SELECT * FROM moved', until_at, name);
+    END IF;
+    EXECUTE format('ALTER TABLE cron_executions ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
+                   name, from_at, until_at);
+    INSERT INTO cron_partitions VALUES (name, from_at, until_at);
+END $$;
+
+-- There is always a place. cron_executions_kept holds everything up to the first day: what retention has kept, and what
+-- is claimed of long ago. cron_executions_later holds what is beyond the last day. There are three days to begin with;
+-- maintenance makes the next ones.
+CREATE TABLE cron_executions_later PARTITION OF cron_executions DEFAULT WITH (autovacuum_vacuum_scale_factor = 0.02);
+DO $$
+DECLARE
+    today timestamptz := date_trunc('day', now(), 'UTC');
+BEGIN
+    EXECUTE format('CREATE TABLE cron_executions_kept PARTITION OF cron_executions FOR VALUES FROM (MINVALUE) TO (%L) '
+                   'WITH (autovacuum_vacuum_scale_factor = 0.02)', today);
+    INSERT INTO cron_partitions VALUES ('cron_executions_kept', '-infinity', today);
+    FOR ahead IN 0..2 LOOP
+        PERFORM cron_make_partition(today + ahead * interval '1 day', today + (ahead + 1) * interval '1 day');
+    END LOOP;
+END $$;
+
+-- What a statement that locks rows wants to know of single ticks. PostgreSQL 18 prunes partitions wrongly, or reads
+-- memory that it has freed, in a statement that looks at a changed row again (docs/decisions/0001). In a function a
+-- look-up has an executor of its own, to which that never happens. STABLE: it sees what the statement that asks sees.
+
+-- How many attempts at a tick there are.
+CREATE FUNCTION cron_attempts(of_job bigint, of_tick timestamptz) RETURNS bigint
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN (SELECT count(*) FROM cron_executions WHERE job_id = of_job AND tick = of_tick);
+END $$;
+
+-- What the attempts at a tick have come to.
+CREATE FUNCTION cron_tick(
+    of_job bigint, of_tick timestamptz,
+    OUT attempts integer, OUT missed bigint, OUT previous_tick timestamptz, OUT previous_success timestamptz,
+    OUT completed boolean, OUT running boolean
+) LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    SELECT coalesce(max(e.attempt), 0), coalesce(max(e.missed), 0), max(e.previous_tick), max(e.previous_success),
+           coalesce(bool_or(e.outcome = 'completed'), false), coalesce(bool_or(e.ended_at IS NULL), false)
+    INTO attempts, missed, previous_tick, previous_success, completed, running
+    FROM cron_executions e WHERE e.job_id = of_job AND e.tick = of_tick;
+END $$;
+
+-- Whether of a job's runs before a tick the tenth still goes on, counted back.
+CREATE FUNCTION cron_tenth_runs(of_job bigint, of_tick timestamptz) RETURNS boolean
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN coalesce((SELECT ended_at IS NULL FROM cron_executions WHERE job_id = of_job AND tick < of_tick
+                     ORDER BY tick DESC, attempt DESC LIMIT 1 OFFSET 9), false);
+END $$;
+
+-- The bucket of a histogram that counts so long a time. controller/core/figures.py says where buckets begin and end.
+CREATE FUNCTION cron_bucket(microseconds double precision) RETURNS integer
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN floor(ln(greatest(microseconds, 1::double precision)) * 5.770780163555854)::integer; -- 4 / ln 2
+
+-- `histogram`, with each of `buckets` counted once.
+CREATE FUNCTION cron_counted(histogram integer[], buckets integer[]) RETURNS integer[]
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+    bucket integer;
+BEGIN
+    FOREACH bucket IN ARRAY buckets LOOP
+        histogram[bucket] := coalesce(histogram[bucket], 0) + 1;
+    END LOOP;
+    RETURN histogram;
+END $$;
+
+-- Ends that their job's row does not count yet: of those that ran beside, and of several in one statement. Maintenance
+-- adds them up.
+CREATE TABLE cron_uncounted (
+    job_id         bigint NOT NULL,
+    outcome        text NOT NULL,
+    duration_us    bigint NOT NULL,
+    lateness_us    bigint NOT NULL
+);
+CREATE INDEX cron_uncounted_job ON cron_uncounted (job_id);
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Runs beside the schedule, ticks that did not run, and what people did
+-- ---------------------------------------------------------------------------------------------------------------------
+
+CREATE SEQUENCE cron_activation_ids AS bigint;
+
+-- Runs that wait beside the schedule. A backfill is one row that moves from tick to tick.
+CREATE TABLE cron_activations (
+    id             bigint NOT NULL DEFAULT nextval('cron_activation_ids') PRIMARY KEY,
+    job_id         bigint NOT NULL,
+    slot           integer NOT NULL CHECK (slot BETWEEN 0 AND 4095),
+    trigger        text NOT NULL CHECK (trigger IN ('retry', 'manual', 'backfill', 'after')),
+    tick           timestamptz NOT NULL,
+    until_tick     timestamptz,
+    attempt        integer NOT NULL CHECK (attempt > 0),
+    run_at         timestamptz NOT NULL,
+    -- In place of the job's own.
+    payload        text CHECK (octet_length(payload) <= 65536),
+    beside         boolean NOT NULL DEFAULT false,
+    -- Of a backfill: also ticks that completed before.
+    again          boolean NOT NULL DEFAULT false,
+    -- Both as in cron_executions.
+    of_schedule    boolean NOT NULL DEFAULT false,
+    settled        boolean NOT NULL DEFAULT false,
+    requested_by   text NOT NULL DEFAULT '',
+    created_at     timestamptz NOT NULL DEFAULT now(),
+    CHECK ((trigger = 'backfill') = (until_tick IS NOT NULL)),
+    CHECK (until_tick >= tick),
+    CONSTRAINT cron_activations_of_schedule CHECK (trigger IN ('retry', 'after') OR NOT of_schedule)
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
+ALTER SEQUENCE cron_activation_ids OWNED BY cron_activations.id;
+CREATE INDEX cron_activations_due ON cron_activations (slot, run_at);
+CREATE INDEX cron_activations_job ON cron_activations (job_id);
+-- A tick is followed once.
+CREATE UNIQUE INDEX cron_activations_after ON cron_activations (job_id, tick) WHERE trigger = 'after';
+
+-- Ticks that did not run, as ranges: one row for however many in a row had the same reason.
+CREATE TABLE cron_skips (
+    id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    job_id         bigint NOT NULL,
+    reason         text NOT NULL CHECK (
+        reason IN ('overlap', 'paused', 'no_runner', 'outside_window', 'superseded', 'missed_policy',
+                   'deployment_removed', 'cancelled', 'no_verb')),
+    first_tick     timestamptz NOT NULL,
+    last_tick      timestamptz NOT NULL,
+    ticks          bigint NOT NULL CHECK (ticks > 0),
+    -- Who decided; empty for a deployment.
+    controller_id  text COLLATE "C" NOT NULL,
+    decided_at     timestamptz NOT NULL DEFAULT now(),
+    CHECK (last_tick >= first_tick)
+);
+CREATE INDEX cron_skips_job ON cron_skips (job_id, first_tick);
+
+-- What operators did: to a job, a deployment, an execution or a template. It is written with what it changed.
+CREATE TABLE cron_actions (
+    id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    at             timestamptz NOT NULL DEFAULT now(),
+    job_id         bigint,
+    deployment_id  bigint,
+    execution_id   bigint,
+    -- "namespace/name": it stays when the template is deleted.
+    template       text,
+    action         text NOT NULL CHECK (action > ''),
+    actor          text NOT NULL,
+    note           text NOT NULL DEFAULT '',
+    -- Instants are ISO 8601 in UTC.
+    details        jsonb NOT NULL DEFAULT '{}',
+    -- Webhooks are told of jobs that were orphaned, or brought back: until the notifier has taken it.
+    untold         boolean NOT NULL DEFAULT false,
+    CONSTRAINT cron_actions_of_something CHECK (num_nonnulls(job_id, deployment_id, execution_id, template) > 0)
+);
+CREATE INDEX cron_actions_at ON cron_actions (at);
+CREATE INDEX cron_actions_job ON cron_actions (job_id, id) WHERE job_id IS NOT NULL;
+CREATE INDEX cron_actions_deployment ON cron_actions (deployment_id, id) WHERE deployment_id IS NOT NULL;
+CREATE INDEX cron_actions_execution ON cron_actions (execution_id) WHERE execution_id IS NOT NULL;
+CREATE INDEX cron_actions_template ON cron_actions (template, id) WHERE template IS NOT NULL;
+CREATE INDEX cron_actions_untold ON cron_actions (id) WHERE untold;
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Upkeep: history grows old, and goes
+-- ---------------------------------------------------------------------------------------------------------------------
+
+-- What maintenance has come to.
+CREATE TABLE cron_maintenance (
+    single         boolean PRIMARY KEY DEFAULT true CHECK (single),
+    -- How much time a partition of cron_executions holds.
+    width          interval NOT NULL DEFAULT '1 day',
+    checked_at     timestamptz,
+    -- Controllers whose lease ran out and that were forgotten; not those that left.
+    leases_cleared bigint NOT NULL DEFAULT 0,
+    -- Figures of jobs whose rows are gone: they still count in those of all time. The outcomes in the order of
+    -- cron_jobs.
+    gone_jobs      bigint NOT NULL DEFAULT 0,
+    gone_executions bigint NOT NULL DEFAULT 0,
+    gone_outcomes  bigint[] NOT NULL DEFAULT '{0,0,0,0,0,0,0}',
+    gone_duration_us bigint NOT NULL DEFAULT 0,
+    gone_lateness_us bigint NOT NULL DEFAULT 0
+);
+INSERT INTO cron_maintenance DEFAULT VALUES;
+
+-- What became of a job's ticks up to `until_at`, of which retention has removed the rows. Those that are left of them
+-- are for looking at, and not to be counted again. Row 0 stands for jobs that are gone altogether.
+CREATE TABLE cron_closed_books (
+    job_id         bigint PRIMARY KEY,
+    until_at       timestamptz NOT NULL,
+    due            bigint NOT NULL DEFAULT 0,
+    -- Ticks that ran; of these, how many were caught up, and how many of the others began late.
+    executed       bigint NOT NULL DEFAULT 0,
+    caught_up      bigint NOT NULL DEFAULT 0,
+    late           bigint NOT NULL DEFAULT 0,
+    -- Ticks by reason, as {"overlap": 3}.
+    skipped        jsonb NOT NULL DEFAULT '{}',
+    -- Executions of all kinds, by outcome and by trigger.
+    executions     bigint NOT NULL DEFAULT 0,
+    outcomes       jsonb NOT NULL DEFAULT '{}',
+    triggers       jsonb NOT NULL DEFAULT '{}'
+) WITH (fillfactor = 70);
+
+-- The next two are tables of a round of maintenance, empty in between. They are no temporary ones. What runs with its
+-- owner's rights must not read what its caller has made, which may be a view that calls the caller's functions.
+
+-- Jobs whose books this round closes, and what it adds to them.
+CREATE UNLOGGED TABLE cron_closings (
+    job_id         bigint PRIMARY KEY,
+    closed_at      timestamptz NOT NULL,
+    until_at       timestamptz NOT NULL,
+    executed       bigint NOT NULL DEFAULT 0,
+    caught_up      bigint NOT NULL DEFAULT 0,
+    late           bigint NOT NULL DEFAULT 0,
+    executions     bigint NOT NULL DEFAULT 0,
+    outcomes       jsonb NOT NULL DEFAULT '{}',
+    triggers       jsonb NOT NULL DEFAULT '{}'
+);
+-- Jobs whose policy says how long their executions stay: what is younger than `history_ms`, and the newest `runs`.
+CREATE UNLOGGED TABLE cron_wishes (
+    job_id         bigint PRIMARY KEY,
+    history_ms     bigint NOT NULL,
+    runs           bigint NOT NULL
+);
+
+-- Only the owner of the tables may make, swap and drop partitions, and others ask for it. So the next four functions
+-- run with their owner's rights, and the role that controllers run as owns nothing.
+
+-- Makes the next partition, if the last one ends before `ahead`: false if there is nothing to make. A long time in
+-- which no controller was up gets one for all of it.
+CREATE FUNCTION cron_add_partition(ahead timestamptz) RETURNS boolean
+LANGUAGE plpgsql SECURITY DEFINER SET timezone = 'UTC' AS $$
+DECLARE
+    step interval := (SELECT m.width FROM cron_maintenance m);
+    from_at timestamptz := (SELECT max(p.until_at) FROM cron_partitions p);
+    until_at timestamptz := from_at + step;
+BEGIN
+    IF from_at >= ahead THEN
+        RETURN false;
+    END IF;
+    WHILE until_at + step < now() LOOP
+        until_at := until_at + step;
+    END LOOP;
+    PERFORM cron_make_partition(from_at, until_at);
+    RETURN true;
+END $$;
+
+-- Copies what stays of all partitions up to `boundary`: what is not closed yet, and the newest `runs` executions (or
+-- how many its policy says; cron_wishes) of each job that is not long gone. It asks for (SELECT boundary): of a bare
+-- parameter, partitions are pruned before execution.
+CREATE FUNCTION cron_stage_kept(boundary timestamptz, runs bigint) RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET timezone = 'UTC' AS $$
+BEGIN
+    CREATE TABLE cron_executions_staged (
+        LIKE cron_executions INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE
+    ) WITH (autovacuum_vacuum_scale_factor = 0.02);
+    EXECUTE format('ALTER TABLE cron_executions_staged ADD CHECK (tick < %L)', boundary);
+    INSERT INTO cron_executions_staged
+    SELECT e.* FROM cron_executions e
+    JOIN cron_jobs j ON j.id = e.job_id
+    LEFT JOIN cron_closings c ON c.job_id = e.job_id
+    LEFT JOIN cron_wishes w ON w.job_id = e.job_id
+    WHERE e.tick < (SELECT boundary)
+      AND (c.job_id IS NULL OR e.tick > c.until_at
+           OR e.number > j.executions - coalesce(w.runs, cron_stage_kept.runs)
+              AND coalesce(j.removed_at > c.until_at, true));
+    ALTER TABLE cron_executions_staged ADD PRIMARY KEY (id, tick), ADD UNIQUE (job_id, tick, attempt);
+    CREATE INDEX ON cron_executions_staged (controller_id, hard_deadline) WHERE outcome IS NULL AND controller_id > '';
+    CREATE INDEX ON cron_executions_staged (runner_id) WHERE outcome IS NULL AND runner_id > '';
+    CREATE INDEX ON cron_executions_staged (outcome, id) WHERE outcome <> 'completed';
+    CREATE INDEX ON cron_executions_staged (controller_id) WHERE outcome IS NULL AND cancel_requested_at IS NOT NULL;
+    ANALYZE cron_executions_staged;
+END $$;
+
+-- Puts cron_executions_staged in place of all partitions up to `boundary`: false if they have changed since it was
+-- filled. That is told by how many of their rows have an id above `recent_id`, and how many are unfinished. What it
+-- replaces is renamed, and dropped later: nobody has to wait for that. Claims and ends wait for the lock, and no longer
+-- than it takes to change the catalog: neither ATTACH nor DETACH reads a row, as CHECKs say what is where.
+CREATE FUNCTION cron_swap_staged(boundary timestamptz, recent_id bigint, recent bigint, unfinished bigint)
+RETURNS boolean LANGUAGE plpgsql SECURITY DEFINER SET timezone = 'UTC' AS $$
+DECLARE
+    part text;
+BEGIN
+    LOCK TABLE ONLY cron_executions IN ACCESS EXCLUSIVE MODE;
+    IF recent <> (SELECT count(*) FROM cron_executions WHERE tick < boundary AND id > recent_id)
+       OR unfinished <> (SELECT count(*) FROM cron_executions
+                         WHERE tick < boundary AND outcome IS NULL AND controller_id > '') THEN
+        RETURN false;
+    END IF;
+    FOR part IN SELECT p.name FROM cron_partitions p WHERE p.until_at <= boundary LOOP
+        EXECUTE format('ALTER TABLE cron_executions DETACH PARTITION %I', part);
+        EXECUTE format('ALTER TABLE %I RENAME TO %I', part, 'cron_gone_' || txid_current() || '_' || part);
+    END LOOP;
+    DELETE FROM cron_partitions p WHERE p.until_at <= boundary;
+    ALTER TABLE cron_executions_staged RENAME TO cron_executions_kept;
+    EXECUTE format('ALTER TABLE cron_executions ATTACH PARTITION cron_executions_kept '
+                   'FOR VALUES FROM (MINVALUE) TO (%L)', boundary);
+    INSERT INTO cron_partitions VALUES ('cron_executions_kept', '-infinity', boundary);
+    RETURN true;
+END $$;
+
+-- Drops tables that cron_swap_staged has taken out, and a staged one that was left behind.
+CREATE FUNCTION cron_drop_gone() RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER AS $$
+DECLARE
+    part text;
+    dropped integer := 0;
+BEGIN
+    FOR part IN SELECT relname FROM pg_class WHERE relkind = 'r' AND NOT relispartition AND pg_table_is_visible(oid)
+                AND (relname LIKE 'cron\_gone\_%' OR relname = 'cron_executions_staged') LOOP
+        EXECUTE format('DROP TABLE %I', part);
+        dropped := dropped + 1;
+    END LOOP;
+    RETURN dropped;
+END $$;
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Webhooks: who is told of what, and how far the books have been read for it
+-- ---------------------------------------------------------------------------------------------------------------------
+
+CREATE TABLE cron_webhooks (
+    id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name           text COLLATE "C" NOT NULL UNIQUE CHECK (name > ''),
+    url            text NOT NULL,
+    -- whsec_ and base64: the key of the signatures. It has to be here as it is, as one who signs needs it.
+    secret         text NOT NULL,
+    -- What it wants to be told of, and of which jobs. Empty: of all.
+    events         text[] NOT NULL DEFAULT '{}',
+    reasons        text[] NOT NULL DEFAULT '{}',
+    namespace      text COLLATE "C" NOT NULL DEFAULT '',
+    module         text COLLATE "C" NOT NULL DEFAULT '',
+    job            text COLLATE "C" NOT NULL DEFAULT '',
+    labels         jsonb NOT NULL DEFAULT '{}',
+    created_at     timestamptz NOT NULL DEFAULT now(),
+    created_by     text NOT NULL DEFAULT '',
+    -- It is told of what has happened since.
+    enabled_at     timestamptz NOT NULL DEFAULT now(),
+    disabled_at    timestamptz,
+    disabled_reason text NOT NULL DEFAULT ''
+);
+
+-- The outbox, and the log: one row for each event that a webhook wants. An event has one id, derived from what it says,
+-- so that whoever reads the books twice writes it once.
+CREATE TABLE cron_deliveries (
+    id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    webhook_id     bigint NOT NULL REFERENCES cron_webhooks (id) ON DELETE CASCADE,
+    event_id       text COLLATE "C" NOT NULL,
+    event          text NOT NULL,
+    job            text COLLATE "C" NOT NULL DEFAULT '',
+    body           text NOT NULL,
+    created_at     timestamptz NOT NULL DEFAULT now(),
+    state          text NOT NULL DEFAULT 'waiting' CHECK (state IN ('waiting', 'delivered', 'failed')),
+    -- Tried, or being tried: whoever tries moves next_try_at ahead first, and so holds it until then.
+    attempts       integer NOT NULL DEFAULT 0,
+    next_try_at    timestamptz NOT NULL DEFAULT now(),
+    -- Since when it is tried: at first since it was written, and anew when somebody wants it delivered again.
+    tried_since    timestamptz NOT NULL DEFAULT now(),
+    last_try_at    timestamptz,
+    last_status    integer,
+    last_error     text NOT NULL DEFAULT '',
+    ended_at       timestamptz,
+    controller_id  text NOT NULL DEFAULT '',
+    UNIQUE (webhook_id, event_id)
+) WITH (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.05);
+CREATE INDEX cron_deliveries_waiting ON cron_deliveries (webhook_id, next_try_at) WHERE state = 'waiting';
+CREATE INDEX cron_deliveries_log ON cron_deliveries (webhook_id, id);
+CREATE INDEX cron_deliveries_old ON cron_deliveries (created_at);
+
+-- One controller at a time reads the books. Its lease only saves the others the work. What keeps them apart is the
+-- row's lock: it is held while one reads, and until the outbox and `position` are committed together.
+CREATE TABLE cron_notifier (
+    single         boolean PRIMARY KEY DEFAULT true CHECK (single),
+    -- Told to receivers, which may hear of several clusters.
+    cluster        text NOT NULL DEFAULT gen_random_uuid()::text,
+    holder         text NOT NULL DEFAULT '',
+    lease_until    timestamptz NOT NULL DEFAULT '-infinity',
+    -- How far the books have been read (controller/store/notices.py); "": nobody wants to be told of anything.
+    position       text NOT NULL DEFAULT ''
+) WITH (fillfactor = 50);
+INSERT INTO cron_notifier DEFAULT VALUES;
+
+-- Of each job whose latest ended tick had no success, the execution that failed: the next success is a recovery.
+CREATE TABLE cron_failing (
+    job_id         bigint PRIMARY KEY,
+    execution_id   bigint NOT NULL,
+    tick           timestamptz NOT NULL
+);
+-- Failed attempts whose tick may be tried again, until it is known whether it was.
+CREATE TABLE cron_retrying (
+    job_id         bigint NOT NULL,
+    tick           timestamptz NOT NULL,
+    attempt        integer NOT NULL,
+    PRIMARY KEY (job_id, tick, attempt)
+);
+-- Of each job, the latest tick that was told to be late before it had begun.
+CREATE TABLE cron_late (
+    job_id         bigint PRIMARY KEY,
+    tick           timestamptz NOT NULL
+);
+
+-- Pauses after failures, until the notifier has taken them. They are in the books for no longer than somebody takes to
+-- resume the job, which may be before the notifier looks: so the row that is paused leaves a note.
+CREATE TABLE cron_pauses (
+    id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    job_id         bigint NOT NULL,
+    paused_at      timestamptz NOT NULL,
+    failures       integer NOT NULL,
+    note           text NOT NULL
+);
+CREATE FUNCTION cron_note_pause() RETURNS trigger
+LANGUAGE plpgsql AS $$
+BEGIN
+    IF EXISTS (SELECT FROM cron_notifier WHERE position <> '') THEN
+        INSERT INTO cron_pauses (job_id, paused_at, failures, note)
+        VALUES (new.id, new.paused_at, new.failures, coalesce(new.paused_note, ''));
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER cron_jobs_note_pause AFTER UPDATE OF paused_at ON cron_jobs
+FOR EACH ROW
+WHEN (new.paused_by = 'cronring' AND new.paused_at IS DISTINCT FROM old.paused_at AND new.paused_at IS NOT NULL)
+EXECUTE FUNCTION cron_note_pause();
+
+-- ---------------------------------------------------------------------------------------------------------------------
+-- Fences for authors' own transactions. Their roles may see no table of ours, so these run with their owner's rights.
+-- ---------------------------------------------------------------------------------------------------------------------
+
+-- Whether an execution (its id is the fence) still is the one that runs its job. It is not, as soon as anybody has
+-- ended it: its runner, or a controller that took it for lost or overdue.
+CREATE FUNCTION cron_fence(job_key text, fence bigint) RETURNS boolean
+LANGUAGE sql STABLE SECURITY DEFINER AS $$
+    SELECT EXISTS (
+        SELECT FROM cron_executions e JOIN cron_jobs j ON j.id = e.job_id
+        WHERE e.id = fence AND e.ended_at IS NULL AND j.key = job_key
+    )
+$$;
+
+-- Empty, but for rows of transactions under way.
+CREATE UNLOGGED TABLE cron_fence_checks (
+    id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    job_key        text NOT NULL,
+    fence          bigint NOT NULL
+);
+
+-- The same question, and asked once more while the transaction commits, which it then doesn't if the answer has become
+-- no. Only then is the execution's row locked: whoever ends it waits for that commit, and for nothing before it. (Held
+-- from here on, the lock would let a transaction that idles stop the ends of everybody's executions.)
+CREATE FUNCTION cron_fence_commit(job_key text, fence bigint) RETURNS boolean
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER AS $$
+BEGIN
+    IF NOT cron_fence(job_key, fence) THEN
+        RETURN false;
+    END IF;
+    INSERT INTO cron_fence_checks (job_key, fence) VALUES (job_key, fence);
+    RETURN true;
+END $$;
+
+CREATE FUNCTION cron_fence_check() RETURNS trigger
+LANGUAGE plpgsql VOLATILE SECURITY DEFINER AS $$
+BEGIN
+    DELETE FROM cron_fence_checks WHERE id = new.id;
+    PERFORM FROM cron_executions e JOIN cron_jobs j ON j.id = e.job_id
+    WHERE e.id = new.fence AND e.ended_at IS NULL AND j.key = new.job_key
+    FOR SHARE OF e;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'execution % no longer holds %: it has been ended, so nothing is committed',
+            new.fence, new.job_key USING ERRCODE = 'object_not_in_prerequisite_state';
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE CONSTRAINT TRIGGER cron_fence_checks_at_commit AFTER INSERT ON cron_fence_checks
+DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION cron_fence_check();
