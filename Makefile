@@ -25,7 +25,7 @@ $(VENV)/.bench: pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
 	@touch $@ $(VENV)/.test $(VENV)/.demo
 
-.PHONY: help demo test lint protos bench bench-history bench-limits bench-schedules bench-rivals soak chaos chaos-real fault fuzz picture clean
+.PHONY: help demo test lint protos schema bench bench-history bench-limits bench-schedules bench-rivals soak chaos chaos-real fault fuzz picture clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ lint: $(VENV)/.test  ## ruff, mypy --strict, import contracts
 
 protos: $(VENV)/.test  ## regenerate protos/**/*_pb2* (committed; a test proves them fresh)
 	$(BIN)/python protos/generate.py
+
+schema: $(VENV)/.test  ## rewrite sql/schema.sql after a new migration (committed; a test proves it fresh)
+	$(BIN)/python -m tests.migration.dump
 
 bench: $(VENV)/.test  ## every figure that README quotes, in one run (ARGS="--only burst")
 	$(BIN)/python -m bench $(ARGS)

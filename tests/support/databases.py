@@ -143,13 +143,14 @@ class PostgresServer:
         # A zone of an odd offset: whoever takes a server's local time for UTC is found out.
         self.run("initdb", "-D", str(self.data), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--no-sync")
 
-    def run(self, program: str, *arguments: str) -> None:
-        """One of PostgreSQL's own programs, as its user."""
+    def run(self, program: str, *arguments: str) -> str:
+        """What one of PostgreSQL's own programs prints, run as its user."""
         done = subprocess.run(
             [self.bin_folder / program, *arguments],
             user=self.user, cwd=self.sockets, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, f"{program}: {done.stderr}"
+        return done.stdout
 
     def url(self, database: str = "postgres") -> str:
         return f"postgresql://postgres@/{database}?host={self.sockets}"

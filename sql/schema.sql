@@ -1,0 +1,1001 @@
+-- The tables after all migrations, as pg_dump says: written by `make schema`, held fresh by tests/migration. Why they
+-- are so is said in sql/migrations. Not here: partitions of cron_executions, and the few rows that migrations insert.
+
+CREATE SCHEMA cronring;
+
+CREATE FUNCTION cronring.cron_active(removed_at timestamp with time zone, cancelled_at timestamp with time zone, orphaned_at timestamp with time zone, paused_at timestamp with time zone, paused_until timestamp with time zone) RETURNS boolean
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN ((removed_at IS NULL) AND (cancelled_at IS NULL) AND (orphaned_at IS NULL) AND ((paused_at IS NULL) OR COALESCE((paused_until <= now()), false)));
+
+CREATE FUNCTION cronring.cron_add_partition(ahead timestamp with time zone) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET "TimeZone" TO 'UTC'
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+DECLARE
+    step interval := (SELECT m.width FROM cron_maintenance m);
+    from_at timestamptz := (SELECT max(p.until_at) FROM cron_partitions p);
+    until_at timestamptz := from_at + step;
+BEGIN
+    IF from_at >= ahead THEN
+        RETURN false;
+    END IF;
+    WHILE until_at + step < now() LOOP
+        until_at := until_at + step;
+    END LOOP;
+    PERFORM cron_make_partition(from_at, until_at);
+    RETURN true;
+END $$;
+
+CREATE FUNCTION cronring.cron_after(policy text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN (policy ~~ '%"after":%'::text) THEN ((policy)::json ->> 'after'::text) ELSE NULL::text END;
+
+CREATE FUNCTION cronring.cron_attempts(of_job bigint, of_tick timestamp with time zone) RETURNS bigint
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+BEGIN
+    RETURN (SELECT count(*) FROM cron_executions WHERE job_id = of_job AND tick = of_tick);
+END $$;
+
+CREATE FUNCTION cronring.cron_bucket(microseconds double precision) RETURNS integer
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (floor((ln(GREATEST(microseconds, (1)::double precision)) * (5.770780163555854)::double precision)))::integer;
+
+CREATE FUNCTION cronring.cron_counted(histogram integer[], buckets integer[]) RETURNS integer[]
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+DECLARE
+    bucket integer;
+BEGIN
+    FOREACH bucket IN ARRAY buckets LOOP
+        histogram[bucket] := coalesce(histogram[bucket], 0) + 1;
+    END LOOP;
+    RETURN histogram;
+END $$;
+
+CREATE FUNCTION cronring.cron_drop_gone() RETURNS integer
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+DECLARE
+    part text;
+    dropped integer := 0;
+BEGIN
+    FOR part IN SELECT relname FROM pg_class WHERE relkind = 'r' AND NOT relispartition AND pg_table_is_visible(oid)
+                AND (relname LIKE 'cron\_gone\_%' OR relname = 'cron_executions_staged') LOOP
+        EXECUTE format('DROP TABLE %I', part);
+        dropped := dropped + 1;
+    END LOOP;
+    RETURN dropped;
+END $$;
+
+CREATE FUNCTION cronring.cron_fence(job_key text, fence bigint) RETURNS boolean
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+    SELECT EXISTS (
+        SELECT FROM cron_executions e JOIN cron_jobs j ON j.id = e.job_id
+        WHERE e.id = fence AND e.ended_at IS NULL AND j.key = job_key
+    )
+$$;
+
+CREATE FUNCTION cronring.cron_fence_check() RETURNS trigger
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+BEGIN
+    DELETE FROM cron_fence_checks WHERE id = new.id;
+    PERFORM FROM cron_executions e JOIN cron_jobs j ON j.id = e.job_id
+    WHERE e.id = new.fence AND e.ended_at IS NULL AND j.key = new.job_key
+    FOR SHARE OF e;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'execution % no longer holds %: it has been ended, so nothing is committed',
+            new.fence, new.job_key USING ERRCODE = 'object_not_in_prerequisite_state';
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION cronring.cron_fence_commit(job_key text, fence bigint) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+BEGIN
+    IF NOT cron_fence(job_key, fence) THEN
+        RETURN false;
+    END IF;
+    INSERT INTO cron_fence_checks (job_key, fence) VALUES (job_key, fence);
+    RETURN true;
+END $$;
+
+CREATE FUNCTION cronring.cron_limit_job() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+BEGIN
+    NEW.module_limit := (SELECT id FROM cron_limits WHERE namespace = NEW.namespace AND module = NEW.module
+                         AND max_concurrent IS NOT NULL AND NEW.module > '');
+    NEW.namespace_limit := (SELECT id FROM cron_limits WHERE namespace = NEW.namespace AND module = ''
+                            AND max_concurrent IS NOT NULL);
+    RETURN NEW;
+END $$;
+
+CREATE FUNCTION cronring.cron_make_partition(from_at timestamp with time zone, until_at timestamp with time zone) RETURNS void
+    LANGUAGE plpgsql
+    SET "TimeZone" TO 'UTC'
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+DECLARE
+    name text := 'cron_executions_' || to_char(from_at, 'YYYYMMDD"t"HH24MISS');
+BEGIN
+    EXECUTE format('CREATE TABLE %I (LIKE cron_executions INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE '
+                   'INCLUDING INDEXES) WITH (autovacuum_vacuum_scale_factor = 0.02)', name);
+    IF EXISTS (SELECT FROM cron_executions_later l WHERE l.tick < until_at) THEN -- far ahead when they were claimed
+        LOCK TABLE cron_executions_later IN ACCESS EXCLUSIVE MODE;
+        EXECUTE format('WITH moved AS (DELETE FROM cron_executions_later WHERE tick < %L RETURNING *) '
+                       'INSERT INTO %I SELECT * FROM moved', until_at, name);
+    END IF;
+    EXECUTE format('ALTER TABLE cron_executions ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)',
+                   name, from_at, until_at);
+    INSERT INTO cron_partitions VALUES (name, from_at, until_at);
+END $$;
+
+CREATE FUNCTION cronring.cron_note_pause() RETURNS trigger
+    LANGUAGE plpgsql
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+BEGIN
+    IF EXISTS (SELECT FROM cron_notifier WHERE position <> '') THEN
+        INSERT INTO cron_pauses (job_id, paused_at, failures, note)
+        VALUES (new.id, new.paused_at, new.failures, coalesce(new.paused_note, ''));
+    END IF;
+    RETURN NULL;
+END $$;
+
+CREATE FUNCTION cronring.cron_paused(paused_at timestamp with time zone, paused_until timestamp with time zone) RETURNS boolean
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN ((paused_at IS NOT NULL) AND ((paused_until IS NULL) OR (paused_until > now())));
+
+CREATE FUNCTION cronring.cron_priority(policy text) RETURNS smallint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE WHEN (policy ~~ '%"priority":%'::text) THEN ((((policy)::json ->> 'priority'::text))::smallint)::integer ELSE 0 END;
+
+CREATE FUNCTION cronring.cron_stage_kept(boundary timestamp with time zone, runs bigint) RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET "TimeZone" TO 'UTC'
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+BEGIN
+    CREATE TABLE cron_executions_staged (
+        LIKE cron_executions INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE
+    ) WITH (autovacuum_vacuum_scale_factor = 0.02);
+    EXECUTE format('ALTER TABLE cron_executions_staged ADD CHECK (tick < %L)', boundary);
+    INSERT INTO cron_executions_staged
+    SELECT e.* FROM cron_executions e
+    JOIN cron_jobs j ON j.id = e.job_id
+    LEFT JOIN cron_closings c ON c.job_id = e.job_id
+    LEFT JOIN cron_wishes w ON w.job_id = e.job_id
+    WHERE e.tick < (SELECT boundary)
+      AND (c.job_id IS NULL OR e.tick > c.until_at
+           OR e.number > j.executions - coalesce(w.runs, cron_stage_kept.runs)
+              AND coalesce(j.removed_at > c.until_at, true));
+    ALTER TABLE cron_executions_staged ADD PRIMARY KEY (id, tick), ADD UNIQUE (job_id, tick, attempt);
+    CREATE INDEX ON cron_executions_staged (controller_id, hard_deadline) WHERE outcome IS NULL AND controller_id > '';
+    CREATE INDEX ON cron_executions_staged (runner_id) WHERE outcome IS NULL AND runner_id > '';
+    CREATE INDEX ON cron_executions_staged (outcome, id) WHERE outcome <> 'completed';
+    CREATE INDEX ON cron_executions_staged (controller_id) WHERE outcome IS NULL AND cancel_requested_at IS NOT NULL;
+    ANALYZE cron_executions_staged;
+END $$;
+
+CREATE FUNCTION cronring.cron_swap_staged(boundary timestamp with time zone, recent_id bigint, recent bigint, unfinished bigint) RETURNS boolean
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET "TimeZone" TO 'UTC'
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+DECLARE
+    part text;
+BEGIN
+    LOCK TABLE ONLY cron_executions IN ACCESS EXCLUSIVE MODE;
+    IF recent <> (SELECT count(*) FROM cron_executions WHERE tick < boundary AND id > recent_id)
+       OR unfinished <> (SELECT count(*) FROM cron_executions
+                         WHERE tick < boundary AND outcome IS NULL AND controller_id > '') THEN
+        RETURN false;
+    END IF;
+    FOR part IN SELECT p.name FROM cron_partitions p WHERE p.until_at <= boundary LOOP
+        EXECUTE format('ALTER TABLE cron_executions DETACH PARTITION %I', part);
+        EXECUTE format('ALTER TABLE %I RENAME TO %I', part, 'cron_gone_' || txid_current() || '_' || part);
+    END LOOP;
+    DELETE FROM cron_partitions p WHERE p.until_at <= boundary;
+    ALTER TABLE cron_executions_staged RENAME TO cron_executions_kept;
+    EXECUTE format('ALTER TABLE cron_executions ATTACH PARTITION cron_executions_kept '
+                   'FOR VALUES FROM (MINVALUE) TO (%L)', boundary);
+    INSERT INTO cron_partitions VALUES ('cron_executions_kept', '-infinity', boundary);
+    RETURN true;
+END $$;
+
+CREATE FUNCTION cronring.cron_tenth_runs(of_job bigint, of_tick timestamp with time zone) RETURNS boolean
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+BEGIN
+    RETURN coalesce((SELECT ended_at IS NULL FROM cron_executions WHERE job_id = of_job AND tick < of_tick
+                     ORDER BY tick DESC, attempt DESC LIMIT 1 OFFSET 9), false);
+END $$;
+
+CREATE FUNCTION cronring.cron_tick(of_job bigint, of_tick timestamp with time zone, OUT attempts integer, OUT missed bigint, OUT previous_tick timestamp with time zone, OUT previous_success timestamp with time zone, OUT completed boolean, OUT running boolean) RETURNS record
+    LANGUAGE plpgsql STABLE
+    SET search_path TO 'cronring', 'pg_temp'
+    AS $$
+BEGIN
+    SELECT coalesce(max(e.attempt), 0), coalesce(max(e.missed), 0), max(e.previous_tick), max(e.previous_success),
+           coalesce(bool_or(e.outcome = 'completed'), false), coalesce(bool_or(e.ended_at IS NULL), false)
+    INTO attempts, missed, previous_tick, previous_success, completed, running
+    FROM cron_executions e WHERE e.job_id = of_job AND e.tick = of_tick;
+END $$;
+
+CREATE TABLE cronring.controllers (
+    id text NOT NULL COLLATE pg_catalog."C",
+    grpc_address text NOT NULL,
+    http_address text NOT NULL,
+    pid integer NOT NULL,
+    version text NOT NULL,
+    zone_data text DEFAULT ''::text NOT NULL,
+    started_at timestamp with time zone DEFAULT now() NOT NULL,
+    draining boolean DEFAULT false NOT NULL,
+    stands_down_until timestamp with time zone,
+    lease_expires_at timestamp with time zone NOT NULL
+)
+WITH (fillfactor='50', autovacuum_vacuum_threshold='1000');
+
+CREATE TABLE cronring.cron_actions (
+    id bigint NOT NULL,
+    at timestamp with time zone DEFAULT now() NOT NULL,
+    job_id bigint,
+    deployment_id bigint,
+    execution_id bigint,
+    template text,
+    action text NOT NULL,
+    actor text NOT NULL,
+    note text DEFAULT ''::text NOT NULL,
+    details jsonb DEFAULT '{}'::jsonb NOT NULL,
+    untold boolean DEFAULT false NOT NULL,
+    CONSTRAINT cron_actions_action_check CHECK ((action > ''::text)),
+    CONSTRAINT cron_actions_of_something CHECK ((num_nonnulls(job_id, deployment_id, execution_id, template) > 0))
+);
+
+ALTER TABLE cronring.cron_actions ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME cronring.cron_actions_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE cronring.cron_activations (
+    id bigint NOT NULL,
+    job_id bigint NOT NULL,
+    slot integer NOT NULL,
+    trigger text NOT NULL,
+    tick timestamp with time zone NOT NULL,
+    until_tick timestamp with time zone,
+    attempt integer NOT NULL,
+    run_at timestamp with time zone NOT NULL,
+    payload text,
+    beside boolean DEFAULT false NOT NULL,
+    again boolean DEFAULT false NOT NULL,
+    of_schedule boolean DEFAULT false NOT NULL,
+    settled boolean DEFAULT false NOT NULL,
+    requested_by text DEFAULT ''::text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT cron_activations_attempt_check CHECK ((attempt > 0)),
+    CONSTRAINT cron_activations_check CHECK (((trigger = 'backfill'::text) = (until_tick IS NOT NULL))),
+    CONSTRAINT cron_activations_check1 CHECK ((until_tick >= tick)),
+    CONSTRAINT cron_activations_of_schedule CHECK (((trigger = ANY (ARRAY['retry'::text, 'after'::text])) OR (NOT of_schedule))),
+    CONSTRAINT cron_activations_payload_check CHECK ((octet_length(payload) <= 65536)),
+    CONSTRAINT cron_activations_slot_check CHECK (((slot >= 0) AND (slot <= 4095))),
+    CONSTRAINT cron_activations_trigger_check CHECK ((trigger = ANY (ARRAY['retry'::text, 'manual'::text, 'backfill'::text, 'after'::text])))
+)
+WITH (fillfactor='70', autovacuum_vacuum_scale_factor='0.05');
+
+CREATE SEQUENCE cronring.cron_activation_ids
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE cronring.cron_activation_ids OWNED BY cronring.cron_activations.id;
+
+CREATE TABLE cronring.cron_closed_books (
+    job_id bigint NOT NULL,
+    until_at timestamp with time zone NOT NULL,
+    due bigint DEFAULT 0 NOT NULL,
+    executed bigint DEFAULT 0 NOT NULL,
+    caught_up bigint DEFAULT 0 NOT NULL,
+    late bigint DEFAULT 0 NOT NULL,
+    skipped jsonb DEFAULT '{}'::jsonb NOT NULL,
+    executions bigint DEFAULT 0 NOT NULL,
+    outcomes jsonb DEFAULT '{}'::jsonb NOT NULL,
+    triggers jsonb DEFAULT '{}'::jsonb NOT NULL
+)
+WITH (fillfactor='70');
+
+CREATE UNLOGGED TABLE cronring.cron_closings (
+    job_id bigint NOT NULL,
+    closed_at timestamp with time zone NOT NULL,
+    until_at timestamp with time zone NOT NULL,
+    executed bigint DEFAULT 0 NOT NULL,
+    caught_up bigint DEFAULT 0 NOT NULL,
+    late bigint DEFAULT 0 NOT NULL,
+    executions bigint DEFAULT 0 NOT NULL,
+    outcomes jsonb DEFAULT '{}'::jsonb NOT NULL,
+    triggers jsonb DEFAULT '{}'::jsonb NOT NULL
+);
+
+CREATE TABLE cronring.cron_deliveries (
+    id bigint NOT NULL,
+    webhook_id bigint NOT NULL,
+    event_id text NOT NULL COLLATE pg_catalog."C",
+    event text NOT NULL,
+    job text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    body text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    state text DEFAULT 'waiting'::text NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    next_try_at timestamp with time zone DEFAULT now() NOT NULL,
+    tried_since timestamp with time zone DEFAULT now() NOT NULL,
+    last_try_at timestamp with time zone,
+    last_status integer,
+    last_error text DEFAULT ''::text NOT NULL,
+    ended_at timestamp with time zone,
+    controller_id text DEFAULT ''::text NOT NULL,
+    CONSTRAINT cron_deliveries_state_check CHECK ((state = ANY (ARRAY['waiting'::text, 'delivered'::text, 'failed'::text])))
+)
+WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.05');
+
+ALTER TABLE cronring.cron_deliveries ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME cronring.cron_deliveries_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE cronring.cron_executions (
+    id bigint NOT NULL,
+    job_id bigint NOT NULL,
+    deployment_id bigint NOT NULL,
+    number bigint DEFAULT 0 NOT NULL,
+    tick timestamp with time zone NOT NULL,
+    run_at timestamp with time zone NOT NULL,
+    attempt integer DEFAULT 1 NOT NULL,
+    trigger text DEFAULT 'schedule'::text NOT NULL,
+    claimed_at timestamp with time zone NOT NULL,
+    hard_deadline timestamp with time zone NOT NULL,
+    controller_id text NOT NULL COLLATE pg_catalog."C",
+    runner_id text NOT NULL COLLATE pg_catalog."C",
+    holds_job boolean DEFAULT true NOT NULL,
+    counted boolean DEFAULT false NOT NULL,
+    of_schedule boolean DEFAULT true NOT NULL,
+    settled boolean DEFAULT false NOT NULL,
+    missed bigint DEFAULT 0 NOT NULL,
+    previous_tick timestamp with time zone,
+    previous_success timestamp with time zone,
+    payload text,
+    cancel_requested_at timestamp with time zone,
+    cancel_requested_by text,
+    cancel_note text,
+    started_at timestamp with time zone,
+    ended_at timestamp with time zone,
+    outcome text,
+    retry_at timestamp with time zone,
+    error_type text,
+    error_message text,
+    stack text,
+    output text,
+    metrics text,
+    cpu_us bigint,
+    memory_peak_bytes bigint,
+    memory_shared boolean,
+    CONSTRAINT cron_executions_sound CHECK (((attempt > 0) AND (claimed_at >= run_at) AND (controller_id > ''::text) AND (runner_id > ''::text) AND (NOT (holds_job AND counted)) AND
+CASE
+    WHEN (outcome IS NULL) THEN (ended_at IS NULL)
+    ELSE ((outcome = ANY (ARRAY['completed'::text, 'failed'::text, 'timed_out'::text, 'cancelled'::text, 'lost'::text, 'out_of_memory'::text, 'out_of_cpu'::text])) AND (ended_at IS NOT NULL) AND (ended_at >= started_at) AND (started_at >= claimed_at))
+END))
+)
+PARTITION BY RANGE (tick);
+
+CREATE SEQUENCE cronring.cron_execution_ids
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE cronring.cron_execution_ids OWNED BY cronring.cron_executions.id;
+
+CREATE TABLE cronring.cron_failing (
+    job_id bigint NOT NULL,
+    execution_id bigint NOT NULL,
+    tick timestamp with time zone NOT NULL
+);
+
+CREATE UNLOGGED TABLE cronring.cron_fence_checks (
+    id bigint NOT NULL,
+    job_key text NOT NULL,
+    fence bigint NOT NULL
+);
+
+ALTER TABLE cronring.cron_fence_checks ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME cronring.cron_fence_checks_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE cronring.cron_followers (
+    job_id bigint NOT NULL,
+    after text NOT NULL COLLATE pg_catalog."C"
+);
+
+CREATE TABLE cronring.cron_jobs (
+    id bigint NOT NULL,
+    key text NOT NULL COLLATE pg_catalog."C",
+    namespace text NOT NULL COLLATE pg_catalog."C",
+    module text NOT NULL COLLATE pg_catalog."C",
+    verb text NOT NULL COLLATE pg_catalog."C",
+    slot integer NOT NULL,
+    deployment_id bigint NOT NULL,
+    source text DEFAULT 'annotation'::text NOT NULL,
+    template text DEFAULT ''::text NOT NULL,
+    labels jsonb DEFAULT '{}'::jsonb NOT NULL,
+    payload text DEFAULT ''::text NOT NULL,
+    timeout_ms bigint NOT NULL,
+    on_disconnect text NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    removed_at timestamp with time zone,
+    changed_at timestamp with time zone,
+    changed_by text,
+    schedule text NOT NULL,
+    anchor timestamp with time zone NOT NULL,
+    revision integer DEFAULT 1 NOT NULL,
+    policy text DEFAULT ''::text NOT NULL,
+    concurrency smallint DEFAULT 0 NOT NULL,
+    pause_after integer DEFAULT 0 NOT NULL,
+    module_limit bigint,
+    namespace_limit bigint,
+    paused_at timestamp with time zone,
+    paused_tick timestamp with time zone,
+    paused_until timestamp with time zone,
+    paused_by text,
+    paused_note text,
+    ahead_from timestamp with time zone,
+    ahead_until timestamp with time zone,
+    cancelled_at timestamp with time zone,
+    cancelled_by text,
+    cancelled_note text,
+    orphaned_at timestamp with time zone,
+    orphaned_tick timestamp with time zone,
+    state text DEFAULT 'idle'::text NOT NULL,
+    next_tick timestamp with time zone,
+    next_execution timestamp with time zone,
+    start_time timestamp with time zone,
+    execution_id bigint,
+    running smallint DEFAULT 0 NOT NULL,
+    last_tick timestamp with time zone,
+    missed bigint DEFAULT 0 NOT NULL,
+    last_run_at timestamp with time zone,
+    last_started_at timestamp with time zone,
+    last_ended_at timestamp with time zone,
+    last_outcome text,
+    last_success timestamp with time zone,
+    failures integer DEFAULT 0 NOT NULL,
+    executions bigint DEFAULT 0 NOT NULL,
+    outcomes bigint[] DEFAULT '{0,0,0,0,0,0,0}'::bigint[] NOT NULL,
+    duration_us bigint DEFAULT 0 NOT NULL,
+    lateness_us bigint DEFAULT 0 NOT NULL,
+    durations integer[] DEFAULT '{}'::integer[] NOT NULL,
+    latenesses integer[] DEFAULT '{}'::integer[] NOT NULL,
+    CONSTRAINT cron_jobs_sound CHECK (((key > ''::text) AND ((slot >= 0) AND (slot <= 4095)) AND (timeout_ms > 0) AND (on_disconnect = ANY (ARRAY['stop'::text, 'finish'::text])) AND ((next_tick IS NULL) = (next_execution IS NULL)) AND (((removed_at IS NULL) AND (cancelled_at IS NULL) AND (orphaned_at IS NULL)) OR (next_tick IS NULL)) AND ((orphaned_tick IS NULL) OR (orphaned_at IS NOT NULL)) AND
+CASE
+    WHEN (paused_at IS NULL) THEN ((paused_tick IS NULL) AND (paused_until IS NULL))
+    ELSE ((paused_until IS NOT NULL) OR ((next_tick IS NULL) AND (orphaned_tick IS NULL)))
+END AND
+CASE state
+    WHEN 'idle'::text THEN ((start_time IS NULL) AND (execution_id IS NULL) AND (running >= 0))
+    WHEN 'executing'::text THEN ((start_time IS NOT NULL) AND (execution_id IS NOT NULL) AND (running = 0))
+    ELSE false
+END))
+)
+WITH (fillfactor='45', autovacuum_vacuum_scale_factor='0.05');
+
+CREATE VIEW cronring.cron_job_status AS
+ SELECT id AS job_id,
+        CASE
+            WHEN ((cancelled_at IS NOT NULL) OR (removed_at IS NOT NULL)) THEN 'cancelled'::text
+            WHEN (orphaned_at IS NOT NULL) THEN 'orphaned'::text
+            WHEN cronring.cron_paused(paused_at, paused_until) THEN 'paused'::text
+            WHEN ((state = 'executing'::text) OR (running > 0)) THEN 'running'::text
+            WHEN (next_tick IS NOT NULL) THEN 'scheduled'::text
+            WHEN ((last_outcome IS NULL) OR (schedule = 'manual'::text)) THEN 'pending'::text
+            WHEN (last_outcome = 'completed'::text) THEN 'completed'::text
+            ELSE 'failed'::text
+        END AS status
+   FROM cronring.cron_jobs;
+
+ALTER TABLE cronring.cron_jobs ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME cronring.cron_jobs_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE cronring.cron_keys (
+    name text NOT NULL,
+    key bytea NOT NULL,
+    made_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT cron_keys_key_check CHECK ((octet_length(key) >= 32))
+);
+
+CREATE TABLE cronring.cron_late (
+    job_id bigint NOT NULL,
+    tick timestamp with time zone NOT NULL
+);
+
+CREATE TABLE cronring.cron_limits (
+    id bigint NOT NULL,
+    namespace text NOT NULL COLLATE pg_catalog."C",
+    module text NOT NULL COLLATE pg_catalog."C",
+    max_concurrent integer,
+    running integer DEFAULT 0 NOT NULL,
+    changed_at timestamp with time zone DEFAULT now() NOT NULL,
+    changed_by text DEFAULT ''::text NOT NULL,
+    note text DEFAULT ''::text NOT NULL,
+    CONSTRAINT cron_limits_max_concurrent_check CHECK ((max_concurrent > 0)),
+    CONSTRAINT cron_limits_running_check CHECK ((running >= 0))
+)
+WITH (fillfactor='50', autovacuum_vacuum_threshold='1000');
+
+ALTER TABLE cronring.cron_limits ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME cronring.cron_limits_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE cronring.cron_maintenance (
+    single boolean DEFAULT true NOT NULL,
+    width interval DEFAULT '1 day'::interval NOT NULL,
+    checked_at timestamp with time zone,
+    leases_cleared bigint DEFAULT 0 NOT NULL,
+    gone_jobs bigint DEFAULT 0 NOT NULL,
+    gone_executions bigint DEFAULT 0 NOT NULL,
+    gone_outcomes bigint[] DEFAULT '{0,0,0,0,0,0,0}'::bigint[] NOT NULL,
+    gone_duration_us bigint DEFAULT 0 NOT NULL,
+    gone_lateness_us bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT cron_maintenance_single_check CHECK (single)
+);
+
+CREATE TABLE cronring.cron_notifier (
+    single boolean DEFAULT true NOT NULL,
+    cluster text DEFAULT (gen_random_uuid())::text NOT NULL,
+    holder text DEFAULT ''::text NOT NULL,
+    lease_until timestamp with time zone DEFAULT '-infinity'::timestamp with time zone NOT NULL,
+    "position" text DEFAULT ''::text NOT NULL,
+    CONSTRAINT cron_notifier_single_check CHECK (single)
+)
+WITH (fillfactor='50');
+
+CREATE TABLE cronring.cron_partitions (
+    name text NOT NULL,
+    from_at timestamp with time zone NOT NULL,
+    until_at timestamp with time zone NOT NULL,
+    CONSTRAINT cron_partitions_check CHECK ((from_at < until_at))
+);
+
+CREATE TABLE cronring.cron_pauses (
+    id bigint NOT NULL,
+    job_id bigint NOT NULL,
+    paused_at timestamp with time zone NOT NULL,
+    failures integer NOT NULL,
+    note text NOT NULL
+);
+
+ALTER TABLE cronring.cron_pauses ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME cronring.cron_pauses_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE cronring.cron_retrying (
+    job_id bigint NOT NULL,
+    tick timestamp with time zone NOT NULL,
+    attempt integer NOT NULL
+);
+
+CREATE TABLE cronring.cron_schedules (
+    job_id bigint NOT NULL,
+    revision integer NOT NULL,
+    schedule text NOT NULL,
+    anchor timestamp with time zone NOT NULL,
+    policy text DEFAULT ''::text NOT NULL,
+    from_at timestamp with time zone NOT NULL,
+    until_at timestamp with time zone,
+    CONSTRAINT cron_schedules_check CHECK ((until_at >= from_at))
+);
+
+CREATE TABLE cronring.cron_skips (
+    id bigint NOT NULL,
+    job_id bigint NOT NULL,
+    reason text NOT NULL,
+    first_tick timestamp with time zone NOT NULL,
+    last_tick timestamp with time zone NOT NULL,
+    ticks bigint NOT NULL,
+    controller_id text NOT NULL COLLATE pg_catalog."C",
+    decided_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT cron_skips_check CHECK ((last_tick >= first_tick)),
+    CONSTRAINT cron_skips_reason_check CHECK ((reason = ANY (ARRAY['overlap'::text, 'paused'::text, 'no_runner'::text, 'outside_window'::text, 'superseded'::text, 'missed_policy'::text, 'deployment_removed'::text, 'cancelled'::text, 'no_verb'::text]))),
+    CONSTRAINT cron_skips_ticks_check CHECK ((ticks > 0))
+);
+
+ALTER TABLE cronring.cron_skips ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME cronring.cron_skips_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE cronring.cron_templates (
+    id bigint NOT NULL,
+    namespace text NOT NULL COLLATE pg_catalog."C",
+    name text NOT NULL COLLATE pg_catalog."C",
+    description text DEFAULT ''::text NOT NULL,
+    schedule text DEFAULT ''::text NOT NULL,
+    anchor timestamp with time zone,
+    policy text DEFAULT ''::text NOT NULL,
+    payload text DEFAULT ''::text NOT NULL,
+    labels jsonb DEFAULT '{}'::jsonb NOT NULL,
+    timeout_ms bigint DEFAULT 0 NOT NULL,
+    on_disconnect text DEFAULT ''::text NOT NULL,
+    revision bigint DEFAULT 1 NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    created_by text NOT NULL,
+    changed_at timestamp with time zone NOT NULL,
+    changed_by text NOT NULL,
+    CONSTRAINT cron_templates_check CHECK (((anchor IS NULL) OR (schedule > ''::text))),
+    CONSTRAINT cron_templates_name_check CHECK ((name > ''::text)),
+    CONSTRAINT cron_templates_on_disconnect_check CHECK ((on_disconnect = ANY (ARRAY[''::text, 'stop'::text, 'finish'::text]))),
+    CONSTRAINT cron_templates_payload_check CHECK ((octet_length(payload) <= 65536)),
+    CONSTRAINT cron_templates_timeout_ms_check CHECK ((timeout_ms >= 0))
+);
+
+ALTER TABLE cronring.cron_templates ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME cronring.cron_templates_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE cronring.cron_uncounted (
+    job_id bigint NOT NULL,
+    outcome text NOT NULL,
+    duration_us bigint NOT NULL,
+    lateness_us bigint NOT NULL
+);
+
+CREATE TABLE cronring.cron_webhooks (
+    id bigint NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    url text NOT NULL,
+    secret text NOT NULL,
+    events text[] DEFAULT '{}'::text[] NOT NULL,
+    reasons text[] DEFAULT '{}'::text[] NOT NULL,
+    namespace text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    module text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    job text DEFAULT ''::text NOT NULL COLLATE pg_catalog."C",
+    labels jsonb DEFAULT '{}'::jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_by text DEFAULT ''::text NOT NULL,
+    enabled_at timestamp with time zone DEFAULT now() NOT NULL,
+    disabled_at timestamp with time zone,
+    disabled_reason text DEFAULT ''::text NOT NULL,
+    CONSTRAINT cron_webhooks_name_check CHECK ((name > ''::text))
+);
+
+ALTER TABLE cronring.cron_webhooks ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME cronring.cron_webhooks_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE UNLOGGED TABLE cronring.cron_wishes (
+    job_id bigint NOT NULL,
+    history_ms bigint NOT NULL,
+    runs bigint NOT NULL
+);
+
+CREATE TABLE cronring.cron_zone_data (
+    version text NOT NULL,
+    first_used_at timestamp with time zone DEFAULT now() NOT NULL
+);
+
+CREATE TABLE cronring.cronring_migrations (
+    version integer NOT NULL,
+    name text NOT NULL,
+    checksum text NOT NULL,
+    applied_at timestamp with time zone DEFAULT now() NOT NULL,
+    works_with integer
+);
+
+CREATE TABLE cronring.deployments (
+    id bigint NOT NULL,
+    key text NOT NULL COLLATE pg_catalog."C",
+    namespace text NOT NULL COLLATE pg_catalog."C",
+    module text NOT NULL COLLATE pg_catalog."C",
+    digest text NOT NULL,
+    schema_text text NOT NULL,
+    min_replicas integer NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    activated_at timestamp with time zone,
+    deactivated_at timestamp with time zone,
+    CONSTRAINT deployments_min_replicas_check CHECK ((min_replicas >= 0))
+);
+
+ALTER TABLE cronring.deployments ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME cronring.deployments_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE cronring.runners (
+    id text NOT NULL COLLATE pg_catalog."C",
+    hostname text NOT NULL,
+    pid integer NOT NULL,
+    version text NOT NULL,
+    deployments text[] NOT NULL,
+    started_at timestamp with time zone DEFAULT now() NOT NULL,
+    last_seen_at timestamp with time zone NOT NULL,
+    left_at timestamp with time zone
+)
+WITH (fillfactor='50', autovacuum_vacuum_threshold='1000');
+
+ALTER TABLE ONLY cronring.cron_activations ALTER COLUMN id SET DEFAULT nextval('cronring.cron_activation_ids'::regclass);
+
+ALTER TABLE ONLY cronring.cron_executions ALTER COLUMN id SET DEFAULT nextval('cronring.cron_execution_ids'::regclass);
+
+ALTER TABLE ONLY cronring.controllers
+    ADD CONSTRAINT controllers_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY cronring.cron_actions
+    ADD CONSTRAINT cron_actions_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY cronring.cron_activations
+    ADD CONSTRAINT cron_activations_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY cronring.cron_closed_books
+    ADD CONSTRAINT cron_closed_books_pkey PRIMARY KEY (job_id);
+
+ALTER TABLE ONLY cronring.cron_closings
+    ADD CONSTRAINT cron_closings_pkey PRIMARY KEY (job_id);
+
+ALTER TABLE ONLY cronring.cron_deliveries
+    ADD CONSTRAINT cron_deliveries_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY cronring.cron_deliveries
+    ADD CONSTRAINT cron_deliveries_webhook_id_event_id_key UNIQUE (webhook_id, event_id);
+
+ALTER TABLE ONLY cronring.cron_executions
+    ADD CONSTRAINT cron_executions_once UNIQUE (job_id, tick, attempt);
+
+ALTER TABLE ONLY cronring.cron_executions
+    ADD CONSTRAINT cron_executions_pkey PRIMARY KEY (id, tick);
+
+ALTER TABLE ONLY cronring.cron_failing
+    ADD CONSTRAINT cron_failing_pkey PRIMARY KEY (job_id);
+
+ALTER TABLE ONLY cronring.cron_fence_checks
+    ADD CONSTRAINT cron_fence_checks_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY cronring.cron_followers
+    ADD CONSTRAINT cron_followers_pkey PRIMARY KEY (job_id);
+
+ALTER TABLE ONLY cronring.cron_jobs
+    ADD CONSTRAINT cron_jobs_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY cronring.cron_keys
+    ADD CONSTRAINT cron_keys_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY cronring.cron_late
+    ADD CONSTRAINT cron_late_pkey PRIMARY KEY (job_id);
+
+ALTER TABLE ONLY cronring.cron_limits
+    ADD CONSTRAINT cron_limits_namespace_module_key UNIQUE (namespace, module);
+
+ALTER TABLE ONLY cronring.cron_limits
+    ADD CONSTRAINT cron_limits_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY cronring.cron_maintenance
+    ADD CONSTRAINT cron_maintenance_pkey PRIMARY KEY (single);
+
+ALTER TABLE ONLY cronring.cron_notifier
+    ADD CONSTRAINT cron_notifier_pkey PRIMARY KEY (single);
+
+ALTER TABLE ONLY cronring.cron_partitions
+    ADD CONSTRAINT cron_partitions_pkey PRIMARY KEY (name);
+
+ALTER TABLE ONLY cronring.cron_pauses
+    ADD CONSTRAINT cron_pauses_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY cronring.cron_retrying
+    ADD CONSTRAINT cron_retrying_pkey PRIMARY KEY (job_id, tick, attempt);
+
+ALTER TABLE ONLY cronring.cron_schedules
+    ADD CONSTRAINT cron_schedules_pkey PRIMARY KEY (job_id, revision);
+
+ALTER TABLE ONLY cronring.cron_skips
+    ADD CONSTRAINT cron_skips_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY cronring.cron_templates
+    ADD CONSTRAINT cron_templates_namespace_name_key UNIQUE (namespace, name);
+
+ALTER TABLE ONLY cronring.cron_templates
+    ADD CONSTRAINT cron_templates_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY cronring.cron_webhooks
+    ADD CONSTRAINT cron_webhooks_name_key UNIQUE (name);
+
+ALTER TABLE ONLY cronring.cron_webhooks
+    ADD CONSTRAINT cron_webhooks_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY cronring.cron_wishes
+    ADD CONSTRAINT cron_wishes_pkey PRIMARY KEY (job_id);
+
+ALTER TABLE ONLY cronring.cron_zone_data
+    ADD CONSTRAINT cron_zone_data_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY cronring.cronring_migrations
+    ADD CONSTRAINT cronring_migrations_pkey PRIMARY KEY (version);
+
+ALTER TABLE ONLY cronring.deployments
+    ADD CONSTRAINT deployments_key_key UNIQUE (key);
+
+ALTER TABLE ONLY cronring.deployments
+    ADD CONSTRAINT deployments_namespace_module_digest_key UNIQUE (namespace, module, digest);
+
+ALTER TABLE ONLY cronring.deployments
+    ADD CONSTRAINT deployments_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY cronring.runners
+    ADD CONSTRAINT runners_pkey PRIMARY KEY (id);
+
+CREATE INDEX cron_actions_at ON cronring.cron_actions USING btree (at);
+
+CREATE INDEX cron_actions_deployment ON cronring.cron_actions USING btree (deployment_id, id) WHERE (deployment_id IS NOT NULL);
+
+CREATE INDEX cron_actions_execution ON cronring.cron_actions USING btree (execution_id) WHERE (execution_id IS NOT NULL);
+
+CREATE INDEX cron_actions_job ON cronring.cron_actions USING btree (job_id, id) WHERE (job_id IS NOT NULL);
+
+CREATE INDEX cron_actions_template ON cronring.cron_actions USING btree (template, id) WHERE (template IS NOT NULL);
+
+CREATE INDEX cron_actions_untold ON cronring.cron_actions USING btree (id) WHERE untold;
+
+CREATE UNIQUE INDEX cron_activations_after ON cronring.cron_activations USING btree (job_id, tick) WHERE (trigger = 'after'::text);
+
+CREATE INDEX cron_activations_due ON cronring.cron_activations USING btree (slot, run_at);
+
+CREATE INDEX cron_activations_job ON cronring.cron_activations USING btree (job_id);
+
+CREATE INDEX cron_deliveries_log ON cronring.cron_deliveries USING btree (webhook_id, id);
+
+CREATE INDEX cron_deliveries_old ON cronring.cron_deliveries USING btree (created_at);
+
+CREATE INDEX cron_deliveries_waiting ON cronring.cron_deliveries USING btree (webhook_id, next_try_at) WHERE (state = 'waiting'::text);
+
+CREATE INDEX cron_executions_cancelling ON ONLY cronring.cron_executions USING btree (controller_id) WHERE ((outcome IS NULL) AND (cancel_requested_at IS NOT NULL));
+
+CREATE INDEX cron_executions_of_controller ON ONLY cronring.cron_executions USING btree (controller_id, hard_deadline) WHERE ((outcome IS NULL) AND (controller_id > ''::text));
+
+CREATE INDEX cron_executions_of_runner ON ONLY cronring.cron_executions USING btree (runner_id) WHERE ((outcome IS NULL) AND (runner_id > ''::text));
+
+CREATE INDEX cron_executions_troubled ON ONLY cronring.cron_executions USING btree (outcome, id) WHERE (outcome <> 'completed'::text);
+
+CREATE INDEX cron_followers_after ON cronring.cron_followers USING btree (after);
+
+CREATE INDEX cron_jobs_changed ON cronring.cron_jobs USING btree (changed_at) WHERE (changed_at IS NOT NULL);
+
+CREATE INDEX cron_jobs_due ON cronring.cron_jobs USING btree (slot, next_execution) WHERE (next_execution IS NOT NULL);
+
+CREATE UNIQUE INDEX cron_jobs_key ON cronring.cron_jobs USING btree (key) WHERE ((removed_at IS NULL) AND (key > ''::text));
+
+CREATE INDEX cron_jobs_labels ON cronring.cron_jobs USING gin (labels jsonb_path_ops) WHERE (labels <> '{}'::jsonb);
+
+CREATE INDEX cron_jobs_late ON cronring.cron_jobs USING btree (next_execution) WHERE ((next_execution IS NOT NULL) AND (policy ~~ '%"late_after"%'::text));
+
+CREATE INDEX cron_jobs_orphaned ON cronring.cron_jobs USING btree (module, verb) WHERE (orphaned_at IS NOT NULL);
+
+CREATE INDEX cron_jobs_paused_until ON cronring.cron_jobs USING btree (paused_until) WHERE (paused_until IS NOT NULL);
+
+CREATE INDEX cron_jobs_removed ON cronring.cron_jobs USING btree (key, id) WHERE ((removed_at IS NOT NULL) AND (key > ''::text));
+
+CREATE INDEX cron_jobs_template ON cronring.cron_jobs USING btree (namespace, template) WHERE ((template > ''::text) AND (removed_at IS NULL));
+
+CREATE INDEX cron_schedules_open ON cronring.cron_schedules USING btree (job_id) WHERE (until_at IS NULL);
+
+CREATE INDEX cron_skips_job ON cronring.cron_skips USING btree (job_id, first_tick);
+
+CREATE INDEX cron_uncounted_job ON cronring.cron_uncounted USING btree (job_id);
+
+CREATE UNIQUE INDEX deployments_one_active ON cronring.deployments USING btree (namespace, module) WHERE (min_replicas > 0);
+
+CREATE CONSTRAINT TRIGGER cron_fence_checks_at_commit AFTER INSERT ON cronring.cron_fence_checks DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION cronring.cron_fence_check();
+
+CREATE TRIGGER cron_jobs_limit BEFORE INSERT ON cronring.cron_jobs FOR EACH ROW EXECUTE FUNCTION cronring.cron_limit_job();
+
+CREATE TRIGGER cron_jobs_note_pause AFTER UPDATE OF paused_at ON cronring.cron_jobs FOR EACH ROW WHEN (((new.paused_by = 'cronring'::text) AND (new.paused_at IS DISTINCT FROM old.paused_at) AND (new.paused_at IS NOT NULL))) EXECUTE FUNCTION cronring.cron_note_pause();
+
+ALTER TABLE ONLY cronring.cron_deliveries
+    ADD CONSTRAINT cron_deliveries_webhook_id_fkey FOREIGN KEY (webhook_id) REFERENCES cronring.cron_webhooks(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY cronring.cron_jobs
+    ADD CONSTRAINT cron_jobs_deployment_id_fkey FOREIGN KEY (deployment_id) REFERENCES cronring.deployments(id);
+
+REVOKE ALL ON FUNCTION cronring.cron_active(removed_at timestamp with time zone, cancelled_at timestamp with time zone, orphaned_at timestamp with time zone, paused_at timestamp with time zone, paused_until timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_add_partition(ahead timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_after(policy text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_attempts(of_job bigint, of_tick timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_bucket(microseconds double precision) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_counted(histogram integer[], buckets integer[]) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_drop_gone() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_fence(job_key text, fence bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_fence_check() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_fence_commit(job_key text, fence bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_limit_job() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_make_partition(from_at timestamp with time zone, until_at timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_note_pause() FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_paused(paused_at timestamp with time zone, paused_until timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_priority(policy text) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_stage_kept(boundary timestamp with time zone, runs bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_swap_staged(boundary timestamp with time zone, recent_id bigint, recent bigint, unfinished bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_tenth_runs(of_job bigint, of_tick timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_tick(of_job bigint, of_tick timestamp with time zone, OUT attempts integer, OUT missed bigint, OUT previous_tick timestamp with time zone, OUT previous_success timestamp with time zone, OUT completed boolean, OUT running boolean) FROM PUBLIC;
