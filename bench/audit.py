@@ -14,14 +14,14 @@ import time
 from typing import Any
 
 from bench.machine import machine
-from controller.core.audit import LATE_AFTER_US
-from controller.ledger import AuditRequest
-from controller.store.connect import Connection, connect
-from controller.store.ledger import PostgresLedger
-from controller.store.pool import Database
-from controller.store.store import PostgresStore
-from schema.module import Module, Verb
-from schema.policy import Policy
+from cronring.controller.core.audit import LATE_AFTER_US
+from cronring.controller.ledger import AuditRequest
+from cronring.controller.store.connect import Connection, connect
+from cronring.controller.store.ledger import PostgresLedger
+from cronring.controller.store.pool import Database
+from cronring.controller.store.store import PostgresStore
+from cronring.schema.module import Module, Verb
+from cronring.schema.policy import Policy
 from tests.support.databases import running_server
 
 QUARTER_US = 15 * 60 * 1_000_000

@@ -15,10 +15,10 @@ from typing import Any, Final, NamedTuple
 import asyncpg
 import click
 
-import sql
 from bench.machine import machine
 from bench.results import head, keep, rows
-from controller.store.migrate import migrate
+from cronring import sql
+from cronring.controller.store.migrate import migrate
 from tests.support.databases import SERVERS, PostgresServer
 from tests.support.looking import look
 

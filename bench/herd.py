@@ -21,13 +21,13 @@ import click
 from bench.fleet import Fleet, end_runners, fleet
 from bench.machine import machine
 from bench.results import Part, head, keep, rows
-from controller.store.pool import Database
-from controller.store.store import PostgresStore
-from schema.duration import parse_duration
-from schema.keys import slot_of
-from schema.module import Module, Verb
-from schema.policy import Policy
-from schema.validate import VERBS_LIMIT
+from cronring.controller.store.pool import Database
+from cronring.controller.store.store import PostgresStore
+from cronring.schema.duration import parse_duration
+from cronring.schema.keys import slot_of
+from cronring.schema.module import Module, Verb
+from cronring.schema.policy import Policy
+from cronring.schema.validate import VERBS_LIMIT
 from tests.support.looking import look
 
 PERIOD_S: Final = 10

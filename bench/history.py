@@ -20,13 +20,13 @@ from typing import Final
 from bench.limits_store import CONTROLLER
 from bench.machine import machine
 from bench.results import keep
-from controller.core.model import ClaimRequest, ClaimResult, EndRequest, Job, Outcome, Report, RunnerInfo
-from controller.maintenance import Retention
-from controller.store.connect import Connection, connect
-from controller.store.maintenance import maintain
-from controller.store.pool import Database
-from controller.store.store import PostgresStore
-from schema.module import Module, Verb
+from cronring.controller.core.model import ClaimRequest, ClaimResult, EndRequest, Job, Outcome, Report, RunnerInfo
+from cronring.controller.maintenance import Retention
+from cronring.controller.store.connect import Connection, connect
+from cronring.controller.store.maintenance import maintain
+from cronring.controller.store.pool import Database
+from cronring.controller.store.store import PostgresStore
+from cronring.schema.module import Module, Verb
 from tests.support.databases import running_server
 
 PERIOD_S: Final = 60  # of each job

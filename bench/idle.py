@@ -31,12 +31,12 @@ from bench.machine import machine
 from bench.processes import cpu_s, spent_s
 from bench.results import Part, head, keep, rows
 from bench.statement_log import LOGGED, Spent, spent
-from controller.core.settings import ClusterSettings
-from controller.maintenance import Retention
-from controller.store.maintenance import maintain
-from controller.store.pool import Database
-from controller.store.store import PostgresStore
-from schema.keys import SLOTS
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.maintenance import Retention
+from cronring.controller.store.maintenance import maintain
+from cronring.controller.store.pool import Database
+from cronring.controller.store.store import PostgresStore
+from cronring.schema.keys import SLOTS
 from tests.support.cluster import Cluster, Process
 from tests.support.databases import PostgresServer, running_server
 from tests.support.looking import look

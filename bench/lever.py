@@ -12,7 +12,7 @@ from dataclasses import fields
 
 import uvloop
 
-from controller.core.settings import ClusterSettings
+from cronring.controller.core.settings import ClusterSettings
 
 
 def change(what: str) -> None:

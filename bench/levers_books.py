@@ -23,13 +23,13 @@ from typing import Any, Final, NamedTuple
 import asyncpg
 import click
 
-import sql
 from bench.limits_store import Worker, prepare
 from bench.machine import machine
 from bench.results import head, keep, rows
-from controller.store.connect import Connection, connect
-from controller.store.pool import SESSION_SETTINGS, Database
-from controller.store.store import PostgresStore
+from cronring import sql
+from cronring.controller.store.connect import Connection, connect
+from cronring.controller.store.pool import SESSION_SETTINGS, Database
+from cronring.controller.store.store import PostgresStore
 from tests.support.databases import PostgresServer, running_server
 
 SLOTS: Final = tuple(range(4_096))

@@ -20,11 +20,11 @@ import psutil
 import uvloop
 
 from bench.limits_table import Sample
-from controller.core.model import Execution, Job
-from controller.runners.codec import encode_runs
+from cronring.controller.core.model import Execution, Job
+from cronring.controller.runners.codec import encode_runs
+from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.runner.codec import report_messages
 from cronring.runner.core.model import Outcome, Result
-from protos.runner.v1 import runner_pb2 as wire
 
 SERVICE: Final = "cronring.bench.Limits"
 TICK_US: Final = 1_795_219_200_000_000

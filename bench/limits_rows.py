@@ -17,9 +17,9 @@ import psutil
 
 from bench.limits_table import Sample
 from bench.processes import spent_s
-from controller.store.pool import SESSION_SETTINGS, Database
-from controller.store.store import PostgresStore
-from schema.module import Module, Verb
+from cronring.controller.store.pool import SESSION_SETTINGS, Database
+from cronring.controller.store.store import PostgresStore
+from cronring.schema.module import Module, Verb
 from tests.support.looking import look
 
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"

@@ -12,12 +12,12 @@ import statistics
 import time
 
 from bench.processes import spent_s
-from controller.core.model import ClaimRequest, EndRequest, Job, Outcome, Report, RunnerInfo
-from controller.ports import ControllerInfo
-from controller.store.connect import Connection, connect
-from controller.store.pool import Database
-from controller.store.store import PostgresStore
-from schema.module import Module, Verb
+from cronring.controller.core.model import ClaimRequest, EndRequest, Job, Outcome, Report, RunnerInfo
+from cronring.controller.ports import ControllerInfo
+from cronring.controller.store.connect import Connection, connect
+from cronring.controller.store.pool import Database
+from cronring.controller.store.store import PostgresStore
+from cronring.schema.module import Module, Verb
 from tests.support.databases import PostgresServer, running_server
 
 CONTROLLER = ControllerInfo("bench", "127.0.0.1:1", "127.0.0.1:2", 1, "bench")

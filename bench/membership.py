@@ -19,11 +19,11 @@ import click
 
 from bench.machine import host
 from bench.results import Part, head, keep, rows
-from controller.core.ring import Ring
-from controller.core.settings import ClusterSettings
-from controller.core.swim import beliefs
-from controller.core.swim.messages import Status
-from controller.core.swim.suspicion import minimum_ns
+from cronring.controller.core.ring import Ring
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.core.swim import beliefs
+from cronring.controller.core.swim.messages import Status
+from cronring.controller.core.swim.suspicion import minimum_ns
 from cronring.virtual.clock import SECOND
 from tests.simulation.swim_crowd import Crowd
 

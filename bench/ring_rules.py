@@ -10,11 +10,11 @@ import sys
 from typing import Final
 from unittest.mock import patch
 
-from controller.core import node
-from controller.core.membership import Membership
-from controller.core.window import Duty
 from cronring.cli.main import main as cli
-from schema.keys import SLOTS
+from cronring.controller.core import node
+from cronring.controller.core.membership import Membership
+from cronring.controller.core.window import Duty
+from cronring.schema.keys import SLOTS
 
 
 class Everybody(Membership):

@@ -21,9 +21,9 @@ from cronsim import CronSim
 
 from bench.machine import host
 from bench.results import save
-from schema.pattern import CronPattern
-from schema.zone import load_zone
-from schema.zoned import ZonedPattern
+from cronring.schema.pattern import CronPattern
+from cronring.schema.zone import load_zone
+from cronring.schema.zoned import ZonedPattern
 
 BERLIN = "Europe/Berlin"
 FIRST, LAST = 1_600_000_000, 2_200_000_000  # 2020 to 2039, so that tables as well as footers of zone files are met

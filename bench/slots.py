@@ -21,14 +21,14 @@ from typing import Any, Final, NamedTuple
 import asyncpg
 import click
 
-import sql
 from bench.limits_store import Worker, prepare
 from bench.machine import machine
 from bench.processes import spent_s
 from bench.results import Part, head, keep, rows
-from controller.store.connect import connect
-from controller.store.pool import Database
-from controller.store.store import PostgresStore
+from cronring import sql
+from cronring.controller.store.connect import connect
+from cronring.controller.store.pool import Database
+from cronring.controller.store.store import PostgresStore
 from tests.proxies.statements import Tables, counted
 from tests.support.databases import PostgresServer, running_server
 

@@ -8,7 +8,7 @@ import re
 from collections import defaultdict
 from typing import Final, NamedTuple
 
-import sql
+from cronring import sql
 
 # ALTER DATABASE ... SET: of sessions that begin afterwards.
 LOGGED: Final = {"log_min_duration_statement": "0", "log_parameter_max_length": "0"}

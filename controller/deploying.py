@@ -4,17 +4,17 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from controller.core.effects import Level, Note
-from controller.core.events import JobsCreated, JobsNotified
-from controller.core.orphaning import misfits
-from controller.core.settings import ClusterSettings
-from controller.errors import InvalidModule
-from controller.ports import Activated, Deployed, Killed, Store
-from protos.cronring.v1 import schema_pb2
-from protos.modules import module_of
-from schema.canonical import canonical_module
-from schema.module import Module
-from schema.validate import Flaw, validate
+from cronring.controller.core.effects import Level, Note
+from cronring.controller.core.events import JobsCreated, JobsNotified
+from cronring.controller.core.orphaning import misfits
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.errors import InvalidModule
+from cronring.controller.ports import Activated, Deployed, Killed, Store
+from cronring.protos.cronring.v1 import schema_pb2
+from cronring.protos.modules import module_of
+from cronring.schema.canonical import canonical_module
+from cronring.schema.module import Module
+from cronring.schema.validate import Flaw, validate
 
 DIGEST_LENGTH: Final = 64  # hex SHA-256
 MIN_REPLICAS_MAX: Final = 1_000

@@ -12,7 +12,7 @@ class Standing(NamedTuple):
 
 
 class Drills(Protocol):
-    """Each method is one statement. Raises StoreUnavailable and StoreError as controller.ports.Store."""
+    """Each method is one statement. Raises StoreUnavailable and StoreError as cronring.controller.ports.Store."""
 
     async def stand_down(self, controller_id: str, for_ms: int, forced: bool) -> Standing:
         """Note that it claims nothing for so long, unless another one does so already, or none could take over.

@@ -2,8 +2,8 @@
 
 from typing import Final, Protocol
 
-from controller.core.books import Closed, Span, Timeline
-from controller.core.why_facts import (
+from cronring.controller.core.books import Closed, Span, Timeline
+from cronring.controller.core.why_facts import (
     TRANSACTION_US,
     Action,
     Attempt,
@@ -15,8 +15,8 @@ from controller.core.why_facts import (
     focus,
     subject_at,
 )
-from controller.errors import NotFound
-from schema.policy import parse_policy
+from cronring.controller.errors import NotFound
+from cronring.schema.policy import parse_policy
 
 _SECOND: Final = 1_000_000
 _SPANS_AROUND: Final = 50  # before an instant, and after it

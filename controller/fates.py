@@ -4,7 +4,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 
-from protos.problems import Fate
+from cronring.protos.problems import Fate
 
 
 class Call:

@@ -5,13 +5,13 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Generic, NamedTuple, Protocol, TypeVar
 
-from controller.core.audit import Audit, Runs, Scope, add_closed, add_twins, begins_after, counted
-from controller.core.audit_walk import Run, SkipRange, Walk
-from controller.core.books import Closed, Span, Standing, Timeline
-from controller.core.why_facts import Facts
-from controller.errors import NotFound
-from schema.instant import format_instant
-from schema.zone import zone_data_version
+from cronring.controller.core.audit import Audit, Runs, Scope, add_closed, add_twins, begins_after, counted
+from cronring.controller.core.audit_walk import Run, SkipRange, Walk
+from cronring.controller.core.books import Closed, Span, Standing, Timeline
+from cronring.controller.core.why_facts import Facts
+from cronring.controller.errors import NotFound
+from cronring.schema.instant import format_instant
+from cronring.schema.zone import zone_data_version
 
 PAGE_JOBS: Final = 100
 CHUNK_ROWS: Final = 5_000

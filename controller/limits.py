@@ -26,7 +26,7 @@ class Limits(Protocol):
         ...
 
     async def remove_limit(self, namespace: str, module: str, by: str, note: str = "") -> LimitRow:
-        """As it was. Raises controller.errors.NotFound."""
+        """As it was. Raises cronring.controller.errors.NotFound."""
         ...
 
     async def list_limits(self, namespace: str | None = None, module: str | None = None) -> list[LimitRow]:

@@ -17,73 +17,73 @@ from typing import Final
 import grpc
 import uvloop
 
-from controller.api.calls import Calls
-from controller.api.cluster import ClusterService
-from controller.api.deployments import DeploymentsService
-from controller.api.doctor import DoctorService
-from controller.api.drills import DrillsService
-from controller.api.executions import ExecutionsService
-from controller.api.following import Following
-from controller.api.http import HttpServer
-from controller.api.job_specs import Defaults
-from controller.api.jobs import JobsService
-from controller.api.ledger import LedgerService
-from controller.api.limits import LimitsService
-from controller.api.notifications import NotificationsService
-from controller.api.seal import Seal
-from controller.api.server import AddressInUseError, GrpcServer, check_free, in_use
-from controller.api.statistics import StatisticsService
-from controller.api.templates import TemplatesService
-from controller.api.watch import JobHub
-from controller.api.watch_executions import ExecutionHub
-from controller.config import WILDCARD_HOSTS, Address, ProcessConfig
-from controller.core.doctor.finding import Finding
-from controller.core.events import CancelsNotified, JobsNotified, PeerRefused, PlacesFreed
-from controller.core.node import Node
-from controller.core.settings import ClusterSettings
-from controller.deploying import Deployer
-from controller.errors import SchemaVersionError, StoreError, StoreUnavailable
-from controller.maintenance import DAY_MS, Maintained, Retention
-from controller.peers.client import PeerClient
-from controller.peers.joining import greet_until_joined
-from controller.peers.reach import unreachable
-from controller.peers.server import GossipService
-from controller.ports import ControllerInfo, Notifications, Topic
-from controller.runners.comings import Comings
-from controller.runners.gateway import Gateway, close_silent_sessions
-from controller.runners.sessions import Sessions
-from controller.runners.standings import Standings
-from controller.runtime.chance import controller_id, seeded_chance
-from controller.runtime.clock import SystemClock
-from controller.runtime.driver import Driver
-from controller.runtime.gauges import node_counters, node_gauges
-from controller.runtime.lag import watch_loop_lag
-from controller.runtime.logs import set_up_logging
-from controller.runtime.maintenance import look_after_history
-from controller.runtime.metrics import Metrics
-from controller.runtime.notes import Notes
-from controller.runtime.performer import Performer
-from controller.runtime.readiness import Readiness
-from controller.runtime.service import Background, Stopping, within
-from controller.runtime.webhooks import Deliverer, Figures, HttpPosting, Interest, read_books
-from controller.runtime.zones import compare_zone_data
-from controller.store.control import PostgresControl
-from controller.store.doctor import examine
-from controller.store.drills import PostgresDrills
-from controller.store.execution_control import PostgresExecutionControl
-from controller.store.keys import seal_key
-from controller.store.ledger import PostgresLedger
-from controller.store.limits import PostgresLimits
-from controller.store.listen import PostgresNotifications
-from controller.store.maintenance import maintain
-from controller.store.notices import PostgresNotifier
-from controller.store.pool import Database
-from controller.store.reads import PostgresReads
-from controller.store.statistics import PostgresStatistics
-from controller.store.store import PostgresStore
-from controller.store.templates import PostgresTemplates
-from controller.store.webhooks import PostgresOutbox, PostgresWebhooks
-from protos.cronring.v1 import (
+from cronring.controller.api.calls import Calls
+from cronring.controller.api.cluster import ClusterService
+from cronring.controller.api.deployments import DeploymentsService
+from cronring.controller.api.doctor import DoctorService
+from cronring.controller.api.drills import DrillsService
+from cronring.controller.api.executions import ExecutionsService
+from cronring.controller.api.following import Following
+from cronring.controller.api.http import HttpServer
+from cronring.controller.api.job_specs import Defaults
+from cronring.controller.api.jobs import JobsService
+from cronring.controller.api.ledger import LedgerService
+from cronring.controller.api.limits import LimitsService
+from cronring.controller.api.notifications import NotificationsService
+from cronring.controller.api.seal import Seal
+from cronring.controller.api.server import AddressInUseError, GrpcServer, check_free, in_use
+from cronring.controller.api.statistics import StatisticsService
+from cronring.controller.api.templates import TemplatesService
+from cronring.controller.api.watch import JobHub
+from cronring.controller.api.watch_executions import ExecutionHub
+from cronring.controller.config import WILDCARD_HOSTS, Address, ProcessConfig
+from cronring.controller.core.doctor.finding import Finding
+from cronring.controller.core.events import CancelsNotified, JobsNotified, PeerRefused, PlacesFreed
+from cronring.controller.core.node import Node
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.deploying import Deployer
+from cronring.controller.errors import SchemaVersionError, StoreError, StoreUnavailable
+from cronring.controller.maintenance import DAY_MS, Maintained, Retention
+from cronring.controller.peers.client import PeerClient
+from cronring.controller.peers.joining import greet_until_joined
+from cronring.controller.peers.reach import unreachable
+from cronring.controller.peers.server import GossipService
+from cronring.controller.ports import ControllerInfo, Notifications, Topic
+from cronring.controller.runners.comings import Comings
+from cronring.controller.runners.gateway import Gateway, close_silent_sessions
+from cronring.controller.runners.sessions import Sessions
+from cronring.controller.runners.standings import Standings
+from cronring.controller.runtime.chance import controller_id, seeded_chance
+from cronring.controller.runtime.clock import SystemClock
+from cronring.controller.runtime.driver import Driver
+from cronring.controller.runtime.gauges import node_counters, node_gauges
+from cronring.controller.runtime.lag import watch_loop_lag
+from cronring.controller.runtime.logs import set_up_logging
+from cronring.controller.runtime.maintenance import look_after_history
+from cronring.controller.runtime.metrics import Metrics
+from cronring.controller.runtime.notes import Notes
+from cronring.controller.runtime.performer import Performer
+from cronring.controller.runtime.readiness import Readiness
+from cronring.controller.runtime.service import Background, Stopping, within
+from cronring.controller.runtime.webhooks import Deliverer, Figures, HttpPosting, Interest, read_books
+from cronring.controller.runtime.zones import compare_zone_data
+from cronring.controller.store.control import PostgresControl
+from cronring.controller.store.doctor import examine
+from cronring.controller.store.drills import PostgresDrills
+from cronring.controller.store.execution_control import PostgresExecutionControl
+from cronring.controller.store.keys import seal_key
+from cronring.controller.store.ledger import PostgresLedger
+from cronring.controller.store.limits import PostgresLimits
+from cronring.controller.store.listen import PostgresNotifications
+from cronring.controller.store.maintenance import maintain
+from cronring.controller.store.notices import PostgresNotifier
+from cronring.controller.store.pool import Database
+from cronring.controller.store.reads import PostgresReads
+from cronring.controller.store.statistics import PostgresStatistics
+from cronring.controller.store.store import PostgresStore
+from cronring.controller.store.templates import PostgresTemplates
+from cronring.controller.store.webhooks import PostgresOutbox, PostgresWebhooks
+from cronring.protos.cronring.v1 import (
     cluster_pb2_grpc,
     deployments_pb2_grpc,
     doctor_pb2_grpc,
@@ -96,9 +96,9 @@ from protos.cronring.v1 import (
     statistics_pb2_grpc,
     templates_pb2_grpc,
 )
-from protos.gossip.v1 import gossip_pb2_grpc
-from protos.runner.v1 import runner_pb2, runner_pb2_grpc
-from schema.zone import zone_data_version
+from cronring.protos.gossip.v1 import gossip_pb2_grpc
+from cronring.protos.runner.v1 import runner_pb2, runner_pb2_grpc
+from cronring.schema.zone import zone_data_version
 
 COLLECTED_AFTER: Final = (50_000, 20, 20)  # objects, and the rounds of each generation; CPython's own begins at 700
 EXIT_OK: Final = 0
@@ -420,7 +420,7 @@ class _Controller:
             "execution_followers": self._sessions.followers,
         }
 
-    # What the doctor asks (controller.api.doctor.Surroundings).
+    # What the doctor asks (cronring.controller.api.doctor.Surroundings).
 
     def not_ready(self) -> str | None:
         return self._base.readiness.why_not()

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple, Protocol
 
-from controller.core.model import (
+from cronring.controller.core.model import (
     Activation,
     ActivationRequest,
     ActivationResult,
@@ -18,10 +18,10 @@ from controller.core.model import (
     RunnerInfo,
     SkipRequest,
 )
-from controller.core.orders import Wish
-from controller.core.orphaning import Misfit
-from controller.errors import Conflict
-from schema.module import Module
+from cronring.controller.core.orders import Wish
+from cronring.controller.core.orphaning import Misfit
+from cronring.controller.errors import Conflict
+from cronring.schema.module import Module
 
 
 class ControllerInfo(NamedTuple):
@@ -77,7 +77,7 @@ class Store(Protocol):
     """What controllers do in PostgreSQL: each method is one statement or one transaction.
 
     Every method raises controller.errors.StoreUnavailable when the database can't be reached or the outcome of the
-    statement is unknown (retry later), and controller.errors.StoreError for anything that a retry won't mend.
+    statement is unknown (retry later), and cronring.controller.errors.StoreError for anything that a retry won't mend.
     """
 
     async def create_deployment(
@@ -114,7 +114,7 @@ class Store(Protocol):
         ...
 
     async def kill_deployment(self, key: str, by: str = "", note: str = "", *, dry_run: bool = False) -> Killed:
-        """min_replicas 0, jobs removed, or orphaned. Raises controller.errors.NotFound."""
+        """min_replicas 0, jobs removed, or orphaned. Raises cronring.controller.errors.NotFound."""
         ...
 
     async def find_active(self, keys: Collection[str]) -> frozenset[str]:
@@ -319,13 +319,13 @@ class Control(Protocol):
     """What operators do to jobs: each method is one transaction, idempotent where a repetition means the same.
 
     Raises StoreUnavailable and StoreError as Store does, controller.errors.NotFound for a key that no job has, and
-    controller.errors.Conflict (what is so, and what would have to be) for what the job's state doesn't allow.
+    cronring.controller.errors.Conflict (what is so, and what would have to be) for what the job's state doesn't allow.
     """
 
     async def create_job(self, job: NewJob, by: str, note: str = "") -> Job:
         """Conflict if the module isn't active, lacks the verb, or another job with this key differs.
 
-        controller.core.control.NeverRuns for a schedule whose ticks are all past; so update_job.
+        cronring.controller.core.control.NeverRuns for a schedule whose ticks are all past; so update_job.
         """
         ...
 
@@ -333,7 +333,7 @@ class Control(Protocol):
         """A new schedule takes effect at its next tick; the old one never runs again. Conflict unless source api.
 
         A job that is so already stays untouched, and nothing is kept of it.
-        controller.errors.Outdated if the row is no longer what `change.seen` says: nothing is changed then.
+        cronring.controller.errors.Outdated if the row is no longer what `change.seen` says: nothing is changed then.
         """
         ...
 
@@ -347,7 +347,7 @@ class Control(Protocol):
         ...
 
     async def order_job(self, key: str, wish: Wish, by: str, *, dry_run: bool = False) -> Controlled:
-        """See controller.core.orders. `dry_run`: only say what it would do. Raises IllegalTransition, too."""
+        """See cronring.controller.core.orders. `dry_run`: only say what it would do. Raises IllegalTransition, too."""
         ...
 
     async def order_jobs(

@@ -236,7 +236,7 @@ class ExecutionChange(NamedTuple):
 
 
 class Reads(Protocol):
-    """Every method raises controller.errors.StoreUnavailable or StoreError, as Store's do."""
+    """Every method raises cronring.controller.errors.StoreUnavailable or StoreError, as Store's do."""
 
     async def database_now(self) -> int: ...
 
@@ -257,7 +257,7 @@ class Reads(Protocol):
         ...
 
     async def get_job(self, key: str) -> JobRow:
-        """Raises controller.errors.NotFound."""
+        """Raises cronring.controller.errors.NotFound."""
         ...
 
     async def list_executions(self, where: ExecutionFilter, before_id: int, limit: int) -> list[ExecutionRow]:
@@ -265,7 +265,7 @@ class Reads(Protocol):
         ...
 
     async def get_execution(self, execution_id: int) -> ExecutionRow:
-        """Raises controller.errors.NotFound."""
+        """Raises cronring.controller.errors.NotFound."""
         ...
 
     async def list_tick_runs(self, job_id: int, first_tick: int, last_tick: int) -> list[TickRun]:
@@ -280,7 +280,7 @@ class Reads(Protocol):
         ...
 
     async def get_deployment(self, key: str) -> DeploymentRow:
-        """Raises controller.errors.NotFound."""
+        """Raises cronring.controller.errors.NotFound."""
         ...
 
     async def list_due(self, within_ms: int, limit: int) -> list[DueRow]:

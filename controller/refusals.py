@@ -1,8 +1,8 @@
 """What the core refuses, as the errors that its callers get."""
 
-from controller.core.orders import Refusal
-from controller.core.states import TARGETS, State
-from controller.errors import Conflict, IllegalTransition
+from cronring.controller.core.orders import Refusal
+from cronring.controller.core.states import TARGETS, State
+from cronring.controller.errors import Conflict, IllegalTransition
 
 
 def error_of(refusal: Refusal) -> Conflict:

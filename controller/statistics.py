@@ -2,7 +2,7 @@
 
 from typing import NamedTuple, Protocol
 
-from controller.core.figures import Figures, Spread
+from cronring.controller.core.figures import Figures, Spread
 
 
 class JobFigures(NamedTuple):
@@ -31,10 +31,10 @@ class SchedulerFigures(NamedTuple):
 
 
 class Statistics(Protocol):
-    """Every method raises controller.errors.StoreUnavailable or StoreError."""
+    """Every method raises cronring.controller.errors.StoreUnavailable or StoreError."""
 
     async def job(self, key: str) -> JobFigures:
-        """Raises controller.errors.NotFound."""
+        """Raises cronring.controller.errors.NotFound."""
         ...
 
     async def scheduler(self) -> SchedulerFigures: ...

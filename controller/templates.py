@@ -37,7 +37,7 @@ class Templates(Protocol):
     """Each method is one statement or transaction. Raises StoreUnavailable and StoreError as controller.ports.Store."""
 
     async def get_template(self, namespace: str, name: str) -> TemplateRow:
-        """Raises controller.errors.NotFound."""
+        """Raises cronring.controller.errors.NotFound."""
         ...
 
     async def list_templates(self, namespace: str, after: tuple[str, str], limit: int) -> list[TemplateRow]:
@@ -52,12 +52,12 @@ class Templates(Protocol):
     ) -> None:
         """Make it (`seen` None), or change what was seen. Who asks is kept, and why.
 
-        Raises controller.errors.Outdated if it isn't what was seen any more: nothing is changed then.
+        Raises cronring.controller.errors.Outdated if it isn't what was seen any more: nothing is changed then.
         """
         ...
 
     async def delete_template(self, namespace: str, name: str, by: str, note: str = "") -> int:
-        """How many jobs came from it; they stay. Raises controller.errors.NotFound."""
+        """How many jobs came from it; they stay. Raises cronring.controller.errors.NotFound."""
         ...
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Protocol
 
-from controller.core.delivering import Answer
+from cronring.controller.core.delivering import Answer
 
 
 class NewWebhook(NamedTuple):
@@ -124,15 +124,15 @@ class Waiting(NamedTuple):
 
 
 class Webhooks(Protocol):
-    """What the API asks. Every method raises controller.errors.StoreUnavailable or StoreError."""
+    """What the API asks. Every method raises cronring.controller.errors.StoreUnavailable or StoreError."""
 
     async def add(self, webhook: NewWebhook) -> WebhookRow:
-        """Raises controller.errors.Conflict when the name is taken."""
+        """Raises cronring.controller.errors.Conflict when the name is taken."""
         ...
 
     async def list(self, name: str = "") -> Sequence[WebhookRow]: ...
     async def get(self, name: str) -> WebhookRow:
-        """Raises controller.errors.NotFound, as all below do."""
+        """Raises cronring.controller.errors.NotFound, as all below do."""
         ...
 
     async def remove(self, name: str) -> None: ...
@@ -145,7 +145,7 @@ class Webhooks(Protocol):
 
 
 class Outbox(Protocol):
-    """What whoever delivers asks. Every method raises controller.errors.StoreUnavailable or StoreError."""
+    """What whoever delivers asks. Every method raises cronring.controller.errors.StoreUnavailable or StoreError."""
 
     async def claim(self, busy: Mapping[int, int], each: int, most: int) -> Sequence[Parcel]:
         """`busy`: how many more of a webhook; of any other `each`; `most` of all."""

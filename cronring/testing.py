@@ -17,9 +17,11 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any, Protocol
 
-from controller.core.events import ActivationsCreated
-from controller.core.redeploy import deployment_key
-from controller.core.settings import ClusterSettings
+from cronring.controller.core.events import ActivationsCreated
+from cronring.controller.core.redeploy import deployment_key
+from cronring.controller.core.settings import ClusterSettings
+from cronring.schema.keys import DEFAULT_NAMESPACE
+from cronring.schema.nearest import nearest
 from cronring.virtual.engine import Engine
 from cronring.virtual.inprocess import RunsHere
 from cronring.virtual.instants import Instant, Length, instant_us, length_us, moment
@@ -28,8 +30,6 @@ from cronring.virtual.memory_rows import JobRow
 from cronring.virtual.memory_store import MemoryStore
 from cronring.virtual.outages import Outage, check_part
 from cronring.virtual.records import Execution, Skip, execution_of, skip_of
-from schema.keys import DEFAULT_NAMESPACE
-from schema.nearest import nearest
 
 __all__ = ["ClusterFactory", "Execution", "ModuleError", "Skip", "VirtualCluster"]
 

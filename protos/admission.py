@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 from google.protobuf.message import DecodeError, Message
 
-from protos.caps import Fault, Rule, faults, rules_of
+from cronring.protos.caps import Fault, Rule, faults, rules_of
 
 # Compression is off in both directions: a cap on bytes is then one on what they become.
 UNCOMPRESSED: Final = (

@@ -4,7 +4,7 @@ from typing import Final
 
 import grpc
 
-from protos.admission import UNCOMPRESSED
+from cronring.protos.admission import UNCOMPRESSED
 
 _OPTIONS: Final = (
     *UNCOMPRESSED,

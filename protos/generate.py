@@ -9,7 +9,8 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def generate(out: Path) -> None:
     """Write *_pb2.py, *_pb2_grpc.py and their .pyi below `out`. Raises CalledProcessError when protoc refuses."""
-    sources = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "protos").rglob("*.proto"))
+    found = (path.relative_to(ROOT / "protos") for path in (ROOT / "protos").rglob("*.proto"))
+    sources = sorted(str("cronring/protos" / path) for path in found)  # what they are imported as, by the link
     plugins = Path(sys.executable).parent
     command = [
         sys.executable, "-m", "grpc_tools.protoc", "-I", ".",

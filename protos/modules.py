@@ -6,10 +6,10 @@ added to schema.proto (a test says so).
 
 from typing import Any
 
-from protos.cronring.v1 import schema_pb2
-from schema.keys import DEFAULT_NAMESPACE
-from schema.module import DataField, DataType, Module, Verb
-from schema.policy_model import FIELDS, Policy, RawValue
+from cronring.protos.cronring.v1 import schema_pb2
+from cronring.schema.keys import DEFAULT_NAMESPACE
+from cronring.schema.module import DataField, DataType, Module, Verb
+from cronring.schema.policy_model import FIELDS, Policy, RawValue
 
 
 def policy_message(policy: Policy) -> schema_pb2.Policy | None:
@@ -19,7 +19,7 @@ def policy_message(policy: Policy) -> schema_pb2.Policy | None:
 
 
 def raw_policy(message: schema_pb2.Policy) -> dict[str, RawValue]:
-    """What the message sets, as schema.policy.read_policy takes it."""
+    """What the message sets, as cronring.schema.policy.read_policy takes it."""
     raw: dict[str, RawValue] = {}
     for field in FIELDS:
         value = getattr(message, field.name)

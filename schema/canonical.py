@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from schema.instant import InstantError, format_instant, parse_instant
-from schema.module import DEFAULT_POLICY, Module, Verb
-from schema.policy import read_each
-from schema.schedule import ScheduleError, check_schedule
+from cronring.schema.instant import InstantError, format_instant, parse_instant
+from cronring.schema.module import DEFAULT_POLICY, Module, Verb
+from cronring.schema.policy import read_each
+from cronring.schema.schedule import ScheduleError, check_schedule
 
 
 def canonical_module(module: Module) -> Module:

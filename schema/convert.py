@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from schema.duration import format_duration
-from schema.fields import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAYS, YEAR, Field
-from schema.pattern import CronPattern
-from schema.search import FieldSets
+from cronring.schema.duration import format_duration
+from cronring.schema.fields import DAY, HOUR, MINUTE, MONTH, SECOND, WEEKDAYS, YEAR, Field
+from cronring.schema.pattern import CronPattern
+from cronring.schema.search import FieldSets
 
 _DAY: Final = 86_400
 _WEEK: Final = 7 * _DAY

@@ -8,10 +8,10 @@ import re
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from schema.crontab_times import Times, TimesFault, translate_nickname, translate_times
-from schema.duration import format_duration
-from schema.fields import shown
-from schema.zone import ZoneError, load_zone
+from cronring.schema.crontab_times import Times, TimesFault, translate_nickname, translate_times
+from cronring.schema.duration import format_duration
+from cronring.schema.fields import shown
+from cronring.schema.zone import ZoneError, load_zone
 
 # NAME = VALUE; either may be in quotes. The name ends at the first space or `=`, so no entry looks like one.
 _ENVIRONMENT: Final = re.compile(

@@ -7,10 +7,10 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from schema.crontab import Aside, Crontab, Entry
-from schema.module import Module, Verb
-from schema.policy import read_policy
-from schema.validate import NAME_LIMIT, clean_doc
+from cronring.schema.crontab import Aside, Crontab, Entry
+from cronring.schema.module import Module, Verb
+from cronring.schema.policy import read_policy
+from cronring.schema.validate import NAME_LIMIT, clean_doc
 
 # cron sets no limit, and five minutes, the default here, would end many a backup.
 TIMEOUT: Final = "1d"

@@ -15,10 +15,21 @@ import re
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
-from schema.fields import DAY, HOUR, MINUTE, MONTH, WEEKDAY, Field, FieldFault, field_mask, shown, value_of_name
-from schema.pattern import CronPattern, PatternError
-from schema.pattern_repair import repair_field
-from schema.window import canonical_window
+from cronring.schema.fields import (
+    DAY,
+    HOUR,
+    MINUTE,
+    MONTH,
+    WEEKDAY,
+    Field,
+    FieldFault,
+    field_mask,
+    shown,
+    value_of_name,
+)
+from cronring.schema.pattern import CronPattern, PatternError
+from cronring.schema.pattern_repair import repair_field
+from cronring.schema.window import canonical_window
 
 _FIELDS: Final = (MINUTE, HOUR, DAY, MONTH, WEEKDAY)
 # `~` is a range too: of the values of which one is picked.

@@ -9,13 +9,13 @@ from dataclasses import replace
 from pathlib import PurePath
 from typing import Any, Final, NamedTuple
 
-from schema.declaration_values import Malformed, json_text, line, listed, mapping, text, type_text
-from schema.declaration_verb import VerbReader
-from schema.keys import DEFAULT_NAMESPACE
-from schema.module import DataField, DataType, Module, Verb
-from schema.payload import value_faults
-from schema.types import ANY
-from schema.validate import clean_doc, name_fault, namespace_fault, validate
+from cronring.schema.declaration_values import Malformed, json_text, line, listed, mapping, text, type_text
+from cronring.schema.declaration_verb import VerbReader
+from cronring.schema.keys import DEFAULT_NAMESPACE
+from cronring.schema.module import DataField, DataType, Module, Verb
+from cronring.schema.payload import value_faults
+from cronring.schema.types import ANY
+from cronring.schema.validate import clean_doc, name_fault, namespace_fault, validate
 
 VERSION: Final = 1
 _TEXT_LIMIT: Final = 2_000  # of a problem's message or remedy that the child wrote

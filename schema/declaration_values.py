@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from schema.payload import canonical_json
-from schema.types import ANY, UNIT, canonical_type
-from schema.validate import LINE_LIMIT
+from cronring.schema.payload import canonical_json
+from cronring.schema.types import ANY, UNIT, canonical_type
+from cronring.schema.validate import LINE_LIMIT
 
 _CONTEXT: Final = "Context"
 

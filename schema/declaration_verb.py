@@ -3,7 +3,7 @@
 import re
 from typing import Any, Final, NamedTuple
 
-from schema.declaration_values import (
+from cronring.schema.declaration_values import (
     Report,
     is_context,
     is_none,
@@ -15,14 +15,14 @@ from schema.declaration_values import (
     text,
     type_text,
 )
-from schema.duration import DurationError, parse_duration
-from schema.instant import InstantError, format_instant, parse_instant
-from schema.module import DEFAULT_POLICY, Verb
-from schema.policy import PolicyError, Reading, policy_faults, read_each
-from schema.schedule import ScheduleError, check_interval, check_schedule
-from schema.types import ANY, UNIT
-from schema.validate import ON_DISCONNECT, clean_doc, name_fault
-from schema.zone import ZoneError
+from cronring.schema.duration import DurationError, parse_duration
+from cronring.schema.instant import InstantError, format_instant, parse_instant
+from cronring.schema.module import DEFAULT_POLICY, Verb
+from cronring.schema.policy import PolicyError, Reading, policy_faults, read_each
+from cronring.schema.schedule import ScheduleError, check_interval, check_schedule
+from cronring.schema.types import ANY, UNIT
+from cronring.schema.validate import ON_DISCONNECT, clean_doc, name_fault
+from cronring.schema.zone import ZoneError
 
 _DECORATORS: Final = ("cron", "every", "once", "manual")
 _BY_POSITION: Final = frozenset({"positional", None})

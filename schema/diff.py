@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Final, NamedTuple
 
-from schema.duration import format_duration
-from schema.module import DataType, Module, Verb
-from schema.policy_model import FIELDS
-from schema.text_print import data_field, policy_text, verb_metadata, verb_signature
+from cronring.schema.duration import format_duration
+from cronring.schema.module import DataType, Module, Verb
+from cronring.schema.policy_model import FIELDS
+from cronring.schema.text_print import data_field, policy_text, verb_metadata, verb_signature
 
 # Where a verb stands in its file says nothing about it. Policies are compared one by one.
 _COMPARED: Final = tuple(field.name for field in fields(Verb) if field.name not in {"name", "line", "policy"})

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final, NamedTuple
 
-from schema.duration import duration_words
-from schema.instant import instants_of, parse_instant
-from schema.jitter import parse_jitter
-from schema.policy_model import Policy
-from schema.schedule import BoundedSchedule, CronSchedule, IntervalSchedule, OnceSchedule, Schedule
-from schema.search import count_ticks, next_tick
-from schema.spread import most_us
-from schema.zone import Change, Zone, load_zone, zone_data_version
-from schema.zoned import ZonedPattern
+from cronring.schema.duration import duration_words
+from cronring.schema.instant import instants_of, parse_instant
+from cronring.schema.jitter import parse_jitter
+from cronring.schema.policy_model import Policy
+from cronring.schema.schedule import BoundedSchedule, CronSchedule, IntervalSchedule, OnceSchedule, Schedule
+from cronring.schema.search import count_ticks, next_tick
+from cronring.schema.spread import most_us
+from cronring.schema.zone import Change, Zone, load_zone, zone_data_version
+from cronring.schema.zoned import ZonedPattern
 
 YEAR_DAYS: Final = 366  # so that a yearly tick is in it, whatever the year
 _SECOND_US: Final = 1_000_000

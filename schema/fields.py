@@ -3,7 +3,7 @@
 import re
 from typing import Final, NamedTuple
 
-from schema.search import FIRST_YEAR, LAST_YEAR
+from cronring.schema.search import FIRST_YEAR, LAST_YEAR
 
 WEEKDAYS: Final = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
 MONTHS: Final = (

@@ -4,11 +4,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from schema.fields import shown
-from schema.keys import DEFAULT_NAMESPACE
-from schema.policy_model import PolicyError
+from cronring.schema.fields import shown
+from cronring.schema.keys import DEFAULT_NAMESPACE
+from cronring.schema.policy_model import PolicyError
 
-# As schema.validate and schema.names have them: a module and a verb, of a job made through the API its name, too.
+# As cronring.schema.validate and .names have them: a module and a verb, of a job made through the API its name, too.
 _KEY: Final = re.compile(
     r"(?:(?P<namespace>[A-Za-z0-9_][A-Za-z0-9_-]{0,99})/)?"
     r"(?P<job>[A-Za-z_][A-Za-z0-9_]{0,99}\.[A-Za-z_][A-Za-z0-9_]{0,99}(?::[A-Za-z0-9_](?:[A-Za-z0-9_.-]{0,98}[A-Za-z0-9_])?)?)"

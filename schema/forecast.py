@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from schema.instant import parse_instant
-from schema.module import Module, Verb
-from schema.policy_model import Policy
-from schema.schedule import Schedule, parse_schedule
-from schema.walk import first_open, stretches
-from schema.window import Window, parse_window
+from cronring.schema.instant import parse_instant
+from cronring.schema.module import Module, Verb
+from cronring.schema.policy_model import Policy
+from cronring.schema.schedule import Schedule, parse_schedule
+from cronring.schema.walk import first_open, stretches
+from cronring.schema.window import Window, parse_window
 
 COMPARED: Final = 5_000
 _SHOWN: Final = 5

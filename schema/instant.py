@@ -4,7 +4,7 @@ import datetime
 import re
 from typing import Final, NamedTuple
 
-from schema.zone import Zone, load_zone
+from cronring.schema.zone import Zone, load_zone
 
 _INSTANT: Final = re.compile(
     r"(?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2})"

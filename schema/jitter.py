@@ -11,7 +11,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from typing import Final, NamedTuple
 
-from schema.duration import DurationError, format_duration, parse_duration
+from cronring.schema.duration import DurationError, format_duration, parse_duration
 
 AUTO: Final = "5m:3s 1h:10s 1d:30s 7d:1m"
 """What `auto` stands for. It never changes: rows say `auto`, and every controller of every release has to agree."""

@@ -3,20 +3,20 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from schema.duration import format_duration
-from schema.explain import clock_change, zoned_pattern
-from schema.instant import format_instant, parse_instant
-from schema.keys import JobKey
-from schema.lint_finding import NOTE, RULES, WARNING, Fault, Finding
-from schema.lint_herd import HERD, herds
-from schema.lint_rhythm import pattern_faults, shortest_gap
-from schema.module import Module, Verb
-from schema.past import past_fault
-from schema.policy_model import Policy
-from schema.retry import backoff_us
-from schema.schedule import BoundedSchedule, CronSchedule, IntervalSchedule, Schedule, parse_schedule
-from schema.walk import first_open
-from schema.window import Window, parse_window
+from cronring.schema.duration import format_duration
+from cronring.schema.explain import clock_change, zoned_pattern
+from cronring.schema.instant import format_instant, parse_instant
+from cronring.schema.keys import JobKey
+from cronring.schema.lint_finding import NOTE, RULES, WARNING, Fault, Finding
+from cronring.schema.lint_herd import HERD, herds
+from cronring.schema.lint_rhythm import pattern_faults, shortest_gap
+from cronring.schema.module import Module, Verb
+from cronring.schema.past import past_fault
+from cronring.schema.policy_model import Policy
+from cronring.schema.retry import backoff_us
+from cronring.schema.schedule import BoundedSchedule, CronSchedule, IntervalSchedule, Schedule, parse_schedule
+from cronring.schema.walk import first_open
+from cronring.schema.window import Window, parse_window
 
 __all__ = [
     "HERD", "NOTE", "RULES", "WARNING", "Fault", "Finding", "follows_nobody", "lint_module", "never_again",

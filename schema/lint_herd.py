@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from schema.duration import format_duration
-from schema.fields import MINUTE
-from schema.instant import format_instant
-from schema.jitter import parse_jitter
-from schema.lint_finding import WARNING, Finding
-from schema.module import Verb
-from schema.schedule import BoundedSchedule, CronSchedule, IntervalSchedule, Schedule
-from schema.spread import most_us
-from schema.timetable import Timetable
+from cronring.schema.duration import format_duration
+from cronring.schema.fields import MINUTE
+from cronring.schema.instant import format_instant
+from cronring.schema.jitter import parse_jitter
+from cronring.schema.lint_finding import WARNING, Finding
+from cronring.schema.module import Verb
+from cronring.schema.schedule import BoundedSchedule, CronSchedule, IntervalSchedule, Schedule
+from cronring.schema.spread import most_us
+from cronring.schema.timetable import Timetable
 
 HERD: Final = 5  # verbs at one instant
 _TICKS: Final = 24  # of each job, among which the instants are looked for

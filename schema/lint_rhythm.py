@@ -4,11 +4,23 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from schema.duration import format_duration
-from schema.fields import DAY, FIELDS, HOUR, MINUTE, MONTH, MONTHS, SECOND, WEEKDAY, WEEKDAYS, Field, field_mask
-from schema.lint_finding import Fault
-from schema.pattern import CronPattern
-from schema.search import FieldSets, next_tick
+from cronring.schema.duration import format_duration
+from cronring.schema.fields import (
+    DAY,
+    FIELDS,
+    HOUR,
+    MINUTE,
+    MONTH,
+    MONTHS,
+    SECOND,
+    WEEKDAY,
+    WEEKDAYS,
+    Field,
+    field_mask,
+)
+from cronring.schema.lint_finding import Fault
+from cronring.schema.pattern import CronPattern
+from cronring.schema.search import FieldSets, next_tick
 
 _SECONDS: Final = {SECOND: 1, MINUTE: 60, HOUR: 3600, DAY: 86_400, WEEKDAY: 86_400}
 _LONGEST: Final = (0, 31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)

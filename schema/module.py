@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from schema.keys import DEFAULT_NAMESPACE
-from schema.policy_model import Policy
+from cronring.schema.keys import DEFAULT_NAMESPACE
+from cronring.schema.policy_model import Policy
 
 DEFAULT_POLICY: Final = Policy()
 
@@ -16,7 +16,7 @@ class Verb:
     name: str
     request: str = "Unit"  # type of its parameter beside the Context
     response: str = "Unit"
-    schedule: str = ""  # canonical text of schema.schedule; "" for none
+    schedule: str = ""  # canonical text of cronring.schema.schedule; "" for none
     timeout_ms: int | None = None  # None: the controller's default
     on_disconnect: str = "stop"  # "stop" | "finish"
     is_async: bool = False

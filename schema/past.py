@@ -1,8 +1,8 @@
 """Schedules whose ticks are all past: what is made with one never runs."""
 
-from schema.instant import format_instant
-from schema.policy_model import Policy
-from schema.schedule import MANUAL, parse_schedule
+from cronring.schema.instant import format_instant
+from cronring.schema.policy_model import Policy
+from cronring.schema.schedule import MANUAL, parse_schedule
 
 
 def past_fault(schedule: str, policy: Policy, anchor: int, now: int) -> str | None:

@@ -4,9 +4,9 @@ import datetime
 from dataclasses import dataclass
 from typing import Final, Self
 
-from schema import search
-from schema.pattern_parse import PatternError, parse_pattern
-from schema.search import FieldSets
+from cronring.schema import search
+from cronring.schema.pattern_parse import PatternError, parse_pattern
+from cronring.schema.search import FieldSets
 
 __all__ = ["CronPattern", "PatternError"]
 

@@ -3,9 +3,9 @@
 import re
 from typing import Final, NamedTuple
 
-from schema.fields import DAY, FIELDS, MONTHS, WEEKDAYS, YEAR, FieldFault, field_mask, shown
-from schema.pattern_repair import nickname, repair_field, repair_word
-from schema.search import FieldSets, next_tick
+from cronring.schema.fields import DAY, FIELDS, MONTHS, WEEKDAYS, YEAR, FieldFault, field_mask, shown
+from cronring.schema.pattern_repair import nickname, repair_field, repair_word
+from cronring.schema.search import FieldSets, next_tick
 
 TEXT_LIMIT: Final = 2_000  # the longest list of every value of all seven fields has 1,300 characters
 

@@ -7,7 +7,7 @@ import re
 import unicodedata
 from typing import Final
 
-from schema.fields import DAY, HOUR, MINUTE, SECOND, WEEKDAY, WEEKDAYS, YEAR, Field, shown, value_of_name
+from cronring.schema.fields import DAY, HOUR, MINUTE, SECOND, WEEKDAY, WEEKDAYS, YEAR, Field, shown, value_of_name
 
 _NICKNAMES: Final = {
     "@yearly": "0 0 1 1 *",

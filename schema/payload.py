@@ -14,9 +14,9 @@ from math import inf
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
-from schema.module import DataType, Module
-from schema.nearest import nearest
-from schema.types import LITERAL, UNIT, type_tokens
+from cronring.schema.module import DataType, Module
+from cronring.schema.nearest import nearest
+from cronring.schema.types import LITERAL, UNIT, type_tokens
 
 PAYLOAD_LIMIT: Final = 64 * 1024  # bytes of UTF-8
 DEPTH_LIMIT: Final = 100

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from schema.policy_faults import policy_faults
-from schema.policy_model import FIELDS, Policy, PolicyError, PolicyField, RawValue
-from schema.policy_read import Reading, read_each
+from cronring.schema.policy_faults import policy_faults
+from cronring.schema.policy_model import FIELDS, Policy, PolicyError, PolicyField, RawValue
+from cronring.schema.policy_read import Reading, read_each
 
 __all__ = [
     "FIELDS",

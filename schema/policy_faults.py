@@ -3,13 +3,13 @@
 from collections.abc import Collection
 from typing import Final
 
-from schema.duration import parse_duration
-from schema.instant import parse_instant
-from schema.jitter import parse_jitter
-from schema.policy_model import Policy
-from schema.schedule import Schedule, parse_schedule
-from schema.walk import first_open
-from schema.window import parse_window
+from cronring.schema.duration import parse_duration
+from cronring.schema.instant import parse_instant
+from cronring.schema.jitter import parse_jitter
+from cronring.schema.policy_model import Policy
+from cronring.schema.schedule import Schedule, parse_schedule
+from cronring.schema.walk import first_open
+from cronring.schema.window import parse_window
 
 _EVERY: Final = "every "
 _ONCE: Final = "at "

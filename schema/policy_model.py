@@ -1,11 +1,11 @@
-"""A job's policies: what there is to set, and the canonical values. `schema.policy` reads and judges them."""
+"""A job's policies: what there is to set, and the canonical values. `cronring.schema.policy` reads and judges them."""
 
 import json
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from schema.duration import parse_duration
-from schema.size import parse_size
+from cronring.schema.duration import parse_duration
+from cronring.schema.size import parse_size
 
 RawValue = str | int | list[str]
 

@@ -4,13 +4,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from schema.duration import DurationError, format_duration, parse_duration
-from schema.fields import shown
-from schema.following import canonical_after
-from schema.instant import InstantError, format_instant, parse_instant
-from schema.jitter import JitterError, parse_jitter
-from schema.nearest import nearest
-from schema.policy_model import (
+from cronring.schema.duration import DurationError, format_duration, parse_duration
+from cronring.schema.fields import shown
+from cronring.schema.following import canonical_after
+from cronring.schema.instant import InstantError, format_instant, parse_instant
+from cronring.schema.jitter import JitterError, parse_jitter
+from cronring.schema.nearest import nearest
+from cronring.schema.policy_model import (
     DST_GAP,
     DST_OVERLAP,
     FIELDS,
@@ -20,10 +20,10 @@ from schema.policy_model import (
     PolicyError,
     PolicyField,
 )
-from schema.retry import RETRIED
-from schema.size import SizeError, format_size, parse_size
-from schema.window import WindowError, canonical_window
-from schema.zone import ZoneError, load_zone
+from cronring.schema.retry import RETRIED
+from cronring.schema.size import SizeError, format_size, parse_size
+from cronring.schema.window import WindowError, canonical_window
+from cronring.schema.zone import ZoneError, load_zone
 
 MISSED_AFTER_MS: Final = 10_000
 BACKOFF_LIMIT_MS: Final = 3_600_000

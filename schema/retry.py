@@ -2,8 +2,8 @@
 
 from typing import Final, NamedTuple
 
-from schema.duration import parse_duration
-from schema.policy_model import Policy
+from cronring.schema.duration import parse_duration
+from cronring.schema.policy_model import Policy
 
 RETRIED: Final = ("failed", "timed_out", "lost", "out_of_memory", "out_of_cpu")
 """Outcomes that may be retried. What completed is done, and who cancelled a run didn't want it."""

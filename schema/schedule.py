@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Protocol
 
-from schema.duration import DurationError, duration_words, format_duration, parse_duration
-from schema.instant import InstantError, format_instant, parse_instant
-from schema.pattern import CronPattern, PatternError
-from schema.policy_model import Policy
-from schema.words import pattern_words
-from schema.zone import load_zone
-from schema.zoned import ZonedPattern
+from cronring.schema.duration import DurationError, duration_words, format_duration, parse_duration
+from cronring.schema.instant import InstantError, format_instant, parse_instant
+from cronring.schema.pattern import CronPattern, PatternError
+from cronring.schema.policy_model import Policy
+from cronring.schema.words import pattern_words
+from cronring.schema.zone import load_zone
+from cronring.schema.zoned import ZonedPattern
 
 MANUAL: Final = "manual"
 _EVERY: Final = "every"

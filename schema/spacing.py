@@ -6,8 +6,8 @@ interval"): so a tick that was caught up at 23:59:30 isn't followed by another r
 
 from typing import Final
 
-from schema.policy_model import Policy
-from schema.schedule import BoundedSchedule, CronSchedule, Schedule
+from cronring.schema.policy_model import Policy
+from cronring.schema.schedule import BoundedSchedule, CronSchedule, Schedule
 
 LATE_US: Final = 1_000_000
 """A claim within this is on time. It is what claims in batches, and clocks that differ a little, may take."""

@@ -8,10 +8,10 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Final
 
-from schema.duration import format_duration
-from schema.jitter import JitterRule, parse_jitter
-from schema.policy import parse_policy
-from schema.schedule import CronSchedule, IntervalSchedule, Schedule, parse_schedule
+from cronring.schema.duration import format_duration
+from cronring.schema.jitter import JitterRule, parse_jitter
+from cronring.schema.policy import parse_policy
+from cronring.schema.schedule import CronSchedule, IntervalSchedule, Schedule, parse_schedule
 
 # Looked at from a fixed instant, so that one schedule has one answer whenever it is deployed: 1 January 2024.
 _FROM: Final = 1_704_067_200_000_000

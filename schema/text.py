@@ -22,14 +22,14 @@ Layout is free. The namespace before the slash is left out for the default one. 
 each stands under its own name.
 """
 
-from schema.keys import DEFAULT_NAMESPACE
-from schema.module import DataField, DataType, Module, Verb
-from schema.text_cursor import Cursor
-from schema.text_lex import END, SchemaError, joined, tokenize
-from schema.text_metadata import Metadata
-from schema.text_print import print_module
-from schema.types import UNIT
-from schema.validate import data_name_fault, name_fault, namespace_fault, validate
+from cronring.schema.keys import DEFAULT_NAMESPACE
+from cronring.schema.module import DataField, DataType, Module, Verb
+from cronring.schema.text_cursor import Cursor
+from cronring.schema.text_lex import END, SchemaError, joined, tokenize
+from cronring.schema.text_metadata import Metadata
+from cronring.schema.text_print import print_module
+from cronring.schema.types import UNIT
+from cronring.schema.validate import data_name_fault, name_fault, namespace_fault, validate
 
 __all__ = ["SchemaError", "parse_module", "print_module"]
 

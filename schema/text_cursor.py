@@ -5,11 +5,11 @@ import re
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeVar
 
-from schema.duration import DurationError
-from schema.payload import canonical_json
-from schema.schedule import ScheduleError
-from schema.text_lex import END, SchemaError, Tokens
-from schema.types import TYPE_LIMIT, read_type
+from cronring.schema.duration import DurationError
+from cronring.schema.payload import canonical_json
+from cronring.schema.schedule import ScheduleError
+from cronring.schema.text_lex import END, SchemaError, Tokens
+from cronring.schema.types import TYPE_LIMIT, read_type
 
 _ESCAPE: Final = re.compile(r"\\(.)")
 _DECODER: Final = json.JSONDecoder()

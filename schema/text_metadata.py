@@ -4,15 +4,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from schema.duration import parse_duration
-from schema.instant import InstantError, format_instant, parse_instant
-from schema.module import DEFAULT_POLICY, Verb
-from schema.nearest import nearest
-from schema.policy import FIELDS, Reading, policy_faults, read_each
-from schema.schedule import check_interval, check_schedule, is_interval
-from schema.text_cursor import Cursor, Quoted
-from schema.text_lex import SchemaError
-from schema.validate import ON_DISCONNECT
+from cronring.schema.duration import parse_duration
+from cronring.schema.instant import InstantError, format_instant, parse_instant
+from cronring.schema.module import DEFAULT_POLICY, Verb
+from cronring.schema.nearest import nearest
+from cronring.schema.policy import FIELDS, Reading, policy_faults, read_each
+from cronring.schema.schedule import check_interval, check_schedule, is_interval
+from cronring.schema.text_cursor import Cursor, Quoted
+from cronring.schema.text_lex import SchemaError
+from cronring.schema.validate import ON_DISCONNECT
 
 _SCHEDULES: Final = ("+cron", "+every", "+once", "+manual")
 _INSTANTS: Final = ("+once", "+anchor")

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from schema.duration import format_duration
-from schema.keys import DEFAULT_NAMESPACE
-from schema.module import DEFAULT_POLICY, DataField, DataType, Module, Verb
-from schema.policy_model import FIELDS, Policy
+from cronring.schema.duration import format_duration
+from cronring.schema.keys import DEFAULT_NAMESPACE
+from cronring.schema.module import DEFAULT_POLICY, DataField, DataType, Module, Verb
+from cronring.schema.policy_model import FIELDS, Policy
 
 
 def print_module(module: Module) -> str:

@@ -7,16 +7,16 @@ instants are microseconds since 1970. A tick is *due* once its run_at has come: 
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from schema.duration import parse_duration
-from schema.instant import parse_instant
-from schema.jitter import JitterRule, delay, parse_jitter, shift
-from schema.policy import parse_policy
-from schema.policy_model import Policy
-from schema.schedule import BoundedSchedule, IntervalSchedule, Schedule, parse_schedule
-from schema.spacing import earliest_start, least_distance
-from schema.spread import most_us
-from schema.walk import OUTSIDE, Ledger, Range, first_open, last_open, stretches
-from schema.window import Window, parse_window
+from cronring.schema.duration import parse_duration
+from cronring.schema.instant import parse_instant
+from cronring.schema.jitter import JitterRule, delay, parse_jitter, shift
+from cronring.schema.policy import parse_policy
+from cronring.schema.policy_model import Policy
+from cronring.schema.schedule import BoundedSchedule, IntervalSchedule, Schedule, parse_schedule
+from cronring.schema.spacing import earliest_start, least_distance
+from cronring.schema.spread import most_us
+from cronring.schema.walk import OUTSIDE, Ledger, Range, first_open, last_open, stretches
+from cronring.schema.window import Window, parse_window
 
 __all__ = ["MISSED_AFTER", "After", "Due", "Range", "Slot", "Timetable", "timetable"]
 

@@ -5,12 +5,12 @@ import re
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from schema.duration import DURATION_LIMIT_MS
-from schema.following import cycle_fault, cycle_of
-from schema.instant import InstantError, format_instant, parse_instant
-from schema.keys import JobKey
-from schema.module import DEFAULT_POLICY, DataType, Module, Verb
-from schema.payload import (
+from cronring.schema.duration import DURATION_LIMIT_MS
+from cronring.schema.following import cycle_fault, cycle_of
+from cronring.schema.instant import InstantError, format_instant, parse_instant
+from cronring.schema.keys import JobKey
+from cronring.schema.module import DEFAULT_POLICY, DataType, Module, Verb
+from cronring.schema.payload import (
     RESERVED,
     PayloadError,
     canonical_json,
@@ -19,9 +19,9 @@ from schema.payload import (
     read_payload,
     value_faults,
 )
-from schema.policy import Policy, policy_faults, read_each
-from schema.schedule import ScheduleError, check_schedule, is_interval
-from schema.types import UNIT, canonical_type
+from cronring.schema.policy import Policy, policy_faults, read_each
+from cronring.schema.schedule import ScheduleError, check_schedule, is_interval
+from cronring.schema.types import UNIT, canonical_type
 
 VERBS_LIMIT: Final = 10_000
 TYPES_LIMIT: Final = 1_000

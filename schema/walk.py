@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from schema.schedule import Schedule
-from schema.window import Window
+from cronring.schema.schedule import Schedule
+from cronring.schema.window import Window
 
 OUTSIDE: Final = "outside_window"
 _OPENINGS_TRIED: Final = 1_000

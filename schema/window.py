@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from schema.window_parse import Entry, Parsed, WindowError, read_window
-from schema.zone import Zone, load_zone
+from cronring.schema.window_parse import Entry, Parsed, WindowError, read_window
+from cronring.schema.zone import Zone, load_zone
 
 __all__ = ["Window", "WindowError", "canonical_window", "parse_window"]
 

@@ -3,9 +3,9 @@
 import re
 from typing import Final, NamedTuple
 
-from schema.fields import WEEKDAYS, shown
-from schema.nearest import nearest
-from schema.zone import ZoneError, load_zone
+from cronring.schema.fields import WEEKDAYS, shown
+from cronring.schema.nearest import nearest
+from cronring.schema.zone import ZoneError, load_zone
 
 _DAYS: Final = (*WEEKDAYS[1:], WEEKDAYS[0])  # bit 0 is Monday
 _DAY_NAMES: Final = {spelling: n for n, day in enumerate(_DAYS) for spelling in (day, day[:3])}

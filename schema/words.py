@@ -12,8 +12,8 @@ though either field suffices and it is every day; `0 0 * * 0-6/2` "every 2 days 
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from schema.fields import DAY, HOUR, MINUTE, MONTH, MONTHS, SECOND, WEEKDAYS, YEAR, Field
-from schema.search import FieldSets
+from cronring.schema.fields import DAY, HOUR, MINUTE, MONTH, MONTHS, SECOND, WEEKDAYS, YEAR, Field
+from cronring.schema.search import FieldSets
 
 _CLOCK_TIMES_SHOWN: Final = 6  # more are said as minutes of hours
 _RUN: Final = 3  # so many consecutive values are said as a range

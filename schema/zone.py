@@ -7,8 +7,8 @@ from functools import cache
 from importlib import resources
 from typing import Final, NamedTuple
 
-from schema.zone_file import read_offsets
-from schema.zone_hint import explain_unknown
+from cronring.schema.zone_file import read_offsets
+from cronring.schema.zone_hint import explain_unknown
 
 _NO_ZONES: Final = frozenset({"Factory"})  # "not set up yet", says tzdata itself
 

@@ -4,8 +4,8 @@ import struct
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from schema.search import CLOCK_END
-from schema.zone_rule import parse_rule
+from cronring.schema.search import CLOCK_END
+from cronring.schema.zone_rule import parse_rule
 
 _HEADER: Final = struct.Struct(">4sc15x6l")
 _TYPE: Final = struct.Struct(">lbB")

@@ -9,8 +9,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Final, Literal, NamedTuple
 
-from schema.search import CLOCK_END, SECONDS_PER_DAY
-from schema.zone import Zone
+from cronring.schema.search import CLOCK_END, SECONDS_PER_DAY
+from cronring.schema.zone import Zone
 
 Showing = Literal["both", "first", "second"]
 """Which showings of a repeated wall-clock time count. A time shown once counts always."""

@@ -9,10 +9,10 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from typing import Final
 
-from schema.pattern import CronPattern
-from schema.search import CLOCK_END, FieldSets, count_ticks, last_tick, next_tick
-from schema.zone import Zone
-from schema.zone_timeline import Timeline, timeline
+from cronring.schema.pattern import CronPattern
+from cronring.schema.search import CLOCK_END, FieldSets, count_ticks, last_tick, next_tick
+from cronring.schema.zone import Zone
+from cronring.schema.zone_timeline import Timeline, timeline
 
 DST_GAPS: Final = ("run_after", "skip")
 DST_OVERLAPS: Final = ("first", "both", "second")

@@ -29,7 +29,7 @@ class Migration(NamedTuple):
 def statements() -> dict[str, str]:
     """Every statement of `sql/queries/*.sql` by its `-- name:`. Raises ValueError when two share a name."""
     found: dict[str, str] = {}
-    for file in sorted(resources.files("sql").joinpath("queries").iterdir(), key=lambda file: file.name):
+    for file in sorted(resources.files(__name__).joinpath("queries").iterdir(), key=lambda file: file.name):
         _, *parts = _NAME.split(file.read_text(encoding="utf-8"))
         for name, text in zip(parts[::2], parts[1::2], strict=True):
             if name in found:
@@ -47,7 +47,7 @@ def statement(name: str) -> str:
 def migrations() -> tuple[Migration, ...]:
     """All migrations in order. Raises ValueError when the numbers don't run 1, 2, 3..."""
     found = []
-    for file in resources.files("sql").joinpath("migrations").iterdir():
+    for file in resources.files(__name__).joinpath("migrations").iterdir():
         matched = _MIGRATION.match(file.name)
         if matched is not None:
             script = file.read_text(encoding="utf-8")

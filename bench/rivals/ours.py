@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bench.rivals.contenders import Scene
 from cronring.client import Client
-from schema.validate import VERBS_LIMIT
+from cronring.schema.validate import VERBS_LIMIT
 from tests.support.cluster import Cluster
 from tests.support.databases import run_coroutine
 

@@ -5,20 +5,20 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Final
 
-from controller.api.job_writes import Put
-from controller.api.lookup import find_job, find_module_of, find_verb
-from controller.api.messages import activation_message, backfill_tick_message
-from controller.api.payloads import canonical_payload, payload_violations
-from controller.api.problems import InvalidRequest, Violations
-from controller.api.requests import Context, actor, instant, note
-from controller.core.control import plan_backfill
-from controller.core.events import ActivationsCreated
-from controller.core.model import Activation
-from controller.core.redeploy import Existing
-from controller.ports import Backfill, Control
-from controller.reads import ExecutionFilter, JobRow, Reads
-from protos.cronring.v1 import jobs_pb2
-from schema.timetable import Timetable, timetable
+from cronring.controller.api.job_writes import Put
+from cronring.controller.api.lookup import find_job, find_module_of, find_verb
+from cronring.controller.api.messages import activation_message, backfill_tick_message
+from cronring.controller.api.payloads import canonical_payload, payload_violations
+from cronring.controller.api.problems import InvalidRequest, Violations
+from cronring.controller.api.requests import Context, actor, instant, note
+from cronring.controller.core.control import plan_backfill
+from cronring.controller.core.events import ActivationsCreated
+from cronring.controller.core.model import Activation
+from cronring.controller.core.redeploy import Existing
+from cronring.controller.ports import Backfill, Control
+from cronring.controller.reads import ExecutionFilter, JobRow, Reads
+from cronring.protos.cronring.v1 import jobs_pb2
+from cronring.schema.timetable import Timetable, timetable
 
 TICKS_LISTED_MAX: Final = 1_000
 BACKFILL_TICKS_MAX: Final = 100_000

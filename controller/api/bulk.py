@@ -3,19 +3,19 @@
 from collections.abc import AsyncIterator, Mapping
 from typing import Final
 
-from controller.api.job_orders import details_text, until_of
-from controller.api.job_writes import JobWrites
-from controller.api.lookup import find_module, find_verb
-from controller.api.payloads import payload_violations
-from controller.api.problems import InvalidRequest
-from controller.api.requests import STATUSES, Context, actor, labels, name, note, one_of
-from controller.core.events import ActivationsCreated, JobsNotified
-from controller.core.orders import Cancel, Pause, Restore, Resume, SkipNext, Wish
-from controller.errors import Conflict, NotFound
-from controller.ports import Controlled, RunByHand
-from controller.reads import JobFilter
-from protos.cronring.v1 import jobs_pb2
-from schema.module import Module
+from cronring.controller.api.job_orders import details_text, until_of
+from cronring.controller.api.job_writes import JobWrites
+from cronring.controller.api.lookup import find_module, find_verb
+from cronring.controller.api.payloads import payload_violations
+from cronring.controller.api.problems import InvalidRequest
+from cronring.controller.api.requests import STATUSES, Context, actor, labels, name, note, one_of
+from cronring.controller.core.events import ActivationsCreated, JobsNotified
+from cronring.controller.core.orders import Cancel, Pause, Restore, Resume, SkipNext, Wish
+from cronring.controller.errors import Conflict, NotFound
+from cronring.controller.ports import Controlled, RunByHand
+from cronring.controller.reads import JobFilter
+from cronring.protos.cronring.v1 import jobs_pb2
+from cronring.schema.module import Module
 
 FOUND_MAX: Final = 5_000  # jobs
 BATCH: Final = 100  # jobs whose rows are locked at once; claims leave them for a moment, and come back

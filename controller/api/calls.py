@@ -12,10 +12,10 @@ from google.protobuf.message import Message
 from google.rpc import code_pb2
 from grpc_status import rpc_status
 
-from controller import fates
-from controller.api.problems import SlowReaderError, status_of
-from controller.errors import Busy, Overdue, StoreUnavailable
-from schema.duration import measured
+from cronring.controller import fates
+from cronring.controller.api.problems import SlowReaderError, status_of
+from cronring.controller.errors import Busy, Overdue, StoreUnavailable
+from cronring.schema.duration import measured
 
 STALLED_S: Final = 15.0  # a reader that takes nothing for this long is dropped
 # Calls at once, of all callers. Each waits for one of ten connections at most, which the node's own statements want,

@@ -2,14 +2,14 @@
 
 from typing import Final, Protocol
 
-from controller.api.messages import runner_message, timestamp
-from controller.api.requests import Context, number, required
-from controller.core.ring import Ring
-from controller.core.swim.member import Member
-from controller.core.swim.messages import Status
-from controller.reads import ControllerRow, Reads
-from protos.cronring.v1 import cluster_pb2, cluster_pb2_grpc
-from schema.keys import SLOTS
+from cronring.controller.api.messages import runner_message, timestamp
+from cronring.controller.api.requests import Context, number, required
+from cronring.controller.core.ring import Ring
+from cronring.controller.core.swim.member import Member
+from cronring.controller.core.swim.messages import Status
+from cronring.controller.reads import ControllerRow, Reads
+from cronring.protos.cronring.v1 import cluster_pb2, cluster_pb2_grpc
+from cronring.schema.keys import SLOTS
 
 _STATUS_WORDS: Final = {
     Status.ALIVE: "alive",

@@ -1,15 +1,15 @@
 """cronring.v1.Deployments: create, list, get, activate an older one, kill."""
 
-from controller.api.messages import deployment_message
-from controller.api.paging import Pages, page_size
-from controller.api.requests import Context, actor, name, note, required
-from controller.api.seal import Seal
-from controller.deploying import Deployer
-from controller.errors import NotFound
-from controller.ports import Deployed
-from controller.reads import DeploymentFilter, Reads
-from protos.cronring.v1 import deployments_pb2, deployments_pb2_grpc
-from schema.keys import DEFAULT_NAMESPACE
+from cronring.controller.api.messages import deployment_message
+from cronring.controller.api.paging import Pages, page_size
+from cronring.controller.api.requests import Context, actor, name, note, required
+from cronring.controller.api.seal import Seal
+from cronring.controller.deploying import Deployer
+from cronring.controller.errors import NotFound
+from cronring.controller.ports import Deployed
+from cronring.controller.reads import DeploymentFilter, Reads
+from cronring.protos.cronring.v1 import deployments_pb2, deployments_pb2_grpc
+from cronring.schema.keys import DEFAULT_NAMESPACE
 
 _KEY = "a deployment's key, as `cronring deployments list` shows it"
 

@@ -5,16 +5,16 @@ import dataclasses
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, Protocol
 
-from controller.api.cluster import Clock, status_word
-from controller.api.messages import timestamp
-from controller.api.requests import Context
-from controller.core.doctor.finding import Finding
-from controller.core.pgclock import DatabaseClock
-from controller.core.ring import Ring
-from controller.core.settings import ClusterSettings
-from controller.core.swim.member import Member
-from controller.ports import ControllerInfo
-from protos.cronring.v1 import doctor_pb2, doctor_pb2_grpc
+from cronring.controller.api.cluster import Clock, status_word
+from cronring.controller.api.messages import timestamp
+from cronring.controller.api.requests import Context
+from cronring.controller.core.doctor.finding import Finding
+from cronring.controller.core.pgclock import DatabaseClock
+from cronring.controller.core.ring import Ring
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.core.swim.member import Member
+from cronring.controller.ports import ControllerInfo
+from cronring.protos.cronring.v1 import doctor_pb2, doctor_pb2_grpc
 
 _STEPS_WITHIN_US: Final = 3_600_000_000
 _NS_PER_MS: Final = 1_000_000

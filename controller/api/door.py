@@ -10,10 +10,10 @@ from typing import Any, Final, NoReturn, TypeVar
 import grpc
 from grpc_status import rpc_status
 
-from controller.api.bounds import REQUEST_BYTES
-from controller.api.calls import Calls
-from controller.api.problems import InvalidRequest, refusal_of, status_of
-from protos.admission import WALKED_FROM, RefusedMessage, admitted
+from cronring.controller.api.bounds import REQUEST_BYTES
+from cronring.controller.api.calls import Calls
+from cronring.controller.api.problems import InvalidRequest, refusal_of, status_of
+from cronring.protos.admission import WALKED_FROM, RefusedMessage, admitted
 
 _OURS: Final = "/cronring.v1."  # those of gossip and runners have a few statuses, and name them themselves
 _FACTORIES: Final[Mapping[tuple[bool, bool], Callable[..., Any]]] = {

@@ -5,14 +5,14 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from typing import Final, Protocol
 
-from controller.api.messages import timestamp
-from controller.api.problems import InvalidRequest
-from controller.api.requests import Context, actor, required
-from controller.core.events import StandDownReleased, StandDownRequested
-from controller.core.standing_down import LONGEST_MS, Ended, StoodDown
-from controller.drills import Drills
-from controller.errors import Conflict, CronringError
-from protos.cronring.v1 import drills_pb2, drills_pb2_grpc
+from cronring.controller.api.messages import timestamp
+from cronring.controller.api.problems import InvalidRequest
+from cronring.controller.api.requests import Context, actor, required
+from cronring.controller.core.events import StandDownReleased, StandDownRequested
+from cronring.controller.core.standing_down import LONGEST_MS, Ended, StoodDown
+from cronring.controller.drills import Drills
+from cronring.controller.errors import Conflict, CronringError
+from cronring.protos.cronring.v1 import drills_pb2, drills_pb2_grpc
 
 SHORTEST_MS: Final = 1_000
 BEGIN_MAX_S: Final = 2.0  # from the event to the node's word that it stands down

@@ -2,16 +2,16 @@
 
 from collections.abc import Callable
 
-from controller.api.activations import table_of
-from controller.api.messages import activation_message, execution_message
-from controller.api.requests import Context, actor, execution_id, note
-from controller.core.events import ActivationsCreated, CancelsAsked
-from controller.core.model import CancelRequest, Outcome
-from controller.errors import IllegalTransition
-from controller.ports import ExecutionControl
-from controller.reads import ExecutionRow, Reads
-from protos.cronring.v1 import executions_pb2, jobs_pb2
-from schema.duration import measured
+from cronring.controller.api.activations import table_of
+from cronring.controller.api.messages import activation_message, execution_message
+from cronring.controller.api.requests import Context, actor, execution_id, note
+from cronring.controller.core.events import ActivationsCreated, CancelsAsked
+from cronring.controller.core.model import CancelRequest, Outcome
+from cronring.controller.errors import IllegalTransition
+from cronring.controller.ports import ExecutionControl
+from cronring.controller.reads import ExecutionRow, Reads
+from cronring.protos.cronring.v1 import executions_pb2, jobs_pb2
+from cronring.schema.duration import measured
 
 # What takes the events by which this controller's own node hears of what was done here.
 Put = Callable[[CancelsAsked | ActivationsCreated], None]

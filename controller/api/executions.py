@@ -4,18 +4,18 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Final
 
-from controller.api.execution_writes import ExecutionWrites, Put
-from controller.api.following import Following
-from controller.api.messages import execution_message
-from controller.api.paging import Pages, page_size
-from controller.api.problems import InvalidRequest
-from controller.api.requests import OUTCOMES, Context, execution_id, instant, name, one_of, row_id
-from controller.api.seal import Seal
-from controller.api.watch_executions import ExecutionHub, Kind, Matches
-from controller.core.model import Outcome
-from controller.ports import ExecutionControl
-from controller.reads import ExecutionFilter, Reads
-from protos.cronring.v1 import executions_pb2, executions_pb2_grpc
+from cronring.controller.api.execution_writes import ExecutionWrites, Put
+from cronring.controller.api.following import Following
+from cronring.controller.api.messages import execution_message
+from cronring.controller.api.paging import Pages, page_size
+from cronring.controller.api.problems import InvalidRequest
+from cronring.controller.api.requests import OUTCOMES, Context, execution_id, instant, name, one_of, row_id
+from cronring.controller.api.seal import Seal
+from cronring.controller.api.watch_executions import ExecutionHub, Kind, Matches
+from cronring.controller.core.model import Outcome
+from cronring.controller.ports import ExecutionControl
+from cronring.controller.reads import ExecutionFilter, Reads
+from cronring.protos.cronring.v1 import executions_pb2, executions_pb2_grpc
 
 _KINDS: Final = {
     Kind.WATCHING: executions_pb2.ExecutionEvent.KIND_WATCHING,

@@ -10,11 +10,11 @@ import contextlib
 from collections.abc import AsyncGenerator
 from typing import Final, NamedTuple
 
-from controller.api.problems import SlowReaderError
-from controller.errors import RunnerAway, TooMany
-from controller.ports import Outputs, OutputState, OutputStream
-from controller.reads import ExecutionRow, Reads
-from schema.recorded import read_recorded
+from cronring.controller.api.problems import SlowReaderError
+from cronring.controller.errors import RunnerAway, TooMany
+from cronring.controller.ports import Outputs, OutputState, OutputStream
+from cronring.controller.reads import ExecutionRow, Reads
+from cronring.schema.recorded import read_recorded
 
 LOOK_S: Final = 0.2  # at the books: has it ended, or does its runner know it by now?
 END_LOOK_S: Final = 0.05  # its end has been reported, and is being committed

@@ -8,7 +8,7 @@ from typing import Any, Final
 from aiohttp import web
 from aiohttp.http_exceptions import HttpProcessingError
 
-from controller.api.connections import Connections, telling
+from cronring.controller.api.connections import Connections, telling
 
 INDEX: Final = {
     "/": "this index",

@@ -8,8 +8,8 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Final, Generic, Protocol, TypeVar
 
-from controller.api.problems import InvalidRequest, SlowReaderError
-from controller.errors import StoreError, StoreUnavailable
+from cronring.controller.api.problems import InvalidRequest, SlowReaderError
+from cronring.controller.errors import StoreError, StoreUnavailable
 
 POLL_S: Final = 0.25
 AWAY_S: Final = 10.0  # watchers are told of an absent database after this long, and spared a shorter one

@@ -2,17 +2,17 @@
 
 import json
 
-from controller.api.job_writes import JobWrites
-from controller.api.lookup import find_job
-from controller.api.messages import job_message, timestamp
-from controller.api.problems import InvalidRequest
-from controller.api.requests import Context, actor, instant, note
-from controller.core.events import JobsCreated
-from controller.core.orders import Cancel, Pause, Restore, Resume, SkipNext, Wish
-from controller.ports import Controlled
-from controller.reads import Reads
-from protos.cronring.v1 import jobs_pb2
-from schema.instant import parse_instant
+from cronring.controller.api.job_writes import JobWrites
+from cronring.controller.api.lookup import find_job
+from cronring.controller.api.messages import job_message, timestamp
+from cronring.controller.api.problems import InvalidRequest
+from cronring.controller.api.requests import Context, actor, instant, note
+from cronring.controller.core.events import JobsCreated
+from cronring.controller.core.orders import Cancel, Pause, Restore, Resume, SkipNext, Wish
+from cronring.controller.ports import Controlled
+from cronring.controller.reads import Reads
+from cronring.protos.cronring.v1 import jobs_pb2
+from cronring.schema.instant import parse_instant
 
 
 class JobOrders(JobWrites):

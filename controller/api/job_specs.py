@@ -4,20 +4,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from controller.api.lookup import nearest
-from controller.api.payloads import canonical_payload, payload_violations
-from controller.api.problems import InvalidRequest, Violations
-from controller.api.requests import instant
-from controller.ports import JobChange, NewJob, Seen
-from controller.reads import JobRow
-from protos.cronring.v1 import jobs_pb2
-from protos.modules import raw_policy
-from schema.labels import label_faults
-from schema.module import Module, Verb
-from schema.policy import FIELDS, Policy, RawValue, Reading, parse_policy, policy_faults, read_each
-from schema.schedule import ScheduleError, check_schedule, is_interval
-from schema.spread import has_default_jitter, stored_policy
-from schema.validate import ON_DISCONNECT, timeout_fault
+from cronring.controller.api.lookup import nearest
+from cronring.controller.api.payloads import canonical_payload, payload_violations
+from cronring.controller.api.problems import InvalidRequest, Violations
+from cronring.controller.api.requests import instant
+from cronring.controller.ports import JobChange, NewJob, Seen
+from cronring.controller.reads import JobRow
+from cronring.protos.cronring.v1 import jobs_pb2
+from cronring.protos.modules import raw_policy
+from cronring.schema.labels import label_faults
+from cronring.schema.module import Module, Verb
+from cronring.schema.policy import FIELDS, Policy, RawValue, Reading, parse_policy, policy_faults, read_each
+from cronring.schema.schedule import ScheduleError, check_schedule, is_interval
+from cronring.schema.spread import has_default_jitter, stored_policy
+from cronring.schema.validate import ON_DISCONNECT, timeout_fault
 
 _SCHEDULE: Final = 'a pattern like "0 6 1 * *", "every 30m", "at 2026-03-01T08:00:00Z", or "manual"'
 POLICY_PATHS: Final = tuple(f"policy.{field.name}" for field in FIELDS)

@@ -4,24 +4,24 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
-from controller.api.job_specs import Defaults, job_change, new_job
-from controller.api.lookup import find_job, find_module, find_module_of, find_verb
-from controller.api.messages import job_message
-from controller.api.problems import InvalidRequest, Violations
-from controller.api.requests import Context, actor, note
-from controller.api.template_specs import find_template, started_from
-from controller.core.control import SECOND_US, NeverRuns
-from controller.core.events import ActivationsCreated, JobsCreated, JobsNotified
-from controller.core.model import Job
-from controller.errors import Outdated, StoreUnavailable
-from controller.ports import Control
-from controller.reads import JobRow, Reads
-from controller.templates import Templates
-from protos.cronring.v1 import jobs_pb2
-from schema.instant import format_instant
-from schema.keys import DEFAULT_NAMESPACE
-from schema.names import job_name_fault
-from schema.validate import name_fault, namespace_fault
+from cronring.controller.api.job_specs import Defaults, job_change, new_job
+from cronring.controller.api.lookup import find_job, find_module, find_module_of, find_verb
+from cronring.controller.api.messages import job_message
+from cronring.controller.api.problems import InvalidRequest, Violations
+from cronring.controller.api.requests import Context, actor, note
+from cronring.controller.api.template_specs import find_template, started_from
+from cronring.controller.core.control import SECOND_US, NeverRuns
+from cronring.controller.core.events import ActivationsCreated, JobsCreated, JobsNotified
+from cronring.controller.core.model import Job
+from cronring.controller.errors import Outdated, StoreUnavailable
+from cronring.controller.ports import Control
+from cronring.controller.reads import JobRow, Reads
+from cronring.controller.templates import Templates
+from cronring.protos.cronring.v1 import jobs_pb2
+from cronring.schema.instant import format_instant
+from cronring.schema.keys import DEFAULT_NAMESPACE
+from cronring.schema.names import job_name_fault
+from cronring.schema.validate import name_fault, namespace_fault
 
 AT_NOW: Final = ["at", "now"]
 NOW_MARGINS_US: Final = (50_000, 1_000_000, 2_000_000, 4_000_000)

@@ -4,23 +4,23 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Final
 
-from controller.api.activations import ActivationWrites
-from controller.api.bulk import JobsInBulk, job_filter, matches
-from controller.api.job_orders import JobOrders
-from controller.api.job_specs import Defaults
-from controller.api.job_writes import Put
-from controller.api.lookup import find_job
-from controller.api.messages import action_message, job_message
-from controller.api.paging import PAGE_SIZE_MAX, Pages, page_size
-from controller.api.problems import InvalidRequest
-from controller.api.requests import Context, instant, name
-from controller.api.seal import Seal
-from controller.api.watch import JobHub, Kind
-from controller.ports import Control
-from controller.reads import ActionFilter, JobFilter, JobRow, Reads
-from controller.templates import Templates, template_key
-from protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
-from schema.keys import DEFAULT_NAMESPACE
+from cronring.controller.api.activations import ActivationWrites
+from cronring.controller.api.bulk import JobsInBulk, job_filter, matches
+from cronring.controller.api.job_orders import JobOrders
+from cronring.controller.api.job_specs import Defaults
+from cronring.controller.api.job_writes import Put
+from cronring.controller.api.lookup import find_job
+from cronring.controller.api.messages import action_message, job_message
+from cronring.controller.api.paging import PAGE_SIZE_MAX, Pages, page_size
+from cronring.controller.api.problems import InvalidRequest
+from cronring.controller.api.requests import Context, instant, name
+from cronring.controller.api.seal import Seal
+from cronring.controller.api.watch import JobHub, Kind
+from cronring.controller.ports import Control
+from cronring.controller.reads import ActionFilter, JobFilter, JobRow, Reads
+from cronring.controller.templates import Templates, template_key
+from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
+from cronring.schema.keys import DEFAULT_NAMESPACE
 
 _KINDS: Final = {
     Kind.PRESENT: jobs_pb2.JobEvent.KIND_PRESENT,

@@ -2,17 +2,17 @@
 
 from typing import Final
 
-from controller.api.lookup import unknown_job
-from controller.api.messages import NEVER, UTC_NAME, local_text, timestamp
-from controller.api.problems import InvalidRequest
-from controller.api.requests import Context, instant, name, number, required
-from controller.core.audit import LATE_AFTER_US, Finding
-from controller.core.why import explain, verdict
-from controller.core.why_facts import Attempt, Facts, Skip, Waiting
-from controller.errors import NotFound
-from controller.ledger import AuditRequest, Ledger, Report
-from controller.reads import Reads
-from protos.cronring.v1 import executions_pb2, ledger_pb2, ledger_pb2_grpc
+from cronring.controller.api.lookup import unknown_job
+from cronring.controller.api.messages import NEVER, UTC_NAME, local_text, timestamp
+from cronring.controller.api.problems import InvalidRequest
+from cronring.controller.api.requests import Context, instant, name, number, required
+from cronring.controller.core.audit import LATE_AFTER_US, Finding
+from cronring.controller.core.why import explain, verdict
+from cronring.controller.core.why_facts import Attempt, Facts, Skip, Waiting
+from cronring.controller.errors import NotFound
+from cronring.controller.ledger import AuditRequest, Ledger, Report
+from cronring.controller.reads import Reads
+from cronring.protos.cronring.v1 import executions_pb2, ledger_pb2, ledger_pb2_grpc
 
 _LATE_AFTER_MS_MAX: Final = 366 * 86_400_000
 

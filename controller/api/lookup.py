@@ -4,13 +4,13 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
-from controller.api.requests import required
-from controller.errors import NotFound
-from controller.reads import DeploymentFilter, JobFilter, JobRow, Reads
-from schema.keys import DEFAULT_NAMESPACE
-from schema.module import Module, Verb
-from schema.nearest import nearest as nearest_of
-from schema.text import parse_module
+from cronring.controller.api.requests import required
+from cronring.controller.errors import NotFound
+from cronring.controller.reads import DeploymentFilter, JobFilter, JobRow, Reads
+from cronring.schema.keys import DEFAULT_NAMESPACE
+from cronring.schema.module import Module, Verb
+from cronring.schema.nearest import nearest as nearest_of
+from cronring.schema.text import parse_module
 
 _LOOKED_THROUGH: Final = 1_000  # names, for the nearest one
 _NAMED: Final = 5

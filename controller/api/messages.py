@@ -6,16 +6,16 @@ from typing import Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from controller.core.model import Activation
-from controller.core.ticks import upcoming
-from controller.reads import ActionRow, DeploymentRow, ExecutionRow, JobRow, RunnerRow, TickRun
-from protos.cronring.v1 import cluster_pb2, deployments_pb2, executions_pb2, jobs_pb2
-from protos.modules import policy_message
-from schema.policy import parse_policy
-from schema.schedule import parse_schedule
-from schema.spread import has_default_jitter
-from schema.timetable import Timetable
-from schema.zone import load_zone
+from cronring.controller.core.model import Activation
+from cronring.controller.core.ticks import upcoming
+from cronring.controller.reads import ActionRow, DeploymentRow, ExecutionRow, JobRow, RunnerRow, TickRun
+from cronring.protos.cronring.v1 import cluster_pb2, deployments_pb2, executions_pb2, jobs_pb2
+from cronring.protos.modules import policy_message
+from cronring.schema.policy import parse_policy
+from cronring.schema.schedule import parse_schedule
+from cronring.schema.spread import has_default_jitter
+from cronring.schema.timetable import Timetable
+from cronring.schema.zone import load_zone
 
 UTC_NAME: Final = "UTC"
 NEVER: Final = (None, None)  # a job's next tick, and its run_at

@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-from controller.api.messages import timestamp
-from controller.api.paging import Pages, page_size
-from controller.api.problems import InvalidRequest, Violations
-from controller.api.requests import Context, actor, labels, name, note, one_of, required
-from controller.api.seal import Seal
-from controller.core.delivering import SECRET_BYTES, SecretError, headers, make_secret, secret_key
-from controller.core.model import SkipReason
-from controller.core.notices import EVENTS, trial_letter
-from controller.webhooks import DeliveryFilter, DeliveryRow, NewWebhook, Posting, WebhookRow, Webhooks
-from protos.cronring.v1 import notifications_pb2 as pb2
-from protos.cronring.v1 import notifications_pb2_grpc
-from schema.nearest import nearest
+from cronring.controller.api.messages import timestamp
+from cronring.controller.api.paging import Pages, page_size
+from cronring.controller.api.problems import InvalidRequest, Violations
+from cronring.controller.api.requests import Context, actor, labels, name, note, one_of, required
+from cronring.controller.api.seal import Seal
+from cronring.controller.core.delivering import SECRET_BYTES, SecretError, headers, make_secret, secret_key
+from cronring.controller.core.model import SkipReason
+from cronring.controller.core.notices import EVENTS, trial_letter
+from cronring.controller.webhooks import DeliveryFilter, DeliveryRow, NewWebhook, Posting, WebhookRow, Webhooks
+from cronring.protos.cronring.v1 import notifications_pb2 as pb2
+from cronring.protos.cronring.v1 import notifications_pb2_grpc
+from cronring.schema.nearest import nearest
 
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62})", re.ASCII)
 _URL_LENGTH_MAX: Final = 2_000

@@ -6,9 +6,9 @@ from typing import Final
 
 from google.protobuf.message import Message
 
-from controller.api.problems import InvalidRequest
-from controller.api.requests import number
-from controller.api.seal import NotSealedError, Seal
+from cronring.controller.api.problems import InvalidRequest
+from cronring.controller.api.requests import number
+from cronring.controller.api.seal import NotSealedError, Seal
 
 PAGE_SIZE_DEFAULT: Final = 100
 PAGE_SIZE_MAX: Final = 1_000

@@ -1,9 +1,9 @@
 """A payload that a caller sent, held against the parameter of the verb that will get it."""
 
-from controller.api.problems import Violations
-from schema.module import Module, Verb
-from schema.payload import PAYLOAD_LIMIT, canonical_json, payload_faults, read_payload
-from schema.types import UNIT
+from cronring.controller.api.problems import Violations
+from cronring.schema.module import Module, Verb
+from cronring.schema.payload import PAYLOAD_LIMIT, canonical_json, payload_faults, read_payload
+from cronring.schema.types import UNIT
 
 
 def payload_violations(field: str, module: Module, verb: Verb, payload: str, required: bool) -> Violations:

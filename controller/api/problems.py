@@ -5,8 +5,8 @@ from typing import Final
 
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 
-from controller.core.control import NeverRuns
-from controller.errors import (
+from cronring.controller.core.control import NeverRuns
+from cronring.controller.errors import (
     Busy,
     Conflict,
     IllegalTransition,
@@ -19,7 +19,7 @@ from controller.errors import (
     StoreUnavailable,
     TooMany,
 )
-from protos.problems import FATE, PROBLEMS, SINCE, Fate, Reason, sign
+from cronring.protos.problems import FATE, PROBLEMS, SINCE, Fate, Reason, sign
 
 Violations = list[tuple[str, str]]
 

@@ -7,11 +7,11 @@ import grpc
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from controller.api.messages import instant_us
-from controller.api.problems import InvalidRequest
-from controller.core.model import Outcome
-from controller.core.states import State
-from schema.labels import label_faults
+from cronring.controller.api.messages import instant_us
+from cronring.controller.api.problems import InvalidRequest
+from cronring.controller.core.model import Outcome
+from cronring.controller.core.states import State
+from cronring.schema.labels import label_faults
 
 # A handler's context; the messages' types stand in the handler's own signature.
 Context = grpc.aio.ServicerContext[Any, Any]

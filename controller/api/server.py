@@ -10,16 +10,16 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection, reflection_pb2_grpc
 from grpc_reflection.v1alpha._async import ReflectionServicer
 
-from controller.api.bounds import LARGEST
-from controller.api.calls import Calls
-from controller.api.door import Door
-from controller.api.health import Health
-from protos.admission import ANSWER_BYTES_MAX, UNCOMPRESSED
+from cronring.controller.api.bounds import LARGEST
+from cronring.controller.api.calls import Calls
+from cronring.controller.api.door import Door
+from cronring.controller.api.health import Health
+from cronring.protos.admission import ANSWER_BYTES_MAX, UNCOMPRESSED
 
 _OPTIONS: Final = (
     ("grpc.so_reuseport", 0),  # a second controller on the same port is a mistake to be told, not to be balanced
     *UNCOMPRESSED,
-    ("grpc.max_receive_message_length", LARGEST),  # of each method its own, see controller.api.door
+    ("grpc.max_receive_message_length", LARGEST),  # of each method its own, see cronring.controller.api.door
     ("grpc.max_send_message_length", ANSWER_BYTES_MAX),
     # Connections that a network cut off, or whose other end is stopped, must not hold a session for ever.
     ("grpc.keepalive_time_ms", 10_000),

@@ -1,13 +1,13 @@
 """cronring.v1.Statistics: figures of all time, the same whoever answers."""
 
-from controller.api.lookup import unknown_job
-from controller.api.messages import timestamp
-from controller.api.requests import Context, required
-from controller.core.figures import Figures, Spread
-from controller.errors import NotFound
-from controller.reads import Reads
-from controller.statistics import Statistics
-from protos.cronring.v1 import statistics_pb2, statistics_pb2_grpc
+from cronring.controller.api.lookup import unknown_job
+from cronring.controller.api.messages import timestamp
+from cronring.controller.api.requests import Context, required
+from cronring.controller.core.figures import Figures, Spread
+from cronring.controller.errors import NotFound
+from cronring.controller.reads import Reads
+from cronring.controller.statistics import Statistics
+from cronring.protos.cronring.v1 import statistics_pb2, statistics_pb2_grpc
 
 
 class StatisticsService(statistics_pb2_grpc.StatisticsServicer):

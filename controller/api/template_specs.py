@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final, TypeVar
 
-from controller.api.job_specs import (
+from cronring.controller.api.job_specs import (
     LABEL,
     POLICY_PATHS,
     check_running,
@@ -14,17 +14,17 @@ from controller.api.job_specs import (
     read_policy,
     read_schedule,
 )
-from controller.api.lookup import nearest
-from controller.api.messages import timestamp
-from controller.api.payloads import canonical_payload
-from controller.api.problems import InvalidRequest, Violations
-from controller.errors import NotFound
-from controller.templates import TemplateRow, Templates, TemplateValues
-from protos.cronring.v1 import jobs_pb2, templates_pb2
-from protos.modules import policy_message, raw_policy
-from schema.payload import PAYLOAD_LIMIT, PayloadError
-from schema.policy import Policy, parse_policy
-from schema.schedule import is_interval
+from cronring.controller.api.lookup import nearest
+from cronring.controller.api.messages import timestamp
+from cronring.controller.api.payloads import canonical_payload
+from cronring.controller.api.problems import InvalidRequest, Violations
+from cronring.controller.errors import NotFound
+from cronring.controller.templates import TemplateRow, Templates, TemplateValues
+from cronring.protos.cronring.v1 import jobs_pb2, templates_pb2
+from cronring.protos.modules import policy_message, raw_policy
+from cronring.schema.payload import PAYLOAD_LIMIT, PayloadError
+from cronring.schema.policy import Policy, parse_policy
+from cronring.schema.schedule import is_interval
 
 Made = TypeVar("Made")
 

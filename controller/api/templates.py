@@ -2,19 +2,19 @@
 
 import contextlib
 
-from controller.api.job_writes import TRIES
-from controller.api.messages import schedule_words, timestamp
-from controller.api.paging import Pages, page_size
-from controller.api.problems import InvalidRequest, Violations
-from controller.api.requests import Context, actor, name, note
-from controller.api.seal import Seal
-from controller.api.template_specs import find_template, spec_message, template_values
-from controller.errors import NotFound, Outdated
-from controller.templates import TemplateRow, Templates, TemplateValues
-from protos.cronring.v1 import templates_pb2, templates_pb2_grpc
-from schema.keys import DEFAULT_NAMESPACE
-from schema.names import job_name_fault
-from schema.validate import namespace_fault
+from cronring.controller.api.job_writes import TRIES
+from cronring.controller.api.messages import schedule_words, timestamp
+from cronring.controller.api.paging import Pages, page_size
+from cronring.controller.api.problems import InvalidRequest, Violations
+from cronring.controller.api.requests import Context, actor, name, note
+from cronring.controller.api.seal import Seal
+from cronring.controller.api.template_specs import find_template, spec_message, template_values
+from cronring.controller.errors import NotFound, Outdated
+from cronring.controller.templates import TemplateRow, Templates, TemplateValues
+from cronring.protos.cronring.v1 import templates_pb2, templates_pb2_grpc
+from cronring.schema.keys import DEFAULT_NAMESPACE
+from cronring.schema.names import job_name_fault
+from cronring.schema.validate import namespace_fault
 
 
 class TemplatesService(templates_pb2_grpc.TemplatesServicer):

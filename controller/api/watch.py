@@ -9,9 +9,9 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
-from controller.api.hub import POLL_S, Hub, Token, too_much_since, too_slow
-from controller.api.seal import Seal
-from controller.reads import JobRow, Reads, WatchPosition
+from cronring.controller.api.hub import POLL_S, Hub, Token, too_much_since, too_slow
+from cronring.controller.api.seal import Seal
+from cronring.controller.reads import JobRow, Reads, WatchPosition
 
 _KIND: Final = "watch jobs"
 PENDING_MAX: Final = 10_000  # jobs whose change a watcher hasn't read yet
@@ -33,7 +33,7 @@ class WatchEvent(NamedTuple):
 
 
 class JobFeed:
-    """controller.api.hub.Feed."""
+    """cronring.controller.api.hub.Feed."""
 
     def __init__(self, reads: Reads, seal: Seal) -> None:
         self._reads = reads

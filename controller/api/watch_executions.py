@@ -6,9 +6,9 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
-from controller.api.hub import POLL_S, Hub, Token, too_slow
-from controller.api.seal import Seal
-from controller.reads import ExecutionChange, ExecutionRow, Reads, WatchPosition
+from cronring.controller.api.hub import POLL_S, Hub, Token, too_slow
+from cronring.controller.api.seal import Seal
+from cronring.controller.reads import ExecutionChange, ExecutionRow, Reads, WatchPosition
 
 _KIND: Final = "watch executions"
 PENDING_MAX: Final = 50_000  # a few seconds of the fastest cluster
@@ -33,7 +33,7 @@ Matches = Callable[[Kind, ExecutionRow], bool]
 
 
 class ExecutionFeed:
-    """controller.api.hub.Feed."""
+    """cronring.controller.api.hub.Feed."""
 
     def __init__(self, reads: Reads, seal: Seal) -> None:
         self._reads = reads

@@ -9,19 +9,19 @@ later, and whoever has just made one tries as a primary does: nobody else may kn
 from itertools import islice
 from typing import Final
 
-from controller.core import ticks
-from controller.core.activation import Waiting
-from controller.core.desk import REFUSED_RETRY_NS, Desk
-from controller.core.effects import Activate, FetchActivations, FetchFollowers, Level
-from controller.core.events import Activated, ActivationsFetched, StoreFailed
-from controller.core.holding import Holding
-from controller.core.lease import Lease
-from controller.core.model import Activation, ActivationRequest, ActivationResult, Execution
-from controller.core.places import Places
-from controller.core.sessions import Picker, Sessions
-from controller.core.stock import Place
-from controller.core.timers import Timers
-from controller.core.window import Duty, Entry, Window
+from cronring.controller.core import ticks
+from cronring.controller.core.activation import Waiting
+from cronring.controller.core.desk import REFUSED_RETRY_NS, Desk
+from cronring.controller.core.effects import Activate, FetchActivations, FetchFollowers, Level
+from cronring.controller.core.events import Activated, ActivationsFetched, StoreFailed
+from cronring.controller.core.holding import Holding
+from cronring.controller.core.lease import Lease
+from cronring.controller.core.model import Activation, ActivationRequest, ActivationResult, Execution
+from cronring.controller.core.places import Places
+from cronring.controller.core.sessions import Picker, Sessions
+from cronring.controller.core.stock import Place
+from cronring.controller.core.timers import Timers
+from cronring.controller.core.window import Duty, Entry, Window
 
 BATCH: Final = 500
 LIMITED_CAP_MS: Final = 1_000

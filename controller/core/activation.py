@@ -1,7 +1,7 @@
 """An activation that waits for its claim."""
 
-from controller.core import ticks
-from controller.core.model import Activation
+from cronring.controller.core import ticks
+from cronring.controller.core.model import Activation
 
 
 class Waiting:

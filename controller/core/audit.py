@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from controller.core.books import Closed, Standing, Timeline, decided_until
-from schema.instant import format_instant
+from cronring.controller.core.books import Closed, Standing, Timeline, decided_until
+from cronring.schema.instant import format_instant
 
 LATE_AFTER_US: Final = 10_000_000
-"""Started more than this after its run_at, a tick is late: what schema.timetable takes for missed."""
+"""Started more than this after its run_at, a tick is late: what cronring.schema.timetable takes for missed."""
 FINDINGS_MAX: Final = 20  # of each kind
 KINDS: Final = ("unaccounted", "duplicates", "early", "undue")
 

@@ -6,10 +6,10 @@ arithmetic, so that the walk costs what is in the books and not what was due.
 
 from typing import NamedTuple
 
-from controller.core.audit import Audit, Finding, Scope, add_closed, add_undecided, begins_after
-from controller.core.books import Closed, Standing, Timeline, decided_until
-from schema.duration import measured
-from schema.instant import format_instant
+from cronring.controller.core.audit import Audit, Finding, Scope, add_closed, add_undecided, begins_after
+from cronring.controller.core.books import Closed, Standing, Timeline, decided_until
+from cronring.schema.duration import measured
+from cronring.schema.instant import format_instant
 
 SCHEDULED = ("schedule", "catch_up")
 

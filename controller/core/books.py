@@ -3,7 +3,7 @@
 from bisect import bisect_left
 from typing import NamedTuple
 
-from schema.timetable import Timetable, timetable
+from cronring.schema.timetable import Timetable, timetable
 
 
 class Span(NamedTuple):

@@ -9,11 +9,11 @@ controller that was asked tells the runner as well, if that is connected here: a
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from controller.core.desk import Desk
-from controller.core.effects import CancelRuns, Level
-from controller.core.model import CancelRequest, Execution
-from controller.core.sessions import Sessions
-from controller.core.timers import Timers
+from cronring.controller.core.desk import Desk
+from cronring.controller.core.effects import CancelRuns, Level
+from cronring.controller.core.model import CancelRequest, Execution
+from cronring.controller.core.sessions import Sessions
+from cronring.controller.core.timers import Timers
 
 REPEAT_US: Final = 2_000_000
 

@@ -8,21 +8,21 @@ should try, and which runner would get the run.
 from collections.abc import Callable, Iterable
 from itertools import islice
 
-from controller.core import ticks
-from controller.core.desk import MS, Desk
-from controller.core.effects import Claim, Level
-from controller.core.events import Claimed, StoreFailed
-from controller.core.holding import Holding
-from controller.core.lease import Lease
-from controller.core.limiting import Limiting
-from controller.core.model import ClaimRequest, ClaimResult, Execution, SkipReason, Trigger
-from controller.core.parking import Parking
-from controller.core.places import Places
-from controller.core.sessions import Picker, Sessions
-from controller.core.skipping import Skipping
-from controller.core.stock import Place
-from controller.core.ticks import Slot
-from controller.core.window import Duty, Entry, Stage, Window
+from cronring.controller.core import ticks
+from cronring.controller.core.desk import MS, Desk
+from cronring.controller.core.effects import Claim, Level
+from cronring.controller.core.events import Claimed, StoreFailed
+from cronring.controller.core.holding import Holding
+from cronring.controller.core.lease import Lease
+from cronring.controller.core.limiting import Limiting
+from cronring.controller.core.model import ClaimRequest, ClaimResult, Execution, SkipReason, Trigger
+from cronring.controller.core.parking import Parking
+from cronring.controller.core.places import Places
+from cronring.controller.core.sessions import Picker, Sessions
+from cronring.controller.core.skipping import Skipping
+from cronring.controller.core.stock import Place
+from cronring.controller.core.ticks import Slot
+from cronring.controller.core.window import Duty, Entry, Stage, Window
 
 EARLY_MARGIN_US = 2_000  # how much later a claim that came too early is tried again
 CONTENDED_BASE_MS = 50  # a row that somebody else is claiming, or that is refused for a reason not told

@@ -7,12 +7,12 @@ on are skipped as `paused` when it is resumed.
 
 from typing import NamedTuple
 
-from controller.core.model import Skipped, SkipReason
-from controller.core.redeploy import Added, Carried, Existing, closed, first_slot, reopened, rescheduled
-from schema.keys import slot_of
-from schema.past import past_fault
-from schema.policy import parse_policy
-from schema.timetable import Slot, timetable
+from cronring.controller.core.model import Skipped, SkipReason
+from cronring.controller.core.redeploy import Added, Carried, Existing, closed, first_slot, reopened, rescheduled
+from cronring.schema.keys import slot_of
+from cronring.schema.past import past_fault
+from cronring.schema.policy import parse_policy
+from cronring.schema.timetable import Slot, timetable
 
 SECOND_US = 1_000_000
 
@@ -130,7 +130,7 @@ def plan_resume(job: Existing, latest: Start | None, now: int) -> Resumed:
 def distant(job: Existing, slot: Slot | None, latest: Start | None) -> tuple[Slot | None, tuple[Skipped, ...]]:
     """`slot`, or what runs in its place, no sooner behind the latest start than if there had been no order.
 
-    And the ticks that are passed over for that: orders don't make two runs come closer (schema.spacing).
+    And the ticks that are passed over for that: orders don't make two runs come closer (cronring.schema.spacing).
     """
     if latest is None:
         return slot, ()

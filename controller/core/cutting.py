@@ -6,14 +6,14 @@ for hours, and its job be paused, removed or changed meanwhile: at that time its
 
 from typing import Final
 
-from controller.core import ticks
-from controller.core.cancelling import Cancelling
-from controller.core.desk import Desk
-from controller.core.effects import FetchHeld, Level
-from controller.core.events import ExecutionsFetched, StoreFailed
-from controller.core.lease import Lease
-from controller.core.model import Execution
-from controller.core.timers import Timers
+from cronring.controller.core import ticks
+from cronring.controller.core.cancelling import Cancelling
+from cronring.controller.core.desk import Desk
+from cronring.controller.core.effects import FetchHeld, Level
+from cronring.controller.core.events import ExecutionsFetched, StoreFailed
+from cronring.controller.core.lease import Lease
+from cronring.controller.core.model import Execution
+from cronring.controller.core.timers import Timers
 
 REASON: Final = "the next tick is due, and overlap is cancel_running"
 RETRY_US: Final = 500_000

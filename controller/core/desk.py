@@ -2,12 +2,12 @@
 
 from typing import Final, Protocol
 
-from controller.core.chance import Chance
-from controller.core.effects import Effect, Level, Note
-from controller.core.events import StoreFailed
-from controller.core.pgclock import DatabaseClock
-from controller.core.settings import ClusterSettings
-from controller.core.stats import Stats
+from cronring.controller.core.chance import Chance
+from cronring.controller.core.effects import Effect, Level, Note
+from cronring.controller.core.events import StoreFailed
+from cronring.controller.core.pgclock import DatabaseClock
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.core.stats import Stats
 
 Peers = tuple[tuple[str, str], ...]  # (id, address)
 

@@ -3,9 +3,9 @@
 from enum import StrEnum
 from typing import NamedTuple
 
-from controller.core.model import ActivationRequest, ClaimRequest, EndRequest, Execution, SkipRequest
-from controller.core.swim.messages import Packet
-from schema.lanes import Wish
+from cronring.controller.core.model import ActivationRequest, ClaimRequest, EndRequest, Execution, SkipRequest
+from cronring.controller.core.swim.messages import Packet
+from cronring.schema.lanes import Wish
 
 
 class SendPacket(NamedTuple):

@@ -9,14 +9,14 @@ from collections.abc import Iterable
 from itertools import islice
 from typing import Final
 
-from controller.core import ticks
-from controller.core.activating import Activating
-from controller.core.desk import Desk
-from controller.core.effects import AckReports, End, FetchExecutions, Level, Refusal
-from controller.core.events import Ended, ExecutionsFetched, ReportsReceived, StoreFailed
-from controller.core.holding import Holding
-from controller.core.model import Activation, EndRequest, EndResult, Execution, Outcome, Report, Trigger
-from controller.core.window import Window
+from cronring.controller.core import ticks
+from cronring.controller.core.activating import Activating
+from cronring.controller.core.desk import Desk
+from cronring.controller.core.effects import AckReports, End, FetchExecutions, Level, Refusal
+from cronring.controller.core.events import Ended, ExecutionsFetched, ReportsReceived, StoreFailed
+from cronring.controller.core.holding import Holding
+from cronring.controller.core.model import Activation, EndRequest, EndResult, Execution, Outcome, Report, Trigger
+from cronring.controller.core.window import Window
 
 # Of reports of what isn't held here: beyond, they are dropped without acknowledgement, and the runner sends them again.
 # Those of what is held are bounded by that, and never wait for the others: anybody may make those up.

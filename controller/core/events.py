@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from controller.core.model import (
+from cronring.controller.core.model import (
     Activation,
     ActivationResult,
     CancelRequest,
@@ -14,8 +14,8 @@ from controller.core.model import (
     Report,
     RunnerInfo,
 )
-from controller.core.swim.messages import Packet
-from schema.lanes import Grant
+from cronring.controller.core.swim.messages import Packet
+from cronring.schema.lanes import Grant
 
 
 class Woke(NamedTuple):

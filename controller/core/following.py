@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 
-from controller.core.redeploy import Added, Carried
-from schema.keys import JobKey
-from schema.module import Module
-from schema.policy import parse_policy
+from cronring.controller.core.redeploy import Added, Carried
+from cronring.schema.keys import JobKey
+from cronring.schema.module import Module
+from cronring.schema.policy import parse_policy
 
 
 def declared(module: Module) -> dict[str, str]:

@@ -3,13 +3,13 @@
 from collections.abc import Iterable
 from itertools import repeat
 
-from controller.core.cancelling import Cancelling
-from controller.core.cutting import Cutting
-from controller.core.desk import Desk
-from controller.core.effects import Dispatch
-from controller.core.lease import Lease
-from controller.core.model import Execution
-from controller.core.sessions import Sessions
+from cronring.controller.core.cancelling import Cancelling
+from cronring.controller.core.cutting import Cutting
+from cronring.controller.core.desk import Desk
+from cronring.controller.core.effects import Dispatch
+from cronring.controller.core.lease import Lease
+from cronring.controller.core.model import Execution
+from cronring.controller.core.sessions import Sessions
 
 
 class Holding:

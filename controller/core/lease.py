@@ -7,10 +7,10 @@ steps down before PostgreSQL would let another one adopt what it holds.
 
 from collections.abc import Iterable
 
-from controller.core.cancelling import Cancelling
-from controller.core.desk import MS, Desk
-from controller.core.effects import AckBeat, Level, RenewLease
-from controller.core.events import LeaseRenewed, RunnerBeat, StoreFailed
+from cronring.controller.core.cancelling import Cancelling
+from cronring.controller.core.desk import MS, Desk
+from cronring.controller.core.effects import AckBeat, Level, RenewLease
+from cronring.controller.core.events import LeaseRenewed, RunnerBeat, StoreFailed
 
 BACKOFF_BASE_MS = 100
 

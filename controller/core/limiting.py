@@ -8,9 +8,9 @@ what becomes of the ticks that passed meanwhile, as after an outage. Which limit
 from heapq import nsmallest
 from typing import Final
 
-from controller.core.desk import MS, Desk
-from controller.core.lease import Lease
-from controller.core.window import Entry, Stage, Window
+from cronring.controller.core.desk import MS, Desk
+from cronring.controller.core.lease import Lease
+from cronring.controller.core.window import Entry, Stage, Window
 
 RETRY_BASE_MS: Final = 100
 RETRY_CAP_MS: Final = 1_000  # NOTIFY may get lost

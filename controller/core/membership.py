@@ -2,15 +2,15 @@
 
 from typing import Final
 
-from controller.core.desk import MS, Desk
-from controller.core.effects import FindPeers, Level
-from controller.core.ring import Ring
-from controller.core.swim.machine import Swim
-from controller.core.swim.member import Change
-from controller.core.swim.messages import Packet, Status
-from controller.core.swim.reaction import Reaction
-from controller.core.window import Duty
-from schema.keys import SLOTS
+from cronring.controller.core.desk import MS, Desk
+from cronring.controller.core.effects import FindPeers, Level
+from cronring.controller.core.ring import Ring
+from cronring.controller.core.swim.machine import Swim
+from cronring.controller.core.swim.member import Change
+from cronring.controller.core.swim.messages import Packet, Status
+from cronring.controller.core.swim.reaction import Reaction
+from cronring.controller.core.window import Duty
+from cronring.schema.keys import SLOTS
 
 SEARCH_INTERVAL_MS: Final = 5_000
 # Members that died (or seemed to, across a partition) are looked for again in the `controllers` table this long.

@@ -72,7 +72,7 @@ class Job(NamedTuple):
     slot: int
     deployment: str  # the deployment's key
     verb: str
-    schedule: str  # see schema.schedule.parse_schedule
+    schedule: str  # see cronring.schema.schedule.parse_schedule
     anchor: int
     revision: int
     timeout_ms: int
@@ -80,7 +80,7 @@ class Job(NamedTuple):
     executing: bool
     next_tick: int | None
     next_run_at: int | None
-    policy: str = ""  # see schema.policy.parse_policy
+    policy: str = ""  # see cronring.schema.policy.parse_policy
     payload: str = ""  # JSON for the verb's parameter; "" for none
 
 

@@ -16,35 +16,35 @@ ended), `verifying` (or did it?), `sweeping` (what nobody ends), `standing_down`
 from dataclasses import replace
 from typing import Final, assert_never
 
-from controller.core import events
-from controller.core.activating import Activating
-from controller.core.activation import Waiting
-from controller.core.cancelling import Cancelling
-from controller.core.chance import Chance
-from controller.core.claiming import Claiming
-from controller.core.cutting import Cutting
-from controller.core.desk import MS, Asker, Desk
-from controller.core.effects import Effect, Leave, Level
-from controller.core.ending import Ending
-from controller.core.events import Event
-from controller.core.holding import Holding
-from controller.core.lease import Lease
-from controller.core.limiting import Limiting
-from controller.core.membership import Membership
-from controller.core.parking import Parking
-from controller.core.pgclock import DatabaseClock
-from controller.core.places import Places
-from controller.core.refetch import BackupLooks, Refetching
-from controller.core.ring import Ring
-from controller.core.sessions import Sessions
-from controller.core.settings import ClusterSettings
-from controller.core.skipping import Skipping
-from controller.core.standing_down import Ended, StandingDown, StoodDown
-from controller.core.stats import Stats
-from controller.core.sweeping import Sweeping
-from controller.core.swim.member import Member
-from controller.core.verifying import Verifying
-from controller.core.window import Entry, Window
+from cronring.controller.core import events
+from cronring.controller.core.activating import Activating
+from cronring.controller.core.activation import Waiting
+from cronring.controller.core.cancelling import Cancelling
+from cronring.controller.core.chance import Chance
+from cronring.controller.core.claiming import Claiming
+from cronring.controller.core.cutting import Cutting
+from cronring.controller.core.desk import MS, Asker, Desk
+from cronring.controller.core.effects import Effect, Leave, Level
+from cronring.controller.core.ending import Ending
+from cronring.controller.core.events import Event
+from cronring.controller.core.holding import Holding
+from cronring.controller.core.lease import Lease
+from cronring.controller.core.limiting import Limiting
+from cronring.controller.core.membership import Membership
+from cronring.controller.core.parking import Parking
+from cronring.controller.core.pgclock import DatabaseClock
+from cronring.controller.core.places import Places
+from cronring.controller.core.refetch import BackupLooks, Refetching
+from cronring.controller.core.ring import Ring
+from cronring.controller.core.sessions import Sessions
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.core.skipping import Skipping
+from cronring.controller.core.standing_down import Ended, StandingDown, StoodDown
+from cronring.controller.core.stats import Stats
+from cronring.controller.core.sweeping import Sweeping
+from cronring.controller.core.swim.member import Member
+from cronring.controller.core.verifying import Verifying
+from cronring.controller.core.window import Entry, Window
 
 FIRST_FETCH_DELAY_NS: Final = 1_000 * MS  # at most; sooner when the peers are known, or that there are none
 

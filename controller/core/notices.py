@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
-from schema.duration import parse_duration
-from schema.instant import format_instant
-from schema.policy import parse_policy
-from schema.window import parse_window
+from cronring.schema.duration import parse_duration
+from cronring.schema.instant import format_instant
+from cronring.schema.policy import parse_policy
+from cronring.schema.window import parse_window
 
 ERROR_LENGTH_MAX: Final = 4_000
 

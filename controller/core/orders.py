@@ -6,14 +6,23 @@ that finds things as it wants them changes nothing.
 
 from typing import NamedTuple
 
-from controller.core.control import Start, distant, plan_pause, plan_resume
-from controller.core.model import Skipped, SkipReason
-from controller.core.orphaning import upcoming
-from controller.core.redeploy import Existing, closed, closes_at, decided_ahead, first_slot, hold, not_before, went_on
-from controller.core.states import Order, State, allowed, refusal, state_of
-from schema.instant import format_instant
-from schema.schedule import MANUAL
-from schema.timetable import Slot, Timetable, timetable
+from cronring.controller.core.control import Start, distant, plan_pause, plan_resume
+from cronring.controller.core.model import Skipped, SkipReason
+from cronring.controller.core.orphaning import upcoming
+from cronring.controller.core.redeploy import (
+    Existing,
+    closed,
+    closes_at,
+    decided_ahead,
+    first_slot,
+    hold,
+    not_before,
+    went_on,
+)
+from cronring.controller.core.states import Order, State, allowed, refusal, state_of
+from cronring.schema.instant import format_instant
+from cronring.schema.schedule import MANUAL
+from cronring.schema.timetable import Slot, Timetable, timetable
 
 
 class Pause(NamedTuple):

@@ -9,13 +9,13 @@ them is kept in the same place. A pause without an end keeps its own ticks, orph
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from controller.core.control import Start, distant, plan_pause
-from controller.core.model import Job, Skipped, SkipReason
-from controller.core.redeploy import Existing, not_before, owed
-from schema.module import Module
-from schema.policy import parse_policy
-from schema.timetable import Slot, timetable
-from schema.validate import misfit_faults
+from cronring.controller.core.control import Start, distant, plan_pause
+from cronring.controller.core.model import Job, Skipped, SkipReason
+from cronring.controller.core.redeploy import Existing, not_before, owed
+from cronring.schema.module import Module
+from cronring.schema.policy import parse_policy
+from cronring.schema.timetable import Slot, timetable
+from cronring.schema.validate import misfit_faults
 
 KEYS_TOLD: Final = 100  # of each kind, where a change of versions is kept, or logged
 

@@ -5,14 +5,14 @@ grace counts from run_at, but never from before this controller could (again) cl
 to connect.
 """
 
-from controller.core import ticks
-from controller.core.desk import Desk
-from controller.core.effects import Level
-from controller.core.lease import Lease
-from controller.core.model import SkipReason
-from controller.core.skipping import Skipping
-from controller.core.timers import Timers
-from controller.core.window import Duty, Entry, Stage, Window
+from cronring.controller.core import ticks
+from cronring.controller.core.desk import Desk
+from cronring.controller.core.effects import Level
+from cronring.controller.core.lease import Lease
+from cronring.controller.core.model import SkipReason
+from cronring.controller.core.skipping import Skipping
+from cronring.controller.core.timers import Timers
+from cronring.controller.core.window import Duty, Entry, Stage, Window
 
 
 class Parking:

@@ -9,15 +9,15 @@ from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 from typing import Final
 
-from controller.core.activation import Waiting
-from controller.core.desk import MS, Desk
-from controller.core.effects import Level, SendWishes
-from controller.core.lease import Lease
-from controller.core.model import Job
-from controller.core.sessions import Picker, Sessions
-from controller.core.stock import Place, Stock
-from controller.core.window import Duty, Entry, Stage, Window
-from schema.lanes import Grant, LaneKey, Wish
+from cronring.controller.core.activation import Waiting
+from cronring.controller.core.desk import MS, Desk
+from cronring.controller.core.effects import Level, SendWishes
+from cronring.controller.core.lease import Lease
+from cronring.controller.core.model import Job
+from cronring.controller.core.sessions import Picker, Sessions
+from cronring.controller.core.stock import Place, Stock
+from cronring.controller.core.window import Duty, Entry, Stage, Window
+from cronring.schema.lanes import Grant, LaneKey, Wish
 
 TELL_GAP_NS: Final = 50 * MS  # between two wishes of which the second is not urgent
 SIFT_NS: Final = 1_000 * MS

@@ -9,12 +9,12 @@ paused. A job made through the API stays as it is while its verb is there; witho
 
 from typing import NamedTuple
 
-from controller.core.model import Skipped, SkipReason
-from schema.instant import parse_instant
-from schema.keys import JobKey, slot_of
-from schema.module import Module, Verb
-from schema.spread import stored_policy
-from schema.timetable import Slot, Timetable, timetable
+from cronring.controller.core.model import Skipped, SkipReason
+from cronring.schema.instant import parse_instant
+from cronring.schema.keys import JobKey, slot_of
+from cronring.schema.module import Module, Verb
+from cronring.schema.spread import stored_policy
+from cronring.schema.timetable import Slot, Timetable, timetable
 
 # Enough of the digest to name a version among all those a module will ever have.
 _DIGEST_SHOWN = 12

@@ -6,13 +6,13 @@ that come close together are one, and at most one refetch is under way.
 
 from typing import Final
 
-from controller.core.desk import MS, Desk
-from controller.core.effects import FetchOverdue, FetchWindow
-from controller.core.events import OverdueFetched, StoreFailed, WindowFetched
-from controller.core.lease import Lease
-from controller.core.model import Job
-from controller.core.timers import Timers
-from controller.core.window import IN_FLIGHT, Stage, Window
+from cronring.controller.core.desk import MS, Desk
+from cronring.controller.core.effects import FetchOverdue, FetchWindow
+from cronring.controller.core.events import OverdueFetched, StoreFailed, WindowFetched
+from cronring.controller.core.lease import Lease
+from cronring.controller.core.model import Job
+from cronring.controller.core.timers import Timers
+from cronring.controller.core.window import IN_FLIGHT, Stage, Window
 
 COALESCE_NS: Final = 20 * MS
 RARELY_NS: Final = 5_000 * MS

@@ -22,7 +22,7 @@ from typing import Final
 
 from uhashring import HashRing
 
-from schema.keys import SLOTS
+from cronring.schema.keys import SLOTS
 
 # Points of each member on the ring. 160 keeps a member's load within about a quarter of the mean (std 8 %); more would
 # cost build time in proportion, and halve the spread only with four times as many.

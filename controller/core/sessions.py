@@ -2,10 +2,10 @@
 
 from heapq import heapify, heappop, heapreplace
 
-from controller.core import ticks
-from controller.core.model import Job, RunnerInfo
-from controller.core.stock import Place, Stock
-from schema.lanes import Grant, LaneKey, LaneKind
+from cronring.controller.core import ticks
+from cronring.controller.core.model import Job, RunnerInfo
+from cronring.controller.core.stock import Place, Stock
+from cronring.schema.lanes import Grant, LaneKey, LaneKind
 
 
 class Session:

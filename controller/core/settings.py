@@ -6,8 +6,8 @@ Durations carry their unit in the name. The defaults are for a LAN and one Postg
 from dataclasses import dataclass
 from typing import Final
 
-from schema.duration import DURATION_LIMIT_MS
-from schema.jitter import JitterError, parse_jitter
+from cronring.schema.duration import DURATION_LIMIT_MS
+from cronring.schema.jitter import JitterError, parse_jitter
 
 STOPPING_MS: Final = 500  # what a fenced runner is given to stop its runs, kills included
 _DAY_MS: Final = 86_400_000

@@ -1,13 +1,13 @@
 """Ticks that are decided without a run: outside the window, missed, without a runner, or beside too many others."""
 
-from controller.core.desk import Desk
-from controller.core.effects import SkipTicks
-from controller.core.events import Skipped as TicksSkipped
-from controller.core.events import StoreFailed
-from controller.core.lease import Lease
-from controller.core.model import Skipped, SkipRequest
-from controller.core.ticks import Slot
-from controller.core.window import Entry, Stage, Window
+from cronring.controller.core.desk import Desk
+from cronring.controller.core.effects import SkipTicks
+from cronring.controller.core.events import Skipped as TicksSkipped
+from cronring.controller.core.events import StoreFailed
+from cronring.controller.core.lease import Lease
+from cronring.controller.core.model import Skipped, SkipRequest
+from cronring.controller.core.ticks import Slot
+from cronring.controller.core.window import Entry, Stage, Window
 
 RETRY_US = 1_000_000
 

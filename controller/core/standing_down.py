@@ -7,11 +7,11 @@ by itself, whoever asked for it: when its time is over, when nobody is left who 
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from controller.core.desk import MS, Desk
-from controller.core.effects import Level
-from controller.core.lease import Lease
-from controller.core.membership import Membership
-from schema.duration import measured
+from cronring.controller.core.desk import MS, Desk
+from cronring.controller.core.effects import Level
+from cronring.controller.core.lease import Lease
+from cronring.controller.core.membership import Membership
+from cronring.schema.duration import measured
 
 LONGEST_MS: Final = 60_000
 

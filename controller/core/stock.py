@@ -2,7 +2,7 @@
 
 from typing import Final, NamedTuple
 
-from schema.lanes import Grant, LaneKey, Wish
+from cronring.schema.lanes import Grant, LaneKey, Wish
 
 URGENT_PARTS: Final = 2  # a wish that has doubled is told at once
 

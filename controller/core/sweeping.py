@@ -8,16 +8,16 @@ controllers, which may live, asks another to take over what that one had for it.
 
 from typing import Final
 
-from controller.core.desk import MS, REFUSED_RETRY_NS, Desk
-from controller.core.effects import Adopt, CancelRuns, FetchLost, FetchOverdueExecutions, Level
-from controller.core.ending import Ending
-from controller.core.events import Adopted, ExecutionsFetched, StoreFailed
-from controller.core.holding import Holding
-from controller.core.lease import Lease
-from controller.core.model import Execution, LeaseRenewal, Outcome
-from controller.core.sessions import Sessions
-from controller.core.window import Window
-from schema.duration import measured
+from cronring.controller.core.desk import MS, REFUSED_RETRY_NS, Desk
+from cronring.controller.core.effects import Adopt, CancelRuns, FetchLost, FetchOverdueExecutions, Level
+from cronring.controller.core.ending import Ending
+from cronring.controller.core.events import Adopted, ExecutionsFetched, StoreFailed
+from cronring.controller.core.holding import Holding
+from cronring.controller.core.lease import Lease
+from cronring.controller.core.model import Execution, LeaseRenewal, Outcome
+from cronring.controller.core.sessions import Sessions
+from cronring.controller.core.window import Window
+from cronring.schema.duration import measured
 
 # A statement whose connection broke may still be running, and commit later: look for what it claimed more than once.
 DOUBT_ECHOES_MS: Final = (0, 2_000, 10_000, 30_000)

@@ -7,8 +7,8 @@ return. So its books are kept as after any such order, and nothing before that i
 
 from typing import Final, NamedTuple
 
-from controller.core.orders import Cancel, Ordered, Pause, Standing, carry_out
-from schema.instant import format_instant
+from cronring.controller.core.orders import Cancel, Ordered, Pause, Standing, carry_out
+from cronring.schema.instant import format_instant
 
 KEPT: Final = {"keep_paused": "pause", "keep_cancelled": "cancel"}
 """The actions that tell of it, and the orders that they carry on."""

@@ -8,15 +8,15 @@ the answers don't change.
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from controller.core.model import OF_A_TICK, Execution, Job, Outcome, Report, Skipped, SkipReason, Trigger
-from schema.retry import retry_at
-from schema.timetable import Range, Slot, Timetable, timetable
+from cronring.controller.core.model import OF_A_TICK, Execution, Job, Outcome, Report, Skipped, SkipReason, Trigger
+from cronring.schema.retry import retry_at
+from cronring.schema.timetable import Range, Slot, Timetable, timetable
 
 SECOND_US: Final = 1_000_000
 MS_US: Final = 1_000
 _MISSED: Final = (SkipReason.SUPERSEDED, SkipReason.MISSED_POLICY, SkipReason.NO_RUNNER)
 BACKFILL_BENEATH: Final = 10  # levels of priority
-_LATE_US: Final = 1_000_000  # schema.spacing counts from the tick unless a run started later than this
+_LATE_US: Final = 1_000_000  # cronring.schema.spacing counts from the tick unless a run started later than this
 _ANSWERS_CACHED: Final = 8_192
 
 __all__ = ["Slot"]

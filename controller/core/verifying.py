@@ -9,14 +9,14 @@ so whatever may be old news is looked up before it is dispatched (again), and wh
 from itertools import islice
 from typing import Final
 
-from controller.core.desk import MS, REFUSED_RETRY_NS, Desk
-from controller.core.effects import FetchHeld
-from controller.core.events import ExecutionsFetched, StoreFailed
-from controller.core.holding import Holding
-from controller.core.lease import Lease
-from controller.core.model import Execution
-from controller.core.sessions import Sessions
-from controller.core.window import Window
+from cronring.controller.core.desk import MS, REFUSED_RETRY_NS, Desk
+from cronring.controller.core.effects import FetchHeld
+from cronring.controller.core.events import ExecutionsFetched, StoreFailed
+from cronring.controller.core.holding import Holding
+from cronring.controller.core.lease import Lease
+from cronring.controller.core.model import Execution
+from cronring.controller.core.sessions import Sessions
+from cronring.controller.core.window import Window
 
 BATCH: Final = 5_000
 DRAINING_INTERVAL_MS: Final = 2_000

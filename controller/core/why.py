@@ -2,11 +2,11 @@
 what comes next.
 """
 
-from controller.core.why_after import follows, next_words, verdict_after
-from controller.core.why_facts import TRANSACTION_US, Action, Attempt, Facts, Skip, Subject, Waiting
-from controller.core.why_words import decided, instant, length, ticks, told
-from schema.policy import parse_policy
-from schema.policy_model import Policy
+from cronring.controller.core.why_after import follows, next_words, verdict_after
+from cronring.controller.core.why_facts import TRANSACTION_US, Action, Attempt, Facts, Skip, Subject, Waiting
+from cronring.controller.core.why_words import decided, instant, length, ticks, told
+from cronring.schema.policy import parse_policy
+from cronring.schema.policy_model import Policy
 
 _OVERDUE_US = 2_000_000  # a claim, and a failover, fit into it
 _DECIDED_BY = {

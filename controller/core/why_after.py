@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from controller.core.why_facts import Attempt, Facts, Waiting
-from controller.core.why_words import decided, instant, told
+from cronring.controller.core.why_facts import Attempt, Facts, Waiting
+from cronring.controller.core.why_words import decided, instant, told
 
 _ABSENCES = {
     "cancel": "the job was cancelled then",

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
-from controller.core.books import Closed, Span, Timeline
-from controller.core.taking_over import KEPT
-from controller.core.ticks import Slot, upcoming
-from schema.instant import parse_instant
-from schema.policy import parse_policy
-from schema.policy_model import Policy
+from cronring.controller.core.books import Closed, Span, Timeline
+from cronring.controller.core.taking_over import KEPT
+from cronring.controller.core.ticks import Slot, upcoming
+from cronring.schema.instant import parse_instant
+from cronring.schema.policy import parse_policy
+from cronring.schema.policy_model import Policy
 
 TRANSACTION_US: Final = 2_000_000
 """What was done in one transaction bears instants that differ by less: its beginning, and when it got its locks."""

@@ -3,9 +3,9 @@
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
 
-from controller.core.why_facts import Attempt
-from schema.duration import measured
-from schema.zone import load_zone
+from cronring.controller.core.why_facts import Attempt
+from cronring.schema.duration import measured
+from cronring.schema.zone import load_zone
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND: Final = 1_000_000

@@ -8,12 +8,12 @@ from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from typing import Final
 
-from controller.core import ticks
-from controller.core.desk import MS, Desk
-from controller.core.model import Execution, Job
-from controller.core.ticks import Slot
-from controller.core.timers import ALL, Timers
-from schema.keys import SLOTS
+from cronring.controller.core import ticks
+from cronring.controller.core.desk import MS, Desk
+from cronring.controller.core.model import Execution, Job
+from cronring.controller.core.ticks import Slot
+from cronring.controller.core.timers import ALL, Timers
+from cronring.schema.keys import SLOTS
 
 
 class Duty(IntEnum):

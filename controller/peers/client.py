@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Final
 
 import grpc
 
-from controller.core.effects import SendPacket
-from controller.peers.codec import encode
-from protos.channels import channel_to
-from protos.gossip.v1 import gossip_pb2, gossip_pb2_grpc
-from protos.reach import refuses
+from cronring.controller.core.effects import SendPacket
+from cronring.controller.peers.codec import encode
+from cronring.protos.channels import channel_to
+from cronring.protos.gossip.v1 import gossip_pb2, gossip_pb2_grpc
+from cronring.protos.reach import refuses
 
 if TYPE_CHECKING:
-    from protos.gossip.v1.gossip_pb2_grpc import GossipAsyncStub  # exists for type checkers only
+    from cronring.protos.gossip.v1.gossip_pb2_grpc import GossipAsyncStub  # exists for type checkers only
 
 # Packets are answered when they are there, half a round trip later: peers 500 ms apart still hear each other.
 DELIVERY_TIMEOUT_S: Final = 2.5

@@ -2,9 +2,9 @@
 
 from typing import Final, assert_never
 
-from controller.core.swim.messages import Ack, Message, Nack, Packet, Ping, PingRequest, Status, Sync, Update
-from protos.gossip.v1 import gossip_pb2 as wire
-from schema.address import is_address
+from cronring.controller.core.swim.messages import Ack, Message, Nack, Packet, Ping, PingRequest, Status, Sync, Update
+from cronring.protos.gossip.v1 import gossip_pb2 as wire
+from cronring.schema.address import is_address
 
 ID_LENGTH_MAX: Final = 200
 UPDATES_MAX: Final = 1_000  # in one packet; ours carry 60 at most

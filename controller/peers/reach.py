@@ -7,9 +7,9 @@ from typing import Final
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from protos.channels import channel_to
-from protos.reach import Port, probe
-from schema.address import is_address
+from cronring.protos.channels import channel_to
+from cronring.protos.reach import Port, probe
+from cronring.schema.address import is_address
 
 REACH_TIMEOUT_S: Final = 1.0
 _ANSWER_BYTES: Final = 4096

@@ -5,9 +5,9 @@ from typing import Final
 
 import grpc
 
-from controller.core.events import PacketReceived
-from controller.peers.codec import MalformedPacketError, decode
-from protos.gossip.v1 import gossip_pb2, gossip_pb2_grpc
+from cronring.controller.core.events import PacketReceived
+from cronring.controller.peers.codec import MalformedPacketError, decode
+from cronring.protos.gossip.v1 import gossip_pb2, gossip_pb2_grpc
 
 _DELIVERED: Final = gossip_pb2.Delivered()
 

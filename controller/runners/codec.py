@@ -6,13 +6,13 @@ from functools import partial
 from itertools import repeat
 from typing import Any, Final, TypeVar
 
-from controller.core import ticks
-from controller.core.events import RunnerBeat
-from controller.core.model import Execution, Outcome, Report, RunnerInfo, Trigger
-from protos.runner.v1 import runner_pb2 as wire
-from schema.duration import DURATION_LIMIT_MS
-from schema.lanes import Grant, LaneKind, Wish
-from schema.policy import parse_policy
+from cronring.controller.core import ticks
+from cronring.controller.core.events import RunnerBeat
+from cronring.controller.core.model import Execution, Outcome, Report, RunnerInfo, Trigger
+from cronring.protos.runner.v1 import runner_pb2 as wire
+from cronring.schema.duration import DURATION_LIMIT_MS
+from cronring.schema.lanes import Grant, LaneKind, Wish
+from cronring.schema.policy import parse_policy
 
 IDENTIFIER_LENGTH_MAX: Final = 200
 OUT_OF_REACH_MAX: Final = 100

@@ -4,8 +4,8 @@ from typing import Final, Protocol
 
 import grpc
 
-from controller.runners.sessions import Closed
-from protos.runner.v1 import runner_pb2 as wire
+from cronring.controller.runners.sessions import Closed
+from cronring.protos.runner.v1 import runner_pb2 as wire
 
 # What this side ends without anybody being to blame: its own leaving, and a stream that a newer one has replaced.
 _BLAMELESS: Final = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.ABORTED}

@@ -4,10 +4,10 @@ import asyncio
 from collections import deque
 from typing import Final
 
-from controller.ports import OutputPart, OutputState
-from controller.runners.codec import MalformedError
-from protos.runner.v1 import runner_pb2 as wire
-from schema.recorded import KEEP_BYTES
+from cronring.controller.ports import OutputPart, OutputState
+from cronring.controller.runners.codec import MalformedError
+from cronring.protos.runner.v1 import runner_pb2 as wire
+from cronring.schema.recorded import KEEP_BYTES
 
 UNREAD_BYTES_MAX: Final = 1024 * 1024  # a follower that has so much still to read is dropped
 PART_BYTES: Final = 256
@@ -25,7 +25,7 @@ def _size(part: OutputPart) -> int:
 
 
 class Follow:
-    """controller.ports.OutputStream: one follower's share of one run's output."""
+    """cronring.controller.ports.OutputStream: one follower's share of one run's output."""
 
     def __init__(self, follow_id: int, follows: "Follows") -> None:
         self._follow_id = follow_id

@@ -20,12 +20,19 @@ from typing import Any, Final, Protocol
 import grpc
 from google.protobuf.message import DecodeError
 
-from controller.core.effects import AckBeat
-from controller.core.events import Event, PlacesGranted, ReportsReceived, RunnerJoined, RunnerLeft, RunsDeclined
-from controller.deploying import KEYS_LOGGED, Deployer
-from controller.errors import Conflict, InvalidModule, StoreError, StoreUnavailable
-from controller.ports import Store
-from controller.runners.codec import (
+from cronring.controller.core.effects import AckBeat
+from cronring.controller.core.events import (
+    Event,
+    PlacesGranted,
+    ReportsReceived,
+    RunnerJoined,
+    RunnerLeft,
+    RunsDeclined,
+)
+from cronring.controller.deploying import KEYS_LOGGED, Deployer
+from cronring.controller.errors import Conflict, InvalidModule, StoreError, StoreUnavailable
+from cronring.controller.ports import Store
+from cronring.controller.runners.codec import (
     MalformedError,
     check_hello,
     decode_beat,
@@ -34,13 +41,13 @@ from controller.runners.codec import (
     decode_reports,
     encode_peers,
 )
-from controller.runners.comings import Comings
-from controller.runners.conduct import Lie
-from controller.runners.sessions import Closed, Session, Sessions
-from controller.runners.standings import Standings
-from protos.runner.v1 import runner_pb2 as wire
-from protos.runner.v1 import runner_pb2_grpc
-from schema.duration import measured
+from cronring.controller.runners.comings import Comings
+from cronring.controller.runners.conduct import Lie
+from cronring.controller.runners.sessions import Closed, Session, Sessions
+from cronring.controller.runners.standings import Standings
+from cronring.protos.runner.v1 import runner_pb2 as wire
+from cronring.protos.runner.v1 import runner_pb2_grpc
+from cronring.schema.duration import measured
 
 HELLO_TIMEOUT_S: Final = 10.0
 REGISTRATION_RETRY_S: Final = 0.5

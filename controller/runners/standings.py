@@ -9,8 +9,8 @@ import contextlib
 from collections.abc import Collection
 from typing import Final, Protocol
 
-from controller.errors import StoreError, StoreUnavailable
-from controller.runners.sessions import Sessions
+from cronring.controller.errors import StoreError, StoreUnavailable
+from cronring.controller.runners.sessions import Sessions
 
 PAUSE_S: Final = 1.0  # between two looks: each change of any job is notified
 WITHOUT_NOTIFY_S: Final = 60.0  # one may get lost

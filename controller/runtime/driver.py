@@ -5,9 +5,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from controller.core.effects import Effect, Leave
-from controller.core.events import Event, Woke
-from controller.runtime.clock import Clock
+from cronring.controller.core.effects import Effect, Leave
+from cronring.controller.core.events import Event, Woke
+from cronring.controller.runtime.clock import Clock
 
 # After this many events, or this long, sockets get their turn before the next ones.
 TURN_EVENTS_MAX: Final = 256

@@ -3,9 +3,9 @@
 import asyncio
 from typing import Final
 
-from controller.runtime.clock import Clock
-from controller.runtime.metrics import Metrics
-from controller.runtime.notes import Notes
+from cronring.controller.runtime.clock import Clock
+from cronring.controller.runtime.metrics import Metrics
+from cronring.controller.runtime.notes import Notes
 
 INTERVAL_S: Final = 0.1
 WARN_US: Final = 250_000

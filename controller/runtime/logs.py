@@ -7,9 +7,9 @@ from typing import Any, Final, TextIO
 
 import structlog
 
-from controller.colours import are_colours_wanted
-from controller.config import LogFormat, LogLevel
-from schema.visible import visible_block, visible_json, visible_line
+from cronring.controller.colours import are_colours_wanted
+from cronring.controller.config import LogFormat, LogLevel
+from cronring.schema.visible import visible_block, visible_json, visible_line
 
 _LEVELS: Final = {
     LogLevel.DEBUG: logging.DEBUG,

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from controller.errors import StoreError, StoreUnavailable
-from controller.maintenance import Maintained
-from controller.runtime.notes import Notes
+from cronring.controller.errors import StoreError, StoreUnavailable
+from cronring.controller.maintenance import Maintained
+from cronring.controller.runtime.notes import Notes
 
 INTERVAL_S: Final = 600.0
 SOON_S: Final = 30.0  # after the start, or when something was in the way

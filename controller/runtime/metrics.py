@@ -14,8 +14,8 @@ from prometheus_client.core import (
     Metric,
 )
 
-from controller.core.model import ActivationResult, ClaimRequest, ClaimResult, EndRequest, EndResult
-from controller.runtime.help import HELP
+from cronring.controller.core.model import ActivationResult, ClaimRequest, ClaimResult, EndRequest, EndResult
+from cronring.controller.runtime.help import HELP
 
 _SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
 _BOUNDS_US: Final = tuple(round(bound * 1_000_000) for bound in _SECONDS)

@@ -5,8 +5,8 @@ from typing import Final, NamedTuple, Protocol
 
 import structlog
 
-from controller.core.effects import Level, Note
-from controller.runtime.clock import Clock
+from cronring.controller.core.effects import Level, Note
+from cronring.controller.runtime.clock import Clock
 
 LINES_PER_PERIOD: Final = 5  # of one event
 PERIOD_NS: Final = 10_000_000_000

@@ -4,17 +4,17 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol, assert_never
 
-from controller.core import effects, events
-from controller.core.effects import Effect, ToRunner
-from controller.core.events import Event
-from controller.core.model import Execution
-from controller.core.settings import ClusterSettings
-from controller.errors import StoreError, StoreUnavailable
-from controller.ports import ControllerInfo, Store
-from controller.runtime.clock import Clock
-from controller.runtime.metrics import Metrics
-from controller.runtime.notes import Notes
-from schema.address import is_address
+from cronring.controller.core import effects, events
+from cronring.controller.core.effects import Effect, ToRunner
+from cronring.controller.core.events import Event
+from cronring.controller.core.model import Execution
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.errors import StoreError, StoreUnavailable
+from cronring.controller.ports import ControllerInfo, Store
+from cronring.controller.runtime.clock import Clock
+from cronring.controller.runtime.metrics import Metrics
+from cronring.controller.runtime.notes import Notes
+from cronring.schema.address import is_address
 
 Changes = effects.Claim | effects.End | effects.SkipTicks | effects.Activate | effects.Adopt | effects.RenewLease
 ReadsOfExecutions = effects.FetchExecutions | effects.FetchHeld | effects.FetchLost | effects.FetchOverdueExecutions

@@ -5,8 +5,8 @@ import signal
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Final, TypeVar
 
-from controller.core.events import DrainExpired, DrainRequested
-from controller.runtime.notes import Notes
+from cronring.controller.core.events import DrainExpired, DrainRequested
+from cronring.controller.runtime.notes import Notes
 
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 

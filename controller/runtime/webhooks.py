@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from controller.core.delivering import Answer, Next, headers, judged
-from controller.errors import StoreError, StoreUnavailable
-from controller.runtime.notes import Notes
-from controller.webhooks import Outbox, Parcel, Reading, Sent, Tried, Waiting
-from schema.duration import measured
+from cronring.controller.core.delivering import Answer, Next, headers, judged
+from cronring.controller.errors import StoreError, StoreUnavailable
+from cronring.controller.runtime.notes import Notes
+from cronring.controller.webhooks import Outbox, Parcel, Reading, Sent, Tried, Waiting
+from cronring.schema.duration import measured
 
 READ_S: Final = 0.5
 IDLE_S: Final = 1.0  # between two questions whether it is one's turn

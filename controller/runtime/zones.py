@@ -3,9 +3,9 @@
 import asyncio
 from typing import Final
 
-from controller.errors import StoreError, StoreUnavailable
-from controller.ports import ControllerInfo, Store
-from controller.runtime.notes import Notes
+from cronring.controller.errors import StoreError, StoreUnavailable
+from cronring.controller.ports import ControllerInfo, Store
+from cronring.controller.runtime.notes import Notes
 
 INTERVAL_S: Final = 60.0
 

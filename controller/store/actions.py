@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from controller.store.pool import Transaction
+from cronring.controller.store.pool import Transaction
 
 
 class Action(NamedTuple):

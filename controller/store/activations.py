@@ -2,9 +2,9 @@
 
 import asyncpg
 
-from controller.core.model import Activation, ActivationRequest, ActivationResult
-from controller.store.pool import Database
-from controller.store.rows import activation_of, execution_of
+from cronring.controller.core.model import Activation, ActivationRequest, ActivationResult
+from cronring.controller.store.pool import Database
+from cronring.controller.store.rows import activation_of, execution_of
 
 _EXECUTION_FIRST = 6
 

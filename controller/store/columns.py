@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from controller.store.connect import EPOCH_2000_US, FIRST_US, LAST_US, Connection
+from cronring.controller.store.connect import EPOCH_2000_US, FIRST_US, LAST_US, Connection
 
 # Oids, and those of their arrays, are fixed (src/include/catalog/pg_type.dat).
 _BIGINT, _INTEGER, _TEXT, _TIMESTAMPTZ = 20, 23, 25, 1184

@@ -12,12 +12,12 @@ from urllib.parse import parse_qsl, urlencode
 
 import asyncpg
 
-import sql
-from controller.config import DEFAULT_SCHEMA, ConfigError, check_schema
-from controller.errors import StoreError
-from controller.store.errors import translated
-from controller.store.hosts import connect_to_newest
-from controller.store.url import url_fault
+from cronring import sql
+from cronring.controller.config import DEFAULT_SCHEMA, ConfigError, check_schema
+from cronring.controller.errors import StoreError
+from cronring.controller.store.errors import translated
+from cronring.controller.store.hosts import connect_to_newest
+from cronring.controller.store.url import url_fault
 
 # Quoted: generic in its stubs only.
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"

@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
-from controller.core.control import (
+from cronring.controller.core.control import (
     Spec,
     Wanted,
     finds_it_so,
@@ -14,24 +14,24 @@ from controller.core.control import (
     plan_change,
     plan_creation,
 )
-from controller.core.following import followed
-from controller.core.model import Activation, Job, SkipReason, Trigger
-from controller.core.orders import Pause, Resume, refused
-from controller.core.redeploy import plan_removal
-from controller.core.states import Order
-from controller.errors import Conflict, Outdated
-from controller.ports import Backfill, JobChange, NewJob, Seen
-from controller.refusals import error_of
-from controller.store.actions import Action, add_actions
-from controller.store.locked import Locked, find_job, lock_job, no_such_job
-from controller.store.ordering import Ordering, take_back
-from controller.store.plans import carry_jobs_over, policy_columns, refuse_cycles, remove_jobs
-from controller.store.pool import Transaction
-from controller.store.rows import activation_of, job_of
-from schema.instant import format_instant
-from schema.keys import JobKey
-from schema.policy import parse_policy
-from schema.text import parse_module
+from cronring.controller.core.following import followed
+from cronring.controller.core.model import Activation, Job, SkipReason, Trigger
+from cronring.controller.core.orders import Pause, Resume, refused
+from cronring.controller.core.redeploy import plan_removal
+from cronring.controller.core.states import Order
+from cronring.controller.errors import Conflict, Outdated
+from cronring.controller.ports import Backfill, JobChange, NewJob, Seen
+from cronring.controller.refusals import error_of
+from cronring.controller.store.actions import Action, add_actions
+from cronring.controller.store.locked import Locked, find_job, lock_job, no_such_job
+from cronring.controller.store.ordering import Ordering, take_back
+from cronring.controller.store.plans import carry_jobs_over, policy_columns, refuse_cycles, remove_jobs
+from cronring.controller.store.pool import Transaction
+from cronring.controller.store.rows import activation_of, job_of
+from cronring.schema.instant import format_instant
+from cronring.schema.keys import JobKey
+from cronring.schema.policy import parse_policy
+from cronring.schema.text import parse_module
 
 
 class _Activation(NamedTuple):
@@ -46,7 +46,7 @@ class _Activation(NamedTuple):
 
 
 class PostgresControl(Ordering):
-    """controller.ports.Control."""
+    """cronring.controller.ports.Control."""
 
     async def create_job(self, job: NewJob, by: str, note: str = "") -> Job:
         """Idempotent: one that is there already, and the same, is the answer."""
@@ -70,7 +70,7 @@ class PostgresControl(Ordering):
             return await _job(transaction, job_id)
 
     async def update_job(self, key: str, change: JobChange, by: str, note: str = "") -> Job:
-        """See controller.ports.Control."""
+        """See cronring.controller.ports.Control."""
         wanted = Wanted(
             change.schedule, change.policy, change.anchor, change.payload, change.timeout_ms, change.on_disconnect
         )

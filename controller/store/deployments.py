@@ -4,21 +4,28 @@ import asyncio
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from controller.core.following import declared
-from controller.core.model import Job
-from controller.core.orphaning import Orphan, Return, plan_orphans, plan_return, told
-from controller.core.redeploy import Existing, Redeploy, Removed, deployment_key, plan_redeploy, plan_removal
-from controller.errors import NotFound
-from controller.ports import Activated, Deployed, Killed
-from controller.refusals import other_schema
-from controller.store.actions import Action, add_actions
-from controller.store.ordering import latest_starts, take_back, take_over
-from controller.store.plans import bring_back, carry_jobs_over, orphan_jobs, policy_columns, refuse_cycles, remove_jobs
-from controller.store.pool import Database, Transaction
-from controller.store.rows import job_of
-from schema.keys import JobKey
-from schema.module import Module
-from schema.text import parse_module, print_module
+from cronring.controller.core.following import declared
+from cronring.controller.core.model import Job
+from cronring.controller.core.orphaning import Orphan, Return, plan_orphans, plan_return, told
+from cronring.controller.core.redeploy import Existing, Redeploy, Removed, deployment_key, plan_redeploy, plan_removal
+from cronring.controller.errors import NotFound
+from cronring.controller.ports import Activated, Deployed, Killed
+from cronring.controller.refusals import other_schema
+from cronring.controller.store.actions import Action, add_actions
+from cronring.controller.store.ordering import latest_starts, take_back, take_over
+from cronring.controller.store.plans import (
+    bring_back,
+    carry_jobs_over,
+    orphan_jobs,
+    policy_columns,
+    refuse_cycles,
+    remove_jobs,
+)
+from cronring.controller.store.pool import Database, Transaction
+from cronring.controller.store.rows import job_of
+from cronring.schema.keys import JobKey
+from cronring.schema.module import Module
+from cronring.schema.text import parse_module, print_module
 
 
 class _Row(NamedTuple):
@@ -67,7 +74,7 @@ class DeploymentStatements:
         *,
         dry_run: bool = False,
     ) -> Deployed:
-        """Make this version the active one; see controller.ports.Store."""
+        """Make this version the active one; see cronring.controller.ports.Store."""
         name = _Name.of(module.namespace, module.name)
         schema_text = print_module(module)
         async with self._database.transaction("creating a deployment", rehearsal=dry_run) as transaction:
@@ -89,7 +96,7 @@ class DeploymentStatements:
         self, key: str, min_replicas: int, timeout_ms: int, default_jitter: str = "", by: str = "", note: str = "",
         *, dry_run: bool = False,
     ) -> Activated:  # fmt: skip
-        """Make a version that is there the active one; see controller.ports.Store."""
+        """Make a version that is there the active one; see cronring.controller.ports.Store."""
         async with self._database.transaction("activating a deployment", rehearsal=dry_run) as transaction:
             name, digest, schema_text = await _find(transaction, key)
             await transaction.fetch("LockModule", str(name))
@@ -104,7 +111,7 @@ class DeploymentStatements:
             return Activated(deployed, change.previous, running)
 
     async def kill_deployment(self, key: str, by: str = "", note: str = "", *, dry_run: bool = False) -> Killed:
-        """Deactivate it; its declared jobs are removed, others orphaned. Raises controller.errors.NotFound."""
+        """Deactivate it; its declared jobs are removed, others orphaned. Raises cronring.controller.errors.NotFound."""
         async with self._database.transaction("killing a deployment", rehearsal=dry_run) as transaction:
             name, digest, _ = await _find(transaction, key)
             await transaction.fetch("LockModule", str(name))

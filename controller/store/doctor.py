@@ -5,13 +5,13 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import asyncpg
 
-import sql
-from controller.config import DEFAULT_SCHEMA
-from controller.core.doctor import server, tables, work
-from controller.core.doctor.finding import Finding, found, guarded, problem, unchecked
-from controller.core.settings import ClusterSettings
-from controller.errors import StoreError, StoreUnavailable
-from controller.store.connect import Connection, connect
+from cronring import sql
+from cronring.controller.config import DEFAULT_SCHEMA
+from cronring.controller.core.doctor import server, tables, work
+from cronring.controller.core.doctor.finding import Finding, found, guarded, problem, unchecked
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.errors import StoreError, StoreUnavailable
+from cronring.controller.store.connect import Connection, connect
 
 _APPLICATION: Final = "cronring doctor"
 _COMMAND_TIMEOUT_S: Final = 12.0

@@ -1,20 +1,20 @@
 """Drills in PostgreSQL: a column of `controllers`."""
 
-from controller.drills import Standing
-from controller.store.pool import Database
+from cronring.controller.drills import Standing
+from cronring.controller.store.pool import Database
 
 
 class PostgresDrills:
-    """controller.drills.Drills."""
+    """cronring.controller.drills.Drills."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def stand_down(self, controller_id: str, for_ms: int, forced: bool) -> Standing:
-        """See controller.drills.Drills."""
+        """See cronring.controller.drills.Drills."""
         records = await self._database.fetch("StandDown", controller_id, for_ms, forced)
         return Standing(*records[0])
 
     async def claim_again(self, controller_id: str) -> None:
-        """See controller.drills.Drills."""
+        """See cronring.controller.drills.Drills."""
         await self._database.fetch("ClaimAgain", controller_id)

@@ -1,4 +1,4 @@
-"""What asyncpg and the operating system raise, as controller.errors says it."""
+"""What asyncpg and the operating system raise, as cronring.controller.errors says it."""
 
 import contextlib
 from collections.abc import Iterator
@@ -6,7 +6,7 @@ from typing import Final
 
 import asyncpg
 
-from controller.errors import StoreError, StoreUnavailable
+from cronring.controller.errors import StoreError, StoreUnavailable
 
 # Classes of SQLSTATE after which the same statement may well succeed: connection, resources, locks and deadlocks,
 # operator intervention (restart, timeouts), I/O.

@@ -2,14 +2,14 @@
 
 from typing import NamedTuple
 
-from controller.core.model import Activation
-from controller.core.states import State, remedy_of
-from controller.errors import NotFound
-from controller.refusals import not_retried
-from controller.store.actions import Action, add_actions
-from controller.store.pool import Database, Transaction
-from controller.store.rows import activation_of
-from schema.instant import format_instant
+from cronring.controller.core.model import Activation
+from cronring.controller.core.states import State, remedy_of
+from cronring.controller.errors import NotFound
+from cronring.controller.refusals import not_retried
+from cronring.controller.store.actions import Action, add_actions
+from cronring.controller.store.pool import Database, Transaction
+from cronring.controller.store.rows import activation_of
+from cronring.schema.instant import format_instant
 
 
 class _Retried(NamedTuple):
@@ -37,7 +37,7 @@ class _Attempt(NamedTuple):
 
 
 class PostgresExecutionControl:
-    """controller.ports.ExecutionControl."""
+    """cronring.controller.ports.ExecutionControl."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -1,9 +1,9 @@
 """Ends and sweeps: what is done to executions that have been claimed."""
 
-from controller.core.model import EndRequest, EndResult, Execution
-from controller.core.ticks import missed
-from controller.store.pool import Database
-from controller.store.rows import count_ticks, execution_of, skip_columns, texts_or_null, unless_null
+from cronring.controller.core.model import EndRequest, EndResult, Execution
+from cronring.controller.core.ticks import missed
+from cronring.controller.store.pool import Database
+from cronring.controller.store.rows import count_ticks, execution_of, skip_columns, texts_or_null, unless_null
 
 
 class ExecutionStatements:

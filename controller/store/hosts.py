@@ -14,8 +14,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import asyncpg
 
-import sql
-from controller.store.errors import is_retryable
+from cronring import sql
+from cronring.controller.store.errors import is_retryable
 
 _DEFAULT_PORT: Final = 5432
 # How long others may take to say that they are newer, once one has said that it takes writes.

@@ -1,9 +1,9 @@
 """Claims and skips: what is done to jobs that are due."""
 
-from controller.core.model import ClaimRequest, ClaimResult, Job, SkipRequest
-from controller.core.ticks import missed
-from controller.store.pool import Database
-from controller.store.rows import count_ticks, job_of, skip_columns, unless_null
+from cronring.controller.core.model import ClaimRequest, ClaimResult, Job, SkipRequest
+from cronring.controller.core.ticks import missed
+from cronring.controller.store.pool import Database
+from cronring.controller.store.rows import count_ticks, job_of, skip_columns, unless_null
 
 
 class JobStatements:

@@ -1,9 +1,9 @@
 """Keys that all controllers of an installation share. PostgreSQL keeps them; nothing shows them."""
 
-from controller.store.pool import Database
+from cronring.controller.store.pool import Database
 
 
 async def seal_key(database: Database) -> bytes:
-    """What controller.api.seal seals with: 32 bytes. Raises StoreUnavailable, StoreError."""
+    """What cronring.controller.api.seal seals with: 32 bytes. Raises StoreUnavailable, StoreError."""
     key: bytes = (await database.fetch("GetSealKey"))[0][0]
     return key

@@ -1,8 +1,8 @@
 """Who is there: leases of controllers, and when runners were last seen."""
 
-from controller.core.model import CancelRequest, LeaseRenewal, RunnerInfo
-from controller.ports import ControllerInfo
-from controller.store.pool import Database
+from cronring.controller.core.model import CancelRequest, LeaseRenewal, RunnerInfo
+from cronring.controller.ports import ControllerInfo
+from cronring.controller.store.pool import Database
 
 
 class LeaseStatements:

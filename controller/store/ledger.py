@@ -10,21 +10,21 @@ from typing import Final
 
 import asyncpg
 
-from controller.core.audit import Runs
-from controller.core.audit_walk import Run, SkipRange
-from controller.core.books import Closed, Span, Standing
-from controller.core.figures import OUTCOMES
-from controller.core.why_facts import Action, Attempt, Facts, Skip, Subject, Waiting
-from controller.explaining import gather
-from controller.ledger import AuditRequest, CountedSkips, NumberedSpan, Report, Twin, ZoneData, audit
-from controller.store.pool import Database, Transaction
+from cronring.controller.core.audit import Runs
+from cronring.controller.core.audit_walk import Run, SkipRange
+from cronring.controller.core.books import Closed, Span, Standing
+from cronring.controller.core.figures import OUTCOMES
+from cronring.controller.core.why_facts import Action, Attempt, Facts, Skip, Subject, Waiting
+from cronring.controller.explaining import gather
+from cronring.controller.ledger import AuditRequest, CountedSkips, NumberedSpan, Report, Twin, ZoneData, audit
+from cronring.controller.store.pool import Database, Transaction
 
 RUNS_COUNTED_AT_ONCE: Final = 10_000  # of each job of a page
 _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 class PostgresLedger:
-    """controller.ledger.Ledger. A runner is alive if it was seen in the last `lost_after_ms`."""
+    """cronring.controller.ledger.Ledger. A runner is alive if it was seen in the last `lost_after_ms`."""
 
     def __init__(self, database: Database, lost_after_ms: int) -> None:
         self._database = database
@@ -50,7 +50,7 @@ class PostgresLedger:
 
 
 class PostgresBooks:
-    """controller.ledger.Books and controller.explaining.Archive, within one transaction."""
+    """cronring.controller.ledger.Books and cronring.controller.explaining.Archive, within one transaction."""
 
     def __init__(self, transaction: Transaction, now: int, lost_after_ms: int) -> None:
         self._transaction = transaction

@@ -1,25 +1,25 @@
 """Limits in PostgreSQL. Claims and ends look after them by themselves: sql/queries/cron_jobs.sql."""
 
-from controller.errors import NotFound
-from controller.limits import LimitRow, no_such_limit
-from controller.store.pool import Database, Transaction
+from cronring.controller.errors import NotFound
+from cronring.controller.limits import LimitRow, no_such_limit
+from cronring.controller.store.pool import Database, Transaction
 
 
 class PostgresLimits:
-    """controller.limits.Limits."""
+    """cronring.controller.limits.Limits."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def set_limit(self, namespace: str, module: str, max_concurrent: int, by: str, note: str = "") -> LimitRow:
-        """See controller.limits.Limits."""
+        """See cronring.controller.limits.Limits."""
         async with self._database.transaction("setting a limit") as transaction:
             await transaction.fetch("LockLimits")
             await _change(transaction, namespace, module, max_concurrent, (by, note))
             return (await _list(transaction, namespace, module))[0]
 
     async def remove_limit(self, namespace: str, module: str, by: str, note: str = "") -> LimitRow:
-        """Raises NotFound; see controller.limits.Limits."""
+        """Raises NotFound; see cronring.controller.limits.Limits."""
         async with self._database.transaction("removing a limit") as transaction:
             await transaction.fetch("LockLimits")
             found = await _list(transaction, namespace, module)
@@ -29,7 +29,7 @@ class PostgresLimits:
             return found[0]
 
     async def list_limits(self, namespace: str | None = None, module: str | None = None) -> list[LimitRow]:
-        """See controller.limits.Limits."""
+        """See cronring.controller.limits.Limits."""
         return list(map(LimitRow._make, await self._database.fetch("ListLimits", namespace, module)))
 
 

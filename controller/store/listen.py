@@ -7,12 +7,12 @@ from typing import Final
 
 import asyncpg
 
-import sql
-from controller.config import DEFAULT_SCHEMA
-from controller.errors import StoreUnavailable
-from controller.ports import Topic
-from controller.store.connect import Connection, connect
-from controller.store.errors import translated
+from cronring import sql
+from cronring.controller.config import DEFAULT_SCHEMA
+from cronring.controller.errors import StoreUnavailable
+from cronring.controller.ports import Topic
+from cronring.controller.store.connect import Connection, connect
+from cronring.controller.store.errors import translated
 
 _FIRST_BACKOFF_S: Final = 0.1
 _LAST_BACKOFF_S: Final = 5.0
@@ -22,7 +22,7 @@ _PROBE_TIMEOUT_S: Final = 5.0
 
 
 class PostgresNotifications:
-    """controller.ports.Notifications. Those of one topic that come together are one."""
+    """cronring.controller.ports.Notifications. Those of one topic that come together are one."""
 
     def __init__(self, url: str, application: str, *, schema: str = DEFAULT_SCHEMA) -> None:
         self._url = url

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import asyncpg
 
-from controller.core.orders import Row, Standing
-from controller.core.redeploy import Existing
-from controller.errors import NotFound
-from controller.store.pool import Transaction
+from cronring.controller.core.orders import Row, Standing
+from cronring.controller.core.redeploy import Existing
+from cronring.controller.errors import NotFound
+from cronring.controller.store.pool import Transaction
 
 _ROW_FIRST = len(Existing._fields)
 _STANDING_NEXT = _ROW_FIRST + len(Row._fields)

@@ -11,14 +11,14 @@ from typing import Any, Final
 
 import asyncpg
 
-import sql
-from controller.config import DEFAULT_SCHEMA
-from controller.core.books import Span, Timeline
-from controller.maintenance import Maintained, Retention
-from controller.store.connect import Connection, connect
-from controller.store.errors import translated
-from schema.duration import parse_duration
-from schema.policy import parse_policy
+from cronring import sql
+from cronring.controller.config import DEFAULT_SCHEMA
+from cronring.controller.core.books import Span, Timeline
+from cronring.controller.maintenance import Maintained, Retention
+from cronring.controller.store.connect import Connection, connect
+from cronring.controller.store.errors import translated
+from cronring.schema.duration import parse_duration
+from cronring.schema.policy import parse_policy
 
 LOCK_TIMEOUT_MS: Final = 200
 _SWAPS_TRIED: Final = 20
@@ -32,7 +32,7 @@ class _Busy(Exception):
 
 
 async def maintain(url: str, retention: Retention, *, schema: str = DEFAULT_SCHEMA) -> Maintained:
-    """One round. Raises controller.errors.StoreUnavailable and StoreError."""
+    """One round. Raises cronring.controller.errors.StoreUnavailable and StoreError."""
     connection = await connect(url, "cronring maintenance", dict(SETTINGS), schema=schema)
     try:
         with translated("looking after history"):

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Final
 
-import sql
-from controller.config import DEFAULT_SCHEMA
-from controller.errors import SchemaVersionError, StoreError
-from controller.store.connect import Connection, connect
-from controller.store.errors import translated
+from cronring import sql
+from cronring.controller.config import DEFAULT_SCHEMA
+from cronring.controller.errors import SchemaVersionError, StoreError
+from cronring.controller.store.connect import Connection, connect
+from cronring.controller.store.errors import translated
 
 _APPLICATION: Final = "cronring migrate"
 _SETTINGS: Final = {"timezone": "UTC"}  # where a day is a day: partitions are cut by it

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import asyncpg
 
-from controller.core.notices import (
+from cronring.controller.core.notices import (
     Failing,
     Given,
     Letter,
@@ -29,10 +29,10 @@ from controller.core.notices import (
     skipped,
     turned,
 )
-from controller.store.changes import Row, Stream, beginning, pack, unpack
-from controller.store.pool import Database, Transaction
-from controller.webhooks import Reading
-from schema.policy_read import LATE_AFTER_LEAST_MS
+from cronring.controller.store.changes import Row, Stream, beginning, pack, unpack
+from cronring.controller.store.pool import Database, Transaction
+from cronring.controller.webhooks import Reading
+from cronring.schema.policy_read import LATE_AFTER_LEAST_MS
 
 LEASE_MS: Final = 3_000
 _AT_ONCE: Final = 5_000  # as the statements that follow have it: a look is over long before any timeout

@@ -1,4 +1,4 @@
-"""Orders to jobs, single ones or many at a time: a transaction each, planned by controller.core.orders.
+"""Orders to jobs, single ones or many at a time: a transaction each, planned by cronring.controller.core.orders.
 
 Whatever the order, the same few statements write what it makes of all its jobs. Rows are locked in order of their ids,
 and executions before jobs, as everywhere.
@@ -7,22 +7,22 @@ and executions before jobs, as everywhere.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from controller.core.control import Start, manual_tick
-from controller.core.model import Activation, Job, Skipped, SkipReason
-from controller.core.orders import Cancel, NotNext, Ordered, Refusal, Restore, Resume, Wish, carry_out, refused
-from controller.core.orders import order_of as order_name
-from controller.core.redeploy import Existing, decided_ahead, taken_back
-from controller.core.states import Order
-from controller.core.taking_over import Left, plan_taking_over
-from controller.errors import Conflict
-from controller.ports import Controlled, RunByHand
-from controller.refusals import error_of
-from controller.store.actions import Action, add_actions
-from controller.store.locked import Locked, lock_job, lock_jobs
-from controller.store.plans import add_skips
-from controller.store.pool import Database, Transaction
-from controller.store.rows import activation_of, job_of
-from schema.instant import format_instant
+from cronring.controller.core.control import Start, manual_tick
+from cronring.controller.core.model import Activation, Job, Skipped, SkipReason
+from cronring.controller.core.orders import Cancel, NotNext, Ordered, Refusal, Restore, Resume, Wish, carry_out, refused
+from cronring.controller.core.orders import order_of as order_name
+from cronring.controller.core.redeploy import Existing, decided_ahead, taken_back
+from cronring.controller.core.states import Order
+from cronring.controller.core.taking_over import Left, plan_taking_over
+from cronring.controller.errors import Conflict
+from cronring.controller.ports import Controlled, RunByHand
+from cronring.controller.refusals import error_of
+from cronring.controller.store.actions import Action, add_actions
+from cronring.controller.store.locked import Locked, lock_job, lock_jobs
+from cronring.controller.store.plans import add_skips
+from cronring.controller.store.pool import Database, Transaction
+from cronring.controller.store.rows import activation_of, job_of
+from cronring.schema.instant import format_instant
 
 _AHEAD = (SkipReason.PAUSED, SkipReason.CANCELLED, SkipReason.OUTSIDE_WINDOW)
 

@@ -1,15 +1,15 @@
-"""What controller.core.redeploy and controller.core.control have planned, written: parts of a transaction."""
+"""What controller.core.redeploy and cronring.controller.core.control have planned, written: parts of a transaction."""
 
 from collections.abc import Iterable
 
-from controller.core.model import Skipped
-from controller.core.orphaning import Orphan, Return
-from controller.core.redeploy import Carried, Removed
-from controller.errors import Conflict
-from controller.store.pool import Transaction
-from controller.store.rows import count_ticks, skip_columns
-from schema.following import cycle_fault, cycle_of
-from schema.policy import parse_policy
+from cronring.controller.core.model import Skipped
+from cronring.controller.core.orphaning import Orphan, Return
+from cronring.controller.core.redeploy import Carried, Removed
+from cronring.controller.errors import Conflict
+from cronring.controller.store.pool import Transaction
+from cronring.controller.store.rows import count_ticks, skip_columns
+from cronring.schema.following import cycle_fault, cycle_of
+from cronring.schema.policy import parse_policy
 
 
 def policy_columns(policies: list[str]) -> tuple[list[str], list[int], list[int]]:

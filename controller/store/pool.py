@@ -9,14 +9,14 @@ from typing import Any, Final
 
 import asyncpg
 
-import sql
-from controller import fates
-from controller.config import DEFAULT_SCHEMA
-from controller.store.columns import prepare_columns
-from controller.store.connect import Connection, connect_arguments, connecting, prepare_codecs, set_session
-from controller.store.errors import READ_ONLY, is_refusal, translated
-from controller.store.hosts import connect_to_newest
-from controller.store.migrate import check_version
+from cronring import sql
+from cronring.controller import fates
+from cronring.controller.config import DEFAULT_SCHEMA
+from cronring.controller.store.columns import prepare_columns
+from cronring.controller.store.connect import Connection, connect_arguments, connecting, prepare_codecs, set_session
+from cronring.controller.store.errors import READ_ONLY, is_refusal, translated
+from cronring.controller.store.hosts import connect_to_newest
+from cronring.controller.store.migrate import check_version
 
 # The server gives up first, so that the outcome is known; the client only when the server is out of reach.
 STATEMENT_TIMEOUT_S: Final = 8

@@ -9,9 +9,9 @@ from typing import Final
 
 import asyncpg
 
-from controller.core.ticks import upcoming
-from controller.errors import NotFound
-from controller.reads import (
+from cronring.controller.core.ticks import upcoming
+from cronring.controller.errors import NotFound
+from cronring.controller.reads import (
     ActionFilter,
     ActionRow,
     ControllerRow,
@@ -26,7 +26,7 @@ from controller.reads import (
     RunnerRow,
     TickRun,
 )
-from controller.store.changes import (
+from cronring.controller.store.changes import (
     OPEN_FOR_US,
     ExecutionPosition,
     Position,
@@ -36,7 +36,7 @@ from controller.store.changes import (
     decode_position,
     encode_position,
 )
-from controller.store.pool import Database
+from cronring.controller.store.pool import Database
 
 # However many ask, claims and ends find a free connection.
 _AT_ONCE: Final = 3
@@ -46,7 +46,7 @@ _BEFORE_SKIPPED: Final = JobRow._fields.index("skipped")
 
 
 class PostgresReads:
-    """controller.reads.Reads. A runner is alive if it was seen in the last `lost_after_ms`."""
+    """cronring.controller.reads.Reads. A runner is alive if it was seen in the last `lost_after_ms`."""
 
     def __init__(self, database: Database, lost_after_ms: int) -> None:
         self._database = database
@@ -104,7 +104,7 @@ class PostgresReads:
         return list(map(ActionRow._make, records))
 
     async def get_job(self, key: str) -> JobRow:
-        """Raises controller.errors.NotFound."""
+        """Raises cronring.controller.errors.NotFound."""
         jobs = await self._with_skips(await self._fetch("GetJob", key))
         if not jobs:
             raise NotFound(f"there is no job {key!r}; `cronring jobs list` shows them")
@@ -154,14 +154,14 @@ class PostgresReads:
         return found
 
     async def get_execution(self, execution_id: int) -> ExecutionRow:
-        """Raises controller.errors.NotFound."""
+        """Raises cronring.controller.errors.NotFound."""
         records = await self._fetch("GetExecution", execution_id)
         if not records:
             raise NotFound(f"there is no execution {execution_id}; `cronring executions list` shows them")
         return ExecutionRow._make(records[0])
 
     async def list_tick_runs(self, job_id: int, first_tick: int, last_tick: int) -> list[TickRun]:
-        """What ran of a job's ticks in [first_tick, last_tick], ascending; see controller.reads.Reads."""
+        """What ran of a job's ticks in [first_tick, last_tick], ascending; see cronring.controller.reads.Reads."""
         return list(map(TickRun._make, await self._fetch("ListTickRuns", job_id, first_tick, last_tick)))
 
     async def list_deployments(self, where: DeploymentFilter, before_id: int, limit: int) -> list[DeploymentRow]:
@@ -170,7 +170,7 @@ class PostgresReads:
         return list(map(DeploymentRow._make, records))
 
     async def get_deployment(self, key: str) -> DeploymentRow:
-        """Raises controller.errors.NotFound."""
+        """Raises cronring.controller.errors.NotFound."""
         records = await self._fetch("GetDeployment", key, self._lost_after_ms)
         if not records:
             raise NotFound(f"there is no deployment {key!r}; `cronring deployments list` shows them")

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import asyncpg
 
-from controller.core.model import Activation, Execution, Job, Skipped, SkipReason, Trigger
+from cronring.controller.core.model import Activation, Execution, Job, Skipped, SkipReason, Trigger
 
 T = TypeVar("T")
 

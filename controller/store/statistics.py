@@ -6,11 +6,11 @@ import time
 from collections import Counter
 from typing import Final
 
-from controller.core.figures import OUTCOMES, Figures, spread
-from controller.core.ticks import upcoming
-from controller.errors import NotFound
-from controller.statistics import JobFigures, SchedulerFigures
-from controller.store.pool import Database
+from cronring.controller.core.figures import OUTCOMES, Figures, spread
+from cronring.controller.core.ticks import upcoming
+from cronring.controller.errors import NotFound
+from cronring.controller.statistics import JobFigures, SchedulerFigures
+from cronring.controller.store.pool import Database
 
 # The scheduler's figures look at every job's row: that takes a twentieth of the time at most, however many ask.
 _KEPT_S: Final = 2.0
@@ -18,7 +18,7 @@ _KEPT_FACTOR: Final = 20
 
 
 class PostgresStatistics:
-    """controller.statistics.Statistics. Every method raises controller.errors.StoreUnavailable or StoreError.
+    """controller.statistics.Statistics. Every method raises cronring.controller.errors.StoreUnavailable or StoreError.
 
     `lease_ms`: the cluster's.
     """
@@ -31,7 +31,7 @@ class PostgresStatistics:
         self._kept_until_s = 0.0
 
     async def job(self, key: str) -> JobFigures:
-        """Raises controller.errors.NotFound."""
+        """Raises cronring.controller.errors.NotFound."""
         async with self._database.transaction("reading figures", snapshot=True) as transaction:
             records = await transaction.fetch("GetJobFigures", key)
             if not records:

@@ -1,10 +1,10 @@
 """The store of a node, on PostgreSQL."""
 
-from controller.store.activations import ActivationStatements
-from controller.store.deployments import DeploymentStatements
-from controller.store.executions import ExecutionStatements
-from controller.store.jobs import JobStatements
-from controller.store.leases import LeaseStatements
+from cronring.controller.store.activations import ActivationStatements
+from cronring.controller.store.deployments import DeploymentStatements
+from cronring.controller.store.executions import ExecutionStatements
+from cronring.controller.store.jobs import JobStatements
+from cronring.controller.store.leases import LeaseStatements
 
 
 class PostgresStore(JobStatements, ExecutionStatements, ActivationStatements, LeaseStatements, DeploymentStatements):

@@ -4,17 +4,17 @@ import json
 
 import asyncpg
 
-from controller.errors import NotFound, Outdated
-from controller.store.actions import Action, add_actions
-from controller.store.pool import Database
-from controller.templates import TemplateRow, TemplateValues, template_key
+from cronring.controller.errors import NotFound, Outdated
+from cronring.controller.store.actions import Action, add_actions
+from cronring.controller.store.pool import Database
+from cronring.controller.templates import TemplateRow, TemplateValues, template_key
 
 _VALUES_FIRST = TemplateRow._fields.index("values")
 _VALUES_END = _VALUES_FIRST + len(TemplateValues._fields)
 
 
 class PostgresTemplates:
-    """controller.templates.Templates."""
+    """cronring.controller.templates.Templates."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -27,13 +27,13 @@ class PostgresTemplates:
         return _row(records[0])
 
     async def list_templates(self, namespace: str, after: tuple[str, str], limit: int) -> list[TemplateRow]:
-        """By namespace and name; see controller.templates.Templates."""
+        """By namespace and name; see cronring.controller.templates.Templates."""
         return list(map(_row, await self._database.fetch("ListTemplates", namespace, *after, limit)))
 
     async def set_template(
         self, namespace: str, name: str, values: TemplateValues, seen: TemplateRow | None, by: str, note: str = ""
     ) -> None:
-        """Raises Outdated; see controller.templates.Templates."""
+        """Raises Outdated; see cronring.controller.templates.Templates."""
         columns = values._replace(labels=json.dumps(dict(values.labels)))  # type: ignore[arg-type]  # as its column
         key = template_key(namespace, name)
         async with self._database.transaction("setting a template") as transaction:

@@ -7,7 +7,7 @@ host or a port, and is named in that reader's complaint, is a part of the passwo
 import re
 from typing import Final
 
-from controller.store.hosts import named_hosts
+from cronring.controller.store.hosts import named_hosts
 
 _BROKEN_ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _SPELLING: Final = (

@@ -6,10 +6,10 @@ from typing import Final
 
 import asyncpg
 
-from controller.errors import Conflict, NotFound
-from controller.store.notices import begin
-from controller.store.pool import Database
-from controller.webhooks import (
+from cronring.controller.errors import Conflict, NotFound
+from cronring.controller.store.notices import begin
+from cronring.controller.store.pool import Database
+from cronring.controller.webhooks import (
     Addressee,
     DeliveryFilter,
     DeliveryRow,
@@ -27,7 +27,7 @@ _HIGHEST: Final = 2**63 - 1
 
 
 class PostgresWebhooks:
-    """controller.webhooks.Webhooks."""
+    """cronring.controller.webhooks.Webhooks."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -99,7 +99,7 @@ class PostgresWebhooks:
 
 
 class PostgresOutbox:
-    """controller.webhooks.Outbox."""
+    """cronring.controller.webhooks.Outbox."""
 
     def __init__(self, database: Database, controller_id: str) -> None:
         self._database = database

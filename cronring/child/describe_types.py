@@ -15,7 +15,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(?:\.[A-Za-z_][A-Za-z0-9_]*)*", re.AS
 _FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _NAME_LIMIT = 200
 _ENUM_LIMIT = 300  # characters; a type has 500 at most
-# As in schema.payload: a record of that name would be something else.
+# As in cronring.schema.payload: a record of that name would be something else.
 _RESERVED = frozenset([
     "Unit", "None", "NoneType", "int", "float", "str", "bool", "list", "List", "set", "Set", "frozenset", "FrozenSet",
     "Sequence", "Iterable", "dict", "Dict", "Mapping", "tuple", "Tuple", "Any", "object", "Optional", "Union",

@@ -8,7 +8,7 @@ from cronring.cli.printing import say
 if TYPE_CHECKING:
     from cronring.client import Client
     from cronring.client.model import Job
-    from schema.module import Module
+    from cronring.schema.module import Module
 
 
 def followed(job: "Job") -> str:
@@ -23,7 +23,7 @@ def schedule_shown(job: "Job") -> str:
 
 def followed_by_module(module: "Module") -> list[str]:
     """The keys of jobs of other modules that some of its verbs follow, each once."""
-    from schema.keys import JobKey
+    from cronring.schema.keys import JobKey
 
     own = str(JobKey(module.namespace, module.name, ""))
     keys = [verb.policy.after for verb in module.verbs if verb.policy.after]

@@ -7,7 +7,7 @@ from typing import IO, Any, Final
 import click
 
 from cronring.cli.printing import say_failure
-from schema.nearest import nearest as nearest_of
+from cronring.schema.nearest import nearest as nearest_of
 
 EXIT_FAILED: Final = 1  # what was asked for is refused, invalid, not there, or did not succeed
 EXIT_USAGE: Final = 2  # click's own
@@ -35,8 +35,8 @@ def nearest(word: str, known: Iterable[str]) -> str:
 def translated(error: Exception) -> Failure | None:
     """The Failure for an error that cronring raises on purpose; None for anything else."""
     # Late imports, as this runs only once something has failed.
-    from controller.errors import CronringError, StoreUnavailable
     from cronring.client.errors import ClientError, OutcomeUnknown, Unavailable, Unreachable
+    from cronring.controller.errors import CronringError, StoreUnavailable
 
     match error:
         case Unreachable() | Unavailable() | OutcomeUnknown() | StoreUnavailable():

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from cronring.cli.failures import Failure
-from schema.policy_model import FIELDS
+from cronring.schema.policy_model import FIELDS
 
 if TYPE_CHECKING:
     from cronring.client.errors import Invalid

@@ -43,9 +43,9 @@ def resolved(text: str, zone: str = "", *, end_of_day: bool = False) -> datetime
 
     A date alone is its first second, or its last one with `end_of_day`. Raises Failure, saying what to write instead.
     """
-    from schema.duration import DurationError, parse_duration
-    from schema.instant import InstantError, parse_instant
-    from schema.zone import ZoneError
+    from cronring.schema.duration import DurationError, parse_duration
+    from cronring.schema.instant import InstantError, parse_instant
+    from cronring.schema.zone import ZoneError
 
     if text == "now":
         return wall_now()
@@ -81,7 +81,7 @@ def canonical(text: str, zone: str) -> str:
 
 def _today(zone: str) -> str:
     """The date that the zone's clocks show. Raises ZoneError."""
-    from schema.zone import load_zone
+    from cronring.schema.zone import load_zone
 
     now = wall_now()
     offset = load_zone(zone or "UTC").offset_at(int(now.timestamp()))

@@ -111,7 +111,7 @@ def schedule_text(cron: str | None, every: str | None, at: str | None, manual: b
 
 def _interval(amount: str) -> str:
     """Judged here, as the controllers would count characters from the word `every` on. Raises Failure."""
-    from schema.schedule import ScheduleError, check_interval
+    from cronring.schema.schedule import ScheduleError, check_interval
 
     try:
         return check_interval(amount)

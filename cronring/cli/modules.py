@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cronring.cli.failures import Failure
-from schema.module import Module
+from cronring.schema.module import Module
 
 
 class Described(NamedTuple):
@@ -38,8 +38,8 @@ def _from_python(path: Path, namespace: str, python: str) -> Described:
 
 
 def _from_text(path: Path) -> Described:
-    from schema.digest import digest
-    from schema.text import SchemaError, parse_module, print_module
+    from cronring.schema.digest import digest
+    from cronring.schema.text import SchemaError, parse_module, print_module
 
     try:
         source = path.read_bytes()

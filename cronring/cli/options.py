@@ -62,7 +62,7 @@ class Duration(click.ParamType[float]):
         return length_s
 
     def _read(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        from schema.duration import DurationError, parse_duration
+        from cronring.schema.duration import DurationError, parse_duration
 
         text = value.strip()
         if text.replace(".", "", 1).isdecimal() and text.isascii():
@@ -90,7 +90,7 @@ class OrUnset(click.ParamType[Any]):
 
 
 def _length(length_s: float) -> str:
-    from schema.duration import format_duration
+    from cronring.schema.duration import format_duration
 
     return format_duration(round(length_s * 1_000)) if length_s else "0s"
 
@@ -174,7 +174,7 @@ def _is_typed(param: click.Parameter, ctx: click.Context) -> bool:
 
 
 def _has_password(url: str) -> bool:
-    from controller.store.url import has_password
+    from cronring.controller.store.url import has_password
 
     return has_password(url)
 
@@ -195,7 +195,7 @@ class Schema(click.ParamType[str]):
     name = "NAME"
 
     def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        from controller.config import ConfigError, check_schema
+        from cronring.controller.config import ConfigError, check_schema
 
         try:
             return check_schema("the name", value)

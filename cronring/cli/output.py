@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from cronring.cli.printing import say, say_source, screen
-from schema.duration import measured
-from schema.visible import visible_json, visible_line
+from cronring.schema.duration import measured
+from cronring.schema.visible import visible_json, visible_line
 
 Row = TypeVar("Row")
 

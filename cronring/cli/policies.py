@@ -1,4 +1,4 @@
-"""A job's policies on the command line: an option for each of schema.policy.FIELDS, and each in words."""
+"""A job's policies on the command line: an option for each of cronring.schema.policy.FIELDS, and each in words."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
@@ -8,7 +8,7 @@ import click
 from cronring.cli.completion import job_key
 from cronring.cli.instants import canonical
 from cronring.cli.options import OrUnset, count
-from schema.policy_model import FIELDS, PolicyField
+from cronring.schema.policy_model import FIELDS, PolicyField
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 _INSTANTS: Final = frozenset({"start_at", "end_at"})

@@ -8,8 +8,8 @@ from typing import IO, TYPE_CHECKING, Any, Literal, TextIO, TypeVar, cast
 
 import click
 
-from controller.colours import are_colours_wanted
-from schema.visible import VisibleStream, visible_block, visible_json, visible_line
+from cronring.controller.colours import are_colours_wanted
+from cronring.schema.visible import VisibleStream, visible_block, visible_json, visible_line
 
 if TYPE_CHECKING:
     from click._termui_impl import ProgressBar

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, TypeVar
 import click
 
 from cronring.cli.failures import Failure
-from schema.policy_model import DST_GAP, DST_OVERLAP
+from cronring.schema.policy_model import DST_GAP, DST_OVERLAP
 
 if TYPE_CHECKING:
-    from schema.policy_model import Policy
-    from schema.schedule import Schedule
+    from cronring.schema.policy_model import Policy
+    from cronring.schema.schedule import Schedule
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -50,8 +50,8 @@ def parse_given(
     dst_overlap: str | None = None,
 ) -> Given:
     """The schedule; an interval counts from `start`. Raises Failure."""
-    from schema.policy import policy_faults, read_each
-    from schema.schedule import ScheduleError, parse_schedule
+    from cronring.schema.policy import policy_faults, read_each
+    from cronring.schema.schedule import ScheduleError, parse_schedule
 
     raw = {"timezone": timezone, "dst_gap": dst_gap, "dst_overlap": dst_overlap}
     policy, errors = read_each(raw)

@@ -9,7 +9,7 @@ import click
 from cronring.cli.interrupts import confirm
 from cronring.cli.output import jsonable, print_json
 from cronring.cli.printing import say, say_lines
-from schema.visible import visible_line
+from cronring.schema.visible import visible_line
 
 Done = TypeVar("Done")
 Command = TypeVar("Command", bound=Callable[..., Any])

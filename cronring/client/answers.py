@@ -7,7 +7,7 @@ from grpc import ChannelConnectivity
 from grpc.aio import Channel
 
 from cronring.client.errors import ClientError
-from protos.admission import RefusedMessage, admitted
+from cronring.protos.admission import RefusedMessage, admitted
 
 
 class Unreadable(ClientError):

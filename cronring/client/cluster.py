@@ -2,8 +2,8 @@
 
 from cronring.client import convert, model
 from cronring.client.channel import Failover
-from protos.cronring.v1 import cluster_pb2
-from protos.cronring.v1.cluster_pb2_grpc import ClusterStub
+from cronring.protos.cronring.v1 import cluster_pb2
+from cronring.protos.cronring.v1.cluster_pb2_grpc import ClusterStub
 
 
 class ClusterCalls:

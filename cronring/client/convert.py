@@ -9,9 +9,16 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from cronring.client import model, versions
 from cronring.client.errors import Invalid
-from protos.cronring.v1 import cluster_pb2, deployments_pb2, executions_pb2, jobs_pb2, schema_pb2, templates_pb2
-from protos.modules import raw_policy
-from schema.policy_model import FIELDS
+from cronring.protos.cronring.v1 import (
+    cluster_pb2,
+    deployments_pb2,
+    executions_pb2,
+    jobs_pb2,
+    schema_pb2,
+    templates_pb2,
+)
+from cronring.protos.modules import raw_policy
+from cronring.schema.policy_model import FIELDS
 
 _OF_KIND: Final[dict[str, Callable[[Any], object]]] = {"text": str, "count": int, "names": list}
 _POLICY_KINDS: Final = {each.name: _OF_KIND[each.kind] for each in FIELDS}

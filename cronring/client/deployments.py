@@ -8,10 +8,10 @@ from grpc.aio import Channel
 from cronring.client import convert, versions
 from cronring.client.channel import Failover
 from cronring.client.paging import follow
-from protos.cronring.v1 import deployments_pb2
-from protos.cronring.v1.deployments_pb2_grpc import DeploymentsStub
-from protos.modules import module_message
-from schema.module import Module
+from cronring.protos.cronring.v1 import deployments_pb2
+from cronring.protos.cronring.v1.deployments_pb2_grpc import DeploymentsStub
+from cronring.protos.modules import module_message
+from cronring.schema.module import Module
 
 Answer = TypeVar("Answer")
 

@@ -7,8 +7,8 @@ from datetime import datetime
 from cronring.client import convert
 from cronring.client.channel import Failover
 from cronring.client.errors import ClientError, Unreachable
-from protos.cronring.v1 import doctor_pb2
-from protos.cronring.v1.doctor_pb2_grpc import DoctorStub
+from cronring.protos.cronring.v1 import doctor_pb2
+from cronring.protos.cronring.v1.doctor_pb2_grpc import DoctorStub
 
 
 @dataclass(frozen=True, slots=True)

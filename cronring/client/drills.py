@@ -11,9 +11,9 @@ from typing import Final
 from cronring.client import convert
 from cronring.client.channel import Failover
 from cronring.client.errors import Unreachable
-from protos.cronring.v1 import drills_pb2
-from protos.cronring.v1.drills_pb2_grpc import DrillsStub
-from schema.duration import measured
+from cronring.protos.cronring.v1 import drills_pb2
+from cronring.protos.cronring.v1.drills_pb2_grpc import DrillsStub
+from cronring.schema.duration import measured
 
 SILENCE_MAX_S: Final = 5.0  # a controller that stands down says so each half second
 

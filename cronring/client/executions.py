@@ -11,8 +11,8 @@ from cronring.client import convert, model
 from cronring.client.channel import Failover
 from cronring.client.errors import SLOW, Refused, Unavailable, Unreachable
 from cronring.client.paging import follow
-from protos.cronring.v1 import executions_pb2
-from protos.cronring.v1.executions_pb2_grpc import ExecutionsStub
+from cronring.protos.cronring.v1 import executions_pb2
+from cronring.protos.cronring.v1.executions_pb2_grpc import ExecutionsStub
 
 Message = TypeVar("Message")
 

@@ -8,7 +8,7 @@ from grpc import StatusCode
 from grpc.aio import AioRpcError
 
 from cronring.client.errors import ClientError, Conflict, DatabaseAway, Invalid, NotFound, Refused, Unavailable
-from protos.problems import PROBLEMS, SINCE, Fate, Reason, Said, said
+from cronring.protos.problems import PROBLEMS, SINCE, Fate, Reason, Said, said
 
 # Without a controller's word these come from gRPC: the connection broke, nobody answered in time, or a server that
 # stops has cancelled what it served. (We ourselves cancel by asyncio's way, which is another exception.)

@@ -12,11 +12,11 @@ from cronring.client.channel import Failover
 from cronring.client.errors import SLOW, Invalid, Refused
 from cronring.client.model import JobEvent, JobEventKind
 from cronring.client.paging import follow
-from protos.cronring.v1 import jobs_pb2
-from protos.cronring.v1.jobs_pb2_grpc import JobsStub
+from cronring.protos.cronring.v1 import jobs_pb2
+from cronring.protos.cronring.v1.jobs_pb2_grpc import JobsStub
 
 if TYPE_CHECKING:
-    from protos.cronring.v1.jobs_pb2_grpc import JobsAsyncStub  # there in the stubs only
+    from cronring.protos.cronring.v1.jobs_pb2_grpc import JobsAsyncStub  # there in the stubs only
 
 Answer = TypeVar("Answer")
 

@@ -5,8 +5,8 @@ from typing import Final
 
 from cronring.client import convert, model
 from cronring.client.channel import Failover
-from protos.cronring.v1 import ledger_pb2
-from protos.cronring.v1.ledger_pb2_grpc import LedgerStub
+from cronring.protos.cronring.v1 import ledger_pb2
+from cronring.protos.cronring.v1.ledger_pb2_grpc import LedgerStub
 
 AUDIT_TIMEOUT_S: Final = 600.0
 

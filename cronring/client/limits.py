@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, TypeVar
 
 from cronring.client import convert
 from cronring.client.channel import Failover
-from protos.cronring.v1 import limits_pb2
-from protos.cronring.v1.limits_pb2_grpc import LimitsStub
+from cronring.protos.cronring.v1 import limits_pb2
+from cronring.protos.cronring.v1.limits_pb2_grpc import LimitsStub
 
 if TYPE_CHECKING:
-    from protos.cronring.v1.limits_pb2_grpc import LimitsAsyncStub  # there in the stubs only
+    from cronring.protos.cronring.v1.limits_pb2_grpc import LimitsAsyncStub  # there in the stubs only
 
 Answer = TypeVar("Answer")
 

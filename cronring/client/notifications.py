@@ -8,8 +8,8 @@ from typing import Final
 from cronring.client import convert
 from cronring.client.channel import Failover
 from cronring.client.paging import follow
-from protos.cronring.v1 import notifications_pb2 as pb2
-from protos.cronring.v1.notifications_pb2_grpc import NotificationsStub
+from cronring.protos.cronring.v1 import notifications_pb2 as pb2
+from cronring.protos.cronring.v1.notifications_pb2_grpc import NotificationsStub
 
 _LIST: Final = "`cronring webhook list`"
 _ANSWER_S = 15.0  # a test waits for its receiver

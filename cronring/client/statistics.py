@@ -5,8 +5,8 @@ from datetime import datetime
 
 from cronring.client import convert
 from cronring.client.channel import Failover
-from protos.cronring.v1 import statistics_pb2
-from protos.cronring.v1.statistics_pb2_grpc import StatisticsStub
+from cronring.protos.cronring.v1 import statistics_pb2
+from cronring.protos.cronring.v1.statistics_pb2_grpc import StatisticsStub
 
 
 @dataclass(frozen=True, slots=True)

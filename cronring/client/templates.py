@@ -9,11 +9,11 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from cronring.client import convert, model
 from cronring.client.channel import Failover
 from cronring.client.paging import follow
-from protos.cronring.v1 import templates_pb2
-from protos.cronring.v1.templates_pb2_grpc import TemplatesStub
+from cronring.protos.cronring.v1 import templates_pb2
+from cronring.protos.cronring.v1.templates_pb2_grpc import TemplatesStub
 
 if TYPE_CHECKING:
-    from protos.cronring.v1.templates_pb2_grpc import TemplatesAsyncStub  # there in the stubs only
+    from cronring.protos.cronring.v1.templates_pb2_grpc import TemplatesAsyncStub  # there in the stubs only
 
 Answer = TypeVar("Answer")
 

@@ -35,7 +35,7 @@ from cronring.runner.quota import Meter, resident_bytes
 from cronring.runner.spawn import Program, kill_group, reap, spawn
 from cronring.runner.suspicion import Standstill, Suspicion
 from cronring.runner.tail import Tail
-from schema.zone import ZoneError, load_zone
+from cronring.schema.zone import ZoneError, load_zone
 
 _READ = 1 << 18
 _PIPE_READS = 4  # a pipe holds 64 KiB, and at most 1 MiB (Linux: pipe-max-size) if a verb has asked for more

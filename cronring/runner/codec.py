@@ -5,10 +5,10 @@ from functools import partial
 from itertools import repeat
 from typing import Any, TypeVar
 
+from cronring.protos.runner.v1 import runner_pb2
 from cronring.runner.core.effects import SendBeat
 from cronring.runner.core.model import Outcome, Result, Run
-from protos.runner.v1 import runner_pb2
-from schema.lanes import Grant, LaneKind, Wish
+from cronring.schema.lanes import Grant, LaneKind, Wish
 
 _KINDS = {int(kind): kind for kind in LaneKind}
 _OUTCOMES = {

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from schema.keys import DEFAULT_NAMESPACE
+from cronring.schema.keys import DEFAULT_NAMESPACE
 
 
 def default_sync_children() -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 from cronring.runner.spawn import Program, reap, start_child
 from cronring.runner.tail import Tail
-from schema.duration import measured
+from cronring.schema.duration import measured
 
 IMPORT_TIMEOUT_S = 30.0
 

@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
+from cronring.protos.runner.v1 import runner_pb2
 from cronring.runner.held import Held
-from protos.runner.v1 import runner_pb2
 
 INTERVAL_S: Final = 0.1
 FOLLOWERS_MAX: Final = 256  # on one runner: together they may take 16 MiB at once, and 160 MiB a second

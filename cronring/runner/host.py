@@ -12,8 +12,8 @@ from cronring.runner.core.model import Outcome, Result, Run, StopReason
 from cronring.runner.held import Held, Stop
 from cronring.runner.pool import Pool
 from cronring.runner.spawn import Program
-from schema.duration import measured
-from schema.module import Module
+from cronring.schema.duration import measured
+from cronring.schema.module import Module
 
 TICK_S = 0.05
 _INTERRUPT_NS = 200_000_000  # how long an async verb has to notice its cancellation before it is taken for blocking

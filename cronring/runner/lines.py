@@ -8,7 +8,7 @@ from functools import partial
 from itertools import repeat
 from typing import Any, Final, NamedTuple
 
-from schema.duration import DURATION_LIMIT_MS
+from cronring.schema.duration import DURATION_LIMIT_MS
 
 _INTEGER_MAX: Final = 1 << 62
 _TEXT_LENGTH_MAX: Final = 16 * 1024  # of an error's message, or its stack; the end is kept

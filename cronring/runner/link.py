@@ -9,6 +9,10 @@ from typing import Any, Protocol
 
 import grpc
 
+from cronring.protos.admission import ANSWER_BYTES_MAX, RefusedMessage, admitted
+from cronring.protos.channels import channel_to
+from cronring.protos.reach import refuses
+from cronring.protos.runner.v1 import runner_pb2
 from cronring.runner.codec import (
     beat_message,
     declined_message,
@@ -30,13 +34,9 @@ from cronring.runner.core.events import (
     Wished,
 )
 from cronring.runner.core.model import Result
-from protos.admission import ANSWER_BYTES_MAX, RefusedMessage, admitted
-from protos.channels import channel_to
-from protos.reach import refuses
-from protos.runner.v1 import runner_pb2
-from schema.address import is_address
-from schema.duration import measured
-from schema.lanes import Grant, LaneKey
+from cronring.schema.address import is_address
+from cronring.schema.duration import measured
+from cronring.schema.lanes import Grant, LaneKey
 
 BACKOFF_FIRST_S = 0.05
 BACKOFF_MAX_S = 1.0

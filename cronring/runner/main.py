@@ -12,15 +12,15 @@ from importlib.metadata import version
 
 import uvloop
 
+from cronring.protos.modules import module_message
+from cronring.protos.runner.v1 import runner_pb2
 from cronring.runner.config import RunnerConfig
 from cronring.runner.core.lanes import ModuleLanes
 from cronring.runner.core.settings import SECOND_NS, RunnerSettings
 from cronring.runner.describe import DescribeFailed, read_program
 from cronring.runner.modules import InvalidFile, LoadedModule, load_module
 from cronring.runner.service import RunnerService, log
-from protos.modules import module_message
-from protos.runner.v1 import runner_pb2
-from schema.module import Module
+from cronring.schema.module import Module
 
 # Objects, and the rounds of each generation; CPython's own begins at 700. Hardly any garbage here is in cycles, and
 # looking for it was a tenth of the CPU of a burst.

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 from cronring.runner.describe import dump_module
 from cronring.runner.spawn import Program
-from schema.declaration import Problem, read_declaration
-from schema.digest import digest
-from schema.module import Module
-from schema.text_print import print_module
+from cronring.schema.declaration import Problem, read_declaration
+from cronring.schema.digest import digest
+from cronring.schema.module import Module
+from cronring.schema.text_print import print_module
 
 
 class InvalidFile(Exception):  # the file is at fault, not the program

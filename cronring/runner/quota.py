@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 from cronring.child.quota import HEADROOM
 from cronring.runner.core.model import Outcome, Run
 from cronring.runner.processes import TICK_US, Tree, Usage, proportional_bytes, usage_of
-from schema.duration import format_duration
-from schema.size import format_size, rounded_size
+from cronring.schema.duration import format_duration
+from cronring.schema.size import format_size, rounded_size
 
 MEMORY_ERROR: Final = "MemoryLimit"
 CPU_ERROR: Final = "CpuLimit"

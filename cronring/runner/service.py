@@ -8,6 +8,7 @@ from typing import assert_never
 
 import structlog
 
+from cronring.protos.runner.v1 import runner_pb2
 from cronring.runner.core.effects import (
     CloseLink,
     Effect,
@@ -31,8 +32,7 @@ from cronring.runner.following import Following
 from cronring.runner.host import Host, ModuleHost
 from cronring.runner.link import Link
 from cronring.runner.spawn import Program
-from protos.runner.v1 import runner_pb2
-from schema.module import Module
+from cronring.schema.module import Module
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger("cronring.runner")
 

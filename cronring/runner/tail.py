@@ -1,6 +1,6 @@
 """The end of what an execution has printed."""
 
-from schema.recorded import KEEP_BYTES, MARK_BYTES_MAX, Recorded, cut_mark
+from cronring.schema.recorded import KEEP_BYTES, MARK_BYTES_MAX, Recorded, cut_mark
 
 
 class Tail:

@@ -16,9 +16,9 @@ from cronring.runner.core.model import Outcome, Result, Run, StopReason
 from cronring.runner.held import Held, Stop
 from cronring.runner.host import Host, Notes
 from cronring.runner.modules import LoadedModule
+from cronring.schema.duration import measured
 from cronring.virtual.clock import Timer
 from cronring.virtual.times import VirtualTime
-from schema.duration import measured
 
 PATIENCE_S = 5.0  # real seconds for the code of a run that has a duration
 _AWAY = "the virtual runner is away"

@@ -2,10 +2,10 @@
 
 from functools import lru_cache
 
-from controller.core.model import Execution, Outcome, Report
+from cronring.controller.core.model import Execution, Outcome, Report
 from cronring.runner.core.model import Result, Run
-from schema.policy import parse_policy
-from schema.schedule import is_interval
+from cronring.schema.policy import parse_policy
+from cronring.schema.schedule import is_interval
 
 
 def run_of(execution: Execution) -> Run:

@@ -3,11 +3,11 @@
 import random
 from typing import TYPE_CHECKING, Any, Final
 
-from controller.core import effects, events
-from controller.core.model import RunnerInfo
-from controller.core.node import Node
-from controller.errors import StoreUnavailable
-from controller.ports import ControllerInfo
+from cronring.controller.core import effects, events
+from cronring.controller.core.model import RunnerInfo
+from cronring.controller.core.node import Node
+from cronring.controller.errors import StoreUnavailable
+from cronring.controller.ports import ControllerInfo
 from cronring.runner.core import events as runner_events
 from cronring.virtual.codec import run_of
 from cronring.virtual.performing import store_answer, store_call

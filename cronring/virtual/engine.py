@@ -11,9 +11,10 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any, Final
 
-from controller.core import events
-from controller.core.settings import ClusterSettings
-from controller.errors import StoreError, StoreUnavailable
+from cronring.controller.core import events
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.errors import StoreError, StoreUnavailable
+from cronring.schema.module import Module
 from cronring.virtual.clock import Timer
 from cronring.virtual.controller import VirtualController
 from cronring.virtual.memory_store import MemoryStore
@@ -22,7 +23,6 @@ from cronring.virtual.performing import run_now
 from cronring.virtual.process import Process
 from cronring.virtual.runner import Runs, VirtualRunner
 from cronring.virtual.times import VirtualTime
-from schema.module import Module
 
 SECOND_NS: Final = 1_000_000_000
 # A cluster needs so long to stand, before anything is deployed to it.

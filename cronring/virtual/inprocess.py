@@ -9,11 +9,11 @@ from collections.abc import Callable
 from cronring.runner.core.model import Outcome, Result, Run, StopReason
 from cronring.runner.held import Held, Stop
 from cronring.runner.quota import Excess, cpu_excess, memory_excess
+from cronring.schema.duration import measured
 from cronring.virtual.calling import Caller, Ended
 from cronring.virtual.clock import Timer
 from cronring.virtual.loading import VerbsHere
 from cronring.virtual.times import VirtualTime
-from schema.duration import measured
 
 _FOREVER_US = 1 << 60
 

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-from schema.duration import parse_duration
-from schema.instant import parse_instant
+from cronring.schema.duration import parse_duration
+from cronring.schema.instant import parse_instant
 
 Instant = str | datetime
 Length = str | timedelta

@@ -16,11 +16,11 @@ from cronring.child.verbs import Verbs
 from cronring.declare import declarations
 from cronring.runner.children import utc_offset_s
 from cronring.runner.core.model import Run
-from schema.declaration import read_declaration
-from schema.digest import digest
-from schema.keys import DEFAULT_NAMESPACE
-from schema.module import Module
-from schema.text_print import print_module
+from cronring.schema.declaration import read_declaration
+from cronring.schema.digest import digest
+from cronring.schema.keys import DEFAULT_NAMESPACE
+from cronring.schema.module import Module
+from cronring.schema.text_print import print_module
 
 
 class ModuleError(Exception):

@@ -1,7 +1,7 @@
 """Runs beside the schedule, in memory; see sql/queries/cron_activations.sql."""
 
-from controller.core import ticks
-from controller.core.model import Activation, ActivationRequest, ActivationResult, Outcome, Trigger
+from cronring.controller.core import ticks
+from cronring.controller.core.model import Activation, ActivationRequest, ActivationResult, Outcome, Trigger
 from cronring.virtual.memory_limits import MemoryLimits
 from cronring.virtual.memory_rows import ActivationRow, ExecutionRow, JobRow
 

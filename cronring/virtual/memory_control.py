@@ -1,6 +1,6 @@
 """What operators do to single jobs, in memory; see controller/store/control.py."""
 
-from controller.core.control import (
+from cronring.controller.core.control import (
     Spec,
     Wanted,
     finds_it_so,
@@ -8,17 +8,17 @@ from controller.core.control import (
     plan_change,
     plan_creation,
 )
-from controller.core.following import followed
-from controller.core.model import Activation, Job, SkipReason, Trigger
-from controller.core.orders import Pause, Resume
-from controller.core.redeploy import Added, plan_removal
-from controller.core.states import Order
-from controller.errors import Conflict, Outdated
-from controller.ports import Backfill, JobChange, NewJob, RunByHand, Seen
+from cronring.controller.core.following import followed
+from cronring.controller.core.model import Activation, Job, SkipReason, Trigger
+from cronring.controller.core.orders import Pause, Resume
+from cronring.controller.core.redeploy import Added, plan_removal
+from cronring.controller.core.states import Order
+from cronring.controller.errors import Conflict, Outdated
+from cronring.controller.ports import Backfill, JobChange, NewJob, RunByHand, Seen
+from cronring.schema.instant import format_instant
+from cronring.schema.keys import JobKey
 from cronring.virtual.memory_orders import MemoryOrders
 from cronring.virtual.memory_rows import DeploymentRow, JobRow
-from schema.instant import format_instant
-from schema.keys import JobKey
 
 
 def job_row(job_id: int, added: Added, deployment: DeploymentRow) -> JobRow:
@@ -29,7 +29,7 @@ def job_row(job_id: int, added: Added, deployment: DeploymentRow) -> JobRow:
 
 
 class MemoryControl(MemoryOrders):
-    """Implements controller.ports.Control."""
+    """Implements cronring.controller.ports.Control."""
 
     async def create_job(self, job: NewJob, by: str, note: str = "") -> Job:
         name = (job.namespace, job.module)

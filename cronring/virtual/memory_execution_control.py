@@ -1,18 +1,18 @@
 """What operators do to single executions, in memory; see controller/store/execution_control.py."""
 
-from controller.core.model import Activation, CancelRequest, Outcome, Trigger
-from controller.core.states import State
-from controller.errors import NotFound
-from controller.refusals import not_retried
+from cronring.controller.core.model import Activation, CancelRequest, Outcome, Trigger
+from cronring.controller.core.states import State
+from cronring.controller.errors import NotFound
+from cronring.controller.refusals import not_retried
+from cronring.schema.instant import format_instant
 from cronring.virtual.memory_activations import MemoryActivations
 from cronring.virtual.memory_rows import ActionRow, ExecutionRow
-from schema.instant import format_instant
 
 CANCELS_MAX = 1_000  # named in one renewal
 
 
 class MemoryExecutionControl(MemoryActivations):
-    """Implements controller.ports.ExecutionControl."""
+    """Implements cronring.controller.ports.ExecutionControl."""
 
     async def cancel_execution(self, execution_id: int, by: str, note: str) -> bool:
         row = self.unfinished.get(execution_id)

@@ -1,9 +1,9 @@
 """Who follows whom, in memory; see the table cron_followers."""
 
-from controller.errors import Conflict
+from cronring.controller.errors import Conflict
+from cronring.schema.following import cycle_fault, cycle_of
+from cronring.schema.policy import parse_policy
 from cronring.virtual.memory_rows import JobRow
-from schema.following import cycle_fault, cycle_of
-from schema.policy import parse_policy
 
 
 class Followers:

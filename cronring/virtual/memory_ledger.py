@@ -2,19 +2,19 @@
 
 from collections import Counter
 
-from controller.core.audit import Runs
-from controller.core.audit_walk import SCHEDULED, Run, SkipRange
-from controller.core.books import Closed, Span, Standing
-from controller.core.why_facts import Action, Attempt, Facts, Skip, Subject, Waiting
-from controller.explaining import gather
-from controller.ledger import AuditRequest, CountedSkips, NumberedSpan, Report, Twin, ZoneData, audit
+from cronring.controller.core.audit import Runs
+from cronring.controller.core.audit_walk import SCHEDULED, Run, SkipRange
+from cronring.controller.core.books import Closed, Span, Standing
+from cronring.controller.core.why_facts import Action, Attempt, Facts, Skip, Subject, Waiting
+from cronring.controller.explaining import gather
+from cronring.controller.ledger import AuditRequest, CountedSkips, NumberedSpan, Report, Twin, ZoneData, audit
 from cronring.virtual.memory_limits import full_in_words
 from cronring.virtual.memory_rows import ExecutionRow, JobRow
 from cronring.virtual.memory_tables import MemoryTables
 
 
 class MemoryLedger:
-    """controller.ledger.Ledger. A runner seen in the last `lost_after_ms` lives."""
+    """cronring.controller.ledger.Ledger. A runner seen in the last `lost_after_ms` lives."""
 
     def __init__(self, tables: MemoryTables, lost_after_ms: int) -> None:
         self._tables = tables
@@ -125,7 +125,7 @@ class MemoryBooks:
 
 
 class MemoryArchive(MemoryBooks):
-    """controller.explaining.Archive."""
+    """cronring.controller.explaining.Archive."""
 
     async def subjects(self, key: str) -> list[Subject]:
         rows = [row for row in self._tables.jobs.values() if row.key == key]

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from controller.errors import NotFound
-from controller.limits import LimitRow, limit_name, no_such_limit
+from cronring.controller.errors import NotFound
+from cronring.controller.limits import LimitRow, limit_name, no_such_limit
 from cronring.virtual.memory_rows import JobRow
 from cronring.virtual.memory_tables import MemoryTables
 
 
 class MemoryLimits(MemoryTables):
-    """Implements controller.limits.Limits."""
+    """Implements cronring.controller.limits.Limits."""
 
     async def set_limit(self, namespace: str, module: str, max_concurrent: int, by: str, note: str = "") -> LimitRow:
         key = namespace, module

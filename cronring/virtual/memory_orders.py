@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Sequence
 
-from controller.core.control import Start, manual_tick
-from controller.core.model import OF_A_TICK, Activation, CancelRequest, Skipped, SkipReason, Trigger
-from controller.core.orders import (
+from cronring.controller.core.control import Start, manual_tick
+from cronring.controller.core.model import OF_A_TICK, Activation, CancelRequest, Skipped, SkipReason, Trigger
+from cronring.controller.core.orders import (
     Cancel,
     NotNext,
     Ordered,
@@ -18,15 +18,15 @@ from controller.core.orders import (
     order_of,
     refused,
 )
-from controller.core.redeploy import Existing, decided_ahead, taken_back
-from controller.core.states import Order
-from controller.core.taking_over import Left, plan_taking_over
-from controller.errors import Conflict, NotFound
-from controller.ports import Controlled, RunByHand
-from controller.refusals import error_of
+from cronring.controller.core.redeploy import Existing, decided_ahead, taken_back
+from cronring.controller.core.states import Order
+from cronring.controller.core.taking_over import Left, plan_taking_over
+from cronring.controller.errors import Conflict, NotFound
+from cronring.controller.ports import Controlled, RunByHand
+from cronring.controller.refusals import error_of
+from cronring.schema.instant import format_instant
 from cronring.virtual.memory_activations import MemoryActivations
 from cronring.virtual.memory_rows import ActionRow, JobRow
-from schema.instant import format_instant
 
 _AHEAD = (SkipReason.PAUSED, SkipReason.CANCELLED, SkipReason.OUTSIDE_WINDOW)
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from controller.core.model import (
+from cronring.controller.core.model import (
     Activation,
     CancelRequest,
     Execution,
@@ -14,11 +14,11 @@ from controller.core.model import (
     Skipped,
     Trigger,
 )
-from controller.core.redeploy import Existing
-from controller.core.ticks import Slot, upcoming
-from controller.ports import ControllerInfo
-from schema.module import Module
-from schema.policy import parse_policy
+from cronring.controller.core.redeploy import Existing
+from cronring.controller.core.ticks import Slot, upcoming
+from cronring.controller.ports import ControllerInfo
+from cronring.schema.module import Module
+from cronring.schema.policy import parse_policy
 
 
 @dataclass

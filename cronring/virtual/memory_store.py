@@ -6,9 +6,9 @@ says. The rows are public, for checkers to read.
 
 from collections.abc import Collection, Sequence
 
-from controller.core import ticks
-from controller.core.following import declared
-from controller.core.model import (
+from cronring.controller.core import ticks
+from cronring.controller.core.following import declared
+from cronring.controller.core.model import (
     ClaimRequest,
     ClaimResult,
     EndRequest,
@@ -23,18 +23,18 @@ from controller.core.model import (
     SkipRequest,
     Trigger,
 )
-from controller.core.orphaning import Orphan, Return, plan_orphans, plan_return, told
-from controller.core.redeploy import Removed, deployment_key, plan_redeploy, plan_removal
-from controller.errors import NotFound
-from controller.ports import Activated, ControllerInfo, Deployed, Killed
-from controller.refusals import other_schema
+from cronring.controller.core.orphaning import Orphan, Return, plan_orphans, plan_return, told
+from cronring.controller.core.redeploy import Removed, deployment_key, plan_redeploy, plan_removal
+from cronring.controller.errors import NotFound
+from cronring.controller.ports import Activated, ControllerInfo, Deployed, Killed
+from cronring.controller.refusals import other_schema
+from cronring.schema.module import Module
+from cronring.schema.policy import parse_policy
+from cronring.schema.schedule import MANUAL
 from cronring.virtual.memory_control import MemoryControl, job_row
 from cronring.virtual.memory_execution_control import MemoryExecutionControl
 from cronring.virtual.memory_rows import ActionRow, ControllerRow, DeploymentRow, ExecutionRow, JobRow, RunnerRow
 from cronring.virtual.memory_templates import MemoryTemplates
-from schema.module import Module
-from schema.policy import parse_policy
-from schema.schedule import MANUAL
 
 CONTROLLER_KEPT_US = 60_000_000  # after its lease ran out
 RUNNER_KEPT_US = 86_400_000_000  # after it was last seen
@@ -43,7 +43,7 @@ RUNNER_KEPT_BEYOND_US = 60_000_000
 
 
 class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
-    """Implements controller.ports.Store, Control and ExecutionControl, and controller.templates.Templates."""
+    """Implements controller.ports.Store, Control and ExecutionControl, and cronring.controller.templates.Templates."""
 
     # Deployments
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable
 
-from controller.core.books import Span
-from controller.core.model import Skipped
-from controller.core.orphaning import Orphan, Return
-from controller.core.redeploy import Carried, Removed
-from controller.limits import LimitRow
-from controller.templates import TemplateRow
+from cronring.controller.core.books import Span
+from cronring.controller.core.model import Skipped
+from cronring.controller.core.orphaning import Orphan, Return
+from cronring.controller.core.redeploy import Carried, Removed
+from cronring.controller.limits import LimitRow
+from cronring.controller.templates import TemplateRow
 from cronring.virtual.memory_followers import Followers
 from cronring.virtual.memory_rows import (
     ActionRow,

@@ -1,13 +1,13 @@
 """Templates, in memory; see controller/store/templates.py."""
 
-from controller.errors import NotFound, Outdated
-from controller.templates import TemplateRow, TemplateValues, template_key
+from cronring.controller.errors import NotFound, Outdated
+from cronring.controller.templates import TemplateRow, TemplateValues, template_key
 from cronring.virtual.memory_rows import ActionRow
 from cronring.virtual.memory_tables import MemoryTables
 
 
 class MemoryTemplates(MemoryTables):
-    """Implements controller.templates.Templates."""
+    """Implements cronring.controller.templates.Templates."""
 
     async def get_template(self, namespace: str, name: str) -> TemplateRow:
         return self._template(namespace, name)

@@ -3,8 +3,8 @@
 import re
 from typing import Final, NamedTuple
 
-from schema.duration import DurationError, format_duration, parse_duration
-from schema.instant import InstantError, format_instant, parse_instant
+from cronring.schema.duration import DurationError, format_duration, parse_duration
+from cronring.schema.instant import InstantError, format_instant, parse_instant
 
 PARTS: Final = ("database", "controllers", "runners")
 _OUTAGE: Final = re.compile(r"(?P<part>[^@]*)@(?P<start>.*)\+(?P<length>[^+:]*)", re.DOTALL)

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from controller.core import effects, events
-from controller.core.settings import ClusterSettings
-from controller.errors import StoreError, StoreUnavailable
-from controller.ports import ControllerInfo, Store
+from cronring.controller.core import effects, events
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.errors import StoreError, StoreUnavailable
+from cronring.controller.ports import ControllerInfo, Store
 
 _METHODS: dict[type, str] = {
     effects.FindPeers: "find_peers",

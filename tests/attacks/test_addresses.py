@@ -14,12 +14,12 @@ from typing import Any
 import grpc
 import pytest
 
-from controller.peers.reach import NO_ANSWER, unreachable
-from controller.store.connect import connect
 from cronring.client.channel import Failover
 from cronring.client.errors import ClientError
-from protos.gossip.v1 import gossip_pb2, gossip_pb2_grpc
-from protos.runner.v1 import runner_pb2
+from cronring.controller.peers.reach import NO_ANSWER, unreachable
+from cronring.controller.store.connect import connect
+from cronring.protos.gossip.v1 import gossip_pb2, gossip_pb2_grpc
+from cronring.protos.runner.v1 import runner_pb2
 from tests.attacks.test_hostile_controllers import MODULE, Hostile
 from tests.attacks.test_webhook_probes import Ends, listening
 from tests.support.cluster import Cluster, Process, free_port

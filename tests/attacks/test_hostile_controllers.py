@@ -11,8 +11,8 @@ import grpc
 import psutil
 import pytest
 
-from protos.cronring.v1 import jobs_pb2
-from protos.runner.v1 import runner_pb2
+from cronring.protos.cronring.v1 import jobs_pb2
+from cronring.protos.runner.v1 import runner_pb2
 from tests.attacks.wire import growing
 from tests.support.cluster import Cluster, Process
 from tests.support.waiting import wait_until

@@ -5,7 +5,7 @@ from typing import Final
 import grpc
 import pytest
 
-from protos.cronring.v1 import jobs_pb2
+from cronring.protos.cronring.v1 import jobs_pb2
 from tests.attacks.wire import CLEAN, METHODS, Peak, connected, growing, path_of
 from tests.support.cluster import Process
 

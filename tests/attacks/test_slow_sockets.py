@@ -6,7 +6,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 
-from controller.api.connections import CONNECTIONS_MAX, REQUEST_S
+from cronring.controller.api.connections import CONNECTIONS_MAX, REQUEST_S
 from tests.support.cluster import Process
 
 BUSY_S = 30.0  # that a busy machine may need in addition

@@ -13,12 +13,12 @@ from typing import Any, Final
 import grpc
 import pytest
 
-from controller.runtime.clock import SystemClock
-from controller.runtime.metrics import Metrics
-from controller.runtime.notes import Notes
-from controller.runtime.webhooks import NO_ANSWER, TIMED_OUT, UNTRUSTED, HttpPosting
-from protos.cronring.v1 import notifications_pb2 as pb2
-from protos.cronring.v1 import notifications_pb2_grpc
+from cronring.controller.runtime.clock import SystemClock
+from cronring.controller.runtime.metrics import Metrics
+from cronring.controller.runtime.notes import Notes
+from cronring.controller.runtime.webhooks import NO_ANSWER, TIMED_OUT, UNTRUSTED, HttpPosting
+from cronring.protos.cronring.v1 import notifications_pb2 as pb2
+from cronring.protos.cronring.v1 import notifications_pb2_grpc
 from tests.support.cluster import Process, free_port
 
 SECRET: Final = b"OpenSSH_9.7 root:hunter2"
@@ -85,7 +85,7 @@ async def test_ports_are_told_alike(victim: Process) -> None:
 async def test_who_is_slow_and_who_is_not_trusted_are_told_apart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("controller.runtime.webhooks.TIMEOUT_S", 1.0)
+    monkeypatch.setattr("cronring.controller.runtime.webhooks.TIMEOUT_S", 1.0)
     notes = Notes(SystemClock(), Metrics())
     posting = HttpPosting(notes)
     try:

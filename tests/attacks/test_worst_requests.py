@@ -9,9 +9,9 @@ import pytest
 from google.protobuf import message_factory
 from google.protobuf.descriptor import FieldDescriptor, MethodDescriptor
 
-from controller.api.bounds import MODULE, REQUEST_BYTES
-from protos.caps import CAPS, PATHS
-from protos.cronring.v1 import deployments_pb2, jobs_pb2, schema_pb2
+from cronring.controller.api.bounds import MODULE, REQUEST_BYTES
+from cronring.protos.caps import CAPS, PATHS
+from cronring.protos.cronring.v1 import deployments_pb2, jobs_pb2, schema_pb2
 from tests.attacks.wire import METHODS, Caller, connected, path_of
 from tests.support.cluster import Process
 

@@ -12,7 +12,7 @@ from google.protobuf.descriptor import FieldDescriptor, MethodDescriptor
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
-from protos.cronring.v1 import doctor_pb2, drills_pb2
+from cronring.protos.cronring.v1 import doctor_pb2, drills_pb2
 from tests.fuzz.servers import METHODS as FUZZED
 from tests.support.cluster import Process
 

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from controller.store.connect import connect
-from controller.store.pool import Database
+from cronring.controller.store.connect import connect
+from cronring.controller.store.pool import Database
 from tests.conformance.harness import MemoryScene, PostgresScene, World
 from tests.support.databases import PostgresServer
 

@@ -5,9 +5,9 @@ from typing import NamedTuple, Protocol
 
 import asyncpg
 
-from controller.core.books import Span
-from controller.core.ending import request_of
-from controller.core.model import (
+from cronring.controller.core.books import Span
+from cronring.controller.core.ending import request_of
+from cronring.controller.core.model import (
     Activation,
     ActivationRequest,
     ActivationResult,
@@ -23,21 +23,21 @@ from controller.core.model import (
     RunnerInfo,
     Skipped,
 )
-from controller.core.states import State
-from controller.limits import Limits
-from controller.ports import Control, ControllerInfo, ExecutionControl, Store
-from controller.store.connect import Connection
-from controller.store.control import PostgresControl
-from controller.store.execution_control import PostgresExecutionControl
-from controller.store.limits import PostgresLimits
-from controller.store.pool import Database
-from controller.store.store import PostgresStore
-from controller.store.templates import PostgresTemplates
-from controller.templates import Templates
+from cronring.controller.core.states import State
+from cronring.controller.limits import Limits
+from cronring.controller.ports import Control, ControllerInfo, ExecutionControl, Store
+from cronring.controller.store.connect import Connection
+from cronring.controller.store.control import PostgresControl
+from cronring.controller.store.execution_control import PostgresExecutionControl
+from cronring.controller.store.limits import PostgresLimits
+from cronring.controller.store.pool import Database
+from cronring.controller.store.store import PostgresStore
+from cronring.controller.store.templates import PostgresTemplates
+from cronring.controller.templates import Templates
+from cronring.schema.module import Module, Verb
+from cronring.schema.policy import Policy
 from cronring.virtual.memory_orders import standing
 from cronring.virtual.memory_store import MemoryStore
-from schema.module import Module, Verb
-from schema.policy import Policy
 
 SECOND = 1_000_000
 LEASE_MS = 5_000

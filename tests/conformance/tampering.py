@@ -2,11 +2,11 @@
 
 from typing import Protocol
 
-from controller.core.model import Outcome, Report, Skipped, SkipReason, Trigger
-from controller.ledger import Ledger
-from controller.store.connect import Connection
-from controller.store.ledger import PostgresLedger
-from controller.store.pool import Database
+from cronring.controller.core.model import Outcome, Report, Skipped, SkipReason, Trigger
+from cronring.controller.ledger import Ledger
+from cronring.controller.store.connect import Connection
+from cronring.controller.store.ledger import PostgresLedger
+from cronring.controller.store.pool import Database
 from cronring.virtual.memory_ledger import MemoryLedger
 from cronring.virtual.memory_rows import ExecutionRow, SkipRow
 from cronring.virtual.memory_store import MemoryStore

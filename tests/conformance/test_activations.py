@@ -2,9 +2,9 @@
 
 import pytest
 
-from controller.core.model import Activation, Execution, Job, Outcome, Trigger
-from controller.ports import Backfill
-from schema.policy import Policy
+from cronring.controller.core.model import Activation, Execution, Job, Outcome, Trigger
+from cronring.controller.ports import Backfill
+from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, SLOTS, World, end_of
 
 FAILED = Outcome.FAILED

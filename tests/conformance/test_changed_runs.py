@@ -3,12 +3,12 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from controller.core.ending import request_of
-from controller.core.model import Execution, Job, Report
-from controller.core.orders import Cancel, Pause, Restore, Resume, SkipNext
-from controller.ports import JobChange, NewJob
-from schema.module import Module, Verb
-from schema.policy import Policy
+from cronring.controller.core.ending import request_of
+from cronring.controller.core.model import Execution, Job, Report
+from cronring.controller.core.orders import Cancel, Pause, Restore, Resume, SkipNext
+from cronring.controller.ports import JobChange, NewJob
+from cronring.schema.module import Module, Verb
+from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, TIMEOUT_MS, World, claim_of, end_of
 
 Edit = Callable[[World, str], Awaitable[object]]

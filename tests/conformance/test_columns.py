@@ -6,10 +6,10 @@ from typing import Final
 
 import pytest
 
-from controller.errors import StoreError
-from controller.store.columns import prepare_columns
-from controller.store.connect import FIRST_US, LAST_US, Connection, connect
-from controller.store.errors import translated
+from cronring.controller.errors import StoreError
+from cronring.controller.store.columns import prepare_columns
+from cronring.controller.store.connect import FIRST_US, LAST_US, Connection, connect
+from cronring.controller.store.errors import translated
 
 ENDS: Final = (-(2**63), -1, 0, 1, 2**63 - 1)
 NARROW: Final = (-(2**31), -1, 0, 1, 2**31 - 1)

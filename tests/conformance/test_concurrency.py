@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 
-from controller.api.job_specs import Defaults
-from controller.api.job_writes import JobWrites
-from controller.core.model import (
+from cronring.controller.api.job_specs import Defaults
+from cronring.controller.api.job_writes import JobWrites
+from cronring.controller.core.model import (
     Activation,
     ActivationRequest,
     ClaimRequest,
@@ -19,17 +19,17 @@ from controller.core.model import (
     Outcome,
     RunnerInfo,
 )
-from controller.ports import Backfill, ControllerInfo
-from controller.store.connect import Connection, connect
-from controller.store.control import PostgresControl
-from controller.store.pool import Database
-from controller.store.reads import PostgresReads
-from controller.store.store import PostgresStore
-from controller.store.templates import PostgresTemplates
-from protos.cronring.v1 import jobs_pb2
-from protos.cronring.v1.jobs_pb2 import JobSpec
-from protos.cronring.v1.schema_pb2 import Policy
-from schema.module import Module, Verb
+from cronring.controller.ports import Backfill, ControllerInfo
+from cronring.controller.store.connect import Connection, connect
+from cronring.controller.store.control import PostgresControl
+from cronring.controller.store.pool import Database
+from cronring.controller.store.reads import PostgresReads
+from cronring.controller.store.store import PostgresStore
+from cronring.controller.store.templates import PostgresTemplates
+from cronring.protos.cronring.v1 import jobs_pb2
+from cronring.protos.cronring.v1.jobs_pb2 import JobSpec
+from cronring.protos.cronring.v1.schema_pb2 import Policy
+from cronring.schema.module import Module, Verb
 from tests.conformance.harness import GRACE_MS, LEASE_MS, LOST_AFTER_MS, TIMEOUT_MS, claim_of, end_of
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])

@@ -2,11 +2,11 @@
 
 import pytest
 
-from controller.core.control import NeverRuns
-from controller.errors import Conflict, NotFound, Outdated
-from controller.ports import JobChange, NewJob, Seen
-from schema.module import Module, Verb
-from schema.policy import Policy
+from cronring.controller.core.control import NeverRuns
+from cronring.controller.errors import Conflict, NotFound, Outdated
+from cronring.controller.ports import JobChange, NewJob, Seen
+from cronring.schema.module import Module, Verb
+from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, TIMEOUT_MS, World
 
 MINUTE = 60 * SECOND

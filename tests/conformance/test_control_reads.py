@@ -4,15 +4,15 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from controller.core.orders import Cancel, Pause, SkipNext
-from controller.errors import NotFound
-from controller.ports import NewJob
-from controller.reads import ActionFilter, JobFilter
-from controller.store.connect import connect
-from controller.store.pool import Database
-from controller.store.reads import PostgresReads
-from schema.module import Module, Verb
-from schema.policy import Policy
+from cronring.controller.core.orders import Cancel, Pause, SkipNext
+from cronring.controller.errors import NotFound
+from cronring.controller.ports import NewJob
+from cronring.controller.reads import ActionFilter, JobFilter
+from cronring.controller.store.connect import connect
+from cronring.controller.store.pool import Database
+from cronring.controller.store.reads import PostgresReads
+from cronring.schema.module import Module, Verb
+from cronring.schema.policy import Policy
 from tests.conformance.harness import LOST_AFTER_MS, SECOND, TIMEOUT_MS, PostgresScene, World
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
-from controller.store.connect import Connection, connect
+from cronring.controller.store.connect import Connection, connect
 from tests.support.databases import PostgresServer
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from controller.core.model import Job
-from controller.errors import NotFound
-from controller.ports import Deployed
-from schema.keys import slot_of
-from schema.module import Module, Verb
+from cronring.controller.core.model import Job
+from cronring.controller.errors import NotFound
+from cronring.controller.ports import Deployed
+from cronring.schema.keys import slot_of
+from cronring.schema.module import Module, Verb
 from tests.conformance.harness import SECOND, TIMEOUT_MS, World
 
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from controller.core.doctor import tables
-from controller.core.doctor.finding import Finding, Verdict
-from controller.core.settings import ClusterSettings
-from controller.store.doctor import examine
+from cronring.controller.core.doctor import tables
+from cronring.controller.core.doctor.finding import Finding, Verdict
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.store.doctor import examine
 from tests.support.faked_clocks import unless_clock_is_faked
 from tests.support.looking import look
 
@@ -37,7 +37,7 @@ async def test_a_migrated_database_has_every_index_that_is_expected_and_no_other
         await connection.close()
     there = {(table, index) for table, index in rows}
     expected = {(table, index) for table, names in tables.INDEXES.items() for index in names}
-    assert there == expected, "controller.core.doctor.tables.INDEXES names what the migrations make"
+    assert there == expected, "cronring.controller.core.doctor.tables.INDEXES names what the migrations make"
 
 
 async def test_all_is_well_but_that_nobody_is_there(database_url: str) -> None:

@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from controller.drills import Standing
-from controller.ports import ControllerInfo
-from controller.store.drills import PostgresDrills
-from controller.store.pool import Database
-from controller.store.reads import PostgresReads
-from controller.store.store import PostgresStore
+from cronring.controller.drills import Standing
+from cronring.controller.ports import ControllerInfo
+from cronring.controller.store.drills import PostgresDrills
+from cronring.controller.store.pool import Database
+from cronring.controller.store.reads import PostgresReads
+from cronring.controller.store.store import PostgresStore
 
 LEASE_MS = 5_000
 LOST_AFTER_MS = 8_750

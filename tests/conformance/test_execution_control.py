@@ -2,11 +2,11 @@
 
 import pytest
 
-from controller.core import orders
-from controller.core.model import CancelRequest, Execution, LeaseRenewal, Outcome, Trigger
-from controller.errors import IllegalTransition, NotFound
-from controller.ports import ControllerInfo
-from schema.policy import Policy
+from cronring.controller.core import orders
+from cronring.controller.core.model import CancelRequest, Execution, LeaseRenewal, Outcome, Trigger
+from cronring.controller.errors import IllegalTransition, NotFound
+from cronring.controller.ports import ControllerInfo
+from cronring.schema.policy import Policy
 from tests.conformance.harness import LEASE_MS, LOST_AFTER_MS, SECOND, World, end_of
 
 RETRIED = Policy(retries=3, jitter="off")

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
-from controller.core.model import Execution, Outcome
-from controller.store.connect import Connection, connect
-from controller.store.pool import Database
+from cronring.controller.core.model import Execution, Outcome
+from cronring.controller.store.connect import Connection, connect
+from cronring.controller.store.pool import Database
 from tests.conformance.harness import PostgresScene, World
 from tests.support.databases import PostgresServer
 from tests.support.waiting import wait_until

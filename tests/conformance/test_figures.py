@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from controller.core.figures import bucket_of, quantile_us
-from controller.core.model import ActivationRequest, EndRequest, Execution, Outcome
-from controller.store.connect import connect
-from controller.store.pool import Database
-from controller.store.statistics import PostgresStatistics
-from schema.policy import Policy
+from cronring.controller.core.figures import bucket_of, quantile_us
+from cronring.controller.core.model import ActivationRequest, EndRequest, Execution, Outcome
+from cronring.controller.store.connect import connect
+from cronring.controller.store.pool import Database
+from cronring.controller.store.statistics import PostgresStatistics
+from cronring.schema.policy import Policy
 from tests.conformance.harness import GRACE_MS, SECOND, PostgresScene, World, end_of
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])

@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from controller.core.model import Activation, Execution, Job, Outcome, Trigger
-from controller.core.orders import Cancel, Pause
-from controller.errors import Conflict
-from controller.ports import Backfill, JobChange, NewJob
-from schema.module import Module, Verb
-from schema.policy import Policy
+from cronring.controller.core.model import Activation, Execution, Job, Outcome, Trigger
+from cronring.controller.core.orders import Cancel, Pause
+from cronring.controller.errors import Conflict
+from cronring.controller.ports import Backfill, JobChange, NewJob
+from cronring.schema.module import Module, Verb
+from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, SLOTS, TIMEOUT_MS, World
 
 MINUTE = 60 * SECOND

@@ -1,11 +1,11 @@
 """Why a job that follows another one ran for a tick, or not, as every store's books say it."""
 
-from controller.core.model import Execution, Outcome
-from controller.core.orders import Cancel, Restore
-from controller.core.why import explain, verdict
-from controller.core.why_words import instant
-from schema.module import Verb
-from schema.policy import Policy
+from cronring.controller.core.model import Execution, Outcome
+from cronring.controller.core.orders import Cancel, Restore
+from cronring.controller.core.why import explain, verdict
+from cronring.controller.core.why_words import instant
+from cronring.schema.module import Verb
+from cronring.schema.policy import Policy
 from tests.conformance.harness import World, end_of
 from tests.conformance.tampering import hands_of
 from tests.conformance.test_following import BILLING, CLOSE, MAIL, REPORT, after, deploy, followers, reports, start

@@ -3,12 +3,12 @@
 import asyncpg
 import pytest
 
-from controller.ledger import AuditRequest
-from controller.maintenance import Retention
-from controller.store.connect import Connection
-from controller.store.ledger import PostgresLedger
-from controller.store.pool import Database
-from controller.store.statistics import PostgresStatistics
+from cronring.controller.ledger import AuditRequest
+from cronring.controller.maintenance import Retention
+from cronring.controller.store.connect import Connection
+from cronring.controller.store.ledger import PostgresLedger
+from cronring.controller.store.pool import Database
+from cronring.controller.store.statistics import PostgresStatistics
 from tests.conformance.harness import SECOND, World
 from tests.conformance.test_retention import DAY, every_row, history, maintained, scene
 

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from controller.errors import StoreUnavailable
-from controller.store import pool
-from controller.store.connect import connect
-from controller.store.hosts import named_hosts
-from controller.store.pool import Database
+from cronring.controller.errors import StoreUnavailable
+from cronring.controller.store import pool
+from cronring.controller.store.connect import connect
+from cronring.controller.store.hosts import named_hosts
+from cronring.controller.store.pool import Database
 from tests.support.databases import TEMPLATE, PostgresServer, running_server
 
 DEAF_S = 2.0  # nobody may wait for a silent host as long as for a connection (5 s)

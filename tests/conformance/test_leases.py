@@ -2,8 +2,8 @@
 
 import pytest
 
-from controller.core.model import LeaseRenewal
-from controller.ports import ControllerInfo
+from cronring.controller.core.model import LeaseRenewal
+from cronring.controller.ports import ControllerInfo
 from tests.conformance.harness import LEASE_MS, LOST_AFTER_MS, World, end_of
 
 OBSERVER = ControllerInfo("observer", "127.0.0.1:3", "127.0.0.1:4", 9, "0.1.0", "2026.6")

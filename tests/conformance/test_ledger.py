@@ -5,17 +5,17 @@ from typing import NamedTuple
 
 import pytest
 
-import controller.ledger
-import controller.store.ledger
-from controller.core.audit import Audit
-from controller.core.model import Outcome
-from controller.core.why import explain, verdict
-from controller.errors import NotFound
-from controller.ledger import AuditRequest
-from controller.ports import Backfill
-from schema.module import Module, Verb
-from schema.policy import Policy
-from schema.zone import zone_data_version
+from cronring.controller import ledger as audits
+from cronring.controller.core.audit import Audit
+from cronring.controller.core.model import Outcome
+from cronring.controller.core.why import explain, verdict
+from cronring.controller.errors import NotFound
+from cronring.controller.ledger import AuditRequest
+from cronring.controller.ports import Backfill
+from cronring.controller.store import ledger as stored
+from cronring.schema.module import Module, Verb
+from cronring.schema.policy import Policy
+from cronring.schema.zone import zone_data_version
 from tests.conformance.harness import SECOND, TIMEOUT_MS, World
 from tests.conformance.tampering import Hands, PostgresHands, hands_of
 
@@ -77,11 +77,11 @@ async def test_pages_and_portions_change_nothing(books: Books, monkeypatch: pyte
     whole = [await books.audit(thorough=thorough) for thorough in (False, True)]
     assert [(found.ticks, found.backfilled, found.unaccounted) for found in whole] == [(120, 3, 1)] * 2
     for size in (1, 2, 3, 7):
-        monkeypatch.setattr(controller.ledger, "PAGE_JOBS", 1)
-        monkeypatch.setattr(controller.ledger, "SPANS_AT_ONCE", 1)
-        monkeypatch.setattr(controller.ledger, "CHUNK_ROWS", size)
-        monkeypatch.setattr(controller.ledger, "_FED_AT_ONCE", size)
-        monkeypatch.setattr(controller.store.ledger, "RUNS_COUNTED_AT_ONCE", size)
+        monkeypatch.setattr(audits, "PAGE_JOBS", 1)
+        monkeypatch.setattr(audits, "SPANS_AT_ONCE", 1)
+        monkeypatch.setattr(audits, "CHUNK_ROWS", size)
+        monkeypatch.setattr(audits, "_FED_AT_ONCE", size)
+        monkeypatch.setattr(stored, "RUNS_COUNTED_AT_ONCE", size)
         assert [await books.audit(thorough=thorough) for thorough in (False, True)] == whole
 
 

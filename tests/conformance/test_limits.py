@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from controller.core.model import Execution, Job, Outcome, RunnerInfo
-from controller.core.why import explain
-from controller.errors import NotFound
-from controller.limits import LimitRow
-from controller.ports import Backfill
-from schema.module import Module, Verb
-from schema.policy import Policy
+from cronring.controller.core.model import Execution, Job, Outcome, RunnerInfo
+from cronring.controller.core.why import explain
+from cronring.controller.errors import NotFound
+from cronring.controller.limits import LimitRow
+from cronring.controller.ports import Backfill
+from cronring.schema.module import Module, Verb
+from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, TIMEOUT_MS, World, claim_of, end_of
 from tests.conformance.tampering import hands_of
 

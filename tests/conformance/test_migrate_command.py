@@ -5,7 +5,7 @@ import subprocess
 import sys
 from typing import Any
 
-from sql import migrations
+from cronring.sql import migrations
 
 
 def migrated(url: str) -> Any:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from controller.core.model import Execution, Outcome
-from controller.ports import Backfill, JobChange, NewJob
-from schema.module import Module, Verb
-from schema.policy import Policy
+from cronring.controller.core.model import Execution, Outcome
+from cronring.controller.ports import Backfill, JobChange, NewJob
+from cronring.schema.module import Module, Verb
+from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, TIMEOUT_MS, World
 
 JOB = NewJob("default", "billing", "a", "x", "every 1m", Policy(jitter="off").text, None, "", {}, 1_000, "stop")

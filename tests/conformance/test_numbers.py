@@ -1,6 +1,6 @@
 """Executions are numbered by job, in order of their claims, whatever made them run."""
 
-from controller.core.model import ActivationRequest
+from cronring.controller.core.model import ActivationRequest
 from tests.conformance.harness import GRACE_MS, World, end_of
 
 

@@ -8,16 +8,16 @@ from typing import Any
 import asyncpg
 import pytest
 
-from controller.core.model import ClaimResult, Execution, Job, RunnerInfo
-from controller.core.orders import Cancel, Pause, Restore, Resume, SkipNext
-from controller.errors import Conflict
-from controller.ports import Activated, Controlled, ControllerInfo, Deployed
-from controller.store.connect import Connection, connect
-from controller.store.control import PostgresControl
-from controller.store.pool import Database
-from controller.store.store import PostgresStore
-from schema.module import Module, Verb
-from schema.policy import Policy
+from cronring.controller.core.model import ClaimResult, Execution, Job, RunnerInfo
+from cronring.controller.core.orders import Cancel, Pause, Restore, Resume, SkipNext
+from cronring.controller.errors import Conflict
+from cronring.controller.ports import Activated, Controlled, ControllerInfo, Deployed
+from cronring.controller.store.connect import Connection, connect
+from cronring.controller.store.control import PostgresControl
+from cronring.controller.store.pool import Database
+from cronring.controller.store.store import PostgresStore
+from cronring.schema.module import Module, Verb
+from cronring.schema.policy import Policy
 from tests.conformance.harness import GRACE_MS, LEASE_MS, LOST_AFTER_MS, SECOND, TIMEOUT_MS, claim_of, end_of
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])

@@ -2,12 +2,12 @@
 
 import pytest
 
-from controller.core.model import Execution, Job, Outcome
-from controller.core.orders import Cancel, Pause, Restore, Resume, SkipNext
-from controller.errors import Conflict, IllegalTransition, NotFound
-from controller.ports import Backfill, JobChange, NewJob, RunByHand
-from schema.module import Module, Verb
-from schema.policy import Policy
+from cronring.controller.core.model import Execution, Job, Outcome
+from cronring.controller.core.orders import Cancel, Pause, Restore, Resume, SkipNext
+from cronring.controller.errors import Conflict, IllegalTransition, NotFound
+from cronring.controller.ports import Backfill, JobChange, NewJob, RunByHand
+from cronring.schema.module import Module, Verb
+from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, TIMEOUT_MS, BookedSkip, World
 
 MINUTE = 60 * SECOND

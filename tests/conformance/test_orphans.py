@@ -2,15 +2,15 @@
 
 import pytest
 
-from controller.core.model import Job, Outcome
-from controller.core.orders import Cancel, Pause, Restore, Resume, SkipNext
-from controller.core.orphaning import misfits
-from controller.core.why import explain, verdict
-from controller.errors import Conflict, IllegalTransition
-from controller.ledger import AuditRequest
-from controller.ports import Backfill, Deployed, JobChange, NewJob, RunByHand
-from schema.module import Module, Verb
-from schema.policy import Policy
+from cronring.controller.core.model import Job, Outcome
+from cronring.controller.core.orders import Cancel, Pause, Restore, Resume, SkipNext
+from cronring.controller.core.orphaning import misfits
+from cronring.controller.core.why import explain, verdict
+from cronring.controller.errors import Conflict, IllegalTransition
+from cronring.controller.ledger import AuditRequest
+from cronring.controller.ports import Backfill, Deployed, JobChange, NewJob, RunByHand
+from cronring.schema.module import Module, Verb
+from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, SLOTS, TIMEOUT_MS, World
 from tests.conformance.tampering import hands_of
 

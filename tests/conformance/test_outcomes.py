@@ -2,11 +2,11 @@
 
 import pytest
 
-from controller.core.books import Span
-from controller.core.model import Execution, Outcome, Skipped, SkipReason, SkipRequest, Trigger
-from controller.core.orders import SkipNext
-from schema.module import Module, Verb
-from schema.policy import Policy
+from cronring.controller.core.books import Span
+from cronring.controller.core.model import Execution, Outcome, Skipped, SkipReason, SkipRequest, Trigger
+from cronring.controller.core.orders import SkipNext
+from cronring.schema.module import Module, Verb
+from cronring.schema.policy import Policy
 from tests.conformance.harness import GRACE_MS, SECOND, TIMEOUT_MS, World, claim_of, end_of
 
 FAILED = Outcome.FAILED

@@ -6,20 +6,20 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-import sql
-from controller.core.model import Job, Skipped, SkipReason, SkipRequest
-from controller.core.orders import Cancel, Pause, Resume, SkipNext
-from controller.errors import NotFound, SchemaVersionError, StoreError, StoreUnavailable
-from controller.ports import Topic
-from controller.store.connect import connect, connect_arguments
-from controller.store.listen import PostgresNotifications
-from controller.store.notices import PostgresNotifier
-from controller.store.pool import Database
-from controller.store.store import PostgresStore
-from controller.store.webhooks import PostgresWebhooks
-from controller.webhooks import DeliveryFilter, NewWebhook, Reading
-from schema.module import Module, Verb
-from schema.policy import Policy
+from cronring import sql
+from cronring.controller.core.model import Job, Skipped, SkipReason, SkipRequest
+from cronring.controller.core.orders import Cancel, Pause, Resume, SkipNext
+from cronring.controller.errors import NotFound, SchemaVersionError, StoreError, StoreUnavailable
+from cronring.controller.ports import Topic
+from cronring.controller.store.connect import connect, connect_arguments
+from cronring.controller.store.listen import PostgresNotifications
+from cronring.controller.store.notices import PostgresNotifier
+from cronring.controller.store.pool import Database
+from cronring.controller.store.store import PostgresStore
+from cronring.controller.store.webhooks import PostgresWebhooks
+from cronring.controller.webhooks import DeliveryFilter, NewWebhook, Reading
+from cronring.schema.module import Module, Verb
+from cronring.schema.policy import Policy
 from tests.conformance.harness import PostgresScene, World, claim_of, end_of
 from tests.conformance.test_orphans import KEY, WITH, WITHOUT, deploy, make
 from tests.support.databases import PostgresServer, running_server

@@ -4,14 +4,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from controller.core.model import Outcome, Skipped, SkipReason, SkipRequest
-from controller.errors import NotFound
-from controller.reads import DeploymentFilter, ExecutionFilter, JobFilter
-from controller.store.connect import Connection, connect
-from controller.store.pool import Database
-from controller.store.reads import PostgresReads
-from schema.module import Module, Verb
-from schema.policy import Policy
+from cronring.controller.core.model import Outcome, Skipped, SkipReason, SkipRequest
+from cronring.controller.errors import NotFound
+from cronring.controller.reads import DeploymentFilter, ExecutionFilter, JobFilter
+from cronring.controller.store.connect import Connection, connect
+from cronring.controller.store.pool import Database
+from cronring.controller.store.reads import PostgresReads
+from cronring.schema.module import Module, Verb
+from cronring.schema.policy import Policy
 from tests.conformance.harness import LOST_AFTER_MS, SECOND, TIMEOUT_MS, PostgresScene, World, end_of
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])

@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
-from controller.maintenance import Maintained, Retention
-from controller.store.connect import Connection, connect
-from controller.store.maintenance import maintain
-from controller.store.pool import Database
+from cronring.controller.maintenance import Maintained, Retention
+from cronring.controller.store.connect import Connection, connect
+from cronring.controller.store.maintenance import maintain
+from cronring.controller.store.pool import Database
 from tests.conformance.harness import GRACE_MS, SECOND, PostgresScene, World, claim_of, end_of
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])

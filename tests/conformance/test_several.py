@@ -1,8 +1,8 @@
 """Overlap "allow": several executions of one job at once, in every store."""
 
-from controller.core.model import Execution, Job, Outcome, Skipped, SkipReason, SkipRequest
-from schema.module import Module, Verb
-from schema.policy import Policy
+from cronring.controller.core.model import Execution, Job, Outcome, Skipped, SkipReason, SkipRequest
+from cronring.schema.module import Module, Verb
+from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, TIMEOUT_MS, World, end_of
 
 TWO = Policy(overlap="allow", max_concurrent=2, jitter="off")

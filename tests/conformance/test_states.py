@@ -7,12 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from controller.core.model import Execution, Job, Outcome
-from controller.core.orders import Cancel, Pause, Restore, Resume, SkipNext
-from controller.core.states import ORDERS, Order, State
-from controller.errors import IllegalTransition
-from controller.ports import Backfill, JobChange, NewJob
-from schema.module import Module, Verb
+from cronring.controller.core.model import Execution, Job, Outcome
+from cronring.controller.core.orders import Cancel, Pause, Restore, Resume, SkipNext
+from cronring.controller.core.states import ORDERS, Order, State
+from cronring.controller.errors import IllegalTransition
+from cronring.controller.ports import Backfill, JobChange, NewJob
+from cronring.schema.module import Module, Verb
 from tests.conformance.harness import SECOND, TIMEOUT_MS, World
 
 HOUR: Final = 3600 * SECOND

@@ -2,9 +2,9 @@
 
 import pytest
 
-from controller.core.model import EndRequest, Outcome, Skipped, SkipReason, SkipRequest
-from schema.module import Module, Verb
-from schema.policy import Policy
+from cronring.controller.core.model import EndRequest, Outcome, Skipped, SkipReason, SkipRequest
+from cronring.schema.module import Module, Verb
+from cronring.schema.policy import Policy
 from tests.conformance.harness import GRACE_MS, SECOND, TIMEOUT_MS, World, claim_of, end_of
 
 

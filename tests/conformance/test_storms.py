@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-import sql
+from cronring import sql
 from tests.support.databases import PostgresServer, running_server
 from tests.support.storms import FULL, SCENE, Storm, Stormed
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import asyncpg
 import pytest
 
-import sql
-from controller.store.connect import Connection, connect
-from controller.store.pool import SESSION_SETTINGS
+from cronring import sql
+from cronring.controller.store.connect import Connection, connect
+from cronring.controller.store.pool import SESSION_SETTINGS
 from tests.conformance.test_storms import ALONE, STORMED
 from tests.support.storms import READ, SCENE, change_of, masked, until_blocked
 

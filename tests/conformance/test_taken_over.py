@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from controller.core.model import Job
-from controller.core.orders import Cancel, Pause, Restore, Resume
-from controller.core.why import explain, verdict
-from controller.ledger import AuditRequest
-from controller.ports import Deployed
-from schema.module import Module, Verb
-from schema.policy import Policy
+from cronring.controller.core.model import Job
+from cronring.controller.core.orders import Cancel, Pause, Restore, Resume
+from cronring.controller.core.why import explain, verdict
+from cronring.controller.ledger import AuditRequest
+from cronring.controller.ports import Deployed
+from cronring.schema.module import Module, Verb
+from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, TIMEOUT_MS, World
 from tests.conformance.tampering import hands_of
 

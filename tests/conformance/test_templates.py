@@ -2,10 +2,10 @@
 
 import pytest
 
-from controller.errors import Conflict, NotFound, Outdated
-from controller.ports import NewJob
-from controller.templates import TemplateRow, TemplateValues
-from schema.module import Module, Verb
+from cronring.controller.errors import Conflict, NotFound, Outdated
+from cronring.controller.ports import NewJob
+from cronring.controller.templates import TemplateRow, TemplateValues
+from cronring.schema.module import Module, Verb
 from tests.conformance.harness import TIMEOUT_MS, BookedAction, World
 
 NIGHTLY = TemplateValues(

@@ -5,16 +5,16 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from controller.core.model import Execution, Outcome
-from controller.reads import ExecutionChange, ExecutionFilter
-from controller.store.connect import connect
-from controller.store.keys import seal_key
-from controller.store.migrate import migrate
-from controller.store.notices import PostgresNotifier
-from controller.store.pool import Database
-from controller.store.reads import PostgresReads
-from controller.store.webhooks import PostgresWebhooks
-from controller.webhooks import NewWebhook, Reading
+from cronring.controller.core.model import Execution, Outcome
+from cronring.controller.reads import ExecutionChange, ExecutionFilter
+from cronring.controller.store.connect import connect
+from cronring.controller.store.keys import seal_key
+from cronring.controller.store.migrate import migrate
+from cronring.controller.store.notices import PostgresNotifier
+from cronring.controller.store.pool import Database
+from cronring.controller.store.reads import PostgresReads
+from cronring.controller.store.webhooks import PostgresWebhooks
+from cronring.controller.webhooks import NewWebhook, Reading
 from tests.conformance.harness import LOST_AFTER_MS, SECOND, PostgresScene, World
 from tests.support.databases import PostgresServer
 

@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Final
 
 import grpc
 
+from cronring.protos.cronring.v1 import schema_pb2
+from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.runner.codec import runs_from_dispatch
-from protos.cronring.v1 import schema_pb2
-from protos.runner.v1 import runner_pb2 as wire
 from tests.support.looking import look
 
 CONNECT: Final = "/cronring.runner.v1.RunnerGateway/Connect"

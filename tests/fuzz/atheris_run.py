@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 SEEDS: Final = Path(__file__).parent / "corpus"
-_INSTRUMENTED: Final = ("schema", "controller", "cronring", "protos.modules")
+_INSTRUMENTED: Final = ("cronring.schema", "cronring.controller", "cronring", "cronring.protos.modules")
 _RSS_LIMIT_MB: Final = 2_048
 _LENGTH_MAX: Final = 4_096
 

@@ -9,20 +9,20 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Literal
 
-from controller.api.paging import Pages
-from controller.api.payloads import canonical_payload
-from controller.api.problems import InvalidRequest
-from controller.runners.codec import METRICS_LENGTH_MAX, MalformedError, decode_reports
-from controller.store.changes import decode_position, encode_position
 from cronring.child.payloads import PayloadError as ChildPayloadError
 from cronring.child.payloads import Payloads
 from cronring.context import Context, RunFacts
+from cronring.controller.api.paging import Pages
+from cronring.controller.api.payloads import canonical_payload
+from cronring.controller.api.problems import InvalidRequest
+from cronring.controller.runners.codec import METRICS_LENGTH_MAX, MalformedError, decode_reports
+from cronring.controller.store.changes import decode_position, encode_position
+from cronring.protos.modules import policy_message, policy_of
+from cronring.protos.runner.v1 import runner_pb2 as wire
+from cronring.schema.module import DataField, DataType, Module
+from cronring.schema.payload import PayloadError, payload_faults
+from cronring.schema.policy import parse_policy, read_each
 from cronring.webhooks import VerificationError, verify
-from protos.modules import policy_message, policy_of
-from protos.runner.v1 import runner_pb2 as wire
-from schema.module import DataField, DataType, Module
-from schema.payload import PayloadError, payload_faults
-from schema.policy import parse_policy, read_each
 from tests.fuzz.bounds import Misbehaved, as_text, as_wire_text, placed
 from tests.support.sealing import SEAL
 

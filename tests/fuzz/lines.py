@@ -4,10 +4,10 @@ import json
 import socket
 from typing import Any, Final
 
-from controller.runners.codec import decode_reports
 from cronring.child.channel import Channel
 from cronring.child.verbs import Run as ChildRun
 from cronring.child.verbs import runs_from
+from cronring.controller.runners.codec import decode_reports
 from cronring.runner.codec import report_messages
 from cronring.runner.core.model import Outcome, Run
 from cronring.runner.held import Held

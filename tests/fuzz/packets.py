@@ -5,8 +5,10 @@ from typing import Final
 
 from google.protobuf.message import DecodeError
 
-from controller.core.swim.messages import Status
-from controller.peers.codec import MalformedPacketError, decode, encode
+from cronring.controller.core.swim.messages import Status
+from cronring.controller.peers.codec import MalformedPacketError, decode, encode
+from cronring.protos.gossip.v1 import gossip_pb2
+from cronring.protos.runner.v1 import runner_pb2
 from cronring.runner.codec import beat_message, report_messages
 from cronring.runner.core.effects import CloseLink, Effect, OpenLink, SendBeat, SendReports, StartRuns, StopRuns
 from cronring.runner.core.events import Event, LinkDown, LinkOpened, LinkUp, RunsEnded, Woke
@@ -16,8 +18,6 @@ from cronring.runner.core.settings import RunnerSettings
 from cronring.runner.held import Held
 from cronring.runner.link import addresses_of, event_of
 from cronring.virtual.clock import SECOND
-from protos.gossip.v1 import gossip_pb2
-from protos.runner.v1 import runner_pb2
 from tests.fuzz.bounds import Misbehaved
 from tests.simulation.swim_checkers import disagreements, settle
 from tests.simulation.swim_members import Members

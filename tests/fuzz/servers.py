@@ -19,7 +19,7 @@ from google.protobuf import message as protobuf
 from google.protobuf import message_factory
 from google.protobuf.descriptor import MethodDescriptor
 
-from protos.cronring.v1 import (
+from cronring.protos.cronring.v1 import (
     cluster_pb2,
     deployments_pb2,
     executions_pb2,
@@ -30,8 +30,8 @@ from protos.cronring.v1 import (
     statistics_pb2,
     templates_pb2,
 )
-from protos.gossip.v1 import gossip_pb2
-from protos.runner.v1 import runner_pb2
+from cronring.protos.gossip.v1 import gossip_pb2
+from cronring.protos.runner.v1 import runner_pb2
 from tests.fuzz.bounds import Misbehaved
 from tests.support.cluster import Cluster, Process
 from tests.support.databases import running_server

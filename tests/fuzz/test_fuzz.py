@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from protos.cronring.v1 import deployments_pb2, schema_pb2
-from protos.runner.v1 import runner_pb2
+from cronring.protos.cronring.v1 import deployments_pb2, schema_pb2
+from cronring.protos.runner.v1 import runner_pb2
 from tests import drawing
 from tests.fuzz import servers
 from tests.fuzz.bounds import held

@@ -2,21 +2,21 @@
 
 from typing import Final
 
-from schema.convert import interval_of, pattern_of
-from schema.crontab import read_crontab
-from schema.crontab_module import crontab_schema, crontab_source
-from schema.duration import DurationError, format_duration, parse_duration
-from schema.explain import explain
-from schema.instant import InstantError, format_instant, parse_instant
-from schema.jitter import JitterError, parse_jitter
-from schema.pattern import CronPattern, PatternError
-from schema.policy import Policy
-from schema.schedule import ScheduleError, check_schedule, parse_schedule
-from schema.size import SizeError, format_size, parse_size
-from schema.text import SchemaError, parse_module, print_module
-from schema.validate import validate
-from schema.window import WindowError, canonical_window, parse_window
-from schema.zone import ZoneError, load_zone
+from cronring.schema.convert import interval_of, pattern_of
+from cronring.schema.crontab import read_crontab
+from cronring.schema.crontab_module import crontab_schema, crontab_source
+from cronring.schema.duration import DurationError, format_duration, parse_duration
+from cronring.schema.explain import explain
+from cronring.schema.instant import InstantError, format_instant, parse_instant
+from cronring.schema.jitter import JitterError, parse_jitter
+from cronring.schema.pattern import CronPattern, PatternError
+from cronring.schema.policy import Policy
+from cronring.schema.schedule import ScheduleError, check_schedule, parse_schedule
+from cronring.schema.size import SizeError, format_size, parse_size
+from cronring.schema.text import SchemaError, parse_module, print_module
+from cronring.schema.validate import validate
+from cronring.schema.window import WindowError, canonical_window, parse_window
+from cronring.schema.zone import ZoneError, load_zone
 from tests.fuzz.bounds import Misbehaved, as_text, placed
 
 _NOW: Final = 1_767_225_600_000_000  # 2026-01-01, in microseconds

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from controller.core import effects
-from controller.core.model import EndRequest, Skipped
+from cronring.controller.core import effects
+from cronring.controller.core.model import EndRequest, Skipped
 
 # What goes on all the time, and is shown only on demand (`show renewals`, `show packets`).
 BACKGROUND = {

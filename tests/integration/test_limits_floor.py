@@ -9,7 +9,7 @@ import pytest
 from bench.limits_disk import fdatasync_us
 from bench.limits_grpc import Exchange, answering, dispatch, reports
 from bench.limits_rows import Rows, Variant, make_jobs, statement
-from controller.store.connect import Connection, connect
+from cronring.controller.store.connect import Connection, connect
 from tests.support.databases import PostgresServer
 
 JOBS = 30

@@ -5,13 +5,13 @@ import asyncio
 import asyncpg
 import pytest
 
-import sql
-from controller.errors import SchemaVersionError
-from controller.ports import ControllerInfo
-from controller.store.connect import Connection, connect
-from controller.store.migrate import check_version, migrate
-from controller.store.pool import Database
-from controller.store.store import PostgresStore
+from cronring import sql
+from cronring.controller.errors import SchemaVersionError
+from cronring.controller.ports import ControllerInfo
+from cronring.controller.store.connect import Connection, connect
+from cronring.controller.store.migrate import check_version, migrate
+from cronring.controller.store.pool import Database
+from cronring.controller.store.store import PostgresStore
 from tests.conformance.harness import claim_of, end_of
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])

@@ -9,19 +9,19 @@ from urllib.parse import quote, urlsplit
 import asyncpg
 import pytest
 
-from controller.config import ConfigError
-from controller.core.settings import ClusterSettings
-from controller.errors import SchemaVersionError, StoreError
-from controller.maintenance import Retention
-from controller.ports import Topic
-from controller.store.connect import Connection, connect
-from controller.store.doctor import examine
-from controller.store.listen import PostgresNotifications
-from controller.store.maintenance import maintain
-from controller.store.migrate import migrate
-from controller.store.pool import Database
-from controller.store.store import PostgresStore
-from schema.module import Module, Verb
+from cronring.controller.config import ConfigError
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.errors import SchemaVersionError, StoreError
+from cronring.controller.maintenance import Retention
+from cronring.controller.ports import Topic
+from cronring.controller.store.connect import Connection, connect
+from cronring.controller.store.doctor import examine
+from cronring.controller.store.listen import PostgresNotifications
+from cronring.controller.store.maintenance import maintain
+from cronring.controller.store.migrate import migrate
+from cronring.controller.store.pool import Database
+from cronring.controller.store.store import PostgresStore
+from cronring.schema.module import Module, Verb
 from tests.support.databases import PostgresServer
 from tests.support.pooler import forgetful_pooler
 

@@ -4,8 +4,8 @@ from datetime import datetime, timedelta
 from functools import cache
 from random import Random
 
-from schema.pattern import PatternError
-from schema.pattern_parse import parse_pattern
+from cronring.schema.pattern import PatternError
+from cronring.schema.pattern_parse import parse_pattern
 from tests.oracle.walk import END, EPOCH, Clock, clock_of
 
 AWKWARD = [

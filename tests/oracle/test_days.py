@@ -8,9 +8,9 @@ from random import Random
 
 import pytest
 
-from schema.pattern import CronPattern
-from schema.zone import load_zone, zone_names
-from schema.zoned import ZonedPattern
+from cronring.schema.pattern import CronPattern
+from cronring.schema.zone import load_zone, zone_names
+from cronring.schema.zoned import ZonedPattern
 from tests.oracle.cases import AWKWARD
 from tests.oracle.walk import END, EPOCH, clock_of, zoneinfo_of
 

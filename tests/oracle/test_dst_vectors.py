@@ -2,9 +2,9 @@
 
 import pytest
 
-from schema.pattern import CronPattern
-from schema.zone import load_zone
-from schema.zoned import ZonedPattern
+from cronring.schema.pattern import CronPattern
+from cronring.schema.zone import load_zone
+from cronring.schema.zoned import ZonedPattern
 from tests.oracle.dst_vectors import VECTORS, Vector
 from tests.oracle.walk import Walk, clock_of, instant, shown, ticks_between
 

@@ -11,9 +11,9 @@ from random import Random
 
 import pytest
 
-from schema.pattern import CronPattern
-from schema.zone import Zone, load_zone, zone_names
-from schema.zoned import ZonedPattern
+from cronring.schema.pattern import CronPattern
+from cronring.schema.zone import Zone, load_zone, zone_names
+from cronring.schema.zoned import ZonedPattern
 from tests.oracle import cases
 from tests.oracle.walk import END, Clock, Walk, clock_of, shown
 

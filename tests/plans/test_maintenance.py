@@ -2,8 +2,8 @@
 
 import pytest
 
-from controller.store.connect import connect
-from controller.store.maintenance import SETTINGS
+from cronring.controller.store.connect import connect
+from cronring.controller.store.maintenance import SETTINGS
 from tests.plans.test_plans import EXECUTIONS, FILL, JOBS, plan, read
 
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-import sql
+from cronring import sql
 from tests.plans.test_plans import array, nodes, session, timestamps
 from tests.support.looking import look
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-import sql
-from controller.store.connect import Connection, connect
-from controller.store.pool import SESSION_SETTINGS
+from cronring import sql
+from cronring.controller.store.connect import Connection, connect
+from cronring.controller.store.pool import SESSION_SETTINGS
 from tests.support.databases import PostgresServer, run_coroutine
 
 JOBS = 100_000

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-import sql
+from cronring import sql
 from tests.support.plan_trees import Planner, planner, pruning
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres16", "postgres15"])

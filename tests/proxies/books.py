@@ -9,12 +9,12 @@ from typing import Any, Final, NamedTuple
 
 import asyncpg
 
-from controller.core.model import ClaimRequest, ClaimResult, EndRequest, Job, Outcome, Report, RunnerInfo
-from controller.ports import ControllerInfo
-from controller.store.connect import connect
-from controller.store.pool import Database
-from controller.store.store import PostgresStore
-from schema.module import Module, Verb
+from cronring.controller.core.model import ClaimRequest, ClaimResult, EndRequest, Job, Outcome, Report, RunnerInfo
+from cronring.controller.ports import ControllerInfo
+from cronring.controller.store.connect import connect
+from cronring.controller.store.pool import Database
+from cronring.controller.store.store import PostgresStore
+from cronring.schema.module import Module, Verb
 from tests.proxies.statements import CountingServer, Tables, counted, counting_server
 
 JOBS: Final = 2_000

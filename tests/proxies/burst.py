@@ -27,6 +27,7 @@ from tests.proxies.taps import Heard, Taps
 from tests.support.cluster import Cluster, free_port
 from tests.support.looking import look
 
+ROOT: Final = Path(__file__).parents[2]
 JOBS: Final = 2_000
 CONTROLLERS: Final = 2
 PERIOD_S: Final = 6
@@ -64,7 +65,8 @@ class Stage:
         self._taps = taps
         self._folder = folder
         self._url = url
-        self._cluster = Cluster(url, folder)
+        # What counts is started in another folder, and is not installed.
+        self._cluster = Cluster(url, folder, {"PYTHONPATH": str(ROOT)})
 
     def __enter__(self) -> "Stage":
         self._cluster.__enter__()

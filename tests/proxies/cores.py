@@ -10,19 +10,19 @@ from collections import Counter
 from cProfile import Profile
 from typing import Any, Final
 
-from controller.core import effects, events
-from controller.core.settings import ClusterSettings
-from controller.core.swim.messages import Packet
-from controller.runners.codec import decode_reports, encode_runs
+from cronring.controller.core import effects, events
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.core.swim.messages import Packet
+from cronring.controller.runners.codec import decode_reports, encode_runs
+from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.runner.codec import report_messages
 from cronring.runner.core import effects as runner_effects
 from cronring.runner.core import events as runner_events
 from cronring.runner.core.lanes import ModuleLanes
 from cronring.runner.core.model import Outcome, Result, Run
 from cronring.runner.link import event_of
-from protos.runner.v1 import runner_pb2 as wire
-from schema.lanes import LaneKind
-from schema.module import Verb
+from cronring.schema.lanes import LaneKind
+from cronring.schema.module import Verb
 from tests.proxies.metered import Metered, counted
 from tests.simulation.places_world import EPOCH_US, PlacedRunner, PlacesWorld
 from tests.simulation.swim_members import Members, Process

@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import asyncpg
 
-import sql
+from cronring import sql
 from tests.support.databases import PostgresServer, running_server
 
 ENTRY, SAYS = "\x01", "\x02"  # what no statement holds

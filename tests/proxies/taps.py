@@ -12,7 +12,7 @@ from typing import Final
 
 from google.protobuf.message import DecodeError
 
-from protos.runner.v1 import runner_pb2 as wire
+from cronring.protos.runner.v1 import runner_pb2 as wire
 from tests.support.chaos_links import CHUNK, Link, Links
 
 PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"

@@ -1,6 +1,6 @@
 """What counts, counted with."""
 
-from protos.runner.v1 import runner_pb2 as wire
+from cronring.protos.runner.v1 import runner_pb2 as wire
 from tests.proxies.bounds import Bound, complaints
 from tests.proxies.taps import PREFACE, Way, is_hello
 

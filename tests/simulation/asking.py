@@ -4,10 +4,10 @@ import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from controller.core.control import NeverRuns
-from controller.core.events import Event, JobsCreated
-from controller.core.model import Job
-from controller.errors import Conflict, NotFound, StoreUnavailable
+from cronring.controller.core.control import NeverRuns
+from cronring.controller.core.events import Event, JobsCreated
+from cronring.controller.core.model import Job
+from cronring.controller.errors import Conflict, NotFound, StoreUnavailable
 from cronring.virtual.clock import SECOND
 from cronring.virtual.memory_rows import JobRow
 from tests.simulation.database import Call

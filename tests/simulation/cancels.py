@@ -4,8 +4,8 @@ import random
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from controller.core.events import CancelsAsked, CancelsNotified
-from controller.core.model import Outcome
+from cronring.controller.core.events import CancelsAsked, CancelsNotified
+from cronring.controller.core.model import Outcome
 from cronring.virtual.clock import SECOND
 from cronring.virtual.memory_rows import ExecutionRow
 

@@ -6,15 +6,15 @@ Each checker is named for its invariant. `Journal` judges while the cluster runs
 import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
-from controller.core.audit import LATE_AFTER_US, Audit, Finding
-from controller.core.books import Span
-from controller.core.model import OF_A_TICK, Outcome, SkipReason
-from controller.ledger import AuditRequest
+from cronring.controller.core.audit import LATE_AFTER_US, Audit, Finding
+from cronring.controller.core.books import Span
+from cronring.controller.core.model import OF_A_TICK, Outcome, SkipReason
+from cronring.controller.ledger import AuditRequest
 from cronring.runner.core.model import Run
+from cronring.schema.schedule import parse_schedule
 from cronring.virtual.memory_ledger import MemoryLedger
 from cronring.virtual.memory_rows import ExecutionRow, JobRow, SkipRow
 from cronring.virtual.memory_store import MemoryStore
-from schema.schedule import parse_schedule
 from tests.simulation import placed
 from tests.simulation.history import RecordingStore, takes_a_place
 

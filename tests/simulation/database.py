@@ -4,8 +4,8 @@ import random
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-from controller.core.control import NeverRuns
-from controller.errors import Conflict, NotFound, StoreError, StoreUnavailable
+from cronring.controller.core.control import NeverRuns
+from cronring.controller.errors import Conflict, NotFound, StoreError, StoreUnavailable
 from cronring.virtual.clock import MS, VirtualClock
 from cronring.virtual.memory_store import MemoryStore
 from cronring.virtual.performing import run_now

@@ -3,8 +3,17 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from controller.core.model import ClaimRequest, ClaimResult, EndRequest, EndResult, Job, Outcome, SkipRequest, Trigger
-from controller.errors import StoreError
+from cronring.controller.core.model import (
+    ClaimRequest,
+    ClaimResult,
+    EndRequest,
+    EndResult,
+    Job,
+    Outcome,
+    SkipRequest,
+    Trigger,
+)
+from cronring.controller.errors import StoreError
 from cronring.virtual.memory_rows import ActivationRow, ExecutionRow
 from cronring.virtual.memory_store import MemoryStore
 

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from controller.core import effects, events
-from controller.core.model import Execution, Outcome, Report, RunnerInfo
-from controller.core.node import Node
-from controller.core.settings import ClusterSettings
-from controller.ports import ControllerInfo
+from cronring.controller.core import effects, events
+from cronring.controller.core.model import Execution, Outcome, Report, RunnerInfo
+from cronring.controller.core.node import Node
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.ports import ControllerInfo
+from cronring.schema.module import Module, Verb
 from cronring.virtual.memory_store import MemoryStore
 from cronring.virtual.performing import run_now, store_answer, store_call
-from schema.module import Module, Verb
 
 MS: Final = 1_000_000
 EPOCH_US: Final = 1_800_000_000_000_000

@@ -10,11 +10,11 @@ import sys
 import time
 from typing import Any, NamedTuple
 
-from controller.core import effects, events
-from controller.core.model import ClaimResult, EndResult, Job, LeaseRenewal, Outcome, Report, RunnerInfo
-from controller.core.node import Node
-from controller.core.settings import ClusterSettings
-from schema.keys import slot_of
+from cronring.controller.core import effects, events
+from cronring.controller.core.model import ClaimResult, EndResult, Job, LeaseRenewal, Outcome, Report, RunnerInfo
+from cronring.controller.core.node import Node
+from cronring.controller.core.settings import ClusterSettings
+from cronring.schema.keys import slot_of
 
 MS = 1_000_000
 EPOCH_US = 1_800_000_000_000_000

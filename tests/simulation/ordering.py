@@ -10,11 +10,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from controller.core.events import ActivationsCreated, Event, JobsCreated
-from controller.core.model import Activation, Outcome
-from controller.core.orders import Cancel, Pause, Restore, Resume, SkipNext, Wish
-from controller.errors import Conflict
-from controller.ports import Activated, Controlled
+from cronring.controller.core.events import ActivationsCreated, Event, JobsCreated
+from cronring.controller.core.model import Activation, Outcome
+from cronring.controller.core.orders import Cancel, Pause, Restore, Resume, SkipNext, Wish
+from cronring.controller.errors import Conflict
+from cronring.controller.ports import Activated, Controlled
 from cronring.virtual.clock import MS, SECOND
 from cronring.virtual.memory_rows import ExecutionRow
 from cronring.virtual.memory_store import MemoryStore

@@ -2,7 +2,7 @@
 
 from itertools import pairwise
 
-from controller.core.model import SkipReason
+from cronring.controller.core.model import SkipReason
 from cronring.virtual.memory_rows import SkipRow
 from cronring.virtual.memory_tables import MemoryTables
 

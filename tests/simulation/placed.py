@@ -7,12 +7,12 @@ others remain the stories they were. Once the faults are over, a runner with roo
 import random
 from typing import TYPE_CHECKING, Any, Final
 
-from controller.core.events import PlacesGranted
+from cronring.controller.core.events import PlacesGranted
 from cronring.runner.core import effects, events
 from cronring.runner.core.lanes import ModuleLanes
 from cronring.runner.core.machine import RunnerCore
 from cronring.runner.core.model import Run
-from schema.lanes import LaneKind
+from cronring.schema.lanes import LaneKind
 from tests.simulation.runners import TIMED_OUT, Runner
 
 if TYPE_CHECKING:

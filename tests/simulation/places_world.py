@@ -11,22 +11,22 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from controller.core import effects, events
-from controller.core.model import RunnerInfo
-from controller.core.node import Node
-from controller.core.settings import ClusterSettings
-from controller.ports import ControllerInfo
+from cronring.controller.core import effects, events
+from cronring.controller.core.model import RunnerInfo
+from cronring.controller.core.node import Node
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.ports import ControllerInfo
 from cronring.runner.core import effects as runner_effects
 from cronring.runner.core import events as runner_events
 from cronring.runner.core.lanes import ModuleLanes
 from cronring.runner.core.machine import RunnerCore
 from cronring.runner.core.model import Outcome, Result, Run
 from cronring.runner.core.settings import RunnerSettings
+from cronring.schema.lanes import LaneKind
+from cronring.schema.module import Module, Verb
 from cronring.virtual.codec import report_of, run_of
 from cronring.virtual.memory_store import MemoryStore
 from cronring.virtual.performing import run_now, store_answer, store_call
-from schema.lanes import LaneKind
-from schema.module import Module, Verb
 
 MS: Final = 1_000_000
 EPOCH_US: Final = 1_800_000_000_000_000

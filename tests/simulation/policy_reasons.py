@@ -3,13 +3,13 @@
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
-from controller.core.model import Outcome, SkipReason
-from controller.core.orders import SkipNext
+from cronring.controller.core.model import Outcome, SkipReason
+from cronring.controller.core.orders import SkipNext
+from cronring.schema.duration import parse_duration
+from cronring.schema.policy import parse_policy
+from cronring.schema.policy_model import Policy
+from cronring.schema.timetable import MISSED_AFTER, timetable
 from cronring.virtual.memory_rows import ExecutionRow, SkipRow
-from schema.duration import parse_duration
-from schema.policy import parse_policy
-from schema.policy_model import Policy
-from schema.timetable import MISSED_AFTER, timetable
 from tests.simulation.year_books import Book
 from tests.simulation.year_oracle import is_cron, slice_of
 

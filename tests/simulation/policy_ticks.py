@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from controller.core.books import Span
-from schema.timetable import timetable
+from cronring.controller.core.books import Span
+from cronring.schema.timetable import timetable
 from tests.simulation.year_oracle import Oracle
 
 LONG_BEFORE_US: Final = 3_600_000_000

@@ -3,9 +3,9 @@
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from controller.core.model import Outcome, Trigger
+from cronring.controller.core.model import Outcome, Trigger
+from cronring.schema.timetable import timetable
 from cronring.virtual.memory_rows import ActivationRow, ExecutionRow
-from schema.timetable import timetable
 from tests.simulation.policy_ticks import ticks_between
 from tests.simulation.year_books import Book, brief
 from tests.simulation.year_history import Wish, YearStore

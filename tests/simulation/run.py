@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
-from controller.core.audit import Audit
+from cronring.controller.core.audit import Audit
 from tests.simulation.long_world import LongWorld
 from tests.simulation.world import World
 from tests.simulation.year_world import DAYS, YearWorld

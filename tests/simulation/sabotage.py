@@ -11,14 +11,14 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
-from controller.core import ending
-from controller.core.effects import Refusal
-from controller.core.ending import Ending
-from controller.core.events import ReportsReceived
-from controller.core.lease import Lease
-from controller.core.refetch import BackupLooks, Refetching
-from controller.core.sweeping import Sweeping
-from controller.core.verifying import Verifying
+from cronring.controller.core import ending
+from cronring.controller.core.effects import Refusal
+from cronring.controller.core.ending import Ending
+from cronring.controller.core.events import ReportsReceived
+from cronring.controller.core.lease import Lease
+from cronring.controller.core.refetch import BackupLooks, Refetching
+from cronring.controller.core.sweeping import Sweeping
+from cronring.controller.core.verifying import Verifying
 from cronring.runner.core.clock import DatabaseClock
 from cronring.runner.core.contact import Contact
 from cronring.runner.core.ledger import Ledger

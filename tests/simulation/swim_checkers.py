@@ -1,7 +1,7 @@
 """What must hold of membership: some of it at every change (Safety), some once the network is well (settled)."""
 
-from controller.core.swim.member import Change
-from controller.core.swim.messages import Status
+from cronring.controller.core.swim.member import Change
+from cronring.controller.core.swim.messages import Status
 from cronring.virtual.clock import SECOND
 from tests.simulation.swim_members import Members, Process, State
 

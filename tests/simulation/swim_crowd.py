@@ -5,10 +5,10 @@ Finding each other is quadratic, and none of what a large cluster does each seco
 
 from collections.abc import Iterable
 
-from controller.core.swim import beliefs
-from controller.core.swim.member import Change
-from controller.core.swim.messages import Packet, Status
-from controller.peers.codec import encode
+from cronring.controller.core.swim import beliefs
+from cronring.controller.core.swim.member import Change
+from cronring.controller.core.swim.messages import Packet, Status
+from cronring.controller.peers.codec import encode
 from cronring.virtual.clock import MS, SECOND
 from tests.simulation.swim_members import Members, Process
 

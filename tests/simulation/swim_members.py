@@ -6,12 +6,12 @@ from enum import Enum
 from hashlib import blake2b
 from typing import Final, Protocol
 
-from controller.core.effects import Note
-from controller.core.settings import ClusterSettings
-from controller.core.swim.machine import Swim
-from controller.core.swim.member import Change
-from controller.core.swim.messages import Packet, Status, Sync
-from controller.core.swim.reaction import Reaction
+from cronring.controller.core.effects import Note
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.core.swim.machine import Swim
+from cronring.controller.core.swim.member import Change
+from cronring.controller.core.swim.messages import Packet, Status, Sync
+from cronring.controller.core.swim.reaction import Reaction
 from cronring.virtual.clock import SECOND, Timer, VirtualClock
 from tests.simulation.network import Link, Network
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
-from controller.core.books import Span
-from controller.core.model import Outcome, Skipped, SkipReason, Trigger
+from cronring.controller.core.books import Span
+from cronring.controller.core.model import Outcome, Skipped, SkipReason, Trigger
 from cronring.virtual.memory_rows import ExecutionRow, SkipRow
 from tests.simulation.checkers import check_once, check_results
 from tests.simulation.year_books import Book

@@ -6,11 +6,11 @@ from functools import partial
 
 import pytest
 
-from controller.core import events
+from cronring.controller.core import events
+from cronring.schema.module import Verb
+from cronring.schema.policy import Policy
 from cronring.virtual.clock import SECOND
 from cronring.virtual.performing import run_now
-from schema.module import Verb
-from schema.policy import Policy
 from tests.simulation.limited_world import LimitedWorld
 from tests.simulation.world import World
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from controller.core.model import SkipReason
+from cronring.controller.core.model import SkipReason
 from cronring.virtual.memory_rows import SkipRow
 from tests.simulation.long_world import LongWorld
 from tests.simulation.orphaned import check_orphans

@@ -5,13 +5,13 @@ from collections import Counter
 
 import pytest
 
-from controller.core import events
-from controller.core.model import Outcome, SkipReason
+from cronring.controller.core import events
+from cronring.controller.core.model import Outcome, SkipReason
 from cronring.runner.core import events as runner_events
 from cronring.runner.core.lanes import ModuleLanes
+from cronring.schema.module import Verb
+from cronring.schema.policy import Policy
 from cronring.virtual.performing import run_now
-from schema.module import Verb
-from schema.policy import Policy
 from tests.simulation.places_world import PlacesWorld
 
 WARM_S = 3

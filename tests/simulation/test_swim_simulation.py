@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from controller.core.swim.member import Change
-from controller.core.swim.messages import Status
+from cronring.controller.core.swim.member import Change
+from cronring.controller.core.swim.messages import Status
 from cronring.virtual.clock import MS, SECOND
 from tests.simulation.network import Link
 from tests.simulation.swim_checkers import Safety, disagreements, settle

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from controller.errors import StoreUnavailable
+from cronring.controller.errors import StoreUnavailable
 from cronring.virtual.clock import MS, SECOND, VirtualClock
 from cronring.virtual.memory_store import MemoryStore
 

@@ -5,8 +5,8 @@ import random
 from typing import Final
 
 from cronring.runner.core.model import Outcome, Run
+from cronring.schema.module import Module, Verb
 from cronring.virtual.clock import MS
-from schema.module import Module, Verb
 from tests.simulation.courses import Course
 
 SCHEDULES: Final = ("* * * * * *", "*/2 * * * * *", "*/3 * * * * *", "1-59/5 * * * * *", "every 2s", "every 7s")

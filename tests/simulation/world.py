@@ -9,10 +9,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from controller.core.audit import Audit
-from controller.core.events import DrainExpired, DrainRequested, JobsCreated
-from controller.core.settings import ClusterSettings
-from controller.ports import Deployed
+from cronring.controller.core.audit import Audit
+from cronring.controller.core.events import DrainExpired, DrainRequested, JobsCreated
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.ports import Deployed
 from cronring.virtual.clock import SECOND, VirtualClock
 from tests.simulation import hardships, placed
 from tests.simulation.cancels import Cancels

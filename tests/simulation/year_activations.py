@@ -3,7 +3,7 @@
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from controller.core.model import OF_A_TICK, Outcome, Trigger
+from cronring.controller.core.model import OF_A_TICK, Outcome, Trigger
 from cronring.virtual.memory_rows import ExecutionRow
 from tests.simulation.year_books import Book, brief
 from tests.simulation.year_history import Wish, YearStore

@@ -5,11 +5,11 @@ import random
 from typing import Any, Final, NamedTuple
 
 from cronring.runner.core.model import Outcome, Run
+from cronring.schema.instant import format_instant
+from cronring.schema.module import Module, Verb
+from cronring.schema.policy import Policy, policy_faults, read_policy
+from cronring.schema.schedule import check_schedule
 from cronring.virtual.clock import SECOND
-from schema.instant import format_instant
-from schema.module import Module, Verb
-from schema.policy import Policy, policy_faults, read_policy
-from schema.schedule import check_schedule
 from tests.oracle.walk import clock_of
 from tests.simulation.courses import Course
 from tests.simulation.policies import without

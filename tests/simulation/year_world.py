@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Final
 
-from controller.core.settings import ClusterSettings
+from cronring.controller.core.settings import ClusterSettings
 from cronring.runner.core.settings import RunnerSettings
+from cronring.schema.instant import parse_instant
 from cronring.virtual.clock import SECOND
-from schema.instant import parse_instant
 from tests.simulation.checkers import check_audit, check_converged, check_once, check_results
 from tests.simulation.database import Database
 from tests.simulation.pace import Pace

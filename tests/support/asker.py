@@ -11,7 +11,7 @@ from typing import Any
 
 import grpc
 
-from protos.cronring.v1 import cluster_pb2, cluster_pb2_grpc
+from cronring.protos.cronring.v1 import cluster_pb2, cluster_pb2_grpc
 
 TIMEOUT_S = 1.0
 OPTIONS = (

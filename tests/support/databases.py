@@ -35,7 +35,7 @@ from typing import Any, TypeVar
 import psutil
 import pytest
 
-from controller.store.migrate import migrate
+from cronring.controller.store.migrate import migrate
 from tests.support.looking import look
 from tests.support.server_logs import LOGS
 

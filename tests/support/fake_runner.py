@@ -7,9 +7,9 @@ from types import TracebackType
 
 import grpc
 
-from protos.cronring.v1 import schema_pb2
-from protos.runner.v1 import runner_pb2 as wire
-from protos.runner.v1 import runner_pb2_grpc
+from cronring.protos.cronring.v1 import schema_pb2
+from cronring.protos.runner.v1 import runner_pb2 as wire
+from cronring.protos.runner.v1 import runner_pb2_grpc
 
 HEAR_TIMEOUT_S = 60.0  # a Hello of 5,000 verbs took more than 10 on a busy machine
 

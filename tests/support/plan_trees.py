@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 import asyncpg
 
-from controller.store.connect import Connection, connect
-from controller.store.pool import SESSION_SETTINGS
+from cronring.controller.store.connect import Connection, connect
+from cronring.controller.store.pool import SESSION_SETTINGS
 
 PRINTING: Final = {"client_min_messages": "log", "debug_print_plan": "on", "debug_pretty_print": "off"}
 # A brace, or the word after it, that no backslash takes for text.

@@ -2,6 +2,6 @@
 
 from typing import Final
 
-from controller.api.seal import Seal
+from cronring.controller.api.seal import Seal
 
 SEAL: Final = Seal(b"k" * 32)

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import asyncpg
 
-from controller.store.connect import Connection, connect
-from controller.store.pool import SESSION_SETTINGS
+from cronring.controller.store.connect import Connection, connect
+from cronring.controller.store.pool import SESSION_SETTINGS
 
 NOW_US = 600_000_000  # what is so near to the statement's own time differs between two runs
 # Jobs 1 to 9 run, for ticks of yesterday, today and tomorrow; 31 to 39 follow them; 11 to 19 are due; 21 to 29 have

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
+from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.runner.core.model import Run
-from protos.runner.v1 import runner_pb2 as wire
 
 
 def runs_message(runs: Iterable[Run]) -> wire.Runs:

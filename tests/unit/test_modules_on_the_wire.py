@@ -3,10 +3,10 @@
 from google.protobuf.descriptor import FieldDescriptor
 from hypothesis import given
 
-from protos.cronring.v1 import jobs_pb2, schema_pb2
-from protos.modules import module_message, module_of, policy_message, policy_of, raw_policy
-from schema.module import Module
-from schema.policy import FIELDS, Policy, read_policy
+from cronring.protos.cronring.v1 import jobs_pb2, schema_pb2
+from cronring.protos.modules import module_message, module_of, policy_message, policy_of, raw_policy
+from cronring.schema.module import Module
+from cronring.schema.policy import FIELDS, Policy, read_policy
 from tests.unit.schema.strategies import MODULES
 
 KINDS = {

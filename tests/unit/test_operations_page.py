@@ -5,10 +5,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from controller.core.settings import ClusterSettings
-from controller.core.swim.beliefs import _LEVELS
-from controller.store import doctor
 from cronring.cli.doctor.members import check_members
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.core.swim.beliefs import _LEVELS
+from cronring.controller.store import doctor
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "operations.md").read_text()

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from protos.generate import ROOT, generate
+from cronring.protos.generate import ROOT, generate
 
 
 def generated(folder: Path) -> dict[str, str]:
     return {
         str(path.relative_to(folder)): path.read_text()
-        for path in sorted((folder / "protos").rglob("*_pb2*.py*"))
+        for path in sorted((folder / "cronring" / "protos").rglob("*_pb2*.py*"))
         if path.suffix in {".py", ".pyi"}
     }
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from controller.core.doctor.finding import Finding, Trouble, found, listed, problem, warning
-from schema.duration import measured
+from cronring.controller.core.doctor.finding import Finding, Trouble, found, listed, problem, warning
+from cronring.schema.duration import measured
 
 OLDEST_MAJOR: Final = 14  # date_trunc with a zone came in 12, bodies of SQL functions in 14
 NEWEST_MAJOR: Final = 18

@@ -4,8 +4,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from controller.core.doctor.finding import Finding, found, listed, problem, unchecked, warning
-from schema.duration import measured
+from cronring.controller.core.doctor.finding import Finding, found, listed, problem, unchecked, warning
+from cronring.schema.duration import measured
 
 # What the migrations make. tests/conformance/test_doctor.py holds this against a migrated database.
 INDEXES: Final[Mapping[str, frozenset[str]]] = {

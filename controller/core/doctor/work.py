@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from controller.core.doctor.finding import Finding, found, listed, problem, warning
-from schema.duration import measured
+from cronring.controller.core.doctor.finding import Finding, found, listed, problem, warning
+from cronring.schema.duration import measured
 
 OVERDUE_RUN_MS: Final = 15_000  # past the hard timeout, and after leases and runners had their time
 LATE_DELIVERY_MS: Final = 600_000

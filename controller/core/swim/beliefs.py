@@ -2,17 +2,17 @@
 
 from typing import Final
 
-from controller.core.chance import Chance
-from controller.core.effects import Level
-from controller.core.settings import ClusterSettings
-from controller.core.swim.health import Health
-from controller.core.swim.member import Change, Member, supersedes
-from controller.core.swim.messages import Status, Update
-from controller.core.swim.probe import TargetOrder
-from controller.core.swim.reaction import Reaction
-from controller.core.swim.roster import Roster
-from controller.core.swim.rumors import Rumors
-from controller.core.swim.suspicion import CONFIRMATIONS, Suspicion, minimum_ns
+from cronring.controller.core.chance import Chance
+from cronring.controller.core.effects import Level
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.core.swim.health import Health
+from cronring.controller.core.swim.member import Change, Member, supersedes
+from cronring.controller.core.swim.messages import Status, Update
+from cronring.controller.core.swim.probe import TargetOrder
+from cronring.controller.core.swim.reaction import Reaction
+from cronring.controller.core.swim.roster import Roster
+from cronring.controller.core.swim.rumors import Rumors
+from cronring.controller.core.swim.suspicion import CONFIRMATIONS, Suspicion, minimum_ns
 
 # Nobody refutes that often. Whatever claims so would push my own incarnation out of the wire's range. At the very limit
 # only ALIVE is heard: it refutes what came last below, and can't be refuted itself.

@@ -14,18 +14,18 @@ Each returns a Reaction: `packets` (SendPacket effects, in order), `changes` (Ch
 
 from typing import Final, assert_never
 
-from controller.core.chance import Chance
-from controller.core.effects import Level, SendPacket
-from controller.core.settings import ClusterSettings
-from controller.core.swim.beliefs import Beliefs
-from controller.core.swim.health import Health
-from controller.core.swim.member import Member
-from controller.core.swim.messages import Ack, Message, Nack, Packet, Ping, PingRequest, Status, Sync
-from controller.core.swim.probe import Probe
-from controller.core.swim.reaction import Reaction
-from controller.core.swim.relays import Relay, Relays
-from controller.core.swim.rumors import PACKET_UPDATES
-from controller.core.swim.seeds import Seeds
+from cronring.controller.core.chance import Chance
+from cronring.controller.core.effects import Level, SendPacket
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.core.swim.beliefs import Beliefs
+from cronring.controller.core.swim.health import Health
+from cronring.controller.core.swim.member import Member
+from cronring.controller.core.swim.messages import Ack, Message, Nack, Packet, Ping, PingRequest, Status, Sync
+from cronring.controller.core.swim.probe import Probe
+from cronring.controller.core.swim.reaction import Reaction
+from cronring.controller.core.swim.relays import Relay, Relays
+from cronring.controller.core.swim.rumors import PACKET_UPDATES
+from cronring.controller.core.swim.seeds import Seeds
 
 MS: Final = 1_000_000
 

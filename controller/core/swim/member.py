@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from controller.core.swim.messages import Status, Update
+from cronring.controller.core.swim.messages import Status, Update
 
 
 class Member(Update):

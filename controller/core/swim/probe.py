@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from controller.core.chance import Chance
+from cronring.controller.core.chance import Chance
 
 URGENT_CAPACITY: Final = 16
 

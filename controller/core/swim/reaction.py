@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from controller.core.effects import Level, Note, SendPacket
-from controller.core.swim.member import Change
-from controller.core.swim.messages import Update
+from cronring.controller.core.effects import Level, Note, SendPacket
+from cronring.controller.core.swim.member import Change
+from cronring.controller.core.swim.messages import Update
 
 
 class Reaction(NamedTuple):

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from controller.core.swim.member import Change, Member, supersedes
-from controller.core.swim.messages import Status, Update
+from cronring.controller.core.swim.member import Change, Member, supersedes
+from cronring.controller.core.swim.messages import Status, Update
 
 # How many of the dead I remember, once they are no longer passed on. Beyond it the longest dead goes.
 BURIED_CAPACITY: Final = 1024

@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import Final
 
-from controller.core.swim.messages import Status, Update
+from cronring.controller.core.swim.messages import Status, Update
 
 RETRANSMIT_MULTIPLIER: Final = 4  # SWIM's lambda, as memberlist has it
 CAPACITY: Final = 1024  # members

@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from controller.core.swim.messages import Status
-from controller.core.swim.roster import Roster
+from cronring.controller.core.swim.messages import Status
+from cronring.controller.core.swim.roster import Roster
 
 CAPACITY: Final = 1024
 

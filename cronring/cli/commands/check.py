@@ -12,9 +12,9 @@ from cronring.cli.printing import say, say_source
 from cronring.cli.schedules import to_us
 
 if TYPE_CHECKING:
-    from schema.diff import ModuleDifference
-    from schema.lint import Finding
-    from schema.module import Module
+    from cronring.schema.diff import ModuleDifference
+    from cronring.schema.lint import Finding
+    from cronring.schema.module import Module
 
 
 @click.command()
@@ -39,7 +39,7 @@ def check(file: str, namespace: str, python: str | None, output: str) -> None:
       cronring check billing.py -o json | jq -r '.module.verbs[].name'
     """
     from cronring.cli.modules import described
-    from schema.text import print_module
+    from cronring.schema.text import print_module
 
     found = described(file, namespace, python)
     text, warnings = print_module(found.module), warn_of_idle(file, found.module)
@@ -54,7 +54,7 @@ def warn_of_idle(file: str, module: "Module") -> "list[Finding]":
 
     No error: a module that has been deployed for long may be deployed again, and a job be made by hand.
     """
-    from schema.lint import follows_nobody, never_again
+    from cronring.schema.lint import follows_nobody, never_again
 
     findings = [*never_again(module, to_us(wall_now())), *follows_nobody(module)]
     for finding in findings:
@@ -90,7 +90,7 @@ def diff(before: str, after: str, namespace: str, python: str | None, output: st
       cronring schema diff billing.schema billing.py -o json
     """
     from cronring.cli.modules import described
-    from schema.diff import diff_modules
+    from cronring.schema.diff import diff_modules
 
     old, new = (described(file, namespace, python).module for file in (before, after))
     difference = diff_modules(old, new)

@@ -9,7 +9,7 @@ from cronring.cli.options import controllers_option, output_option
 from cronring.cli.output import Column, print_fields, print_json, print_rows, short_instant
 from cronring.cli.printing import say
 from cronring.cli.session import ask, job_keys, or_nearest
-from schema.duration import measured
+from cronring.schema.duration import measured
 
 if TYPE_CHECKING:
     from cronring.client import Client

@@ -21,10 +21,10 @@ from cronring.cli.options import (
     schema_option,
     stop_on_eof_option,
 )
-from schema.duration import measured
+from cronring.schema.duration import measured
 
 if TYPE_CHECKING:
-    from controller.core.settings import ClusterSettings
+    from cronring.controller.core.settings import ClusterSettings
 
 # What a ClusterSettings field is for, where its name alone does not tell.
 _MEANINGS = {
@@ -59,7 +59,7 @@ _MEANINGS = {
 
 def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """A flag for each field of ClusterSettings: `backup_delay_ms` is --backup-delay DURATION."""
-    from controller.core.settings import ClusterSettings
+    from cronring.controller.core.settings import ClusterSettings
 
     for field in reversed(dataclasses.fields(ClusterSettings)):
         in_time, in_words = field.name.endswith("_ms"), isinstance(field.default, str)
@@ -100,14 +100,14 @@ def controller(database_url: str | None, stop_on_eof: bool, **values: Any) -> No
       cronring controller --grpc 0.0.0.0:7400 --advertise 10.0.0.1:7400
     """
     url = require_database_url(database_url)
-    from controller.config import ConfigError, LogFormat, LogLevel, ProcessConfig
-    from controller.core.settings import SettingsError
+    from cronring.controller.config import ConfigError, LogFormat, LogLevel, ProcessConfig
+    from cronring.controller.core.settings import SettingsError
 
     # gRPC's core writes a line to stderr for each call that it refuses: strangers could fill a disk with that. It asks
     # for this as it is imported.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    from controller.main import run
     from cronring.cli.parent import watch_parent
+    from cronring.controller.main import run
 
     watch_parent(stop_on_eof)
     try:
@@ -123,7 +123,7 @@ def controller(database_url: str | None, stop_on_eof: bool, **values: Any) -> No
 
 def cluster_settings(values: dict[str, Any]) -> "ClusterSettings":
     """Takes the fields of ClusterSettings out of `values`; those not given (None) have their defaults."""
-    from controller.core.settings import ClusterSettings
+    from cronring.controller.core.settings import ClusterSettings
 
     names = [field.name for field in dataclasses.fields(ClusterSettings)]
     given = {name: value for name in names if (value := values.pop(name)) is not None}

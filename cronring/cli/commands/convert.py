@@ -13,7 +13,7 @@ from cronring.cli.printing import say_lines
 from cronring.cli.schedules import parse_given
 
 if TYPE_CHECKING:
-    from schema.convert import Conversion
+    from cronring.schema.convert import Conversion
 
 
 @click.command()
@@ -41,8 +41,8 @@ def convert(schedule: str, output: str) -> None:
 
 def converted(text: str) -> "Conversion":
     """Raises Failure for what is no schedule, and for one that is neither a pattern nor an interval."""
-    from schema.convert import interval_of, pattern_of
-    from schema.schedule import CronSchedule, IntervalSchedule
+    from cronring.schema.convert import interval_of, pattern_of
+    from cronring.schema.schedule import CronSchedule, IntervalSchedule
 
     schedule = parse_given(text, wall_now()).schedule
     match schedule:

@@ -13,8 +13,8 @@ from cronring.cli.output import Column, print_json, print_rows
 from cronring.cli.printing import say_lines
 
 if TYPE_CHECKING:
-    from controller.core.doctor.finding import Finding
     from cronring.cli.doctor.gather import Gathered
+    from cronring.controller.core.doctor.finding import Finding
 
 _SEEN_WIDTH: Final = 110
 
@@ -45,9 +45,9 @@ def doctor(controllers: tuple[str, ...], database_url: str | None, schema: str, 
       cronring doctor -o json \\
         --database-url postgresql://cronring@db.internal/cronring
     """
-    from controller.core.doctor.finding import Verdict, worst
     from cronring.cli.doctor.gather import gather
     from cronring.cli.doctor.members import check_members
+    from cronring.controller.core.doctor.finding import Verdict, worst
 
     gathered = run_loop(gather(controllers, database_url, schema, DEFAULT_CONTROLLER))
     members = check_members(gathered.reports, gathered.silent, metadata.version("cronring"))
@@ -77,7 +77,7 @@ def findings_as_json(findings: "list[Finding]") -> list[dict[str, str]]:
 
 def _print(findings: "list[Finding]") -> None:
     """A row for each check, and below what to do about those that are not well, the worst first."""
-    from controller.core.doctor.finding import Verdict
+    from cronring.controller.core.doctor.finding import Verdict
 
     columns: list[Column[Finding]] = [
         Column("check", lambda row: row.check),

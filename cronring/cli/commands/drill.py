@@ -15,7 +15,7 @@ from cronring.cli.options import Duration, controllers_option, output_option
 from cronring.cli.output import print_json
 from cronring.cli.printing import progress_bar, say
 from cronring.cli.session import ask
-from schema.duration import measured
+from cronring.schema.duration import measured
 
 if TYPE_CHECKING:
     from cronring.cli.drill.doing import Passed

@@ -10,11 +10,11 @@ from cronring.cli.options import output_option
 from cronring.cli.output import print_fields, print_json
 from cronring.cli.printing import say, say_lines
 from cronring.cli.schedules import from_us, parse_given, to_us, zone_options
-from schema.duration import format_duration
+from cronring.schema.duration import format_duration
 
 if TYPE_CHECKING:
-    from schema.explain import Explanation, PerDay
-    from schema.policy_model import Policy
+    from cronring.schema.explain import Explanation, PerDay
+    from cronring.schema.policy_model import Policy
 
 TICKS = 10
 KINDS = {
@@ -49,7 +49,7 @@ def explain(
       cronring explain "30 2 * * *" --timezone Europe/Berlin --dst-gap skip
       cronring explain "0 0 13 * 5" -o json | jq .words
     """
-    from schema.explain import explain as explained
+    from cronring.schema.explain import explain as explained
 
     moment = resolved(start, parse_zone(timezone))
     given = parse_given(schedule, moment, timezone, dst_gap, dst_overlap)

@@ -17,7 +17,7 @@ from cronring.cli.session import ask
 if TYPE_CHECKING:
     from cronring.client import Client
     from cronring.client.model import Job
-    from schema.crontab import Crontab
+    from cronring.schema.crontab import Crontab
 
 _NAME: Final = "crontab"
 
@@ -71,7 +71,7 @@ def import_crontab(  # noqa: PLR0917 - click passes them by name
     """
     if (form == "jobs") != (verb is not None):
         raise click.UsageError("--as jobs and --verb go together: --as jobs --verb commands.execute")
-    from schema.crontab import read_crontab
+    from cronring.schema.crontab import read_crontab
 
     zone = parse_given("manual", from_us(0), timezone).policy.timezone if timezone not in {"", "UTC"} else timezone
     crontab = read_crontab(crontab_text(file), system=system, timezone=zone)
@@ -105,7 +105,7 @@ def import_verb(target: str | None, output: str) -> None:
       cronring runner commands.py &
       cronring import crontab mycrontab --as jobs --verb commands.execute
     """
-    from schema.crontab_module import command_source
+    from cronring.schema.crontab_module import command_source
 
     text = write(command_source(), target)
     if output == "json":
@@ -124,7 +124,7 @@ def tell(text: str | None, jobs: "list[Job]") -> None:
 def make_jobs(crontab: "Crontab", verb: VerbName, controllers: tuple[str, ...]) -> "list[Job]":
     """A job of the verb for each entry, named by its command. Those that are there already stay as they are."""
     from cronring.client.model import JobSpec
-    from schema.crontab_module import TIMEOUT_MS, command_payload, verb_names
+    from cronring.schema.crontab_module import TIMEOUT_MS, command_payload, verb_names
 
     names = verb_names(crontab.entries)
 
@@ -154,8 +154,8 @@ def crontab_text(file: str) -> str:
 
 
 def written(crontab: "Crontab", form: str, file: str, name: str, namespace: str) -> str:
-    from schema.crontab_module import crontab_schema, crontab_source
-    from schema.text import print_module
+    from cronring.schema.crontab_module import crontab_schema, crontab_source
+    from cronring.schema.text import print_module
 
     source = "from standard input" if file == "-" else Path(file).name
     if form == "module":

@@ -10,7 +10,7 @@ from cronring.cli.dependencies import followed
 from cronring.cli.output import milliseconds, print_fields, print_rows, short_instant
 from cronring.cli.policies import in_words
 from cronring.cli.printing import say_lines
-from schema.duration import measured
+from cronring.schema.duration import measured
 
 if TYPE_CHECKING:
     from cronring.client.limits import Limit
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def print_job(job: "Job", waiting: "Sequence[Activation]", limits: "Sequence[Limit]") -> None:
     """Everything about it, what waits beside its schedule, and the limits that it is under."""
-    from schema.duration import format_duration
+    from cronring.schema.duration import format_duration
 
     print_fields(
         [

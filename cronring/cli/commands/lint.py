@@ -17,13 +17,13 @@ from cronring.cli.output import print_json
 from cronring.cli.printing import say
 from cronring.cli.schedules import to_us
 from cronring.cli.session import ask
-from schema.lint_finding import RULES, WARNING
+from cronring.schema.lint_finding import RULES, WARNING
 
 if TYPE_CHECKING:
     from cronring.client import Client
     from cronring.client.model import Job
-    from schema.lint import Finding
-    from schema.module import Module, Verb
+    from cronring.schema.lint import Finding
+    from cronring.schema.module import Module, Verb
 
 _FEWEST_RUNS: Final = 5  # that say something about durations
 _QUANTILE: Final = 0.95
@@ -65,7 +65,7 @@ def lint(
     --controllers is read from CRONRING_LINT_CONTROLLERS here, as lint asks nobody unless it is told to.
     """
     from cronring.cli.modules import described
-    from schema.lint import lint_module
+    from cronring.schema.lint import lint_module
 
     now = to_us(wall_now())
     found: list[tuple[str, Finding]] = []
@@ -135,10 +135,10 @@ def measured(controllers: tuple[str, ...], module: "Module", runs: int) -> "tupl
 
 def as_verb(job: "Job") -> "Verb":
     """What a job made through the API would be, were it declared."""
-    from schema.instant import format_instant
-    from schema.module import Verb
-    from schema.policy import read_policy
-    from schema.schedule import is_interval
+    from cronring.schema.instant import format_instant
+    from cronring.schema.module import Verb
+    from cronring.schema.policy import read_policy
+    from cronring.schema.schedule import is_interval
 
     anchor = format_instant(to_us(job.anchor)) if job.anchor and is_interval(job.schedule) else ""
     policy = read_policy(dict(job.policy))

@@ -10,7 +10,7 @@ from cronring.cli.output import print_json
 from cronring.cli.printing import say
 
 if TYPE_CHECKING:
-    from sql import Migration
+    from cronring.sql import Migration
 
 
 @click.command()
@@ -30,7 +30,7 @@ def migrate(database_url: str | None, schema: str, grant_to: str, output: str) -
       cronring migrate --database-url @/run/secrets/cronring
       cronring migrate --schema cronring_staging --grant-to cronring_controllers
     """
-    from controller.store.migrate import migrate as apply
+    from cronring.controller.store.migrate import migrate as apply
 
     applied: list[dict[str, object]] = []
 

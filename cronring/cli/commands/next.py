@@ -13,7 +13,7 @@ from cronring.cli.printing import say
 from cronring.cli.schedules import from_us, parse_given, to_us, zone_options
 
 if TYPE_CHECKING:
-    from schema.explain import Tick
+    from cronring.schema.explain import Tick
 
 
 @click.command("next")
@@ -46,8 +46,8 @@ def next_ticks(
       cronring next "every 90m"                 counted from now
       cronring next "30 2 * * *" --timezone Europe/Berlin --from 2027-03-27 -n 3
     """
-    from schema.explain import next_ticks as ticks_after
-    from schema.zone import load_zone, zone_data_version
+    from cronring.schema.explain import next_ticks as ticks_after
+    from cronring.schema.zone import load_zone, zone_data_version
 
     moment = resolved(start, parse_zone(timezone))
     given = parse_given(schedule, moment, timezone, dst_gap, dst_overlap)

@@ -16,8 +16,8 @@ from cronring.cli.session import ask
 if TYPE_CHECKING:
     from cronring.cli.modules import Described
     from cronring.client import Client
-    from schema.forecast import JobForecast
-    from schema.module import Module
+    from cronring.schema.forecast import JobForecast
+    from cronring.schema.module import Module
 
 
 class Deployed(NamedTuple):
@@ -58,8 +58,8 @@ def plan(file: str, days: int, namespace: str, python: str | None, output: str, 
         jq '.jobs[] | select(.change != "same")'
     """
     from cronring.cli.modules import described
-    from schema.diff import diff_modules
-    from schema.forecast import forecast
+    from cronring.schema.diff import diff_modules
+    from cronring.schema.forecast import forecast
 
     found = described(file, namespace, python)
     module = found.module
@@ -97,7 +97,7 @@ def plan(file: str, days: int, namespace: str, python: str | None, output: str, 
 
 def _read(deployed: "Deployed") -> "Module":
     """Raises Failure for what this program can't read."""
-    from schema.text import SchemaError, parse_module
+    from cronring.schema.text import SchemaError, parse_module
 
     try:
         return parse_module(deployed.text)
@@ -179,7 +179,7 @@ def _ticks(count: int) -> str:
 
 
 def _length(duration_us: int) -> str:
-    from schema.duration import format_duration
+    from cronring.schema.duration import format_duration
 
     return format_duration(duration_us // 1_000)
 

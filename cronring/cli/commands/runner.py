@@ -37,9 +37,9 @@ def runner(files: tuple[Path, ...], log_level: str, log_format: str, stop_on_eof
       cronring runner billing.py --controllers 10.0.0.1:7400,10.0.0.2:7400
       cronring runner billing.py --python ./billing-venv/bin/python
     """
-    from controller.config import LogFormat, LogLevel
-    from controller.runtime.logs import set_up_logging
     from cronring.cli.parent import watch_parent
+    from cronring.controller.config import LogFormat, LogLevel
+    from cronring.controller.runtime.logs import set_up_logging
     from cronring.runner.config import RunnerConfig
     from cronring.runner.main import run
 

@@ -207,7 +207,7 @@ def _print_values(found: "Template") -> None:
 
 def _values(found: "Template") -> list[tuple[str, str]]:
     """What it sets, each in words."""
-    from schema.duration import format_duration
+    from cronring.schema.duration import format_duration
 
     spec = found.spec
     fields = [("schedule", f"{spec.schedule}   ({found.schedule_words})")] if spec.schedule else []

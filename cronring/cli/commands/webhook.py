@@ -12,7 +12,7 @@ from cronring.cli.options import ROW_ID, WEBHOOK_SECRET, controllers_option, lim
 from cronring.cli.output import Column, print_fields, print_json, print_rows, short_instant
 from cronring.cli.printing import say
 from cronring.cli.session import COUNTED_MAX, ask, nothing_found, or_nearest
-from schema.duration import measured
+from cronring.schema.duration import measured
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable

@@ -21,7 +21,7 @@ from cronring.cli.dev.happenings import (
 from cronring.cli.dev.state import State
 from cronring.client import Client, ClientError
 from cronring.client.model import Cluster, Execution
-from schema.keys import SLOTS
+from cronring.schema.keys import SLOTS
 
 CLUSTER_S: Final = 0.25
 EXECUTIONS_S: Final = 0.25

@@ -30,7 +30,7 @@ from cronring.cli.dev.words import bar, countdown, time_of_day
 from cronring.cli.output import milliseconds
 from cronring.cli.printing import visible
 from cronring.client.model import Execution, Job
-from schema.duration import measured
+from cronring.schema.duration import measured
 
 WIDTH_MIN: Final = 80  # below these, lines are easier to read than a picture
 HEIGHT_MIN: Final = 20

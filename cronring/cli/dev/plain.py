@@ -23,7 +23,7 @@ from cronring.cli.dev.replay_lines import json_line
 from cronring.cli.dev.state import State
 from cronring.cli.dev.summary import not_booked
 from cronring.cli.output import instant_text, quoted
-from schema.visible import visible_line
+from cronring.schema.visible import visible_line
 
 
 class Plain:

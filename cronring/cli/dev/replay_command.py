@@ -69,8 +69,8 @@ def replay(
 
 def _cut_by_timeouts(plan: "Plan") -> list[str]:
     """Hints about durations that no run will last, as the verb's timeout comes first."""
-    from controller.core.settings import ClusterSettings
-    from schema.duration import format_duration
+    from cronring.controller.core.settings import ClusterSettings
+    from cronring.schema.duration import format_duration
 
     lines = []
     for verb in [verb for each in plan.modules for verb in each.module.verbs]:

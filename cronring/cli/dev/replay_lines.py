@@ -7,8 +7,8 @@ from typing import Any, TextIO
 
 from cronring.cli.dev.replay_news import News, fields
 from cronring.cli.output import instant_text, quoted
+from cronring.schema.visible import visible_json, visible_line
 from cronring.virtual.records import Execution
-from schema.visible import visible_json, visible_line
 
 
 class Lines:

@@ -14,11 +14,11 @@ from cronring.cli.dev.replay_news import News, Noted
 from cronring.cli.dev.words import countdown
 from cronring.cli.output import milliseconds
 from cronring.cli.printing import visible
+from cronring.schema.policy import parse_policy
+from cronring.schema.schedule import parse_schedule
 from cronring.virtual.engine import Engine
 from cronring.virtual.instants import moment
 from cronring.virtual.records import Execution, Skip
-from schema.policy import parse_policy
-from schema.schedule import parse_schedule
 
 RECENT: Final = 40
 FIXED_LINES: Final = 9

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from cronring.cli.dev.replay_drag import speed_text
 from cronring.cli.dev.replay_lines import json_line
 from cronring.cli.output import short_instant
+from cronring.schema.duration import measured
 from cronring.virtual.report import JobReport
-from schema.duration import measured
 
 
 def summary_json(reports: list[JobReport], virtual_s: float, real_s: float) -> str:

@@ -21,7 +21,7 @@ from cronring.cli.failures import EXIT_FAILED, Failure
 from cronring.cli.printing import say
 from cronring.client import Client, ClientError
 from cronring.client.model import Audit
-from schema.duration import measured
+from cronring.schema.duration import measured
 
 READY_TIMEOUT_S: Final = 60.0
 READY_POLL_S: Final = 0.1
@@ -135,7 +135,7 @@ class Session:
             await asyncio.shield(database.stop(self._keep_folder, max(STOP_DATABASE_S, left_s)))
 
     async def _migrate(self, url: str) -> None:
-        from controller.store.migrate import migrate
+        from cronring.controller.store.migrate import migrate
 
         applied = await migrate(url, schema=self._options.schema)
         self._tell(Progress(f"{applied} migrations applied" if applied else "the tables are up to date"))

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from schema.duration import measured
+from cronring.schema.duration import measured
 
 
 def countdown(seconds: float) -> str:

@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any, Final, NamedTuple
 
-from controller.core.doctor.finding import Finding, Verdict, found, problem, unchecked
-from controller.core.settings import ClusterSettings, SettingsError
-from controller.store.doctor import examine
 from cronring.client import Client
 from cronring.client.doctor import ControllerReport, NoReport
+from cronring.controller.core.doctor.finding import Finding, Verdict, found, problem, unchecked
+from cronring.controller.core.settings import ClusterSettings, SettingsError
+from cronring.controller.store.doctor import examine
 
 TIMEOUT_S: Final = 3.0  # of which a controller spends one at peers that don't answer
 CONVERGED_S: Final = 3.0  # how long a change of the ring may take that is under way

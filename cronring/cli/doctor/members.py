@@ -4,7 +4,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
-from controller.core.doctor.finding import (
+from cronring.client.doctor import ControllerReport, NoReport
+from cronring.controller.core.doctor.finding import (
     Finding,
     Trouble,
     Verdict,
@@ -15,9 +16,8 @@ from controller.core.doctor.finding import (
     unchecked,
     warning,
 )
-from cronring.client.doctor import ControllerReport, NoReport
-from schema.duration import measured
-from schema.zone import zone_data_version
+from cronring.schema.duration import measured
+from cronring.schema.zone import zone_data_version
 
 WALL_OFFSET_US: Final = 1_000_000
 CLOCK_ERROR_US: Final = 100_000

@@ -13,7 +13,7 @@ from cronring.cli.failures import EXIT_UNREACHABLE, Failure
 from cronring.client import Client
 from cronring.client.drills import Phase
 from cronring.client.errors import Unreachable
-from schema.duration import measured
+from cronring.schema.duration import measured
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator

@@ -123,7 +123,7 @@ class Books:
 
     def _due(self, runs: Iterable[Execution], begun: datetime, ended: datetime) -> list[Execution]:
         """First attempts at ticks of the controller's jobs, to be run within that time."""
-        from schema.keys import slot_of
+        from cronring.schema.keys import slot_of
 
         ring, primary = self._plan.ring, self._plan.primary.id
         mine = ring.members.index(primary) if primary in ring.members else -2

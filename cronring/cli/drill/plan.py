@@ -10,7 +10,7 @@ from cronring.cli.output import short_instant
 from cronring.cli.schedules import to_us
 from cronring.cli.session import job_keys, or_nearest
 from cronring.client.model import Cluster, Job, Member, Owners, Ring
-from schema.duration import measured
+from cronring.schema.duration import measured
 
 if TYPE_CHECKING:
     from cronring.client import Client
@@ -85,8 +85,8 @@ async def make_plan(client: "Client", wanted: Wanted) -> Plan:
 
 def ticks_within(job: Job, now: datetime, for_s: float) -> int:
     """About how many of its ticks come due within so long, and early enough for others to take them over."""
-    from schema.policy import read_policy
-    from schema.timetable import timetable
+    from cronring.schema.policy import read_policy
+    from cronring.schema.timetable import timetable
 
     until = now + timedelta(seconds=for_s - TAKEOVER_S)
     if job.status not in TICKING or job.next_tick is None or job.next_tick > until:
@@ -157,7 +157,7 @@ def _require_runner(view: Cluster, job: Job) -> None:
 
 def _ahead(counted: dict[str, int], ring: Ring, primary: Member) -> tuple[Ahead, ...]:
     """What comes due of the jobs whose primary it is."""
-    from schema.keys import slot_of
+    from cronring.schema.keys import slot_of
 
     found = []
     for key, ticks in counted.items():

@@ -7,7 +7,7 @@ from typing import Final
 from cronring.cli.drill.findings import LATE_AFTER_MS, Findings, Late, Lateness
 from cronring.cli.drill.plan import Plan
 from cronring.cli.output import aligned, milliseconds, short_instant
-from schema.duration import measured
+from cronring.schema.duration import measured
 
 SHOWN_MAX: Final = 5
 NOBODY: Final = "nobody"

@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from cronring.runner.core.model import Result, Run, StopReason
-from schema.lanes import Grant
+from cronring.schema.lanes import Grant
 
 
 class OpenLink(NamedTuple):

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from cronring.runner.core.model import Result, Run
-from schema.lanes import Wish
+from cronring.schema.lanes import Wish
 
 
 class Woke(NamedTuple):

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from cronring.runner.core.model import Run
-from schema.lanes import LaneKind
+from cronring.schema.lanes import LaneKind
 
 
 class ModuleLanes(NamedTuple):

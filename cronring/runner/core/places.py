@@ -13,7 +13,7 @@ from cronring.runner.core.ahead import MS_NS, Ahead, Pace, lead_ns
 from cronring.runner.core.lanes import ModuleLanes
 from cronring.runner.core.model import Outcome, Result, Run
 from cronring.runner.core.shares import Share, free_share, most_urgent
-from schema.lanes import Grant, LaneKey, LaneKind, Wish
+from cronring.schema.lanes import Grant, LaneKey, LaneKind, Wish
 
 PATIENCE_NS: Final = 700 * MS_NS  # with places that others wait for; longer where claims take longer
 STANDBY_TURN: Final = 10  # in shortage, each so many-th place goes to one who stands in for another controller

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import repeat
 from typing import Final
 
-from schema.lanes import Grant, LaneKey, Wish
+from cronring.schema.lanes import Grant, LaneKey, Wish
 
 SUSPENDED_NS: Final = 1_000_000_000
 SILENT_NS: Final = 3_600 * SUSPENDED_NS  # a stream on which nothing is said for seconds is hung up

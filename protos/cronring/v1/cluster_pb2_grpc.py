@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from protos.cronring.v1 import cluster_pb2 as protos_dot_cronring_dot_v1_dot_cluster__pb2
+from cronring.protos.cronring.v1 import cluster_pb2 as cronring_dot_protos_dot_cronring_dot_v1_dot_cluster__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -18,7 +18,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in protos/cronring/v1/cluster_pb2_grpc.py depends on'
+        + ' but the generated code in cronring/protos/cronring/v1/cluster_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -36,23 +36,23 @@ class ClusterStub:
         """
         self.GetCluster = channel.unary_unary(
                 '/cronring.v1.Cluster/GetCluster',
-                request_serializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.GetClusterRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.GetClusterResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_cluster__pb2.GetClusterRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_cluster__pb2.GetClusterResponse.FromString,
                 _registered_method=True)
         self.GetRing = channel.unary_unary(
                 '/cronring.v1.Cluster/GetRing',
-                request_serializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.GetRingRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.GetRingResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_cluster__pb2.GetRingRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_cluster__pb2.GetRingResponse.FromString,
                 _registered_method=True)
         self.GetOwners = channel.unary_unary(
                 '/cronring.v1.Cluster/GetOwners',
-                request_serializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.GetOwnersRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.GetOwnersResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_cluster__pb2.GetOwnersRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_cluster__pb2.GetOwnersResponse.FromString,
                 _registered_method=True)
         self.ListDue = channel.unary_unary(
                 '/cronring.v1.Cluster/ListDue',
-                request_serializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.ListDueRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.ListDueResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_cluster__pb2.ListDueRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_cluster__pb2.ListDueResponse.FromString,
                 _registered_method=True)
 
 
@@ -90,23 +90,23 @@ def add_ClusterServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'GetCluster': grpc.unary_unary_rpc_method_handler(
                     servicer.GetCluster,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.GetClusterRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.GetClusterResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_cluster__pb2.GetClusterRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_cluster__pb2.GetClusterResponse.SerializeToString,
             ),
             'GetRing': grpc.unary_unary_rpc_method_handler(
                     servicer.GetRing,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.GetRingRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.GetRingResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_cluster__pb2.GetRingRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_cluster__pb2.GetRingResponse.SerializeToString,
             ),
             'GetOwners': grpc.unary_unary_rpc_method_handler(
                     servicer.GetOwners,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.GetOwnersRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.GetOwnersResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_cluster__pb2.GetOwnersRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_cluster__pb2.GetOwnersResponse.SerializeToString,
             ),
             'ListDue': grpc.unary_unary_rpc_method_handler(
                     servicer.ListDue,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.ListDueRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_cluster__pb2.ListDueResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_cluster__pb2.ListDueRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_cluster__pb2.ListDueResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -134,8 +134,8 @@ class Cluster:
             request,
             target,
             '/cronring.v1.Cluster/GetCluster',
-            protos_dot_cronring_dot_v1_dot_cluster__pb2.GetClusterRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_cluster__pb2.GetClusterResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_cluster__pb2.GetClusterRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_cluster__pb2.GetClusterResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -161,8 +161,8 @@ class Cluster:
             request,
             target,
             '/cronring.v1.Cluster/GetRing',
-            protos_dot_cronring_dot_v1_dot_cluster__pb2.GetRingRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_cluster__pb2.GetRingResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_cluster__pb2.GetRingRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_cluster__pb2.GetRingResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -188,8 +188,8 @@ class Cluster:
             request,
             target,
             '/cronring.v1.Cluster/GetOwners',
-            protos_dot_cronring_dot_v1_dot_cluster__pb2.GetOwnersRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_cluster__pb2.GetOwnersResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_cluster__pb2.GetOwnersRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_cluster__pb2.GetOwnersResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -215,8 +215,8 @@ class Cluster:
             request,
             target,
             '/cronring.v1.Cluster/ListDue',
-            protos_dot_cronring_dot_v1_dot_cluster__pb2.ListDueRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_cluster__pb2.ListDueResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_cluster__pb2.ListDueRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_cluster__pb2.ListDueResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from protos.cronring.v1 import deployments_pb2 as protos_dot_cronring_dot_v1_dot_deployments__pb2
+from cronring.protos.cronring.v1 import deployments_pb2 as cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -18,7 +18,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in protos/cronring/v1/deployments_pb2_grpc.py depends on'
+        + ' but the generated code in cronring/protos/cronring/v1/deployments_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -36,28 +36,28 @@ class DeploymentsStub:
         """
         self.CreateDeployment = channel.unary_unary(
                 '/cronring.v1.Deployments/CreateDeployment',
-                request_serializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.CreateDeploymentRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.CreateDeploymentResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.CreateDeploymentRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.CreateDeploymentResponse.FromString,
                 _registered_method=True)
         self.ListDeployments = channel.unary_unary(
                 '/cronring.v1.Deployments/ListDeployments',
-                request_serializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.ListDeploymentsRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.ListDeploymentsResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.ListDeploymentsRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.ListDeploymentsResponse.FromString,
                 _registered_method=True)
         self.GetDeployment = channel.unary_unary(
                 '/cronring.v1.Deployments/GetDeployment',
-                request_serializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.GetDeploymentRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.Deployment.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.GetDeploymentRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.Deployment.FromString,
                 _registered_method=True)
         self.ActivateDeployment = channel.unary_unary(
                 '/cronring.v1.Deployments/ActivateDeployment',
-                request_serializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.ActivateDeploymentRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.ActivateDeploymentResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.ActivateDeploymentRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.ActivateDeploymentResponse.FromString,
                 _registered_method=True)
         self.KillDeployment = channel.unary_unary(
                 '/cronring.v1.Deployments/KillDeployment',
-                request_serializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.KillDeploymentRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.KillDeploymentResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.KillDeploymentRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.KillDeploymentResponse.FromString,
                 _registered_method=True)
 
 
@@ -103,28 +103,28 @@ def add_DeploymentsServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'CreateDeployment': grpc.unary_unary_rpc_method_handler(
                     servicer.CreateDeployment,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.CreateDeploymentRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.CreateDeploymentResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.CreateDeploymentRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.CreateDeploymentResponse.SerializeToString,
             ),
             'ListDeployments': grpc.unary_unary_rpc_method_handler(
                     servicer.ListDeployments,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.ListDeploymentsRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.ListDeploymentsResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.ListDeploymentsRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.ListDeploymentsResponse.SerializeToString,
             ),
             'GetDeployment': grpc.unary_unary_rpc_method_handler(
                     servicer.GetDeployment,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.GetDeploymentRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.Deployment.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.GetDeploymentRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.Deployment.SerializeToString,
             ),
             'ActivateDeployment': grpc.unary_unary_rpc_method_handler(
                     servicer.ActivateDeployment,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.ActivateDeploymentRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.ActivateDeploymentResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.ActivateDeploymentRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.ActivateDeploymentResponse.SerializeToString,
             ),
             'KillDeployment': grpc.unary_unary_rpc_method_handler(
                     servicer.KillDeployment,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.KillDeploymentRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_deployments__pb2.KillDeploymentResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.KillDeploymentRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.KillDeploymentResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -152,8 +152,8 @@ class Deployments:
             request,
             target,
             '/cronring.v1.Deployments/CreateDeployment',
-            protos_dot_cronring_dot_v1_dot_deployments__pb2.CreateDeploymentRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_deployments__pb2.CreateDeploymentResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.CreateDeploymentRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.CreateDeploymentResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -179,8 +179,8 @@ class Deployments:
             request,
             target,
             '/cronring.v1.Deployments/ListDeployments',
-            protos_dot_cronring_dot_v1_dot_deployments__pb2.ListDeploymentsRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_deployments__pb2.ListDeploymentsResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.ListDeploymentsRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.ListDeploymentsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -206,8 +206,8 @@ class Deployments:
             request,
             target,
             '/cronring.v1.Deployments/GetDeployment',
-            protos_dot_cronring_dot_v1_dot_deployments__pb2.GetDeploymentRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_deployments__pb2.Deployment.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.GetDeploymentRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.Deployment.FromString,
             options,
             channel_credentials,
             insecure,
@@ -233,8 +233,8 @@ class Deployments:
             request,
             target,
             '/cronring.v1.Deployments/ActivateDeployment',
-            protos_dot_cronring_dot_v1_dot_deployments__pb2.ActivateDeploymentRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_deployments__pb2.ActivateDeploymentResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.ActivateDeploymentRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.ActivateDeploymentResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -260,8 +260,8 @@ class Deployments:
             request,
             target,
             '/cronring.v1.Deployments/KillDeployment',
-            protos_dot_cronring_dot_v1_dot_deployments__pb2.KillDeploymentRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_deployments__pb2.KillDeploymentResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.KillDeploymentRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_deployments__pb2.KillDeploymentResponse.FromString,
             options,
             channel_credentials,
             insecure,

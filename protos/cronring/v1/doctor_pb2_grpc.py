@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from protos.cronring.v1 import doctor_pb2 as protos_dot_cronring_dot_v1_dot_doctor__pb2
+from cronring.protos.cronring.v1 import doctor_pb2 as cronring_dot_protos_dot_cronring_dot_v1_dot_doctor__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -18,7 +18,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in protos/cronring/v1/doctor_pb2_grpc.py depends on'
+        + ' but the generated code in cronring/protos/cronring/v1/doctor_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -37,13 +37,13 @@ class DoctorStub:
         """
         self.DiagnoseController = channel.unary_unary(
                 '/cronring.v1.Doctor/DiagnoseController',
-                request_serializer=protos_dot_cronring_dot_v1_dot_doctor__pb2.DiagnoseControllerRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_doctor__pb2.DiagnoseControllerResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_doctor__pb2.DiagnoseControllerRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_doctor__pb2.DiagnoseControllerResponse.FromString,
                 _registered_method=True)
         self.DiagnoseDatabase = channel.unary_unary(
                 '/cronring.v1.Doctor/DiagnoseDatabase',
-                request_serializer=protos_dot_cronring_dot_v1_dot_doctor__pb2.DiagnoseDatabaseRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_doctor__pb2.DiagnoseDatabaseResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_doctor__pb2.DiagnoseDatabaseRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_doctor__pb2.DiagnoseDatabaseResponse.FromString,
                 _registered_method=True)
 
 
@@ -71,13 +71,13 @@ def add_DoctorServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'DiagnoseController': grpc.unary_unary_rpc_method_handler(
                     servicer.DiagnoseController,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_doctor__pb2.DiagnoseControllerRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_doctor__pb2.DiagnoseControllerResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_doctor__pb2.DiagnoseControllerRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_doctor__pb2.DiagnoseControllerResponse.SerializeToString,
             ),
             'DiagnoseDatabase': grpc.unary_unary_rpc_method_handler(
                     servicer.DiagnoseDatabase,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_doctor__pb2.DiagnoseDatabaseRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_doctor__pb2.DiagnoseDatabaseResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_doctor__pb2.DiagnoseDatabaseRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_doctor__pb2.DiagnoseDatabaseResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -106,8 +106,8 @@ class Doctor:
             request,
             target,
             '/cronring.v1.Doctor/DiagnoseController',
-            protos_dot_cronring_dot_v1_dot_doctor__pb2.DiagnoseControllerRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_doctor__pb2.DiagnoseControllerResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_doctor__pb2.DiagnoseControllerRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_doctor__pb2.DiagnoseControllerResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -133,8 +133,8 @@ class Doctor:
             request,
             target,
             '/cronring.v1.Doctor/DiagnoseDatabase',
-            protos_dot_cronring_dot_v1_dot_doctor__pb2.DiagnoseDatabaseRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_doctor__pb2.DiagnoseDatabaseResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_doctor__pb2.DiagnoseDatabaseRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_doctor__pb2.DiagnoseDatabaseResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -4,8 +4,8 @@ isort:skip_file
 """
 
 from collections import abc as _abc
+from cronring.protos.cronring.v1 import doctor_pb2 as _doctor_pb2
 from grpc import aio as _aio
-from protos.cronring.v1 import doctor_pb2 as _doctor_pb2
 import abc as _abc_1
 import grpc as _grpc
 import sys

@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from protos.cronring.v1 import drills_pb2 as protos_dot_cronring_dot_v1_dot_drills__pb2
+from cronring.protos.cronring.v1 import drills_pb2 as cronring_dot_protos_dot_cronring_dot_v1_dot_drills__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -18,7 +18,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in protos/cronring/v1/drills_pb2_grpc.py depends on'
+        + ' but the generated code in cronring/protos/cronring/v1/drills_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -37,8 +37,8 @@ class DrillsStub:
         """
         self.StandDown = channel.unary_stream(
                 '/cronring.v1.Drills/StandDown',
-                request_serializer=protos_dot_cronring_dot_v1_dot_drills__pb2.StandDownRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_drills__pb2.StandDownEvent.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_drills__pb2.StandDownRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_drills__pb2.StandDownEvent.FromString,
                 _registered_method=True)
 
 
@@ -63,8 +63,8 @@ def add_DrillsServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'StandDown': grpc.unary_stream_rpc_method_handler(
                     servicer.StandDown,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_drills__pb2.StandDownRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_drills__pb2.StandDownEvent.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_drills__pb2.StandDownRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_drills__pb2.StandDownEvent.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -93,8 +93,8 @@ class Drills:
             request,
             target,
             '/cronring.v1.Drills/StandDown',
-            protos_dot_cronring_dot_v1_dot_drills__pb2.StandDownRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_drills__pb2.StandDownEvent.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_drills__pb2.StandDownRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_drills__pb2.StandDownEvent.FromString,
             options,
             channel_credentials,
             insecure,

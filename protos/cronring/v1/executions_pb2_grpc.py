@@ -3,8 +3,8 @@
 import grpc
 import warnings
 
-from protos.cronring.v1 import executions_pb2 as protos_dot_cronring_dot_v1_dot_executions__pb2
-from protos.cronring.v1 import jobs_pb2 as protos_dot_cronring_dot_v1_dot_jobs__pb2
+from cronring.protos.cronring.v1 import executions_pb2 as cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2
+from cronring.protos.cronring.v1 import jobs_pb2 as cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -19,7 +19,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in protos/cronring/v1/executions_pb2_grpc.py depends on'
+        + ' but the generated code in cronring/protos/cronring/v1/executions_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -38,33 +38,33 @@ class ExecutionsStub:
         """
         self.ListExecutions = channel.unary_unary(
                 '/cronring.v1.Executions/ListExecutions',
-                request_serializer=protos_dot_cronring_dot_v1_dot_executions__pb2.ListExecutionsRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_executions__pb2.ListExecutionsResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.ListExecutionsRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.ListExecutionsResponse.FromString,
                 _registered_method=True)
         self.GetExecution = channel.unary_unary(
                 '/cronring.v1.Executions/GetExecution',
-                request_serializer=protos_dot_cronring_dot_v1_dot_executions__pb2.GetExecutionRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_executions__pb2.Execution.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.GetExecutionRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.Execution.FromString,
                 _registered_method=True)
         self.CancelExecution = channel.unary_unary(
                 '/cronring.v1.Executions/CancelExecution',
-                request_serializer=protos_dot_cronring_dot_v1_dot_executions__pb2.CancelExecutionRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_executions__pb2.Execution.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.CancelExecutionRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.Execution.FromString,
                 _registered_method=True)
         self.RetryExecution = channel.unary_unary(
                 '/cronring.v1.Executions/RetryExecution',
-                request_serializer=protos_dot_cronring_dot_v1_dot_executions__pb2.RetryExecutionRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Activation.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.RetryExecutionRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.Activation.FromString,
                 _registered_method=True)
         self.FollowExecution = channel.unary_stream(
                 '/cronring.v1.Executions/FollowExecution',
-                request_serializer=protos_dot_cronring_dot_v1_dot_executions__pb2.FollowExecutionRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_executions__pb2.OutputChunk.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.FollowExecutionRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.OutputChunk.FromString,
                 _registered_method=True)
         self.WatchExecutions = channel.unary_stream(
                 '/cronring.v1.Executions/WatchExecutions',
-                request_serializer=protos_dot_cronring_dot_v1_dot_executions__pb2.WatchExecutionsRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_executions__pb2.ExecutionEvent.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.WatchExecutionsRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.ExecutionEvent.FromString,
                 _registered_method=True)
 
 
@@ -122,33 +122,33 @@ def add_ExecutionsServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'ListExecutions': grpc.unary_unary_rpc_method_handler(
                     servicer.ListExecutions,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_executions__pb2.ListExecutionsRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_executions__pb2.ListExecutionsResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.ListExecutionsRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.ListExecutionsResponse.SerializeToString,
             ),
             'GetExecution': grpc.unary_unary_rpc_method_handler(
                     servicer.GetExecution,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_executions__pb2.GetExecutionRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_executions__pb2.Execution.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.GetExecutionRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.Execution.SerializeToString,
             ),
             'CancelExecution': grpc.unary_unary_rpc_method_handler(
                     servicer.CancelExecution,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_executions__pb2.CancelExecutionRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_executions__pb2.Execution.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.CancelExecutionRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.Execution.SerializeToString,
             ),
             'RetryExecution': grpc.unary_unary_rpc_method_handler(
                     servicer.RetryExecution,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_executions__pb2.RetryExecutionRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Activation.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.RetryExecutionRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.Activation.SerializeToString,
             ),
             'FollowExecution': grpc.unary_stream_rpc_method_handler(
                     servicer.FollowExecution,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_executions__pb2.FollowExecutionRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_executions__pb2.OutputChunk.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.FollowExecutionRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.OutputChunk.SerializeToString,
             ),
             'WatchExecutions': grpc.unary_stream_rpc_method_handler(
                     servicer.WatchExecutions,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_executions__pb2.WatchExecutionsRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_executions__pb2.ExecutionEvent.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.WatchExecutionsRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.ExecutionEvent.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -177,8 +177,8 @@ class Executions:
             request,
             target,
             '/cronring.v1.Executions/ListExecutions',
-            protos_dot_cronring_dot_v1_dot_executions__pb2.ListExecutionsRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_executions__pb2.ListExecutionsResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.ListExecutionsRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.ListExecutionsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -204,8 +204,8 @@ class Executions:
             request,
             target,
             '/cronring.v1.Executions/GetExecution',
-            protos_dot_cronring_dot_v1_dot_executions__pb2.GetExecutionRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_executions__pb2.Execution.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.GetExecutionRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.Execution.FromString,
             options,
             channel_credentials,
             insecure,
@@ -231,8 +231,8 @@ class Executions:
             request,
             target,
             '/cronring.v1.Executions/CancelExecution',
-            protos_dot_cronring_dot_v1_dot_executions__pb2.CancelExecutionRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_executions__pb2.Execution.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.CancelExecutionRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.Execution.FromString,
             options,
             channel_credentials,
             insecure,
@@ -258,8 +258,8 @@ class Executions:
             request,
             target,
             '/cronring.v1.Executions/RetryExecution',
-            protos_dot_cronring_dot_v1_dot_executions__pb2.RetryExecutionRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.Activation.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.RetryExecutionRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.Activation.FromString,
             options,
             channel_credentials,
             insecure,
@@ -285,8 +285,8 @@ class Executions:
             request,
             target,
             '/cronring.v1.Executions/FollowExecution',
-            protos_dot_cronring_dot_v1_dot_executions__pb2.FollowExecutionRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_executions__pb2.OutputChunk.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.FollowExecutionRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.OutputChunk.FromString,
             options,
             channel_credentials,
             insecure,
@@ -312,8 +312,8 @@ class Executions:
             request,
             target,
             '/cronring.v1.Executions/WatchExecutions',
-            protos_dot_cronring_dot_v1_dot_executions__pb2.WatchExecutionsRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_executions__pb2.ExecutionEvent.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.WatchExecutionsRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_executions__pb2.ExecutionEvent.FromString,
             options,
             channel_credentials,
             insecure,

@@ -4,9 +4,9 @@ isort:skip_file
 """
 
 from collections import abc as _abc
+from cronring.protos.cronring.v1 import executions_pb2 as _executions_pb2
+from cronring.protos.cronring.v1 import jobs_pb2 as _jobs_pb2
 from grpc import aio as _aio
-from protos.cronring.v1 import executions_pb2 as _executions_pb2
-from protos.cronring.v1 import jobs_pb2 as _jobs_pb2
 import abc as _abc_1
 import grpc as _grpc
 import sys

@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from protos.cronring.v1 import jobs_pb2 as protos_dot_cronring_dot_v1_dot_jobs__pb2
+from cronring.protos.cronring.v1 import jobs_pb2 as cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -18,7 +18,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in protos/cronring/v1/jobs_pb2_grpc.py depends on'
+        + ' but the generated code in cronring/protos/cronring/v1/jobs_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -39,88 +39,88 @@ class JobsStub:
         """
         self.ListJobs = channel.unary_unary(
                 '/cronring.v1.Jobs/ListJobs',
-                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ListJobsRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ListJobsResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ListJobsRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ListJobsResponse.FromString,
                 _registered_method=True)
         self.GetJob = channel.unary_unary(
                 '/cronring.v1.Jobs/GetJob',
-                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.GetJobRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.GetJobRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
                 _registered_method=True)
         self.WatchJobs = channel.unary_stream(
                 '/cronring.v1.Jobs/WatchJobs',
-                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.WatchJobsRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.JobEvent.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.WatchJobsRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.JobEvent.FromString,
                 _registered_method=True)
         self.CreateJob = channel.unary_unary(
                 '/cronring.v1.Jobs/CreateJob',
-                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.CreateJobRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CreateJobRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
                 _registered_method=True)
         self.UpdateJob = channel.unary_unary(
                 '/cronring.v1.Jobs/UpdateJob',
-                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.UpdateJobRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.UpdateJobRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
                 _registered_method=True)
         self.DeleteJob = channel.unary_unary(
                 '/cronring.v1.Jobs/DeleteJob',
-                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.DeleteJobRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.DeleteJobResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.DeleteJobRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.DeleteJobResponse.FromString,
                 _registered_method=True)
         self.PauseJob = channel.unary_unary(
                 '/cronring.v1.Jobs/PauseJob',
-                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.PauseJobRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.PauseJobRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
                 _registered_method=True)
         self.ResumeJob = channel.unary_unary(
                 '/cronring.v1.Jobs/ResumeJob',
-                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ResumeJobRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ResumeJobRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
                 _registered_method=True)
         self.SkipNextTick = channel.unary_unary(
                 '/cronring.v1.Jobs/SkipNextTick',
-                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.SkipNextTickRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.SkipNextTickResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.SkipNextTickRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.SkipNextTickResponse.FromString,
                 _registered_method=True)
         self.CancelJob = channel.unary_unary(
                 '/cronring.v1.Jobs/CancelJob',
-                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelJobRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelJobResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelJobRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelJobResponse.FromString,
                 _registered_method=True)
         self.RestoreJob = channel.unary_unary(
                 '/cronring.v1.Jobs/RestoreJob',
-                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.RestoreJobRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.RestoreJobRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
                 _registered_method=True)
         self.ControlJobs = channel.unary_stream(
                 '/cronring.v1.Jobs/ControlJobs',
-                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ControlJobsRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ControlJobsProgress.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ControlJobsRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ControlJobsProgress.FromString,
                 _registered_method=True)
         self.ListActions = channel.unary_unary(
                 '/cronring.v1.Jobs/ListActions',
-                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActionsRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActionsResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActionsRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActionsResponse.FromString,
                 _registered_method=True)
         self.TriggerJob = channel.unary_unary(
                 '/cronring.v1.Jobs/TriggerJob',
-                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.TriggerJobRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Activation.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.TriggerJobRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.Activation.FromString,
                 _registered_method=True)
         self.BackfillJob = channel.unary_unary(
                 '/cronring.v1.Jobs/BackfillJob',
-                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.BackfillJobRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.BackfillJobResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.BackfillJobRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.BackfillJobResponse.FromString,
                 _registered_method=True)
         self.ListActivations = channel.unary_unary(
                 '/cronring.v1.Jobs/ListActivations',
-                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActivationsRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActivationsResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActivationsRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActivationsResponse.FromString,
                 _registered_method=True)
         self.CancelActivation = channel.unary_unary(
                 '/cronring.v1.Jobs/CancelActivation',
-                request_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelActivationRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelActivationResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelActivationRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelActivationResponse.FromString,
                 _registered_method=True)
 
 
@@ -252,88 +252,88 @@ def add_JobsServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'ListJobs': grpc.unary_unary_rpc_method_handler(
                     servicer.ListJobs,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ListJobsRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ListJobsResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ListJobsRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ListJobsResponse.SerializeToString,
             ),
             'GetJob': grpc.unary_unary_rpc_method_handler(
                     servicer.GetJob,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.GetJobRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.GetJobRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.SerializeToString,
             ),
             'WatchJobs': grpc.unary_stream_rpc_method_handler(
                     servicer.WatchJobs,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.WatchJobsRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.JobEvent.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.WatchJobsRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.JobEvent.SerializeToString,
             ),
             'CreateJob': grpc.unary_unary_rpc_method_handler(
                     servicer.CreateJob,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.CreateJobRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CreateJobRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.SerializeToString,
             ),
             'UpdateJob': grpc.unary_unary_rpc_method_handler(
                     servicer.UpdateJob,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.UpdateJobRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.UpdateJobRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.SerializeToString,
             ),
             'DeleteJob': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteJob,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.DeleteJobRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.DeleteJobResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.DeleteJobRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.DeleteJobResponse.SerializeToString,
             ),
             'PauseJob': grpc.unary_unary_rpc_method_handler(
                     servicer.PauseJob,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.PauseJobRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.PauseJobRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.SerializeToString,
             ),
             'ResumeJob': grpc.unary_unary_rpc_method_handler(
                     servicer.ResumeJob,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ResumeJobRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ResumeJobRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.SerializeToString,
             ),
             'SkipNextTick': grpc.unary_unary_rpc_method_handler(
                     servicer.SkipNextTick,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.SkipNextTickRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.SkipNextTickResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.SkipNextTickRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.SkipNextTickResponse.SerializeToString,
             ),
             'CancelJob': grpc.unary_unary_rpc_method_handler(
                     servicer.CancelJob,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelJobRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelJobResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelJobRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelJobResponse.SerializeToString,
             ),
             'RestoreJob': grpc.unary_unary_rpc_method_handler(
                     servicer.RestoreJob,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.RestoreJobRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.RestoreJobRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.SerializeToString,
             ),
             'ControlJobs': grpc.unary_stream_rpc_method_handler(
                     servicer.ControlJobs,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ControlJobsRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ControlJobsProgress.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ControlJobsRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ControlJobsProgress.SerializeToString,
             ),
             'ListActions': grpc.unary_unary_rpc_method_handler(
                     servicer.ListActions,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActionsRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActionsResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActionsRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActionsResponse.SerializeToString,
             ),
             'TriggerJob': grpc.unary_unary_rpc_method_handler(
                     servicer.TriggerJob,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.TriggerJobRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.Activation.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.TriggerJobRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.Activation.SerializeToString,
             ),
             'BackfillJob': grpc.unary_unary_rpc_method_handler(
                     servicer.BackfillJob,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.BackfillJobRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.BackfillJobResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.BackfillJobRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.BackfillJobResponse.SerializeToString,
             ),
             'ListActivations': grpc.unary_unary_rpc_method_handler(
                     servicer.ListActivations,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActivationsRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActivationsResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActivationsRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActivationsResponse.SerializeToString,
             ),
             'CancelActivation': grpc.unary_unary_rpc_method_handler(
                     servicer.CancelActivation,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelActivationRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelActivationResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelActivationRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelActivationResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -364,8 +364,8 @@ class Jobs:
             request,
             target,
             '/cronring.v1.Jobs/ListJobs',
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.ListJobsRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.ListJobsResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ListJobsRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ListJobsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -391,8 +391,8 @@ class Jobs:
             request,
             target,
             '/cronring.v1.Jobs/GetJob',
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.GetJobRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.GetJobRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
             options,
             channel_credentials,
             insecure,
@@ -418,8 +418,8 @@ class Jobs:
             request,
             target,
             '/cronring.v1.Jobs/WatchJobs',
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.WatchJobsRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.JobEvent.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.WatchJobsRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.JobEvent.FromString,
             options,
             channel_credentials,
             insecure,
@@ -445,8 +445,8 @@ class Jobs:
             request,
             target,
             '/cronring.v1.Jobs/CreateJob',
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.CreateJobRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CreateJobRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
             options,
             channel_credentials,
             insecure,
@@ -472,8 +472,8 @@ class Jobs:
             request,
             target,
             '/cronring.v1.Jobs/UpdateJob',
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.UpdateJobRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.UpdateJobRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
             options,
             channel_credentials,
             insecure,
@@ -499,8 +499,8 @@ class Jobs:
             request,
             target,
             '/cronring.v1.Jobs/DeleteJob',
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.DeleteJobRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.DeleteJobResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.DeleteJobRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.DeleteJobResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -526,8 +526,8 @@ class Jobs:
             request,
             target,
             '/cronring.v1.Jobs/PauseJob',
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.PauseJobRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.PauseJobRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
             options,
             channel_credentials,
             insecure,
@@ -553,8 +553,8 @@ class Jobs:
             request,
             target,
             '/cronring.v1.Jobs/ResumeJob',
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.ResumeJobRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ResumeJobRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
             options,
             channel_credentials,
             insecure,
@@ -580,8 +580,8 @@ class Jobs:
             request,
             target,
             '/cronring.v1.Jobs/SkipNextTick',
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.SkipNextTickRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.SkipNextTickResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.SkipNextTickRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.SkipNextTickResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -607,8 +607,8 @@ class Jobs:
             request,
             target,
             '/cronring.v1.Jobs/CancelJob',
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelJobRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelJobResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelJobRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelJobResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -634,8 +634,8 @@ class Jobs:
             request,
             target,
             '/cronring.v1.Jobs/RestoreJob',
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.RestoreJobRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.RestoreJobRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.Job.FromString,
             options,
             channel_credentials,
             insecure,
@@ -661,8 +661,8 @@ class Jobs:
             request,
             target,
             '/cronring.v1.Jobs/ControlJobs',
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.ControlJobsRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.ControlJobsProgress.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ControlJobsRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ControlJobsProgress.FromString,
             options,
             channel_credentials,
             insecure,
@@ -688,8 +688,8 @@ class Jobs:
             request,
             target,
             '/cronring.v1.Jobs/ListActions',
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActionsRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActionsResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActionsRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActionsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -715,8 +715,8 @@ class Jobs:
             request,
             target,
             '/cronring.v1.Jobs/TriggerJob',
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.TriggerJobRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.Activation.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.TriggerJobRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.Activation.FromString,
             options,
             channel_credentials,
             insecure,
@@ -742,8 +742,8 @@ class Jobs:
             request,
             target,
             '/cronring.v1.Jobs/BackfillJob',
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.BackfillJobRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.BackfillJobResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.BackfillJobRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.BackfillJobResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -769,8 +769,8 @@ class Jobs:
             request,
             target,
             '/cronring.v1.Jobs/ListActivations',
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActivationsRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActivationsResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActivationsRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.ListActivationsResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -796,8 +796,8 @@ class Jobs:
             request,
             target,
             '/cronring.v1.Jobs/CancelActivation',
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelActivationRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelActivationResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelActivationRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_jobs__pb2.CancelActivationResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from protos.cronring.v1 import ledger_pb2 as protos_dot_cronring_dot_v1_dot_ledger__pb2
+from cronring.protos.cronring.v1 import ledger_pb2 as cronring_dot_protos_dot_cronring_dot_v1_dot_ledger__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -18,7 +18,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in protos/cronring/v1/ledger_pb2_grpc.py depends on'
+        + ' but the generated code in cronring/protos/cronring/v1/ledger_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -37,13 +37,13 @@ class LedgerStub:
         """
         self.Audit = channel.unary_unary(
                 '/cronring.v1.Ledger/Audit',
-                request_serializer=protos_dot_cronring_dot_v1_dot_ledger__pb2.AuditRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_ledger__pb2.AuditResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_ledger__pb2.AuditRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_ledger__pb2.AuditResponse.FromString,
                 _registered_method=True)
         self.Why = channel.unary_unary(
                 '/cronring.v1.Ledger/Why',
-                request_serializer=protos_dot_cronring_dot_v1_dot_ledger__pb2.WhyRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_ledger__pb2.WhyResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_ledger__pb2.WhyRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_ledger__pb2.WhyResponse.FromString,
                 _registered_method=True)
 
 
@@ -69,13 +69,13 @@ def add_LedgerServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'Audit': grpc.unary_unary_rpc_method_handler(
                     servicer.Audit,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_ledger__pb2.AuditRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_ledger__pb2.AuditResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_ledger__pb2.AuditRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_ledger__pb2.AuditResponse.SerializeToString,
             ),
             'Why': grpc.unary_unary_rpc_method_handler(
                     servicer.Why,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_ledger__pb2.WhyRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_ledger__pb2.WhyResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_ledger__pb2.WhyRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_ledger__pb2.WhyResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -104,8 +104,8 @@ class Ledger:
             request,
             target,
             '/cronring.v1.Ledger/Audit',
-            protos_dot_cronring_dot_v1_dot_ledger__pb2.AuditRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_ledger__pb2.AuditResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_ledger__pb2.AuditRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_ledger__pb2.AuditResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -131,8 +131,8 @@ class Ledger:
             request,
             target,
             '/cronring.v1.Ledger/Why',
-            protos_dot_cronring_dot_v1_dot_ledger__pb2.WhyRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_ledger__pb2.WhyResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_ledger__pb2.WhyRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_ledger__pb2.WhyResponse.FromString,
             options,
             channel_credentials,
             insecure,

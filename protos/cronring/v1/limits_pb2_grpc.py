@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from protos.cronring.v1 import limits_pb2 as protos_dot_cronring_dot_v1_dot_limits__pb2
+from cronring.protos.cronring.v1 import limits_pb2 as cronring_dot_protos_dot_cronring_dot_v1_dot_limits__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -18,7 +18,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in protos/cronring/v1/limits_pb2_grpc.py depends on'
+        + ' but the generated code in cronring/protos/cronring/v1/limits_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -39,18 +39,18 @@ class LimitsStub:
         """
         self.SetLimit = channel.unary_unary(
                 '/cronring.v1.Limits/SetLimit',
-                request_serializer=protos_dot_cronring_dot_v1_dot_limits__pb2.SetLimitRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_limits__pb2.Limit.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_limits__pb2.SetLimitRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_limits__pb2.Limit.FromString,
                 _registered_method=True)
         self.RemoveLimit = channel.unary_unary(
                 '/cronring.v1.Limits/RemoveLimit',
-                request_serializer=protos_dot_cronring_dot_v1_dot_limits__pb2.RemoveLimitRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_limits__pb2.Limit.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_limits__pb2.RemoveLimitRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_limits__pb2.Limit.FromString,
                 _registered_method=True)
         self.ListLimits = channel.unary_unary(
                 '/cronring.v1.Limits/ListLimits',
-                request_serializer=protos_dot_cronring_dot_v1_dot_limits__pb2.ListLimitsRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_limits__pb2.ListLimitsResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_limits__pb2.ListLimitsRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_limits__pb2.ListLimitsResponse.FromString,
                 _registered_method=True)
 
 
@@ -86,18 +86,18 @@ def add_LimitsServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'SetLimit': grpc.unary_unary_rpc_method_handler(
                     servicer.SetLimit,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_limits__pb2.SetLimitRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_limits__pb2.Limit.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_limits__pb2.SetLimitRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_limits__pb2.Limit.SerializeToString,
             ),
             'RemoveLimit': grpc.unary_unary_rpc_method_handler(
                     servicer.RemoveLimit,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_limits__pb2.RemoveLimitRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_limits__pb2.Limit.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_limits__pb2.RemoveLimitRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_limits__pb2.Limit.SerializeToString,
             ),
             'ListLimits': grpc.unary_unary_rpc_method_handler(
                     servicer.ListLimits,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_limits__pb2.ListLimitsRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_limits__pb2.ListLimitsResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_limits__pb2.ListLimitsRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_limits__pb2.ListLimitsResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -128,8 +128,8 @@ class Limits:
             request,
             target,
             '/cronring.v1.Limits/SetLimit',
-            protos_dot_cronring_dot_v1_dot_limits__pb2.SetLimitRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_limits__pb2.Limit.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_limits__pb2.SetLimitRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_limits__pb2.Limit.FromString,
             options,
             channel_credentials,
             insecure,
@@ -155,8 +155,8 @@ class Limits:
             request,
             target,
             '/cronring.v1.Limits/RemoveLimit',
-            protos_dot_cronring_dot_v1_dot_limits__pb2.RemoveLimitRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_limits__pb2.Limit.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_limits__pb2.RemoveLimitRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_limits__pb2.Limit.FromString,
             options,
             channel_credentials,
             insecure,
@@ -182,8 +182,8 @@ class Limits:
             request,
             target,
             '/cronring.v1.Limits/ListLimits',
-            protos_dot_cronring_dot_v1_dot_limits__pb2.ListLimitsRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_limits__pb2.ListLimitsResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_limits__pb2.ListLimitsRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_limits__pb2.ListLimitsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from protos.cronring.v1 import notifications_pb2 as protos_dot_cronring_dot_v1_dot_notifications__pb2
+from cronring.protos.cronring.v1 import notifications_pb2 as cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -18,7 +18,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in protos/cronring/v1/notifications_pb2_grpc.py depends on'
+        + ' but the generated code in cronring/protos/cronring/v1/notifications_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -37,43 +37,43 @@ class NotificationsStub:
         """
         self.AddWebhook = channel.unary_unary(
                 '/cronring.v1.Notifications/AddWebhook',
-                request_serializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.AddWebhookRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.AddWebhookResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.AddWebhookRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.AddWebhookResponse.FromString,
                 _registered_method=True)
         self.ListWebhooks = channel.unary_unary(
                 '/cronring.v1.Notifications/ListWebhooks',
-                request_serializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.ListWebhooksRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.ListWebhooksResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.ListWebhooksRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.ListWebhooksResponse.FromString,
                 _registered_method=True)
         self.GetWebhook = channel.unary_unary(
                 '/cronring.v1.Notifications/GetWebhook',
-                request_serializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.GetWebhookRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.Webhook.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.GetWebhookRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.Webhook.FromString,
                 _registered_method=True)
         self.RemoveWebhook = channel.unary_unary(
                 '/cronring.v1.Notifications/RemoveWebhook',
-                request_serializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.RemoveWebhookRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.RemoveWebhookResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.RemoveWebhookRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.RemoveWebhookResponse.FromString,
                 _registered_method=True)
         self.SetWebhookEnabled = channel.unary_unary(
                 '/cronring.v1.Notifications/SetWebhookEnabled',
-                request_serializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.SetWebhookEnabledRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.Webhook.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.SetWebhookEnabledRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.Webhook.FromString,
                 _registered_method=True)
         self.TestWebhook = channel.unary_unary(
                 '/cronring.v1.Notifications/TestWebhook',
-                request_serializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.TestWebhookRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.TestWebhookResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.TestWebhookRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.TestWebhookResponse.FromString,
                 _registered_method=True)
         self.ListDeliveries = channel.unary_unary(
                 '/cronring.v1.Notifications/ListDeliveries',
-                request_serializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.ListDeliveriesRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.ListDeliveriesResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.ListDeliveriesRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.ListDeliveriesResponse.FromString,
                 _registered_method=True)
         self.Redeliver = channel.unary_unary(
                 '/cronring.v1.Notifications/Redeliver',
-                request_serializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.RedeliverRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.RedeliverResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.RedeliverRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.RedeliverResponse.FromString,
                 _registered_method=True)
 
 
@@ -138,43 +138,43 @@ def add_NotificationsServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'AddWebhook': grpc.unary_unary_rpc_method_handler(
                     servicer.AddWebhook,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.AddWebhookRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.AddWebhookResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.AddWebhookRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.AddWebhookResponse.SerializeToString,
             ),
             'ListWebhooks': grpc.unary_unary_rpc_method_handler(
                     servicer.ListWebhooks,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.ListWebhooksRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.ListWebhooksResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.ListWebhooksRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.ListWebhooksResponse.SerializeToString,
             ),
             'GetWebhook': grpc.unary_unary_rpc_method_handler(
                     servicer.GetWebhook,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.GetWebhookRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.Webhook.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.GetWebhookRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.Webhook.SerializeToString,
             ),
             'RemoveWebhook': grpc.unary_unary_rpc_method_handler(
                     servicer.RemoveWebhook,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.RemoveWebhookRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.RemoveWebhookResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.RemoveWebhookRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.RemoveWebhookResponse.SerializeToString,
             ),
             'SetWebhookEnabled': grpc.unary_unary_rpc_method_handler(
                     servicer.SetWebhookEnabled,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.SetWebhookEnabledRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.Webhook.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.SetWebhookEnabledRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.Webhook.SerializeToString,
             ),
             'TestWebhook': grpc.unary_unary_rpc_method_handler(
                     servicer.TestWebhook,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.TestWebhookRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.TestWebhookResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.TestWebhookRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.TestWebhookResponse.SerializeToString,
             ),
             'ListDeliveries': grpc.unary_unary_rpc_method_handler(
                     servicer.ListDeliveries,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.ListDeliveriesRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.ListDeliveriesResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.ListDeliveriesRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.ListDeliveriesResponse.SerializeToString,
             ),
             'Redeliver': grpc.unary_unary_rpc_method_handler(
                     servicer.Redeliver,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.RedeliverRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_notifications__pb2.RedeliverResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.RedeliverRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.RedeliverResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -203,8 +203,8 @@ class Notifications:
             request,
             target,
             '/cronring.v1.Notifications/AddWebhook',
-            protos_dot_cronring_dot_v1_dot_notifications__pb2.AddWebhookRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_notifications__pb2.AddWebhookResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.AddWebhookRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.AddWebhookResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -230,8 +230,8 @@ class Notifications:
             request,
             target,
             '/cronring.v1.Notifications/ListWebhooks',
-            protos_dot_cronring_dot_v1_dot_notifications__pb2.ListWebhooksRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_notifications__pb2.ListWebhooksResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.ListWebhooksRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.ListWebhooksResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -257,8 +257,8 @@ class Notifications:
             request,
             target,
             '/cronring.v1.Notifications/GetWebhook',
-            protos_dot_cronring_dot_v1_dot_notifications__pb2.GetWebhookRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_notifications__pb2.Webhook.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.GetWebhookRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.Webhook.FromString,
             options,
             channel_credentials,
             insecure,
@@ -284,8 +284,8 @@ class Notifications:
             request,
             target,
             '/cronring.v1.Notifications/RemoveWebhook',
-            protos_dot_cronring_dot_v1_dot_notifications__pb2.RemoveWebhookRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_notifications__pb2.RemoveWebhookResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.RemoveWebhookRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.RemoveWebhookResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -311,8 +311,8 @@ class Notifications:
             request,
             target,
             '/cronring.v1.Notifications/SetWebhookEnabled',
-            protos_dot_cronring_dot_v1_dot_notifications__pb2.SetWebhookEnabledRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_notifications__pb2.Webhook.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.SetWebhookEnabledRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.Webhook.FromString,
             options,
             channel_credentials,
             insecure,
@@ -338,8 +338,8 @@ class Notifications:
             request,
             target,
             '/cronring.v1.Notifications/TestWebhook',
-            protos_dot_cronring_dot_v1_dot_notifications__pb2.TestWebhookRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_notifications__pb2.TestWebhookResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.TestWebhookRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.TestWebhookResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -365,8 +365,8 @@ class Notifications:
             request,
             target,
             '/cronring.v1.Notifications/ListDeliveries',
-            protos_dot_cronring_dot_v1_dot_notifications__pb2.ListDeliveriesRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_notifications__pb2.ListDeliveriesResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.ListDeliveriesRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.ListDeliveriesResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -392,8 +392,8 @@ class Notifications:
             request,
             target,
             '/cronring.v1.Notifications/Redeliver',
-            protos_dot_cronring_dot_v1_dot_notifications__pb2.RedeliverRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_notifications__pb2.RedeliverResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.RedeliverRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_notifications__pb2.RedeliverResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from protos.cronring.v1 import statistics_pb2 as protos_dot_cronring_dot_v1_dot_statistics__pb2
+from cronring.protos.cronring.v1 import statistics_pb2 as cronring_dot_protos_dot_cronring_dot_v1_dot_statistics__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -18,7 +18,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in protos/cronring/v1/statistics_pb2_grpc.py depends on'
+        + ' but the generated code in cronring/protos/cronring/v1/statistics_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -37,13 +37,13 @@ class StatisticsStub:
         """
         self.GetJobStats = channel.unary_unary(
                 '/cronring.v1.Statistics/GetJobStats',
-                request_serializer=protos_dot_cronring_dot_v1_dot_statistics__pb2.GetJobStatsRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_statistics__pb2.JobStats.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_statistics__pb2.GetJobStatsRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_statistics__pb2.JobStats.FromString,
                 _registered_method=True)
         self.GetSchedulerStats = channel.unary_unary(
                 '/cronring.v1.Statistics/GetSchedulerStats',
-                request_serializer=protos_dot_cronring_dot_v1_dot_statistics__pb2.GetSchedulerStatsRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_statistics__pb2.SchedulerStats.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_statistics__pb2.GetSchedulerStatsRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_statistics__pb2.SchedulerStats.FromString,
                 _registered_method=True)
 
 
@@ -68,13 +68,13 @@ def add_StatisticsServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'GetJobStats': grpc.unary_unary_rpc_method_handler(
                     servicer.GetJobStats,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_statistics__pb2.GetJobStatsRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_statistics__pb2.JobStats.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_statistics__pb2.GetJobStatsRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_statistics__pb2.JobStats.SerializeToString,
             ),
             'GetSchedulerStats': grpc.unary_unary_rpc_method_handler(
                     servicer.GetSchedulerStats,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_statistics__pb2.GetSchedulerStatsRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_statistics__pb2.SchedulerStats.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_statistics__pb2.GetSchedulerStatsRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_statistics__pb2.SchedulerStats.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -103,8 +103,8 @@ class Statistics:
             request,
             target,
             '/cronring.v1.Statistics/GetJobStats',
-            protos_dot_cronring_dot_v1_dot_statistics__pb2.GetJobStatsRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_statistics__pb2.JobStats.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_statistics__pb2.GetJobStatsRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_statistics__pb2.JobStats.FromString,
             options,
             channel_credentials,
             insecure,
@@ -130,8 +130,8 @@ class Statistics:
             request,
             target,
             '/cronring.v1.Statistics/GetSchedulerStats',
-            protos_dot_cronring_dot_v1_dot_statistics__pb2.GetSchedulerStatsRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_statistics__pb2.SchedulerStats.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_statistics__pb2.GetSchedulerStatsRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_statistics__pb2.SchedulerStats.FromString,
             options,
             channel_credentials,
             insecure,

@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from protos.cronring.v1 import templates_pb2 as protos_dot_cronring_dot_v1_dot_templates__pb2
+from cronring.protos.cronring.v1 import templates_pb2 as cronring_dot_protos_dot_cronring_dot_v1_dot_templates__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -18,7 +18,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in protos/cronring/v1/templates_pb2_grpc.py depends on'
+        + ' but the generated code in cronring/protos/cronring/v1/templates_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -38,23 +38,23 @@ class TemplatesStub:
         """
         self.SetTemplate = channel.unary_unary(
                 '/cronring.v1.Templates/SetTemplate',
-                request_serializer=protos_dot_cronring_dot_v1_dot_templates__pb2.SetTemplateRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_templates__pb2.Template.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_templates__pb2.SetTemplateRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_templates__pb2.Template.FromString,
                 _registered_method=True)
         self.GetTemplate = channel.unary_unary(
                 '/cronring.v1.Templates/GetTemplate',
-                request_serializer=protos_dot_cronring_dot_v1_dot_templates__pb2.GetTemplateRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_templates__pb2.Template.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_templates__pb2.GetTemplateRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_templates__pb2.Template.FromString,
                 _registered_method=True)
         self.ListTemplates = channel.unary_unary(
                 '/cronring.v1.Templates/ListTemplates',
-                request_serializer=protos_dot_cronring_dot_v1_dot_templates__pb2.ListTemplatesRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_templates__pb2.ListTemplatesResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_templates__pb2.ListTemplatesRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_templates__pb2.ListTemplatesResponse.FromString,
                 _registered_method=True)
         self.DeleteTemplate = channel.unary_unary(
                 '/cronring.v1.Templates/DeleteTemplate',
-                request_serializer=protos_dot_cronring_dot_v1_dot_templates__pb2.DeleteTemplateRequest.SerializeToString,
-                response_deserializer=protos_dot_cronring_dot_v1_dot_templates__pb2.DeleteTemplateResponse.FromString,
+                request_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_templates__pb2.DeleteTemplateRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_templates__pb2.DeleteTemplateResponse.FromString,
                 _registered_method=True)
 
 
@@ -94,23 +94,23 @@ def add_TemplatesServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'SetTemplate': grpc.unary_unary_rpc_method_handler(
                     servicer.SetTemplate,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_templates__pb2.SetTemplateRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_templates__pb2.Template.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_templates__pb2.SetTemplateRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_templates__pb2.Template.SerializeToString,
             ),
             'GetTemplate': grpc.unary_unary_rpc_method_handler(
                     servicer.GetTemplate,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_templates__pb2.GetTemplateRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_templates__pb2.Template.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_templates__pb2.GetTemplateRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_templates__pb2.Template.SerializeToString,
             ),
             'ListTemplates': grpc.unary_unary_rpc_method_handler(
                     servicer.ListTemplates,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_templates__pb2.ListTemplatesRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_templates__pb2.ListTemplatesResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_templates__pb2.ListTemplatesRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_templates__pb2.ListTemplatesResponse.SerializeToString,
             ),
             'DeleteTemplate': grpc.unary_unary_rpc_method_handler(
                     servicer.DeleteTemplate,
-                    request_deserializer=protos_dot_cronring_dot_v1_dot_templates__pb2.DeleteTemplateRequest.FromString,
-                    response_serializer=protos_dot_cronring_dot_v1_dot_templates__pb2.DeleteTemplateResponse.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_cronring_dot_v1_dot_templates__pb2.DeleteTemplateRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_cronring_dot_v1_dot_templates__pb2.DeleteTemplateResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -140,8 +140,8 @@ class Templates:
             request,
             target,
             '/cronring.v1.Templates/SetTemplate',
-            protos_dot_cronring_dot_v1_dot_templates__pb2.SetTemplateRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_templates__pb2.Template.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_templates__pb2.SetTemplateRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_templates__pb2.Template.FromString,
             options,
             channel_credentials,
             insecure,
@@ -167,8 +167,8 @@ class Templates:
             request,
             target,
             '/cronring.v1.Templates/GetTemplate',
-            protos_dot_cronring_dot_v1_dot_templates__pb2.GetTemplateRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_templates__pb2.Template.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_templates__pb2.GetTemplateRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_templates__pb2.Template.FromString,
             options,
             channel_credentials,
             insecure,
@@ -194,8 +194,8 @@ class Templates:
             request,
             target,
             '/cronring.v1.Templates/ListTemplates',
-            protos_dot_cronring_dot_v1_dot_templates__pb2.ListTemplatesRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_templates__pb2.ListTemplatesResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_templates__pb2.ListTemplatesRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_templates__pb2.ListTemplatesResponse.FromString,
             options,
             channel_credentials,
             insecure,
@@ -221,8 +221,8 @@ class Templates:
             request,
             target,
             '/cronring.v1.Templates/DeleteTemplate',
-            protos_dot_cronring_dot_v1_dot_templates__pb2.DeleteTemplateRequest.SerializeToString,
-            protos_dot_cronring_dot_v1_dot_templates__pb2.DeleteTemplateResponse.FromString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_templates__pb2.DeleteTemplateRequest.SerializeToString,
+            cronring_dot_protos_dot_cronring_dot_v1_dot_templates__pb2.DeleteTemplateResponse.FromString,
             options,
             channel_credentials,
             insecure,

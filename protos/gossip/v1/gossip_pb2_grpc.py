@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from protos.gossip.v1 import gossip_pb2 as protos_dot_gossip_dot_v1_dot_gossip__pb2
+from cronring.protos.gossip.v1 import gossip_pb2 as cronring_dot_protos_dot_gossip_dot_v1_dot_gossip__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -18,7 +18,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in protos/gossip/v1/gossip_pb2_grpc.py depends on'
+        + ' but the generated code in cronring/protos/gossip/v1/gossip_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -36,8 +36,8 @@ class GossipStub:
         """
         self.Deliver = channel.unary_unary(
                 '/cronring.gossip.v1.Gossip/Deliver',
-                request_serializer=protos_dot_gossip_dot_v1_dot_gossip__pb2.Packet.SerializeToString,
-                response_deserializer=protos_dot_gossip_dot_v1_dot_gossip__pb2.Delivered.FromString,
+                request_serializer=cronring_dot_protos_dot_gossip_dot_v1_dot_gossip__pb2.Packet.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_gossip_dot_v1_dot_gossip__pb2.Delivered.FromString,
                 _registered_method=True)
 
 
@@ -56,8 +56,8 @@ def add_GossipServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'Deliver': grpc.unary_unary_rpc_method_handler(
                     servicer.Deliver,
-                    request_deserializer=protos_dot_gossip_dot_v1_dot_gossip__pb2.Packet.FromString,
-                    response_serializer=protos_dot_gossip_dot_v1_dot_gossip__pb2.Delivered.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_gossip_dot_v1_dot_gossip__pb2.Packet.FromString,
+                    response_serializer=cronring_dot_protos_dot_gossip_dot_v1_dot_gossip__pb2.Delivered.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -85,8 +85,8 @@ class Gossip:
             request,
             target,
             '/cronring.gossip.v1.Gossip/Deliver',
-            protos_dot_gossip_dot_v1_dot_gossip__pb2.Packet.SerializeToString,
-            protos_dot_gossip_dot_v1_dot_gossip__pb2.Delivered.FromString,
+            cronring_dot_protos_dot_gossip_dot_v1_dot_gossip__pb2.Packet.SerializeToString,
+            cronring_dot_protos_dot_gossip_dot_v1_dot_gossip__pb2.Delivered.FromString,
             options,
             channel_credentials,
             insecure,

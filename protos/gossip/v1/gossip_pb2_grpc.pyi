@@ -4,8 +4,8 @@ isort:skip_file
 SWIM between controllers. Every message travels one way: an answer is a message of its own."""
 
 from collections import abc as _abc
+from cronring.protos.gossip.v1 import gossip_pb2 as _gossip_pb2
 from grpc import aio as _aio
-from protos.gossip.v1 import gossip_pb2 as _gossip_pb2
 import abc as _abc_1
 import grpc as _grpc
 import sys

@@ -4,11 +4,11 @@ isort:skip_file
 What a runner and a controller say to each other: one stream, everything in batches."""
 
 from collections import abc as _abc
+from cronring.protos.cronring.v1 import schema_pb2 as _schema_pb2
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
 from google.protobuf.internal import containers as _containers
 from google.protobuf.internal import enum_type_wrapper as _enum_type_wrapper
-from protos.cronring.v1 import schema_pb2 as _schema_pb2
 import builtins as _builtins
 import sys
 import typing as _typing

@@ -3,7 +3,7 @@
 import grpc
 import warnings
 
-from protos.runner.v1 import runner_pb2 as protos_dot_runner_dot_v1_dot_runner__pb2
+from cronring.protos.runner.v1 import runner_pb2 as cronring_dot_protos_dot_runner_dot_v1_dot_runner__pb2
 
 GRPC_GENERATED_VERSION = '1.85.1'
 GRPC_VERSION = grpc.__version__
@@ -18,7 +18,7 @@ except ImportError:
 if _version_not_supported:
     raise RuntimeError(
         f'The grpc package installed is at version {GRPC_VERSION},'
-        + ' but the generated code in protos/runner/v1/runner_pb2_grpc.py depends on'
+        + ' but the generated code in cronring/protos/runner/v1/runner_pb2_grpc.py depends on'
         + f' grpcio>={GRPC_GENERATED_VERSION}.'
         + f' Please upgrade your grpc module to grpcio>={GRPC_GENERATED_VERSION}'
         + f' or downgrade your generated code using grpcio-tools<={GRPC_VERSION}.'
@@ -36,8 +36,8 @@ class RunnerGatewayStub:
         """
         self.Connect = channel.stream_stream(
                 '/cronring.runner.v1.RunnerGateway/Connect',
-                request_serializer=protos_dot_runner_dot_v1_dot_runner__pb2.RunnerMessage.SerializeToString,
-                response_deserializer=protos_dot_runner_dot_v1_dot_runner__pb2.ControllerMessage.FromString,
+                request_serializer=cronring_dot_protos_dot_runner_dot_v1_dot_runner__pb2.RunnerMessage.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_runner_dot_v1_dot_runner__pb2.ControllerMessage.FromString,
                 _registered_method=True)
 
 
@@ -56,8 +56,8 @@ def add_RunnerGatewayServicer_to_server(servicer, server):
     rpc_method_handlers = {
             'Connect': grpc.stream_stream_rpc_method_handler(
                     servicer.Connect,
-                    request_deserializer=protos_dot_runner_dot_v1_dot_runner__pb2.RunnerMessage.FromString,
-                    response_serializer=protos_dot_runner_dot_v1_dot_runner__pb2.ControllerMessage.SerializeToString,
+                    request_deserializer=cronring_dot_protos_dot_runner_dot_v1_dot_runner__pb2.RunnerMessage.FromString,
+                    response_serializer=cronring_dot_protos_dot_runner_dot_v1_dot_runner__pb2.ControllerMessage.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -85,8 +85,8 @@ class RunnerGateway:
             request_iterator,
             target,
             '/cronring.runner.v1.RunnerGateway/Connect',
-            protos_dot_runner_dot_v1_dot_runner__pb2.RunnerMessage.SerializeToString,
-            protos_dot_runner_dot_v1_dot_runner__pb2.ControllerMessage.FromString,
+            cronring_dot_protos_dot_runner_dot_v1_dot_runner__pb2.RunnerMessage.SerializeToString,
+            cronring_dot_protos_dot_runner_dot_v1_dot_runner__pb2.ControllerMessage.FromString,
             options,
             channel_credentials,
             insecure,

@@ -4,8 +4,8 @@ isort:skip_file
 What a runner and a controller say to each other: one stream, everything in batches."""
 
 from collections import abc as _abc
+from cronring.protos.runner.v1 import runner_pb2 as _runner_pb2
 from grpc import aio as _aio
-from protos.runner.v1 import runner_pb2 as _runner_pb2
 import abc as _abc_1
 import grpc as _grpc
 import sys

@@ -18,10 +18,10 @@ from typing import Any
 
 import pytest
 
-from controller.store.connect import connect
 from cronring.client import Client
 from cronring.client.errors import Conflict, NotFound
 from cronring.client.model import Execution, ExecutionEventKind
+from cronring.controller.store.connect import connect
 from tests.support.cluster import Cluster, Process
 from tests.support.waiting import wait_until
 

@@ -4,8 +4,8 @@ import json
 import signal
 from pathlib import Path
 
-from controller.store.connect import connect
 from cronring.client import Client
+from cronring.controller.store.connect import connect
 from tests.support.cluster import Cluster
 from tests.support.waiting import wait_until
 

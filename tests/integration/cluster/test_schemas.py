@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 import asyncpg
 import pytest
 
-from controller.core.settings import ClusterSettings
-from controller.maintenance import Retention
-from controller.store.doctor import examine
-from controller.store.maintenance import maintain
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.maintenance import Retention
+from cronring.controller.store.doctor import examine
+from cronring.controller.store.maintenance import maintain
 from tests.support.cluster import Cluster
 from tests.support.databases import PostgresServer, run_coroutine
 from tests.support.looking import look

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import asyncpg
 
-from schema.zone import zone_data_version
+from cronring.schema.zone import zone_data_version
 from tests.support.cluster import Cluster
 from tests.support.looking import look
 from tests.support.zone_data import another_version

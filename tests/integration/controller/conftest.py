@@ -11,7 +11,7 @@ import aiohttp
 import grpc
 import pytest
 
-from protos.cronring.v1 import (
+from cronring.protos.cronring.v1 import (
     cluster_pb2,
     cluster_pb2_grpc,
     deployments_pb2,

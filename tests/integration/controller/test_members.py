@@ -5,8 +5,8 @@ import signal
 
 import pytest
 
-from protos.cronring.v1 import cluster_pb2, schema_pb2
-from protos.cronring.v1.jobs_pb2 import JobEvent, ListJobsRequest, WatchJobsRequest
+from cronring.protos.cronring.v1 import cluster_pb2, schema_pb2
+from cronring.protos.cronring.v1.jobs_pb2 import JobEvent, ListJobsRequest, WatchJobsRequest
 from tests.integration.controller.conftest import Clients, exit_code, get, start, wait_agreed
 from tests.support.cluster import Cluster
 from tests.support.waiting import wait_until

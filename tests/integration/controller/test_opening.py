@@ -4,17 +4,17 @@ import asyncio
 
 import pytest
 
-from controller import main
-from controller.config import ProcessConfig
-from controller.core.settings import ClusterSettings
-from controller.errors import StoreUnavailable
-from controller.runtime.clock import SystemClock
-from controller.runtime.metrics import Metrics
-from controller.runtime.notes import Notes
-from controller.runtime.readiness import Readiness
-from controller.runtime.service import Stopping
-from controller.store.connect import connect
-from controller.store.pool import Database
+from cronring.controller import main
+from cronring.controller.config import ProcessConfig
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.errors import StoreUnavailable
+from cronring.controller.runtime.clock import SystemClock
+from cronring.controller.runtime.metrics import Metrics
+from cronring.controller.runtime.notes import Notes
+from cronring.controller.runtime.readiness import Readiness
+from cronring.controller.runtime.service import Stopping
+from cronring.controller.store.connect import connect
+from cronring.controller.store.pool import Database
 from tests.support.waiting import wait_until
 
 APPLICATION = "cronring opening"

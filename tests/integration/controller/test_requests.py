@@ -8,15 +8,15 @@ import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 from google.rpc import error_details_pb2, status_pb2
 
-from protos.cronring.v1 import cluster_pb2, ledger_pb2, schema_pb2
-from protos.cronring.v1.deployments_pb2 import (
+from cronring.protos.cronring.v1 import cluster_pb2, ledger_pb2, schema_pb2
+from cronring.protos.cronring.v1.deployments_pb2 import (
     CreateDeploymentRequest,
     GetDeploymentRequest,
     KillDeploymentRequest,
     ListDeploymentsRequest,
 )
-from protos.cronring.v1.executions_pb2 import GetExecutionRequest, ListExecutionsRequest
-from protos.cronring.v1.jobs_pb2 import GetJobRequest, JobFilter, ListJobsRequest, WatchJobsRequest
+from cronring.protos.cronring.v1.executions_pb2 import GetExecutionRequest, ListExecutionsRequest
+from cronring.protos.cronring.v1.jobs_pb2 import GetJobRequest, JobFilter, ListJobsRequest, WatchJobsRequest
 from tests.integration.controller.conftest import Clients, start
 from tests.support.cluster import Cluster
 

@@ -5,11 +5,11 @@ import signal
 
 import pytest
 
+from cronring.protos.cronring.v1.executions_pb2 import GetExecutionRequest, ListExecutionsRequest
+from cronring.protos.cronring.v1.ledger_pb2 import AuditRequest, WhyRequest
+from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.runner.codec import runs_from_dispatch
 from cronring.runner.core.model import Run
-from protos.cronring.v1.executions_pb2 import GetExecutionRequest, ListExecutionsRequest
-from protos.cronring.v1.ledger_pb2 import AuditRequest, WhyRequest
-from protos.runner.v1 import runner_pb2 as wire
 from tests.integration.controller.conftest import Client, Clients, exit_code, get, start, wait_agreed
 from tests.support.cluster import Cluster, Process
 from tests.support.fake_runner import FakeRunner, hello

@@ -9,7 +9,7 @@ import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from protos.cronring.v1.jobs_pb2 import ListJobsRequest
+from cronring.protos.cronring.v1.jobs_pb2 import ListJobsRequest
 from tests.integration.controller.conftest import Clients, exit_code, get, start, wait_ready
 from tests.support.cluster import Cluster
 from tests.support.databases import running_server

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from controller.store.connect import Connection, connect
+from cronring.controller.store.connect import Connection, connect
 from tests.integration.notifications.receiver import Receiver
 from tests.support.cluster import Cluster
 from tests.support.waiting import wait_until

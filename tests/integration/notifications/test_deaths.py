@@ -5,8 +5,8 @@ import signal
 import time
 from typing import Any
 
-from controller.runtime.webhooks import NO_ANSWER
-from controller.store.connect import Connection
+from cronring.controller.runtime.webhooks import NO_ANSWER
+from cronring.controller.store.connect import Connection
 from tests.integration.notifications.conftest import MODULES, add, completed, in_thread
 from tests.integration.notifications.receiver import Receiver
 from tests.support.cluster import Cluster, Process

@@ -6,7 +6,7 @@ import sys
 from datetime import datetime
 from pathlib import Path
 
-from controller.store.connect import Connection
+from cronring.controller.store.connect import Connection
 from tests.integration.notifications.conftest import MODULES, add, completed, in_thread
 from tests.integration.notifications.receiver import Receiver
 from tests.support.cluster import Cluster

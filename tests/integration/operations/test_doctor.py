@@ -18,8 +18,8 @@ from typing import NamedTuple
 import psutil
 import pytest
 
-from controller.runtime.help import HELP
-from schema.zone import zone_data_version
+from cronring.controller.runtime.help import HELP
+from cronring.schema.zone import zone_data_version
 from tests.support.cluster import Cluster, Process
 from tests.support.databases import PostgresServer, run_coroutine, running_server
 from tests.support.looking import look

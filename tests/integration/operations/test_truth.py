@@ -14,7 +14,7 @@ import pytest
 from cronring.client import Client, ClientError, OutcomeUnknown, Unavailable, Unreachable
 from cronring.client.failures import judged
 from cronring.client.model import JobSpec
-from protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
+from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
 from tests.support.cluster import Cluster
 from tests.support.databases import PostgresServer, running_server
 from tests.support.waiting import wait_until

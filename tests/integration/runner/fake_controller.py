@@ -7,9 +7,9 @@ from typing import Self
 
 import grpc
 
+from cronring.protos.runner.v1 import runner_pb2 as wire
+from cronring.protos.runner.v1 import runner_pb2_grpc
 from cronring.runner.core.model import Run
-from protos.runner.v1 import runner_pb2 as wire
-from protos.runner.v1 import runner_pb2_grpc
 from tests.support.wire_runs import all_reports, runs_message
 
 Context = grpc.aio.ServicerContext[wire.RunnerMessage, wire.ControllerMessage]

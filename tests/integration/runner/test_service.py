@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.runner.config import RunnerConfig
 from cronring.runner.core.settings import SECOND_NS, RunnerSettings
 from cronring.runner.main import hello_message, load_modules
 from cronring.runner.service import RunnerService
-from protos.runner.v1 import runner_pb2 as wire
 from tests.integration.runner.fake_controller import FakeController, make_run
 
 SOURCE = """

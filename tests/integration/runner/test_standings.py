@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import structlog
 
-from protos.runner.v1 import runner_pb2 as wire
+from cronring.protos.runner.v1 import runner_pb2 as wire
 from tests.integration.runner import test_service
 from tests.integration.runner.fake_controller import FakeController, make_run
 from tests.integration.runner.test_service import Start

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from bench.herd import PERIOD_S, by_second, make_asleep, modules, table
-from schema.keys import slot_of
-from schema.validate import VERBS_LIMIT
+from cronring.schema.keys import slot_of
+from cronring.schema.validate import VERBS_LIMIT
 from tests.support.looking import look
 
 AT_ONCE = {

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-import sql
 from bench.idle import LINES, Options, Span, gauge, idle, minute, table
 from bench.statement_log import Spent, spent
+from cronring import sql
 
 
 def logged(took_ms: float, text: str, how: str = "execute __asyncpg_stmt_1__") -> str:

@@ -3,8 +3,8 @@
 import random
 
 from bench.membership import QUIET_MESSAGES_PER_S, deaths, join, measure, quiet, ring, room_for, size, table
-from controller.core.swim import beliefs
-from controller.core.swim.messages import Packet, Sync
+from cronring.controller.core.swim import beliefs
+from cronring.controller.core.swim.messages import Packet, Sync
 from tests.simulation.swim_crowd import Crowd
 from tests.simulation.swim_members import Members
 

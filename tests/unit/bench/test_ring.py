@@ -8,12 +8,12 @@ import pytest
 
 from bench.ring import RULES, Seen, counter, figures, spent, table
 from bench.ring_rules import RULES as OTHER_RULES
-from controller.core import node
-from controller.core.events import PacketReceived, Woke
-from controller.core.settings import ClusterSettings
-from controller.core.swim.messages import Packet, Status, Sync, Update
-from controller.core.window import Duty
-from schema.keys import SLOTS
+from cronring.controller.core import node
+from cronring.controller.core.events import PacketReceived, Woke
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.core.swim.messages import Packet, Status, Sync, Update
+from cronring.controller.core.window import Duty
+from cronring.schema.keys import SLOTS
 
 
 def duties(rule: str, own_id: str, *others: str) -> set[Duty]:

@@ -21,7 +21,7 @@ from bench.rivals.run import Form, lacking, places
 from bench.rivals.slots import Slot, arrange, next_cycle
 from bench.rivals.table import figures as figures_of
 from bench.rivals.table import medians, ratio, table
-from schema.pattern import CronPattern
+from cronring.schema.pattern import CronPattern
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import Callable
 
-import sql
 from bench.citus import EXPERIMENT, script
 from bench.slots import BY_ID, VARIANTS, Round, figures_of, naming_slot, scene, slots, table
-from controller.core.model import EndRequest, EndResult
-from controller.store.connect import connect
+from cronring import sql
+from cronring.controller.core.model import EndRequest, EndResult
+from cronring.controller.store.connect import connect
 from tests.proxies.statements import Tables
 from tests.support.databases import PostgresServer
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bench.steady import Phase, Spent, figures_of, module, table
-from schema.timetable import timetable
+from cronring.schema.timetable import timetable
 
 PHASE = Phase(500, 1_800_000_000, 60)
 

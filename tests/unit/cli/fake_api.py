@@ -10,16 +10,15 @@ from typing import Any, NoReturn
 import grpc
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from controller import fates
-from controller.api.calls import Calls
-from controller.api.door import Door
-from controller.api.job_specs import Defaults, new_job
-from controller.api.job_writes import AT_NOW
-from controller.api.problems import InvalidRequest
-from controller.api.templates import TemplatesService
-from controller.errors import StoreError
-from cronring.virtual.memory_templates import MemoryTemplates
-from protos.cronring.v1 import (
+from cronring.controller import fates
+from cronring.controller.api.calls import Calls
+from cronring.controller.api.door import Door
+from cronring.controller.api.job_specs import Defaults, new_job
+from cronring.controller.api.job_writes import AT_NOW
+from cronring.controller.api.problems import InvalidRequest
+from cronring.controller.api.templates import TemplatesService
+from cronring.controller.errors import StoreError
+from cronring.protos.cronring.v1 import (
     cluster_pb2,
     cluster_pb2_grpc,
     deployments_pb2,
@@ -38,7 +37,8 @@ from protos.cronring.v1 import (
     statistics_pb2_grpc,
     templates_pb2_grpc,
 )
-from schema.module import Module, Verb
+from cronring.schema.module import Module, Verb
+from cronring.virtual.memory_templates import MemoryTemplates
 from tests.support.sealing import SEAL
 from tests.unit.cli.fake_orders import FakeOrders
 

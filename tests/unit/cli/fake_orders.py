@@ -6,7 +6,7 @@ from typing import Any
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from protos.cronring.v1 import deployments_pb2, jobs_pb2
+from cronring.protos.cronring.v1 import deployments_pb2, jobs_pb2
 
 TICK = Timestamp(seconds=1_795_248_300)  # 2026-11-21T08:05:00Z
 

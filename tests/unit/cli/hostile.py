@@ -17,7 +17,7 @@ from google.protobuf.message_factory import GetMessageClass
 from google.rpc import error_details_pb2, status_pb2
 from grpc_status import rpc_status
 
-import protos.cronring.v1 as package
+import cronring.protos.cronring.v1 as package
 
 MARK: Final = "StrangersWord"
 # A colour that nothing of ours has, a window's title (OSC), a device string (DCS), 8-bit CSI, cursor, DEL, NUL; text

@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 import grpc
 import pytest
 
-from controller.errors import StoreUnavailable
 from cronring.client import Client, DatabaseAway, Invalid, NotFound, Refused, Unreachable, convert
 from cronring.client.jobs import _Merge
 from cronring.client.model import JobEvent, JobEventKind
-from schema.module import Module, Verb
+from cronring.controller.errors import StoreUnavailable
+from cronring.schema.module import Module, Verb
 from tests.unit.cli.fake_api import EPOCH, FakeApi, execution, job, serving
 
 NOBODY = "127.0.0.1:1"

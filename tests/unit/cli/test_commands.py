@@ -10,9 +10,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from controller.errors import StoreUnavailable
 from cronring.cli.root import cli
-from protos.cronring.v1 import limits_pb2
+from cronring.controller.errors import StoreUnavailable
+from cronring.protos.cronring.v1 import limits_pb2
 from tests.unit.cli.conftest import Cronring
 from tests.unit.cli.fake_api import FakeApi, job
 
@@ -254,7 +254,7 @@ def test_nothing_heavy_is_imported_for_what_needs_nothing(arguments: list[str]) 
     """A cheap proxy of the start-up time that does not depend on this machine's speed."""
     script = f"""
 import sys
-from controller.errors import StoreUnavailable
+from cronring.controller.errors import StoreUnavailable
 from cronring.cli.root import cli
 try:
     cli({arguments!r}, prog_name="cronring")

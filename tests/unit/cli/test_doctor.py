@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from controller.core.doctor.finding import Finding, Verdict
-from controller.core.settings import ClusterSettings
 from cronring.cli.doctor import members
 from cronring.cli.doctor.gather import settings_of
 from cronring.client.doctor import ControllerReport, NoReport, SeenMember
+from cronring.controller.core.doctor.finding import Finding, Verdict
+from cronring.controller.core.settings import ClusterSettings
 from tests.support.cluster import free_port
 from tests.unit.cli.conftest import Cronring
 from tests.unit.cli.fake_api import FakeApi

@@ -17,7 +17,7 @@ from cronring.cli.drill.words import announced, told, verdict
 from cronring.cli.failures import Failure
 from cronring.client import convert
 from cronring.client.model import Cluster, Execution, Job, Member, Owners, Ring, Runner
-from schema.keys import slot_of
+from cronring.schema.keys import slot_of
 from tests.unit.cli.conftest import Cronring
 from tests.unit.cli.fake_api import FakeApi, execution, job
 

@@ -8,7 +8,7 @@ import pytest
 from cronring.client import Client
 from cronring.client.errors import Refused
 from cronring.client.model import ExecutionEventKind
-from protos.cronring.v1 import executions_pb2
+from cronring.protos.cronring.v1 import executions_pb2
 from tests.unit.cli.conftest import Cronring
 from tests.unit.cli.fake_api import FakeApi, execution
 

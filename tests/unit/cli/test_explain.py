@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from schema.zone import zone_data_version
+from cronring.schema.zone import zone_data_version
 from tests.unit.cli.conftest import Cronring
 
 BERLIN = ["--timezone", "Europe/Berlin", "--from", "2026-11-21"]

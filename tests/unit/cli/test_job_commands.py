@@ -10,8 +10,6 @@ import click
 import grpc
 import pytest
 
-from controller.api.problems import InvalidRequest
-from controller.errors import StoreUnavailable
 from cronring.cli.clock import wall_now
 from cronring.cli.commands.job_orders import Until
 from cronring.cli.commands.jobs import jobs
@@ -19,9 +17,11 @@ from cronring.cli.failures import Failure
 from cronring.cli.instants import Moment, resolved
 from cronring.cli.policies import in_words
 from cronring.cli.root import cli
-from protos.cronring.v1 import jobs_pb2, limits_pb2
-from protos.cronring.v1.schema_pb2 import Policy
-from schema.policy_model import DST_GAP, DST_OVERLAP, FIELDS, ON_MISSED, OVERLAP
+from cronring.controller.api.problems import InvalidRequest
+from cronring.controller.errors import StoreUnavailable
+from cronring.protos.cronring.v1 import jobs_pb2, limits_pb2
+from cronring.protos.cronring.v1.schema_pb2 import Policy
+from cronring.schema.policy_model import DST_GAP, DST_OVERLAP, FIELDS, ON_MISSED, OVERLAP
 from tests.unit.cli.conftest import Cronring
 from tests.unit.cli.fake_api import FakeApi, execution, job, stamp
 

@@ -5,7 +5,7 @@ import json
 from click.testing import CliRunner, Result
 
 from cronring.cli.root import cli
-from protos.cronring.v1 import ledger_pb2
+from cronring.protos.cronring.v1 import ledger_pb2
 from tests.unit.cli.fake_api import EPOCH, FakeApi, stamp
 
 

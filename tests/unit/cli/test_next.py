@@ -2,7 +2,7 @@
 
 import json
 
-from schema.zone import zone_data_version
+from cronring.schema.zone import zone_data_version
 from tests.unit.cli.conftest import Cronring
 
 

@@ -8,10 +8,10 @@ import click
 import pytest
 from click.testing import Result
 
-from controller.core.settings import ClusterSettings
 from cronring.cli.commands.controller import cluster_settings
 from cronring.cli.root import cli
 from cronring.cli.variables import known
+from cronring.controller.core.settings import ClusterSettings
 from tests.unit.cli.conftest import Cronring
 from tests.unit.cli.fake_api import FakeApi, job
 

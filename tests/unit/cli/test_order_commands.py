@@ -7,7 +7,7 @@ import grpc
 import pytest
 
 from cronring.cli.clock import wall_now
-from protos.cronring.v1 import deployments_pb2, jobs_pb2
+from cronring.protos.cronring.v1 import deployments_pb2, jobs_pb2
 from tests.unit.cli.conftest import Cronring
 from tests.unit.cli.fake_api import FakeApi, job, stamp
 from tests.unit.cli.fake_orders import TICK

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from protos.cronring.v1 import deployments_pb2
+from cronring.protos.cronring.v1 import deployments_pb2
 from tests.unit.cli.conftest import Cronring
 from tests.unit.cli.fake_api import FakeApi, job, serving, stamp
 

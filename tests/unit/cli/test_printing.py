@@ -11,11 +11,11 @@ import pytest
 import structlog
 from click.testing import CliRunner
 
-from controller.config import LogFormat, LogLevel
-from controller.runtime.logs import set_up_logging
 from cronring.cli import printing
 from cronring.cli.commands.logs import logs
 from cronring.cli.output import aligned
+from cronring.controller.config import LogFormat, LogLevel
+from cronring.controller.runtime.logs import set_up_logging
 from tests.unit.cli.fake_api import FakeApi
 from tests.unit.cli.hostile import FORGED, HOSTILE, MARK
 

@@ -7,7 +7,7 @@ import pytest
 from cronring.client import Client, convert
 from cronring.client.errors import Refused
 from cronring.client.model import JobEvent, JobEventKind
-from protos.cronring.v1 import jobs_pb2
+from cronring.protos.cronring.v1 import jobs_pb2
 from tests.unit.cli.conftest import Cronring
 from tests.unit.cli.fake_api import FakeApi, job
 

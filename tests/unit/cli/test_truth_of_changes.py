@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from controller.api import calls
-from controller.errors import CronringError, Overdue, RunnerAway, StoreUnavailable
 from cronring.client import Client, ClientError, DatabaseAway, NotFound, OutcomeUnknown, Unavailable, Unreachable
 from cronring.client.model import JobSpec
-from protos.cronring.v1 import jobs_pb2
+from cronring.controller.api import calls
+from cronring.controller.errors import CronringError, Overdue, RunnerAway, StoreUnavailable
+from cronring.protos.cronring.v1 import jobs_pb2
 from tests.support.cutting import Direction, Streams, cutting
 from tests.unit.cli.fake_api import FakeApi, serving
 

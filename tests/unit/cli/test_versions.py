@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from cronring.cli import versions
 from cronring.cli.root import cli
-from protos.cronring.v1 import deployments_pb2
+from cronring.protos.cronring.v1 import deployments_pb2
 from tests.unit.cli.conftest import Cronring
 from tests.unit.cli.fake_api import FakeApi
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.api.problems import InvalidRequest
+from cronring.controller.api.problems import InvalidRequest
 from tests.unit.cli.conftest import Cronring
 from tests.unit.cli.fake_api import FakeApi
 

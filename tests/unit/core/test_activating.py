@@ -1,7 +1,7 @@
 """Runs beside the schedule: when they are claimed, by whom, and what becomes of those that can't be."""
 
-from controller.core import effects, events
-from controller.core.model import (
+from cronring.controller.core import effects, events
+from cronring.controller.core.model import (
     Activation,
     ActivationRequest,
     ActivationResult,
@@ -12,8 +12,8 @@ from controller.core.model import (
     Outcome,
     Trigger,
 )
-from controller.core.window import Duty
-from schema.keys import SLOTS
+from cronring.controller.core.window import Duty
+from cronring.schema.keys import SLOTS
 from tests.unit.core.told import S_US, T, Told, job, report, runner
 
 DUE = T + 30 * S_US

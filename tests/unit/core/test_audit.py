@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import pytest
 
-from controller.core.audit import Audit, Runs, Scope, add_closed, counted
-from controller.core.audit_walk import Run, SkipRange, Walk
-from controller.core.books import Closed, Span, Standing, Timeline
-from schema.policy import Policy
+from cronring.controller.core.audit import Audit, Runs, Scope, add_closed, counted
+from cronring.controller.core.audit_walk import Run, SkipRange, Walk
+from cronring.controller.core.books import Closed, Span, Standing, Timeline
+from cronring.schema.policy import Policy
 
 SECOND = 1_000_000
 T0 = 1_790_000_000 * SECOND

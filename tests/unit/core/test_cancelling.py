@@ -1,7 +1,7 @@
 """Cancelling executions; tests/golden/transcripts/cancel*.txt tell it as stories."""
 
-from controller.core import effects, events
-from controller.core.model import CancelRequest, Outcome
+from cronring.controller.core import effects, events
+from cronring.controller.core.model import CancelRequest, Outcome
 from tests.unit.core.told import Told, job, report, runner
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from controller.core.control import (
+from cronring.controller.core.control import (
     NeverRuns,
     Spec,
     Start,
@@ -14,10 +14,10 @@ from controller.core.control import (
     plan_pause,
     plan_resume,
 )
-from controller.core.model import Skipped, SkipReason
-from controller.core.redeploy import Existing
-from schema.instant import format_instant
-from schema.keys import slot_of
+from cronring.controller.core.model import Skipped, SkipReason
+from cronring.controller.core.redeploy import Existing
+from cronring.schema.instant import format_instant
+from cronring.schema.keys import slot_of
 
 SECOND = 1_000_000
 T0 = 1_790_000_000 * SECOND

@@ -4,8 +4,8 @@ from typing import Any, Final
 
 import pytest
 
-from controller.core import effects, events
-from controller.core.model import Execution
+from cronring.controller.core import effects, events
+from cronring.controller.core.model import Execution
 from tests.unit.core.told import S_US, T, Told, job
 
 CUTS: Final = '{"overlap":"cancel_running"}'

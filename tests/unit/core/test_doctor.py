@@ -4,18 +4,18 @@ from collections.abc import Callable
 
 import pytest
 
-import sql
-from controller.core.doctor import server, tables, work
-from controller.core.doctor.finding import Finding, Verdict, found, guarded, problem, warning, worst
-from controller.core.doctor.server import (
+from cronring import sql
+from cronring.controller.core.doctor import server, tables, work
+from cronring.controller.core.doctor.finding import Finding, Verdict, found, guarded, problem, warning, worst
+from cronring.controller.core.doctor.server import (
     ConnectionUse,
     OpenTransaction,
     PreparedTransaction,
     ReplicationSlot,
     ServerState,
 )
-from controller.core.doctor.tables import Applied, HistoryState, IndexState, TableState
-from controller.core.doctor.work import (
+from cronring.controller.core.doctor.tables import Applied, HistoryState, IndexState, TableState
+from cronring.controller.core.doctor.work import (
     DeploymentState,
     FullLimit,
     LeaseState,

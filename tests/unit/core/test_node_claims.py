@@ -1,8 +1,8 @@
 from typing import Any
 
-from controller.core import effects, events
-from controller.core.model import ClaimResult, Skipped, SkipReason
-from schema.timetable import timetable
+from cronring.controller.core import effects, events
+from cronring.controller.core.model import ClaimResult, Skipped, SkipReason
+from cronring.schema.timetable import timetable
 from tests.unit.core.told import S_US, T, Told, job, runner, won
 
 DUE = T + 10 * S_US

@@ -1,7 +1,7 @@
-from controller.core import effects, events
-from controller.core.model import ClaimResult, EndResult, Execution, Outcome, Skipped, SkipReason
-from controller.core.window import Duty
-from schema.keys import SLOTS
+from cronring.controller.core import effects, events
+from cronring.controller.core.model import ClaimResult, EndResult, Execution, Outcome, Skipped, SkipReason
+from cronring.controller.core.window import Duty
+from cronring.schema.keys import SLOTS
 from tests.unit.core.told import S_US, T, Told, job, report, runner
 
 NEXT = T + 20 * S_US

@@ -1,6 +1,6 @@
-from controller.core import effects, events
-from controller.core.model import ClaimResult, EndResult, Execution, Outcome
-from controller.core.swim.messages import Packet, Status, Sync, Update
+from cronring.controller.core import effects, events
+from cronring.controller.core.model import ClaimResult, EndResult, Execution, Outcome
+from cronring.controller.core.swim.messages import Packet, Status, Sync, Update
 from tests.unit.core.told import S_US, T, Told, job, report, runner
 
 EXECUTION = Execution(7, job(), T - 60 * S_US, T - 60 * S_US, T - 60 * S_US, 1, "schedule", "d", "r9")

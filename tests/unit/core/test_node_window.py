@@ -1,8 +1,8 @@
-from controller.core import effects, events
-from controller.core.model import Job
-from controller.core.swim.messages import Packet, Status, Sync, Update
-from controller.core.window import Duty
-from schema.keys import SLOTS
+from cronring.controller.core import effects, events
+from cronring.controller.core.model import Job
+from cronring.controller.core.swim.messages import Packet, Status, Sync, Update
+from cronring.controller.core.window import Duty
+from cronring.schema.keys import SLOTS
 from tests.unit.core.told import S_US, T, Told, job, won
 
 DUE = T + 10 * S_US

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller.core.notices import (
+from cronring.controller.core.notices import (
     Event,
     Failing,
     Given,

@@ -2,11 +2,11 @@
 
 import pytest
 
-from controller.core.control import Start
-from controller.core.model import Skipped, SkipReason
-from controller.core.orders import Ordered, Pause, Restore, Resume, Row, SkipNext, Standing, Wish, carry_out
-from controller.core.redeploy import Existing
-from schema.policy import Policy
+from cronring.controller.core.control import Start
+from cronring.controller.core.model import Skipped, SkipReason
+from cronring.controller.core.orders import Ordered, Pause, Restore, Resume, Row, SkipNext, Standing, Wish, carry_out
+from cronring.controller.core.redeploy import Existing
+from cronring.schema.policy import Policy
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND

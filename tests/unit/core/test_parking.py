@@ -1,15 +1,15 @@
 import random
 
-from controller.core.cancelling import Cancelling
-from controller.core.desk import Desk
-from controller.core.effects import Note, SkipTicks
-from controller.core.lease import Lease
-from controller.core.parking import Parking
-from controller.core.sessions import Sessions
-from controller.core.settings import ClusterSettings
-from controller.core.skipping import Skipping
-from controller.core.window import Duty, Window
-from schema.keys import SLOTS
+from cronring.controller.core.cancelling import Cancelling
+from cronring.controller.core.desk import Desk
+from cronring.controller.core.effects import Note, SkipTicks
+from cronring.controller.core.lease import Lease
+from cronring.controller.core.parking import Parking
+from cronring.controller.core.sessions import Sessions
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.core.skipping import Skipping
+from cronring.controller.core.window import Duty, Window
+from cronring.schema.keys import SLOTS
 from tests.unit.core.told import MS, S_US, T, job
 
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from controller.core import effects, events
-from controller.core.model import Activation, ClaimResult, Job, RunnerInfo, Trigger
-from controller.core.window import Stage
-from schema.lanes import Grant, LaneKind, Wish
+from cronring.controller.core import effects, events
+from cronring.controller.core.model import Activation, ClaimResult, Job, RunnerInfo, Trigger
+from cronring.controller.core.window import Stage
+from cronring.schema.lanes import Grant, LaneKind, Wish
 from tests.unit.core.told import S_US, T, Told, job
 
 DUE = T + 10 * S_US

@@ -2,12 +2,12 @@
 
 import pytest
 
-from controller.core.model import Skipped, SkipReason
-from controller.core.redeploy import Existing, deployment_key, plan_redeploy, plan_removal
-from controller.core.settings import ClusterSettings
-from schema.instant import format_instant
-from schema.module import Module, Verb
-from schema.policy import Policy
+from cronring.controller.core.model import Skipped, SkipReason
+from cronring.controller.core.redeploy import Existing, deployment_key, plan_redeploy, plan_removal
+from cronring.controller.core.settings import ClusterSettings
+from cronring.schema.instant import format_instant
+from cronring.schema.module import Module, Verb
+from cronring.schema.policy import Policy
 
 SECOND = 1_000_000
 NOW = 1_790_000_000 * SECOND + 400_000

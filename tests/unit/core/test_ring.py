@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from uhashring import HashRing
 
-from controller.core import ring as ring_module
-from controller.core.ring import NOBODY, POINTS_PER_MEMBER, Owners, Ring
-from controller.core.swim.beliefs import MEMBERS_MAX
-from schema.keys import SLOTS
+from cronring.controller.core import ring as ring_module
+from cronring.controller.core.ring import NOBODY, POINTS_PER_MEMBER, Owners, Ring
+from cronring.controller.core.swim.beliefs import MEMBERS_MAX
+from cronring.schema.keys import SLOTS
 
 THIRTY: Final = tuple(f"host-{number}" for number in range(30))
 member_sets = st.lists(st.from_regex(r"[a-z]{1,6}-[0-9a-f]{4}", fullmatch=True), max_size=12, unique=True)

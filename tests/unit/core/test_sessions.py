@@ -1,8 +1,8 @@
 from collections import Counter
 
-from controller.core.model import RunnerInfo
-from controller.core.sessions import Picker, Sessions
-from schema.lanes import LaneKind
+from cronring.controller.core.model import RunnerInfo
+from cronring.controller.core.sessions import Picker, Sessions
+from cronring.schema.lanes import LaneKind
 
 
 def _runner(runner_id: str, *deployments: str) -> RunnerInfo:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller.core.settings import ClusterSettings, SettingsError
+from cronring.controller.core.settings import ClusterSettings, SettingsError
 
 
 def test_the_defaults_hold() -> None:

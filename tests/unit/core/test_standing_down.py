@@ -2,10 +2,10 @@
 
 import pytest
 
-from controller.core import effects, events
-from controller.core.model import Activation, Trigger
-from controller.core.standing_down import LONGEST_MS, Ended
-from controller.core.swim.messages import Ack, Packet, Ping, Status, Sync, Update
+from cronring.controller.core import effects, events
+from cronring.controller.core.model import Activation, Trigger
+from cronring.controller.core.standing_down import LONGEST_MS, Ended
+from cronring.controller.core.swim.messages import Ack, Packet, Ping, Status, Sync, Update
 from tests.unit.core.told import S_US, T, Told, job, report
 
 FIVE_S = events.StandDownRequested(5_000, False, "ann")

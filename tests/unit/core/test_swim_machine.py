@@ -2,13 +2,13 @@
 
 import random
 
-from controller.core.effects import SendPacket
-from controller.core.settings import ClusterSettings
-from controller.core.swim.beliefs import INCARNATION_MAX, MEMBERS_MAX
-from controller.core.swim.machine import FAREWELLS, FORGET_AFTER_SYNCS, GREETINGS, Swim
-from controller.core.swim.messages import Ack, Message, Nack, Packet, Ping, PingRequest, Status, Sync, Update
-from controller.core.swim.reaction import Reaction
-from controller.core.swim.rumors import PACKET_UPDATES
+from cronring.controller.core.effects import SendPacket
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.core.swim.beliefs import INCARNATION_MAX, MEMBERS_MAX
+from cronring.controller.core.swim.machine import FAREWELLS, FORGET_AFTER_SYNCS, GREETINGS, Swim
+from cronring.controller.core.swim.messages import Ack, Message, Nack, Packet, Ping, PingRequest, Status, Sync, Update
+from cronring.controller.core.swim.reaction import Reaction
+from cronring.controller.core.swim.rumors import PACKET_UPDATES
 
 MS = 1_000_000
 SECOND = 1000 * MS

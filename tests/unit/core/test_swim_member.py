@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.core.swim.member import Member, supersedes
-from controller.core.swim.messages import Status, Update
-from controller.core.swim.roster import Roster
+from cronring.controller.core.swim.member import Member, supersedes
+from cronring.controller.core.swim.messages import Status, Update
+from cronring.controller.core.swim.roster import Roster
 
 ALIVE, SUSPECT, DEAD, LEFT = Status.ALIVE, Status.SUSPECT, Status.DEAD, Status.LEFT
 

@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from controller.core.swim.messages import Status, Update
-from controller.core.swim.probe import URGENT_CAPACITY, Probe, TargetOrder
-from controller.core.swim.relays import CAPACITY, Relay, Relays
-from controller.core.swim.roster import Roster
-from controller.core.swim.seeds import Seeds
+from cronring.controller.core.swim.messages import Status, Update
+from cronring.controller.core.swim.probe import URGENT_CAPACITY, Probe, TargetOrder
+from cronring.controller.core.swim.relays import CAPACITY, Relay, Relays
+from cronring.controller.core.swim.roster import Roster
+from cronring.controller.core.swim.seeds import Seeds
 
 
 @settings(max_examples=50)

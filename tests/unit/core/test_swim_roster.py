@@ -1,6 +1,6 @@
-from controller.core.swim.member import Change, Member
-from controller.core.swim.messages import Status, Update
-from controller.core.swim.roster import BURIED_CAPACITY, Roster
+from cronring.controller.core.swim.member import Change, Member
+from cronring.controller.core.swim.messages import Status, Update
+from cronring.controller.core.swim.roster import BURIED_CAPACITY, Roster
 
 ALIVE, SUSPECT, DEAD, LEFT = Status.ALIVE, Status.SUSPECT, Status.DEAD, Status.LEFT
 

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.core.swim.health import WORST, Health
-from controller.core.swim.messages import Status, Update
-from controller.core.swim.rumors import PACKET_UPDATES, Rumors, retransmit_limit
+from cronring.controller.core.swim.health import WORST, Health
+from cronring.controller.core.swim.messages import Status, Update
+from cronring.controller.core.swim.rumors import PACKET_UPDATES, Rumors, retransmit_limit
 
 
 def about(member_id: str, status: Status = Status.ALIVE, incarnation: int = 0, accuser_id: str = "") -> Update:

@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.core.swim.suspicion import CONFIRMATIONS, Suspicion, minimum_ns, timeout_ns, wanted_confirmations
+from cronring.controller.core.swim.suspicion import (
+    CONFIRMATIONS,
+    Suspicion,
+    minimum_ns,
+    timeout_ns,
+    wanted_confirmations,
+)
 
 MS = 1_000_000
 

@@ -1,7 +1,7 @@
-from controller.core import ticks
-from controller.core.model import Execution, Job, Outcome, Report, Skipped, SkipReason, Trigger
-from controller.core.ticks import Moved, Slot
-from schema.instant import format_instant
+from cronring.controller.core import ticks
+from cronring.controller.core.model import Execution, Job, Outcome, Report, Skipped, SkipReason, Trigger
+from cronring.controller.core.ticks import Moved, Slot
+from cronring.schema.instant import format_instant
 
 S = 1_000_000
 T = 1_800_000_000 * S  # a full minute

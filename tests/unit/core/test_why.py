@@ -2,10 +2,10 @@
 
 import pytest
 
-from controller.core.books import Closed, Span, Timeline
-from controller.core.why import explain, verdict
-from controller.core.why_facts import Action, Attempt, Facts, Focus, Skip, Subject, Waiting, focus, subject_at
-from schema.policy import Policy
+from cronring.controller.core.books import Closed, Span, Timeline
+from cronring.controller.core.why import explain, verdict
+from cronring.controller.core.why_facts import Action, Attempt, Facts, Focus, Skip, Subject, Waiting, focus, subject_at
+from cronring.schema.policy import Policy
 
 SECOND = 1_000_000
 MINUTE = 60 * SECOND

@@ -3,8 +3,8 @@
 import random
 from typing import Any, TypeVar
 
-from controller.core import effects, events
-from controller.core.model import (
+from cronring.controller.core import effects, events
+from cronring.controller.core.model import (
     ActivationResult,
     ClaimRequest,
     ClaimResult,
@@ -15,8 +15,8 @@ from controller.core.model import (
     Report,
     RunnerInfo,
 )
-from controller.core.node import Node
-from controller.core.settings import ClusterSettings
+from cronring.controller.core.node import Node
+from cronring.controller.core.settings import ClusterSettings
 
 MS = 1_000_000
 S_US = 1_000_000

@@ -2,6 +2,7 @@
 
 import asyncio
 
+from cronring.protos.runner.v1 import runner_pb2
 from cronring.runner.core.effects import SendBeat, SendGrants
 from cronring.runner.core.events import Dispatched, LinkOpened, LinkUp, ReportsAcked, RunsEnded, Woke
 from cronring.runner.core.lanes import ModuleLanes
@@ -9,7 +10,6 @@ from cronring.runner.core.machine import OFFERS_MAX, RunnerCore
 from cronring.runner.core.model import Outcome, Result, Run
 from cronring.runner.core.settings import RunnerSettings
 from cronring.runner.link import BEATS_MAX, Link
-from protos.runner.v1 import runner_pb2
 
 S = 1_000_000_000
 

@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
+from cronring.protos.runner.v1.runner_pb2 import Follow, Output
 from cronring.runner import following as following_module
 from cronring.runner.core.model import Run
 from cronring.runner.following import Following
 from cronring.runner.held import Held
-from protos.runner.v1.runner_pb2 import Follow, Output
-from schema.recorded import KEEP_BYTES
+from cronring.schema.recorded import KEEP_BYTES
 from tests.support.waiting import wait_until
 
 

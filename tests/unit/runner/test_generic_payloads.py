@@ -15,10 +15,10 @@ from cronring.child.describe_types import TypeDump
 from cronring.child.payloads import PayloadError, Payloads
 from cronring.runner.describe import read_program
 from cronring.runner.modules import InvalidFile, load_module
-from schema.declaration import read_declaration
-from schema.module import Module
-from schema.payload import payload_faults
-from schema.text import parse_module, print_module
+from cronring.schema.declaration import read_declaration
+from cronring.schema.module import Module
+from cronring.schema.payload import payload_faults
+from cronring.schema.text import parse_module, print_module
 
 T = TypeVar("T")
 U = TypeVar("U", bound=int)

@@ -17,7 +17,7 @@ from cronring.runner.core.settings import SECOND_NS, RunnerSettings
 from cronring.runner.lines import Done, GarbageError, Row, read_line
 from cronring.runner.suspicion import Suspicion
 from cronring.runner.tail import Tail
-from schema.recorded import KEEP_BYTES, read_recorded
+from cronring.schema.recorded import KEEP_BYTES, read_recorded
 
 
 def test_the_clock_trusts_the_quickest_message() -> None:

@@ -6,7 +6,7 @@ from cronring.runner.core.ahead import EACH_MAX, MS_NS, Ahead, Pace, lead_ns
 from cronring.runner.core.lanes import ModuleLanes
 from cronring.runner.core.model import Outcome, Result, Run
 from cronring.runner.core.places import PATIENCE_NS, Places
-from schema.lanes import Grant, LaneKind, Wish
+from cronring.schema.lanes import Grant, LaneKind, Wish
 
 SYNC = "d", LaneKind.SYNC
 S = 1_000_000_000

@@ -4,13 +4,13 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from schema.duration import DURATION_LIMIT_MS
-from schema.instant import format_instant
-from schema.module import DataField, DataType, Module, Verb
-from schema.pattern import CronPattern, PatternError
-from schema.payload import RESERVED, canonical_json
-from schema.policy import FIELDS, Policy, PolicyError, policy_faults, read_policy
-from schema.schedule import check_schedule, is_interval
+from cronring.schema.duration import DURATION_LIMIT_MS
+from cronring.schema.instant import format_instant
+from cronring.schema.module import DataField, DataType, Module, Verb
+from cronring.schema.pattern import CronPattern, PatternError
+from cronring.schema.payload import RESERVED, canonical_json
+from cronring.schema.policy import FIELDS, Policy, PolicyError, policy_faults, read_policy
+from cronring.schema.schedule import check_schedule, is_interval
 
 BOUNDS = [(0, 59), (0, 59), (0, 23), (1, 31), (1, 12), (0, 7), (1970, 2099)]
 INSTANTS = st.integers(-100_000, 4_102_444_800 + 100_000)  # a day around 1970 to 2099

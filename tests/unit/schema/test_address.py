@@ -2,7 +2,7 @@
 
 import pytest
 
-from schema.address import is_address
+from cronring.schema.address import is_address
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,10 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 
-from schema.convert import interval_of, pattern_of
-from schema.duration import parse_duration
-from schema.instant import parse_instant
-from schema.pattern import CronPattern
+from cronring.schema.convert import interval_of, pattern_of
+from cronring.schema.duration import parse_duration
+from cronring.schema.instant import parse_instant
+from cronring.schema.pattern import CronPattern
 from tests.unit.schema.strategies import PATTERNS
 
 DAY = 86_400

@@ -5,12 +5,12 @@ from datetime import date
 
 import pytest
 
-from schema.crontab import Entry, read_crontab, split_command
-from schema.crontab_times import TimesFault, translate_nickname, translate_times
-from schema.pattern import CronPattern
-from schema.window import parse_window
-from schema.zone import load_zone
-from schema.zoned import ZonedPattern
+from cronring.schema.crontab import Entry, read_crontab, split_command
+from cronring.schema.crontab_times import TimesFault, translate_nickname, translate_times
+from cronring.schema.pattern import CronPattern
+from cronring.schema.window import parse_window
+from cronring.schema.zone import load_zone
+from cronring.schema.zoned import ZonedPattern
 from tests.unit.schema.cron_oracle import CronLine, Refused, random_fields
 
 YEAR = date(2027, 12, 31), 366  # to the end of a leap year

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schema.declaration import Problem, read_declaration
-from schema.module import DataField, DataType, Module, Verb
-from schema.policy import FIELDS, Policy
-from schema.validate import validate
+from cronring.schema.declaration import Problem, read_declaration
+from cronring.schema.module import DataField, DataType, Module, Verb
+from cronring.schema.policy import FIELDS, Policy
+from cronring.schema.validate import validate
 
 CTX = {"name": "ctx", "annotation": "Context", "has_default": False, "kind": "positional"}
 

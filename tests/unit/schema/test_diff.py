@@ -2,9 +2,9 @@ from dataclasses import replace
 
 from hypothesis import given
 
-from schema.diff import FieldChange, VerbChange, diff_modules
-from schema.module import DataField, DataType, Module, Verb
-from schema.policy import Policy
+from cronring.schema.diff import FieldChange, VerbChange, diff_modules
+from cronring.schema.module import DataField, DataType, Module, Verb
+from cronring.schema.policy import Policy
 from tests.unit.schema.strategies import MODULES
 
 OLD = Module(

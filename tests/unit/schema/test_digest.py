@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schema.digest import digest
+from cronring.schema.digest import digest
 
 
 def test_a_digest_is_the_same_for_ever():

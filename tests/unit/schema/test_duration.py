@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schema.duration import DURATION_LIMIT_MS, DurationError, duration_words, format_duration, measured, parse_duration
+from cronring.schema.duration import (
+    DURATION_LIMIT_MS,
+    DurationError,
+    duration_words,
+    format_duration,
+    measured,
+    parse_duration,
+)
 
 
 @pytest.mark.parametrize(

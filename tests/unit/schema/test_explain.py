@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schema.explain import Explanation, explain, next_ticks
-from schema.instant import parse_instant
-from schema.policy_model import Policy
-from schema.schedule import parse_schedule
-from schema.zone import load_zone
+from cronring.schema.explain import Explanation, explain, next_ticks
+from cronring.schema.instant import parse_instant
+from cronring.schema.policy_model import Policy
+from cronring.schema.schedule import parse_schedule
+from cronring.schema.zone import load_zone
 from tests.unit.schema.strategies import SCHEDULES
 
 NOW = parse_instant("2026-11-21T12:00:00Z")

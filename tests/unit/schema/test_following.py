@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from schema.declaration import read_declaration
-from schema.following import cycle_fault, cycle_of
-from schema.lint import follows_nobody, lint_module
-from schema.module import Module, Verb
-from schema.policy import Policy, parse_policy
-from schema.schedule import parse_schedule
-from schema.text import parse_module, print_module
-from schema.validate import validate
+from cronring.schema.declaration import read_declaration
+from cronring.schema.following import cycle_fault, cycle_of
+from cronring.schema.lint import follows_nobody, lint_module
+from cronring.schema.module import Module, Verb
+from cronring.schema.policy import Policy, parse_policy
+from cronring.schema.schedule import parse_schedule
+from cronring.schema.text import parse_module, print_module
+from cronring.schema.validate import validate
 
 AFTER = Policy(after="billing.close")
 

@@ -3,11 +3,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schema.forecast import COMPARED, JobForecast, forecast
-from schema.instant import parse_instant
-from schema.module import Module, Verb
-from schema.policy import read_policy
-from schema.schedule import parse_schedule
+from cronring.schema.forecast import COMPARED, JobForecast, forecast
+from cronring.schema.instant import parse_instant
+from cronring.schema.module import Module, Verb
+from cronring.schema.policy import read_policy
+from cronring.schema.schedule import parse_schedule
 from tests.unit.schema.strategies import SCHEDULES
 
 NOW = parse_instant("2026-11-21T12:00:00Z")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schema.instant import InstantError, format_instant, parse_instant
-from schema.zone import ZoneError
+from cronring.schema.instant import InstantError, format_instant, parse_instant
+from cronring.schema.zone import ZoneError
 
 S = 1_000_000
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schema.jitter import AUTO, Bucket, JitterError, JitterRule, delay, parse_jitter, shift
+from cronring.schema.jitter import AUTO, Bucket, JitterError, JitterRule, delay, parse_jitter, shift
 
 S = 1_000_000
 MINUTE = 60 * S

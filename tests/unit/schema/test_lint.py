@@ -5,13 +5,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from schema.instant import parse_instant
-from schema.lint import HERD, Finding, lint_module
-from schema.lint_rhythm import shortest_gap
-from schema.module import Module, Verb
-from schema.pattern import CronPattern
-from schema.policy import read_policy
-from schema.timetable import timetable
+from cronring.schema.instant import parse_instant
+from cronring.schema.lint import HERD, Finding, lint_module
+from cronring.schema.lint_rhythm import shortest_gap
+from cronring.schema.module import Module, Verb
+from cronring.schema.pattern import CronPattern
+from cronring.schema.policy import read_policy
+from cronring.schema.timetable import timetable
 from tests.unit.schema.strategies import PATTERNS
 
 NOW = parse_instant("2026-11-21T12:00:00Z")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from schema.nearest import READ_MAX, WORD_MAX, nearest
+from cronring.schema.nearest import READ_MAX, WORD_MAX, nearest
 
 WORDS = ("timezone", "retries", "retry_on", "overlap", "on_missed", "window", "late_after", "schedule", "labels.team")
 ROOT = Path(__file__).parents[3]

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-import schema
-from schema.pattern import CronPattern
+from cronring import schema
+from cronring.schema.pattern import CronPattern
 
 NOW = datetime(2026, 11, 21, 8, 7, 6, 5, tzinfo=UTC)  # a Saturday
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from schema.pattern import CronPattern, PatternError
+from cronring.schema.pattern import CronPattern, PatternError
 from tests.support.costs import cpu_s
 from tests.unit.schema.strategies import PATTERNS
 from tests.unit.schema.twin import Twin

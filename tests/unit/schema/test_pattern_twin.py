@@ -6,8 +6,8 @@ from croniter import croniter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schema.pattern import CronPattern
-from schema.search import CLOCK_END
+from cronring.schema.pattern import CronPattern
+from cronring.schema.search import CLOCK_END
 from tests.unit.schema.strategies import BOUNDS, INSTANTS, PATTERNS, fields, fires
 from tests.unit.schema.twin import Twin, instant
 

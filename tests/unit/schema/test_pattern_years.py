@@ -8,7 +8,7 @@ from itertools import product
 
 import pytest
 
-from schema.pattern import CronPattern, PatternError
+from cronring.schema.pattern import CronPattern, PatternError
 
 WRITTEN = ["0", "5", "7", "8", "000", "006", "0000", "0005", "0007", "00000", "999", "1969", "1970", "2026", "2099"]
 WRITTEN += ["2100", "00001970", "02099", "9999", "99999999999999999999"]

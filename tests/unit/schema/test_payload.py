@@ -3,9 +3,17 @@
 import pytest
 from hypothesis import given
 
-from schema.module import DataField, DataType, Module
-from schema.payload import PAYLOAD_LIMIT, PayloadError, Type, canonical_json, parse_type, payload_faults, read_payload
-from schema.types import canonical_type
+from cronring.schema.module import DataField, DataType, Module
+from cronring.schema.payload import (
+    PAYLOAD_LIMIT,
+    PayloadError,
+    Type,
+    canonical_json,
+    parse_type,
+    payload_faults,
+    read_payload,
+)
+from cronring.schema.types import canonical_type
 from tests.support.costs import cpu_s
 from tests.unit.schema.strategies import JSON_VALUES, TYPES
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schema.policy import FIELDS, Policy, PolicyError, parse_policy, policy_faults, read_policy
+from cronring.schema.policy import FIELDS, Policy, PolicyError, parse_policy, policy_faults, read_policy
 
 BERLIN = {"timezone": "Europe/Berlin"}
 

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schema.policy import Policy, read_policy
-from schema.retry import Retry, backoff_us, retry_at
+from cronring.schema.policy import Policy, read_policy
+from cronring.schema.retry import Retry, backoff_us, retry_at
 
 S = 1_000_000
 HOUR = 3600 * S

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schema.duration import format_duration
-from schema.instant import parse_instant
-from schema.policy import Policy, read_policy
-from schema.schedule import (
+from cronring.schema.duration import format_duration
+from cronring.schema.instant import parse_instant
+from cronring.schema.policy import Policy, read_policy
+from cronring.schema.schedule import (
     CronSchedule,
     IntervalSchedule,
     ManualSchedule,

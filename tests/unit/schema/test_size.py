@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schema.size import SizeError, format_size, parse_size, rounded_size
+from cronring.schema.size import SizeError, format_size, parse_size, rounded_size
 
 
 @pytest.mark.parametrize(

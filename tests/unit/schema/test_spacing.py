@@ -2,9 +2,9 @@
 
 import pytest
 
-from schema.policy import Policy
-from schema.schedule import parse_schedule
-from schema.spacing import earliest_start, least_distance
+from cronring.schema.policy import Policy
+from cronring.schema.schedule import parse_schedule
+from cronring.schema.spacing import earliest_start, least_distance
 
 S = 1_000_000
 MINUTE = 60 * S

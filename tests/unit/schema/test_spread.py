@@ -2,7 +2,7 @@
 
 import pytest
 
-from schema.spread import has_default_jitter, stored_policy
+from cronring.schema.spread import has_default_jitter, stored_policy
 
 DEFAULT = "5m:3s 1h:10s 1d:30s 7d:60s"
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schema.module import DataField, DataType, Module, Verb
-from schema.policy import Policy
-from schema.text import SchemaError, parse_module, print_module
-from schema.validate import validate
+from cronring.schema.module import DataField, DataType, Module, Verb
+from cronring.schema.policy import Policy
+from cronring.schema.text import SchemaError, parse_module, print_module
+from cronring.schema.validate import validate
 from tests.support.costs import cpu_s
 from tests.unit.schema.strategies import MODULES
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from schema.instant import format_instant, parse_instant
-from schema.policy import policy_faults, read_policy
-from schema.timetable import MISSED_AFTER, Range, Slot, Timetable, timetable
+from cronring.schema.instant import format_instant, parse_instant
+from cronring.schema.policy import policy_faults, read_policy
+from cronring.schema.timetable import MISSED_AFTER, Range, Slot, Timetable, timetable
 from tests.support.costs import cpu_s
 
 S = 1_000_000

@@ -7,11 +7,11 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schema.policy import Policy, parse_policy, policy_faults, read_policy
-from schema.schedule import Schedule, check_schedule, parse_schedule
-from schema.spacing import earliest_start, least_distance
-from schema.timetable import Range, Slot, Timetable
-from schema.window import parse_window
+from cronring.schema.policy import Policy, parse_policy, policy_faults, read_policy
+from cronring.schema.schedule import Schedule, check_schedule, parse_schedule
+from cronring.schema.spacing import earliest_start, least_distance
+from cronring.schema.timetable import Range, Slot, Timetable
+from cronring.schema.window import parse_window
 from tests.unit.schema.strategies import PATTERNS
 
 S = 1_000_000

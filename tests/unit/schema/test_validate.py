@@ -1,9 +1,9 @@
 import pytest
 
-from schema.module import DataField, DataType, Module, Verb
-from schema.policy import Policy
-from schema.types import canonical_type
-from schema.validate import DOC_LIMIT, clean_doc, doc_fault, misfit_faults, validate
+from cronring.schema.module import DataField, DataType, Module, Verb
+from cronring.schema.policy import Policy
+from cronring.schema.types import canonical_type
+from cronring.schema.validate import DOC_LIMIT, clean_doc, doc_fault, misfit_faults, validate
 
 
 def one(**options: object) -> Module:

@@ -6,7 +6,7 @@ import unicodedata
 
 import pytest
 
-from schema.visible import RESET, VisibleStream, visible_block, visible_json, visible_line
+from cronring.schema.visible import RESET, VisibleStream, visible_block, visible_json, visible_line
 
 # Letters and numbers of scripts that are read from right to left are no orders to a terminal.
 SIGNS = {0x600, 0x601, 0x602, 0x603, 0x604, 0x605, 0x6DD, 0x890, 0x891, 0x8E2}

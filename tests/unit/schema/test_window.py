@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schema.instant import parse_instant
-from schema.window import WindowError, canonical_window, parse_window
+from cronring.schema.instant import parse_instant
+from cronring.schema.window import WindowError, canonical_window, parse_window
 
 S = 1_000_000
 MINUTE = 60 * S

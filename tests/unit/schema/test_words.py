@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from schema.pattern import CronPattern
-from schema.schedule import parse_schedule
-from schema.words import pattern_words
+from cronring.schema.pattern import CronPattern
+from cronring.schema.schedule import parse_schedule
+from cronring.schema.words import pattern_words
 from tests.unit.schema.strategies import PATTERNS
 from tests.unit.schema.twin import Twin, instant
 

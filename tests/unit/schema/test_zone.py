@@ -9,10 +9,10 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from schema import zone_hint
-from schema.search import CLOCK_END
-from schema.zone import Change, ZoneError, load_zone, zone_names
-from schema.zone_rule import parse_rule
+from cronring.schema import zone_hint
+from cronring.schema.search import CLOCK_END
+from cronring.schema.zone import Change, ZoneError, load_zone, zone_names
+from cronring.schema.zone_rule import parse_rule
 
 
 def instant(text: str) -> int:
@@ -76,7 +76,7 @@ def test_the_host_has_no_say(tmp_path):
     lie = tmp_path / "Europe" / "Berlin"
     lie.parent.mkdir()
     lie.write_bytes(resources.files("tzdata.zoneinfo").joinpath("Asia", "Tokyo").read_bytes())
-    code = "from schema.zone import load_zone; print(load_zone('Europe/Berlin').offset_at(1_790_000_000))"
+    code = "from cronring.schema.zone import load_zone; print(load_zone('Europe/Berlin').offset_at(1_790_000_000))"
     for path in (str(tmp_path), "/nowhere", ""):
         environment = {"PYTHONTZPATH": path, "TZ": "Asia/Tokyo"}
         assert subprocess.check_output([sys.executable, "-c", code], env=environment, text=True).strip() == "7200"

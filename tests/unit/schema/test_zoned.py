@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schema.pattern import CronPattern
-from schema.search import CLOCK_END
-from schema.zone import Zone, load_zone, zone_names
-from schema.zoned import ZonedPattern
+from cronring.schema.pattern import CronPattern
+from cronring.schema.search import CLOCK_END
+from cronring.schema.zone import Zone, load_zone, zone_names
+from cronring.schema.zoned import ZonedPattern
 from tests.support.costs import cpu_s
 from tests.unit.schema.strategies import INSTANTS, PATTERNS
 

@@ -11,7 +11,7 @@ import pytest
 from cronring import Context, VerbStopped, cron, declare, every, manual, once, verb
 from cronring.context import RunFacts
 from cronring.declare import IntervalOptions, Options, declarations
-from schema.policy import FIELDS
+from cronring.schema.policy import FIELDS
 
 SDK: Any = declare  # for what type checkers refuse
 

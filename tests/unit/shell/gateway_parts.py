@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from controller.core.events import Event
+from cronring.controller.core.events import Event
 
 
 @dataclass

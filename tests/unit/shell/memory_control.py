@@ -3,11 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from controller.core.model import Activation, Job, Trigger
-from controller.core.orders import Cancel, Pause, Resume, SkipNext, Wish, order_of
-from controller.errors import Conflict, NotFound, Outdated
-from controller.ports import Backfill, Controlled, JobChange, NewJob, RunByHand
-from controller.reads import (
+from cronring.controller.core.model import Activation, Job, Trigger
+from cronring.controller.core.orders import Cancel, Pause, Resume, SkipNext, Wish, order_of
+from cronring.controller.errors import Conflict, NotFound, Outdated
+from cronring.controller.ports import Backfill, Controlled, JobChange, NewJob, RunByHand
+from cronring.controller.reads import (
     ActionFilter,
     ActionRow,
     DeploymentFilter,
@@ -17,11 +17,11 @@ from controller.reads import (
     JobRow,
     TickRun,
 )
-from schema.instant import format_instant
-from schema.keys import JobKey, slot_of
-from schema.module import Module
-from schema.text import print_module
-from schema.timetable import timetable
+from cronring.schema.instant import format_instant
+from cronring.schema.keys import JobKey, slot_of
+from cronring.schema.module import Module
+from cronring.schema.text import print_module
+from cronring.schema.timetable import timetable
 
 NOW = 1_795_219_200_000_000  # 2026-11-21T00:00:00Z
 

@@ -2,14 +2,14 @@
 
 import asyncio
 
-from controller.core.effects import Dispatch
-from controller.core.model import Execution, Job
-from controller.ports import OutputState
-from controller.runners.following import PART_BYTES, UNREAD_BYTES_MAX, Follows
-from controller.runners.sessions import QUEUE_ITEMS_MAX, Session
+from cronring.controller.core.effects import Dispatch
+from cronring.controller.core.model import Execution, Job
+from cronring.controller.ports import OutputState
+from cronring.controller.runners.following import PART_BYTES, UNREAD_BYTES_MAX, Follows
+from cronring.controller.runners.sessions import QUEUE_ITEMS_MAX, Session
+from cronring.protos.admission import ANSWER_BYTES_MAX, admitted
+from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.runner.codec import runs_from_dispatch
-from protos.admission import ANSWER_BYTES_MAX, admitted
-from protos.runner.v1 import runner_pb2 as wire
 
 
 def test_parts_without_data_fill_a_followers_room_as_well() -> None:

@@ -8,12 +8,12 @@ from typing import Any
 import grpc
 import pytest
 
-from controller.api import calls as around
-from controller.api.calls import CALLS_MAX, WAITING_BYTES, WAITING_MAX
-from controller.api.door import Door
 from cronring.client.failures import judged
-from protos.cronring.v1 import doctor_pb2, doctor_pb2_grpc, jobs_pb2, jobs_pb2_grpc
-from protos.problems import Fate
+from cronring.controller.api import calls as around
+from cronring.controller.api.calls import CALLS_MAX, WAITING_BYTES, WAITING_MAX
+from cronring.controller.api.door import Door
+from cronring.protos.cronring.v1 import doctor_pb2, doctor_pb2_grpc, jobs_pb2, jobs_pb2_grpc
+from cronring.protos.problems import Fate
 from tests.support.waiting import wait_until
 
 LONG_S = 60.0  # a deadline that no test here lives to see

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from controller.api.execution_writes import ExecutionWrites
-from controller.errors import IllegalTransition
-from controller.reads import ExecutionRow
-from protos.cronring.v1.executions_pb2 import CancelExecutionRequest
+from cronring.controller.api.execution_writes import ExecutionWrites
+from cronring.controller.errors import IllegalTransition
+from cronring.controller.reads import ExecutionRow
+from cronring.protos.cronring.v1.executions_pb2 import CancelExecutionRequest
 
 RUNNING = ExecutionRow(7, "m.v", "d", 0, 0, 0, 0, None, None, 1, "manual", "c", "r", None, None, None)
 COMPLETED = RUNNING._replace(ended_at=1, outcome="completed")

@@ -11,20 +11,20 @@ from google.protobuf.field_mask_pb2 import FieldMask
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
-import protos.cronring.v1
-import protos.gossip.v1
-import protos.runner.v1
-from controller.api.bounds import REQUEST_BYTES
-from controller.api.calls import Calls
-from controller.api.door import Door, UnboundedMethodError
-from protos import caps
-from protos.admission import MESSAGE_WEIGHT, TEXTS_MAX, RefusedMessage, admitted
-from protos.cronring.v1 import deployments_pb2, jobs_pb2, jobs_pb2_grpc, notifications_pb2, schema_pb2
-from protos.runner.v1 import runner_pb2
+from cronring.controller.api.bounds import REQUEST_BYTES
+from cronring.controller.api.calls import Calls
+from cronring.controller.api.door import Door, UnboundedMethodError
+from cronring.protos import caps
+from cronring.protos.admission import MESSAGE_WEIGHT, TEXTS_MAX, RefusedMessage, admitted
+from cronring.protos.cronring import v1 as api
+from cronring.protos.cronring.v1 import deployments_pb2, jobs_pb2, jobs_pb2_grpc, notifications_pb2, schema_pb2
+from cronring.protos.gossip import v1 as gossip
+from cronring.protos.runner import v1 as runner
+from cronring.protos.runner.v1 import runner_pb2
 
 
 def services() -> Iterator[ServiceDescriptor]:
-    for package in (protos.cronring.v1, protos.gossip.v1, protos.runner.v1):
+    for package in (api, gossip, runner):
         for module in pkgutil.iter_modules(package.__path__):
             if module.name.endswith("_pb2"):
                 file: Any = importlib.import_module(f"{package.__name__}.{module.name}")
@@ -67,7 +67,7 @@ def test_every_method_has_a_bound_of_its_bytes_and_no_bound_is_left_over() -> No
 
 def test_a_method_without_a_bound_is_not_served(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {path: most for path, most in REQUEST_BYTES.items() if path != "/cronring.v1.Jobs/WatchJobs"}
-    monkeypatch.setattr("controller.api.door.REQUEST_BYTES", known)
+    monkeypatch.setattr("cronring.controller.api.door.REQUEST_BYTES", known)
 
     class Nobody:
         def __getattr__(self, name: str) -> Any:

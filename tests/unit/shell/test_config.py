@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from controller.config import Address, ConfigError, ProcessConfig
+from cronring.controller.config import Address, ConfigError, ProcessConfig
 
 URL = "postgresql://localhost/cronring"
 

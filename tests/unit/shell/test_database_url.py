@@ -2,13 +2,13 @@
 
 import pytest
 
-from controller.core.settings import ClusterSettings
-from controller.errors import StoreError, StoreUnavailable
-from controller.store.connect import connect
-from controller.store.doctor import examine
-from controller.store.migrate import migrate
-from controller.store.pool import Database
-from controller.store.url import has_password, url_fault
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.errors import StoreError, StoreUnavailable
+from cronring.controller.store.connect import connect
+from cronring.controller.store.doctor import examine
+from cronring.controller.store.migrate import migrate
+from cronring.controller.store.pool import Database
+from cronring.controller.store.url import has_password, url_fault
 
 # Of a password "squeamish0ssifrage9" with something in its middle, wherever that moves the borders to.
 MIDDLES = [

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from controller.api.drills import DrillsService
-from controller.api.problems import InvalidRequest
-from controller.core.events import StandDownReleased, StandDownRequested
-from controller.core.standing_down import Ended, StoodDown
-from controller.drills import Standing
-from controller.errors import Conflict, StoreUnavailable
-from protos.cronring.v1.drills_pb2 import StandDownEvent, StandDownRequest
+from cronring.controller.api.drills import DrillsService
+from cronring.controller.api.problems import InvalidRequest
+from cronring.controller.core.events import StandDownReleased, StandDownRequested
+from cronring.controller.core.standing_down import Ended, StoodDown
+from cronring.controller.drills import Standing
+from cronring.controller.errors import Conflict, StoreUnavailable
+from cronring.protos.cronring.v1.drills_pb2 import StandDownEvent, StandDownRequest
 
 CONTEXT: Any = None  # asked only for who it is, which the requests say
 READY = Standing(True, 2, None)
@@ -117,7 +117,7 @@ async def test_it_is_refused_before_anything_is_done(parts: Parts, changes: dict
 
 
 async def test_a_node_that_does_not_begin_is_released_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("controller.api.drills.BEGIN_MAX_S", 0.1)
+    monkeypatch.setattr("cronring.controller.api.drills.BEGIN_MAX_S", 0.1)
     parts = Parts(works=False)
     with pytest.raises(Conflict, match="c1 did not stand down: its loop is too busy"):
         await anext(parts.begin())

@@ -3,10 +3,10 @@ from collections.abc import Callable
 
 import pytest
 
-from controller.core.effects import Effect, Leave, Level, Note
-from controller.core.events import DrainExpired, Event, JobsNotified, RunnerLeft, Woke
-from controller.runtime.clock import SystemClock
-from controller.runtime.driver import INBOX_EVENTS_MAX, TURN_EVENTS_MAX, Driver
+from cronring.controller.core.effects import Effect, Leave, Level, Note
+from cronring.controller.core.events import DrainExpired, Event, JobsNotified, RunnerLeft, Woke
+from cronring.controller.runtime.clock import SystemClock
+from cronring.controller.runtime.driver import INBOX_EVENTS_MAX, TURN_EVENTS_MAX, Driver
 
 
 class Script:

@@ -5,15 +5,15 @@ from collections.abc import Callable
 
 import pytest
 
-from controller.api import following as following_module
-from controller.api.following import Chunk, Following
-from controller.api.problems import SlowReaderError
-from controller.errors import NotFound, RunnerAway, TooMany
-from controller.ports import OutputPart, OutputState
-from controller.reads import ExecutionRow
-from controller.runners.codec import MalformedError
-from controller.runners.following import UNREAD_BYTES_MAX, Follow, Follows
-from protos.runner.v1.runner_pb2 import Output
+from cronring.controller.api import following as following_module
+from cronring.controller.api.following import Chunk, Following
+from cronring.controller.api.problems import SlowReaderError
+from cronring.controller.errors import NotFound, RunnerAway, TooMany
+from cronring.controller.ports import OutputPart, OutputState
+from cronring.controller.reads import ExecutionRow
+from cronring.controller.runners.codec import MalformedError
+from cronring.controller.runners.following import UNREAD_BYTES_MAX, Follow, Follows
+from cronring.protos.runner.v1.runner_pb2 import Output
 
 RUNNING, ENDED = Output.STATE_RUNNING, Output.STATE_ENDED
 

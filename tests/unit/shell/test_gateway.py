@@ -10,10 +10,10 @@ from typing import Any
 import grpc
 import pytest
 
-from controller.api.bounds import LARGEST
-from controller.api.door import Door
-from controller.core.effects import AckBeat, AckReports, CancelRuns, Dispatch, Refusal, SendWishes
-from controller.core.events import (
+from cronring.controller.api.bounds import LARGEST
+from cronring.controller.api.door import Door
+from cronring.controller.core.effects import AckBeat, AckReports, CancelRuns, Dispatch, Refusal, SendWishes
+from cronring.controller.core.events import (
     JobsCreated,
     PlacesGranted,
     ReportsReceived,
@@ -22,22 +22,22 @@ from controller.core.events import (
     RunnerLeft,
     RunsDeclined,
 )
-from controller.core.model import Execution, Outcome
-from controller.core.settings import ClusterSettings
-from controller.deploying import Deployer
-from controller.errors import StoreUnavailable
-from controller.runners import sessions as sessions_module
-from controller.runners.comings import Comings
-from controller.runners.conduct import ALLOWED, Lie
-from controller.runners.gateway import Gateway
-from controller.runners.sessions import Sessions
-from controller.runners.standings import Standings
+from cronring.controller.core.model import Execution, Outcome
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.deploying import Deployer
+from cronring.controller.errors import StoreUnavailable
+from cronring.controller.runners import sessions as sessions_module
+from cronring.controller.runners.comings import Comings
+from cronring.controller.runners.conduct import ALLOWED, Lie
+from cronring.controller.runners.gateway import Gateway
+from cronring.controller.runners.sessions import Sessions
+from cronring.controller.runners.standings import Standings
+from cronring.protos.cronring.v1 import schema_pb2
+from cronring.protos.runner.v1 import runner_pb2 as wire
+from cronring.protos.runner.v1 import runner_pb2_grpc
 from cronring.runner.codec import runs_from_dispatch, wishes_from
+from cronring.schema.lanes import Grant, LaneKind, Wish
 from cronring.virtual.memory_store import MemoryStore
-from protos.cronring.v1 import schema_pb2
-from protos.runner.v1 import runner_pb2 as wire
-from protos.runner.v1 import runner_pb2_grpc
-from schema.lanes import Grant, LaneKind, Wish
 from tests.support.fake_runner import FakeRunner, hello
 from tests.support.waiting import wait_until
 from tests.unit.shell.gateway_parts import Inbox, Log

@@ -2,9 +2,9 @@
 
 import random
 
-from controller.core.node import Node
-from controller.core.settings import ClusterSettings
-from controller.runtime.gauges import node_counters, node_gauges
+from cronring.controller.core.node import Node
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.runtime.gauges import node_counters, node_gauges
 
 FALLING = {"window_jobs", "held", "ends_pending", "parked", "activations", "runners"}  # what Node.stats() fills in
 

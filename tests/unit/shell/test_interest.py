@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from controller.runtime.webhooks import Interest
+from cronring.controller.runtime.webhooks import Interest
 
 
 async def test_until_it_is_known_somebody_may_want_to_be_told() -> None:
@@ -40,7 +40,7 @@ async def test_what_was_heard_before_asking_is_in_the_answer() -> None:
 
 
 async def test_a_notification_that_is_lost_costs_time_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("controller.runtime.webhooks.UNWANTED_S", 0.01)
+    monkeypatch.setattr("cronring.controller.runtime.webhooks.UNWANTED_S", 0.01)
     interest = Interest()
     interest.learn(wanted=False)
     async with asyncio.timeout(5):

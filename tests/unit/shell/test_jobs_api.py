@@ -8,21 +8,21 @@ import pytest
 from google.protobuf.field_mask_pb2 import FieldMask
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from controller.api.calls import Calls
-from controller.api.door import Door
-from controller.api.job_specs import Defaults
-from controller.api.jobs import JobsService
-from controller.api.watch import JobHub
-from controller.core.control import NeverRuns
-from controller.core.events import ActivationsCreated, JobsCreated, JobsNotified
-from controller.errors import StoreUnavailable
-from controller.ports import Backfill
-from controller.reads import TickRun
+from cronring.controller.api.calls import Calls
+from cronring.controller.api.door import Door
+from cronring.controller.api.job_specs import Defaults
+from cronring.controller.api.jobs import JobsService
+from cronring.controller.api.watch import JobHub
+from cronring.controller.core.control import NeverRuns
+from cronring.controller.core.events import ActivationsCreated, JobsCreated, JobsNotified
+from cronring.controller.errors import StoreUnavailable
+from cronring.controller.ports import Backfill
+from cronring.controller.reads import TickRun
+from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
+from cronring.protos.cronring.v1.jobs_pb2 import CreateJobRequest, JobSpec, UpdateJobRequest
+from cronring.protos.cronring.v1.schema_pb2 import Policy
+from cronring.schema.module import DataField, DataType, Module, Verb
 from cronring.virtual.memory_templates import MemoryTemplates
-from protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
-from protos.cronring.v1.jobs_pb2 import CreateJobRequest, JobSpec, UpdateJobRequest
-from protos.cronring.v1.schema_pb2 import Policy
-from schema.module import DataField, DataType, Module, Verb
 from tests.support.sealing import SEAL
 from tests.unit.shell.memory_control import NOW, MemoryControl
 from tests.unit.shell.test_problems import violations

@@ -6,13 +6,13 @@ import re
 
 import pytest
 
-from controller.core.node import Node
-from controller.core.settings import ClusterSettings
-from controller.core.stats import Stats
-from controller.runtime.gauges import node_counters, node_gauges
-from controller.runtime.help import HELP
-from controller.runtime.metrics import Metrics
-from controller.runtime.webhooks import Figures
+from cronring.controller.core.node import Node
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.core.stats import Stats
+from cronring.controller.runtime.gauges import node_counters, node_gauges
+from cronring.controller.runtime.help import HELP
+from cronring.controller.runtime.metrics import Metrics
+from cronring.controller.runtime.webhooks import Figures
 
 
 def says_something(name: str, text: str) -> bool:

@@ -6,14 +6,14 @@ import click
 import pytest
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
-from controller.api.job_specs import check_running, read_policy
-from controller.api.problems import InvalidRequest, Violations
-from controller.api.requests import number
 from cronring.cli.options import Duration, OrUnset
 from cronring.cli.root import cli
-from protos.cronring.v1 import cluster_pb2, jobs_pb2, schema_pb2
-from protos.modules import policy_message, policy_of, raw_policy
-from schema.policy_model import FIELDS, Policy
+from cronring.controller.api.job_specs import check_running, read_policy
+from cronring.controller.api.problems import InvalidRequest, Violations
+from cronring.controller.api.requests import number
+from cronring.protos.cronring.v1 import cluster_pb2, jobs_pb2, schema_pb2
+from cronring.protos.modules import policy_message, policy_of, raw_policy
+from cronring.schema.policy_model import FIELDS, Policy
 from tests.unit.cli.test_hostile import commands
 from tests.unit.shell.test_caps import services
 

@@ -7,20 +7,20 @@ import grpc
 import pytest
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from controller.api.calls import Calls
-from controller.api.door import Door
-from controller.api.job_specs import Defaults
-from controller.api.jobs import JobsService
-from controller.api.watch import JobHub
-from controller.core.events import ActivationsCreated, JobsCreated, JobsNotified
-from controller.core.orders import Pause, SkipNext
-from controller.errors import IllegalTransition
-from controller.reads import ActionRow
 from cronring.client.failures import meaning
+from cronring.controller.api.calls import Calls
+from cronring.controller.api.door import Door
+from cronring.controller.api.job_specs import Defaults
+from cronring.controller.api.jobs import JobsService
+from cronring.controller.api.watch import JobHub
+from cronring.controller.core.events import ActivationsCreated, JobsCreated, JobsNotified
+from cronring.controller.core.orders import Pause, SkipNext
+from cronring.controller.errors import IllegalTransition
+from cronring.controller.reads import ActionRow
+from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
+from cronring.protos.cronring.v1.jobs_pb2 import ControlJobsRequest, CreateJobRequest, JobFilter, JobSpec
+from cronring.schema.module import Module, Verb
 from cronring.virtual.memory_templates import MemoryTemplates
-from protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
-from protos.cronring.v1.jobs_pb2 import ControlJobsRequest, CreateJobRequest, JobFilter, JobSpec
-from schema.module import Module, Verb
 from tests.support.sealing import SEAL
 from tests.unit.shell.memory_control import NOW, MemoryControl
 

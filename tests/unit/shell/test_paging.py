@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.api.paging import PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, Pages, page_size
-from controller.api.problems import InvalidRequest
-from controller.api.seal import Seal
-from protos.cronring.v1.jobs_pb2 import ListJobsRequest
+from cronring.controller.api.paging import PAGE_SIZE_DEFAULT, PAGE_SIZE_MAX, Pages, page_size
+from cronring.controller.api.problems import InvalidRequest
+from cronring.controller.api.seal import Seal
+from cronring.protos.cronring.v1.jobs_pb2 import ListJobsRequest
 from tests.support.sealing import SEAL
 
 

@@ -5,9 +5,9 @@ from google.protobuf.message import DecodeError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.core.swim.messages import Ack, Nack, Packet, Ping, PingRequest, Status, Sync, Update
-from controller.peers.codec import MalformedPacketError, decode, encode
-from protos.gossip.v1 import gossip_pb2 as wire
+from cronring.controller.core.swim.messages import Ack, Nack, Packet, Ping, PingRequest, Status, Sync, Update
+from cronring.controller.peers.codec import MalformedPacketError, decode, encode
+from cronring.protos.gossip.v1 import gossip_pb2 as wire
 
 names = st.text(min_size=1, max_size=20).filter(str.isprintable)
 addresses = st.builds("{}:{}".format, st.sampled_from(["10.0.0.1", "host-7.example", "[::1]"]), st.integers(1, 65_535))

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from controller.core import effects, events
-from controller.core.effects import Effect
-from controller.core.events import Event
-from controller.core.model import (
+from cronring.controller.core import effects, events
+from cronring.controller.core.effects import Effect
+from cronring.controller.core.events import Event
+from cronring.controller.core.model import (
     ActivationResult,
     ClaimRequest,
     EndRequest,
@@ -19,15 +19,15 @@ from controller.core.model import (
     Report,
     Trigger,
 )
-from controller.core.settings import ClusterSettings
-from controller.core.swim.messages import Ack, Packet
-from controller.deploying import Deployer
-from controller.errors import StoreError, StoreUnavailable
-from controller.ports import ControllerInfo
-from controller.runtime.clock import SystemClock
-from controller.runtime.metrics import Metrics
-from controller.runtime.notes import LINES_PER_PERIOD, Notes
-from controller.runtime.performer import Performer
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.core.swim.messages import Ack, Packet
+from cronring.controller.deploying import Deployer
+from cronring.controller.errors import StoreError, StoreUnavailable
+from cronring.controller.ports import ControllerInfo
+from cronring.controller.runtime.clock import SystemClock
+from cronring.controller.runtime.metrics import Metrics
+from cronring.controller.runtime.notes import LINES_PER_PERIOD, Notes
+from cronring.controller.runtime.performer import Performer
 from cronring.virtual.memory_store import MemoryStore
 from tests.support.fake_runner import hello
 from tests.support.waiting import wait_until

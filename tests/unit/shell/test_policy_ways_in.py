@@ -4,17 +4,17 @@ from typing import Any, cast
 
 import pytest
 
-from controller.api.job_specs import Defaults, new_job
-from controller.api.problems import InvalidRequest
-from controller.core.settings import ClusterSettings
-from controller.deploying import Deployer
-from controller.errors import InvalidModule
-from protos.cronring.v1 import jobs_pb2, schema_pb2
-from protos.modules import policy_message
-from schema.declaration import read_declaration
-from schema.module import Module, Verb
-from schema.policy import Policy
-from schema.text import SchemaError, parse_module
+from cronring.controller.api.job_specs import Defaults, new_job
+from cronring.controller.api.problems import InvalidRequest
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.deploying import Deployer
+from cronring.controller.errors import InvalidModule
+from cronring.protos.cronring.v1 import jobs_pb2, schema_pb2
+from cronring.protos.modules import policy_message
+from cronring.schema.declaration import read_declaration
+from cronring.schema.module import Module, Verb
+from cronring.schema.policy import Policy
+from cronring.schema.text import SchemaError, parse_module
 
 # What is written, and the fields that are wrong in it, with the character where that begins (None: it has none).
 CASES: dict[str, tuple[dict[str, Any], dict[str, int | None]]] = {

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.store import changes
-from controller.store.changes import (
+from cronring.controller.store import changes
+from cronring.controller.store.changes import (
     GAPS_MAX,
     LATEST,
     OPEN_FOR_US,

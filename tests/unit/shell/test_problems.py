@@ -11,14 +11,14 @@ from google.protobuf.any_pb2 import Any
 from google.rpc import error_details_pb2
 from grpc_status import rpc_status
 
-from controller.api import calls as around
-from controller.api.door import Door
-from controller.api.http import HttpServer
-from controller.api.problems import InvalidRequest, SlowReaderError
-from controller.errors import InvalidModule, NotFound, StoreError, StoreUnavailable
 from cronring.client.errors import Invalid
 from cronring.client.failures import meaning
-from protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
+from cronring.controller.api import calls as around
+from cronring.controller.api.door import Door
+from cronring.controller.api.http import HttpServer
+from cronring.controller.api.problems import InvalidRequest, SlowReaderError
+from cronring.controller.errors import InvalidModule, NotFound, StoreError, StoreUnavailable
+from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
 
 
 class Failing(jobs_pb2_grpc.JobsServicer):

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from controller.core.model import Execution, Job, Report
-from controller.core.model import Outcome as Ended
-from controller.runners.codec import MalformedError, decode_reports, encode_runs
+from cronring.controller.core.model import Execution, Job, Report
+from cronring.controller.core.model import Outcome as Ended
+from cronring.controller.runners.codec import MalformedError, decode_reports, encode_runs
+from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.runner.codec import report_messages, runs_from_dispatch
 from cronring.runner.core.model import Outcome, Result, Run
-from protos.runner.v1 import runner_pb2 as wire
-from schema.duration import DURATION_LIMIT_MS
+from cronring.schema.duration import DURATION_LIMIT_MS
 
 T = 1_767_247_200_000_000
 JOB = Job(3, "m.v", 5, "m@1", "v", "*/5 * * * *", 0, 1, 60_000, "stop", True, None, None)

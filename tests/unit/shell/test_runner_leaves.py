@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from controller.core.events import Event, RunnerBeat, RunnerLeft
-from controller.errors import StoreUnavailable
-from protos.runner.v1 import runner_pb2 as wire
+from cronring.controller.core.events import Event, RunnerBeat, RunnerLeft
+from cronring.controller.errors import StoreUnavailable
+from cronring.protos.runner.v1 import runner_pb2 as wire
 from tests.support.fake_runner import hello
 from tests.support.waiting import wait_until
 from tests.unit.shell import test_gateway

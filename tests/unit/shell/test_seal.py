@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from controller.api.seal import TOKEN_LENGTH_MAX, NotSealedError, Seal
+from cronring.controller.api.seal import TOKEN_LENGTH_MAX, NotSealedError, Seal
 from tests.support.sealing import SEAL
 
 OTHER = Seal(b"another key of 32 bytes or more.")

@@ -5,10 +5,10 @@ from collections.abc import Collection
 
 import pytest
 
-from controller.core.model import RunnerInfo
-from controller.errors import StoreUnavailable
-from protos.cronring.v1 import schema_pb2
-from protos.runner.v1 import runner_pb2 as wire
+from cronring.controller.core.model import RunnerInfo
+from cronring.controller.errors import StoreUnavailable
+from cronring.protos.cronring.v1 import schema_pb2
+from cronring.protos.runner.v1 import runner_pb2 as wire
 from tests.support.fake_runner import FakeRunner, hello
 from tests.unit.shell import test_gateway
 from tests.unit.shell.test_gateway import OTHER_DIGEST, World

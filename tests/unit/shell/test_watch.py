@@ -4,13 +4,13 @@ from typing import NamedTuple
 
 import pytest
 
-from controller.api import hub as hub_module
-from controller.api import watch as watch_module
-from controller.api.problems import InvalidRequest, SlowReaderError
-from controller.api.seal import Seal
-from controller.api.watch import JobHub, Kind, WatchEvent
-from controller.errors import StoreError, StoreUnavailable
-from controller.reads import JobRow
+from cronring.controller.api import hub as hub_module
+from cronring.controller.api import watch as watch_module
+from cronring.controller.api.problems import InvalidRequest, SlowReaderError
+from cronring.controller.api.seal import Seal
+from cronring.controller.api.watch import JobHub, Kind, WatchEvent
+from cronring.controller.errors import StoreError, StoreUnavailable
+from cronring.controller.reads import JobRow
 from tests.support.sealing import SEAL
 from tests.support.waiting import wait_until
 

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import pytest
 
-from controller.api import watch_executions as watch_module
-from controller.api.problems import SlowReaderError
-from controller.api.watch_executions import ExecutionHub, Kind, WatchEvent
-from controller.reads import ExecutionChange, ExecutionRow
+from cronring.controller.api import watch_executions as watch_module
+from cronring.controller.api.problems import SlowReaderError
+from cronring.controller.api.watch_executions import ExecutionHub, Kind, WatchEvent
+from cronring.controller.reads import ExecutionChange, ExecutionRow
 from tests.support.sealing import SEAL
 
 POLL_S = 0.001

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 
-from controller.core.redeploy import deployment_key
-from controller.core.settings import ClusterSettings
+from cronring.controller.core.redeploy import deployment_key
+from cronring.controller.core.settings import ClusterSettings
+from cronring.schema.instant import parse_instant
 from cronring.virtual import engine as engines
 from cronring.virtual.engine import Engine
 from cronring.virtual.inprocess import RunsHere
 from cronring.virtual.loading import load_here
 from cronring.virtual.outages import parse_outage
-from schema.instant import parse_instant
 from tests.unit.virtual import author
 
 START_US = parse_instant("2026-03-28")

@@ -2,14 +2,14 @@
 
 import pytest
 
-from controller.core.redeploy import deployment_key
-from controller.core.settings import ClusterSettings
+from cronring.controller.core.redeploy import deployment_key
+from cronring.controller.core.settings import ClusterSettings
+from cronring.schema.instant import parse_instant
 from cronring.virtual.engine import Engine
 from cronring.virtual.inprocess import RunsHere
 from cronring.virtual.loading import load_here
 from cronring.virtual.outages import parse_outage
 from cronring.virtual.report import JobReport, job_reports
-from schema.instant import parse_instant
 from tests.unit.virtual import author
 
 

@@ -8,7 +8,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from controller.errors import StoreUnavailable
+from cronring.controller.errors import StoreUnavailable
 from cronring.testing import ClusterFactory, Execution, ModuleError, VirtualCluster
 from tests.unit.virtual import author
 
