@@ -9,8 +9,9 @@ COPY controller controller
 COPY cronring cronring
 COPY protos protos
 COPY schema schema
+COPY sdk sdk
 COPY sql sql
-RUN /opt/cronring/bin/pip install --no-cache-dir .
+RUN /opt/cronring/bin/pip install --no-cache-dir ./sdk .
 
 FROM python:3.13-slim
 RUN useradd --system --uid 10001 --create-home cronring

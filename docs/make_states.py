@@ -7,7 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Final
 
-from controller.core.states import HAPPENINGS, ORDERS, Order, State
+from cronring.controller.core.states import HAPPENINGS, ORDERS, Order, State
 
 PAGE: Final = Path(__file__).parent / "control.md"
 BEGIN: Final = "<!-- states: made by docs/make_states.py -->"
