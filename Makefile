@@ -25,7 +25,7 @@ $(VENV)/.bench: pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ./sdk -e '.[bench]'
 	@touch $@ $(VENV)/.test $(VENV)/.demo
 
-.PHONY: help demo test lint protos schema bench bench-history bench-limits bench-schedules bench-rivals soak chaos chaos-real fault fuzz picture clean
+.PHONY: help demo test test-long lint protos schema bench bench-history bench-limits bench-schedules bench-rivals soak chaos chaos-real fault fuzz picture clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -33,8 +33,11 @@ help:  ## this list
 demo: $(VENV)/.demo  ## three controllers, one runner and an example module on an embedded PostgreSQL (ARGS="--for 30s")
 	@$(BIN)/cronring dev examples/demo.py $(ARGS)
 
-test: lint  ## everything CI runs: lint, types, import contracts, tests
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(ARGS)
+test: lint  ## before each commit: lint, types, import contracts, all tests but the long ones
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not soak and not long' $(ARGS)
+
+test-long: $(VENV)/.test  ## the long tests: faults and chaos in real processes, storms, many seeds
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'long and not soak' $(ARGS)
 
 lint: $(VENV)/.test  ## ruff, mypy --strict, import contracts
 	$(BIN)/ruff check .

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests import drawing, mixing
+from tests import drawing, lanes, mixing
 from tests.support.databases import PostgresServer, running_server
 from tests.support.server_logs import LOGS
 
@@ -28,7 +28,11 @@ settings.register_profile("drawn", suppress_health_check=SLOW_IS_WELL)
 settings.load_profile("drawn" if drawing.DRAWS else "same")
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest looks at -m
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if lanes.is_long(item.path):
+            item.add_marker("long")
     order = {file: place for place, file in enumerate(mixing.mixed(dict.fromkeys(item.path for item in items)))}
     items.sort(key=lambda item: order[item.path])
 

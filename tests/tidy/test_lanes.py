@@ -1,0 +1,23 @@
+"""Every test is in one lane: `make test`, `make test-long`, or `make soak`."""
+
+import re
+
+from tests.lanes import LONG, TESTS, is_long
+from tests.tidy.test_tidy import ROOT
+
+
+def test_what_is_listed_is_there_once() -> None:
+    assert [name for name in LONG if not (TESTS / name).exists()] == []
+    assert sorted(set(LONG)) == list(LONG)
+    assert [name for name in LONG if is_long((TESTS / name).parent)] == [], "a folder that is listed holds these"
+
+
+def test_ci_runs_both_lanes_and_fails_for_either() -> None:
+    script = (ROOT / ".ci/run").read_text()
+    assert re.findall(r"^make ([\w-]+) \|\| failed=1$", script, re.MULTILINE)[:2] == ["test", "test-long"]
+    assert script.rstrip().endswith('exit "$failed"')
+
+
+def test_the_lanes_are_complements() -> None:
+    chosen = re.findall(r"-m '([^']+)'", (ROOT / "Makefile").read_text())
+    assert chosen == ["not soak and not long", "long and not soak"]
