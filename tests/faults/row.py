@@ -15,7 +15,7 @@ Act = Callable[["Stage"], None]
 
 @dataclass(frozen=True)
 class Row:
-    """One fault. `short_s`, `long_s`: how long it goes on in `make test` and in `make soak`, in seconds.
+    """One fault. `short_s`, `long_s`: how long it goes on in `make test-long` and in `make soak`, in seconds.
 
     `needs`: says why it can't be tried on this machine, or nothing. `soak_only`: too long even in its short form.
     """

@@ -14,7 +14,7 @@ def rows_of(topic: str) -> list[Row]:
 
 
 def short(topic: str) -> Callable[..., None]:
-    """A test of every row of rows_TOPIC.py, for as long as in `make test`.
+    """A test of every row of rows_TOPIC.py, for as long as in `make test-long`.
 
     What is never to happen (twice, early, beside, lost) fails it at once. What is only too late, or too slow to come
     about, on cores that all of the suite shares, is tried once more; in `make soak` it is not.
