@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 WORKERS ?= 3
+PYTHONS ?= python3.12 python3.13
 
 .DEFAULT_GOAL := help
 
@@ -25,7 +26,7 @@ $(VENV)/.bench: pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ./sdk -e '.[bench]'
 	@touch $@ $(VENV)/.test $(VENV)/.demo
 
-.PHONY: help demo test test-long lint protos schema bench bench-history bench-limits bench-schedules bench-rivals soak chaos chaos-real fault fuzz picture clean
+.PHONY: help demo test test-long test-pythons test-python lint protos schema bench bench-history bench-limits bench-schedules bench-rivals soak chaos chaos-real fault fuzz picture clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -38,6 +39,18 @@ test: lint  ## before each commit: lint, types, import contracts, all tests but 
 
 test-long: $(VENV)/.test  ## the long tests: faults and chaos in real processes, storms, many seeds
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'long and not soak' $(ARGS)
+
+# The whole suite runs on one Python; what another one may change is in these folders.
+test-pythons:  ## unit, conformance and acceptance tests on the other Pythons of this machine (PYTHONS="python3.12")
+	@for each in $(PYTHONS); do \
+	  if command -v $$each >/dev/null; then \
+	    $(MAKE) --no-print-directory VENV=$(VENV)/$$each PYTHON=$$each test-python || exit 1; \
+	  else echo "skipped: there is no $$each on this machine's PATH"; fi; \
+	done
+
+test-python: $(VENV)/.test
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m 'not soak and not long' \
+	  tests/unit tests/conformance tests/acceptance $(ARGS)
 
 lint: $(VENV)/.test  ## ruff, mypy --strict, import contracts
 	$(BIN)/ruff check .
