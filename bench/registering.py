@@ -27,7 +27,7 @@ from bench import loop_watch
 from bench.fleet import Fleet, end_runners, fleet
 from bench.machine import machine
 from bench.results import Part, head, keep, rows
-from schema.validate import VERBS_LIMIT
+from cronring.schema.validate import VERBS_LIMIT
 from tests.support.cluster import Process
 from tests.support.looking import look
 

@@ -262,7 +262,7 @@ async def stubborn():
 """
     )
     [sleeper] = stage.start("sleeper")
-    stubborn = await stage.run("stubborn", timeout_s=0.2)
+    stubborn = await stage.run("stubborn", timeout_s=1.5)
     assert stubborn.outcome is Outcome.TIMED_OUT
     assert "did not stop within 2s" in stubborn.error_message
     assert stubborn.output == "no\n"
@@ -304,14 +304,14 @@ def sync_stubborn():
 """,
         sync_children=2,
     )
-    ids = stage.start("tidy", "sync_tidy", "sync_stubborn", "sync_tidy", timeout_s=0.3)
+    ids = stage.start("tidy", "sync_tidy", "sync_stubborn", "sync_tidy", timeout_s=2.0)
     tidy, sync_tidy, stubborn, queued = await stage.ended(*ids)
     assert {result.outcome for result in (tidy, sync_tidy, stubborn, queued)} == {Outcome.TIMED_OUT}
     assert (tidy.error_type, tidy.output) == ("TimedOut", "tidied\n")
     assert (sync_tidy.error_type, sync_tidy.output) == ("TimedOut", "tidied\n")
     assert "did not stop" in stubborn.error_message
     assert "waiting for a free child" in queued.error_message
-    spin = await stage.run("spin", timeout_s=0.3)
+    spin = await stage.run("spin", timeout_s=1.0)
     assert (spin.outcome, spin.error_type) == (Outcome.TIMED_OUT, "TimedOut")
     assert "in spin" in spin.stack
 

@@ -1,8 +1,8 @@
 """What an author's file says of itself, through a real child."""
 
+import os
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import pytest
@@ -144,11 +144,17 @@ def test_no_file_and_no_interpreter(tmp_path: Path) -> None:
         dump_module(read_program(tmp_path / "mod.py", "/no/python", "default"))
 
 
+def spent_s() -> float:
+    """CPU, ours and that of children that have ended."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
+
+
 def test_five_thousand_verbs_load_in_a_second_or_two(tmp_path: Path) -> None:
     verbs = "\n".join(
         f"@cron('{i % 60} * * * *')\nasync def verb_{i}(ctx: Context) -> None: ...\n" for i in range(5000)
     )
-    began = time.process_time(), time.monotonic()
+    began_s = spent_s()
     loaded = load_module(program(tmp_path, f"from cronring import Context, cron\n{verbs}"))
     assert len(loaded.module.verbs) == 5000
-    assert time.monotonic() - began[1] < 10  # about 1 s alone; other tests may share the machine
+    assert spent_s() - began_s < 8  # about 1 s alone; other tests share the machine's caches

@@ -8,9 +8,9 @@ from pathlib import Path
 from bench.loop_watch import LEAST_MS, Watch
 from bench.registering import files, table
 from cronring.child.describe import describe
-from schema.declaration import read_declaration
-from schema.module import Module
-from schema.validate import VERBS_LIMIT
+from cronring.schema.declaration import read_declaration
+from cronring.schema.module import Module
+from cronring.schema.validate import VERBS_LIMIT
 
 CASE = {
     "what": "new", "verbs": 20_000, "read_s": 2.5, "deployed_s": 8.0, "cpu_s": [1.5, 0.3, 0.2],
