@@ -1,51 +1,29 @@
-"""The previous release beside this one, and rolling restarts under load."""
+"""A release beside the next one, and rolling restarts under load."""
 
-import io
 import os
 import signal
-import subprocess
-import tarfile
 import time
-from pathlib import Path
 from typing import Final
 
 from tests.faults.row import row
 from tests.faults.stage import Stage
 from tests.support.cluster import Cluster, Process
+from tests.support.releases import PREVIOUS, earlier_and_next, environment_of, missing
 
-ROOT: Final = Path(__file__).parents[2]
-# Nothing has been released, so nothing has to work beside this: the last commit stands in for the release before, until
-# that has a tag.
-PREVIOUS: Final = "HEAD"
-FOLDERS: Final = ("controller", "cronring", "protos", "schema", "sql")
 PROMISE: Final = "no tick late by more than 1 s, none lost"
 
 
-def needs_history() -> str:
-    done = subprocess.run(["git", "cat-file", "-e", PREVIOUS], cwd=ROOT, capture_output=True, check=False)
-    return "" if done.returncode == 0 else f"the previous release, {PREVIOUS}, is not in this folder's history (git)"
-
-
 class Releases:
-    """Processes of either release in one cluster: those of the one before come from the repository's history.
-
-    PYTHONPATH goes before the environment's packages, for children too, so each process is of one release throughout.
-    """
+    """Processes of either release in one cluster."""
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
-        self._previous = stage.folder / "previous"
-        archive = subprocess.run(
-            ["git", "archive", "--format=tar", PREVIOUS, *FOLDERS], cwd=ROOT, capture_output=True, check=True
-        )
-        with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as tar:
-            tar.extractall(self._previous, filter="data")
+        self._earlier, self._next = earlier_and_next(stage.folder)
 
     def use(self, previous: bool) -> None:
         """What is started from now on is of that release."""
-        environment = dict(os.environ | self._stage.environment)
-        environment["PYTHONPATH"] = str(self._previous if previous else ROOT)
-        self._stage.cluster.environment = environment
+        release = self._earlier if previous else self._next
+        self._stage.cluster.environment = environment_of(release, os.environ | self._stage.environment)
 
     def migrate(self) -> None:
         """A database as the release that is in use makes it."""
@@ -98,22 +76,29 @@ def rolling_restart(stage: Stage) -> None:
 
 @row(
     "rolling-upgrade", fault="the previous release and this one side by side on the new schema, then this one alone",
-    promise=f"{PROMISE}; migrations are expand-then-contract", short_s=15, long_s=180, needs=needs_history,
+    promise=f"{PROMISE}; migrations are expand-then-contract", short_s=15, long_s=180, needs=missing,
 )  # fmt: skip
 def rolling_upgrade(stage: Stage) -> None:
+    """On the newer schema, controllers of the older release are started again, and gone back to."""
     releases = Releases(stage)
     database_of_the_previous_release(stage, releases)
     stage.start()
     releases.use(previous=False)
     releases.migrate()
-    stage.fault("migration", f"of {PREVIOUS}'s database, under its controllers")
+    stage.fault("migration", "of the previous release's database, under its controllers")
     mixed_s = stage.seconds / 3
     stage.pass_time(mixed_s / 2)
+    releases.use(previous=True)
     replace_controller(stage, stage.cluster.controllers[0])
+    releases.use(previous=False)
+    replace_controller(stage, stage.cluster.controllers[1])
     stage.pass_time(mixed_s)
     replace_runner(stage, stage.cluster.runners[0])
     stage.pass_time(mixed_s)
-    for controller in stage.cluster.controllers[1:]:
+    releases.use(previous=True)
+    replace_controller(stage, stage.cluster.controllers[1])
+    releases.use(previous=False)
+    for controller in list(stage.cluster.controllers):
         replace_controller(stage, controller)
     replace_runner(stage, stage.cluster.runners[0])
-    stage.measured["before"] = PREVIOUS
+    stage.measured["before"] = PREVIOUS or "a made-up next one"

@@ -13,6 +13,7 @@ from cronring.controller.store.migrate import check_version, migrate
 from cronring.controller.store.pool import Database
 from cronring.controller.store.store import PostgresStore
 from tests.conformance.harness import claim_of, end_of
+from tests.support.releases import EXPANDS
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
 
@@ -171,14 +172,6 @@ SELECT execution_id, id, 1, last_tick, last_tick, start_time, 'c1', 'r1', now() 
 FROM cron_jobs WHERE state = 'executing';
 INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)
 VALUES (1, 'no_runner', now(), now(), 1, 'c1');
-"""
-
-
-# What a later migration may be: tables and columns are added under rows that are there.
-EXPANDS = """
-ALTER TABLE cron_jobs ADD COLUMN made_up text NOT NULL DEFAULT '';
-ALTER TABLE cron_executions ADD COLUMN made_up bigint;
-CREATE TABLE cron_made_up (job_id bigint PRIMARY KEY);
 """
 
 
