@@ -26,7 +26,7 @@ $(VENV)/.bench: pyproject.toml
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e ./sdk -e '.[bench]'
 	@touch $@ $(VENV)/.test $(VENV)/.demo
 
-.PHONY: help demo test test-long test-pythons test-python lint protos schema bench bench-history bench-limits bench-schedules bench-rivals soak chaos chaos-real fault fuzz picture clean
+.PHONY: help demo test test-long test-pythons test-python lint protos schema parameters bench bench-history bench-limits bench-schedules bench-rivals soak chaos chaos-real fault fuzz picture clean
 
 help:  ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "make %-15s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ protos: $(VENV)/.test  ## regenerate protos/**/*_pb2* (committed; a test proves 
 
 schema: $(VENV)/.test  ## rewrite sql/schema.sql after a new migration (committed; a test proves it fresh)
 	$(BIN)/python -m tests.migration.dump
+
+parameters: $(VENV)/.test  ## regenerate sql/parameters.py, the records of all statements (committed; a test proves them fresh)
+	$(BIN)/python -m cronring.sql.generate
 
 bench: $(VENV)/.test  ## every figure that README quotes, in one run (ARGS="--only burst")
 	$(BIN)/python -m bench $(ARGS)

@@ -30,6 +30,7 @@ from cronring import sql
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.pool import SESSION_SETTINGS, Database
 from cronring.controller.store.store import PostgresStore
+from cronring.sql.records import Statement
 from tests.support.databases import PostgresServer, running_server
 
 SLOTS: Final = tuple(range(4_096))
@@ -114,9 +115,10 @@ class _Saying(Database):
 
     lever: Lever
 
-    async def fetch(self, name: str, *arguments: Any) -> list[asyncpg.Record]:
-        async with self._connection(name) as connection:
-            records: list[asyncpg.Record] = await connection.fetch(said(self.lever, name), *arguments)
+    async def fetch(self, statement: Statement) -> list[asyncpg.Record]:
+        _, *arguments = statement
+        async with self._connection(statement.name) as connection:
+            records: list[asyncpg.Record] = await connection.fetch(said(self.lever, statement.name), *arguments)
             return records
 
 

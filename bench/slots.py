@@ -25,10 +25,11 @@ from bench.limits_store import Worker, prepare
 from bench.machine import machine
 from bench.processes import spent_s
 from bench.results import Part, head, keep, rows
-from cronring import sql
 from cronring.controller.store.connect import connect
 from cronring.controller.store.pool import Database
 from cronring.controller.store.store import PostgresStore
+from cronring.sql.parameters import EndCronJob, StartCronJobs
+from cronring.sql.records import Statement
 from tests.proxies.statements import Tables, counted
 from tests.support.databases import PostgresServer, running_server
 
@@ -95,11 +96,12 @@ def naming_slot(text: str) -> str:
 class _Naming(Database):
     """Runs claims and ends with slots named."""
 
-    async def fetch(self, name: str, *arguments: Any) -> list[asyncpg.Record]:
-        if name not in {"StartCronJobs", "EndCronJob"}:
-            return await super().fetch(name, *arguments)
-        async with self._connection(name) as connection:
-            records: list[asyncpg.Record] = await connection.fetch(naming_slot(sql.statement(name)), *arguments)
+    async def fetch(self, statement: Statement) -> list[asyncpg.Record]:
+        if not isinstance(statement, StartCronJobs | EndCronJob):
+            return await super().fetch(statement)
+        text, *arguments = statement
+        async with self._connection(statement.name) as connection:
+            records: list[asyncpg.Record] = await connection.fetch(naming_slot(text), *arguments)
             return records
 
 

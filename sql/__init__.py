@@ -6,7 +6,8 @@ import re
 from importlib import resources
 from typing import Final, NamedTuple
 
-_NAME: Final = re.compile(r"^-- name: (\w+)\s*$", re.MULTILINE)
+from cronring.sql.loader import loaded
+
 _MIGRATION: Final = re.compile(r"^(\d{4})_(\w+)\.sql$")
 _WORKS_WITH: Final = re.compile(r"^-- works with: (\d+)$", re.MULTILINE)
 
@@ -27,15 +28,8 @@ class Migration(NamedTuple):
 
 @functools.cache
 def statements() -> dict[str, str]:
-    """Every statement of `sql/queries/*.sql` by its `-- name:`. Raises ValueError when two share a name."""
-    found: dict[str, str] = {}
-    for file in sorted(resources.files(__name__).joinpath("queries").iterdir(), key=lambda file: file.name):
-        _, *parts = _NAME.split(file.read_text(encoding="utf-8"))
-        for name, text in zip(parts[::2], parts[1::2], strict=True):
-            if name in found:
-                raise ValueError(f"two statements are named {name}; rename the one in {file.name}")
-            found[name] = text.strip()
-    return found
+    """The text of every statement of `sql/queries/*.sql`, as PostgreSQL takes it, by its `-- name:`."""
+    return {name: found.text for name, found in loaded().items()}
 
 
 def statement(name: str) -> str:

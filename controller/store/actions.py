@@ -6,6 +6,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from cronring.controller.store.pool import Transaction
+from cronring.sql.parameters import AddActions
 
 
 class Action(NamedTuple):
@@ -27,14 +28,15 @@ async def add_actions(transaction: Transaction, actions: Iterable[Action], at: i
     if not found:
         return
     await transaction.fetch(
-        "AddActions",
-        at,
-        [each.job_id for each in found],
-        [each.deployment_id for each in found],
-        [each.execution_id for each in found],
-        [each.action for each in found],
-        [each.actor for each in found],
-        [each.note for each in found],
-        [json.dumps(dict(each.details)) for each in found],
-        [each.template for each in found],
+        AddActions(
+            at=at,
+            job_ids=[each.job_id for each in found],
+            deployment_ids=[each.deployment_id for each in found],
+            execution_ids=[each.execution_id for each in found],
+            actions=[each.action for each in found],
+            actors=[each.actor for each in found],
+            notes=[each.note for each in found],
+            details=[json.dumps(dict(each.details)) for each in found],
+            templates=[each.template for each in found],
+        )
     )

@@ -5,6 +5,7 @@ import asyncpg
 from cronring.controller.core.model import Activation, ActivationRequest, ActivationResult
 from cronring.controller.store.pool import Database
 from cronring.controller.store.rows import activation_of, execution_of
+from cronring.sql.parameters import GetActivations, GetFollowers, GetNow, StartActivations
 
 _EXECUTION_FIRST = 6
 
@@ -17,27 +18,28 @@ class ActivationStatements:
 
     async def get_activations(self, slots: tuple[int, ...], window_ms: int) -> tuple[int, list[Activation]]:
         """(PostgreSQL's now, waiting activations of the slots with run_at before now + window)."""
-        return _fetched(await self._database.fetch("GetActivations", slots, window_ms))
+        return _fetched(await self._database.fetch(GetActivations(slots=slots, window_ms=window_ms)))
 
     async def get_followers(self, activation_ids: tuple[int, ...]) -> tuple[int, list[Activation]]:
         """(PostgreSQL's now, those of these that are there, and whose jobs are not paused)."""
-        return _fetched(await self._database.fetch("GetFollowers", activation_ids))
+        return _fetched(await self._database.fetch(GetFollowers(activation_ids=activation_ids)))
 
     async def start_activations(
         self, controller_id: str, requests: list[ActivationRequest], hard_grace_ms: int
     ) -> tuple[int, list[ActivationResult]]:
         """Claim what is due and whose job may run, under a valid lease; every request is answered, in order."""
         if not requests:
-            return (await self._database.fetch("GetNow"))[0][0], []
+            return (await self._database.fetch(GetNow()))[0][0], []
         records = await self._database.fetch(
-            "StartActivations",
-            controller_id,
-            [request.activation_id for request in requests],
-            [request.tick for request in requests],
-            [request.runner_id for request in requests],
-            [request.deployment for request in requests],
-            [request.next_tick for request in requests],
-            hard_grace_ms,
+            StartActivations(
+                controller_id=controller_id,
+                activation_ids=[request.activation_id for request in requests],
+                expected_ticks=[request.tick for request in requests],
+                runner_ids=[request.runner_id for request in requests],
+                deployments=[request.deployment for request in requests],
+                next_ticks=[request.next_tick for request in requests],
+                hard_grace_ms=hard_grace_ms,
+            )
         )
         return records[0][0], list(map(_result, records))
 

@@ -12,12 +12,12 @@ from urllib.parse import parse_qsl, urlencode
 
 import asyncpg
 
-from cronring import sql
 from cronring.controller.config import DEFAULT_SCHEMA, ConfigError, check_schema
 from cronring.controller.errors import StoreError
 from cronring.controller.store.errors import translated
 from cronring.controller.store.hosts import connect_to_newest
 from cronring.controller.store.url import url_fault
+from cronring.sql.parameters import SetSession
 
 # Quoted: generic in its stubs only.
 Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
@@ -51,7 +51,7 @@ def _decode_timestamptz(value: tuple[int]) -> int:
 async def set_session(connection: Connection, arguments: dict[str, Any]) -> None:
     """What `connect_arguments` asked for at the start, said again: a pooler in between may have left it out."""
     settings = arguments["server_settings"]
-    await connection.execute(sql.statement("SetSession"), list(settings), list(settings.values()))
+    await connection.execute(*SetSession(names=list(settings), values=list(settings.values())))
 
 
 async def prepare_codecs(connection: Connection) -> None:

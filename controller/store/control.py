@@ -32,6 +32,18 @@ from cronring.schema.instant import format_instant
 from cronring.schema.keys import JobKey
 from cronring.schema.policy import parse_policy
 from cronring.schema.text import parse_module
+from cronring.sql.parameters import (
+    CreateActivation,
+    CreateApiJob,
+    DeleteActivation,
+    GetActiveModule,
+    GetCronJobsById,
+    GetJobId,
+    LabelJob,
+    ListActivations,
+    LockModule,
+    NotifyJobs,
+)
 
 
 class _Activation(NamedTuple):
@@ -53,7 +65,7 @@ class PostgresControl(Ordering):
         key = str(JobKey(job.namespace, job.module, f"{job.verb}:{job.name}"))
         module = f"{job.namespace}/{job.module}"
         async with self._database.transaction("creating a job") as transaction:
-            await transaction.fetch("LockModule", module)
+            await transaction.fetch(LockModule(namespaced_module=module))
             deployment_id, now = await _active_deployment(transaction, job)
             found = await find_job(transaction, key)
             if found is None:
@@ -62,7 +74,7 @@ class PostgresControl(Ordering):
                 await refuse_cycles(transaction, [key] if parse_policy(job.policy).after else [])
                 created = Action("create", by, note, job_id=job_id, details=details)
                 await add_actions(transaction, [created], now)
-                await transaction.fetch("NotifyJobs", module)
+                await transaction.fetch(NotifyJobs(payload=module))
             elif _is_same(found, job):
                 job_id = found.job.job_id
             else:
@@ -86,7 +98,7 @@ class PostgresControl(Ordering):
             await carry_jobs_over(transaction, row.deployment_id, [planned])
             await refuse_cycles(transaction, list(followed([planned])))
             labels = None if change.labels is None else json.dumps(change.labels)
-            await transaction.fetch("LabelJob", row.job.job_id, labels, by)
+            await transaction.fetch(LabelJob(job_id=row.job.job_id, labels=labels, actor=by))
             fields = {name: value for name, value in change._asdict().items() if value is not None and name != "seen"}
             await _keep(transaction, row, Order.UPDATE, by, note, _shown(fields))
             return await _job(transaction, row.job.job_id)
@@ -97,7 +109,7 @@ class PostgresControl(Ordering):
             _check_source(row, key, "deleted")
             await take_back(transaction, [row.job], row.now)
             await remove_jobs(transaction, plan_removal([row.job], row.now, SkipReason.CANCELLED), row.now)
-            await transaction.fetch("LabelJob", row.job.job_id, None, by)
+            await transaction.fetch(LabelJob(job_id=row.job.job_id, labels=None, actor=by))
             await _keep(transaction, row, Order.DELETE, by, note, {})
 
     async def pause_job(self, key: str, by: str, note: str) -> Job:
@@ -131,15 +143,18 @@ class PostgresControl(Ordering):
     async def list_activations(self, key: str) -> list[Activation]:
         """What waits beside the schedule, the next one first."""
         async with self._database.transaction("listing activations", snapshot=True) as transaction:
-            found = await transaction.fetch("GetJobId", key)
+            found = await transaction.fetch(GetJobId(key=key))
             if not found:
                 raise no_such_job(key)
-            return [activation_of(record) for record in await transaction.fetch("ListActivations", found[0][0], None)]
+            return [
+                activation_of(record)
+                for record in await transaction.fetch(ListActivations(job_id=found[0][0], activation_id=None))
+            ]
 
     async def cancel_activation(self, key: str, activation_id: int, by: str = "", note: str = "") -> bool:
         """False: it isn't there, or has been claimed."""
         async with self._changing(key, "cancelling an activation") as (transaction, row):
-            gone = bool(await transaction.fetch("DeleteActivation", activation_id, row.job.job_id))
+            gone = bool(await transaction.fetch(DeleteActivation(activation_id=activation_id, job_id=row.job.job_id)))
             if gone:
                 await _keep(transaction, row, "cancel_activation", by, note, {"activation": activation_id})
             return gone
@@ -155,7 +170,7 @@ class PostgresControl(Ordering):
             if refusing is not None:
                 raise error_of(refusing)
             yield transaction, row
-            await transaction.fetch("NotifyJobs", f"{row.namespace}/{row.module}")
+            await transaction.fetch(NotifyJobs(payload=f"{row.namespace}/{row.module}"))
 
 
 async def _keep(
@@ -185,12 +200,12 @@ def _check_seen(row: Locked, seen: Seen | None) -> None:
 
 
 async def _job(transaction: Transaction, job_id: int) -> Job:
-    return job_of((await transaction.fetch("GetCronJobsById", [job_id]))[0])
+    return job_of((await transaction.fetch(GetCronJobsById(job_ids=[job_id])))[0])
 
 
 async def _active_deployment(transaction: Transaction, job: NewJob) -> tuple[int, int]:
     """Its id, and PostgreSQL's now."""
-    records = await transaction.fetch("GetActiveModule", job.namespace, job.module)
+    records = await transaction.fetch(GetActiveModule(namespace=job.namespace, module=job.module))
     if not records:
         raise Conflict(f"the module {job.module!r} of namespace {job.namespace!r} isn't active: deploy it first")
     deployment_id, key, schema_text, now = records[0]
@@ -214,27 +229,28 @@ async def _insert(transaction: Transaction, key: str, job: NewJob, deployment_id
     added = plan_creation(key, job.verb, spec, now)
     (policy,), (concurrency,), (pause_after,) = policy_columns([added.policy])
     records = await transaction.fetch(
-        "CreateApiJob",
-        key,
-        job.namespace,
-        job.module,
-        added.verb,
-        added.slot,
-        deployment_id,
-        added.schedule,
-        added.anchor,
-        added.timeout_ms,
-        added.on_disconnect,
-        added.next_tick,
-        added.next_run_at,
-        policy,
-        concurrency,
-        pause_after,
-        added.payload,
-        json.dumps(job.labels),
-        by,
-        now,
-        job.template,
+        CreateApiJob(
+            key=key,
+            namespace=job.namespace,
+            module=job.module,
+            verb=added.verb,
+            slot=added.slot,
+            deployment_id=deployment_id,
+            schedule=added.schedule,
+            anchor=added.anchor,
+            timeout_ms=added.timeout_ms,
+            on_disconnect=added.on_disconnect,
+            next_tick=added.next_tick,
+            next_run_at=added.next_run_at,
+            policy=policy,
+            concurrency=concurrency,
+            pause_after=pause_after,
+            payload=added.payload,
+            labels=json.dumps(job.labels),
+            actor=by,
+            now=now,
+            template=job.template,
+        )
     )
     job_id: int = records[0][0]
     return job_id
@@ -242,5 +258,17 @@ async def _insert(transaction: Transaction, key: str, job: NewJob, deployment_id
 
 async def _activate(transaction: Transaction, row: Locked, wanted: _Activation, by: str) -> Activation:
     job_id = row.job.job_id
-    records = await transaction.fetch("CreateActivation", job_id, row.now, by, *wanted)
-    return activation_of((await transaction.fetch("ListActivations", job_id, records[0][0]))[0])
+    records = await transaction.fetch(
+        CreateActivation(
+            job_id=job_id,
+            run_at=row.now,
+            actor=by,
+            trigger=wanted.trigger,
+            tick=wanted.tick,
+            until_tick=wanted.until_tick,
+            payload=wanted.payload,
+            beside=wanted.beside,
+            again=wanted.again,
+        )
+    )
+    return activation_of((await transaction.fetch(ListActivations(job_id=job_id, activation_id=records[0][0])))[0])

@@ -26,6 +26,21 @@ from cronring.controller.store.rows import job_of
 from cronring.schema.keys import JobKey
 from cronring.schema.module import Module
 from cronring.schema.text import parse_module, print_module
+from cronring.sql.parameters import (
+    ActivateDeployment,
+    CountRunningOfOthers,
+    CreateCronJobs,
+    CreateDeployment,
+    DeactivateDeployment,
+    FindActive,
+    FindDeployment,
+    GetModuleDeployments,
+    GetModuleJobs,
+    LockCronJobs,
+    LockModule,
+    NotifyJobs,
+    SetMinReplicas,
+)
 
 
 class _Row(NamedTuple):
@@ -41,8 +56,8 @@ class _Name(NamedTuple):
 
     namespace: str
     module: str
-    low: str
-    high: str
+    low_key: str
+    high_key: str
 
     @classmethod
     def of(cls, namespace: str, module: str) -> "_Name":
@@ -52,6 +67,12 @@ class _Name(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.namespace}/{self.module}"
+
+    def lock(self) -> LockCronJobs:
+        return LockCronJobs(namespace=self.namespace, module=self.module, low_key=self.low_key, high_key=self.high_key)
+
+    def jobs(self) -> GetModuleJobs:
+        return GetModuleJobs(namespace=self.namespace, module=self.module, low_key=self.low_key, high_key=self.high_key)
 
 
 class DeploymentStatements:
@@ -78,7 +99,7 @@ class DeploymentStatements:
         name = _Name.of(module.namespace, module.name)
         schema_text = print_module(module)
         async with self._database.transaction("creating a deployment", rehearsal=dry_run) as transaction:
-            await transaction.fetch("LockModule", str(name))
+            await transaction.fetch(LockModule(namespaced_module=str(name)))
             now, rows = await _deployments(transaction, name, digest)
             row = next((row for row in rows if row.digest == digest), None)
             created = row is None
@@ -99,14 +120,16 @@ class DeploymentStatements:
         """Make a version that is there the active one; see cronring.controller.ports.Store."""
         async with self._database.transaction("activating a deployment", rehearsal=dry_run) as transaction:
             name, digest, schema_text = await _find(transaction, key)
-            await transaction.fetch("LockModule", str(name))
+            await transaction.fetch(LockModule(namespaced_module=str(name)))
             now, rows = await _deployments(transaction, name, digest)
             row = next(row for row in rows if row.key == key)
             module = await asyncio.to_thread(parse_module, schema_text)
             change = _Change(name, row, rows, min_replicas, timeout_ms, default_jitter, now, ("activate", by, note))
             deployed = await _activate(transaction, module, change)
             running: int = (
-                await transaction.fetch("CountRunningOfOthers", name.namespace, name.module, row.deployment_id)
+                await transaction.fetch(
+                    CountRunningOfOthers(namespace=name.namespace, module=name.module, deployment_id=row.deployment_id)
+                )
             )[0][0]
             return Activated(deployed, change.previous, running)
 
@@ -114,13 +137,13 @@ class DeploymentStatements:
         """Deactivate it; its declared jobs are removed, others orphaned. Raises cronring.controller.errors.NotFound."""
         async with self._database.transaction("killing a deployment", rehearsal=dry_run) as transaction:
             name, digest, _ = await _find(transaction, key)
-            await transaction.fetch("LockModule", str(name))
+            await transaction.fetch(LockModule(namespaced_module=str(name)))
             now, rows = await _deployments(transaction, name, digest)
             row = next((row for row in rows if row.key == key and row.active), None)
             if row is None:
                 return Killed()
-            await transaction.fetch("DeactivateDeployment", row.deployment_id, now)
-            existing = [Existing._make(record) for record in await transaction.fetch("LockCronJobs", *name)]
+            await transaction.fetch(DeactivateDeployment(deployment_id=row.deployment_id, now=now))
+            existing = [Existing._make(record) for record in await transaction.fetch(name.lock())]
             declared_jobs = [job for job in existing if job.source == "annotation"]
             removed = plan_removal(declared_jobs, now)
             orphaned = plan_orphans(job for job in existing if job.source == "api" and not job.orphaned)
@@ -128,12 +151,12 @@ class DeploymentStatements:
             await remove_jobs(transaction, removed, now)
             await orphan_jobs(transaction, orphaned, now)
             await _keep(transaction, ("undeploy", by, note), row, now, None, removed, orphaned, [])
-            await transaction.fetch("NotifyJobs", str(name))
+            await transaction.fetch(NotifyJobs(payload=str(name)))
             return Killed(_keys(removed), _keys(orphaned))
 
     async def find_active(self, keys: Collection[str]) -> frozenset[str]:
         """Those of these deployments that are the active ones of their modules."""
-        return frozenset(key for (key,) in await self._database.fetch("FindActive", list(keys)))
+        return frozenset(key for (key,) in await self._database.fetch(FindActive(keys=list(keys))))
 
 
 class _Change(NamedTuple):
@@ -156,7 +179,7 @@ class _Change(NamedTuple):
 
 async def _find(transaction: Transaction, key: str) -> tuple[_Name, str, str]:
     """The module of a deployment, its digest, and its schema's text. Raises NotFound."""
-    found = await transaction.fetch("FindDeployment", key)
+    found = await transaction.fetch(FindDeployment(key=key))
     if not found:
         raise NotFound(f"there is no deployment {key!r}; `cronring deployments list` shows them")
     namespace, module, digest, schema_text = found[0]
@@ -167,14 +190,16 @@ async def _activate(transaction: Transaction, module: Module, change: _Change) -
     """Make it the active version, and the jobs those that it declares. `created` False: it was."""
     name, row, now = change.name, change.row, change.now
     if row.active:
-        await transaction.fetch("SetMinReplicas", row.deployment_id, change.min_replicas)
+        await transaction.fetch(SetMinReplicas(deployment_id=row.deployment_id, min_replicas=change.min_replicas))
         jobs = await _jobs(transaction, name)
         return Deployed(row.key, True, False, (), (), tuple(job.key for job in jobs), jobs)
     for other in change.rows:
         if other.active:
-            await transaction.fetch("DeactivateDeployment", other.deployment_id, now)
-    await transaction.fetch("ActivateDeployment", row.deployment_id, change.min_replicas, now)
-    existing = [Existing._make(record) for record in await transaction.fetch("LockCronJobs", *name)]
+            await transaction.fetch(DeactivateDeployment(deployment_id=other.deployment_id, now=now))
+    await transaction.fetch(
+        ActivateDeployment(deployment_id=row.deployment_id, min_replicas=change.min_replicas, now=now)
+    )
+    existing = [Existing._make(record) for record in await transaction.fetch(name.lock())]
     # In a thread: thousands of schedules take a while to parse, and claims must not wait for them.
     plan = await asyncio.to_thread(
         plan_redeploy, module, existing, now, change.timeout_ms, change.default_jitter
@@ -191,7 +216,7 @@ async def _activate(transaction: Transaction, module: Module, change: _Change) -
     await take_over(transaction, [job.key for job in plan.added], by, note, of_job, now)
     await refuse_cycles(transaction, list(declared(module)))
     await _keep(transaction, change.action, row, now, change.previous, plan.removed, orphaned, back)
-    await transaction.fetch("NotifyJobs", str(name))
+    await transaction.fetch(NotifyJobs(payload=str(name)))
     deployed = _deployed(row.key, plan, await _jobs(transaction, name))
     return deployed._replace(orphaned=_keys(orphaned), back=_keys(back))
 
@@ -223,19 +248,23 @@ async def _check_schema(row: _Row, module: Module, schema_text: str) -> None:
 
 
 async def _deployments(transaction: Transaction, name: _Name, digest: str) -> tuple[int, list[_Row]]:
-    records = await transaction.fetch("GetModuleDeployments", name.namespace, name.module, digest)
+    records = await transaction.fetch(GetModuleDeployments(namespace=name.namespace, module=name.module, digest=digest))
     return records[0][0], [_Row._make(record[1:]) for record in records if record[1] is not None]
 
 
 async def _jobs(transaction: Transaction, name: _Name) -> list[Job]:
-    return [job_of(record) for record in await transaction.fetch("GetModuleJobs", *name)]
+    return [job_of(record) for record in await transaction.fetch(name.jobs())]
 
 
 async def _create(transaction: Transaction, module: Module, digest: str, schema_text: str, now: int) -> _Row:
     key = deployment_key(module, digest)
-    if await transaction.fetch("FindDeployment", key):
+    if await transaction.fetch(FindDeployment(key=key)):
         raise other_schema(key, digest)
-    records = await transaction.fetch("CreateDeployment", key, module.namespace, module.name, digest, schema_text, now)
+    records = await transaction.fetch(
+        CreateDeployment(
+            key=key, namespace=module.namespace, module=module.name, digest=digest, schema_text=schema_text, now=now
+        )
+    )
     return _Row(records[0][0], key, digest, schema_text, active=False)
 
 
@@ -243,23 +272,27 @@ async def _apply(transaction: Transaction, name: _Name, deployment_id: int, plan
     await remove_jobs(transaction, plan.removed, now)
     await carry_jobs_over(transaction, deployment_id, plan.carried)
     if plan.added:
+        policies, concurrencies, pause_afters = policy_columns([job.policy for job in plan.added])
         await transaction.fetch(
-            "CreateCronJobs",
-            name.namespace,
-            name.module,
-            deployment_id,
-            now,
-            [job.key for job in plan.added],
-            [job.verb for job in plan.added],
-            [job.slot for job in plan.added],
-            [job.schedule for job in plan.added],
-            [job.anchor for job in plan.added],
-            [job.timeout_ms for job in plan.added],
-            [job.on_disconnect for job in plan.added],
-            [job.next_tick for job in plan.added],
-            [job.next_run_at for job in plan.added],
-            *policy_columns([job.policy for job in plan.added]),
-            [job.payload for job in plan.added],
+            CreateCronJobs(
+                namespace=name.namespace,
+                module=name.module,
+                deployment_id=deployment_id,
+                now=now,
+                keys=[job.key for job in plan.added],
+                verbs=[job.verb for job in plan.added],
+                slots=[job.slot for job in plan.added],
+                schedules=[job.schedule for job in plan.added],
+                anchors=[job.anchor for job in plan.added],
+                timeouts_ms=[job.timeout_ms for job in plan.added],
+                on_disconnects=[job.on_disconnect for job in plan.added],
+                next_ticks=[job.next_tick for job in plan.added],
+                next_run_ats=[job.next_run_at for job in plan.added],
+                policies=policies,
+                concurrencies=concurrencies,
+                pause_afters=pause_afters,
+                payloads=[job.payload for job in plan.added],
+            )
         )
 
 

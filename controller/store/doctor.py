@@ -12,6 +12,30 @@ from cronring.controller.core.doctor.finding import Finding, found, guarded, pro
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.errors import StoreError, StoreUnavailable
 from cronring.controller.store.connect import Connection, connect
+from cronring.sql.parameters import (
+    BoundDiagnosis,
+    FindPeers,
+    GetConnectionUse,
+    GetHistoryState,
+    GetMigrations,
+    GetServerSettings,
+    GetServerState,
+    HasMigrations,
+    ListDeploymentRunners,
+    ListFullLimits,
+    ListIndexes,
+    ListLeases,
+    ListOpenTransactions,
+    ListOrphans,
+    ListOverdueExecutions,
+    ListOverdueTicks,
+    ListPreparedTransactions,
+    ListReplicationSlots,
+    ListRunnerLeases,
+    ListTableStates,
+    ListWebhookStates,
+)
+from cronring.sql.records import Statement
 
 _APPLICATION: Final = "cronring doctor"
 _COMMAND_TIMEOUT_S: Final = 12.0
@@ -25,10 +49,9 @@ class _Check(NamedTuple):
     """What a statement returns goes, as rows of `row`, to the rule."""
 
     name: str
-    statement: str
+    statement: Statement
     row: Callable[[Sequence[Any]], Any]
     rule: Callable[[list[Any]], Finding]
-    arguments: tuple[object, ...] = ()
 
 
 def _checks(settings: ClusterSettings) -> list[_Check]:
@@ -36,25 +59,26 @@ def _checks(settings: ClusterSettings) -> list[_Check]:
     overdue_ms = settings.runner_grace_ms + 5_000
     scripts = [migration.script for migration in sql.migrations()]
     return [
-        _Check("connections", "GetConnectionUse", server.ConnectionUse._make, _one(server.check_connections)),
-        _Check("open transactions", "ListOpenTransactions", server.OpenTransaction._make, server.check_transactions),
-        _Check("prepared transactions", "ListPreparedTransactions", server.PreparedTransaction._make,
+        _Check("connections", GetConnectionUse(), server.ConnectionUse._make, _one(server.check_connections)),
+        _Check("open transactions", ListOpenTransactions(), server.OpenTransaction._make, server.check_transactions),
+        _Check("prepared transactions", ListPreparedTransactions(), server.PreparedTransaction._make,
                server.check_prepared),
-        _Check("replication slots", "ListReplicationSlots", server.ReplicationSlot._make, server.check_slots),
-        _Check("indexes", "ListIndexes", tables.IndexState._make, lambda rows: tables.check_indexes(rows, scripts)),
-        _Check("partitions", "GetHistoryState", tables.HistoryState._make, _one(tables.check_history)),
-        _Check("dead rows", "ListTableStates", tables.TableState._make, tables.check_bloat),
-        _Check("leases", "ListLeases", work.LeaseState._make, work.check_leases),
-        _Check("runners", "ListRunnerLeases", work.RunnerLease._make,
+        _Check("replication slots", ListReplicationSlots(), server.ReplicationSlot._make, server.check_slots),
+        _Check("indexes", ListIndexes(), tables.IndexState._make, lambda rows: tables.check_indexes(rows, scripts)),
+        _Check("partitions", GetHistoryState(), tables.HistoryState._make, _one(tables.check_history)),
+        _Check("dead rows", ListTableStates(), tables.TableState._make, tables.check_bloat),
+        _Check("leases", ListLeases(), work.LeaseState._make, work.check_leases),
+        _Check("runners", ListRunnerLeases(), work.RunnerLease._make,
                lambda rows: work.check_runner_leases(rows, lost_ms)),
-        _Check("deployments", "ListDeploymentRunners", work.DeploymentState._make, work.check_deployments, (lost_ms,)),
-        _Check("overdue ticks", "ListOverdueTicks", work.OverdueTicks._make, work.check_overdue_ticks,
-               (overdue_ms, lost_ms)),
-        _Check("hard timeouts", "ListOverdueExecutions", work.OverdueExecution._make, work.check_overdue_executions,
-               (work.OVERDUE_RUN_MS,)),
-        _Check("limits", "ListFullLimits", work.FullLimit._make, work.check_limits),
-        _Check("orphaned jobs", "ListOrphans", work.Orphans._make, work.check_orphans),
-        _Check("webhooks", "ListWebhookStates", work.WebhookState._make, work.check_webhooks),
+        _Check("deployments", ListDeploymentRunners(lost_after_ms=lost_ms), work.DeploymentState._make,
+               work.check_deployments),
+        _Check("overdue ticks", ListOverdueTicks(overdue_ms=overdue_ms, lost_after_ms=lost_ms),
+               work.OverdueTicks._make, work.check_overdue_ticks),
+        _Check("hard timeouts", ListOverdueExecutions(overdue_ms=work.OVERDUE_RUN_MS),
+               work.OverdueExecution._make, work.check_overdue_executions),
+        _Check("limits", ListFullLimits(), work.FullLimit._make, work.check_limits),
+        _Check("orphaned jobs", ListOrphans(), work.Orphans._make, work.check_orphans),
+        _Check("webhooks", ListWebhookStates(), work.WebhookState._make, work.check_webhooks),
     ]  # fmt: skip
 
 
@@ -96,10 +120,10 @@ def _unreachable(error: Exception) -> Finding:
 async def _server_findings(connection: Connection) -> list[Finding]:
     """What the settings say; read before this session gets its own bounds."""
     try:
-        rows = await _fetch(connection, "GetServerSettings", list(server.SETTINGS))
-        await _fetch(connection, "BoundDiagnosis")
+        rows = await _fetch(connection, GetServerSettings(names=list(server.SETTINGS)))
+        await _fetch(connection, BoundDiagnosis())
         settings = {row["name"]: row["setting"] for row in rows}
-        (state,) = map(server.ServerState._make, await _fetch(connection, "GetServerState"))
+        (state,) = map(server.ServerState._make, await _fetch(connection, GetServerState()))
     except Exception as error:  # as in _finding
         return [unchecked(name, _reason(error)) for name in _CHECKS_OF_SERVER]
     return [
@@ -114,8 +138,8 @@ async def _server_findings(connection: Connection) -> list[Finding]:
 
 async def _schema_finding(connection: Connection) -> Finding:
     try:
-        (has,) = (await _fetch(connection, "HasMigrations"))[0]
-        rows = await _fetch(connection, "GetMigrations") if has else []
+        (has,) = (await _fetch(connection, HasMigrations()))[0]
+        rows = await _fetch(connection, GetMigrations()) if has else []
     except Exception as error:  # as in _finding
         return unchecked("schema", _reason(error))
     known = [tables.Applied(*migration[:3]) for migration in sql.migrations()]
@@ -124,7 +148,7 @@ async def _schema_finding(connection: Connection) -> Finding:
 
 async def _finding(connection: Connection, check: _Check) -> Finding:
     try:
-        rows = await _fetch(connection, check.statement, *check.arguments)
+        rows = await _fetch(connection, check.statement)
     except Exception as error:  # whatever a statement fails with, the next one has its turn
         return unchecked(check.name, _reason(error))
     return guarded(check.name, lambda: check.rule([check.row(tuple(row)) for row in rows]))
@@ -132,13 +156,13 @@ async def _finding(connection: Connection, check: _Check) -> Finding:
 
 async def _addresses(connection: Connection) -> tuple[str, ...]:
     try:
-        return tuple(row["grpc_address"] for row in await _fetch(connection, "FindPeers"))
+        return tuple(row["grpc_address"] for row in await _fetch(connection, FindPeers()))
     except Exception:  # `leases` says why
         return ()
 
 
-async def _fetch(connection: Connection, statement: str, *arguments: object) -> list[asyncpg.Record]:
-    return await connection.fetch(sql.statement(statement), *arguments, timeout=_COMMAND_TIMEOUT_S)
+async def _fetch(connection: Connection, statement: Statement) -> list[asyncpg.Record]:
+    return await connection.fetch(*statement, timeout=_COMMAND_TIMEOUT_S)
 
 
 async def _close(connection: Connection) -> None:

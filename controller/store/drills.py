@@ -2,6 +2,7 @@
 
 from cronring.controller.drills import Standing
 from cronring.controller.store.pool import Database
+from cronring.sql.parameters import ClaimAgain, StandDown
 
 
 class PostgresDrills:
@@ -12,9 +13,9 @@ class PostgresDrills:
 
     async def stand_down(self, controller_id: str, for_ms: int, forced: bool) -> Standing:
         """See cronring.controller.drills.Drills."""
-        records = await self._database.fetch("StandDown", controller_id, for_ms, forced)
+        records = await self._database.fetch(StandDown(controller_id=controller_id, for_ms=for_ms, forced=forced))
         return Standing(*records[0])
 
     async def claim_again(self, controller_id: str) -> None:
         """See cronring.controller.drills.Drills."""
-        await self._database.fetch("ClaimAgain", controller_id)
+        await self._database.fetch(ClaimAgain(controller_id=controller_id))

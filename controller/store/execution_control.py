@@ -10,6 +10,15 @@ from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.pool import Database, Transaction
 from cronring.controller.store.rows import activation_of
 from cronring.schema.instant import format_instant
+from cronring.sql.parameters import (
+    CreateRetry,
+    GetAttempts,
+    HastenRetry,
+    ListActivations,
+    LockJobOfExecution,
+    MarkCancelled,
+    NotifyJobs,
+)
 
 
 class _Retried(NamedTuple):
@@ -44,23 +53,27 @@ class PostgresExecutionControl:
 
     async def cancel_execution(self, execution_id: int, by: str, note: str) -> bool:
         """Whether this marked it."""
-        return bool(await self._database.change("MarkCancelled", execution_id, by, note))
+        return bool(await self._database.change(MarkCancelled(execution_id=execution_id, actor=by, note=note)))
 
     async def retry_execution(self, execution_id: int, by: str, note: str = "") -> Activation:
         """A further attempt at its tick. Raises NotFound, IllegalTransition."""
         async with self._database.transaction("retrying an execution") as transaction:
-            found = await transaction.fetch("LockJobOfExecution", execution_id)
+            found = await transaction.fetch(LockJobOfExecution(execution_id=execution_id))
             if not found:
                 raise NotFound(f"there is no execution {execution_id}; `cronring executions list` shows them")
             retried = _Retried._make(found[0])
-            attempts = await transaction.fetch("GetAttempts", retried.job_id, retried.tick, execution_id)
+            attempts = await transaction.fetch(
+                GetAttempts(job_id=retried.job_id, tick=retried.tick, execution_id=execution_id)
+            )
             latest = _check(execution_id, retried, list(map(_Attempt._make, attempts)))
             activation_id = await _waiting(transaction, retried, latest, by)
             details = {"activation": activation_id, "tick": format_instant(retried.tick)}
             kept = Action("retry_execution", by, note, retried.job_id, None, execution_id, details)
             await add_actions(transaction, [kept])
-            await transaction.fetch("NotifyJobs", retried.key)
-            return activation_of((await transaction.fetch("ListActivations", retried.job_id, activation_id))[0])
+            await transaction.fetch(NotifyJobs(payload=retried.key))
+            return activation_of(
+                (await transaction.fetch(ListActivations(job_id=retried.job_id, activation_id=activation_id)))[0]
+            )
 
 
 def _check(execution_id: int, retried: _Retried, attempts: list[_Attempt]) -> _Attempt:
@@ -89,18 +102,19 @@ def _check(execution_id: int, retried: _Retried, attempts: list[_Attempt]) -> _A
 
 async def _waiting(transaction: Transaction, retried: _Retried, latest: _Attempt, by: str) -> int:
     """The id of the retry that waits: one that the job's policy had made before, or a new one."""
-    records = await transaction.fetch("HastenRetry", retried.job_id, retried.tick, by)
+    records = await transaction.fetch(HastenRetry(job_id=retried.job_id, tick=retried.tick, actor=by))
     if not records:
         records = await transaction.fetch(
-            "CreateRetry",
-            retried.job_id,
-            retried.tick,
-            latest.attempt + 1,
-            retried.payload,
-            retried.beside,
-            retried.of_schedule,
-            by,
-            latest.settles,
+            CreateRetry(
+                job_id=retried.job_id,
+                tick=retried.tick,
+                attempt=latest.attempt + 1,
+                payload=retried.payload,
+                beside=retried.beside,
+                of_schedule=retried.of_schedule,
+                actor=by,
+                settled=latest.settles,
+            )
         )
     activation_id: int = records[0][0]
     return activation_id

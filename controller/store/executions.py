@@ -4,6 +4,8 @@ from cronring.controller.core.model import EndRequest, EndResult, Execution
 from cronring.controller.core.ticks import missed
 from cronring.controller.store.pool import Database
 from cronring.controller.store.rows import count_ticks, execution_of, skip_columns, texts_or_null, unless_null
+from cronring.sql.parameters import AdoptExecutions, EndCronJob, GetLost, GetOverdueExecutions, GetUnfinished
+from cronring.sql.records import Statement
 
 
 class ExecutionStatements:
@@ -25,34 +27,39 @@ class ExecutionStatements:
             metrics,
         ) = zip(*reports, strict=True)  # fmt: skip
         skipped = [(request.report, part) for request in requests for part in request.skipped] if any(skips) else []
+        passed = skip_columns([part for _, part in skipped])
         records = await self._database.fetch(
-            "EndCronJob",
-            controller_id,
-            ids,
-            job_ids,
-            claims,
-            outcomes,
-            starts,
-            ends,
-            texts_or_null(types),
-            texts_or_null(messages),
-            texts_or_null(outputs),
-            revisions,
-            next_ticks,
-            next_run_ats,
-            unless_null(retries),
-            unless_null(anchors),
-            unless_null(closings),
-            [report.execution_id for report, _ in skipped],
-            [report.job_id for report, _ in skipped],
-            *skip_columns([part for _, part in skipped]),
-            ticks,
-            texts_or_null(stacks),
-            cpus,
-            peaks,
-            shared,
-            texts_or_null(metrics),
-            [missed(ranges) if ranges else 0 for ranges in skips],
+            EndCronJob(
+                controller_id=controller_id,
+                execution_ids=ids,
+                job_ids=job_ids,
+                claimed_ats=claims,
+                outcomes=outcomes,
+                started_ats=starts,
+                ended_ats=ends,
+                error_types=texts_or_null(types),
+                error_messages=texts_or_null(messages),
+                outputs=texts_or_null(outputs),
+                revisions=revisions,
+                next_ticks=next_ticks,
+                next_run_ats=next_run_ats,
+                retry_ats=unless_null(retries),
+                anchors=unless_null(anchors),
+                closes_ats=unless_null(closings),
+                skip_execution_ids=[report.execution_id for report, _ in skipped],
+                skip_job_ids=[report.job_id for report, _ in skipped],
+                skip_reasons=passed.reasons,
+                skip_first_ticks=passed.first_ticks,
+                skip_last_ticks=passed.last_ticks,
+                skip_tick_counts=passed.tick_counts,
+                ticks=ticks,
+                stacks=texts_or_null(stacks),
+                cpu_us=cpus,
+                memory_peak_bytes=peaks,
+                memory_shared=shared,
+                metrics=texts_or_null(metrics),
+                missed=[missed(ranges) if ranges else 0 for ranges in skips],
+            )
         )
         results = list(map(EndResult._make, records))
         if skipped:
@@ -65,26 +72,28 @@ class ExecutionStatements:
         self, controller_id: str, from_ids: tuple[str, ...], runner_ids: tuple[str, ...] = ()
     ) -> list[Execution]:
         """Take over what these controllers left unfinished, on these runners or all; the own id may be among them."""
-        return await self._executions("AdoptExecutions", controller_id, from_ids, runner_ids or None)
+        return await self._executions(
+            AdoptExecutions(controller_id=controller_id, from_ids=from_ids, runner_ids=runner_ids or None)
+        )
 
     async def get_unfinished(self, execution_ids: tuple[int, ...]) -> list[Execution]:
         """Those of the ids that are unfinished."""
-        return await self._executions("GetUnfinished", execution_ids, None)
+        return await self._executions(GetUnfinished(execution_ids=execution_ids, controller_id=None))
 
     async def get_held(self, controller_id: str, execution_ids: tuple[int, ...]) -> list[Execution]:
         """Those of the ids that are unfinished, and that nobody else has adopted."""
-        return await self._executions("GetUnfinished", execution_ids, controller_id)
+        return await self._executions(GetUnfinished(execution_ids=execution_ids, controller_id=controller_id))
 
     async def get_lost(self, lost_after_ms: int) -> list[Execution]:
         """Unfinished ones of runners not seen for so long, but for jobs with on_disconnect "finish"."""
-        return await self._executions("GetLost", lost_after_ms)
+        return await self._executions(GetLost(lost_after_ms=lost_after_ms))
 
     async def get_overdue_executions(self) -> list[Execution]:
         """Unfinished ones past their hard deadline."""
-        return await self._executions("GetOverdueExecutions")
+        return await self._executions(GetOverdueExecutions())
 
-    async def _executions(self, name: str, *arguments: object) -> list[Execution]:
-        return [execution_of(record) for record in await self._database.fetch(name, *arguments)]
+    async def _executions(self, statement: Statement) -> list[Execution]:
+        return [execution_of(record) for record in await self._database.fetch(statement)]
 
 
 def _decided(result: EndResult, request: EndRequest) -> bool:

@@ -14,8 +14,8 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 import asyncpg
 
-from cronring import sql
 from cronring.controller.store.errors import is_retryable
+from cronring.sql.parameters import GetTimeline
 
 _DEFAULT_PORT: Final = 5432
 # How long others may take to say that they are newer, once one has said that it takes writes.
@@ -111,7 +111,7 @@ async def _newest(found: list[Answer]) -> Answer:
 
 async def _timeline(connection: Answer) -> int:
     try:
-        timeline: int = await connection.fetchval(sql.statement("GetTimeline"), timeout=_TIMELINE_TIMEOUT_S)
+        timeline: int = await connection.fetchval(*GetTimeline(), timeout=_TIMELINE_TIMEOUT_S)
     except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError):
         return _TIMELINE_UNKNOWN  # gone meanwhile, or a service that doesn't tell
     return timeline

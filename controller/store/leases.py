@@ -3,6 +3,7 @@
 from cronring.controller.core.model import CancelRequest, LeaseRenewal, RunnerInfo
 from cronring.controller.ports import ControllerInfo
 from cronring.controller.store.pool import Database
+from cronring.sql.parameters import FindPeers, LeaveRunner, NoteZoneData, RegisterRunner, RemoveController, RenewLease
 
 
 class LeaseStatements:
@@ -22,7 +23,19 @@ class LeaseStatements:
     ) -> LeaseRenewal:
         """Renew the lease and the runners' last_seen_at; what there is to sweep, and to cancel but for `cancelling`."""
         records = await self._database.fetch(
-            "RenewLease", *controller, draining, lease_ms, runner_ids, lost_after_ms, cancelling
+            RenewLease(
+                controller_id=controller.controller_id,
+                grpc_address=controller.grpc_address,
+                http_address=controller.http_address,
+                pid=controller.pid,
+                version=controller.version,
+                zone_data=controller.zone_data,
+                draining=draining,
+                lease_ms=lease_ms,
+                runner_ids=runner_ids,
+                lost_after_ms=lost_after_ms,
+                cancelling=cancelling,
+            )
         )
         database_now, renewed_runners, dead_controllers, lost_runners, overdue_executions, *cancels = records[0]
         return LeaseRenewal(
@@ -36,21 +49,23 @@ class LeaseStatements:
 
     async def remove_controller(self, controller_id: str) -> None:
         """End the lease. The row goes once nothing unfinished carries its id."""
-        await self._database.fetch("RemoveController", controller_id)
+        await self._database.fetch(RemoveController(controller_id=controller_id))
 
     async def find_peers(self) -> list[ControllerInfo]:
         """Controllers whose lease is valid, by id."""
-        return list(map(ControllerInfo._make, await self._database.fetch("FindPeers")))
+        return list(map(ControllerInfo._make, await self._database.fetch(FindPeers())))
 
     async def note_zone_data(self, version: str) -> None:
         """From now on ticks may be decided by this version of the zones' rules."""
-        await self._database.fetch("NoteZoneData", version)
+        await self._database.fetch(NoteZoneData(version=version))
 
     async def register_runner(self, runner: RunnerInfo) -> None:
         """Make or refresh the runner's row; it counts as seen now."""
         runner_id, hostname, pid, version, deployments, _ = runner
-        await self._database.fetch("RegisterRunner", runner_id, hostname, pid, version, deployments)
+        await self._database.fetch(
+            RegisterRunner(runner_id=runner_id, hostname=hostname, pid=pid, version=version, deployments=deployments)
+        )
 
     async def runner_left(self, runner_id: str) -> None:
         """It drained, and its stream ended: gone for good, unless something unfinished carries its id."""
-        await self._database.fetch("LeaveRunner", runner_id)
+        await self._database.fetch(LeaveRunner(runner_id=runner_id))

@@ -18,6 +18,27 @@ from cronring.controller.core.why_facts import Action, Attempt, Facts, Skip, Sub
 from cronring.controller.explaining import gather
 from cronring.controller.ledger import AuditRequest, CountedSkips, NumberedSpan, Report, Twin, ZoneData, audit
 from cronring.controller.store.pool import Database, Transaction
+from cronring.sql.parameters import (
+    CountRuns,
+    CountSkips,
+    GetActionsBefore,
+    GetAttemptsOfTick,
+    GetClosedBooks,
+    GetNow,
+    GetRunAfter,
+    GetRunBefore,
+    GetRunsInOrder,
+    GetSkipAt,
+    GetSkipBefore,
+    GetSkipsInOrder,
+    GetSpans,
+    GetSpansAround,
+    GetStandings,
+    GetSubjects,
+    GetTwins,
+    GetWaiting,
+    GetZoneData,
+)
 
 RUNS_COUNTED_AT_ONCE: Final = 10_000  # of each job of a page
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -45,7 +66,7 @@ class PostgresLedger:
     @contextlib.asynccontextmanager
     async def _books(self, what: str) -> AsyncIterator["PostgresBooks"]:
         async with self._database.transaction(what, snapshot=True) as transaction:
-            now: int = (await transaction.fetch("GetNow"))[0][0]
+            now: int = (await transaction.fetch(GetNow()))[0][0]
             yield PostgresBooks(transaction, now, self._lost_after_ms)
 
 
@@ -63,17 +84,22 @@ class PostgresBooks:
 
     async def standings(self, after_id: int, key: str, limit: int) -> list[Standing]:
         """How jobs stand, removed ones too, in order of ids."""
-        records = await self._transaction.fetch("GetStandings", after_id, key, limit)
+        records = await self._transaction.fetch(GetStandings(after_id=after_id, key=key, limit=limit))
         return list(map(Standing._make, records))
 
     async def spans(self, job_ids: list[int], since: int, after: tuple[int, int], limit: int) -> list[NumberedSpan]:
         """In order of job and revision."""
-        records = await self._transaction.fetch("GetSpans", job_ids, since, *after, limit)
+        after_job_id, after_revision = after
+        records = await self._transaction.fetch(
+            GetSpans(
+                job_ids=job_ids, since=since, after_job_id=after_job_id, after_revision=after_revision, limit=limit
+            )
+        )
         return [NumberedSpan(job_id, revision, Span(*span)) for job_id, revision, *span in records]
 
     async def closed(self, job_ids: list[int]) -> list[Closed]:
         """What retention has summarised."""
-        records = await self._transaction.fetch("GetClosedBooks", job_ids)
+        records = await self._transaction.fetch(GetClosedBooks(job_ids=job_ids))
         return [_closed(record) for record in records]
 
     async def count_runs(self, job_ids: list[int], afters: list[int], until: int, late_after: int) -> dict[int, Runs]:
@@ -81,7 +107,13 @@ class PostgresBooks:
         found: dict[int, Runs] = {}
         while job_ids:
             records = await self._transaction.fetch(
-                "CountRuns", job_ids, afters, until, RUNS_COUNTED_AT_ONCE, late_after
+                CountRuns(
+                    job_ids=job_ids,
+                    after_ticks=afters,
+                    until_tick=until,
+                    limit=RUNS_COUNTED_AT_ONCE,
+                    late_after_us=late_after,
+                )
             )
             for record in records:
                 found[record["job_id"]] = _added(found.get(record["job_id"], Runs()), record)
@@ -92,64 +124,86 @@ class PostgresBooks:
 
     async def count_skips(self, job_ids: list[int], afters: list[int], until: int) -> list[CountedSkips]:
         """By job and reason; ranges that reach beyond what is audited by themselves."""
-        return list(map(CountedSkips._make, await self._transaction.fetch("CountSkips", job_ids, afters, until)))
+        return list(
+            map(
+                CountedSkips._make,
+                await self._transaction.fetch(CountSkips(job_ids=job_ids, after_ticks=afters, until_tick=until)),
+            )
+        )
 
     async def runs(self, job_id: int, after: tuple[int, int], until: int, limit: int) -> list[Run]:
         """By tick and attempt."""
-        return list(map(Run._make, await self._transaction.fetch("GetRunsInOrder", job_id, *after, until, limit)))
+        after_tick, after_attempt = after
+        records = await self._transaction.fetch(
+            GetRunsInOrder(
+                job_id=job_id, after_tick=after_tick, after_attempt=after_attempt, until_tick=until, limit=limit
+            )
+        )
+        return list(map(Run._make, records))
 
     async def skips(self, job_id: int, after: tuple[int, int], until: int, limit: int) -> list[SkipRange]:
         """By first tick."""
-        records = await self._transaction.fetch("GetSkipsInOrder", job_id, *after, until, limit)
+        after_tick, after_id = after
+        records = await self._transaction.fetch(
+            GetSkipsInOrder(job_id=job_id, after_tick=after_tick, after_id=after_id, until_tick=until, limit=limit)
+        )
         return list(map(SkipRange._make, records))
 
     async def skip_reaching(self, job_id: int, beyond: int) -> SkipRange | None:
         """The range that begins at or before an instant and reaches beyond it."""
-        records = await self._transaction.fetch("GetSkipBefore", job_id, beyond)
+        records = await self._transaction.fetch(GetSkipBefore(job_id=job_id, instant=beyond))
         return SkipRange._make(records[0]) if records else None
 
     async def twins(self, after: int, until: int, limit: int) -> list[Twin]:
         """Ticks that ran of two jobs of one key."""
-        return list(map(Twin._make, await self._transaction.fetch("GetTwins", after, until, limit)))
+        return list(
+            map(Twin._make, await self._transaction.fetch(GetTwins(after_tick=after, until_tick=until, limit=limit)))
+        )
 
     async def zone_data(self) -> list[ZoneData]:
         """In the order of their first use."""
-        return list(map(ZoneData._make, await self._transaction.fetch("GetZoneData")))
+        return list(map(ZoneData._make, await self._transaction.fetch(GetZoneData())))
 
     async def subjects(self, key: str) -> list[Subject]:
         """The jobs of a key, the newest first."""
-        return list(map(Subject._make, await self._transaction.fetch("GetSubjects", key, self._lost_after_ms)))
+        return list(
+            map(Subject._make, await self._transaction.fetch(GetSubjects(key=key, lost_after_ms=self._lost_after_ms)))
+        )
 
     async def spans_around(self, job_id: int, at: int, limit: int) -> list[Span]:
         """In order."""
-        return list(map(Span._make, await self._transaction.fetch("GetSpansAround", job_id, at, limit)))
+        return list(
+            map(Span._make, await self._transaction.fetch(GetSpansAround(job_id=job_id, instant=at, limit=limit)))
+        )
 
     async def attempts(self, job_id: int, tick: int, limit: int) -> list[Attempt]:
         """At one tick; the latest first."""
-        return list(map(Attempt._make, await self._transaction.fetch("GetAttemptsOfTick", job_id, tick, limit)))
+        return list(
+            map(Attempt._make, await self._transaction.fetch(GetAttemptsOfTick(job_id=job_id, tick=tick, limit=limit)))
+        )
 
     async def run_before(self, job_id: int, instant: int) -> Attempt | None:
         """The latest run of a tick before `instant`."""
-        records = await self._transaction.fetch("GetRunBefore", job_id, instant)
+        records = await self._transaction.fetch(GetRunBefore(job_id=job_id, instant=instant))
         return Attempt._make(records[0]) if records else None
 
     async def run_after(self, job_id: int, instant: int) -> Attempt | None:
         """The first run by schedule of a tick after `instant`."""
-        records = await self._transaction.fetch("GetRunAfter", job_id, instant)
+        records = await self._transaction.fetch(GetRunAfter(job_id=job_id, instant=instant))
         return Attempt._make(records[0]) if records else None
 
     async def skip_at(self, job_id: int, tick: int) -> Skip | None:
         """The range that a tick is in."""
-        records = await self._transaction.fetch("GetSkipAt", job_id, tick)
+        records = await self._transaction.fetch(GetSkipAt(job_id=job_id, tick=tick))
         return Skip._make(records[0]) if records else None
 
     async def waiting(self, job_id: int, limit: int) -> list[Waiting]:
         """What waits beside the schedule, the next one first."""
-        return list(map(Waiting._make, await self._transaction.fetch("GetWaiting", job_id, limit)))
+        return list(map(Waiting._make, await self._transaction.fetch(GetWaiting(job_id=job_id, limit=limit))))
 
     async def actions_before(self, job_id: int, instant: int, limit: int) -> list[Action]:
         """By operators; the latest first."""
-        records = await self._transaction.fetch("GetActionsBefore", job_id, instant, limit)
+        records = await self._transaction.fetch(GetActionsBefore(job_id=job_id, instant=instant, limit=limit))
         return [Action._make((*record[:4], json.loads(record["details"]))) for record in records]
 
 

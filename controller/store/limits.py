@@ -3,6 +3,7 @@
 from cronring.controller.errors import NotFound
 from cronring.controller.limits import LimitRow, no_such_limit
 from cronring.controller.store.pool import Database, Transaction
+from cronring.sql.parameters import BindJobs, CountPlaces, ListLimits, LockJobsOfLimit, LockLimits, SetLimit
 
 
 class PostgresLimits:
@@ -14,14 +15,14 @@ class PostgresLimits:
     async def set_limit(self, namespace: str, module: str, max_concurrent: int, by: str, note: str = "") -> LimitRow:
         """See cronring.controller.limits.Limits."""
         async with self._database.transaction("setting a limit") as transaction:
-            await transaction.fetch("LockLimits")
+            await transaction.fetch(LockLimits())
             await _change(transaction, namespace, module, max_concurrent, (by, note))
             return (await _list(transaction, namespace, module))[0]
 
     async def remove_limit(self, namespace: str, module: str, by: str, note: str = "") -> LimitRow:
         """Raises NotFound; see cronring.controller.limits.Limits."""
         async with self._database.transaction("removing a limit") as transaction:
-            await transaction.fetch("LockLimits")
+            await transaction.fetch(LockLimits())
             found = await _list(transaction, namespace, module)
             if not found:
                 raise NotFound(no_such_limit(namespace, module))
@@ -30,20 +31,25 @@ class PostgresLimits:
 
     async def list_limits(self, namespace: str | None = None, module: str | None = None) -> list[LimitRow]:
         """See cronring.controller.limits.Limits."""
-        return list(map(LimitRow._make, await self._database.fetch("ListLimits", namespace, module)))
+        return list(map(LimitRow._make, await self._database.fetch(ListLimits(namespace=namespace, module=module))))
 
 
 async def _list(transaction: Transaction, namespace: str, module: str) -> list[LimitRow]:
-    return list(map(LimitRow._make, await transaction.fetch("ListLimits", namespace, module)))
+    return list(map(LimitRow._make, await transaction.fetch(ListLimits(namespace=namespace, module=module))))
 
 
 async def _change(
     transaction: Transaction, namespace: str, module: str, max_concurrent: int | None, told: tuple[str, str]
 ) -> None:
     """First the jobs are locked, in order, then the limit: as claims and ends do."""
-    jobs = await transaction.fetch("LockJobsOfLimit", namespace, module)
-    records = await transaction.fetch("SetLimit", namespace, module, max_concurrent, *told)
+    jobs = await transaction.fetch(LockJobsOfLimit(namespace=namespace, module=module))
+    actor, note = told
+    records = await transaction.fetch(
+        SetLimit(namespace=namespace, module=module, max_concurrent=max_concurrent, actor=actor, note=note)
+    )
     limit_id: int = records[0][0]
     job_ids = [record[0] for record in jobs]
-    await transaction.fetch("BindJobs", limit_id, job_ids, bool(module), max_concurrent is not None)
-    await transaction.fetch("CountPlaces", limit_id)
+    await transaction.fetch(
+        BindJobs(limit_id=limit_id, job_ids=job_ids, of_module=bool(module), bound=max_concurrent is not None)
+    )
+    await transaction.fetch(CountPlaces(limit_id=limit_id))

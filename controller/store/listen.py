@@ -7,12 +7,12 @@ from typing import Final
 
 import asyncpg
 
-from cronring import sql
 from cronring.controller.config import DEFAULT_SCHEMA
 from cronring.controller.errors import StoreUnavailable
 from cronring.controller.ports import Topic
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.errors import translated
+from cronring.sql.parameters import GetNow
 
 _FIRST_BACKOFF_S: Final = 0.1
 _LAST_BACKOFF_S: Final = 5.0
@@ -87,7 +87,7 @@ async def _heard_or_probed(connection: Connection, heard: asyncio.Event) -> None
                 await heard.wait()
         except TimeoutError:
             with translated("listening"):
-                await connection.fetchval(sql.statement("GetNow"), timeout=_PROBE_TIMEOUT_S)
+                await connection.fetchval(*GetNow(), timeout=_PROBE_TIMEOUT_S)
 
 
 async def _close(connection: Connection) -> None:

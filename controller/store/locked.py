@@ -8,6 +8,7 @@ from cronring.controller.core.orders import Row, Standing
 from cronring.controller.core.redeploy import Existing
 from cronring.controller.errors import NotFound
 from cronring.controller.store.pool import Transaction
+from cronring.sql.parameters import LockJob, LockJobsById
 
 _ROW_FIRST = len(Existing._fields)
 _STANDING_NEXT = _ROW_FIRST + len(Row._fields)
@@ -44,7 +45,7 @@ def no_such_job(key: str) -> NotFound:
 
 async def find_job(transaction: Transaction, key: str) -> Locked | None:
     """The job of that key that is not removed, locked."""
-    records = await transaction.fetch("LockJob", key)
+    records = await transaction.fetch(LockJob(key=key))
     return _locked(records[0]) if records else None
 
 
@@ -58,7 +59,7 @@ async def lock_job(transaction: Transaction, key: str) -> Locked:
 
 async def lock_jobs(transaction: Transaction, job_ids: list[int]) -> list[Locked]:
     """Those that are not removed, in order of their ids."""
-    return [_locked(record) for record in await transaction.fetch("LockJobsById", job_ids)]
+    return [_locked(record) for record in await transaction.fetch(LockJobsById(job_ids=job_ids))]
 
 
 def _locked(record: asyncpg.Record) -> Locked:

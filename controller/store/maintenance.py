@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import asyncpg
 
-from cronring import sql
 from cronring.controller.config import DEFAULT_SCHEMA
 from cronring.controller.core.books import Span, Timeline
 from cronring.controller.maintenance import Maintained, Retention
@@ -19,6 +18,29 @@ from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.errors import translated
 from cronring.schema.duration import parse_duration
 from cronring.schema.policy import parse_policy
+from cronring.sql.parameters import (
+    AddPartition,
+    AddToClosedBooks,
+    ClearClosings,
+    CountUncounted,
+    CutSkips,
+    DropGone,
+    FillClosings,
+    FillWishes,
+    FoldGone,
+    ForgetActions,
+    GetBoundary,
+    GetClosingSpans,
+    GetHistoryPolicies,
+    GetRecent,
+    LockCutSkips,
+    RecordMaintenance,
+    StageKept,
+    SumClosings,
+    SwapStaged,
+    TryLockMaintenance,
+)
+from cronring.sql.records import Statement
 
 LOCK_TIMEOUT_MS: Final = 200
 _SWAPS_TRIED: Final = 20
@@ -36,7 +58,7 @@ async def maintain(url: str, retention: Retention, *, schema: str = DEFAULT_SCHE
     connection = await connect(url, "cronring maintenance", dict(SETTINGS), schema=schema)
     try:
         with translated("looking after history"):
-            if not await _value(connection, "TryLockMaintenance"):
+            if not await _value(connection, TryLockMaintenance()):
                 return Maintained(ours=False)
             return await _maintain(connection, retention)
     finally:
@@ -47,60 +69,63 @@ async def _maintain(connection: Connection, retention: Retention) -> Maintained:
     made = closed = 0
     waiting = False
     try:
-        while await _value(connection, "AddPartition", retention.ahead_ms):
+        while await _value(connection, AddPartition(ahead_ms=retention.ahead_ms)):
             made += 1
-        await _value(connection, "DropGone")
-        boundary: int | None = await _value(connection, "GetBoundary", retention.history_ms)
+        await _value(connection, DropGone())
+        boundary: int | None = await _value(connection, GetBoundary(history_ms=retention.history_ms))
         if boundary is not None:
             closed = await _retire(connection, boundary, retention)
-        while await _value(connection, "FoldGone", retention.history_ms, _FOLDED_AT_ONCE):
+        while await _value(connection, FoldGone(history_ms=retention.history_ms, limit=_FOLDED_AT_ONCE)):
             pass
-        while await _value(connection, "CountUncounted", _COUNTED_AT_ONCE):
+        while await _value(connection, CountUncounted(limit=_COUNTED_AT_ONCE)):
             pass
-        await connection.execute(sql.statement("ForgetActions"), retention.history_ms)
+        await connection.execute(*ForgetActions(history_ms=retention.history_ms))
     except (_Busy, asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
         waiting = True
-    await connection.execute(sql.statement("RecordMaintenance"))
+    await connection.execute(*RecordMaintenance())
     return Maintained(True, made, closed, waiting)
 
 
 async def _retire(connection: Connection, boundary: int, retention: Retention) -> int:
     """Keep what is to be kept of all partitions up to the boundary, and close the books of the rest."""
-    await connection.execute(sql.statement("ClearClosings"))
+    await connection.execute(*ClearClosings())
     async with connection.transaction(isolation="repeatable_read"):
         await _wish(connection, retention)
-        recent = await connection.fetchrow(sql.statement("GetRecent"), boundary)
-        await connection.execute(sql.statement("FillClosings"), boundary, retention.runs)
-        await connection.execute(sql.statement("SumClosings"), boundary)
-        await connection.execute(sql.statement("StageKept"), boundary, retention.runs)
-        timelines = _timelines(await connection.fetch(sql.statement("GetClosingSpans")))
+        recent = await connection.fetchrow(*GetRecent(boundary=boundary))
+        await connection.execute(*FillClosings(boundary=boundary, runs=retention.runs))
+        await connection.execute(*SumClosings(boundary=boundary))
+        await connection.execute(*StageKept(boundary=boundary, runs=retention.runs))
+        timelines = _timelines(await connection.fetch(*GetClosingSpans()))
     assert recent is not None
+    staged = SwapStaged(boundary=boundary, **recent)
     due = await asyncio.to_thread(_due, timelines)  # with many jobs it takes a while, and claims must not wait for it
     for _ in range(_SWAPS_TRIED):
         try:
             async with connection.transaction():
                 await _close(connection, timelines, due)
-                if not await _value(connection, "SwapStaged", boundary, *recent):
+                if not await _value(connection, staged):
                     raise _Busy  # claimed or ended there meanwhile
             break
         except asyncpg.LockNotAvailableError:
             continue
     else:
         raise _Busy
-    await _value(connection, "DropGone")
+    await _value(connection, DropGone())
     return len(due)
 
 
 async def _wish(connection: Connection, retention: Retention) -> None:
     """What jobs say of themselves. None is kept for less time than the cluster's: partitions are given up whole."""
-    found = [
-        (job_id, parse_policy(text)) for job_id, text in await connection.fetch(sql.statement("GetHistoryPolicies"))
-    ]
+    found = [(job_id, parse_policy(text)) for job_id, text in await connection.fetch(*GetHistoryPolicies())]
     await connection.execute(
-        sql.statement("FillWishes"),
-        [job_id for job_id, _ in found],
-        [max(parse_duration(policy.history) if policy.history else 0, retention.history_ms) for _, policy in found],
-        [policy.history_runs or retention.runs for _, policy in found],
+        *FillWishes(
+            job_ids=[job_id for job_id, _ in found],
+            histories_ms=[
+                max(parse_duration(policy.history) if policy.history else 0, retention.history_ms)
+                for _, policy in found
+            ],
+            runs=[policy.history_runs or retention.runs for _, policy in found],
+        )
     )
 
 
@@ -126,7 +151,7 @@ async def _close(connection: Connection, timelines: _Timelines, due: dict[int, i
     """In the books: what was due, what ran, and what was skipped, of which a range may reach beyond."""
     kept: list[tuple[int, int, int]] = []
     gone: list[tuple[int, str, int]] = []
-    cut = await connection.fetch(sql.statement("LockCutSkips"))
+    cut = await connection.fetch(*LockCutSkips())
     for skip_id, job_id, reason, first_tick, _, ticks, until_at in cut:
         timeline = timelines[job_id][0]
         passed = timeline.count(first_tick - 1, until_at)
@@ -134,13 +159,23 @@ async def _close(connection: Connection, timelines: _Timelines, due: dict[int, i
         assert following is not None, "the range has a tick after it"
         gone.append((job_id, reason, passed))
         kept.append((skip_id, following, ticks - passed))
-    await connection.execute(sql.statement("CutSkips"), *_columns(kept, 3))
-    await connection.execute(sql.statement("AddToClosedBooks"), list(due), list(due.values()), *_columns(gone, 3))
+    await connection.execute(
+        *CutSkips(
+            skip_ids=[skip_id for skip_id, _, _ in kept],
+            first_ticks=[first_tick for _, first_tick, _ in kept],
+            tick_counts=[ticks for _, _, ticks in kept],
+        )
+    )
+    await connection.execute(
+        *AddToClosedBooks(
+            job_ids=list(due),
+            due=list(due.values()),
+            cut_job_ids=[job_id for job_id, _, _ in gone],
+            cut_reasons=[reason for _, reason, _ in gone],
+            cut_tick_counts=[ticks for _, _, ticks in gone],
+        )
+    )
 
 
-def _columns(rows: list[tuple[int, int, int]] | list[tuple[int, str, int]], width: int) -> list[list[object]]:
-    return [list(column) for column in zip(*rows, strict=True)] if rows else [[] for _ in range(width)]
-
-
-async def _value(connection: Connection, name: str, *arguments: object) -> Any:
-    return await connection.fetchval(sql.statement(name), *arguments)
+async def _value(connection: Connection, statement: Statement) -> Any:
+    return await connection.fetchval(*statement)

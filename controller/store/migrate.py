@@ -8,6 +8,21 @@ from cronring.controller.config import DEFAULT_SCHEMA
 from cronring.controller.errors import SchemaVersionError, StoreError
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.errors import translated
+from cronring.sql.parameters import (
+    CloseSchema,
+    CreateMigrations,
+    FormatCreateSchema,
+    FormatGrants,
+    GetMigrations,
+    GetNewerMigrations,
+    GetRole,
+    GetSchema,
+    HasMigrations,
+    LockMigrations,
+    PrepareMigrations,
+    RecordMigration,
+    UnlockMigrations,
+)
 
 _APPLICATION: Final = "cronring migrate"
 _SETTINGS: Final = {"timezone": "UTC"}  # where a day is a day: partitions are cut by it
@@ -27,7 +42,7 @@ async def migrate(
     connection = await connect(url, _APPLICATION, dict(_SETTINGS), schema=schema)
     try:
         with translated(f"migrating the schema {schema}"):
-            await connection.execute(sql.statement("LockMigrations"), schema)
+            await connection.execute(*LockMigrations(schema=schema))
             try:
                 await _make_schema(connection, schema)
                 applied = await _apply_missing(connection, on_applied)
@@ -36,22 +51,22 @@ async def migrate(
                 return applied
             finally:
                 if not connection.is_closed():
-                    await connection.execute(sql.statement("UnlockMigrations"), schema)
+                    await connection.execute(*UnlockMigrations(schema=schema))
     finally:
         await connection.close(timeout=5)
 
 
 async def _make_schema(connection: Connection, schema: str) -> None:
     """Raises StoreError, with what to do, where our tables can't be in it, or not safely."""
-    found = await connection.fetchrow(sql.statement("GetSchema"), schema)
+    found = await connection.fetchrow(*GetSchema(schema=schema))
     if found is None:
-        role, database, may_create = await connection.fetchrow(sql.statement("GetRole")) or ("", "", False)
+        role, database, may_create = await connection.fetchrow(*GetRole()) or ("", "", False)
         if not may_create:
             raise StoreError(
                 f"there is no schema {schema}, and the role {role} may not make one in the database {database}: have "
                 f"its owner run `CREATE SCHEMA {schema} AUTHORIZATION {role}`, or name another one by --schema"
             )
-        await connection.execute(await connection.fetchval(sql.statement("FormatCreateSchema"), schema))
+        await connection.execute(await connection.fetchval(*FormatCreateSchema(schema=schema)))
         return
     if found["migrated"]:
         return
@@ -74,27 +89,28 @@ async def _make_schema(connection: Connection, schema: str) -> None:
 
 async def _grant(connection: Connection, role: str) -> None:
     async with connection.transaction():
-        for (statement,) in await connection.fetch(sql.statement("FormatGrants"), role):
+        for (statement,) in await connection.fetch(*FormatGrants(role=role)):
             await connection.execute(statement)
 
 
 async def _apply_missing(connection: Connection, on_applied: OnApplied | None) -> int:
     # Asked first, because CREATE TABLE IF NOT EXISTS needs the right to create even when there is nothing to do.
-    if not await connection.fetchval(sql.statement("HasMigrations")):
-        await connection.execute(sql.statement("CreateMigrations"))
+    if not await connection.fetchval(*HasMigrations()):
+        await connection.execute(*CreateMigrations())
     missing = await _missing(connection)
     if missing:
-        await connection.execute(sql.statement("PrepareMigrations"))
+        await connection.execute(*PrepareMigrations())
     for migration in missing:
         async with connection.transaction():
             await connection.execute(migration.script)
-            await connection.execute(sql.statement("CloseSchema"))
+            await connection.execute(*CloseSchema())
             await connection.execute(
-                sql.statement("RecordMigration"),
-                migration.version,
-                migration.name,
-                migration.checksum,
-                migration.works_with,
+                *RecordMigration(
+                    version=migration.version,
+                    name=migration.name,
+                    checksum=migration.checksum,
+                    works_with=migration.works_with,
+                )
             )
         if on_applied is not None:
             on_applied(migration)
@@ -107,8 +123,8 @@ async def check_version(connection: Connection, schema: str = DEFAULT_SCHEMA) ->
     So in a rolling upgrade the release before may be started again, after a crash or to go back to it.
     """
     with translated("reading the schema's version"):
-        migrated = await connection.fetchval(sql.statement("HasMigrations"))
-        found = await connection.fetchrow(sql.statement("GetSchema"), schema)
+        migrated = await connection.fetchval(*HasMigrations())
+        found = await connection.fetchrow(*GetSchema(schema=schema))
         if found is not None and not found["usable"]:
             raise StoreError(
                 f"the role {found['role']} has no rights on the schema {schema}: run `cronring migrate --grant-to "
@@ -131,7 +147,7 @@ async def check_version(connection: Connection, schema: str = DEFAULT_SCHEMA) ->
 async def _missing(connection: Connection) -> list[sql.Migration]:
     """The migrations that are not applied yet. Raises SchemaVersionError when the applied ones are not ours."""
     known = sql.migrations()
-    applied = await connection.fetch(sql.statement("GetMigrations"))
+    applied = await connection.fetch(*GetMigrations())
     # First, as versions of other scripts mean nothing.
     for row, migration in zip(applied, known, strict=False):
         if row["checksum"] != migration.checksum:
@@ -150,5 +166,5 @@ async def _missing(connection: Connection) -> list[sql.Migration]:
 
 async def _needed(connection: Connection, known: int) -> int:
     """The version that a program must know of, as of the migrations that this one doesn't know."""
-    needed: int = await connection.fetchval(sql.statement("GetNewerMigrations"), known)
+    needed: int = await connection.fetchval(*GetNewerMigrations(version=known))
     return needed

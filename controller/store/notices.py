@@ -33,6 +33,32 @@ from cronring.controller.store.changes import Row, Stream, beginning, pack, unpa
 from cronring.controller.store.pool import Database, Transaction
 from cronring.controller.webhooks import Reading
 from cronring.schema.policy_read import LATE_AFTER_LEAST_MS
+from cronring.sql.parameters import (
+    AddDeliveries,
+    AddRetrying,
+    ClearFailing,
+    FindOverdue,
+    FollowExecutions,
+    FollowSkips,
+    ForgetNotices,
+    GetFailing,
+    GetLastIds,
+    GetNotifierTurn,
+    GetRetriesGivenUp,
+    GetUnfinishedIds,
+    GetWishes,
+    LeaveNotifier,
+    LockNotifier,
+    NotifyWebhooks,
+    SaveNotifier,
+    SeedFailing,
+    SetFailing,
+    SetLate,
+    SetPosition,
+    TakeNotifier,
+    TakeOrphanings,
+    TakePauses,
+)
 
 LEASE_MS: Final = 3_000
 _AT_ONCE: Final = 5_000  # as the statements that follow have it: a look is over long before any timeout
@@ -64,15 +90,15 @@ class Place(NamedTuple):
 
 async def begin(transaction: Transaction) -> None:
     """From now on the books are read, if they aren't yet. Part of what makes or enables a webhook."""
-    ((position, _, _),) = await transaction.fetch("LockNotifier")
+    ((position, _, _),) = await transaction.fetch(LockNotifier())
     if position:
         return
-    execution_id, skip_id, _ = (await transaction.fetch("GetLastIds"))[0]
-    unfinished = [record[0] for record in await transaction.fetch("GetUnfinishedIds")]
+    execution_id, skip_id, _ = (await transaction.fetch(GetLastIds()))[0]
+    unfinished = [record[0] for record in await transaction.fetch(GetUnfinishedIds())]
     place = Place(beginning(execution_id, unfinished), 0, beginning(skip_id, []))
-    await transaction.fetch("SeedFailing")
-    await transaction.fetch("SetPosition", place.text())
-    await transaction.fetch("NotifyWebhooks")
+    await transaction.fetch(SeedFailing())
+    await transaction.fetch(SetPosition(position=place.text()))
+    await transaction.fetch(NotifyWebhooks())
 
 
 class PostgresNotifier:
@@ -86,7 +112,7 @@ class PostgresNotifier:
     async def read(self) -> Reading:
         """One look. Whose turn it isn't asks by one statement, without a transaction and a lock."""
         if not self._ours:
-            ((wanted, ours),) = await self._database.fetch("GetNotifierTurn", self._controller_id)
+            ((wanted, ours),) = await self._database.fetch(GetNotifierTurn(controller_id=self._controller_id))
             if not ours:
                 return Reading(ours=False, wanted=wanted)
         reading = await self._read()
@@ -95,22 +121,24 @@ class PostgresNotifier:
 
     async def _read(self) -> Reading:
         async with self._database.transaction("reading the books for webhooks") as transaction:
-            taken = await transaction.fetch("TakeNotifier", self._controller_id)
+            taken = await transaction.fetch(TakeNotifier(controller_id=self._controller_id))
             if not taken:
                 return Reading(ours=False)
             position, cluster, now = taken[0]
-            wishes = {record[0]: _wish(record) for record in await transaction.fetch("GetWishes")}
+            wishes = {record[0]: _wish(record) for record in await transaction.fetch(GetWishes())}
             if not wishes:
-                await transaction.fetch("ForgetNotices")
+                await transaction.fetch(ForgetNotices())
                 return Reading(ours=True, wanted=False)
             place, notices, more = await _follow(transaction, Place.of(position), now)
             added = await _add(transaction, addressed(cluster, wishes, notices))
-            await transaction.fetch("SaveNotifier", self._controller_id, LEASE_MS, place.text())
+            await transaction.fetch(
+                SaveNotifier(controller_id=self._controller_id, lease_ms=LEASE_MS, position=place.text())
+            )
             return Reading(True, added, more)
 
     async def leave(self) -> None:
         """Another controller goes on at once."""
-        await self._database.fetch("LeaveNotifier", self._controller_id)
+        await self._database.fetch(LeaveNotifier(controller_id=self._controller_id))
 
 
 async def _follow(transaction: Transaction, place: Place, now: int) -> tuple[Place, list[Notice], bool]:
@@ -118,8 +146,8 @@ async def _follow(transaction: Transaction, place: Place, now: int) -> tuple[Pla
     skips, passed, more_skips = await _skips(transaction, place.skips, now)
     notices += passed
     notices += [paused(Paused(_subject(row), row["paused_at"], row["failures"], row["note"]))
-                for row in await transaction.fetch("TakePauses")]  # fmt: skip
-    turns = await transaction.fetch("TakeOrphanings")
+                for row in await transaction.fetch(TakePauses())]  # fmt: skip
+    turns = await transaction.fetch(TakeOrphanings())
     notices += [turned(Turn(_subject(row), *(row[name] for name in _TURN_FIELDS))) for row in turns]
     notices += await _overdue(transaction)
     return Place(executions, oldest, skips), notices, more or more_skips or len(turns) >= _AT_ONCE
@@ -128,9 +156,16 @@ async def _follow(transaction: Transaction, place: Place, now: int) -> tuple[Pla
 async def _executions(transaction: Transaction, place: Place) -> tuple[Stream, int, list[Notice], bool]:
     before = place.executions
     # Before the new ones, so that what fails and what is retried in this look is asked about in the next one.
-    given_up = [Given(_run(row), row["last_success"]) for row in await transaction.fetch("GetRetriesGivenUp")]
+    given_up = [Given(_run(row), row["last_success"]) for row in await transaction.fetch(GetRetriesGivenUp())]
+    firsts, lasts = before.gaps()
     head, *rows = await transaction.fetch(
-        "FollowExecutions", before.highest, sorted(before.unsettled), place.oldest, *before.gaps()
+        FollowExecutions(
+            after_execution_id=before.highest,
+            execution_ids=sorted(before.unsettled),
+            from_tick=place.oldest,
+            first_execution_ids=firsts,
+            last_execution_ids=lasts,
+        )
     )
     ids, ended = head["ids"] or [], frozenset(head["ended"] or [])
     after, told = before.after((Row(row_id, row_id, row_id in ended) for row_id in ids), head["database_now"])
@@ -139,7 +174,7 @@ async def _executions(transaction: Transaction, place: Place) -> tuple[Stream, i
     job_ids = sorted({run.job.job_id for run in runs} | {run.job.job_id for run, _ in given_up})
     failing = {}
     if job_ids:
-        failing = {row[0]: Failing(row[1], row[2]) for row in await transaction.fetch("GetFailing", job_ids)}
+        failing = {row[0]: Failing(row[1], row[2]) for row in await transaction.fetch(GetFailing(job_ids=job_ids))}
     decided = decide(runs, given_up, failing)
     await _remember(transaction, decided.failing, decided.retrying)
     oldest: int = place.oldest if head["oldest"] is None else head["oldest"]
@@ -150,22 +185,31 @@ async def _executions(transaction: Transaction, place: Place) -> tuple[Stream, i
 async def _remember(transaction: Transaction, failing: dict[int, Failing | None], retrying: Sequence[Run]) -> None:
     fails = {job_id: state for job_id, state in failing.items() if state is not None}
     if fails:
-        columns = [state.execution_id for state in fails.values()], [state.tick for state in fails.values()]
-        await transaction.fetch("SetFailing", list(fails), *columns)
+        await transaction.fetch(
+            SetFailing(
+                job_ids=list(fails),
+                execution_ids=[state.execution_id for state in fails.values()],
+                ticks=[state.tick for state in fails.values()],
+            )
+        )
     well = [job_id for job_id, state in failing.items() if state is None]
     if well:
-        await transaction.fetch("ClearFailing", well)
+        await transaction.fetch(ClearFailing(job_ids=well))
     if retrying:
         await transaction.fetch(
-            "AddRetrying",
-            [run.job.job_id for run in retrying],
-            [run.tick for run in retrying],
-            [run.attempt for run in retrying],
+            AddRetrying(
+                job_ids=[run.job.job_id for run in retrying],
+                ticks=[run.tick for run in retrying],
+                attempts=[run.attempt for run in retrying],
+            )
         )
 
 
 async def _skips(transaction: Transaction, before: Stream, now: int) -> tuple[Stream, list[Notice], bool]:
-    rows = await transaction.fetch("FollowSkips", before.highest, *before.gaps())
+    firsts, lasts = before.gaps()
+    rows = await transaction.fetch(
+        FollowSkips(after_skip_id=before.highest, first_skip_ids=firsts, last_skip_ids=lasts)
+    )
     after, _ = before.after((Row(row["id"], row["id"], True) for row in rows), now)
     notices = [
         skipped(Passed(_subject(row), row["reason"], row["first_tick"], row["last_tick"], row["ticks"],
@@ -176,11 +220,13 @@ async def _skips(transaction: Transaction, before: Stream, now: int) -> tuple[St
 
 
 async def _overdue(transaction: Transaction) -> list[Notice]:
-    rows = await transaction.fetch("FindOverdue", LATE_AFTER_LEAST_MS, _OVERDUE_AT_ONCE)
+    rows = await transaction.fetch(FindOverdue(overdue_ms=LATE_AFTER_LEAST_MS, limit=_OVERDUE_AT_ONCE))
     found = [(row, overdue(Overdue(_subject(row), row["tick"], row["run_at"]), row["database_now"])) for row in rows]
     late = [(row, notice) for row, notice in found if notice is not None]
     if late:
-        await transaction.fetch("SetLate", [row["job_id"] for row, _ in late], [row["tick"] for row, _ in late])
+        await transaction.fetch(
+            SetLate(job_ids=[row["job_id"] for row, _ in late], ticks=[row["tick"] for row, _ in late])
+        )
     return [notice for _, notice in late]
 
 
@@ -189,8 +235,16 @@ async def _add(transaction: Transaction, letters: list[tuple[int, Letter]]) -> i
     added = 0
     for start in range(0, len(letters), _ADDED_AT_ONCE):
         batch = letters[start : start + _ADDED_AT_ONCE]
-        columns = map(list, zip(*(letter for _, letter in batch), strict=True))
-        added += len(await transaction.fetch("AddDeliveries", [webhook_id for webhook_id, _ in batch], *columns))
+        told = await transaction.fetch(
+            AddDeliveries(
+                webhook_ids=[webhook_id for webhook_id, _ in batch],
+                event_ids=[letter.event_id for _, letter in batch],
+                events=[letter.event for _, letter in batch],
+                jobs=[letter.job for _, letter in batch],
+                bodies=[letter.body for _, letter in batch],
+            )
+        )
+        added += len(told)
     return added
 
 

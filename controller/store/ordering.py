@@ -23,6 +23,22 @@ from cronring.controller.store.plans import add_skips
 from cronring.controller.store.pool import Database, Transaction
 from cronring.controller.store.rows import activation_of, job_of
 from cronring.schema.instant import format_instant
+from cronring.sql.parameters import (
+    CancelExecutionsOfJobs,
+    CloseBooks,
+    ForgetActivations,
+    GetActivationsById,
+    GetCronJobsById,
+    GetFateOfTick,
+    GetJobId,
+    GetLatestStarts,
+    GetLeft,
+    NotifyJobs,
+    OpenBooks,
+    OrderJobs,
+    RunJobsByHand,
+    TakeBackSkips,
+)
 
 _AHEAD = (SkipReason.PAUSED, SkipReason.CANCELLED, SkipReason.OUTSIDE_WINDOW)
 
@@ -37,7 +53,7 @@ class Ordering:
         """Raises NotFound, IllegalTransition, Conflict."""
         async with self._database.transaction(f"{order_name(wish)}: a job") as transaction:
             if isinstance(wish, Cancel) and not dry_run:
-                found = await transaction.fetch("GetJobId", key)
+                found = await transaction.fetch(GetJobId(key=key))
                 await _cancel_executions(transaction, [record[0] for record in found], by, wish, wait=True)
             row = await lock_job(transaction, key)
             (done,) = await _order(transaction, [row], wish, by, dry_run=dry_run)
@@ -104,7 +120,8 @@ async def latest_starts(transaction: Transaction, jobs: list[Existing]) -> dict[
     started = [(job.job_id, job.last_tick) for job in jobs if job.last_tick is not None]
     if not started:
         return {}
-    records = await transaction.fetch("GetLatestStarts", *map(list, zip(*started, strict=True)))
+    job_ids, last_ticks = zip(*started, strict=True)
+    records = await transaction.fetch(GetLatestStarts(job_ids=job_ids, last_ticks=last_ticks))
     return {record[0]: Start(*record[1:]) for record in records}
 
 
@@ -120,7 +137,7 @@ async def _write(
     if isinstance(wish, Cancel):
         # What was claimed since the first look: nothing is from here on, as the jobs' rows are locked.
         cancelled = await _cancel_executions(transaction, ids, by, wish, wait=False)
-        forgotten = Counter(record[0] for record in await transaction.fetch("ForgetActivations", ids))
+        forgotten = Counter(record[0] for record in await transaction.fetch(ForgetActivations(job_ids=ids)))
     await add_actions(
         transaction,
         [
@@ -141,18 +158,38 @@ async def _write_rows(
 ) -> None:
     """What orders make of jobs' rows and books. `forgets`: their failures."""
     ids = [row.job.job_id for row, _ in changes]
-    columns = zip(*(plan.row for _, plan in changes if plan.row is not None), strict=True)
+    made = [plan.row for _, plan in changes if plan.row is not None]
     await _take_back(
         transaction, [(row.job, *plan.taken_back) for row, plan in changes if plan.taken_back is not None], now
     )
-    await transaction.fetch("OrderJobs", now, by, ids, [forgets] * len(ids), *map(list, columns))
+    await transaction.fetch(
+        OrderJobs(
+            now=now,
+            actor=by,
+            job_ids=ids,
+            forgets=[forgets] * len(ids),
+            next_ticks=[each.next_tick for each in made],
+            next_run_ats=[each.next_run_at for each in made],
+            paused_ats=[each.paused_at for each in made],
+            paused_ticks=[each.paused_tick for each in made],
+            paused_untils=[each.paused_until for each in made],
+            paused_bys=[each.paused_by for each in made],
+            paused_notes=[each.paused_note for each in made],
+            cancelled_ats=[each.cancelled_at for each in made],
+            cancelled_bys=[each.cancelled_by for each in made],
+            cancelled_notes=[each.cancelled_note for each in made],
+            ahead_froms=[each.ahead_from for each in made],
+            ahead_untils=[each.ahead_until for each in made],
+            orphaned_ticks=[each.orphaned_tick for each in made],
+        )
+    )
     await add_skips(transaction, [(row.job.job_id, plan.skipped) for row, plan in changes])
-    for statement, instants in (
-        ("CloseBooks", [(row.job.job_id, plan.closes_at) for row, plan in changes if plan.closes_at is not None]),
-        ("OpenBooks", [(row.job.job_id, plan.opens_at) for row, plan in changes if plan.opens_at is not None]),
-    ):
-        if instants:
-            await transaction.fetch(statement, *map(list, zip(*instants, strict=True)))
+    closing = {row.job.job_id: plan.closes_at for row, plan in changes if plan.closes_at is not None}
+    if closing:
+        await transaction.fetch(CloseBooks(job_ids=list(closing), closes_ats=list(closing.values())))
+    opening = {row.job.job_id: plan.opens_at for row, plan in changes if plan.opens_at is not None}
+    if opening:
+        await transaction.fetch(OpenBooks(job_ids=list(opening), opens_ats=list(opening.values())))
 
 
 async def take_over(
@@ -161,7 +198,7 @@ async def take_over(
     """New jobs of these keys are paused or cancelled as those removed before were. `details`: of the actions."""
     if not keys:
         return
-    left = {record[0]: Left._make(record) for record in await transaction.fetch("GetLeft", keys, now)}
+    left = {record[0]: Left._make(record) for record in await transaction.fetch(GetLeft(keys=keys, now=now))}
     if not left:
         return
     rows = await lock_jobs(transaction, sorted(left))
@@ -203,8 +240,10 @@ async def _make_activations(
     """By job id."""
     now = max(row.now for row in rows)
     ids = [row.job.job_id for row in rows]
-    records = await transaction.fetch("RunJobsByHand", now, by, wish.payload, ids, [manual_tick(now)] * len(ids))
-    found = await transaction.fetch("GetActivationsById", [record[0] for record in records])
+    records = await transaction.fetch(
+        RunJobsByHand(run_at=now, actor=by, payload=wish.payload, job_ids=ids, ticks=[manual_tick(now)] * len(ids))
+    )
+    found = await transaction.fetch(GetActivationsById(activation_ids=[record[0] for record in records]))
     made = {each.job.job_id: each for each in map(activation_of, found)}
     await add_actions(
         transaction,
@@ -220,7 +259,7 @@ async def _make_activations(
 async def _fate(transaction: Transaction, row: Locked, other: NotNext) -> Ordered | Conflict:
     """Of a tick that isn't next: skipped before, so that there is nothing to do; or what became of it."""
     key, tick = row.job.key, format_instant(other.tick)
-    ((execution_id, reason),) = await transaction.fetch("GetFateOfTick", row.job.job_id, other.tick)
+    ((execution_id, reason),) = await transaction.fetch(GetFateOfTick(job_id=row.job.job_id, tick=other.tick))
     if execution_id is not None:
         return Conflict(
             f"tick {tick} of {key!r} has begun as execution {execution_id}; "
@@ -237,7 +276,11 @@ async def _cancel_executions(
     transaction: Transaction, job_ids: list[int], by: str, wish: Cancel, *, wait: bool
 ) -> "Counter[int]":
     """How many of each job run, and are marked now."""
-    records = await transaction.fetch("CancelExecutionsOfJobs", job_ids, by, wish.note, not wait) if job_ids else []
+    records = (
+        await transaction.fetch(CancelExecutionsOfJobs(job_ids=job_ids, actor=by, note=wish.note, skip_locked=not wait))
+        if job_ids
+        else []
+    )
     return Counter(record[0] for record in records)
 
 
@@ -248,7 +291,9 @@ async def _take_back(
         return
     by_id = {job.job_id: job for job, _, _ in jobs}
     reasons = [reason.value for reason in jobs[0][2]]
-    records = await transaction.fetch("TakeBackSkips", list(by_id), [tick for _, tick, _ in jobs], now, reasons)
+    records = await transaction.fetch(
+        TakeBackSkips(job_ids=list(by_id), from_ticks=[tick for _, tick, _ in jobs], now=now, reasons=reasons)
+    )
     left: list[tuple[int, tuple[Skipped, ...]]] = [
         (job_id, taken_back(by_id[job_id], first_tick, SkipReason(reason), now))
         for job_id, reason, first_tick in records
@@ -257,13 +302,13 @@ async def _take_back(
 
 
 async def _jobs(transaction: Transaction, job_ids: list[int]) -> dict[int, Job]:
-    records = await transaction.fetch("GetCronJobsById", job_ids)
+    records = await transaction.fetch(GetCronJobsById(job_ids=job_ids))
     return {record[0]: job_of(record) for record in records}
 
 
 async def _notify(transaction: Transaction, rows: list[Locked]) -> None:
     for name in dict.fromkeys(f"{row.namespace}/{row.module}" for row in rows):
-        await transaction.fetch("NotifyJobs", name)
+        await transaction.fetch(NotifyJobs(payload=name))
 
 
 def _counts(**counts: int) -> dict[str, object]:

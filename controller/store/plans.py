@@ -10,6 +10,14 @@ from cronring.controller.store.pool import Transaction
 from cronring.controller.store.rows import count_ticks, skip_columns
 from cronring.schema.following import cycle_fault, cycle_of
 from cronring.schema.policy import parse_policy
+from cronring.sql.parameters import (
+    AddSkips,
+    BringCronJobsBack,
+    CarryCronJobsOver,
+    GetFollowed,
+    OrphanCronJobs,
+    RemoveCronJobs,
+)
 
 
 def policy_columns(policies: list[str]) -> tuple[list[str], list[int], list[int]]:
@@ -22,24 +30,28 @@ async def carry_jobs_over(transaction: Transaction, deployment_id: int, carried:
     """Jobs as a new deployment, or an operator, wants them; skips close the books of those that are rescheduled."""
     if not carried:
         return
+    policies, concurrencies, pause_afters = policy_columns([job.policy for job in carried])
     await transaction.fetch(
-        "CarryCronJobsOver",
-        deployment_id,
-        [job.closes_at for job in carried],
-        [job.job_id for job in carried],
-        [job.timeout_ms for job in carried],
-        [job.on_disconnect for job in carried],
-        [job.payload for job in carried],
-        [job.rescheduled for job in carried],
-        [job.schedule for job in carried],
-        [job.anchor for job in carried],
-        [job.next_tick for job in carried],
-        [job.next_run_at for job in carried],
-        *policy_columns([job.policy for job in carried]),
-        [job.paused_tick for job in carried],
-        [job.ahead_from for job in carried],
-        [job.ahead_until for job in carried],
-        [job.orphaned_tick for job in carried],
+        CarryCronJobsOver(
+            deployment_id=deployment_id,
+            closes_ats=[job.closes_at for job in carried],
+            job_ids=[job.job_id for job in carried],
+            timeouts_ms=[job.timeout_ms for job in carried],
+            on_disconnects=[job.on_disconnect for job in carried],
+            payloads=[job.payload for job in carried],
+            rescheduled=[job.rescheduled for job in carried],
+            schedules=[job.schedule for job in carried],
+            anchors=[job.anchor for job in carried],
+            next_ticks=[job.next_tick for job in carried],
+            next_run_ats=[job.next_run_at for job in carried],
+            policies=policies,
+            concurrencies=concurrencies,
+            pause_afters=pause_afters,
+            paused_ticks=[job.paused_tick for job in carried],
+            ahead_froms=[job.ahead_from for job in carried],
+            ahead_untils=[job.ahead_until for job in carried],
+            orphaned_ticks=[job.orphaned_tick for job in carried],
+        )
     )
     await add_skips(transaction, ((job.job_id, job.skipped) for job in carried))
 
@@ -48,7 +60,7 @@ async def refuse_cycles(transaction: Transaction, keys: list[str]) -> None:
     """Raises Conflict where one of these jobs, as they have just been written, would run after itself in the end."""
     if not keys:
         return
-    after: dict[str, str] = dict(map(tuple, await transaction.fetch("GetFollowed", keys)))
+    after: dict[str, str] = dict(map(tuple, await transaction.fetch(GetFollowed(keys=keys))))
     for key in sorted(keys):
         cycle = cycle_of(key, after)
         if cycle:
@@ -58,7 +70,7 @@ async def refuse_cycles(transaction: Transaction, keys: list[str]) -> None:
 async def remove_jobs(transaction: Transaction, removed: list[Removed], now: int) -> None:
     if removed:
         closes_at = [job.closes_at for job in removed]
-        await transaction.fetch("RemoveCronJobs", [job.job_id for job in removed], now, closes_at)
+        await transaction.fetch(RemoveCronJobs(job_ids=[job.job_id for job in removed], now=now, closes_ats=closes_at))
         await add_skips(transaction, ((job.job_id, job.skipped) for job in removed))
 
 
@@ -66,8 +78,12 @@ async def orphan_jobs(transaction: Transaction, orphaned: list[Orphan], now: int
     """Jobs that have lost their verb. Nothing is written into their books before that is back."""
     if orphaned:
         await transaction.fetch(
-            "OrphanCronJobs", now, [job.job_id for job in orphaned], [job.tick for job in orphaned]
-        )  # fmt: skip
+            OrphanCronJobs(
+                now=now,
+                job_ids=[job.job_id for job in orphaned],
+                orphaned_ticks=[job.tick for job in orphaned],
+            )
+        )
 
 
 async def bring_back(transaction: Transaction, deployment_id: int, back: list[Return], now: int) -> None:
@@ -75,12 +91,13 @@ async def bring_back(transaction: Transaction, deployment_id: int, back: list[Re
     if not back:
         return
     await transaction.fetch(
-        "BringCronJobsBack",
-        deployment_id,
-        now,
-        [job.job_id for job in back],
-        [job.next_tick for job in back],
-        [job.next_run_at for job in back],
+        BringCronJobsBack(
+            deployment_id=deployment_id,
+            now=now,
+            job_ids=[job.job_id for job in back],
+            next_ticks=[job.next_tick for job in back],
+            next_run_ats=[job.next_run_at for job in back],
+        )
     )
     await add_skips(transaction, ((job.job_id, job.skipped) for job in back))
 
@@ -92,6 +109,15 @@ async def add_skips(
     found = [(job_id, skipped) for job_id, ranges in skips for skipped in ranges]
     if found:
         columns = skip_columns([skipped for _, skipped in found])
-        await transaction.fetch("AddSkips", [job_id for job_id, _ in found], *columns, "")
+        await transaction.fetch(
+            AddSkips(
+                job_ids=[job_id for job_id, _ in found],
+                reasons=columns.reasons,
+                first_ticks=columns.first_ticks,
+                last_ticks=columns.last_ticks,
+                tick_counts=columns.tick_counts,
+                controller_id="",
+            )
+        )
         if not again:
             count_ticks(transaction.skipped, (skipped for _, skipped in found))

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import asyncpg
 
-from cronring import sql
 from cronring.controller import fates
 from cronring.controller.config import DEFAULT_SCHEMA
 from cronring.controller.store.columns import prepare_columns
@@ -17,6 +16,7 @@ from cronring.controller.store.connect import Connection, connect_arguments, con
 from cronring.controller.store.errors import READ_ONLY, is_refusal, translated
 from cronring.controller.store.hosts import connect_to_newest
 from cronring.controller.store.migrate import check_version
+from cronring.sql.records import Statement
 
 # The server gives up first, so that the outcome is known; the client only when the server is out of reach.
 STATEMENT_TIMEOUT_S: Final = 8
@@ -54,7 +54,7 @@ def _version(connection: Connection) -> str:
 
 
 class Database:
-    """Runs statements of `sql/` by name. Every method raises StoreUnavailable or StoreError."""
+    """Runs statements of `sql/`, which are records. Every method raises StoreUnavailable or StoreError."""
 
     def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]") -> None:
         self._pool = pool
@@ -103,18 +103,18 @@ class Database:
         except (TimeoutError, OSError, asyncpg.PostgresError, asyncpg.InterfaceError):
             self._pool.terminate()
 
-    async def fetch(self, name: str, *arguments: Any) -> list[asyncpg.Record]:
+    async def fetch(self, statement: Statement) -> list[asyncpg.Record]:
         """Run one statement in a transaction of its own."""
-        async with self._connection(name) as connection:
-            records: list[asyncpg.Record] = await connection.fetch(sql.statement(name), *arguments)
+        async with self._connection(statement.name) as connection:
+            records: list[asyncpg.Record] = await connection.fetch(*statement)
             return records
 
-    async def change(self, name: str, *arguments: Any) -> list[asyncpg.Record]:
+    async def change(self, statement: Statement) -> list[asyncpg.Record]:
         """As `fetch`, of a statement that answers with what it has changed: a failure says whether it was done."""
-        async with self._connection(name) as connection:
+        async with self._connection(statement.name) as connection:
             with fates.change(is_refusal) as change:
                 change.committing()
-                records: list[asyncpg.Record] = await connection.fetch(sql.statement(name), *arguments)
+                records: list[asyncpg.Record] = await connection.fetch(*statement)
                 if not records:
                     change.refused()
                 return records
@@ -168,11 +168,11 @@ class _Rehearsed(Exception):
 
 
 class Transaction:
-    """Statements by name, on one connection."""
+    """Statements on one connection."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self.skipped: Counter[str] = Counter()  # see Database: once it is committed
 
-    async def fetch(self, name: str, *arguments: Any) -> list[asyncpg.Record]:
-        return await self._connection.fetch(sql.statement(name), *arguments)
+    async def fetch(self, statement: Statement) -> list[asyncpg.Record]:
+        return await self._connection.fetch(*statement)

@@ -5,7 +5,7 @@ import contextlib
 import json
 from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
-from typing import Final
+from typing import Final, TypedDict
 
 import asyncpg
 
@@ -37,6 +37,41 @@ from cronring.controller.store.changes import (
     encode_position,
 )
 from cronring.controller.store.pool import Database
+from cronring.sql.parameters import (
+    CountChosenJobs,
+    CountJobs,
+    FindChosenByKey,
+    FindChosenJobs,
+    FindExecutionBefore,
+    FindJobs,
+    GetChanges,
+    GetDeployment,
+    GetExecution,
+    GetExecutionChanges,
+    GetJob,
+    GetJobIds,
+    GetJobsById,
+    GetJobsOfDeployments,
+    GetLastIds,
+    GetNow,
+    GetSkippedTicks,
+    GetUnfinishedIds,
+    ListActions,
+    ListControllers,
+    ListDeploymentActions,
+    ListDeployments,
+    ListDue,
+    ListExecutions,
+    ListJobActions,
+    ListJobExecutions,
+    ListJobs,
+    ListRunners,
+    ListRunningExecutions,
+    ListTemplateActions,
+    ListTickRuns,
+    ListTroubledExecutions,
+)
+from cronring.sql.records import Statement
 
 # However many ask, claims and ends find a free connection.
 _AT_ONCE: Final = 3
@@ -55,18 +90,20 @@ class PostgresReads:
 
     async def database_now(self) -> int:
         """PostgreSQL's clock."""
-        now: int = (await self._fetch("GetNow"))[0][0]
+        now: int = (await self._fetch(GetNow()))[0][0]
         return now
 
     async def list_jobs(self, where: JobFilter, after_key: str, limit: int) -> list[JobRow]:
         """Jobs that are not removed, in order of their keys, from after `after_key` on ("": from the first)."""
         if not _few(where):
-            return await self._with_skips(await self._fetch("ListJobs", after_key, *_columns(where), limit))
+            asked = ListJobs(after_key=after_key, limit=limit, **_columns(where))
+            return await self._with_skips(await self._fetch(asked))
         rows: list[JobRow] = []
         while len(rows) < limit:
             wanted = limit - len(rows)
-            found = await self._fetch("FindChosenByKey", after_key, *_columns(where), wanted)
-            records = await self._fetch("GetJobsById", [job_id for job_id, _ in found]) if found else []
+            chosen = FindChosenByKey(after_key=after_key, limit=wanted, **_columns(where))
+            found = await self._fetch(chosen)
+            records = await self._fetch(GetJobsById(job_ids=[job_id for job_id, _ in found])) if found else []
             # One that was removed in between must not make the page look like the last one.
             there = [row for row in await self._with_skips(records) if row.removed_at is None]
             rows += sorted(there, key=lambda row: row.key)
@@ -77,35 +114,42 @@ class PostgresReads:
 
     async def find_jobs(self, where: JobFilter, after_id: int, limit: int) -> list[tuple[int, str]]:
         """Ids and keys of jobs that are not removed, in order of their ids."""
-        name = "FindChosenJobs" if _few(where) else "FindJobs"
-        return [(job_id, key) for job_id, key in await self._fetch(name, after_id, *_columns(where), limit)]
+        statement: type[FindChosenJobs | FindJobs] = FindChosenJobs if _few(where) else FindJobs
+        records = await self._fetch(statement(after_id=after_id, limit=limit, **_columns(where)))
+        return [(job_id, key) for job_id, key in records]
 
     async def count_jobs(self, where: JobFilter) -> int:
         """How many find_jobs finds, a page after the other."""
-        name = "CountChosenJobs" if _few(where) else "CountJobs"
-        count: int = (await self._fetch(name, *_columns(where)))[0][0]
+        statement: type[CountChosenJobs | CountJobs] = CountChosenJobs if _few(where) else CountJobs
+        count: int = (await self._fetch(statement(**_columns(where))))[0][0]
         return count
 
     async def list_actions(self, where: ActionFilter, before_id: int, limit: int) -> list[ActionRow]:
         """The newest first, from before `before_id` on (0: from the newest). NotFound for what never was."""
         before = before_id or _HIGHEST
         if where.job:
-            ids = [record[0] for record in await self._fetch("GetJobIds", where.job)]
+            ids = [record[0] for record in await self._fetch(GetJobIds(key=where.job))]
             if not ids:
                 raise NotFound(f"there is no job {where.job!r}; `cronring jobs list` shows them")
-            records = await self._fetch("ListJobActions", before, ids, where.since, limit)
+            records = await self._fetch(ListJobActions(before_id=before, job_ids=ids, since=where.since, limit=limit))
         elif where.deployment:
             deployment = await self.get_deployment(where.deployment)
-            records = await self._fetch("ListDeploymentActions", before, [deployment.deployment_id], where.since, limit)
+            records = await self._fetch(
+                ListDeploymentActions(
+                    before_id=before, deployment_ids=[deployment.deployment_id], since=where.since, limit=limit
+                )
+            )
         elif where.template:
-            records = await self._fetch("ListTemplateActions", before, where.template, where.since, limit)
+            records = await self._fetch(
+                ListTemplateActions(before_id=before, template=where.template, since=where.since, limit=limit)
+            )
         else:
-            records = await self._fetch("ListActions", before, where.since, limit)
+            records = await self._fetch(ListActions(before_id=before, since=where.since, limit=limit))
         return list(map(ActionRow._make, records))
 
     async def get_job(self, key: str) -> JobRow:
         """Raises cronring.controller.errors.NotFound."""
-        jobs = await self._with_skips(await self._fetch("GetJob", key))
+        jobs = await self._with_skips(await self._fetch(GetJob(key=key)))
         if not jobs:
             raise NotFound(f"there is no job {key!r}; `cronring jobs list` shows them")
         return jobs[0]
@@ -113,7 +157,7 @@ class PostgresReads:
     async def _with_skips(self, records: list[asyncpg.Record]) -> list[JobRow]:
         skipped: dict[int, list[tuple[str, int]]] = defaultdict(list)
         if records:
-            for job_id, reason, ticks in await self._fetch("GetSkippedTicks", [record[0] for record in records]):
+            for job_id, reason, ticks in await self._fetch(GetSkippedTicks(job_ids=[record[0] for record in records])):
                 skipped[job_id].append((reason, ticks))
         return [_job_row(record, tuple(skipped[record[0]])) for record in records]
 
@@ -124,54 +168,75 @@ class PostgresReads:
             return await self._of_job(where, before, limit)
         if where.since is not None:
             # Ids grow with time: what is older than `since` need not be looked at.
-            after = max(after, (await self._fetch("FindExecutionBefore", where.since))[0][0])
+            after = max(after, (await self._fetch(FindExecutionBefore(instant=where.since)))[0][0])
         if where.outcome == "running":
-            records = await self._fetch("ListRunningExecutions", before, after, where.since, limit)
+            records = await self._fetch(
+                ListRunningExecutions(before_id=before, after_id=after, since=where.since, limit=limit)
+            )
         else:
-            name = "ListExecutions" if where.outcome in {"", "completed"} else "ListTroubledExecutions"
-            records = await self._fetch(name, before, after, where.since, where.outcome, limit)
+            statement: type[ListExecutions | ListTroubledExecutions] = (
+                ListExecutions if where.outcome in {"", "completed"} else ListTroubledExecutions
+            )
+            records = await self._fetch(
+                statement(before_id=before, after_id=after, since=where.since, outcome=where.outcome, limit=limit)
+            )
         return list(map(ExecutionRow._make, records))
 
     async def _of_job(self, where: ExecutionFilter, before: int, limit: int) -> list[ExecutionRow]:
         """A key that was removed and deployed anew has had several jobs; the newest one's executions come first."""
-        job_ids = [record[0] for record in await self._fetch("GetJobIds", where.job)]
+        job_ids = [record[0] for record in await self._fetch(GetJobIds(key=where.job))]
         if not job_ids:
             raise NotFound(f"there is no job {where.job!r}; `cronring jobs list` shows them")
         found: list[ExecutionRow] = []
         for job_id in reversed(job_ids):
             if len(found) < limit:
                 records = await self._fetch(
-                    "ListJobExecutions",
-                    before,
-                    where.after_id,
-                    where.since,
-                    where.outcome,
-                    limit - len(found),
-                    job_id,
-                    where.until,
+                    ListJobExecutions(
+                        before_id=before,
+                        after_id=where.after_id,
+                        since=where.since,
+                        outcome=where.outcome,
+                        limit=limit - len(found),
+                        job_id=job_id,
+                        until=where.until,
+                    )
                 )
                 found += map(ExecutionRow._make, records)
         return found
 
     async def get_execution(self, execution_id: int) -> ExecutionRow:
         """Raises cronring.controller.errors.NotFound."""
-        records = await self._fetch("GetExecution", execution_id)
+        records = await self._fetch(GetExecution(execution_id=execution_id))
         if not records:
             raise NotFound(f"there is no execution {execution_id}; `cronring executions list` shows them")
         return ExecutionRow._make(records[0])
 
     async def list_tick_runs(self, job_id: int, first_tick: int, last_tick: int) -> list[TickRun]:
         """What ran of a job's ticks in [first_tick, last_tick], ascending; see cronring.controller.reads.Reads."""
-        return list(map(TickRun._make, await self._fetch("ListTickRuns", job_id, first_tick, last_tick)))
+        return list(
+            map(
+                TickRun._make,
+                await self._fetch(ListTickRuns(job_id=job_id, first_tick=first_tick, last_tick=last_tick)),
+            )
+        )
 
     async def list_deployments(self, where: DeploymentFilter, before_id: int, limit: int) -> list[DeploymentRow]:
         """The newest first, from before `before_id` on (0: from the newest)."""
-        records = await self._fetch("ListDeployments", before_id or _HIGHEST, *where, limit, self._lost_after_ms)
+        records = await self._fetch(
+            ListDeployments(
+                before_id=before_id or _HIGHEST,
+                namespace=where.namespace,
+                module=where.module,
+                active_only=where.active_only,
+                limit=limit,
+                lost_after_ms=self._lost_after_ms,
+            )
+        )
         return list(map(DeploymentRow._make, records))
 
     async def get_deployment(self, key: str) -> DeploymentRow:
         """Raises cronring.controller.errors.NotFound."""
-        records = await self._fetch("GetDeployment", key, self._lost_after_ms)
+        records = await self._fetch(GetDeployment(key=key, lost_after_ms=self._lost_after_ms))
         if not records:
             raise NotFound(f"there is no deployment {key!r}; `cronring deployments list` shows them")
         return DeploymentRow._make(records[0])
@@ -179,7 +244,9 @@ class PostgresReads:
     async def list_due(self, within_ms: int, limit: int) -> list[DueRow]:
         """What runs within so long, in the whole cluster, the earliest first."""
         due: list[DueRow] = []
-        for key, tick, run_at, schedule, anchor, policy, until in await self._fetch("ListDue", within_ms, limit):
+        for key, tick, run_at, schedule, anchor, policy, until in await self._fetch(
+            ListDue(within_ms=within_ms, limit=limit)
+        ):
             slot = upcoming(key, (schedule, anchor, policy), tick, run_at)
             if slot is not None and slot.run_at <= until:
                 due.append(DueRow(key, *slot))
@@ -187,17 +254,17 @@ class PostgresReads:
 
     async def list_controllers(self) -> list[ControllerRow]:
         """By id; one with an expired lease as long as anything unfinished carries its id, and a minute."""
-        return list(map(ControllerRow._make, await self._fetch("ListControllers")))
+        return list(map(ControllerRow._make, await self._fetch(ListControllers())))
 
     async def list_runners(self) -> list[RunnerRow]:
         """The longest-running first; dead ones for a day."""
-        rows = map(RunnerRow._make, await self._fetch("ListRunners", self._lost_after_ms))
+        rows = map(RunnerRow._make, await self._fetch(ListRunners(lost_after_ms=self._lost_after_ms)))
         return [row._replace(deployments=tuple(row.deployments)) for row in rows]
 
     async def job_position(self) -> Position:
         """Where job_changes begins."""
-        execution_id, skip_id, now = (await self._fetch("GetLastIds"))[0]
-        unfinished = [record[0] for record in await self._fetch("GetUnfinishedIds")]
+        execution_id, skip_id, now = (await self._fetch(GetLastIds()))[0]
+        unfinished = [record[0] for record in await self._fetch(GetUnfinishedIds())]
         return Position(now, beginning(execution_id, unfinished), beginning(skip_id, []), frozenset(), frozenset())
 
     async def job_changes(self, position: object) -> tuple[Position, Sequence[JobRow]]:
@@ -205,7 +272,22 @@ class PostgresReads:
         assert isinstance(position, Position)
         since = position.database_now - OPEN_FOR_US
         executions, skips = position.executions, position.skips
-        records = await self._fetch("GetChanges", *_asked(executions), skips.highest, *skips.gaps(), since)
+        first_executions, last_executions = executions.gaps()
+        first_skips, last_skips = skips.gaps()
+        records = await self._fetch(
+            GetChanges(
+                after_execution_id=executions.highest,
+                first_execution_ids=first_executions,
+                last_execution_ids=last_executions,
+                execution_ids=sorted(executions.unsettled),
+                first_tick=executions.first_tick,
+                last_tick=executions.last_tick,
+                after_skip_id=skips.highest,
+                first_skip_ids=first_skips,
+                last_skip_ids=last_skips,
+                since=since,
+            )
+        )
         by_kind: dict[str, list[asyncpg.Record]] = defaultdict(list)
         for record in records:
             by_kind[record["kind"]].append(record)
@@ -215,13 +297,13 @@ class PostgresReads:
         deployments, jobs = _dated(by_kind["deployment"]), _dated(by_kind["job"])
         job_ids += [job_id for job_id, _ in jobs - position.jobs]
         job_ids += skipped_ids + await self._deployed(deployments - position.deployments)
-        rows = await self._fetch("GetJobsById", sorted(set(job_ids))) if job_ids else []
+        rows = await self._fetch(GetJobsById(job_ids=sorted(set(job_ids)))) if job_ids else []
         return Position(now, executions, skips, deployments, jobs), [_job_row(record, ()) for record in rows]
 
     async def execution_position(self) -> ExecutionPosition:
         """Where execution_changes begins."""
-        execution_id, _, now = (await self._fetch("GetLastIds"))[0]
-        unfinished = [record[0] for record in await self._fetch("GetUnfinishedIds")]
+        execution_id, _, now = (await self._fetch(GetLastIds()))[0]
+        unfinished = [record[0] for record in await self._fetch(GetUnfinishedIds())]
         # The first answer tells of some that are older: it only finds out which ids are missing.
         return (await self.execution_changes(ExecutionPosition(now, beginning(execution_id, unfinished))))[0]
 
@@ -229,7 +311,17 @@ class PostgresReads:
         """The position after this one, and what has started or ended in between; by id, up to 20,000 at a time."""
         assert isinstance(position, ExecutionPosition)
         before = position.executions
-        records = await self._fetch("GetExecutionChanges", *_asked(before))
+        firsts, lasts = before.gaps()
+        records = await self._fetch(
+            GetExecutionChanges(
+                after_execution_id=before.highest,
+                first_execution_ids=firsts,
+                last_execution_ids=lasts,
+                execution_ids=sorted(before.unsettled),
+                first_tick=before.first_tick,
+                last_tick=before.last_tick,
+            )
+        )
         now = max(position.database_now, await self.database_now())
         rows = [ExecutionRow._make(record) for record in records]
         executions, told = before.after((Row(row[0], row[0], row.outcome is not None, row.tick) for row in rows), now)
@@ -254,12 +346,14 @@ class PostgresReads:
     async def _deployed(self, changes: frozenset[tuple[int, int]]) -> list[int]:
         if not changes:
             return []
-        records = await self._fetch("GetJobsOfDeployments", sorted({deployment_id for deployment_id, _ in changes}))
+        records = await self._fetch(
+            GetJobsOfDeployments(deployment_ids=sorted({deployment_id for deployment_id, _ in changes}))
+        )
         return [record[0] for record in records]
 
-    async def _fetch(self, name: str, *arguments: object) -> list[asyncpg.Record]:
+    async def _fetch(self, statement: Statement) -> list[asyncpg.Record]:
         async with self._limited():
-            return await self._database.fetch(name, *arguments)
+            return await self._database.fetch(statement)
 
     @contextlib.asynccontextmanager
     async def _limited(self) -> AsyncIterator[None]:
@@ -272,8 +366,24 @@ def _few(where: JobFilter) -> bool:
     return bool(where.labels or where.module)
 
 
-def _columns(where: JobFilter) -> tuple[str, str, str, str, str]:
-    return where.namespace, where.module, where.verb, where.status, json.dumps(dict(where.labels))
+class _Columns(TypedDict):
+    """What of a job is asked for."""
+
+    namespace: str
+    module: str
+    verb: str
+    status: str
+    labels: str
+
+
+def _columns(where: JobFilter) -> _Columns:
+    return {
+        "namespace": where.namespace,
+        "module": where.module,
+        "verb": where.verb,
+        "status": where.status,
+        "labels": json.dumps(dict(where.labels)),
+    }
 
 
 def _job_row(record: asyncpg.Record, skipped: tuple[tuple[str, int], ...]) -> JobRow:
@@ -283,11 +393,6 @@ def _job_row(record: asyncpg.Record, skipped: tuple[tuple[str, int], ...]) -> Jo
 
 def _dated(records: list[asyncpg.Record]) -> frozenset[tuple[int, int]]:
     return frozenset((record["id"], record["instant"]) for record in records)
-
-
-def _asked(stream: Stream) -> tuple[int, list[int], list[int], list[int], int, int]:
-    """Of executions: what is new, what is missing, what was not settled."""
-    return stream.highest, *stream.gaps(), sorted(stream.unsettled), stream.first_tick, stream.last_tick
 
 
 def _followed(stream: Stream, records: list[asyncpg.Record], now: int) -> tuple[Stream, list[int]]:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import asyncpg
 
@@ -33,12 +33,17 @@ def activation_of(record: asyncpg.Record, first: int = 0) -> Activation:
     return Activation(activation_id, job, tick, until_tick, attempt, Trigger(trigger), run_at, payload, beside)
 
 
-SkipColumns = tuple[list[SkipReason], list[int], list[int], list[int]]
+class SkipColumns(NamedTuple):
+    """Ranges of ticks, as parallel arrays."""
+
+    reasons: list[SkipReason]
+    first_ticks: list[int]
+    last_ticks: list[int]
+    tick_counts: list[int]
 
 
 def skip_columns(skips: list[Skipped]) -> SkipColumns:
-    """Reasons, first ticks, last ticks and counts."""
-    return (
+    return SkipColumns(
         [skipped.reason for skipped in skips],
         [skipped.first_tick for skipped in skips],
         [skipped.last_tick for skipped in skips],

@@ -11,6 +11,7 @@ from cronring.controller.core.ticks import upcoming
 from cronring.controller.errors import NotFound
 from cronring.controller.statistics import JobFigures, SchedulerFigures
 from cronring.controller.store.pool import Database
+from cronring.sql.parameters import GetJobFigures, GetSchedulerFigures, GetUncounted
 
 # The scheduler's figures look at every job's row: that takes a twentieth of the time at most, however many ask.
 _KEPT_S: Final = 2.0
@@ -33,11 +34,11 @@ class PostgresStatistics:
     async def job(self, key: str) -> JobFigures:
         """Raises cronring.controller.errors.NotFound."""
         async with self._database.transaction("reading figures", snapshot=True) as transaction:
-            records = await transaction.fetch("GetJobFigures", key)
+            records = await transaction.fetch(GetJobFigures(key=key))
             if not records:
                 raise NotFound(f"there is no job {key!r}; `cronring jobs list` shows them")
             row = records[0]
-            uncounted = await transaction.fetch("GetUncounted", row["id"])
+            uncounted = await transaction.fetch(GetUncounted(job_id=row["id"]))
         outcomes = Counter(dict(zip(OUTCOMES, row["outcomes"], strict=True)))
         durations = _histogram(row["first_duration"], row["durations"])
         latenesses = _histogram(row["first_lateness"], row["latenesses"])
@@ -70,7 +71,7 @@ class PostgresStatistics:
             return self._kept
 
     async def _count(self) -> SchedulerFigures:
-        (row,) = await self._database.fetch("GetSchedulerFigures")
+        (row,) = await self._database.fetch(GetSchedulerFigures())
         outcomes = Counter(dict(zip(OUTCOMES, row["outcomes"], strict=True)))
         latest_lease: int | None = row["latest_lease"]
         return SchedulerFigures(

@@ -1,6 +1,7 @@
 """Templates in PostgreSQL: a statement or a transaction each, with who did it and why."""
 
 import json
+from typing import TypedDict
 
 import asyncpg
 
@@ -8,6 +9,7 @@ from cronring.controller.errors import NotFound, Outdated
 from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.pool import Database
 from cronring.controller.templates import TemplateRow, TemplateValues, template_key
+from cronring.sql.parameters import CreateTemplate, DeleteTemplate, GetTemplate, ListTemplates, UpdateTemplate
 
 _VALUES_FIRST = TemplateRow._fields.index("values")
 _VALUES_END = _VALUES_FIRST + len(TemplateValues._fields)
@@ -21,26 +23,32 @@ class PostgresTemplates:
 
     async def get_template(self, namespace: str, name: str) -> TemplateRow:
         """Raises NotFound."""
-        records = await self._database.fetch("GetTemplate", namespace, name)
+        records = await self._database.fetch(GetTemplate(namespace=namespace, name=name))
         if not records:
             raise no_such_template(namespace, name)
         return _row(records[0])
 
     async def list_templates(self, namespace: str, after: tuple[str, str], limit: int) -> list[TemplateRow]:
         """By namespace and name; see cronring.controller.templates.Templates."""
-        return list(map(_row, await self._database.fetch("ListTemplates", namespace, *after, limit)))
+        after_namespace, after_name = after
+        records = await self._database.fetch(
+            ListTemplates(namespace=namespace, after_namespace=after_namespace, after_name=after_name, limit=limit)
+        )
+        return list(map(_row, records))
 
     async def set_template(
         self, namespace: str, name: str, values: TemplateValues, seen: TemplateRow | None, by: str, note: str = ""
     ) -> None:
         """Raises Outdated; see cronring.controller.templates.Templates."""
-        columns = values._replace(labels=json.dumps(dict(values.labels)))  # type: ignore[arg-type]  # as its column
+        columns = _columns(values)
         key = template_key(namespace, name)
         async with self._database.transaction("setting a template") as transaction:
             if seen is None:
-                written = await transaction.fetch("CreateTemplate", namespace, name, *columns, by)
+                written = await transaction.fetch(CreateTemplate(namespace=namespace, name=name, actor=by, **columns))
             else:
-                written = await transaction.fetch("UpdateTemplate", seen.template_id, seen.revision, *columns, by)
+                written = await transaction.fetch(
+                    UpdateTemplate(template_id=seen.template_id, revision=seen.revision, actor=by, **columns)
+                )
             if not written:
                 raise Outdated(f"the template {key!r} has been changed meanwhile; try again")
             details = {"revision": 1 if seen is None else seen.revision + 1}
@@ -49,7 +57,7 @@ class PostgresTemplates:
     async def delete_template(self, namespace: str, name: str, by: str, note: str = "") -> int:
         """How many jobs came from it. Raises NotFound."""
         async with self._database.transaction("deleting a template") as transaction:
-            records = await transaction.fetch("DeleteTemplate", namespace, name)
+            records = await transaction.fetch(DeleteTemplate(namespace=namespace, name=name))
             if not records:
                 raise no_such_template(namespace, name)
             key, jobs = template_key(namespace, name), int(records[0][0])
@@ -59,6 +67,32 @@ class PostgresTemplates:
 
 def no_such_template(namespace: str, name: str) -> NotFound:
     return NotFound(f"there is no template {template_key(namespace, name)!r}; `cronring template list` shows them")
+
+
+class _Columns(TypedDict):
+    """TemplateValues as its row has them."""
+
+    description: str
+    schedule: str
+    anchor: int | None
+    policy: str
+    payload: str
+    labels: str
+    timeout_ms: int
+    on_disconnect: str
+
+
+def _columns(values: TemplateValues) -> _Columns:
+    return {
+        "description": values.description,
+        "schedule": values.schedule,
+        "anchor": values.anchor,
+        "policy": values.policy,
+        "payload": values.payload,
+        "labels": json.dumps(dict(values.labels)),
+        "timeout_ms": values.timeout_ms,
+        "on_disconnect": values.on_disconnect,
+    }
 
 
 def _row(record: asyncpg.Record) -> TemplateRow:

@@ -19,6 +19,21 @@ from cronring.controller.webhooks import (
     Waiting,
     WebhookRow,
 )
+from cronring.sql.parameters import (
+    AddWebhook,
+    ClaimDeliveries,
+    CountWaiting,
+    DisableWebhook,
+    EnableWebhook,
+    FinishDeliveries,
+    ForgetDeliveries,
+    ForgetRemovedJobs,
+    GetAddressee,
+    ListDeliveries,
+    ListWebhooks,
+    Redeliver,
+    RemoveWebhook,
+)
 
 HELD_MS: Final = 30_000  # longer than a try may take, by far: what isn't finished by then is tried by another
 LOG_KEPT_MS: Final = 30 * 86_400_000
@@ -36,9 +51,20 @@ class PostgresWebhooks:
         """Whatever happens from here on is told to it. Raises Conflict when the name is taken."""
         async with self._database.transaction("adding a webhook") as transaction:
             await begin(transaction)
-            columns = webhook._replace(labels={})
-            labels = json.dumps(dict(webhook.labels))
-            added = await transaction.fetch("AddWebhook", *columns[:8], labels, webhook.created_by)
+            added = await transaction.fetch(
+                AddWebhook(
+                    name=webhook.name,
+                    url=webhook.url,
+                    secret=webhook.secret,
+                    events=webhook.events,
+                    reasons=webhook.reasons,
+                    namespace=webhook.namespace,
+                    module=webhook.module,
+                    job=webhook.job,
+                    labels=json.dumps(dict(webhook.labels)),
+                    actor=webhook.created_by,
+                )
+            )
             if not added:
                 raise Conflict(
                     f"there is a webhook {webhook.name!r} already; take another name, or remove it: "
@@ -48,7 +74,7 @@ class PostgresWebhooks:
 
     async def list(self, name: str = "") -> Sequence[WebhookRow]:
         """By name."""
-        return [_webhook(record) for record in await self._database.fetch("ListWebhooks", name)]
+        return [_webhook(record) for record in await self._database.fetch(ListWebhooks(name=name))]
 
     async def get(self, name: str) -> WebhookRow:
         """Raises NotFound."""
@@ -59,7 +85,7 @@ class PostgresWebhooks:
 
     async def remove(self, name: str) -> None:
         """With its log, and what waits for it. Raises NotFound."""
-        if not await self._database.change("RemoveWebhook", name):
+        if not await self._database.change(RemoveWebhook(name=name)):
             raise _unknown(name)
 
     async def set_enabled(self, name: str, *, enabled: bool, reason: str) -> WebhookRow:
@@ -68,14 +94,14 @@ class PostgresWebhooks:
         if enabled:
             async with self._database.transaction("enabling a webhook") as transaction:
                 await begin(transaction)
-                await transaction.fetch("EnableWebhook", name)
+                await transaction.fetch(EnableWebhook(name=name))
         else:
-            await self._database.change("DisableWebhook", row.webhook_id, reason)
+            await self._database.change(DisableWebhook(webhook_id=row.webhook_id, reason=reason))
         return await self.get(name)
 
     async def addressee(self, name: str) -> Addressee:
         """Raises NotFound."""
-        records = await self._database.fetch("GetAddressee", name)
+        records = await self._database.fetch(GetAddressee(name=name))
         if not records:
             raise _unknown(name)
         return Addressee._make(records[0])
@@ -85,14 +111,16 @@ class PostgresWebhooks:
         if where.webhook:
             await self.get(where.webhook)
         records = await self._database.fetch(
-            "ListDeliveries", where.webhook, before_id or _HIGHEST, where.state, where.job, limit
+            ListDeliveries(
+                webhook=where.webhook, before_id=before_id or _HIGHEST, state=where.state, job=where.job, limit=limit
+            )
         )
         return list(map(DeliveryRow._make, records))
 
     async def redeliver(self, name: str, delivery_id: int) -> int:
         """How many are tried again. Raises NotFound for a delivery that isn't the webhook's."""
         await self.get(name)
-        found = await self._database.change("Redeliver", name, delivery_id)
+        found = await self._database.change(Redeliver(name=name, delivery_id=delivery_id))
         if delivery_id and not found:
             raise NotFound(f"webhook {name!r} has no delivery {delivery_id}; `cronring webhook deliveries {name}`")
         return len(found)
@@ -108,27 +136,43 @@ class PostgresOutbox:
     async def claim(self, busy: Mapping[int, int], each: int, most: int) -> Sequence[Parcel]:
         """Held for HELD_MS."""
         records = await self._database.fetch(
-            "ClaimDeliveries", HELD_MS, self._controller_id, list(busy), list(busy.values()), each, most
+            ClaimDeliveries(
+                held_ms=HELD_MS,
+                controller_id=self._controller_id,
+                busy_ids=list(busy),
+                busy_limits=list(busy.values()),
+                each_limit=each,
+                limit=most,
+            )
         )
         return list(map(Parcel._make, records))
 
     async def finish(self, tried: Sequence[Tried]) -> None:
         """What another controller has taken over meanwhile stays his."""
         if tried:
-            await self._database.fetch("FinishDeliveries", *map(list, zip(*tried, strict=True)))
+            await self._database.fetch(
+                FinishDeliveries(
+                    delivery_ids=[each.delivery_id for each in tried],
+                    attempts=[each.attempt for each in tried],
+                    states=[each.state for each in tried],
+                    waits_ms=[each.wait_ms for each in tried],
+                    statuses=[each.status for each in tried],
+                    errors=[each.error for each in tried],
+                )
+            )
 
     async def disable(self, webhook_id: int, reason: str) -> None:
-        await self._database.fetch("DisableWebhook", webhook_id, reason)
+        await self._database.fetch(DisableWebhook(webhook_id=webhook_id, reason=reason))
 
     async def forget(self) -> int:
         """A batch of what is too old; how many there were."""
-        await self._database.fetch("ForgetRemovedJobs")
-        ((count,),) = await self._database.fetch("ForgetDeliveries", LOG_KEPT_MS, _FORGOTTEN_AT_ONCE)
+        await self._database.fetch(ForgetRemovedJobs())
+        ((count,),) = await self._database.fetch(ForgetDeliveries(kept_ms=LOG_KEPT_MS, limit=_FORGOTTEN_AT_ONCE))
         return int(count)
 
     async def waiting(self) -> Waiting:
         """Up to 100,000."""
-        return Waiting._make((await self._database.fetch("CountWaiting"))[0])
+        return Waiting._make((await self._database.fetch(CountWaiting()))[0])
 
 
 def _webhook(record: asyncpg.Record) -> WebhookRow:

@@ -4,25 +4,26 @@
 -- minute ago (no claim takes so long to commit), runners not seen for a day (beyond the newest 1,000: for a minute),
 -- neither with anything unfinished.
 -- Names, too, what this controller answers for and somebody wants cancelled, at most 1,000 at a time.
--- $1 id, $2 gRPC address, $3 HTTP address, $4 pid, $5 version, $6 zone data, $7 draining, $8 lease (ms), $9 runner ids,
--- $10 a runner is lost when not seen for so many ms, $11 executions that it knows somebody wants cancelled.
+-- A runner is lost when not seen for `:lost_after_ms`. `:cancelling`: executions that it knows somebody wants
+-- cancelled.
 -- EXISTS with OFFSET 0 is a probe for each row; without, it may become a join that reads all that runs.
 WITH renewed AS (
     INSERT INTO controllers (id, grpc_address, http_address, pid, version, zone_data, draining, lease_expires_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, now() + $8::bigint * interval '1 millisecond')
+    VALUES (:controller_id, :grpc_address, :http_address, :pid, :version, :zone_data, :draining,
+            now() + :lease_ms::bigint * interval '1 millisecond')
     ON CONFLICT (id) DO UPDATE
     SET grpc_address = excluded.grpc_address, http_address = excluded.http_address, pid = excluded.pid,
         version = excluded.version, zone_data = excluded.zone_data, draining = excluded.draining,
         lease_expires_at = excluded.lease_expires_at
 ), seen AS MATERIALIZED (
-    SELECT id FROM runners WHERE id = ANY($9::text[]) ORDER BY id FOR NO KEY UPDATE
+    SELECT id FROM runners WHERE id = ANY(:runner_ids::text[]) ORDER BY id FOR NO KEY UPDATE
 ), renewed_runners AS (
     UPDATE runners r SET last_seen_at = now() FROM seen s WHERE r.id = s.id
     RETURNING r.id
 ), forgotten_controllers AS (
     DELETE FROM controllers WHERE id IN (
         SELECT c.id FROM controllers c
-        WHERE c.lease_expires_at <= now() - interval '1 minute' AND c.id <> $1
+        WHERE c.lease_expires_at <= now() - interval '1 minute' AND c.id <> :controller_id
           AND NOT EXISTS (SELECT FROM cron_executions e
                           WHERE e.outcome IS NULL AND e.controller_id > '' AND e.controller_id = c.id OFFSET 0)
         FOR UPDATE SKIP LOCKED
@@ -39,25 +40,27 @@ WITH renewed AS (
                OR r.last_seen_at <= now() - interval '1 minute'
                   AND r.last_seen_at < (SELECT n.last_seen_at FROM runners n ORDER BY n.last_seen_at DESC
                                         OFFSET 999 LIMIT 1))
-          AND r.id <> ALL($9::text[])
+          AND r.id <> ALL(:runner_ids::text[])
           AND NOT EXISTS (SELECT FROM cron_executions e
                           WHERE e.outcome IS NULL AND e.runner_id > '' AND e.runner_id = r.id OFFSET 0)
         FOR UPDATE SKIP LOCKED
     )
 ), cancels AS MATERIALIZED ( -- named by nothing but the condition of their own index
     SELECT id, runner_id, cancel_requested_by, cancel_note FROM cron_executions
-    WHERE outcome IS NULL AND cancel_requested_at IS NOT NULL AND controller_id = $1 AND id <> ALL($11::bigint[])
+    WHERE outcome IS NULL AND cancel_requested_at IS NOT NULL AND controller_id = :controller_id
+      AND id <> ALL(:cancelling::bigint[])
     ORDER BY id LIMIT 1000
 )
 SELECT now() AS database_now,
        ARRAY(SELECT id FROM renewed_runners ORDER BY id) AS renewed_runners,
        ARRAY(SELECT c.id FROM controllers c
-             WHERE c.lease_expires_at <= now() AND c.id <> $1
+             WHERE c.lease_expires_at <= now() AND c.id <> :controller_id
                AND EXISTS (SELECT FROM cron_executions e
                            WHERE e.outcome IS NULL AND e.controller_id > '' AND e.controller_id = c.id OFFSET 0)
              ORDER BY c.id) AS dead_controllers,
        ARRAY(SELECT r.id FROM runners r
-             WHERE r.last_seen_at < now() - $10::bigint * interval '1 millisecond' AND r.id <> ALL($9::text[])
+             WHERE r.last_seen_at < now() - :lost_after_ms::bigint * interval '1 millisecond'
+               AND r.id <> ALL(:runner_ids::text[])
                AND EXISTS (SELECT FROM cron_executions e JOIN cron_jobs j ON j.id = e.job_id
                            WHERE e.outcome IS NULL AND e.runner_id > '' AND e.runner_id = r.id
                              AND j.on_disconnect = 'stop' OFFSET 0)
@@ -72,8 +75,8 @@ SELECT now() AS database_now,
        ARRAY(SELECT cancel_note FROM cancels) AS cancel_notes;
 
 -- name: RemoveController
--- A graceful leave. The row stays until nothing unfinished carries its id; its lease is over. $1 id.
-UPDATE controllers SET lease_expires_at = least(lease_expires_at, now()), draining = true WHERE id = $1;
+-- A graceful leave. The row stays until nothing unfinished carries its id; its lease is over.
+UPDATE controllers SET lease_expires_at = least(lease_expires_at, now()), draining = true WHERE id = :controller_id;
 
 -- name: FindPeers
 -- Controllers whose lease is valid.
@@ -81,8 +84,8 @@ SELECT id, grpc_address, http_address, pid, version, zone_data FROM controllers
 WHERE lease_expires_at > now() ORDER BY id;
 
 -- name: NoteZoneData
--- A controller reckons by this version. $1 version.
-INSERT INTO cron_zone_data (version) VALUES ($1) ON CONFLICT DO NOTHING;
+-- A controller reckons by this version.
+INSERT INTO cron_zone_data (version) VALUES (:version) ON CONFLICT DO NOTHING;
 
 -- name: GetZoneData
 -- By which versions ticks may have been decided, in the order of their first use.
@@ -98,7 +101,7 @@ ORDER BY id;
 -- name: StandDown
 -- For a drill: note that a controller claims nothing for a while, unless another one does so, or none could take over.
 -- All rows are locked, so that of two who ask at once the second sees the first.
--- $1 id, $2 for so long (ms), $3 whatever the others do.
+-- `:forced`: whatever the others do.
 WITH known AS MATERIALIZED (
     SELECT id, lease_expires_at > now() AS leased, draining,
            coalesce(stands_down_until > clock_timestamp(), false) AS stands_down
@@ -109,18 +112,18 @@ WITH known AS MATERIALIZED (
     SELECT count(*) FILTER (WHERE leased AND NOT draining AND NOT stands_down) AS ready,
            min(id) FILTER (WHERE leased AND stands_down) AS standing_down
     FROM known
-    WHERE id <> $1
+    WHERE id <> :controller_id
 ), noted AS (
-    UPDATE controllers c SET stands_down_until = now() + $2::bigint * interval '1 millisecond'
+    UPDATE controllers c SET stands_down_until = now() + :for_ms::bigint * interval '1 millisecond'
     FROM others o
-    WHERE c.id = $1 AND ($3::boolean OR (o.ready > 0 AND o.standing_down IS NULL))
+    WHERE c.id = :controller_id AND (:forced::boolean OR (o.ready > 0 AND o.standing_down IS NULL))
     RETURNING c.id
 )
 SELECT EXISTS (SELECT FROM noted) AS noted, ready, standing_down FROM others;
 
 -- name: ClaimAgain
--- The drill is over. $1 id.
-UPDATE controllers SET stands_down_until = NULL WHERE id = $1 AND stands_down_until IS NOT NULL;
+-- The drill is over.
+UPDATE controllers SET stands_down_until = NULL WHERE id = :controller_id AND stands_down_until IS NOT NULL;
 
 -- name: GetNow
 SELECT now();

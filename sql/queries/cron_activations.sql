@@ -6,7 +6,6 @@
 -- PostgreSQL's now, and what waits in the slots with run_at before it plus the window, and may run by then: a pause keeps
 -- all but manual runs, and retries that somebody asked for, waiting until it ends; and all of an orphaned job wait for its
 -- verb. One row of nulls when there is nothing.
--- $1 slots, $2 window (ms).
 SELECT n.database_now, waiting.*
 FROM (SELECT now() AS database_now) n
 LEFT JOIN (
@@ -23,15 +22,15 @@ LEFT JOIN (
                          OR a.trigger = 'retry' AND a.requested_by > '' THEN a.run_at
                     WHEN j.paused_until IS NOT NULL THEN greatest(a.run_at, j.paused_until) END AS run_at
     ) p
-    WHERE a.slot = ANY($1::integer[])
-      AND a.run_at <= now() + $2::bigint * interval '1 millisecond'
+    WHERE a.slot = ANY(:slots::integer[])
+      AND a.run_at <= now() + :window_ms::bigint * interval '1 millisecond'
       AND j.removed_at IS NULL AND j.orphaned_at IS NULL
-      AND p.run_at <= now() + $2::bigint * interval '1 millisecond'
+      AND p.run_at <= now() + :window_ms::bigint * interval '1 millisecond'
 ) waiting ON true;
 
 -- name: GetFollowers
--- PostgreSQL's now, and those of these activations that may run, or will when a pause ends within two minutes: what waits
--- longer, refetches find. One row of nulls when there is none. $1 activation ids.
+-- PostgreSQL's now, and those of these activations that may run, or will when a pause ends within two minutes: what
+-- waits longer, refetches find. One row of nulls when there is none.
 SELECT n.database_now, waiting.*
 FROM (SELECT now() AS database_now) n
 LEFT JOIN (
@@ -41,7 +40,7 @@ LEFT JOIN (
            j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
            j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
            j.next_execution, j.policy, j.payload
-    FROM unnest($1::bigint[]) asked (id)
+    FROM unnest(:activation_ids::bigint[]) asked (id)
     CROSS JOIN LATERAL (SELECT * FROM cron_activations WHERE id = asked.id OFFSET 0) a
     CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = a.job_id OFFSET 0) j
     JOIN deployments d ON d.id = j.deployment_id
@@ -56,12 +55,14 @@ LEFT JOIN (
 -- as one without success (the next end that is none either pauses the job, see EndCronJob); and what is left of a job
 -- that was removed goes; and so does what follows a tick that has been run for, or whose job was cancelled meanwhile.
 -- Answers with every attempted one, in the order asked.
--- $1 controller id; parallel arrays: $2 activation ids, $3 the tick that is expected there, $4 runner ids, $5 keys of the
--- deployments these host, $6 next ticks of backfills or null; $7 grace after the timeout (ms).
+-- All but `:controller_id` and `:hard_grace_ms` (after the timeout) are parallel arrays. `:expected_ticks` stand in the
+-- activations, `:deployments` are keys of what the runners host, `:next_ticks` are of backfills.
 -- SKIP LOCKED as in StartCronJobs. The job's row is locked even for a run beside it, so that of two for one tick the
 -- other sees the attempt of the first; where it doesn't, by an older snapshot, ON CONFLICT makes it try again.
 WITH wanted AS MATERIALIZED (
-    SELECT * FROM unnest($2::bigint[], $3::timestamptz[], $4::text[], $5::text[], $6::timestamptz[]) WITH ORDINALITY
+    SELECT *
+    FROM unnest(:activation_ids::bigint[], :expected_ticks::timestamptz[], :runner_ids::text[], :deployments::text[],
+                :next_ticks[?]::timestamptz[]) WITH ORDINALITY
         AS w (activation_id, tick, runner_id, deployment, next_tick, position)
 ), judged AS (
     SELECT w.position, w.activation_id, w.runner_id, w.next_tick, a.job_id, a.trigger, a.tick, a.run_at, a.payload,
@@ -88,7 +89,7 @@ WITH wanted AS MATERIALIZED (
     CROSS JOIN LATERAL (
         SELECT * FROM cron_activations
         WHERE id = w.activation_id AND tick = w.tick AND run_at <= now()
-          AND EXISTS (SELECT FROM controllers WHERE id = $1 AND lease_expires_at > now())
+          AND EXISTS (SELECT FROM controllers WHERE id = :controller_id AND lease_expires_at > now())
         FOR UPDATE SKIP LOCKED
     ) a
     CROSS JOIN LATERAL (
@@ -145,10 +146,10 @@ WITH wanted AS MATERIALIZED (
     INSERT INTO cron_executions (id, job_id, deployment_id, tick, run_at, claimed_at, controller_id, runner_id,
                                  hard_deadline, attempt, trigger, missed, previous_tick, previous_success, payload,
                                  holds_job, counted, of_schedule, settled, number)
-    SELECT execution_id, job_id, deployment_id, tick, run_at, now(), $1, runner_id,
-           now() + (timeout_ms + $7::bigint) * interval '1 millisecond', attempt, trigger, missed, previous_tick,
-           previous_success, payload, NOT beside AND concurrency = 0, NOT beside AND concurrency > 0, of_schedule, settled,
-           number
+    SELECT execution_id, job_id, deployment_id, tick, run_at, now(), :controller_id, runner_id,
+           now() + (timeout_ms + :hard_grace_ms::bigint) * interval '1 millisecond', attempt, trigger, missed,
+           previous_tick, previous_success, payload, NOT beside AND concurrency = 0, NOT beside AND concurrency > 0, of_schedule,
+           settled, number
     FROM chosen WHERE execution_id IS NOT NULL AND NOT over AND NOT passed
     ON CONFLICT (job_id, tick, attempt) DO NOTHING
     RETURNING id
@@ -218,15 +219,15 @@ LEFT JOIN deployments d ON d.id = j.deployment_id
 ORDER BY r.position;
 
 -- name: CreateActivation
--- $1 job id, $2 run_at, $3 who asks, $4 trigger, $5 tick, $6 last tick of a backfill or null, $7 payload or null for the
--- job's own, $8 beside, $9 again.
+-- `:until_tick` is the last one of a backfill. `:payload` null: the job's own.
 INSERT INTO cron_activations (job_id, slot, attempt, run_at, requested_by, trigger, tick, until_tick, payload, beside,
                               again)
-SELECT id, slot, 1, $2, $3, $4, $5, $6, $7, $8, $9 FROM cron_jobs WHERE id = $1
+SELECT id, slot, 1, :run_at, :actor, :trigger, :tick, :until_tick?, :payload?, :beside, :again
+FROM cron_jobs WHERE id = :job_id
 RETURNING id;
 
 -- name: ListActivations
--- What waits for a job, the next one first. $1 job id, $2 one of them, or null for all.
+-- What waits for a job, the next one first. `:activation_id` null: all.
 SELECT a.id AS activation_id, a.tick, a.until_tick, a.attempt, a.trigger, a.run_at,
        coalesce(a.payload, '') AS activation_payload, a.beside,
        j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
@@ -235,9 +236,8 @@ SELECT a.id AS activation_id, a.tick, a.until_tick, a.attempt, a.trigger, a.run_
 FROM cron_activations a
 JOIN cron_jobs j ON j.id = a.job_id
 JOIN deployments d ON d.id = j.deployment_id
-WHERE a.job_id = $1 AND ($2::bigint IS NULL OR a.id = $2)
+WHERE a.job_id = :job_id AND (:activation_id?::bigint IS NULL OR a.id = :activation_id)
 ORDER BY a.run_at, a.id;
 
 -- name: DeleteActivation
--- $1 id, $2 job id.
-DELETE FROM cron_activations WHERE id = $1 AND job_id = $2 RETURNING id;
+DELETE FROM cron_activations WHERE id = :activation_id AND job_id = :job_id RETURNING id;

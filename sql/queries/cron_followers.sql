@@ -2,12 +2,12 @@
 
 -- name: GetFollowed
 -- docs/decisions/0046: a table, not a flag on the job that is followed
--- The jobs that these follow, that those follow, and so on: pairs of keys, as far as there are such jobs. $1 keys.
+-- The jobs that these follow, that those follow, and so on: pairs of keys, as far as there are such jobs.
 WITH RECURSIVE chain (key, after) AS (
     SELECT j.key, f.after
     FROM cron_jobs j
     JOIN cron_followers f ON f.job_id = j.id
-    WHERE j.removed_at IS NULL AND j.key > '' AND j.key = ANY($1::text[])
+    WHERE j.removed_at IS NULL AND j.key > '' AND j.key = ANY(:keys::text[])
     UNION
     SELECT j.key, f.after
     FROM chain c

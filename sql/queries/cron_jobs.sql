@@ -15,7 +15,7 @@
 
 -- name: GetCronJobs
 -- PostgreSQL's now, and the jobs of the slots that are due before it plus the window, executing ones among them.
--- One row of nulls when there are none. $1 slots, $2 window (ms).
+-- One row of nulls when there are none.
 SELECT n.database_now, due.*
 FROM (SELECT now() AS database_now) n
 LEFT JOIN (
@@ -24,13 +24,13 @@ LEFT JOIN (
            j.next_execution, j.policy, j.payload
     FROM cron_jobs j
     JOIN deployments d ON d.id = j.deployment_id
-    WHERE j.slot = ANY($1::integer[])
-      AND j.next_execution <= now() + $2::bigint * interval '1 millisecond'
+    WHERE j.slot = ANY(:slots::integer[])
+      AND j.next_execution <= now() + :window_ms::bigint * interval '1 millisecond'
 ) due ON true;
 
 -- name: GetOverdueJobs
--- As GetCronJobs, those that may run (once more) and should have for $2 ms, in order of ids; at most $3. OFFSET 0: else
--- the primary key might be read until there are enough.
+-- As GetCronJobs, those that may run (once more) and should have for `:delay_ms`, in order of ids. OFFSET 0: else the
+-- primary key might be read until there are enough.
 SELECT n.database_now, due.*
 FROM (SELECT now() AS database_now) n
 LEFT JOIN (
@@ -40,13 +40,13 @@ LEFT JOIN (
                j.on_disconnect, false AS executing, j.next_tick, j.next_execution, j.policy, j.payload
         FROM cron_jobs j
         JOIN deployments d ON d.id = j.deployment_id
-        WHERE j.slot = ANY($1::integer[])
-          AND j.next_execution <= now() - $2::bigint * interval '1 millisecond'
+        WHERE j.slot = ANY(:slots::integer[])
+          AND j.next_execution <= now() - :delay_ms::bigint * interval '1 millisecond'
           AND j.state = 'idle' AND j.running < greatest(j.concurrency, 1) AND d.min_replicas > 0
         OFFSET 0
     ) found
     ORDER BY found.id
-    LIMIT $3::bigint
+    LIMIT :limit::bigint
 ) due ON true
 ORDER BY due.id;
 
@@ -55,10 +55,9 @@ ORDER BY due.id;
 -- caller's lease is valid, and inserts their executions. Answers with every attempted row, in the order asked.
 -- A job of which several may run at once stays idle: it is counted, and goes on to its next tick here. Whoever claims it
 -- by an older revision may not know that, and would leave it without one.
--- $1 controller id; parallel arrays: $2 job ids (ascending), $3 the tick the caller expects, $4 the tick to run,
--- $5 its run_at, $6 runner ids, $7 keys of the deployments these host, $8 triggers, $9 missed ticks, $10 next ticks or
--- null, $11 their run_at or null, $12 revisions; of the ticks that are passed over, $13 job ids, $14 reasons, $15 first
--- ticks, $16 last ticks, $17 ticks; $18 grace after the timeout (ms).
+-- All but `:controller_id` and `:hard_grace_ms` (after the timeout) are parallel arrays, `:job_ids` ascending. The
+-- caller expects `:expected_ticks` in the rows, and runs `:ticks`. `:deployments` are keys of what the runners host.
+-- `:skip_...`: parallel arrays of the ticks that are passed over.
 -- Who passes ticks over, goes on to the next one or heeds a window has asked schedule and policy: they must be those
 -- that the row has by now. Without a policy the next tick is the next tick, whoever knows it.
 -- SKIP LOCKED: a row somebody else is claiming right now is not ours, and waiting for it would only make us late.
@@ -66,8 +65,10 @@ ORDER BY due.id;
 -- priority is worth a second). For a limit's row claims do wait, having all their jobs: it says exactly how many run.
 -- Nobody waits for a job, so nobody deadlocks. What the answer says of a row that was not claimed is as old as the statement.
 WITH wanted AS MATERIALIZED (
-    SELECT * FROM unnest($2::bigint[], $3::timestamptz[], $4::timestamptz[], $5::timestamptz[], $6::text[], $7::text[],
-                         $8::text[], $9::bigint[], $10::timestamptz[], $11::timestamptz[], $12::integer[])
+    SELECT * FROM unnest(:job_ids::bigint[], :expected_ticks::timestamptz[], :ticks::timestamptz[],
+                         :run_ats::timestamptz[], :runner_ids::text[], :deployments::text[], :triggers::text[],
+                         :missed::bigint[], :next_ticks[?]::timestamptz[], :next_run_ats[?]::timestamptz[],
+                         :revisions::integer[])
         WITH ORDINALITY
         AS w (job_id, expected_tick, run_tick, run_at, runner_id, deployment, trigger, missed, next_tick,
               next_execution, revision, position)
@@ -86,7 +87,7 @@ WITH wanted AS MATERIALIZED (
           AND coalesce(next_execution, 'infinity') <= now() AND w.run_at <= now()
           AND (last_tick IS NULL OR last_tick < w.run_tick)
           AND (revision = w.revision OR policy = '' AND w.run_tick = w.expected_tick)
-          AND EXISTS (SELECT FROM controllers WHERE id = $1 AND lease_expires_at > now())
+          AND EXISTS (SELECT FROM controllers WHERE id = :controller_id AND lease_expires_at > now())
           AND (SELECT min_replicas > 0 AND key = w.deployment FROM deployments WHERE id = deployment_id)
         FOR NO KEY UPDATE SKIP LOCKED
     ) j
@@ -144,13 +145,15 @@ WITH wanted AS MATERIALIZED (
     INSERT INTO cron_executions (id, job_id, deployment_id, tick, run_at, claimed_at, controller_id, runner_id,
                                  hard_deadline, trigger, missed, previous_tick, previous_success, holds_job, counted,
                                  number)
-    SELECT execution_id, id, deployment_id, run_tick, run_at, now(), $1, runner_id,
-           now() + (timeout_ms + $18::bigint) * interval '1 millisecond', trigger, missed, previous_tick,
+    SELECT execution_id, id, deployment_id, run_tick, run_at, now(), :controller_id, runner_id,
+           now() + (timeout_ms + :hard_grace_ms::bigint) * interval '1 millisecond', trigger, missed, previous_tick,
            previous_success, holds_job, NOT holds_job, number
     FROM claimed
 ), skips AS (
     INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)
-    SELECT s.*, $1 FROM unnest($13::bigint[], $14::text[], $15::timestamptz[], $16::timestamptz[], $17::bigint[])
+    SELECT s.*, :controller_id
+    FROM unnest(:skip_job_ids::bigint[], :skip_reasons::text[], :skip_first_ticks::timestamptz[],
+                :skip_last_ticks::timestamptz[], :skip_tick_counts::bigint[])
         AS s (job_id, reason, first_tick, last_tick, ticks)
     WHERE CASE WHEN s.job_id IN (SELECT id FROM claimed) THEN true END
 )
@@ -192,23 +195,21 @@ ORDER BY a.position;
 -- that by a tick whose retry was superseded, an end that is retried itself pauses it too. A cancelled run is neither a
 -- success nor a failure: somebody, or the job's own overlap policy, decided that it should not go on.
 -- A tick counts once: one that had, before somebody had it tried again by hand (`settled`), doesn't again.
--- $1 controller id; parallel arrays: $2 execution ids, $3 job ids (ascending), $4 claims' start_time, $5 outcomes,
--- $6 started_at, $7 ended_at, $8 error types, $9 error messages, $10 outputs, $11 revisions, $12 next ticks or null,
--- $13 their run_at or null, $14 when to retry or null, $15 anchors that the schedule counts from now on or null,
--- $16 where the books of the anchor before end; of ticks that passed meanwhile, $17 execution ids, $18 job ids, $19 reasons,
--- $20 first ticks, $21 last ticks, $22 ticks; of the executions again, $23 ticks (where their rows are: only that partition
--- is looked into), $24 stacks, $25 CPU (us), $26 peak memory (bytes), $27 whether that is shared, $28 metrics, each or null,
--- $29 missed ticks among those that passed.
+-- All but `:controller_id` are parallel arrays, `:job_ids` ascending. `:claimed_ats`: the claims' start_time.
+-- `:anchors`: the schedule counts from these now; the books of the ones before end at `:closes_ats`. `:ticks`: where
+-- the executions' rows are, as only that partition is looked into. `:missed`: ticks among those that passed.
+-- `:skip_...`: parallel arrays of ticks that passed meanwhile.
 -- What has completed a tick is followed (cron_followers), in the same statement: activations of trigger "after".
 -- The job's row counts its end, too: the one that frees it, or the latest of several; the others go into cron_uncounted.
 -- Locks executions, then jobs, then limits, each in order of their ids; so does everything else that waits for them.
 WITH reported AS MATERIALIZED (
     SELECT r.*, (SELECT j.revision <> r.revision FROM cron_jobs j WHERE j.id = r.job_id) IS TRUE AS stale
-    FROM unnest($2::bigint[], $3::bigint[], $4::timestamptz[], $5::text[], $6::timestamptz[],
-                         $7::timestamptz[], $8::text[], $9::text[], $10::text[], $11::integer[], $12::timestamptz[],
-                         $13::timestamptz[], $14::timestamptz[], $15::timestamptz[], $16::timestamptz[],
-                         $23::timestamptz[], $24::text[], $25::bigint[], $26::bigint[], $27::boolean[], $28::text[],
-                         $29::bigint[])
+    FROM unnest(:execution_ids::bigint[], :job_ids::bigint[], :claimed_ats::timestamptz[], :outcomes::text[],
+                :started_ats::timestamptz[], :ended_ats::timestamptz[], :error_types[?]::text[],
+                :error_messages[?]::text[], :outputs[?]::text[], :revisions::integer[], :next_ticks[?]::timestamptz[],
+                :next_run_ats[?]::timestamptz[], :retry_ats[?]::timestamptz[], :anchors[?]::timestamptz[],
+                :closes_ats[?]::timestamptz[], :ticks::timestamptz[], :stacks[?]::text[], :cpu_us[?]::bigint[],
+                :memory_peak_bytes[?]::bigint[], :memory_shared[?]::boolean[], :metrics[?]::text[], :missed::bigint[])
         WITH ORDINALITY
         AS r (execution_id, job_id, claimed_at, outcome, started_at, ended_at, error_type, error_message, output,
               revision, next_tick, next_execution, retry_at, anchor, closes_at, tick, stack, cpu_us,
@@ -353,8 +354,9 @@ WITH reported AS MATERIALIZED (
     INSERT INTO cron_schedules (job_id, revision, schedule, anchor, policy, from_at) SELECT * FROM closed
 ), skips AS (
     INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)
-    SELECT s.job_id, s.reason, s.first_tick, s.last_tick, s.ticks, $1
-    FROM unnest($17::bigint[], $18::bigint[], $19::text[], $20::timestamptz[], $21::timestamptz[], $22::bigint[])
+    SELECT s.job_id, s.reason, s.first_tick, s.last_tick, s.ticks, :controller_id
+    FROM unnest(:skip_execution_ids::bigint[], :skip_job_ids::bigint[], :skip_reasons::text[],
+                :skip_first_ticks::timestamptz[], :skip_last_ticks::timestamptz[], :skip_tick_counts::bigint[])
         AS s (execution_id, job_id, reason, first_tick, last_tick, ticks)
     WHERE CASE WHEN s.execution_id IN (SELECT id FROM held WHERE counts) THEN true END
 )
@@ -395,12 +397,13 @@ ORDER BY a.position;
 -- (In place of it, and not in it, as whoever follows the jobs goes by ids.)
 -- Where several may run, ticks go on beside a run that has held the job since only one might; and there is no overlap to
 -- record any more when one of them has ended in the meantime.
--- $1 controller id; parallel arrays: $2 job ids (ascending), $3 the tick the caller expects, $4 revisions, $5 next ticks
--- or null, $6 their run_at or null; of each job's first range, $7 reasons, $8 first ticks, $9 last ticks, $10 ticks;
--- of the further ones, $11 job ids, $12 reasons, $13 first ticks, $14 last ticks, $15 ticks; $16 by job, missed ticks.
+-- All but `:controller_id` are parallel arrays, `:job_ids` ascending. The caller expects `:expected_ticks` in the rows.
+-- `:reasons` to `:tick_counts` are each job's first range, `:further_...` the other ones.
 WITH wanted AS MATERIALIZED (
-    SELECT * FROM unnest($2::bigint[], $3::timestamptz[], $4::integer[], $5::timestamptz[], $6::timestamptz[],
-                         $7::text[], $8::timestamptz[], $9::timestamptz[], $10::bigint[], $16::bigint[]) WITH ORDINALITY
+    SELECT * FROM unnest(:job_ids::bigint[], :expected_ticks::timestamptz[], :revisions::integer[],
+                         :next_ticks[?]::timestamptz[], :next_run_ats[?]::timestamptz[], :reasons::text[],
+                         :first_ticks::timestamptz[], :last_ticks::timestamptz[], :tick_counts::bigint[],
+                         :missed::bigint[]) WITH ORDINALITY
         AS w (job_id, expected_tick, revision, next_tick, next_execution, reason, first_tick, last_tick, ticks,
               missed, position)
 ), idle AS (
@@ -412,7 +415,7 @@ WITH wanted AS MATERIALIZED (
         WHERE id = w.job_id AND next_tick = w.expected_tick AND revision = w.revision
           AND CASE WHEN concurrency = 0 THEN state = 'idle'
                    ELSE w.reason <> 'overlap' OR state = 'executing' OR running >= concurrency END
-          AND EXISTS (SELECT FROM controllers WHERE id = $1 AND lease_expires_at > now())
+          AND EXISTS (SELECT FROM controllers WHERE id = :controller_id AND lease_expires_at > now())
         FOR NO KEY UPDATE SKIP LOCKED
     ) j
     LEFT JOIN LATERAL (
@@ -430,9 +433,11 @@ WITH wanted AS MATERIALIZED (
     DELETE FROM cron_skips s USING (SELECT latest_id FROM moved WHERE latest_id IS NOT NULL) m WHERE s.id = m.latest_id
 ), skips AS (
     INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)
-    SELECT id, reason, first_tick, last_tick, ticks, $1 FROM moved
+    SELECT id, reason, first_tick, last_tick, ticks, :controller_id FROM moved
     UNION ALL
-    SELECT s.*, $1 FROM unnest($11::bigint[], $12::text[], $13::timestamptz[], $14::timestamptz[], $15::bigint[])
+    SELECT s.*, :controller_id
+    FROM unnest(:further_job_ids::bigint[], :further_reasons::text[], :further_first_ticks::timestamptz[],
+                :further_last_ticks::timestamptz[], :further_tick_counts::bigint[])
         AS s (job_id, reason, first_tick, last_tick, ticks)
     WHERE CASE WHEN s.job_id IN (SELECT id FROM moved) THEN true END
 )
@@ -452,7 +457,7 @@ ORDER BY a.position;
 
 -- name: LockCronJobs
 -- The jobs of a module that are not removed, locked in order of their ids until the transaction ends.
--- $1 namespace, $2 module, $3 and $4: every key of the module lies between them.
+-- Every key of the module lies between `:low_key` and `:high_key`.
 SELECT id, key, schedule, anchor, state = 'executing' AS executing, next_tick, last_tick, policy, verb, source,
        paused_at IS NOT NULL AND coalesce(paused_until > greatest(clock_timestamp(), last_tick), true) AS paused, paused_tick,
        (SELECT coalesce(s.until_at, s.from_at) FROM cron_schedules s WHERE s.job_id = cron_jobs.id
@@ -460,33 +465,36 @@ SELECT id, key, schedule, anchor, state = 'executing' AS executing, next_tick, l
        cancelled_at IS NOT NULL AS cancelled, paused_until, ahead_from, ahead_until, orphaned_at IS NOT NULL AS orphaned,
        orphaned_tick, next_execution
 FROM cron_jobs
-WHERE key > '' AND key > $3 AND key < $4 AND namespace = $1 AND module = $2 AND removed_at IS NULL
+WHERE key > '' AND key > :low_key AND key < :high_key AND namespace = :namespace AND module = :module
+  AND removed_at IS NULL
 ORDER BY id
 FOR NO KEY UPDATE;
 
 -- name: GetModuleJobs
--- The jobs of a module that are not removed, by key. $1 to $4 as in LockCronJobs.
+-- The jobs of a module that are not removed, by key. Parameters as in LockCronJobs.
 SELECT j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
        j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
        j.next_execution, j.policy, j.payload
 FROM cron_jobs j
 JOIN deployments d ON d.id = j.deployment_id
-WHERE j.key > '' AND j.key > $3 AND j.key < $4 AND j.namespace = $1 AND j.module = $2 AND j.removed_at IS NULL
+WHERE j.key > '' AND j.key > :low_key AND j.key < :high_key AND j.namespace = :namespace AND j.module = :module
+  AND j.removed_at IS NULL
 ORDER BY j.key;
 
 -- name: CreateCronJobs
 -- Inserts jobs, and opens the books of their schedules.
--- $1 namespace, $2 module, $3 deployment id, $4 now; parallel arrays: $5 keys, $6 verbs, $7 slots, $8 schedules,
--- $9 anchors, $10 timeouts (ms), $11 on_disconnect, $12 next ticks or null, $13 their run_at or null, $14 policies,
--- $15 how many may run at once (0: one), $16 failures in a row that pause it (0: none do), $17 payloads.
+-- From `:keys` on, parallel arrays. `:concurrencies`: how many may run at once (0: one). `:pause_afters`: failures in a
+-- row that pause it (0: none do).
 WITH created AS (
     INSERT INTO cron_jobs (key, namespace, module, verb, slot, deployment_id, schedule, anchor, timeout_ms,
                            on_disconnect, next_tick, next_execution, policy, concurrency, pause_after, payload,
                            created_at)
-    SELECT a.key, $1, $2, a.verb, a.slot, $3, a.schedule, a.anchor, a.timeout_ms, a.on_disconnect, a.next_tick,
-           a.next_execution, a.policy, a.concurrency, a.pause_after, a.payload, $4
-    FROM unnest($5::text[], $6::text[], $7::integer[], $8::text[], $9::timestamptz[], $10::bigint[], $11::text[],
-                $12::timestamptz[], $13::timestamptz[], $14::text[], $15::integer[], $16::integer[], $17::text[])
+    SELECT a.key, :namespace, :module, a.verb, a.slot, :deployment_id, a.schedule, a.anchor, a.timeout_ms,
+           a.on_disconnect, a.next_tick, a.next_execution, a.policy, a.concurrency, a.pause_after, a.payload, :now
+    FROM unnest(:keys::text[], :verbs::text[], :slots::integer[], :schedules::text[], :anchors::timestamptz[],
+                :timeouts_ms::bigint[], :on_disconnects::text[], :next_ticks[?]::timestamptz[],
+                :next_run_ats[?]::timestamptz[], :policies::text[], :concurrencies::integer[], :pause_afters::integer[],
+                :payloads::text[])
         AS a (key, verb, slot, schedule, anchor, timeout_ms, on_disconnect, next_tick, next_execution, policy,
               concurrency, pause_after, payload)
     RETURNING id, revision, schedule, anchor, policy
@@ -495,18 +503,16 @@ WITH created AS (
     WHERE cron_after(policy) IS NOT NULL
 )
 INSERT INTO cron_schedules (job_id, revision, schedule, anchor, policy, from_at)
-SELECT id, revision, schedule, anchor, policy, $4 FROM created;
+SELECT id, revision, schedule, anchor, policy, :now FROM created;
 
 -- name: CarryCronJobsOver
 -- Moves jobs to a new deployment. Where the schedule or the policy changes, the revision grows, and new books open.
--- $1 deployment id; parallel arrays: $2 where old books end, $3 job ids, $4 timeouts (ms), $5 on_disconnect, $6 payloads (null in these
--- three: as it is), $7 whether rescheduled, $8 schedules, $9 anchors, $10 next ticks or null, $11 their run_at or null,
--- $12 policies, $13 how many may run at once, $14 failures in a row that pause it, $15 a paused job's first tick or null,
--- $16 and $17 the first and the last tick decided ahead, or null, $18 an orphaned job's first tick or null; $2 and $8 to $18
--- count only where rescheduled.
+-- Parallel arrays. Timeouts, `:on_disconnects` and `:payloads` that are null stay as they are. `:closes_ats`: where old
+-- books end. These, and all from `:schedules` on, count only where `:rescheduled`. Those of policies are as in
+-- CreateCronJobs. `:ahead_froms` and `:ahead_untils`: the first and the last tick decided ahead.
 WITH carried AS (
     UPDATE cron_jobs j
-    SET deployment_id = $1, timeout_ms = coalesce(c.timeout_ms, j.timeout_ms),
+    SET deployment_id = :deployment_id, timeout_ms = coalesce(c.timeout_ms, j.timeout_ms),
         on_disconnect = coalesce(c.on_disconnect, j.on_disconnect), payload = coalesce(c.payload, j.payload),
         revision = j.revision + c.rescheduled::integer,
         schedule = CASE WHEN c.rescheduled THEN c.schedule ELSE j.schedule END,
@@ -520,9 +526,11 @@ WITH carried AS (
         ahead_from = CASE WHEN c.rescheduled THEN c.ahead_from ELSE j.ahead_from END,
         ahead_until = CASE WHEN c.rescheduled THEN c.ahead_until ELSE j.ahead_until END,
         orphaned_tick = CASE WHEN c.rescheduled THEN c.orphaned_tick ELSE j.orphaned_tick END
-    FROM unnest($3::bigint[], $4::bigint[], $5::text[], $6::text[], $7::boolean[], $8::text[], $9::timestamptz[],
-                $10::timestamptz[], $11::timestamptz[], $12::text[], $13::integer[], $14::integer[], $15::timestamptz[],
-                $16::timestamptz[], $17::timestamptz[], $18::timestamptz[], $2::timestamptz[])
+    FROM unnest(:job_ids::bigint[], :timeouts_ms[?]::bigint[], :on_disconnects[?]::text[], :payloads[?]::text[],
+                :rescheduled::boolean[], :schedules::text[], :anchors::timestamptz[], :next_ticks[?]::timestamptz[],
+                :next_run_ats[?]::timestamptz[], :policies::text[], :concurrencies::integer[], :pause_afters::integer[],
+                :paused_ticks[?]::timestamptz[], :ahead_froms[?]::timestamptz[], :ahead_untils[?]::timestamptz[],
+                :orphaned_ticks[?]::timestamptz[], :closes_ats[?]::timestamptz[])
         AS c (job_id, timeout_ms, on_disconnect, payload, rescheduled, schedule, anchor, next_tick, next_execution,
               policy, concurrency, pause_after, paused_tick, ahead_from, ahead_until, orphaned_tick, closes_at)
     WHERE j.id = c.job_id
@@ -544,11 +552,11 @@ INSERT INTO cron_schedules (job_id, revision, schedule, anchor, policy, from_at)
 
 -- name: RemoveCronJobs
 -- Removes jobs, closes their books, and forgets what waits beside their schedules. What runs finishes.
--- $1 job ids, $2 now, $3 where each one's books end.
+-- `:closes_ats`: where each one's books end.
 WITH removed AS (
     UPDATE cron_jobs j
-    SET removed_at = $2, revision = revision + 1, next_tick = NULL, next_execution = NULL, orphaned_tick = NULL
-    FROM unnest($1::bigint[], $3::timestamptz[]) AS r (job_id, closes_at)
+    SET removed_at = :now, revision = revision + 1, next_tick = NULL, next_execution = NULL, orphaned_tick = NULL
+    FROM unnest(:job_ids::bigint[], :closes_ats::timestamptz[]) AS r (job_id, closes_at)
     WHERE j.id = r.job_id
     RETURNING j.id, r.closes_at
 ), forgotten AS (
@@ -562,32 +570,33 @@ WHERE s.job_id = removed.id AND s.until_at IS NULL;
 
 -- name: OrphanCronJobs
 -- Of jobs that lose their verb: what would be their next tick waits where nobody claims it. What runs finishes.
--- $1 now, $2 job ids, $3 the first tick of each that nobody has decided, or null.
+-- `:orphaned_ticks`: the first tick of each that nobody has decided.
 UPDATE cron_jobs j
-SET orphaned_at = $1, orphaned_tick = o.tick, next_tick = NULL, next_execution = NULL, revision = j.revision + 1,
-    changed_at = $1
-FROM unnest($2::bigint[], $3::timestamptz[]) AS o (job_id, tick)
+SET orphaned_at = :now, orphaned_tick = o.tick, next_tick = NULL, next_execution = NULL, revision = j.revision + 1,
+    changed_at = :now
+FROM unnest(:job_ids::bigint[], :orphaned_ticks[?]::timestamptz[]) AS o (job_id, tick)
 WHERE j.id = o.job_id;
 
 -- name: BringCronJobsBack
--- Of orphaned jobs whose verb a deployment has again. $1 deployment id, $2 now; parallel arrays: $3 job ids, $4 next ticks
--- or null, $5 their run_at or null.
+-- Of orphaned jobs whose verb a deployment has again.
 UPDATE cron_jobs j
-SET orphaned_at = NULL, orphaned_tick = NULL, deployment_id = $1, next_tick = b.next_tick,
-    next_execution = b.next_execution, revision = j.revision + 1, changed_at = $2
-FROM unnest($3::bigint[], $4::timestamptz[], $5::timestamptz[]) AS b (job_id, next_tick, next_execution)
+SET orphaned_at = NULL, orphaned_tick = NULL, deployment_id = :deployment_id, next_tick = b.next_tick,
+    next_execution = b.next_execution, revision = j.revision + 1, changed_at = :now
+FROM unnest(:job_ids::bigint[], :next_ticks[?]::timestamptz[], :next_run_ats[?]::timestamptz[])
+    AS b (job_id, next_tick, next_execution)
 WHERE j.id = b.job_id;
 
 -- name: AddSkips
--- Parallel arrays: $1 job ids, $2 reasons, $3 first ticks, $4 last ticks, $5 ticks. $6 who decided.
+-- Parallel arrays. `:controller_id`: who decided.
 INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)
-SELECT s.job_id, s.reason, s.first_tick, s.last_tick, s.ticks, $6
-FROM unnest($1::bigint[], $2::text[], $3::timestamptz[], $4::timestamptz[], $5::bigint[])
+SELECT s.job_id, s.reason, s.first_tick, s.last_tick, s.ticks, :controller_id
+FROM unnest(:job_ids::bigint[], :reasons::text[], :first_ticks::timestamptz[], :last_ticks::timestamptz[],
+            :tick_counts::bigint[])
     AS s (job_id, reason, first_tick, last_tick, ticks);
 
 -- name: ListJobs
 -- Without payloads: a thousand of them would not fit into a message.
--- $1 after this key; $2 namespace, $3 module, $4 verb, $5 status, "" for any; $6 labels that they have (JSON); $7 limit.
+-- Namespace, module, verb and status may be "", for any. `:labels` that they have: JSON.
 SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor, s.status, j.slot, d.key AS deployment,
        j.timeout_ms, j.on_disconnect, j.created_at, j.removed_at, j.next_tick, j.next_execution, j.last_outcome,
        j.last_run_at, j.last_started_at, j.last_ended_at, j.execution_id, j.policy, j.source, '' AS payload,
@@ -597,14 +606,15 @@ SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor, s.statu
 FROM cron_jobs j
 JOIN cron_job_status s ON s.job_id = j.id
 JOIN deployments d ON d.id = j.deployment_id
-WHERE j.removed_at IS NULL AND j.key > '' AND j.key > $1
-  AND ($2 = '' OR j.namespace = $2) AND ($3 = '' OR j.module = $3) AND ($4 = '' OR j.verb = $4)
-  AND ($5 = '' OR s.status = $5) AND ($6::text = '{}' OR j.labels @> $6::text::jsonb)
+WHERE j.removed_at IS NULL AND j.key > '' AND j.key > :after_key
+  AND (:namespace = '' OR j.namespace = :namespace) AND (:module = '' OR j.module = :module)
+  AND (:verb = '' OR j.verb = :verb)
+  AND (:status = '' OR s.status = :status) AND (:labels::text = '{}' OR j.labels @> :labels::text::jsonb)
 ORDER BY j.key
-LIMIT $7;
+LIMIT :limit;
 
 -- name: GetJob
--- The job of that key that is not removed. $1 key.
+-- The job of that key that is not removed.
 SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor, s.status, j.slot, d.key AS deployment,
        j.timeout_ms, j.on_disconnect, j.created_at, j.removed_at, j.next_tick, j.next_execution, j.last_outcome,
        j.last_run_at, j.last_started_at, j.last_ended_at, j.execution_id, j.policy, j.source, j.payload AS payload,
@@ -614,10 +624,10 @@ SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor, s.statu
 FROM cron_jobs j
 JOIN cron_job_status s ON s.job_id = j.id
 JOIN deployments d ON d.id = j.deployment_id
-WHERE j.removed_at IS NULL AND j.key > '' AND j.key = $1;
+WHERE j.removed_at IS NULL AND j.key > '' AND j.key = :key;
 
 -- name: GetJobsById
--- Removed ones among them; without payloads. $1 job ids.
+-- Removed ones among them; without payloads.
 SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor, s.status, j.slot, d.key AS deployment,
        j.timeout_ms, j.on_disconnect, j.created_at, j.removed_at, j.next_tick, j.next_execution, j.last_outcome,
        j.last_run_at, j.last_started_at, j.last_ended_at, j.execution_id, j.policy, j.source, '' AS payload,
@@ -627,13 +637,13 @@ SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor, s.statu
 FROM cron_jobs j
 JOIN cron_job_status s ON s.job_id = j.id
 JOIN deployments d ON d.id = j.deployment_id
-WHERE j.id = ANY($1::bigint[])
+WHERE j.id = ANY(:job_ids::bigint[])
 ORDER BY j.id;
 
 -- name: GetSkippedTicks
--- Ticks of all time by job and reason. $1 job ids.
+-- Ticks of all time by job and reason.
 SELECT job_id, reason, sum(ticks)::bigint AS ticks
 FROM cron_skips
-WHERE job_id = ANY($1::bigint[])
+WHERE job_id = ANY(:job_ids::bigint[])
 GROUP BY job_id, reason
 ORDER BY job_id, reason;

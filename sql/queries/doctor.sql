@@ -1,8 +1,8 @@
 -- What `cronring doctor` looks at. Each only reads, on a connection of its own with the settings that any new session gets.
 
 -- name: GetServerSettings
--- $1 names. Timeouts in ms. One that this version of PostgreSQL doesn't have is missing.
-SELECT name, setting FROM pg_settings WHERE name = ANY($1::text[]);
+-- Timeouts in ms. One that this version of PostgreSQL doesn't have is missing.
+SELECT name, setting FROM pg_settings WHERE name = ANY(:names::text[]);
 
 -- name: BoundDiagnosis
 -- After the settings were read: no check may take for ever, whatever somebody holds a lock on.
@@ -100,10 +100,11 @@ SELECT r.id, r.hostname, r.pid, (date_part('epoch', now() - r.last_seen_at) * 10
 FROM runners r ORDER BY r.last_seen_at DESC;
 
 -- name: ListDeploymentRunners
--- $1 a runner is alive if seen in the last so many ms. Active deployments, with their jobs that have a tick to come.
+-- A runner is alive if seen in the last `:lost_after_ms`. Active deployments, with their jobs that have a tick to come.
 SELECT d.key, d.min_replicas,
        (SELECT count(*) FROM runners r
-        WHERE d.key = ANY(r.deployments) AND r.left_at IS NULL AND r.last_seen_at >= now() - $1::bigint * interval '1 millisecond') AS runners,
+        WHERE d.key = ANY(r.deployments) AND r.left_at IS NULL
+          AND r.last_seen_at >= now() - :lost_after_ms::bigint * interval '1 millisecond') AS runners,
        j.jobs, (date_part('epoch', j.next - now()) * 1000)::bigint AS due_ms
 FROM deployments d
 LEFT JOIN (SELECT deployment_id, count(*) AS jobs, min(next_execution) AS next FROM cron_jobs
@@ -112,16 +113,18 @@ WHERE d.min_replicas > 0
 ORDER BY d.key;
 
 -- name: ListOverdueExecutions
--- Past their hard timeout by more than $1 ms, the oldest first, at most 50.
+-- Past their hard timeout by more than `:overdue_ms`, the oldest first, at most 50.
 SELECT e.id, coalesce(j.key, '') AS job, e.runner_id,
        (date_part('epoch', now() - e.hard_deadline) * 1000)::bigint AS over_ms
 FROM cron_executions e LEFT JOIN cron_jobs j ON j.id = e.job_id
-WHERE e.outcome IS NULL AND e.controller_id > '' AND e.hard_deadline < now() - $1::bigint * interval '1 millisecond'
+WHERE e.outcome IS NULL AND e.controller_id > ''
+  AND e.hard_deadline < now() - :overdue_ms::bigint * interval '1 millisecond'
 ORDER BY e.hard_deadline
 LIMIT 50;
 
 -- name: ListOverdueTicks
--- Due for more than $1 ms, and claimed by nobody though their job is free; by deployment. $2 as for ListDeploymentRunners.
+-- Due for more than `:overdue_ms`, and claimed by nobody though their job is free; by deployment. Runners as in
+-- ListDeploymentRunners.
 -- `limited`: those that wait because a limit is full.
 SELECT d.key, count(*) AS jobs, (date_part('epoch', now() - min(j.next_execution)) * 1000)::bigint AS over_ms,
        min(j.key) AS job,
@@ -129,9 +132,10 @@ SELECT d.key, count(*) AS jobs, (date_part('epoch', now() - min(j.next_execution
                                       WHERE l.id IN (j.module_limit, j.namespace_limit)
                                         AND l.running >= l.max_concurrent)) AS limited,
        (SELECT count(*) FROM runners r
-        WHERE d.key = ANY(r.deployments) AND r.left_at IS NULL AND r.last_seen_at >= now() - $2::bigint * interval '1 millisecond') AS runners
+        WHERE d.key = ANY(r.deployments) AND r.left_at IS NULL
+          AND r.last_seen_at >= now() - :lost_after_ms::bigint * interval '1 millisecond') AS runners
 FROM cron_jobs j JOIN deployments d ON d.id = j.deployment_id
-WHERE j.next_execution < now() - $1::bigint * interval '1 millisecond' AND j.state = 'idle'
+WHERE j.next_execution < now() - :overdue_ms::bigint * interval '1 millisecond' AND j.state = 'idle'
   AND (j.concurrency = 0 OR j.running < j.concurrency)
 GROUP BY d.key
 ORDER BY d.key;

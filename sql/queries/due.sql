@@ -1,14 +1,14 @@
 -- name: ListDue
--- What is due within $1 ms, in the whole cluster, the earliest first, at most $2. Slot by slot, as the index goes: 4,096
+-- What is due within `:within_ms`, in the whole cluster, the earliest first. Slot by slot, as the index goes: 4,096
 -- probes, however many jobs there are; for whoever watches, not for controllers.
 SELECT d.key, d.next_tick, d.next_execution, d.schedule, d.anchor, d.policy,
-       now() + $1::bigint * interval '1 millisecond' AS until
+       now() + :within_ms::bigint * interval '1 millisecond' AS until
 FROM generate_series(0, 4095) slots (slot)
 CROSS JOIN LATERAL (
     SELECT key, next_tick, next_execution, schedule, anchor, policy FROM cron_jobs
     WHERE slot = slots.slot AND next_execution IS NOT NULL
-      AND next_execution <= now() + $1::bigint * interval '1 millisecond'
-    ORDER BY next_execution LIMIT $2::integer OFFSET 0
+      AND next_execution <= now() + :within_ms::bigint * interval '1 millisecond'
+    ORDER BY next_execution LIMIT :limit::integer OFFSET 0
 ) d
 ORDER BY d.next_execution, d.key
-LIMIT $2;
+LIMIT :limit;

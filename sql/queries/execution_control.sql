@@ -2,48 +2,46 @@
 
 -- name: MarkCancelled
 -- docs/decisions/0052: a mark outlives whoever set it
--- Marks an unfinished execution that isn't marked yet, and tells whoever listens. No row: there is none, it has ended, or
--- it was marked before. $1 execution id, $2 who, $3 why.
+-- Marks an unfinished execution that isn't marked yet, and tells whoever listens. No row: there is none, it has ended,
+-- or it was marked before.
 WITH marked AS (
-    UPDATE cron_executions SET cancel_requested_at = now(), cancel_requested_by = $2, cancel_note = $3
-    WHERE id = $1 AND ended_at IS NULL AND cancel_requested_at IS NULL
+    UPDATE cron_executions SET cancel_requested_at = now(), cancel_requested_by = :actor, cancel_note = :note
+    WHERE id = :execution_id AND ended_at IS NULL AND cancel_requested_at IS NULL
     RETURNING id, job_id
 ), logged AS (
     INSERT INTO cron_actions (job_id, execution_id, action, actor, note)
-    SELECT job_id, id, 'cancel_execution', $2, $3 FROM marked
+    SELECT job_id, id, 'cancel_execution', :actor, :note FROM marked
 )
 SELECT id, pg_notify(current_schema() || '.cancels', id::text) FROM marked;
 
 -- name: LockJobOfExecution
 -- The job of an execution, locked until the transaction ends, and what a retry of the execution takes over from it.
--- $1 execution id.
 SELECT j.id, j.key,
        CASE WHEN j.removed_at IS NOT NULL THEN 'removed' WHEN j.cancelled_at IS NOT NULL THEN 'cancelled'
             WHEN j.orphaned_at IS NOT NULL THEN 'orphaned' ELSE '' END AS gone,
        e.tick, e.payload, NOT (e.holds_job OR e.counted) AS beside, e.of_schedule
 FROM cron_executions e
 JOIN cron_jobs j ON j.id = e.job_id
-WHERE e.id = $1
+WHERE e.id = :execution_id
 FOR NO KEY UPDATE OF j;
 
 -- name: GetAttempts
 -- An execution, and other attempts at its tick that run, or have completed, or came later: the latest first.
--- $1 job id, $2 tick, $3 execution id.
 SELECT id, attempt, outcome, settled
 FROM cron_executions
-WHERE job_id = $1 AND tick = $2 AND (ended_at IS NULL OR outcome = 'completed' OR id >= $3)
+WHERE job_id = :job_id AND tick = :tick AND (ended_at IS NULL OR outcome = 'completed' OR id >= :execution_id)
 ORDER BY attempt DESC;
 
 -- name: HastenRetry
--- A retry of the tick that waits already: it runs now, by hand. $1 job id, $2 tick, $3 who.
-UPDATE cron_activations SET requested_by = $3, run_at = least(run_at, now())
-WHERE job_id = $1 AND tick = $2 AND trigger = 'retry'
+-- A retry of the tick that waits already: it runs now, by hand.
+UPDATE cron_activations SET requested_by = :actor, run_at = least(run_at, now())
+WHERE job_id = :job_id AND tick = :tick AND trigger = 'retry'
 RETURNING id;
 
 -- name: CreateRetry
--- $1 job id, $2 tick, $3 attempt, $4 payload or null for the job's own, $5 beside, $6 of its schedule,
--- $7 who, $8 whether its tick has counted as one without success.
+-- `:payload` null: the job's own. `:settled`: its tick has counted as one without success.
 INSERT INTO cron_activations (job_id, slot, trigger, tick, attempt, run_at, payload, beside, of_schedule, requested_by,
                               settled)
-SELECT id, slot, 'retry', $2, $3, now(), $4, $5, $6, $7, $8 FROM cron_jobs WHERE id = $1
+SELECT id, slot, 'retry', :tick, :attempt, now(), :payload?, :beside, :of_schedule, :actor, :settled
+FROM cron_jobs WHERE id = :job_id
 RETURNING id;

@@ -1,7 +1,7 @@
 -- What the audit and "why" read. LATERAL over the jobs of a page, as in cron_jobs.sql: one range of an index for each.
 
 -- name: GetStandings
--- How jobs stand, removed ones among them, in order of ids. $1 above this id, $2 only of this key, or "", $3 at most.
+-- How jobs stand, removed ones among them, in order of ids. `:key` "": of any.
 SELECT j.id, j.key, j.removed_at IS NOT NULL AS removed,
        -- Of a pause with an end, the books have the ticks already. What a pause without one keeps, it keeps of an orphan, too.
        CASE WHEN j.orphaned_tick IS NOT NULL THEN 'no_verb'
@@ -9,37 +9,37 @@ SELECT j.id, j.key, j.removed_at IS NOT NULL AS removed,
        j.state = 'executing' AS executing, j.last_tick,
        coalesce(j.next_tick, j.orphaned_tick, CASE WHEN j.paused_until IS NULL THEN j.paused_tick END) AS undecided_tick
 FROM (
-    (SELECT * FROM cron_jobs WHERE $2 = '' AND id > $1 ORDER BY id LIMIT $3)
+    (SELECT * FROM cron_jobs WHERE :key = '' AND id > :after_id ORDER BY id LIMIT :limit)
     UNION ALL
-    (SELECT * FROM cron_jobs WHERE $2 <> '' AND removed_at IS NULL AND key > '' AND key = $2 AND id > $1)
+    (SELECT * FROM cron_jobs WHERE :key <> '' AND removed_at IS NULL AND key > '' AND key = :key AND id > :after_id)
     UNION ALL
-    (SELECT * FROM cron_jobs WHERE $2 <> '' AND removed_at IS NOT NULL AND key > '' AND key = $2 AND id > $1)
+    (SELECT * FROM cron_jobs WHERE :key <> '' AND removed_at IS NOT NULL AND key > '' AND key = :key AND id > :after_id)
 ) j
 ORDER BY j.id
-LIMIT $3;
+LIMIT :limit;
 
 -- name: GetSpans
--- The schedules that jobs had, in order of job and time, those that ended before $2 left out. $1 job ids (ascending),
--- $3 $4 after this job and revision, $5 at most.
+-- The schedules that jobs had, in order of job and time, those that ended before `:since` left out. `:job_ids`
+-- ascending.
 SELECT s.job_id, s.revision, s.schedule, s.anchor, s.from_at, s.until_at, s.policy
 FROM cron_schedules s
-WHERE s.job_id = ANY($1::bigint[]) AND (s.until_at IS NULL OR s.until_at >= $2)
-  AND (s.job_id, s.revision) > ($3::bigint, $4::integer)
+WHERE s.job_id = ANY(:job_ids::bigint[]) AND (s.until_at IS NULL OR s.until_at >= :since)
+  AND (s.job_id, s.revision) > (:after_job_id::bigint, :after_revision::integer)
 ORDER BY s.job_id, s.revision
-LIMIT $5;
+LIMIT :limit;
 
 -- name: GetClosedBooks
--- What is left of ticks whose rows retention has removed. $1 job ids; 0: of jobs that are gone altogether.
+-- What is left of ticks whose rows retention has removed. Job 0: of jobs that are gone altogether.
 SELECT job_id, until_at, due, executed, caught_up, late, skipped, outcomes
 FROM cron_closed_books
-WHERE job_id = ANY($1::bigint[]);
+WHERE job_id = ANY(:job_ids::bigint[]);
 
 -- name: CountRuns
--- How the runs of jobs went: at most $4 of each (and all of a tick), from behind a tick on, so that no statement takes
--- long; with that many `executions` there may be more behind `last_tick`. Parallel arrays: $1 job ids, $2 after these
--- ticks; $3 up to this tick, $5 later than so many microseconds is late.
+-- How the runs of jobs went: at most `:limit` of each (and all of a tick), from behind a tick on, so that no statement
+-- takes long; with that many `executions` there may be more behind `last_tick`. `:job_ids` and `:after_ticks` are
+-- parallel arrays. Later than `:late_after_us` is late.
 SELECT w.job_id, c.*
-FROM unnest($1::bigint[], $2::timestamptz[]) AS w (job_id, after_tick)
+FROM unnest(:job_ids::bigint[], :after_ticks::timestamptz[]) AS w (job_id, after_tick)
 CROSS JOIN LATERAL (
     SELECT count(*) AS executions,
            max(r.tick) AS last_tick,
@@ -62,29 +62,30 @@ CROSS JOIN LATERAL (
     FROM (
         SELECT e.tick, e.attempt, e.trigger, e.run_at, e.outcome, e.trigger IN ('schedule', 'catch_up') AS scheduled,
                least(e.claimed_at, e.started_at) AS began_at,
-               coalesce(e.started_at, e.claimed_at) > e.run_at + $5::bigint * interval '1 microsecond' AS late
+               coalesce(e.started_at, e.claimed_at) > e.run_at + :late_after_us::bigint * interval '1 microsecond'
+               AS late
         FROM cron_executions e
-        WHERE e.job_id = w.job_id AND e.tick > w.after_tick AND e.tick <= $3
+        WHERE e.job_id = w.job_id AND e.tick > w.after_tick AND e.tick <= :until_tick
         ORDER BY e.tick
-        FETCH FIRST $4 ROWS WITH TIES
+        FETCH FIRST :limit ROWS WITH TIES
     ) r
 ) c
 WHERE c.executions > 0;
 
 -- name: CountSkips
 -- Skipped ticks of jobs by reason, of ranges that lie wholly in what is audited; and, with their ticks, each range that
--- reaches beyond it. Parallel arrays: $1 job ids, $2 after these instants; $3 up to this tick.
+-- reaches beyond it. `:job_ids` and `:after_ticks` are parallel arrays.
 SELECT w.job_id, s.*
-FROM unnest($1::bigint[], $2::timestamptz[]) AS w (job_id, after)
+FROM unnest(:job_ids::bigint[], :after_ticks::timestamptz[]) AS w (job_id, after)
 CROSS JOIN LATERAL (
     SELECT k.reason, sum(k.ticks)::bigint AS ticks, NULL::timestamptz AS first_tick, NULL::timestamptz AS last_tick
     FROM cron_skips k
-    WHERE k.job_id = w.job_id AND k.first_tick > w.after AND k.first_tick <= $3 AND k.last_tick <= $3
+    WHERE k.job_id = w.job_id AND k.first_tick > w.after AND k.first_tick <= :until_tick AND k.last_tick <= :until_tick
     GROUP BY k.reason
     UNION ALL
     SELECT k.reason, k.ticks, k.first_tick, k.last_tick
     FROM cron_skips k
-    WHERE k.job_id = w.job_id AND k.first_tick > w.after AND k.first_tick <= $3 AND k.last_tick > $3
+    WHERE k.job_id = w.job_id AND k.first_tick > w.after AND k.first_tick <= :until_tick AND k.last_tick > :until_tick
     UNION ALL
     -- Ranges don't overlap (a walk finds it where they do), so none but the latest before it can reach into it.
     SELECT b.reason, b.ticks, b.first_tick, b.last_tick
@@ -96,33 +97,33 @@ CROSS JOIN LATERAL (
 ) s;
 
 -- name: GetRunsInOrder
--- Runs of a job, by tick and attempt. $1 job id, $2 $3 after this tick and attempt, $4 up to this tick, $5 at most.
+-- Runs of a job, by tick and attempt.
 SELECT id, tick, attempt, trigger, run_at, claimed_at, started_at, outcome
 FROM cron_executions
-WHERE job_id = $1 AND (tick, attempt) > ($2::timestamptz, $3::integer) AND tick <= $4
+WHERE job_id = :job_id AND (tick, attempt) > (:after_tick::timestamptz, :after_attempt::integer) AND tick <= :until_tick
 ORDER BY tick, attempt
-LIMIT $5;
+LIMIT :limit;
 
 -- name: GetSkipsInOrder
--- Ranges of a job that don't run, by their first ticks. $1 job id, $2 $3 after this first tick and id, $4 beginning at or
--- before, $5 at most.
+-- Ranges of a job that don't run, by their first ticks. `:after_tick` and `:until_tick` are first ticks.
 SELECT id, reason, first_tick, last_tick, ticks
 FROM cron_skips
-WHERE job_id = $1 AND (first_tick, id) > ($2::timestamptz, $3::bigint) AND first_tick <= $4
+WHERE job_id = :job_id AND (first_tick, id) > (:after_tick::timestamptz, :after_id::bigint)
+  AND first_tick <= :until_tick
 ORDER BY first_tick, id
-LIMIT $5;
+LIMIT :limit;
 
 -- name: GetSkipBefore
--- The range of a job that begins at or before $2, if it reaches beyond. $1 job id.
+-- The range of a job that begins at or before `:instant`, if it reaches beyond.
 SELECT b.* FROM (
     SELECT id, reason, first_tick, last_tick, ticks FROM cron_skips
-    WHERE job_id = $1 AND first_tick <= $2 ORDER BY first_tick DESC LIMIT 1
+    WHERE job_id = :job_id AND first_tick <= :instant ORDER BY first_tick DESC LIMIT 1
 ) b
-WHERE b.last_tick > $2;
+WHERE b.last_tick > :instant;
 
 -- name: GetTwins
 -- Ticks that ran by schedule of two jobs of one key: the later one began, by PostgreSQL's clock, before the latest tick
--- that the earlier one had run (that clock was set back in between). $1 after this tick, $2 up to this one, $3 at most.
+-- that the earlier one had run (that clock was set back in between).
 SELECT t.key, one.tick, one.id AS first_id, other.id AS second_id
 FROM (
     SELECT key, id, created_at, max(last_tick) OVER (PARTITION BY key ORDER BY id
@@ -131,7 +132,7 @@ FROM (
 ) t
 CROSS JOIN LATERAL (
     SELECT e.id, e.tick FROM cron_executions e
-    WHERE e.job_id = t.id AND e.tick > $1 AND e.tick <= least($2, t.last_before)
+    WHERE e.job_id = t.id AND e.tick > :after_tick AND e.tick <= least(:until_tick, t.last_before)
       AND e.trigger IN ('schedule', 'catch_up')
     OFFSET 0
 ) other
@@ -142,15 +143,16 @@ CROSS JOIN LATERAL (
     OFFSET 0
 ) one
 WHERE t.created_at <= t.last_before
-LIMIT $3;
+LIMIT :limit;
 
 -- name: GetSubjects
--- The jobs of a key, removed ones among them, the newest first, and PostgreSQL's now. $1 key, $2 a runner seen in the last
--- so many ms lives.
+-- The jobs of a key, removed ones among them, the newest first, and PostgreSQL's now. A runner seen in the last
+-- `:lost_after_ms` lives.
 SELECT j.id, j.key, j.schedule, j.policy, d.key AS deployment, j.source, j.created_at, j.removed_at, j.state = 'executing',
        j.execution_id, j.running, j.next_tick, j.next_execution, j.last_tick, j.paused_at, j.paused_tick, j.paused_until,
        j.paused_by, j.paused_note, j.cancelled_at, j.cancelled_by, j.cancelled_note, j.orphaned_at, j.orphaned_tick,
-       EXISTS (SELECT FROM runners r WHERE r.left_at IS NULL AND r.last_seen_at > now() - $2::bigint * interval '1 millisecond'
+       EXISTS (SELECT FROM runners r WHERE r.left_at IS NULL
+               AND r.last_seen_at > now() - :lost_after_ms::bigint * interval '1 millisecond'
                                        AND d.key = ANY(r.deployments)) AS hosted,
        (SELECT max(r.last_seen_at) FROM runners r WHERE d.key = ANY(r.deployments)) AS runner_seen_at,
        coalesce((SELECT format('%s runs %s of %s',
@@ -161,82 +163,83 @@ SELECT j.id, j.key, j.schedule, j.policy, d.key AS deployment, j.source, j.creat
                  WHERE l.id IN (j.module_limit, j.namespace_limit) AND l.running >= l.max_concurrent
                  ORDER BY l.module DESC LIMIT 1), '') AS full_limit, j.anchor
 FROM (
-    (SELECT * FROM cron_jobs WHERE removed_at IS NULL AND key > '' AND key = $1)
+    (SELECT * FROM cron_jobs WHERE removed_at IS NULL AND key > '' AND key = :key)
     UNION ALL
-    (SELECT * FROM cron_jobs WHERE removed_at IS NOT NULL AND key > '' AND key = $1 ORDER BY id DESC LIMIT 20)
+    (SELECT * FROM cron_jobs WHERE removed_at IS NOT NULL AND key > '' AND key = :key ORDER BY id DESC LIMIT 20)
 ) j
 JOIN deployments d ON d.id = j.deployment_id
 ORDER BY j.id DESC
 LIMIT 20;
 
 -- name: GetSpansAround
--- Of a job's schedules, in order: those that began before an instant, the latest $3 of them, and the first few after it.
--- $1 job id, $2 the instant.
+-- Of a job's schedules, in order: those that began before an instant, the latest ones up to the limit, and the first
+-- few after it.
 SELECT schedule, anchor, from_at, until_at, policy FROM (
-    (SELECT * FROM cron_schedules WHERE job_id = $1 AND from_at < $2 ORDER BY revision DESC LIMIT $3)
+    (SELECT * FROM cron_schedules WHERE job_id = :job_id AND from_at < :instant ORDER BY revision DESC LIMIT :limit)
     UNION ALL
-    (SELECT * FROM cron_schedules WHERE job_id = $1 AND from_at >= $2 ORDER BY revision LIMIT $3)
+    (SELECT * FROM cron_schedules WHERE job_id = :job_id AND from_at >= :instant ORDER BY revision LIMIT :limit)
 ) s
 ORDER BY revision;
 
 -- name: GetAttemptsOfTick
--- The latest attempts at a tick. $1 job id, $2 tick, $3 at most.
+-- The latest attempts at a tick.
 SELECT e.id, e.tick, e.attempt, e.trigger, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
        coalesce(e.error_type, ''), coalesce(e.error_message, ''), e.controller_id, e.runner_id, e.retry_at, e.number,
        d.key
 FROM cron_executions e
 JOIN deployments d ON d.id = e.deployment_id
-WHERE e.job_id = $1 AND e.tick = $2
+WHERE e.job_id = :job_id AND e.tick = :tick
 ORDER BY e.attempt DESC
-LIMIT $3;
+LIMIT :limit;
 
 -- name: GetRunBefore
--- The latest run of a tick before an instant. $1 job id, $2 the instant.
+-- The latest run of a tick before an instant.
 SELECT e.id, e.tick, e.attempt, e.trigger, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
        coalesce(e.error_type, ''), coalesce(e.error_message, ''), e.controller_id, e.runner_id, e.retry_at, e.number,
        d.key
 FROM cron_executions e
 JOIN deployments d ON d.id = e.deployment_id
-WHERE e.job_id = $1 AND e.tick < $2
+WHERE e.job_id = :job_id AND e.tick < :instant
 ORDER BY e.tick DESC, e.attempt DESC
 LIMIT 1;
 
 -- name: GetRunAfter
--- The first run by schedule of a tick after an instant. $1 job id, $2 the instant.
+-- The first run by schedule of a tick after an instant.
 SELECT e.id, e.tick, e.attempt, e.trigger, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
        coalesce(e.error_type, ''), coalesce(e.error_message, ''), e.controller_id, e.runner_id, e.retry_at, e.number,
        d.key
 FROM cron_executions e
 JOIN deployments d ON d.id = e.deployment_id
-WHERE e.job_id = $1 AND e.tick > $2 AND e.trigger IN ('schedule', 'catch_up')
+WHERE e.job_id = :job_id AND e.tick > :instant AND e.trigger IN ('schedule', 'catch_up')
 ORDER BY e.tick, e.attempt
 LIMIT 1;
 
 -- name: GetSkipAt
--- The range that a tick is in. $1 job id, $2 tick.
+-- The range that a tick is in.
 SELECT b.* FROM (
     SELECT reason, first_tick, last_tick, ticks, controller_id, decided_at FROM cron_skips
-    WHERE job_id = $1 AND first_tick <= $2 ORDER BY first_tick DESC LIMIT 1
+    WHERE job_id = :job_id AND first_tick <= :tick ORDER BY first_tick DESC LIMIT 1
 ) b
-WHERE b.last_tick >= $2;
+WHERE b.last_tick >= :tick;
 
 -- name: GetWaiting
--- What waits beside a job's schedule, the next one first. $1 job id, $2 at most.
+-- What waits beside a job's schedule, the next one first.
 SELECT id, trigger, tick, until_tick, attempt, run_at, requested_by
 FROM cron_activations
-WHERE job_id = $1
+WHERE job_id = :job_id
 ORDER BY run_at, id
-LIMIT $2;
+LIMIT :limit;
 
 -- name: GetActionsBefore
--- What operators did to a job, or to its deployment, up to an instant, the latest first. $1 job id, $2 the instant, $3 at
--- most.
+-- What operators did to a job, or to its deployment, up to an instant, the latest first.
 SELECT a.at, a.action, a.actor, a.note, a.details::text
 FROM (
-    (SELECT * FROM cron_actions WHERE job_id = $1 AND execution_id IS NULL AND at <= $2 ORDER BY id DESC LIMIT $3)
+    (SELECT * FROM cron_actions WHERE job_id = :job_id AND execution_id IS NULL
+     AND at <= :instant ORDER BY id DESC LIMIT :limit)
     UNION ALL
     (SELECT * FROM cron_actions
-     WHERE deployment_id = (SELECT deployment_id FROM cron_jobs WHERE id = $1) AND at <= $2 ORDER BY id DESC LIMIT $3)
+     WHERE deployment_id = (SELECT deployment_id FROM cron_jobs WHERE id = :job_id)
+       AND at <= :instant ORDER BY id DESC LIMIT :limit)
 ) a
 ORDER BY a.id DESC
-LIMIT $3;
+LIMIT :limit;

@@ -6,32 +6,32 @@
 SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' limits', 0));
 
 -- name: LockJobsOfLimit
--- Also those removed ones that may still run. $1 namespace, $2 module, '' for all.
+-- Also those removed ones that may still run. `:module` "": of all.
 SELECT id FROM cron_jobs
-WHERE namespace = $1 AND ($2 = '' OR module = $2)
+WHERE namespace = :namespace AND (:module = '' OR module = :module)
   AND (removed_at IS NULL OR state = 'executing' OR running > 0 OR module_limit IS NOT NULL OR namespace_limit IS NOT NULL)
 ORDER BY id
 FOR NO KEY UPDATE;
 
 -- name: SetLimit
--- $1 namespace, $2 module or '', $3 how many at once or null for no limit, $4 who, $5 note.
+-- `:module` "": of the namespace. `:max_concurrent` null: no limit.
 INSERT INTO cron_limits AS l (namespace, module, max_concurrent, changed_by, note)
-VALUES ($1, $2, $3, $4, $5)
+VALUES (:namespace, :module, :max_concurrent?, :actor, :note)
 ON CONFLICT (namespace, module) DO UPDATE
-SET max_concurrent = $3, changed_at = now(), changed_by = $4, note = $5
+SET max_concurrent = :max_concurrent, changed_at = now(), changed_by = :actor, note = :note
 RETURNING id;
 
 -- name: BindJobs
--- The jobs have this limit from now on, or no longer. $1 limit's id, $2 job ids (ascending), $3 of modules, not of a
--- namespace, $4 have it.
+-- The jobs have this limit from now on, or no longer. `:job_ids` ascending. `:of_module`: a module's limit, not a
+-- namespace's. `:bound`: they have it.
 UPDATE cron_jobs j
-SET module_limit = CASE WHEN $3 THEN b.bound ELSE j.module_limit END,
-    namespace_limit = CASE WHEN $3 THEN j.namespace_limit ELSE b.bound END
-FROM (SELECT id, CASE WHEN $4 THEN $1::bigint END AS bound FROM unnest($2::bigint[]) AS u (id)) b
-WHERE j.id = b.id AND CASE WHEN $3 THEN j.module_limit ELSE j.namespace_limit END IS DISTINCT FROM b.bound;
+SET module_limit = CASE WHEN :of_module THEN b.bound ELSE j.module_limit END,
+    namespace_limit = CASE WHEN :of_module THEN j.namespace_limit ELSE b.bound END
+FROM (SELECT id, CASE WHEN :bound THEN :limit_id::bigint END AS bound FROM unnest(:job_ids::bigint[]) AS u (id)) b
+WHERE j.id = b.id AND CASE WHEN :of_module THEN j.module_limit ELSE j.namespace_limit END IS DISTINCT FROM b.bound;
 
 -- name: CountPlaces
--- Counts anew what runs under a limit whose jobs are locked, and tells whoever waits for a place. $1 limit's id.
+-- Counts anew what runs under a limit whose jobs are locked, and tells whoever waits for a place.
 UPDATE cron_limits l
 SET running = r.running
 FROM (
@@ -42,14 +42,15 @@ FROM (
         WHERE outcome IS NULL AND controller_id > '' AND controller_id = c.id OFFSET 0
     ) e
     CROSS JOIN LATERAL (SELECT module_limit, namespace_limit FROM cron_jobs WHERE id = e.job_id OFFSET 0) j
-    WHERE j.module_limit = $1 OR j.namespace_limit = $1
+    WHERE j.module_limit = :limit_id OR j.namespace_limit = :limit_id
 ) r
-WHERE l.id = $1
+WHERE l.id = :limit_id
 RETURNING l.running, pg_notify(current_schema() || '.places', '');
 
 -- name: ListLimits
--- By namespace, that of a namespace before those of its modules. $1 namespace, null for all, $2 module, null for all.
+-- By namespace, that of a namespace before those of its modules. Null: of any.
 SELECT namespace, module, max_concurrent, running, changed_at, changed_by, note
 FROM cron_limits
-WHERE max_concurrent IS NOT NULL AND ($1::text IS NULL OR namespace = $1) AND ($2::text IS NULL OR module = $2)
+WHERE max_concurrent IS NOT NULL AND (:namespace?::text IS NULL OR namespace = :namespace)
+  AND (:module?::text IS NULL OR module = :module)
 ORDER BY namespace, module;

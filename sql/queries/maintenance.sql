@@ -4,16 +4,17 @@
 SELECT pg_try_advisory_lock(hashtextextended(current_schema() || ' maintenance', 0));
 
 -- name: AddPartition
--- Whether there was one to make. $1 how far ahead there are to be partitions (ms).
-SELECT cron_add_partition(now() + $1::bigint * interval '1 millisecond');
+-- Whether there was one to make. `:ahead_ms`: how far ahead there are to be partitions.
+SELECT cron_add_partition(now() + :ahead_ms::bigint * interval '1 millisecond');
 
 -- name: DropGone
 SELECT cron_drop_gone();
 
 -- name: GetBoundary
--- The end of the newest partition that is wholly older than $1 ms; null if there is none beside cron_executions_kept.
+-- The end of the newest partition that is wholly older than `:history_ms`; null if there is none beside
+-- cron_executions_kept.
 SELECT max(until_at) FROM cron_partitions
-WHERE until_at <= now() - $1::bigint * interval '1 millisecond' AND from_at > '-infinity';
+WHERE until_at <= now() - :history_ms::bigint * interval '1 millisecond' AND from_at > '-infinity';
 
 -- name: ClearClosings
 TRUNCATE cron_closings, cron_wishes;
@@ -22,17 +23,18 @@ TRUNCATE cron_closings, cron_wishes;
 SELECT id, policy FROM cron_jobs WHERE policy LIKE '%"history%';
 
 -- name: FillWishes
--- Parallel arrays: $1 job ids, $2 history (ms), $3 runs.
-INSERT INTO cron_wishes SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]);
+-- Parallel arrays.
+INSERT INTO cron_wishes SELECT * FROM unnest(:job_ids::bigint[], :histories_ms::bigint[], :runs::bigint[]);
 
 -- name: FillClosings
--- The jobs whose books close, up to the boundary $1, or up to where their own history begins, or up to what they have
--- decided: those that lose rows (all but their newest $2, or as many as they want), or have skips or schedules of that
--- time. Not one that has something unfinished there.
+-- The jobs whose books close, up to the boundary, or up to where their own history begins, or up to what they have
+-- decided: those that lose rows (all but their newest `:runs`, or as many as they want), or have skips or schedules of
+-- that time. Not one that has something unfinished there.
 WITH closing AS MATERIALIZED (
-    SELECT j.id, j.executions - coalesce(w.runs, $2::bigint) AS above, j.removed_at,
+    SELECT j.id, j.executions - coalesce(w.runs, :runs::bigint) AS above, j.removed_at,
            coalesce(b.until_at, '-infinity') AS closed_at,
-           least($1, now() - w.history_ms * interval '1 millisecond', coalesce(j.next_tick, j.paused_tick)) AS closes_at
+           least(:boundary, now() - w.history_ms * interval '1 millisecond', coalesce(j.next_tick, j.paused_tick))
+           AS closes_at
     FROM cron_jobs j
     LEFT JOIN cron_wishes w ON w.job_id = j.id
     LEFT JOIN cron_closed_books b ON b.job_id = j.id
@@ -41,19 +43,21 @@ INSERT INTO cron_closings (job_id, closed_at, until_at)
 SELECT c.id, c.closed_at, c.closes_at - interval '1 microsecond'
 FROM closing c
 WHERE c.closes_at - interval '1 microsecond' > c.closed_at
-  AND c.id NOT IN (SELECT job_id FROM cron_executions WHERE tick < (SELECT $1::timestamptz) AND outcome IS NULL AND controller_id > '')
+  AND c.id NOT IN (SELECT job_id FROM cron_executions WHERE tick < (SELECT :boundary::timestamptz) AND outcome IS NULL
+                   AND controller_id > '')
   AND (c.id IN (SELECT e.job_id FROM cron_executions e JOIN closing o ON o.id = e.job_id
-                WHERE e.tick < (SELECT $1::timestamptz) AND e.tick < o.closes_at AND (e.number <= o.above OR o.removed_at < o.closes_at))
+                WHERE e.tick < (SELECT :boundary::timestamptz) AND e.tick < o.closes_at
+                  AND (e.number <= o.above OR o.removed_at < o.closes_at))
        OR c.id IN (SELECT s.job_id FROM cron_skips s JOIN closing o ON o.id = s.job_id WHERE s.last_tick < o.closes_at)
        OR c.id IN (SELECT s.job_id FROM cron_schedules s JOIN closing o ON o.id = s.job_id
                    WHERE s.until_at < o.closes_at));
 
 -- name: SumClosings
--- What ran in the time that is closed. Late: more than 10 s, as the audit has it by default. $1 the boundary.
+-- What ran in the time that is closed. Late: more than 10 s, as the audit has it by default.
 WITH ran AS MATERIALIZED (
     SELECT e.job_id, e.outcome, e.trigger, e.trigger = 'schedule' AND e.started_at - e.run_at > interval '10 s' AS late
     FROM cron_executions e JOIN cron_closings c ON c.job_id = e.job_id
-    WHERE e.tick < (SELECT $1::timestamptz) AND e.tick > c.closed_at AND e.tick <= c.until_at
+    WHERE e.tick < (SELECT :boundary::timestamptz) AND e.tick > c.closed_at AND e.tick <= c.until_at
 ), sums AS (
     SELECT job_id, count(*) AS executions, count(*) FILTER (WHERE late) AS late,
            count(*) FILTER (WHERE trigger IN ('schedule', 'catch_up')) AS executed,
@@ -73,15 +77,16 @@ FROM sums s JOIN outcomes o ON o.job_id = s.job_id JOIN triggers t ON t.job_id =
 WHERE c.job_id = s.job_id;
 
 -- name: StageKept
--- $1 the boundary, $2 how many of its newest executions each job keeps.
-SELECT cron_stage_kept($1, $2);
+-- `:runs`: how many of its newest executions each job keeps.
+SELECT cron_stage_kept(:boundary, :runs);
 
 -- name: GetRecent
 -- An id, how many rows up to the boundary have one above it, and how many of all are unfinished: by these one sees
--- whether something was claimed or ended there since. Ids are drawn before they are committed, so it lies well below the
--- highest. $1 the boundary.
-SELECT r.recent_id, (SELECT count(*) FROM cron_executions WHERE tick < $1 AND id > r.recent_id) AS recent,
-       (SELECT count(*) FROM cron_executions WHERE tick < $1 AND outcome IS NULL AND controller_id > '') AS unfinished
+-- whether something was claimed or ended there since. Ids are drawn before they are committed, so it lies well below
+-- the highest.
+SELECT r.recent_id, (SELECT count(*) FROM cron_executions WHERE tick < :boundary AND id > r.recent_id) AS recent,
+       (SELECT count(*) FROM cron_executions WHERE tick < :boundary AND outcome IS NULL AND controller_id > '')
+       AS unfinished
 FROM (SELECT last_value - 100000 AS recent_id FROM cron_execution_ids) r;
 
 -- name: GetClosingSpans
@@ -99,14 +104,14 @@ WHERE s.first_tick <= c.until_at AND s.last_tick > c.until_at
 FOR UPDATE OF s;
 
 -- name: CutSkips
--- Of ranges, the part that comes after. Parallel arrays: $1 ids, $2 their first ticks now, $3 how many ticks are left.
+-- Of ranges, the part that comes after. Parallel arrays.
 UPDATE cron_skips s SET first_tick = c.first_tick, ticks = c.ticks
-FROM unnest($1::bigint[], $2::timestamptz[], $3::bigint[]) AS c (id, first_tick, ticks)
+FROM unnest(:skip_ids::bigint[], :first_ticks::timestamptz[], :tick_counts::bigint[]) AS c (id, first_tick, ticks)
 WHERE s.id = c.id;
 
 -- name: AddToClosedBooks
--- Adds what the closings say to the books, and takes skips and schedules away that lie before. Parallel arrays: $1 job ids,
--- $2 ticks that were due; $3 job ids, $4 reasons and $5 ticks of ranges that were cut.
+-- Adds what the closings say to the books, and takes skips and schedules away that lie before. `:job_ids` and `:due`
+-- (ticks that were due) are parallel arrays; so are `:cut_...`, of ranges that were cut.
 WITH gone AS (
     DELETE FROM cron_skips s USING cron_closings c WHERE s.job_id = c.job_id AND s.last_tick <= c.until_at
     RETURNING s.job_id, s.reason, s.ticks
@@ -117,7 +122,7 @@ WITH gone AS (
     FROM (
         SELECT job_id, reason, sum(ticks) AS ticks FROM (
             SELECT job_id, reason, ticks FROM gone
-            UNION ALL SELECT * FROM unnest($3::bigint[], $4::text[], $5::bigint[])
+            UNION ALL SELECT * FROM unnest(:cut_job_ids::bigint[], :cut_reasons::text[], :cut_tick_counts::bigint[])
             UNION ALL SELECT b.job_id, k.key, k.value::bigint
                       FROM cron_closings c JOIN cron_closed_books b ON b.job_id = c.job_id, jsonb_each_text(b.skipped) k
         ) parts GROUP BY job_id, reason
@@ -128,7 +133,7 @@ INSERT INTO cron_closed_books AS b (job_id, until_at, due, executed, caught_up, 
 SELECT c.job_id, c.until_at, coalesce(d.due, 0), c.executed, c.caught_up, c.late, coalesce(s.skipped, '{}'),
        c.executions, c.outcomes, c.triggers
 FROM cron_closings c
-LEFT JOIN unnest($1::bigint[], $2::bigint[]) AS d (job_id, due) ON d.job_id = c.job_id
+LEFT JOIN unnest(:job_ids::bigint[], :due::bigint[]) AS d (job_id, due) ON d.job_id = c.job_id
 LEFT JOIN skipped s ON s.job_id = c.job_id
 ON CONFLICT (job_id) DO UPDATE
 SET until_at = excluded.until_at, due = b.due + excluded.due, executed = b.executed + excluded.executed,
@@ -144,24 +149,24 @@ SET until_at = excluded.until_at, due = b.due + excluded.due, executed = b.execu
                     ) t GROUP BY key) sums);
 
 -- name: SwapStaged
--- $1 the boundary, $2 to $4 what GetRecent said.
-SELECT cron_swap_staged($1, $2, $3, $4);
+-- After the boundary, what GetRecent said.
+SELECT cron_swap_staged(:boundary, :recent_id, :recent, :unfinished);
 
 -- name: FoldGone
--- Jobs that were removed more than $1 ms ago and of which nothing is left but sums: up to $2 of them are added up, books
--- into row 0 and figures into those of all that are gone, and their rows go. Says how many. `key > ''` is the condition of
--- cron_jobs_removed: without it, each round would read all jobs there are.
+-- Jobs that were removed more than `:history_ms` ago and of which nothing is left but sums: up to `:limit` of them are
+-- added up, books into row 0 and figures into those of all that are gone, and their rows go. Says how many. `key > ''`
+-- is the condition of cron_jobs_removed: without it, each round would read all jobs there are.
 WITH gone AS (
     DELETE FROM cron_jobs j USING (
         SELECT o.id FROM cron_jobs o
-        WHERE o.removed_at < now() - $1::bigint * interval '1 millisecond' AND o.key > '' AND o.state = 'idle'
+        WHERE o.removed_at < now() - :history_ms::bigint * interval '1 millisecond' AND o.key > '' AND o.state = 'idle'
           AND o.running = 0
           AND NOT EXISTS (SELECT FROM cron_executions WHERE job_id = o.id)
           AND NOT EXISTS (SELECT FROM cron_skips WHERE job_id = o.id)
           AND NOT EXISTS (SELECT FROM cron_schedules WHERE job_id = o.id)
           AND NOT EXISTS (SELECT FROM cron_activations WHERE job_id = o.id)
           AND NOT EXISTS (SELECT FROM cron_uncounted WHERE job_id = o.id)
-        LIMIT $2 FOR UPDATE SKIP LOCKED
+        LIMIT :limit FOR UPDATE SKIP LOCKED
     ) g
     WHERE j.id = g.id
     RETURNING j.id, j.executions, j.outcomes, j.duration_us, j.lateness_us
@@ -200,9 +205,10 @@ WITH gone AS (
 SELECT count(*) FROM gone;
 
 -- name: ForgetActions
--- What operators did more than $1 ms ago; at most 10,000 at a time.
+-- What operators did more than `:history_ms` ago; at most 10,000 at a time.
 DELETE FROM cron_actions WHERE id IN (
-    SELECT id FROM cron_actions WHERE at < now() - $1::bigint * interval '1 millisecond' ORDER BY at LIMIT 10000);
+    SELECT id
+    FROM cron_actions WHERE at < now() - :history_ms::bigint * interval '1 millisecond' ORDER BY at LIMIT 10000);
 
 -- name: RecordMaintenance
 UPDATE cron_maintenance SET checked_at = now();

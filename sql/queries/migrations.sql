@@ -1,12 +1,12 @@
 -- name: LockMigrations
--- One migrator of a schema at a time. Held by the session, as each migration has a transaction of its own. $1 the schema.
-SELECT pg_advisory_lock(hashtextextended($1 || ' migrations', 0));
+-- One migrator of a schema at a time. Held by the session, as each migration has a transaction of its own.
+SELECT pg_advisory_lock(hashtextextended(:schema || ' migrations', 0));
 
 -- name: UnlockMigrations
-SELECT pg_advisory_unlock(hashtextextended($1 || ' migrations', 0));
+SELECT pg_advisory_unlock(hashtextextended(:schema || ' migrations', 0));
 
 -- name: GetSchema
--- Of the schema $1: whose it is, what this role may do in it, what everybody may, and what it holds of others. No row: there
+-- Of a schema: whose it is, what this role may do in it, what everybody may, and what it holds of others. No row: there
 -- is none.
 SELECT pg_get_userbyid(n.nspowner)::text AS owner, current_user::text AS role, current_database()::text AS database,
        has_schema_privilege(n.oid, 'USAGE') AS usable, has_schema_privilege(n.oid, 'CREATE') AS ours,
@@ -14,34 +14,34 @@ SELECT pg_get_userbyid(n.nspowner)::text AS owner, current_user::text AS role, c
        EXISTS (SELECT FROM pg_class WHERE relnamespace = n.oid AND relname = 'cronring_migrations') AS migrated,
        ARRAY(SELECT relname::text FROM pg_class WHERE relnamespace = n.oid AND relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
              ORDER BY relkind = 'S', relname LIMIT 4) AS relations
-FROM pg_namespace n WHERE n.nspname = $1;
+FROM pg_namespace n WHERE n.nspname = :schema;
 
 -- name: GetRole
 SELECT current_user::text AS role, current_database()::text AS database,
        has_database_privilege(current_database(), 'CREATE') AS may_create;
 
 -- name: FormatCreateSchema
-SELECT format('CREATE SCHEMA IF NOT EXISTS %I', $1::text);
+SELECT format('CREATE SCHEMA IF NOT EXISTS %I', :schema::text);
 
 -- name: FormatGrants
--- Statements that let the role $1 run controllers: it reads and writes rows. What only migrations and the functions of our
+-- Statements that let a role run controllers: it reads and writes rows. What only migrations and the functions of our
 -- owner write, it reads. Partitions are reached through their table. An identity's sequence needs no grant.
-SELECT format('GRANT USAGE ON SCHEMA %I TO %I', current_schema(), $1::text)
+SELECT format('GRANT USAGE ON SCHEMA %I TO %I', current_schema(), :role::text)
 UNION ALL
 SELECT format('GRANT %s ON %I TO %I', CASE
            WHEN relkind = 'v' OR relname IN ('cron_keys', 'cron_partitions', 'cronring_migrations') THEN 'SELECT'
            WHEN relname IN ('cron_closings', 'cron_wishes') THEN 'SELECT, INSERT, UPDATE, DELETE, TRUNCATE'
-           ELSE 'SELECT, INSERT, UPDATE, DELETE' END, relname, $1::text)
+           ELSE 'SELECT, INSERT, UPDATE, DELETE' END, relname, :role::text)
 FROM pg_class
 WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p', 'v') AND NOT relispartition
   AND relname <> 'cron_fence_checks'
 UNION ALL
-SELECT format('GRANT USAGE, SELECT ON SEQUENCE %I TO %I', s.relname, $1::text)
+SELECT format('GRANT USAGE, SELECT ON SEQUENCE %I TO %I', s.relname, :role::text)
 FROM pg_class s
 WHERE s.relnamespace = current_schema()::regnamespace AND s.relkind = 'S'
   AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.objid = s.oid AND d.deptype = 'i')
 UNION ALL
-SELECT format('GRANT EXECUTE ON FUNCTION %s TO %I', p.oid::regprocedure, $1::text)
+SELECT format('GRANT EXECUTE ON FUNCTION %s TO %I', p.oid::regprocedure, :role::text)
 FROM pg_proc p
 WHERE p.pronamespace = current_schema()::regnamespace AND p.proname LIKE 'cron\_%'
   AND p.prorettype <> 'trigger'::regtype AND p.proname <> 'cron_make_partition';
@@ -65,16 +65,15 @@ SELECT to_regclass('cronring_migrations') IS NOT NULL;
 SELECT version, name, checksum FROM cronring_migrations ORDER BY version;
 
 -- name: RecordMigration
--- $1 version, $2 name, $3 checksum, $4 works_with.
-INSERT INTO cronring_migrations (version, name, checksum, works_with) VALUES ($1, $2, $3, $4);
+INSERT INTO cronring_migrations (version, name, checksum, works_with) VALUES (:version, :name, :checksum, :works_with?);
 
 -- name: GetNewerMigrations
--- $1 the version that a program knows of: the oldest one that programs may know of beside what came after it.
-SELECT max(coalesce(works_with, version)) FROM cronring_migrations WHERE version > $1;
+-- A program knows of `:version`: the oldest one that programs may know of beside what came after it.
+SELECT max(coalesce(works_with, version)) FROM cronring_migrations WHERE version > :version;
 
 -- name: SetSession
--- Parallel arrays: $1 names, $2 values. Until the session ends.
-SELECT set_config(name, value, false) FROM unnest($1::text[], $2::text[]) AS s (name, value);
+-- Parallel arrays. Until the session ends.
+SELECT set_config(name, value, false) FROM unnest(:names::text[], :values::text[]) AS s (name, value);
 
 -- name: CloseSchema
 -- What PostgreSQL leaves open by default, closed after each migration. A function of ours that looks names up when it is

@@ -2,8 +2,8 @@
 -- locks a row that claims or ends want.
 
 -- name: GetNotifierTurn
--- Whether somebody wants to be told of anything; and whether this controller may read. $1 controller id.
-SELECT position <> '' AS wanted, position <> '' AND (holder = $1 OR lease_until <= now()) AS ours
+-- Whether somebody wants to be told of anything; and whether this controller may read.
+SELECT position <> '' AS wanted, position <> '' AND (holder = :controller_id OR lease_until <= now()) AS ours
 FROM cron_notifier WHERE single;
 
 -- name: NotifyWebhooks
@@ -12,20 +12,20 @@ SELECT pg_notify(current_schema() || '.webhooks', '');
 
 -- name: TakeNotifier
 -- The notifier's row, locked until the transaction ends, if it is this controller's turn and somebody wants to be told.
--- $1 controller id.
 SELECT position, cluster, now() AS database_now FROM cron_notifier
-WHERE single AND position <> '' AND (holder = $1 OR lease_until <= now())
+WHERE single AND position <> '' AND (holder = :controller_id OR lease_until <= now())
 FOR UPDATE SKIP LOCKED;
 
 -- name: SaveNotifier
--- $1 controller id, $2 lease (ms), $3 how far it has read.
+-- `:position`: how far it has read.
 UPDATE cron_notifier
-SET holder = $1, lease_until = clock_timestamp() + $2::bigint * interval '1 millisecond', position = $3
+SET holder = :controller_id, lease_until = clock_timestamp() + :lease_ms::bigint * interval '1 millisecond',
+    position = :position
 WHERE single;
 
 -- name: LeaveNotifier
--- Who leaves lets another one go on at once. $1 controller id.
-UPDATE cron_notifier SET lease_until = now() WHERE single AND holder = $1 AND lease_until > now();
+-- Who leaves lets another one go on at once.
+UPDATE cron_notifier SET lease_until = now() WHERE single AND holder = :controller_id AND lease_until > now();
 
 -- name: LockNotifier
 SELECT position, cluster, now() AS database_now FROM cron_notifier WHERE single FOR UPDATE;
@@ -43,17 +43,17 @@ SELECT id, 0, 'epoch' FROM cron_jobs WHERE failures > 0
 ON CONFLICT (job_id) DO NOTHING;
 
 -- name: FollowExecutions
--- The first row: of executions above $1, or among $2 with a tick from $3 on, or in gaps from $4 to $5 (parallel arrays;
--- 5,000 of each at a time), the ids, which of them have ended, and the oldest tick of those that have not. Then, a row
--- each, those that may make an event: without
--- success, of jobs that have failed lately, or that are watched for late ticks.
--- $2 is what is known to run, by tick too, so that only their partitions are looked into.
+-- The first row: of executions above `:after_execution_id`, or among `:execution_ids` with a tick from `:from_tick` on,
+-- or in gaps (parallel arrays; 5,000 of each at a time), the ids, which of them have ended, and the oldest tick of
+-- those that have not. `:execution_ids` are known to run, by tick too, so that only their partitions are looked into.
+-- Then, a row each, those that may make an event: without success, of jobs that have failed lately, or that are watched
+-- for late ticks.
 WITH seen AS MATERIALIZED (
-    (SELECT * FROM cron_executions WHERE id > $1 ORDER BY id LIMIT 5000)
+    (SELECT * FROM cron_executions WHERE id > :after_execution_id ORDER BY id LIMIT 5000)
     UNION ALL
-    SELECT * FROM cron_executions WHERE id = ANY($2::bigint[]) AND tick >= $3
+    SELECT * FROM cron_executions WHERE id = ANY(:execution_ids::bigint[]) AND tick >= :from_tick
     UNION ALL
-    (SELECT e.* FROM unnest($4::bigint[], $5::bigint[]) AS g (first, last)
+    (SELECT e.* FROM unnest(:first_execution_ids::bigint[], :last_execution_ids::bigint[]) AS g (first, last)
      JOIN cron_executions e ON e.id BETWEEN g.first AND g.last LIMIT 5000)
 ), troubled AS MATERIALIZED (
     SELECT job_id FROM seen WHERE outcome NOT IN ('completed', 'cancelled')
@@ -98,32 +98,30 @@ WHERE NOT EXISTS (SELECT FROM cron_executions l WHERE l.job_id = s.job_id AND l.
 ORDER BY e.id;
 
 -- name: GetFailing
--- $1 job ids.
-SELECT job_id, execution_id, tick FROM cron_failing WHERE job_id = ANY($1::bigint[]);
+SELECT job_id, execution_id, tick FROM cron_failing WHERE job_id = ANY(:job_ids::bigint[]);
 
 -- name: SetFailing
--- Parallel arrays: $1 job ids, $2 execution ids, $3 ticks.
+-- Parallel arrays.
 INSERT INTO cron_failing (job_id, execution_id, tick)
-SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::timestamptz[])
+SELECT * FROM unnest(:job_ids::bigint[], :execution_ids::bigint[], :ticks::timestamptz[])
 ON CONFLICT (job_id) DO UPDATE SET execution_id = excluded.execution_id, tick = excluded.tick;
 
 -- name: ClearFailing
--- $1 job ids.
-DELETE FROM cron_failing WHERE job_id = ANY($1::bigint[]);
+DELETE FROM cron_failing WHERE job_id = ANY(:job_ids::bigint[]);
 
 -- name: AddRetrying
--- Parallel arrays: $1 job ids, $2 ticks, $3 attempts.
+-- Parallel arrays.
 INSERT INTO cron_retrying (job_id, tick, attempt)
-SELECT * FROM unnest($1::bigint[], $2::timestamptz[], $3::integer[])
+SELECT * FROM unnest(:job_ids::bigint[], :ticks::timestamptz[], :attempts::integer[])
 ON CONFLICT DO NOTHING;
 
 -- name: FollowSkips
--- Skips above $1 or in gaps from $2 to $3 (parallel arrays), 5,000 of each at a time.
+-- Skips above `:after_skip_id` or in gaps (parallel arrays), 5,000 of each at a time.
 SELECT s.id, s.reason, s.first_tick, s.last_tick, s.ticks, s.decided_at, j.id AS job_id, j.key, j.namespace, j.module,
        j.verb, j.labels::text, j.policy
-FROM ((SELECT * FROM cron_skips WHERE id > $1 ORDER BY id LIMIT 5000)
+FROM ((SELECT * FROM cron_skips WHERE id > :after_skip_id ORDER BY id LIMIT 5000)
       UNION ALL
-      (SELECT s.* FROM unnest($2::bigint[], $3::bigint[]) AS g (first, last)
+      (SELECT s.* FROM unnest(:first_skip_ids::bigint[], :last_skip_ids::bigint[]) AS g (first, last)
        JOIN cron_skips s ON s.id BETWEEN g.first AND g.last LIMIT 5000)) s
 CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = s.job_id OFFSET 0) j
 ORDER BY s.id;
@@ -150,28 +148,27 @@ CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = t.job_id OFFSET 0) j
 ORDER BY t.id;
 
 -- name: FindOverdue
--- Jobs that are watched for late ticks and whose next tick waits $1 ms or longer, but for those told already; at most $2.
+-- Jobs that are watched for late ticks and whose next tick waits `:overdue_ms` or longer, but for those told already.
 -- What holds its job runs: its tick has begun.
 SELECT j.next_tick AS tick, j.next_execution AS run_at, now() AS database_now, j.id AS job_id, j.key, j.namespace,
        j.module, j.verb, j.labels::text, j.policy
 FROM cron_jobs j
 WHERE j.next_execution IS NOT NULL AND j.policy LIKE '%"late_after"%' AND j.state = 'idle'
-  AND j.next_execution <= now() - $1::bigint * interval '1 millisecond'
+  AND j.next_execution <= now() - :overdue_ms::bigint * interval '1 millisecond'
   AND NOT EXISTS (SELECT FROM cron_late l WHERE l.job_id = j.id AND l.tick = j.next_tick)
 ORDER BY j.next_execution
-LIMIT $2;
+LIMIT :limit;
 
 -- name: SetLate
--- Parallel arrays: $1 job ids, $2 ticks.
+-- Parallel arrays.
 INSERT INTO cron_late (job_id, tick)
-SELECT * FROM unnest($1::bigint[], $2::timestamptz[])
+SELECT * FROM unnest(:job_ids::bigint[], :ticks::timestamptz[])
 ON CONFLICT (job_id) DO UPDATE SET tick = excluded.tick;
 
 -- name: AddDeliveries
--- What is there already is left as it is: an event reaches a webhook once. Parallel arrays: $1 webhook ids, $2 event ids,
--- $3 events, $4 jobs, $5 bodies.
+-- What is there already is left as it is: an event reaches a webhook once. Parallel arrays.
 INSERT INTO cron_deliveries (webhook_id, event_id, event, job, body)
-SELECT a.* FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::text[])
+SELECT a.* FROM unnest(:webhook_ids::bigint[], :event_ids::text[], :events::text[], :jobs::text[], :bodies::text[])
     AS a (webhook_id, event_id, event, job, body)
 ON CONFLICT (webhook_id, event_id) DO NOTHING
 RETURNING id;
@@ -182,8 +179,8 @@ SELECT id, events, reasons, namespace, module, job, labels::text, enabled_at FRO
 WHERE disabled_at IS NULL ORDER BY id;
 
 -- name: ClaimDeliveries
--- What is due to be tried, held for $1 ms: whoever dies over it, another tries it then. $2 controller id; of webhooks that
--- this controller is busy with, $3 ids and $4 how many more of each it takes; $5 how many of any other; $6 of all.
+-- What is due to be tried, held for `:held_ms`: whoever dies over it, another tries it then. `:busy_ids`: webhooks that
+-- this controller is busy with; it takes `:busy_limits` more of each, and `:each_limit` of any other.
 WITH due AS MATERIALIZED (
     SELECT d.id
     FROM cron_webhooks w
@@ -191,15 +188,15 @@ WITH due AS MATERIALIZED (
         SELECT id FROM cron_deliveries
         WHERE webhook_id = w.id AND state = 'waiting' AND next_try_at <= now()
         ORDER BY next_try_at
-        LIMIT coalesce(($4::integer[])[array_position($3::bigint[], w.id)], $5::integer)
+        LIMIT coalesce((:busy_limits::integer[])[array_position(:busy_ids::bigint[], w.id)], :each_limit::integer)
         FOR NO KEY UPDATE SKIP LOCKED
     ) d
     WHERE w.disabled_at IS NULL
-    LIMIT $6
+    LIMIT :limit
 )
 UPDATE cron_deliveries d
-SET attempts = d.attempts + 1, next_try_at = now() + $1::bigint * interval '1 millisecond', last_try_at = now(),
-    controller_id = $2
+SET attempts = d.attempts + 1, next_try_at = now() + :held_ms::bigint * interval '1 millisecond', last_try_at = now(),
+    controller_id = :controller_id
 FROM due, cron_webhooks w
 WHERE d.id = due.id AND w.id = d.webhook_id
 RETURNING d.id, d.webhook_id, d.event_id, d.body, d.attempts, w.name, w.url, w.secret,
@@ -207,27 +204,27 @@ RETURNING d.id, d.webhook_id, d.event_id, d.body, d.attempts, w.name, w.url, w.s
           (date_part('epoch', now() - d.tried_since) * 1000)::bigint AS age_ms;
 
 -- name: FinishDeliveries
--- How tries have ended; one that somebody else has taken over meanwhile is left to him. Parallel arrays: $1 ids,
--- $2 attempts, $3 states, $4 ms until the next try, $5 statuses or null, $6 errors.
+-- How tries have ended; one that somebody else has taken over meanwhile is left to him. Parallel arrays; `:waits_ms`
+-- until the next try.
 UPDATE cron_deliveries d
 SET state = f.state, last_status = f.status, last_error = f.error,
     next_try_at = CASE WHEN f.state = 'waiting' THEN now() + f.wait_ms * interval '1 millisecond' ELSE d.next_try_at END,
     ended_at = CASE WHEN f.state <> 'waiting' THEN now() END
-FROM unnest($1::bigint[], $2::integer[], $3::text[], $4::bigint[], $5::integer[], $6::text[])
+FROM unnest(:delivery_ids::bigint[], :attempts::integer[], :states::text[], :waits_ms::bigint[],
+            :statuses[?]::integer[], :errors::text[])
     AS f (id, attempts, state, wait_ms, status, error)
 WHERE d.id = f.id AND d.attempts = f.attempts AND d.state = 'waiting';
 
 -- name: DisableWebhook
--- $1 id, $2 why.
-UPDATE cron_webhooks SET disabled_at = now(), disabled_reason = $2 WHERE id = $1 AND disabled_at IS NULL
+UPDATE cron_webhooks SET disabled_at = now(), disabled_reason = :reason WHERE id = :webhook_id AND disabled_at IS NULL
 RETURNING name;
 
 -- name: ForgetDeliveries
--- Those older than $1 ms, waiting ones too: nobody tries them any more. At most $2 at a time. And what was remembered of
--- jobs that are gone.
+-- Those older than `:kept_ms`, waiting ones too: nobody tries them any more. And what was remembered of jobs that are
+-- gone.
 WITH old AS (
-    SELECT id FROM cron_deliveries WHERE created_at < now() - $1::bigint * interval '1 millisecond'
-    ORDER BY created_at LIMIT $2
+    SELECT id FROM cron_deliveries WHERE created_at < now() - :kept_ms::bigint * interval '1 millisecond'
+    ORDER BY created_at LIMIT :limit
 ), gone AS (
     DELETE FROM cron_deliveries d USING old WHERE d.id = old.id RETURNING d.id
 )
@@ -245,21 +242,21 @@ SELECT count(*) AS waiting, count(*) FILTER (WHERE attempts > 0) AS retrying
 FROM (SELECT attempts FROM cron_deliveries WHERE state = 'waiting' LIMIT 100000) d;
 
 -- name: AddWebhook
--- $1 name, $2 URL, $3 secret, $4 events, $5 reasons, $6 namespace, $7 module, $8 job, $9 labels (JSON), $10 by whom.
+-- `:labels`: JSON.
 INSERT INTO cron_webhooks (name, url, secret, events, reasons, namespace, module, job, labels, created_by)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9::text::jsonb, $10)
+VALUES (:name, :url, :secret, :events, :reasons, :namespace, :module, :job, :labels::text::jsonb, :actor)
 ON CONFLICT (name) DO NOTHING
 RETURNING id;
 
 -- name: SetPosition
--- $1 how far the books have been read.
-UPDATE cron_notifier SET position = $1 WHERE single;
+-- How far the books have been read.
+UPDATE cron_notifier SET position = :position WHERE single;
 
 -- name: EnableWebhook
--- Told of what happens from now on; what waits for it is tried again. $1 name.
+-- Told of what happens from now on; what waits for it is tried again.
 WITH enabled AS (
     UPDATE cron_webhooks SET enabled_at = now(), disabled_at = NULL, disabled_reason = ''
-    WHERE name = $1 AND disabled_at IS NOT NULL
+    WHERE name = :name AND disabled_at IS NOT NULL
     RETURNING id
 ), again AS (
     UPDATE cron_deliveries d SET next_try_at = now(), tried_since = now()
@@ -268,7 +265,7 @@ WITH enabled AS (
 SELECT id FROM enabled;
 
 -- name: ListWebhooks
--- Those of a name ($1), or all (""), with what waits for them and what has failed, as far as the log goes back.
+-- Those of a name, or all (""), with what waits for them and what has failed, as far as the log goes back.
 SELECT w.id, w.name, w.url, w.events, w.reasons, w.namespace, w.module, w.job, w.labels::text, w.created_at, w.created_by,
        w.disabled_at, w.disabled_reason, n.waiting, n.delivered, n.failed
 FROM cron_webhooks w
@@ -277,37 +274,38 @@ CROSS JOIN LATERAL (
            count(*) FILTER (WHERE state = 'failed') AS failed
     FROM (SELECT state FROM cron_deliveries WHERE webhook_id = w.id ORDER BY id DESC LIMIT 10000) d
 ) n
-WHERE $1 = '' OR w.name = $1
+WHERE :name = '' OR w.name = :name
 ORDER BY w.name;
 
 -- name: GetAddressee
--- Of the webhook of a name ($1): where it is, and its secret, for a letter that is sent at once.
+-- Of the webhook of a name: where it is, and its secret, for a letter that is sent at once.
 SELECT id, url, secret, (date_part('epoch', now()) * 1000)::bigint AS now_ms, (SELECT cluster FROM cron_notifier)
-FROM cron_webhooks WHERE name = $1;
+FROM cron_webhooks WHERE name = :name;
 
 -- name: RemoveWebhook
--- With its log. $1 name.
-DELETE FROM cron_webhooks WHERE name = $1 RETURNING id;
+-- With its log.
+DELETE FROM cron_webhooks WHERE name = :name RETURNING id;
 
 -- name: ListDeliveries
--- The newest first. $1 webhook or "" for any, $2 below this id, $3 state or "" for any, $4 job or "", $5 limit.
+-- The newest first. `:webhook`, `:state` and `:job` may be "", for any.
 SELECT d.id, w.name AS webhook, d.event_id, d.event, d.job, d.state, d.attempts, d.created_at, d.last_try_at,
        CASE WHEN d.state = 'waiting' AND w.disabled_at IS NULL THEN d.next_try_at END AS next_try_at, d.ended_at,
        d.last_status, d.last_error, d.body, d.controller_id
 FROM cron_webhooks w
 CROSS JOIN LATERAL (
     SELECT * FROM cron_deliveries
-    WHERE webhook_id = w.id AND id < $2 AND ($3 = '' OR state = $3) AND ($4 = '' OR job = $4)
-    ORDER BY id DESC LIMIT $5
+    WHERE webhook_id = w.id AND id < :before_id AND (:state = '' OR state = :state) AND (:job = '' OR job = :job)
+    ORDER BY id DESC LIMIT :limit
 ) d
-WHERE $1 = '' OR w.name = $1
+WHERE :webhook = '' OR w.name = :webhook
 ORDER BY d.id DESC
-LIMIT $5;
+LIMIT :limit;
 
 -- name: Redeliver
--- Tried again from the beginning, with the same id: of the webhook $1, the delivery $2, or, where that is 0, all that have
--- failed for good.
+-- Tried again from the beginning, with the same id: one delivery of the webhook, or, where `:delivery_id` is 0, all
+-- that have failed for good.
 UPDATE cron_deliveries d SET state = 'waiting', next_try_at = now(), tried_since = now(), ended_at = NULL
 FROM cron_webhooks w
-WHERE w.id = d.webhook_id AND w.name = $1 AND CASE WHEN $2 = 0 THEN d.state = 'failed' ELSE d.id = $2 END
+WHERE w.id = d.webhook_id AND w.name = :name
+  AND CASE WHEN :delivery_id = 0 THEN d.state = 'failed' ELSE d.id = :delivery_id END
 RETURNING d.id;

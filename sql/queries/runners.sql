@@ -1,20 +1,20 @@
 -- name: RegisterRunner
--- $1 id, $2 hostname, $3 pid, $4 version, $5 keys of its deployments.
+-- `:deployments`: keys.
 INSERT INTO runners (id, hostname, pid, version, deployments, last_seen_at)
-VALUES ($1, $2, $3, $4, $5, now())
+VALUES (:runner_id, :hostname, :pid, :version, :deployments, now())
 ON CONFLICT (id) DO UPDATE
 SET hostname = excluded.hostname, pid = excluded.pid, version = excluded.version, deployments = excluded.deployments,
     last_seen_at = excluded.last_seen_at, left_at = NULL;
 
 -- name: LeaveRunner
--- It has drained, and its stream has ended. Unless something unfinished carries its id: then it died on the way. $1 id.
+-- It has drained, and its stream has ended. Unless something unfinished carries its id: then it died on the way.
 UPDATE runners r SET left_at = coalesce(r.left_at, now())
-WHERE r.id = $1 AND NOT EXISTS (
+WHERE r.id = :runner_id AND NOT EXISTS (
     SELECT FROM cron_executions e WHERE e.outcome IS NULL AND e.runner_id > '' AND e.runner_id = r.id);
 
 -- name: ListRunners
--- $1 a runner that hasn't left is alive if seen in the last so many ms.
+-- A runner that hasn't left is alive if seen in the last `:lost_after_ms`.
 SELECT id, hostname, pid, version, deployments, started_at, last_seen_at,
-       left_at IS NULL AND last_seen_at >= now() - $1::bigint * interval '1 millisecond' AS alive, left_at
+       left_at IS NULL AND last_seen_at >= now() - :lost_after_ms::bigint * interval '1 millisecond' AS alive, left_at
 FROM runners
 ORDER BY started_at, id;

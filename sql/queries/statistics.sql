@@ -1,7 +1,7 @@
 -- Figures that ends keep in their jobs' rows. What cron_uncounted has waits to be added to those.
 
 -- name: GetJobFigures
--- Of the job of that key that is not removed. `first_...`: the bucket that an array begins with. $1 key.
+-- Of the job of that key that is not removed. `first_...`: the bucket that an array begins with.
 SELECT j.id, s.status, j.executions, j.outcomes, j.duration_us, j.lateness_us,
        coalesce(array_lower(j.durations, 1), 0) AS first_duration, j.durations,
        coalesce(array_lower(j.latenesses, 1), 0) AS first_lateness, j.latenesses,
@@ -9,17 +9,17 @@ SELECT j.id, s.status, j.executions, j.outcomes, j.duration_us, j.lateness_us,
        j.schedule, j.anchor, j.policy
 FROM cron_jobs j
 JOIN cron_job_status s ON s.job_id = j.id
-WHERE j.removed_at IS NULL AND j.key > '' AND j.key = $1;
+WHERE j.removed_at IS NULL AND j.key > '' AND j.key = :key;
 
 -- name: GetUncounted
--- $1 job id.
 SELECT outcome, duration_us, lateness_us, cron_bucket(duration_us) AS duration, cron_bucket(lateness_us) AS lateness
-FROM cron_uncounted WHERE job_id = $1;
+FROM cron_uncounted WHERE job_id = :job_id;
 
 -- name: CountUncounted
--- Adds up to $1 ends to their jobs' rows; says how many.
+-- Adds up to `:limit` ends to their jobs' rows; says how many.
 WITH taken AS (
-    DELETE FROM cron_uncounted WHERE ctid = ANY(ARRAY(SELECT ctid FROM cron_uncounted LIMIT $1 FOR UPDATE SKIP LOCKED))
+    DELETE
+    FROM cron_uncounted WHERE ctid = ANY(ARRAY(SELECT ctid FROM cron_uncounted LIMIT :limit FOR UPDATE SKIP LOCKED))
     RETURNING job_id, outcome, duration_us, lateness_us
 ), locked AS MATERIALIZED ( -- in order of ids, as everything that waits for jobs does
     SELECT t.* FROM (

@@ -12,6 +12,7 @@ from cronring.controller.store.connect import connect
 from cronring.controller.store.pool import Database
 from cronring.controller.store.statistics import PostgresStatistics
 from cronring.schema.policy import Policy
+from cronring.sql.parameters import CountUncounted
 from tests.conformance.harness import GRACE_MS, SECOND, PostgresScene, World, end_of
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
@@ -36,7 +37,7 @@ async def test_ends_of_all_kinds_are_counted_once(opened: tuple[World, Database]
     ended = await world.store.end_cron_jobs("c1", [_end(execution, seed) for execution in executions])
     assert sum(result.ended for result in ended) == len(executions)
     before = await statistics.job("billing.job")
-    while (await database.fetch("CountUncounted", 7))[0][0]:
+    while (await database.fetch(CountUncounted(limit=7)))[0][0]:
         pass
     assert await statistics.job("billing.job") == before
     await _compare(world, database, statistics, "billing.job")

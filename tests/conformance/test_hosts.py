@@ -13,6 +13,7 @@ from cronring.controller.store import pool
 from cronring.controller.store.connect import connect
 from cronring.controller.store.hosts import named_hosts
 from cronring.controller.store.pool import Database
+from cronring.sql.parameters import GetNow
 from tests.support.databases import TEMPLATE, PostgresServer, running_server
 
 DEAF_S = 2.0  # nobody may wait for a silent host as long as for a connection (5 s)
@@ -64,7 +65,7 @@ async def test_a_silent_host_hides_no_other(postgres: PostgresServer, deaf: Path
 async def test_the_pool_and_its_statements_do_not_wait_for_a_silent_host(postgres: PostgresServer, deaf: Path) -> None:
     async with asyncio.timeout(DEAF_S):
         database = await Database.open(url_of(deaf, postgres.sockets, database=TEMPLATE), "cronring test")
-        assert await database.fetch("GetNow")
+        assert await database.fetch(GetNow())
         await database.close()
 
 

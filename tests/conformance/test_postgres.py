@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from cronring import sql
 from cronring.controller.core.model import Job, Skipped, SkipReason, SkipRequest
 from cronring.controller.core.orders import Cancel, Pause, Resume, SkipNext
 from cronring.controller.errors import NotFound, SchemaVersionError, StoreError, StoreUnavailable
@@ -20,6 +19,9 @@ from cronring.controller.store.webhooks import PostgresWebhooks
 from cronring.controller.webhooks import DeliveryFilter, NewWebhook, Reading
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
+from cronring.sql.loader import numbered
+from cronring.sql.parameters import GetNow
+from cronring.sql.records import Statement
 from tests.conformance.harness import PostgresScene, World, claim_of, end_of
 from tests.conformance.test_orphans import KEY, WITH, WITHOUT, deploy, make
 from tests.support.databases import PostgresServer, running_server
@@ -147,7 +149,7 @@ async def test_a_cancelled_statement_leaves_no_connection_behind_in_use(database
             for task in waiting:
                 task.cancel()
             await asyncio.gather(*waiting, return_exceptions=True)
-            assert await database.fetch("GetNow")
+            assert await database.fetch(GetNow())
         assert await store.find_peers() == []
     finally:
         await locker.close()
@@ -169,13 +171,19 @@ async def test_a_statement_that_takes_too_long_is_unavailable(database_url: str)
 
 async def test_a_statement_of_any_length_is_planned_once(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """asyncpg keeps none above 15,360 characters unless told to: an end, which has nearly as many, took 10 ms more."""
-    kept = "SELECT statement FROM pg_prepared_statements"
-    long = {"Long": f"SELECT pg_backend_pid() /* {'-' * 20_000} */", "Kept": kept, **sql.statements()}
-    monkeypatch.setattr(sql, "statements", lambda: long)
+    long = numbered(f"SELECT :zero::integer, pg_backend_pid() /* {'-' * 20_000} */")
+    kept = numbered("SELECT statement FROM pg_prepared_statements")
+    monkeypatch.setattr("cronring.sql.records.loaded", lambda: {"Long": long, "Kept": kept})
+
+    class Long(Statement):
+        zero: int
+
+    class Kept(Statement): ...
+
     database = await Database.open(database_url, "cronring test", connections=1)
     try:
-        await database.fetch("Long")
-        assert long["Long"] in [row[0] for row in await database.fetch("Kept")]
+        await database.fetch(Long(zero=0))
+        assert long.text in [row[0] for row in await database.fetch(Kept())]
     finally:
         await database.close()
 

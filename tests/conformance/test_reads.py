@@ -12,6 +12,7 @@ from cronring.controller.store.pool import Database
 from cronring.controller.store.reads import PostgresReads
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
+from cronring.sql.parameters import FindExecutionBefore
 from tests.conformance.harness import LOST_AFTER_MS, SECOND, TIMEOUT_MS, PostgresScene, World, end_of
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
@@ -159,7 +160,7 @@ async def test_the_search_by_time_finds_the_first_execution_of_an_hour(scene: Co
     await scene.execute("DELETE FROM cron_executions WHERE id % 7 < 3")  # retention and rollbacks leave gaps
     for minutes in (0, 1, 2, 60, 500, 997, 2000):
         instant = await scene.fetchval("SELECT now() - $1 * interval '1 minute'", minutes)
-        (record,) = await database.fetch("FindExecutionBefore", instant)
+        (record,) = await database.fetch(FindExecutionBefore(instant=instant))
         expected = await scene.fetchval(
             "SELECT coalesce(max(id), 0) FROM cron_executions WHERE claimed_at < $1::timestamptz - interval '1 minute'",
             instant,

@@ -14,31 +14,42 @@ from tests.support.databases import PostgresServer, running_server
 from tests.support.storms import FULL, SCENE, Storm, Stormed
 
 ENDS = """
-SELECT 'c1', array_agg(id), array_agg(job_id), array_agg(claimed_at), array_agg('completed'::text),
-       array_agg(claimed_at), array_agg(claimed_at), array_agg(n), array_agg(n), array_agg(n), array_agg(1),
-       array_agg(later), array_agg(later), array_agg(never), array_agg(never), array_agg(never),
-       '{}'::bigint[], '{}'::bigint[], '{}'::text[], '{}'::timestamptz[], '{}'::timestamptz[], '{}'::bigint[],
-       array_agg(tick), array_agg(n), array_agg(n::bigint), array_agg(n::bigint), array_agg(n::boolean), array_agg(n),
-       array_agg(0)
+SELECT 'c1' AS controller_id, array_agg(id) AS execution_ids, array_agg(job_id) AS job_ids,
+       array_agg(claimed_at) AS claimed_ats, array_agg('completed'::text) AS outcomes,
+       array_agg(claimed_at) AS started_ats, array_agg(claimed_at) AS ended_ats, array_agg(n) AS error_types,
+       array_agg(n) AS error_messages, array_agg(n) AS outputs, array_agg(1) AS revisions,
+       array_agg(later) AS next_ticks, array_agg(later) AS next_run_ats, array_agg(never) AS retry_ats,
+       array_agg(never) AS anchors, array_agg(never) AS closes_ats, '{}'::bigint[] AS skip_execution_ids,
+       '{}'::bigint[] AS skip_job_ids, '{}'::text[] AS skip_reasons, '{}'::timestamptz[] AS skip_first_ticks,
+       '{}'::timestamptz[] AS skip_last_ticks, '{}'::bigint[] AS skip_tick_counts, array_agg(tick) AS ticks,
+       array_agg(n) AS stacks, array_agg(n::bigint) AS cpu_us, array_agg(n::bigint) AS memory_peak_bytes,
+       array_agg(n::boolean) AS memory_shared, array_agg(n) AS metrics, array_agg(0) AS missed
 FROM (SELECT *, NULL::text AS n, NULL::timestamptz AS never, run_at + interval '1 hour' AS later FROM cron_executions
       WHERE outcome IS NULL ORDER BY id) e
 """
 CLAIMS = """
-SELECT 'c1', array_agg(id), array_agg(next_tick), array_agg(next_tick), array_agg(next_tick), array_agg('r1'::text),
-       array_agg('m@1'::text), array_agg('schedule'::text), array_agg(0), array_agg(NULL::timestamptz),
-       array_agg(NULL::timestamptz), array_agg(1), '{}'::bigint[], '{}'::text[], '{}'::timestamptz[],
-       '{}'::timestamptz[], '{}'::bigint[], 30000
+SELECT 'c1' AS controller_id, array_agg(id) AS job_ids, array_agg(next_tick) AS expected_ticks,
+       array_agg(next_tick) AS ticks, array_agg(next_tick) AS run_ats, array_agg('r1'::text) AS runner_ids,
+       array_agg('m@1'::text) AS deployments, array_agg('schedule'::text) AS triggers, array_agg(0) AS missed,
+       array_agg(NULL::timestamptz) AS next_ticks, array_agg(NULL::timestamptz) AS next_run_ats,
+       array_agg(1) AS revisions, '{}'::bigint[] AS skip_job_ids, '{}'::text[] AS skip_reasons,
+       '{}'::timestamptz[] AS skip_first_ticks, '{}'::timestamptz[] AS skip_last_ticks,
+       '{}'::bigint[] AS skip_tick_counts, 30000 AS hard_grace_ms
 FROM (SELECT * FROM cron_jobs WHERE id BETWEEN 11 AND 19 ORDER BY id) j
 """
 SKIPS = """
-SELECT 'c1', array_agg(id), array_agg(next_tick), array_agg(1), array_agg(later), array_agg(later),
-       array_agg('no_runner'::text), array_agg(next_tick), array_agg(next_tick), array_agg(1), '{}'::bigint[],
-       '{}'::text[], '{}'::timestamptz[], '{}'::timestamptz[], '{}'::bigint[], array_agg(0)
+SELECT 'c1' AS controller_id, array_agg(id) AS job_ids, array_agg(next_tick) AS expected_ticks,
+       array_agg(1) AS revisions, array_agg(later) AS next_ticks, array_agg(later) AS next_run_ats,
+       array_agg('no_runner'::text) AS reasons, array_agg(next_tick) AS first_ticks,
+       array_agg(next_tick) AS last_ticks, array_agg(1) AS tick_counts, '{}'::bigint[] AS further_job_ids,
+       '{}'::text[] AS further_reasons, '{}'::timestamptz[] AS further_first_ticks,
+       '{}'::timestamptz[] AS further_last_ticks, '{}'::bigint[] AS further_tick_counts, array_agg(0) AS missed
 FROM (SELECT *, next_tick + interval '1 hour' AS later FROM cron_jobs WHERE id BETWEEN 11 AND 19 ORDER BY id) j
 """
 RETRIES = """
-SELECT 'c1', array_agg(id), array_agg(tick), array_agg('r1'::text), array_agg('m@1'::text),
-       array_agg(NULL::timestamptz), 30000
+SELECT 'c1' AS controller_id, array_agg(id) AS activation_ids, array_agg(tick) AS expected_ticks,
+       array_agg('r1'::text) AS runner_ids, array_agg('m@1'::text) AS deployments,
+       array_agg(NULL::timestamptz) AS next_ticks, 30000 AS hard_grace_ms
 FROM (SELECT * FROM cron_activations ORDER BY id) a
 """
 STORMED = {
@@ -46,26 +57,47 @@ STORMED = {
     "StartCronJobs": Stormed(CLAIMS, gate="controllers"),
     "SkipTicks": Stormed(SKIPS, gate="controllers"),
     "StartActivations": Stormed(RETRIES, gate="controllers"),
-    "AdoptExecutions": Stormed("SELECT 'c2', '{c1}'::text[], NULL"),
-    "CancelExecutionsOfJobs": Stormed("SELECT array_agg(id), 'somebody', 'why', false FROM cron_jobs WHERE id < 10"),
-    "CancelExecutionsOfJobs, skipping": Stormed(
-        "SELECT array_agg(id), 'somebody', 'why', true FROM cron_jobs WHERE id < 10", gate="controllers"
+    "AdoptExecutions": Stormed("SELECT 'c2' AS controller_id, '{c1}'::text[] AS from_ids, NULL AS runner_ids"),
+    "CancelExecutionsOfJobs": Stormed(
+        """
+        SELECT array_agg(id) AS job_ids, 'somebody' AS actor, 'why' AS note, false AS skip_locked
+        FROM cron_jobs WHERE id < 10""",
     ),
-    "MarkCancelled": Stormed("SELECT max(id), 'somebody', 'why' FROM cron_executions WHERE outcome IS NULL"),
-    "LockJobOfExecution": Stormed("SELECT max(id) FROM cron_executions WHERE outcome IS NULL"),
-    "LockJobsById": Stormed("SELECT array_agg(id) FROM cron_jobs WHERE id < 10"),
-    "CountPlaces": Stormed("SELECT min(id) FROM cron_limits WHERE max_concurrent IS NOT NULL"),
-    "RenewLease": Stormed("SELECT 'c1', '', '', 1, '', '', false, 60000, '{r1,r2}'::text[], 8750, '{}'::bigint[]"),
-    "LeaveRunner": Stormed("SELECT 'r3'"),
+    "CancelExecutionsOfJobs, skipping": Stormed(
+        """
+        SELECT array_agg(id) AS job_ids, 'somebody' AS actor, 'why' AS note, true AS skip_locked
+        FROM cron_jobs WHERE id < 10""",
+        gate="controllers",
+    ),
+    "MarkCancelled": Stormed(
+        """
+        SELECT max(id) AS execution_id, 'somebody' AS actor, 'why' AS note
+        FROM cron_executions WHERE outcome IS NULL""",
+    ),
+    "LockJobOfExecution": Stormed("SELECT max(id) AS execution_id FROM cron_executions WHERE outcome IS NULL"),
+    "LockJobsById": Stormed("SELECT array_agg(id) AS job_ids FROM cron_jobs WHERE id < 10"),
+    "CountPlaces": Stormed("SELECT min(id) AS limit_id FROM cron_limits WHERE max_concurrent IS NOT NULL"),
+    "RenewLease": Stormed(
+        """
+        SELECT 'c1' AS controller_id, '' AS grpc_address, '' AS http_address, 1 AS pid, '' AS version,
+               '' AS zone_data, false AS draining, 60000 AS lease_ms, '{r1,r2}'::text[] AS runner_ids,
+               8750 AS lost_after_ms, '{}'::bigint[] AS cancelling""",
+    ),
+    "LeaveRunner": Stormed("SELECT 'r3' AS runner_id"),
     "GetRetriesGivenUp": Stormed("SELECT"),
-    "TakeNotifier": Stormed("SELECT 'c1'", gate="cron_notifier"),
-    "ClaimDeliveries": Stormed("SELECT 1000, 'c1', '{}'::bigint[], '{}'::integer[], 9, 9", gate="cron_webhooks"),
-    "CountUncounted": Stormed("SELECT 100"),
+    "TakeNotifier": Stormed("SELECT 'c1' AS controller_id", gate="cron_notifier"),
+    "ClaimDeliveries": Stormed(
+        """
+        SELECT 1000 AS held_ms, 'c1' AS controller_id, '{}'::bigint[] AS busy_ids,
+               '{}'::integer[] AS busy_limits, 9 AS each_limit, 9 AS limit""",
+        gate="cron_webhooks",
+    ),
+    "CountUncounted": Stormed("SELECT 100 AS limit"),
     # Its trigger asks at the commit, which is this statement's own.
     "cron_fence_commit": Stormed(
         "SELECT 'm.v1', min(id) FROM cron_executions WHERE outcome IS NULL", text="SELECT cron_fence_commit($1, $2)"
     ),
-    "FoldGone": Stormed("SELECT 3600000, 1000", gate="cron_uncounted"),
+    "FoldGone": Stormed("SELECT 3600000 AS history_ms, 1000 AS limit", gate="cron_uncounted"),
 }
 # They read partitions and change rows that nobody else has: maintenance's own, one round at a time.
 ALONE = {"FillClosings", "SumClosings"}
@@ -99,8 +131,7 @@ async def test_it_comes_to_the_same_if_all_rows_change_under_it(server: Postgres
         copy = server.create_database(template=scene)
         try:
             storm = Storm(server.url(copy), STORMED[name].gate)
-            text = STORMED[name].text or sql.statement(name.partition(",")[0])
-            came.append(await storm.run(text, STORMED[name].arguments, calm=calm))
+            came.append(await storm.run(name, STORMED[name], calm=calm))
         finally:
             server.drop_database(copy)
     assert came[0][0] or not STORMED[name].gate, "it found nothing to do"  # else it has waited for what it found

@@ -15,73 +15,93 @@ from cronring import sql
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.pool import SESSION_SETTINGS
 from tests.conformance.test_storms import ALONE, STORMED
-from tests.support.storms import READ, SCENE, change_of, masked, until_blocked
+from tests.support.storms import READ, SCENE, change_of, masked, record_of, until_blocked
 
 IDS = "array_agg(id ORDER BY id)"
 NOTHING = "NULL::timestamptz"
 OF_ALL = "FROM cron_jobs WHERE id < 10"
-# By what a query answers, in one row. Without one: nothing.
+# By what a query answers, in one row: a column for each parameter. Without one: nothing.
 ARGUMENTS = {
-    "RemoveController": "SELECT 'c1'",
-    "StandDown": "SELECT 'c1', 1000, true",
-    "ClaimAgain": "SELECT 'c2'",
-    "DeleteActivation": "SELECT id, job_id FROM cron_activations LIMIT 1",
-    "LockCronJobs": "SELECT 'default', 'm', 'm.', 'm/'",
+    "RemoveController": "SELECT 'c1' AS controller_id",
+    "StandDown": "SELECT 'c1' AS controller_id, 1000 AS for_ms, true AS forced",
+    "ClaimAgain": "SELECT 'c2' AS controller_id",
+    "DeleteActivation": "SELECT id AS activation_id, job_id FROM cron_activations LIMIT 1",
+    "LockCronJobs": "SELECT 'default' AS namespace, 'm' AS module, 'm.' AS low_key, 'm/' AS high_key",
     "CarryCronJobsOver": f"""
-        SELECT 1, array_agg(now()), {IDS}, array_agg(1000), array_agg('stop'::text), array_agg(''::text),
-               array_agg(true), array_agg('every 2h'::text), array_agg(now()), array_agg(now()), array_agg(now()),
-               array_agg(''::text), array_agg(0), array_agg(0), array_agg({NOTHING}), array_agg({NOTHING}),
-               array_agg({NOTHING}), array_agg({NOTHING}) FROM cron_jobs WHERE id < 40""",
-    "RemoveCronJobs": "SELECT array_agg(id), now(), array_agg(now()) FROM cron_jobs WHERE id < 40",
-    "OrphanCronJobs": f"SELECT now(), {IDS}, array_agg(now()) {OF_ALL}",
-    "BringCronJobsBack": f"SELECT 1, now(), {IDS}, array_agg(now()), array_agg(now()) {OF_ALL}",
-    "ActivateDeployment": "SELECT 1, 2, now()",
-    "SetMinReplicas": "SELECT 1, 2",
-    "DeactivateDeployment": "SELECT 1, now()",
-    "HastenRetry": "SELECT job_id, tick, 'somebody' FROM cron_activations LIMIT 1",
-    "LockJob": "SELECT 'm.v1'",
-    "LabelJob": "SELECT 1, '{\"a\": \"b\"}', 'somebody'",
+        SELECT 1 AS deployment_id, array_agg(now()) AS closes_ats, {IDS} AS job_ids,
+               array_agg(1000) AS timeouts_ms, array_agg('stop'::text) AS on_disconnects,
+               array_agg(''::text) AS payloads, array_agg(true) AS rescheduled,
+               array_agg('every 2h'::text) AS schedules, array_agg(now()) AS anchors,
+               array_agg(now()) AS next_ticks, array_agg(now()) AS next_run_ats,
+               array_agg(''::text) AS policies, array_agg(0) AS concurrencies, array_agg(0) AS pause_afters,
+               array_agg({NOTHING}) AS paused_ticks, array_agg({NOTHING}) AS ahead_froms,
+               array_agg({NOTHING}) AS ahead_untils, array_agg({NOTHING}) AS orphaned_ticks
+        FROM cron_jobs WHERE id < 40""",
+    "RemoveCronJobs": """
+        SELECT array_agg(id) AS job_ids, now() AS now, array_agg(now()) AS closes_ats
+        FROM cron_jobs WHERE id < 40""",
+    "OrphanCronJobs": f"SELECT now() AS now, {IDS} AS job_ids, array_agg(now()) AS orphaned_ticks {OF_ALL}",
+    "BringCronJobsBack": f"""
+        SELECT 1 AS deployment_id, now() AS now, {IDS} AS job_ids, array_agg(now()) AS next_ticks,
+               array_agg(now()) AS next_run_ats {OF_ALL}""",
+    "ActivateDeployment": "SELECT 1 AS deployment_id, 2 AS min_replicas, now() AS now",
+    "SetMinReplicas": "SELECT 1 AS deployment_id, 2 AS min_replicas",
+    "DeactivateDeployment": "SELECT 1 AS deployment_id, now() AS now",
+    "HastenRetry": "SELECT job_id, tick, 'somebody' AS actor FROM cron_activations LIMIT 1",
+    "LockJob": "SELECT 'm.v1' AS key",
+    "LabelJob": "SELECT 1 AS job_id, '{\"a\": \"b\"}' AS labels, 'somebody' AS actor",
     "OrderJobs": f"""
-        SELECT now(), 'somebody', {IDS}, array_agg(true), array_agg(now()), array_agg(now()), array_agg({NOTHING}),
-               array_agg({NOTHING}), array_agg({NOTHING}), array_agg(NULL::text), array_agg(NULL::text),
-               array_agg({NOTHING}), array_agg(NULL::text), array_agg(NULL::text), array_agg({NOTHING}),
-               array_agg({NOTHING}), array_agg({NOTHING}) {OF_ALL}""",
-    "TakeBackSkips": f"SELECT {IDS}, array_agg(now() - interval '9 days'), now(), '{{paused}}'::text[] {OF_ALL}",
-    "CloseBooks": f"SELECT {IDS}, array_agg(now()) {OF_ALL}",
-    "ForgetActivations": "SELECT array_agg(job_id) FROM cron_activations",
-    "LockJobsOfLimit": "SELECT 'default', 'm'",
-    "SetLimit": "SELECT 'default', 'm', 5, 'somebody', ''",
-    "BindJobs": f"SELECT 99, {IDS}, true, true {OF_ALL}",
+        SELECT now() AS now, 'somebody' AS actor, {IDS} AS job_ids, array_agg(true) AS forgets,
+               array_agg(now()) AS next_ticks, array_agg(now()) AS next_run_ats,
+               array_agg({NOTHING}) AS paused_ats, array_agg({NOTHING}) AS paused_ticks,
+               array_agg({NOTHING}) AS paused_untils, array_agg(NULL::text) AS paused_bys,
+               array_agg(NULL::text) AS paused_notes, array_agg({NOTHING}) AS cancelled_ats,
+               array_agg(NULL::text) AS cancelled_bys, array_agg(NULL::text) AS cancelled_notes,
+               array_agg({NOTHING}) AS ahead_froms, array_agg({NOTHING}) AS ahead_untils,
+               array_agg({NOTHING}) AS orphaned_ticks {OF_ALL}""",
+    "TakeBackSkips": f"""
+        SELECT {IDS} AS job_ids, array_agg(now() - interval '9 days') AS from_ticks, now() AS now,
+               '{{paused}}'::text[] AS reasons {OF_ALL}""",
+    "CloseBooks": f"SELECT {IDS} AS job_ids, array_agg(now()) AS closes_ats {OF_ALL}",
+    "ForgetActivations": "SELECT array_agg(job_id) AS job_ids FROM cron_activations",
+    "LockJobsOfLimit": "SELECT 'default' AS namespace, 'm' AS module",
+    "SetLimit": "SELECT 'default' AS namespace, 'm' AS module, 5 AS max_concurrent, 'somebody' AS actor, '' AS note",
+    "BindJobs": f"SELECT 99 AS limit_id, {IDS} AS job_ids, true AS of_module, true AS bound {OF_ALL}",
     "LockCutSkips": "",
-    "CutSkips": "SELECT array_agg(id), array_agg(last_tick), array_agg(1) FROM cron_skips",
+    "CutSkips": """
+        SELECT array_agg(id) AS skip_ids, array_agg(last_tick) AS first_ticks, array_agg(1) AS tick_counts
+        FROM cron_skips""",
     "AddToClosedBooks": """
-        SELECT array_agg(job_id), array_agg(3), array_agg(job_id), array_agg('paused'::text), array_agg(2)
-        FROM cron_closings""",
-    "ForgetActions": "SELECT 1000",
+        SELECT array_agg(job_id) AS job_ids, array_agg(3) AS due, array_agg(job_id) AS cut_job_ids,
+               array_agg('paused'::text) AS cut_reasons, array_agg(2) AS cut_tick_counts FROM cron_closings""",
+    "ForgetActions": "SELECT 1000 AS history_ms",
     "RecordMaintenance": "",
-    "SaveNotifier": "SELECT 'c1', 1000, 'y'",
-    "LeaveNotifier": "SELECT 'c1'",
+    "SaveNotifier": "SELECT 'c1' AS controller_id, 1000 AS lease_ms, 'y' AS position",
+    "LeaveNotifier": "SELECT 'c1' AS controller_id",
     "LockNotifier": "",
     "ForgetNotices": "",
-    "SetFailing": f"SELECT {IDS}, array_agg(7), array_agg(now()) {OF_ALL}",
-    "ClearFailing": f"SELECT {IDS} {OF_ALL}",
+    "SetFailing": f"SELECT {IDS} AS job_ids, array_agg(7) AS execution_ids, array_agg(now()) AS ticks {OF_ALL}",
+    "ClearFailing": f"SELECT {IDS} AS job_ids {OF_ALL}",
     "TakePauses": "",
     "TakeOrphanings": "",
-    "SetLate": f"SELECT {IDS}, array_agg(now()) {OF_ALL}",
+    "SetLate": f"SELECT {IDS} AS job_ids, array_agg(now()) AS ticks {OF_ALL}",
     "FinishDeliveries": """
-        SELECT array_agg(id), array_agg(attempts), array_agg('delivered'::text), array_agg(0), array_agg(200),
-               array_agg(''::text) FROM cron_deliveries""",
-    "DisableWebhook": "SELECT min(id), 'why' FROM cron_webhooks",
-    "ForgetDeliveries": "SELECT 1000, 100",
+        SELECT array_agg(id) AS delivery_ids, array_agg(attempts) AS attempts,
+               array_agg('delivered'::text) AS states, array_agg(0) AS waits_ms, array_agg(200) AS statuses,
+               array_agg(''::text) AS errors FROM cron_deliveries""",
+    "DisableWebhook": "SELECT min(id) AS webhook_id, 'why' AS reason FROM cron_webhooks",
+    "ForgetDeliveries": "SELECT 1000 AS kept_ms, 100 AS limit",
     "ForgetRemovedJobs": "",
-    "SetPosition": "SELECT 'y'",
-    "EnableWebhook": "SELECT 'w2'",
-    "RemoveWebhook": "SELECT 'w1'",
-    "Redeliver": "SELECT 'w1', 0",
-    "RegisterRunner": "SELECT 'r1', 'h', 2, '', '{}'::text[]",
-    "UpdateTemplate": "SELECT id, revision, 'd', '', NULL::timestamptz, '', '', '{}', 0, '', 'somebody' "
-    "FROM cron_templates",
-    "DeleteTemplate": "SELECT 'default', 't'",
+    "SetPosition": "SELECT 'y' AS position",
+    "EnableWebhook": "SELECT 'w2' AS name",
+    "RemoveWebhook": "SELECT 'w1' AS name",
+    "Redeliver": "SELECT 'w1' AS name, 0 AS delivery_id",
+    "RegisterRunner": "SELECT 'r1' AS runner_id, 'h' AS hostname, 2 AS pid, '' AS version, '{}'::text[] AS deployments",
+    "UpdateTemplate": """
+        SELECT id AS template_id, revision, 'd' AS description, '' AS schedule, NULL::timestamptz AS anchor,
+               '' AS policy, '' AS payload, '{}' AS labels, 0 AS timeout_ms, '' AS on_disconnect,
+               'somebody' AS actor FROM cron_templates""",
+    "DeleteTemplate": "SELECT 'default' AS namespace, 't' AS name",
 }
 
 
@@ -103,15 +123,14 @@ async def sessions(database_url: str) -> AsyncIterator[Sessions]:
 async def _came_to(sessions: Sessions, name: str, *, calm: bool) -> tuple[list[str], dict[str, list[str]]]:
     """The answer, and all rows after it; both are taken back. It has to wait: it wants rows that are being changed."""
     statement, changer, watcher = sessions
-    given = tuple(await changer.fetchrow(ARGUMENTS[name]) or ()) if ARGUMENTS[name] else ()
-    text = sql.statement(name)
+    record = record_of(name, await changer.fetchrow(ARGUMENTS[name]) if ARGUMENTS[name] else None)
     transaction, change = statement.transaction(), changer.transaction()
     await transaction.start()
     await change.start()
     await changer.execute(change_of())
     if calm:
         await change.commit()
-    running = asyncio.ensure_future(statement.fetch(text, *given))
+    running = asyncio.ensure_future(statement.fetch(*record))
     if not calm:
         pids = [await each.fetchval("SELECT pg_backend_pid()") for each in (changer, watcher)]
         await until_blocked(watcher, statement.get_server_pid(), pids[0])

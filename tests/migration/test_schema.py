@@ -22,6 +22,7 @@ from cronring.controller.store.migrate import migrate
 from cronring.controller.store.pool import Database
 from cronring.controller.store.store import PostgresStore
 from cronring.schema.module import Module, Verb
+from cronring.sql.parameters import ListDeployments
 from tests.support.databases import PostgresServer
 from tests.support.pooler import forgetful_pooler
 
@@ -53,7 +54,14 @@ async def deployed(url: str, schema: str, module: Module = MODULE) -> list[str]:
     database = await Database.open(url, "test", connections=2, schema=schema)
     try:
         await PostgresStore(database).create_deployment(module, "a" * 64, 1, 300_000, True)
-        return [record[0] for record in await database.fetch("ListDeployments", 2**62, "", "", False, 9, 1_000)]
+        return [
+            record[0]
+            for record in await database.fetch(
+                ListDeployments(
+                    before_id=2**62, namespace="", module="", active_only=False, limit=9, lost_after_ms=1_000
+                )
+            )
+        ]
     finally:
         await database.close()
 

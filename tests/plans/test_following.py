@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.plans.test_plans import astray, plan, session
+from tests.plans.explained import plan, session
+from tests.plans.test_plans import astray
 
 FOLLOWERS = """
 INSERT INTO cron_followers (job_id, after) SELECT i, 'm.v' || i FROM generate_series(1, 20000) i;

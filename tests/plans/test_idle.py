@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.plans.test_plans import FILL, HOT, LEDGER, astray, plan, session
+from tests.plans.explained import plan, session
+from tests.plans.test_plans import FILL, HOT, LEDGER, astray
 from tests.support.databases import PostgresServer
 
 REST = """

@@ -5,7 +5,8 @@ import json
 import pytest
 
 from cronring import sql
-from tests.plans.test_plans import array, nodes, session, timestamps
+from cronring.sql.loader import loaded
+from tests.plans.explained import array, execution, nodes, session, timestamps
 from tests.support.looking import look
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
@@ -40,20 +41,25 @@ async def test_ends_look_up_their_own_executions_where_analyze_saw_none(database
         )
         await connection.execute(f"ALTER TABLE {name} SET (autovacuum_enabled = off)")  # it would look, in time
         await connection.execute(f"PREPARE ending AS {sql.statement('EndCronJob')}")
-        await connection.execute(f"EXPLAIN EXECUTE ending ({', '.join(['NULL'] * 29)})")  # that is the plan from now on
+        await connection.execute(f"EXPLAIN {execution('ending', 'EndCronJob')}")  # that is the plan from now on
         await connection.execute(EXECUTIONS)
         records = await connection.fetch(
             f"SELECT id, job_id, claimed_at FROM cron_executions ORDER BY job_id LIMIT {ENDING}"
         )
         ids, jobs = array([record[0] for record in records]), array([record[1] for record in records])
-        tick, none = TOMORROW, array(["NULL"] * ENDING)
-        given = [
-            "'c1'", ids, jobs, timestamps([record[2] for record in records]), array(["completed"] * ENDING),
-            *[f"array_fill(now(), ARRAY[{ENDING}])"] * 2, *[none] * 3, array([1] * ENDING), *[none] * 5,
-            *["'{}'"] * 6, f"array_fill({tick}, ARRAY[{ENDING}])", *[none] * 5, array([0] * ENDING),
-        ]  # fmt: skip
-        explain = "EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) EXECUTE ending"
-        found = json.loads(await connection.fetchval(f"{explain} ({', '.join(given)})"))
+        given = {
+            name: "'{}'" if name.startswith("skip_") else array(["NULL"] * ENDING)
+            for name in loaded()["EndCronJob"].names
+        }
+        given |= {
+            "controller_id": "'c1'", "execution_ids": ids, "job_ids": jobs,
+            "claimed_ats": timestamps([record[2] for record in records]), "outcomes": array(["completed"] * ENDING),
+            "started_ats": f"array_fill(now(), ARRAY[{ENDING}])", "ended_ats": f"array_fill(now(), ARRAY[{ENDING}])",
+            "revisions": array([1] * ENDING), "ticks": f"array_fill({TOMORROW}, ARRAY[{ENDING}])",
+            "missed": array([0] * ENDING),
+        }  # fmt: skip
+        explain = "EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON)"
+        found = json.loads(await connection.fetchval(f"{explain} {execution('ending', 'EndCronJob', given)}"))
         looked = [node for node in nodes(found[0]["Plan"]) if node.get("Relation Name") == name]
         assert sum(node["Actual Loops"] for node in looked) >= ENDING, "the partition was not looked into"
         wasted = sum(node.get("Rows Removed by Filter", 0) * node["Actual Loops"] for node in looked)

@@ -1,15 +1,14 @@
 """Plans of the hot statements, as the store's sessions make them: by index, whatever the batch and the tables' size."""
 
-import json
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from cronring import sql
-from cronring.controller.store.connect import Connection, connect
-from cronring.controller.store.pool import SESSION_SETTINGS
+from cronring.controller.store.connect import Connection
+from cronring.sql.loader import loaded
+from tests.plans.explained import array, execution, plan, session, timestamps
 from tests.support.databases import PostgresServer, run_coroutine
 
 JOBS = 100_000
@@ -86,33 +85,6 @@ def filled_url(request: pytest.FixtureRequest, postgres_servers: Callable[[str],
     server.drop_database(name)
 
 
-async def session(url: str) -> Connection:
-    return await connect(url, "plans", dict(SESSION_SETTINGS))
-
-
-async def plan(connection: Connection, name: str, arguments: list[str] | None = None) -> list[dict[str, Any]]:
-    """All nodes of the plan that the session keeps; run, and rolled back, if there are arguments (as SQL)."""
-    prepared = await connection.prepare(sql.statement(name))
-    parameters = arguments or ["NULL"] * len(prepared.get_parameters())
-    await connection.execute(f"PREPARE planned AS {sql.statement(name)}")
-    call = f"EXECUTE planned ({', '.join(parameters)})" if parameters else "EXECUTE planned"
-    options = "FORMAT JSON" if arguments is None else "ANALYZE, TIMING OFF, FORMAT JSON"
-    transaction = connection.transaction()
-    await transaction.start()
-    try:
-        found = await connection.fetchval(f"EXPLAIN ({options}) {call}")
-    finally:
-        await transaction.rollback()
-        await connection.execute("DEALLOCATE planned")
-    return list(nodes(json.loads(found)[0]["Plan"]))
-
-
-def nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield node
-    for child in node.get("Plans", []):
-        yield from nodes(child)
-
-
 def astray(name: str, found: list[dict[str, Any]]) -> list[str]:
     """What reads more of a growing table than it asks for."""
     complaints = []
@@ -146,14 +118,6 @@ async def test_plans_made_on_empty_tables_are_as_good(database_url: str) -> None
         await connection.close()
 
 
-def timestamps(instants: list[int]) -> str:
-    return "'{" + ",".join(f'"{datetime.fromtimestamp(us / 1e6, UTC).isoformat()}"' for us in instants) + "}'"
-
-
-def array(values: list[Any]) -> str:
-    return "'{" + ",".join(map(str, values)) + "}'"
-
-
 async def due(connection: Connection, jobs: int) -> tuple[list[int], list[int]]:
     records = await connection.fetch(
         "UPDATE cron_jobs SET next_tick = date_trunc('second', now()), next_execution = date_trunc('second', now()) "
@@ -163,13 +127,17 @@ async def due(connection: Connection, jobs: int) -> tuple[list[int], list[int]]:
     return [record[0] for record in records], [record[1] for record in records]
 
 
-def claim_arguments(ids: list[int], ticks: list[int]) -> list[str]:
+def claim_arguments(ids: list[int], ticks: list[int]) -> dict[str, str]:
     """Each claim passes one tick over."""
     keys, at, ones = array([f"m{job_id % 100 + 1}@1" for job_id in ids]), timestamps(ticks), array([1] * len(ids))
     nulls, triggers = array(["NULL"] * len(ids)), array(["schedule"] * len(ids))
-    skips = [array(ids), array(["superseded"] * len(ids)), at, at, ones]
-    runners = array(["r1"] * len(ids))
-    return ["'c1'", array(ids), at, at, at, runners, keys, triggers, ones, nulls, nulls, ones, *skips, "30000"]
+    return {
+        "controller_id": "'c1'", "job_ids": array(ids), "expected_ticks": at, "ticks": at, "run_ats": at,
+        "runner_ids": array(["r1"] * len(ids)), "deployments": keys, "triggers": triggers, "missed": ones,
+        "next_ticks": nulls, "next_run_ats": nulls, "revisions": ones, "skip_job_ids": array(ids),
+        "skip_reasons": array(["superseded"] * len(ids)), "skip_first_ticks": at, "skip_last_ticks": at,
+        "skip_tick_counts": ones, "hard_grace_ms": "30000",
+    }  # fmt: skip
 
 
 LIMITS = """
@@ -229,19 +197,23 @@ async def test_an_ends_work_grows_with_its_batch_alone(filled_url: str, jobs: in
     try:
         ids, ticks = await due(connection, jobs)
         await connection.execute(f"PREPARE claimed AS {sql.statement('StartCronJobs')}")
-        claimed = await connection.fetch(f"EXECUTE claimed ({', '.join(claim_arguments(ids, ticks))})")
+        claimed = await connection.fetch(execution("claimed", "StartCronJobs", claim_arguments(ids, ticks)))
         await connection.execute("DEALLOCATE claimed")
         at = timestamps([record["claimed_at"] for record in claimed])
         texts, nulls = array(["x"] * jobs), array(["NULL"] * jobs)
         later = timestamps([record["claimed_at"] + 60_000_000 for record in claimed])
-        arguments = [
-            "'c1'", array([record["execution_id"] for record in claimed]), array(ids), at, array(["completed"] * jobs),
-            at, at, texts, texts, texts, array([1] * jobs),
-            *([later, later] if wants == "moved anchors" else [nulls, nulls]), at if wants == "retries" else nulls,
-            *([at, at] if wants == "moved anchors" else [nulls, nulls]),
-            array([record["execution_id"] for record in claimed]), array(ids), array(["overlap"] * jobs), at, at,
-            array([1] * jobs), timestamps(ticks), texts, *[nulls] * 3, texts, array([0] * jobs),
-        ]  # fmt: skip
+        execution_ids, moved = array([record["execution_id"] for record in claimed]), wants == "moved anchors"
+        arguments = {
+            "controller_id": "'c1'", "execution_ids": execution_ids, "job_ids": array(ids), "claimed_ats": at,
+            "outcomes": array(["completed"] * jobs), "started_ats": at, "ended_ats": at, "error_types": texts,
+            "error_messages": texts, "outputs": texts, "revisions": array([1] * jobs),
+            "next_ticks": later if moved else nulls, "next_run_ats": later if moved else nulls,
+            "retry_ats": at if wants == "retries" else nulls, "anchors": at if moved else nulls,
+            "closes_ats": at if moved else nulls, "skip_execution_ids": execution_ids, "skip_job_ids": array(ids),
+            "skip_reasons": array(["overlap"] * jobs), "skip_first_ticks": at, "skip_last_ticks": at,
+            "skip_tick_counts": array([1] * jobs), "ticks": timestamps(ticks), "stacks": texts, "cpu_us": nulls,
+            "memory_peak_bytes": nulls, "memory_shared": nulls, "metrics": texts, "missed": array([0] * jobs),
+        }  # fmt: skip
         found = await plan(connection, "EndCronJob", arguments)
         assert astray("EndCronJob", found) == []
         assert max(node["Actual Rows"] for node in found) == jobs
@@ -260,24 +232,12 @@ async def test_a_skips_work_grows_with_its_batch_alone(filled_url: str, jobs: in
         ids, ticks = await due(connection, jobs)
         at, later, ones = timestamps(ticks), timestamps([tick + 60_000_000 for tick in ticks]), array([1] * jobs)
         reasons = array(["overlap"] * jobs)
-        arguments = [
-            "'c1'",
-            array(ids),
-            at,
-            ones,
-            later,
-            later,
-            reasons,
-            at,
-            at,
-            ones,
-            array(ids),
-            reasons,
-            at,
-            at,
-            ones,
-            ones,
-        ]
+        arguments = {
+            "controller_id": "'c1'", "job_ids": array(ids), "expected_ticks": at, "revisions": ones,
+            "next_ticks": later, "next_run_ats": later, "reasons": reasons, "first_ticks": at, "last_ticks": at,
+            "tick_counts": ones, "further_job_ids": array(ids), "further_reasons": reasons, "further_first_ticks": at,
+            "further_last_ticks": at, "further_tick_counts": ones, "missed": ones,
+        }  # fmt: skip
         found = await plan(connection, "SkipTicks", arguments)
         assert astray("SkipTicks", found) == []
         assert max(node["Actual Rows"] for node in found) == 2 * jobs
@@ -299,7 +259,10 @@ async def test_the_work_of_starting_what_waits_grows_with_its_batch_alone(filled
         keys = array([f"m{record['job_id'] % 100 + 1}@1" for record in records])
         ids, at = array([record["id"] for record in records]), timestamps([record["tick"] for record in records])
         nulls = array(["NULL"] * waiting)
-        arguments = ["'c1'", ids, at, array(["r1"] * waiting), keys, nulls, "30000"]
+        arguments = {
+            "controller_id": "'c1'", "activation_ids": ids, "expected_ticks": at,
+            "runner_ids": array(["r1"] * waiting), "deployments": keys, "next_ticks": nulls, "hard_grace_ms": "30000",
+        }  # fmt: skip
         found = await plan(connection, "StartActivations", arguments)
         assert astray("StartActivations", found) == []
         assert max(node["Actual Rows"] for node in found) == waiting
@@ -320,7 +283,11 @@ async def test_a_renewal_looks_at_nothing_that_runs_well(filled_url: str, runnin
             "hard_deadline) SELECT 50000 + i, 1, now(), now(), now(), 'c' || i % 3 + 1, 'r' || i % 10 + 1, "
             f"now() + interval '1 hour' FROM generate_series(1, {running}) i"
         )
-        arguments = ["'c1'", "'a'", "'b'", "1", "'v'", "'z'", "false", "5000", "'{r1,r2,r3}'", "8750", "'{}'"]
+        arguments = {
+            "controller_id": "'c1'", "grpc_address": "'a'", "http_address": "'b'", "pid": "1", "version": "'v'",
+            "zone_data": "'z'", "draining": "false", "lease_ms": "5000", "runner_ids": "'{r1,r2,r3}'",
+            "lost_after_ms": "8750", "cancelling": "'{}'",
+        }  # fmt: skip
         found = await plan(connection, "RenewLease", arguments)
         assert astray("RenewLease", found) == []
         touched = [node for node in found if node.get("Relation Name") in GROWING]
@@ -335,7 +302,7 @@ async def test_the_window_reads_only_what_is_due(filled_url: str) -> None:
     connection = await session(filled_url)
     try:
         await connection.execute("VACUUM cron_jobs")  # of what other tests have rolled back
-        found = await plan(connection, "GetCronJobs", [array(list(range(0, 4096, 2))), "5000"])
+        found = await plan(connection, "GetCronJobs", {"slots": array(list(range(0, 4096, 2))), "window_ms": "5000"})
         (scan,) = [node for node in found if node.get("Index Name") == "cron_jobs_due"]
         # A second of the scene's age makes 28 more of them due, and a busy machine takes its time.
         assert 0 < scan["Actual Rows"] * scan["Actual Loops"] < JOBS / 10
@@ -362,7 +329,7 @@ def test_claims_are_heap_only_updates(database_url: str) -> None:
             before = await connection.fetchrow(COUNTERS)
             for first in range(0, 2_000, 500):
                 batch = claim_arguments(ids[first : first + 500], ticks[first : first + 500])
-                await connection.execute(f"EXECUTE claimed ({', '.join(batch)})")
+                await connection.execute(execution("claimed", "StartCronJobs", batch))
             await connection.execute("SELECT pg_stat_force_next_flush()")
             after = await connection.fetchrow(COUNTERS)
             assert before is not None
@@ -383,35 +350,41 @@ COUNTERS = "SELECT n_tup_upd, n_tup_hot_upd FROM pg_stat_user_tables WHERE relna
 async def test_an_audits_page_reads_so_many_runs_of_each_of_its_jobs(filled_url: str, jobs: int, at_most: int) -> None:
     connection = await session(filled_url)
     try:
-        ids, since = array(list(range(1, jobs + 1))), timestamps([0] * jobs)
-        found = await plan(connection, "CountRuns", [ids, since, "'infinity'", str(at_most), "1000000"])
+        asked = {
+            "job_ids": array(list(range(1, jobs + 1))),
+            "after_ticks": timestamps([0] * jobs),
+            "until_tick": "'infinity'",
+        }
+        found = await plan(connection, "CountRuns", asked | {"limit": str(at_most), "late_after_us": "1000000"})
         # Merged by tick, each partition shows its first row; for some hours after midnight, history lies in two.
         partitions = await connection.fetchval("SELECT count(DISTINCT tableoid) FROM cron_executions")
         assert read(found, "cron_executions") <= jobs * (at_most + partitions)
-        found = await plan(connection, "CountSkips", [ids, since, "'infinity'"])
+        found = await plan(connection, "CountSkips", asked)
         assert read(found, "cron_skips") <= 3 * jobs
-        found = await plan(connection, "GetSpans", [ids, "'-infinity'", "0", "0", "5000"])
+        spans = {"since": "'-infinity'", "after_job_id": "0", "after_revision": "0", "limit": "5000"}
+        found = await plan(connection, "GetSpans", {"job_ids": asked["job_ids"], **spans})
         assert read(found, "cron_schedules") <= jobs
-        found = await plan(connection, "GetStandings", ["0", "''", str(jobs)])
+        found = await plan(connection, "GetStandings", {"after_id": "0", "key": "''", "limit": str(jobs)})
         assert read(found, "cron_jobs") <= jobs
     finally:
         await connection.close()
 
 
 async def test_why_reads_what_it_tells(filled_url: str) -> None:
+    pages = {"job_id": "1", "after_tick": "'-infinity'", "until_tick": "now()", "limit": "5"}
     asked = {
-        "GetSubjects": ["'m2.v1'", "8750"],
-        "GetStandings": ["0", "'m2.v1'", "10"],
-        "GetSpansAround": ["1", "now()", "3"],
-        "GetAttemptsOfTick": ["1", "date_trunc('second', now())", "10"],
-        "GetRunBefore": ["1", "now()"],
-        "GetRunAfter": ["1", "now() - interval '1 hour'"],
-        "GetSkipAt": ["1", "now()"],
-        "GetSkipBefore": ["1", "now()"],
-        "GetRunsInOrder": ["1", "'-infinity'", "0", "now()", "5"],
-        "GetSkipsInOrder": ["1", "'-infinity'", "0", "now()", "5"],
-        "GetWaiting": ["1", "10"],
-        "GetActionsBefore": ["1", "now()", "10"],
+        "GetSubjects": {"key": "'m2.v1'", "lost_after_ms": "8750"},
+        "GetStandings": {"after_id": "0", "key": "'m2.v1'", "limit": "10"},
+        "GetSpansAround": {"job_id": "1", "instant": "now()", "limit": "3"},
+        "GetAttemptsOfTick": {"job_id": "1", "tick": "date_trunc('second', now())", "limit": "10"},
+        "GetRunBefore": {"job_id": "1", "instant": "now()"},
+        "GetRunAfter": {"job_id": "1", "instant": "now() - interval '1 hour'"},
+        "GetSkipAt": {"job_id": "1", "tick": "now()"},
+        "GetSkipBefore": {"job_id": "1", "instant": "now()"},
+        "GetRunsInOrder": {"after_attempt": "0", **pages},
+        "GetSkipsInOrder": {"after_id": "0", **pages},
+        "GetWaiting": {"job_id": "1", "limit": "10"},
+        "GetActionsBefore": {"job_id": "1", "instant": "now()", "limit": "10"},
     }
     connection = await session(filled_url)
     try:
@@ -426,7 +399,8 @@ async def test_twins_are_looked_for_among_jobs_and_not_among_what_ran(filled_url
     """Once an audit: each job is looked at once, and only of those whose key had another before, what they ran."""
     connection = await session(filled_url)
     try:
-        found = await plan(connection, "GetTwins", ["'-infinity'", "'infinity'", "20"])
+        whole = {"after_tick": "'-infinity'", "until_tick": "'infinity'", "limit": "20"}
+        found = await plan(connection, "GetTwins", whole)
         assert read(found, "cron_jobs") <= JOBS + 200
         assert read(found, "cron_executions") == 0
     finally:
@@ -445,10 +419,10 @@ async def test_a_look_for_jobs_by_label_or_module_reads_those(
     await transaction.start()
     try:
         await connection.execute('UPDATE cron_jobs SET labels = \'{"rare":"yes"}\' WHERE id % 20000 = 7')
-        where = ["''", f"'{module}'", "''", "''", f"'{labels}'"]
+        where = {"namespace": "''", "module": f"'{module}'", "verb": "''", "status": "''", "labels": f"'{labels}'"}
         for name, arguments in (
-            ("FindChosenJobs", ["0", *where, "5000"]),
-            ("FindChosenByKey", ["''", *where, "100"]),
+            ("FindChosenJobs", {"after_id": "0", "limit": "5000", **where}),
+            ("FindChosenByKey", {"after_key": "''", "limit": "100", **where}),
             ("CountChosenJobs", where),
         ):
             found = await plan(connection, name, arguments)
@@ -474,11 +448,18 @@ async def test_only_partitions_of_known_ticks_are_looked_into(filled_url: str, n
     try:
         ids, tick = array(list(range(1, 301))), "date_trunc('day', now()) - interval '1 microsecond'"
         if name == "EndCronJob":
-            given = ["'c1'", "'{1}'", "'{1}'", *["'{NULL}'"] * 19, f"ARRAY[{tick}]", *["'{NULL}'"] * 6]
+            given = dict.fromkeys(loaded()[name].names, "'{NULL}'")
+            given |= {"controller_id": "'c1'", "execution_ids": "'{1}'", "job_ids": "'{1}'", "ticks": f"ARRAY[{tick}]"}
             found = await plan(connection, name, given)
         else:
-            rest = ["1000000", "'{}'", "'{}'", "'infinity'"] if name == "GetChanges" else []
-            found = await plan(connection, name, [str(EXECUTIONS * 2), "'{}'", "'{}'", ids, tick, tick, *rest])
+            given = {
+                "after_execution_id": str(EXECUTIONS * 2), "first_execution_ids": "'{}'", "last_execution_ids": "'{}'",
+                "execution_ids": ids, "first_tick": tick, "last_tick": tick,
+            }  # fmt: skip
+            if name == "GetChanges":
+                skips = {"after_skip_id": "1000000", "first_skip_ids": "'{}'", "last_skip_ids": "'{}'"}
+                given |= skips | {"since": "'infinity'"}
+            found = await plan(connection, name, given)
         by_id = [
             node["Relation Name"]
             for node in found

@@ -7,6 +7,8 @@ import asyncpg
 
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.pool import SESSION_SETTINGS
+from cronring.sql import parameters
+from cronring.sql.records import Statement
 
 NOW_US = 600_000_000  # what is so near to the statement's own time differs between two runs
 # Jobs 1 to 9 run, for ticks of yesterday, today and tomorrow; 31 to 39 follow them; 11 to 19 are due; 21 to 29 have
@@ -97,9 +99,9 @@ CREATE VIEW {table} AS SELECT * FROM gated WHERE (SELECT storm_gate());
 
 
 class Stormed(NamedTuple):
-    """`arguments`: a query of one row. `gate`: the table at which it is held, if it waits for no row.
+    """`arguments`: a query of one row, with a column for each parameter.
 
-    `text`: of what is no named statement.
+    `gate`: the table at which it is held, if it waits for no row. `text`: of what is no named statement.
     """
 
     arguments: str
@@ -120,6 +122,12 @@ def change_of(gate: str = "") -> str:
     )
 
 
+def record_of(name: str, row: asyncpg.Record | None) -> Statement:
+    """A statement, with what a query answers for its parameters; None for one without any."""
+    record: Statement = getattr(parameters, name)(**dict(row or {}))
+    return record
+
+
 class Storm:
     """Four sessions of one copy of the scene: the statement's, who changes, who holds the gate, and who watches."""
 
@@ -127,19 +135,21 @@ class Storm:
         self.url = url
         self.gate = gate
 
-    async def run(self, text: str, arguments: str, *, calm: bool) -> tuple[Any, Any]:
+    async def run(self, name: str, stormed: Stormed, *, calm: bool) -> tuple[Any, Any]:
+        """`name`: of a statement, perhaps with more words behind a comma."""
         sessions = [await connect(self.url, "storm", dict(SESSION_SETTINGS)) for _ in range(4)]
         statement, changer, _, watcher = sessions
         try:
             if self.gate:
                 await changer.execute(GATE.format(table=self.gate))
-            given = tuple(await changer.fetchrow(arguments) or ())
+            row = await changer.fetchrow(stormed.arguments)
+            call = (stormed.text, *(row or ())) if stormed.text else tuple(record_of(name.partition(",")[0], row))
             began = await changer.fetchval("SELECT now()")
             if calm:
                 await changer.execute(change_of(self.gate))
-                answer = await statement.fetch(text, *given)
+                answer = await statement.fetch(*call)
             else:
-                answer = await self._meet(sessions, text, given)
+                answer = await self._meet(sessions, call)
             books = {
                 table: sorted(map(repr, (masked(row, began) for row in await watcher.fetch(f"SELECT * FROM {table}"))))
                 for table in READ
@@ -149,7 +159,7 @@ class Storm:
             for each in sessions:
                 each.terminate()
 
-    async def _meet(self, sessions: list[Connection], text: str, given: tuple[Any, ...]) -> list[asyncpg.Record]:
+    async def _meet(self, sessions: list[Connection], call: tuple[Any, ...]) -> list[asyncpg.Record]:
         """The change is committed after the statement's snapshot, and before its first lock."""
         statement, changer, keeper, watcher = sessions
         pids = [await each.fetchval("SELECT pg_backend_pid()") for each in sessions]
@@ -159,7 +169,7 @@ class Storm:
         if not self.gate:
             await transaction.start()
             await changer.execute(change_of(self.gate))
-        running = asyncio.ensure_future(statement.fetch(text, *given))
+        running = asyncio.ensure_future(statement.fetch(*call))
         await until_blocked(watcher, pids[0], pids[2] if self.gate else pids[1])
         if self.gate:
             await changer.execute(change_of(self.gate))

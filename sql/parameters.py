@@ -1,0 +1,1285 @@
+"""A record for each statement of `sql/queries/*.sql`: made by `make parameters`, don't edit."""
+
+from collections.abc import Sequence
+
+from cronring.sql.records import Statement
+
+
+class ActivateDeployment(Statement):
+    min_replicas: int
+    now: int
+    deployment_id: int
+
+
+class AddActions(Statement):
+    at: int | None
+    job_ids: Sequence[int | None]
+    deployment_ids: Sequence[int | None]
+    execution_ids: Sequence[int | None]
+    actions: Sequence[str]
+    actors: Sequence[str]
+    notes: Sequence[str]
+    details: Sequence[str]
+    templates: Sequence[str | None]
+
+
+class AddDeliveries(Statement):
+    webhook_ids: Sequence[int]
+    event_ids: Sequence[str]
+    events: Sequence[str]
+    jobs: Sequence[str]
+    bodies: Sequence[str]
+
+
+class AddPartition(Statement):
+    ahead_ms: int
+
+
+class AddRetrying(Statement):
+    job_ids: Sequence[int]
+    ticks: Sequence[int]
+    attempts: Sequence[int]
+
+
+class AddSkips(Statement):
+    controller_id: str
+    job_ids: Sequence[int]
+    reasons: Sequence[str]
+    first_ticks: Sequence[int]
+    last_ticks: Sequence[int]
+    tick_counts: Sequence[int]
+
+
+class AddToClosedBooks(Statement):
+    cut_job_ids: Sequence[int]
+    cut_reasons: Sequence[str]
+    cut_tick_counts: Sequence[int]
+    job_ids: Sequence[int]
+    due: Sequence[int]
+
+
+class AddWebhook(Statement):
+    name: str
+    url: str
+    secret: str
+    events: Sequence[str]
+    reasons: Sequence[str]
+    namespace: str
+    module: str
+    job: str
+    labels: str
+    actor: str
+
+
+class AdoptExecutions(Statement):
+    from_ids: Sequence[str]
+    runner_ids: Sequence[str] | None
+    controller_id: str
+
+
+class BindJobs(Statement):
+    of_module: bool
+    bound: bool
+    limit_id: int
+    job_ids: Sequence[int]
+
+
+class BoundDiagnosis(Statement): ...
+
+
+class BringCronJobsBack(Statement):
+    deployment_id: int
+    now: int
+    job_ids: Sequence[int]
+    next_ticks: Sequence[int | None]
+    next_run_ats: Sequence[int | None]
+
+
+class CancelExecutionsOfJobs(Statement):
+    job_ids: Sequence[int]
+    skip_locked: bool
+    actor: str
+    note: str
+
+
+class CarryCronJobsOver(Statement):
+    deployment_id: int
+    job_ids: Sequence[int]
+    timeouts_ms: Sequence[int | None]
+    on_disconnects: Sequence[str | None]
+    payloads: Sequence[str | None]
+    rescheduled: Sequence[bool]
+    schedules: Sequence[str]
+    anchors: Sequence[int]
+    next_ticks: Sequence[int | None]
+    next_run_ats: Sequence[int | None]
+    policies: Sequence[str]
+    concurrencies: Sequence[int]
+    pause_afters: Sequence[int]
+    paused_ticks: Sequence[int | None]
+    ahead_froms: Sequence[int | None]
+    ahead_untils: Sequence[int | None]
+    orphaned_ticks: Sequence[int | None]
+    closes_ats: Sequence[int | None]
+
+
+class ClaimAgain(Statement):
+    controller_id: str
+
+
+class ClaimDeliveries(Statement):
+    busy_limits: Sequence[int]
+    busy_ids: Sequence[int]
+    each_limit: int
+    limit: int
+    held_ms: int
+    controller_id: str
+
+
+class ClearClosings(Statement): ...
+
+
+class ClearFailing(Statement):
+    job_ids: Sequence[int]
+
+
+class CloseBooks(Statement):
+    job_ids: Sequence[int]
+    closes_ats: Sequence[int]
+
+
+class CloseSchema(Statement): ...
+
+
+class CountChosenJobs(Statement):
+    labels: str
+    module: str
+    namespace: str
+    verb: str
+    status: str
+
+
+class CountJobs(Statement):
+    namespace: str
+    module: str
+    verb: str
+    labels: str
+    status: str
+
+
+class CountPlaces(Statement):
+    limit_id: int
+
+
+class CountRunningOfOthers(Statement):
+    namespace: str
+    module: str
+    deployment_id: int
+
+
+class CountRuns(Statement):
+    job_ids: Sequence[int]
+    after_ticks: Sequence[int]
+    late_after_us: int
+    until_tick: int
+    limit: int
+
+
+class CountSkips(Statement):
+    job_ids: Sequence[int]
+    after_ticks: Sequence[int]
+    until_tick: int
+
+
+class CountUncounted(Statement):
+    limit: int
+
+
+class CountWaiting(Statement): ...
+
+
+class CreateActivation(Statement):
+    run_at: int
+    actor: str
+    trigger: str
+    tick: int
+    until_tick: int | None
+    payload: str | None
+    beside: bool
+    again: bool
+    job_id: int
+
+
+class CreateApiJob(Statement):
+    key: str
+    namespace: str
+    module: str
+    verb: str
+    slot: int
+    deployment_id: int
+    schedule: str
+    anchor: int
+    timeout_ms: int
+    on_disconnect: str
+    next_tick: int | None
+    next_run_at: int | None
+    policy: str
+    concurrency: int
+    pause_after: int
+    payload: str
+    labels: str
+    actor: str
+    now: int
+    template: str
+
+
+class CreateCronJobs(Statement):
+    namespace: str
+    module: str
+    deployment_id: int
+    now: int
+    keys: Sequence[str]
+    verbs: Sequence[str]
+    slots: Sequence[int]
+    schedules: Sequence[str]
+    anchors: Sequence[int]
+    timeouts_ms: Sequence[int]
+    on_disconnects: Sequence[str]
+    next_ticks: Sequence[int | None]
+    next_run_ats: Sequence[int | None]
+    policies: Sequence[str]
+    concurrencies: Sequence[int]
+    pause_afters: Sequence[int]
+    payloads: Sequence[str]
+
+
+class CreateDeployment(Statement):
+    namespace: str
+    module: str
+    key: str
+    digest: str
+    schema_text: str
+    now: int
+
+
+class CreateMigrations(Statement): ...
+
+
+class CreateRetry(Statement):
+    tick: int
+    attempt: int
+    payload: str | None
+    beside: bool
+    of_schedule: bool
+    actor: str
+    settled: bool
+    job_id: int
+
+
+class CreateTemplate(Statement):
+    namespace: str
+    name: str
+    description: str
+    schedule: str
+    anchor: int | None
+    policy: str
+    payload: str
+    labels: str
+    timeout_ms: int
+    on_disconnect: str
+    actor: str
+
+
+class CutSkips(Statement):
+    skip_ids: Sequence[int]
+    first_ticks: Sequence[int]
+    tick_counts: Sequence[int]
+
+
+class DeactivateDeployment(Statement):
+    now: int
+    deployment_id: int
+
+
+class DeleteActivation(Statement):
+    activation_id: int
+    job_id: int
+
+
+class DeleteTemplate(Statement):
+    namespace: str
+    name: str
+
+
+class DisableWebhook(Statement):
+    reason: str
+    webhook_id: int
+
+
+class DropGone(Statement): ...
+
+
+class EnableWebhook(Statement):
+    name: str
+
+
+class EndCronJob(Statement):
+    execution_ids: Sequence[int]
+    job_ids: Sequence[int]
+    claimed_ats: Sequence[int]
+    outcomes: Sequence[str]
+    started_ats: Sequence[int]
+    ended_ats: Sequence[int]
+    error_types: Sequence[str | None]
+    error_messages: Sequence[str | None]
+    outputs: Sequence[str | None]
+    revisions: Sequence[int]
+    next_ticks: Sequence[int | None]
+    next_run_ats: Sequence[int | None]
+    retry_ats: Sequence[int | None]
+    anchors: Sequence[int | None]
+    closes_ats: Sequence[int | None]
+    ticks: Sequence[int]
+    stacks: Sequence[str | None]
+    cpu_us: Sequence[int | None]
+    memory_peak_bytes: Sequence[int | None]
+    memory_shared: Sequence[bool | None]
+    metrics: Sequence[str | None]
+    missed: Sequence[int]
+    controller_id: str
+    skip_execution_ids: Sequence[int]
+    skip_job_ids: Sequence[int]
+    skip_reasons: Sequence[str]
+    skip_first_ticks: Sequence[int]
+    skip_last_ticks: Sequence[int]
+    skip_tick_counts: Sequence[int]
+
+
+class FillClosings(Statement):
+    runs: int
+    boundary: int
+
+
+class FillWishes(Statement):
+    job_ids: Sequence[int]
+    histories_ms: Sequence[int]
+    runs: Sequence[int]
+
+
+class FindActive(Statement):
+    keys: Sequence[str]
+
+
+class FindChosenByKey(Statement):
+    labels: str
+    module: str
+    after_key: str
+    namespace: str
+    verb: str
+    status: str
+    limit: int
+
+
+class FindChosenJobs(Statement):
+    labels: str
+    module: str
+    after_id: int
+    namespace: str
+    verb: str
+    status: str
+    limit: int
+
+
+class FindDeployment(Statement):
+    key: str
+
+
+class FindExecutionBefore(Statement):
+    instant: int
+
+
+class FindJobs(Statement):
+    after_id: int
+    namespace: str
+    module: str
+    verb: str
+    labels: str
+    status: str
+    limit: int
+
+
+class FindOverdue(Statement):
+    overdue_ms: int
+    limit: int
+
+
+class FindPeers(Statement): ...
+
+
+class FinishDeliveries(Statement):
+    delivery_ids: Sequence[int]
+    attempts: Sequence[int]
+    states: Sequence[str]
+    waits_ms: Sequence[int]
+    statuses: Sequence[int | None]
+    errors: Sequence[str]
+
+
+class FoldGone(Statement):
+    history_ms: int
+    limit: int
+
+
+class FollowExecutions(Statement):
+    after_execution_id: int
+    execution_ids: Sequence[int]
+    from_tick: int
+    first_execution_ids: Sequence[int]
+    last_execution_ids: Sequence[int]
+
+
+class FollowSkips(Statement):
+    after_skip_id: int
+    first_skip_ids: Sequence[int]
+    last_skip_ids: Sequence[int]
+
+
+class ForgetActions(Statement):
+    history_ms: int
+
+
+class ForgetActivations(Statement):
+    job_ids: Sequence[int]
+
+
+class ForgetDeliveries(Statement):
+    kept_ms: int
+    limit: int
+
+
+class ForgetNotices(Statement): ...
+
+
+class ForgetRemovedJobs(Statement): ...
+
+
+class FormatCreateSchema(Statement):
+    schema: str
+
+
+class FormatGrants(Statement):
+    role: str
+
+
+class GetActionsBefore(Statement):
+    job_id: int
+    instant: int
+    limit: int
+
+
+class GetActivations(Statement):
+    slots: Sequence[int]
+    window_ms: int
+
+
+class GetActivationsById(Statement):
+    activation_ids: Sequence[int]
+
+
+class GetActiveModule(Statement):
+    namespace: str
+    module: str
+
+
+class GetAddressee(Statement):
+    name: str
+
+
+class GetAttempts(Statement):
+    job_id: int
+    tick: int
+    execution_id: int
+
+
+class GetAttemptsOfTick(Statement):
+    job_id: int
+    tick: int
+    limit: int
+
+
+class GetBoundary(Statement):
+    history_ms: int
+
+
+class GetChanges(Statement):
+    after_execution_id: int
+    first_execution_ids: Sequence[int]
+    last_execution_ids: Sequence[int]
+    execution_ids: Sequence[int]
+    first_tick: int
+    last_tick: int
+    after_skip_id: int
+    first_skip_ids: Sequence[int]
+    last_skip_ids: Sequence[int]
+    since: int
+
+
+class GetClosedBooks(Statement):
+    job_ids: Sequence[int]
+
+
+class GetClosingSpans(Statement): ...
+
+
+class GetConnectionUse(Statement): ...
+
+
+class GetCronJobs(Statement):
+    slots: Sequence[int]
+    window_ms: int
+
+
+class GetCronJobsById(Statement):
+    job_ids: Sequence[int]
+
+
+class GetDeployment(Statement):
+    lost_after_ms: int
+    key: str
+
+
+class GetExecution(Statement):
+    execution_id: int
+
+
+class GetExecutionChanges(Statement):
+    after_execution_id: int
+    first_execution_ids: Sequence[int]
+    last_execution_ids: Sequence[int]
+    execution_ids: Sequence[int]
+    first_tick: int
+    last_tick: int
+
+
+class GetFailing(Statement):
+    job_ids: Sequence[int]
+
+
+class GetFateOfTick(Statement):
+    job_id: int
+    tick: int
+
+
+class GetFollowed(Statement):
+    keys: Sequence[str]
+
+
+class GetFollowers(Statement):
+    activation_ids: Sequence[int]
+
+
+class GetHistoryPolicies(Statement): ...
+
+
+class GetHistoryState(Statement): ...
+
+
+class GetJob(Statement):
+    key: str
+
+
+class GetJobFigures(Statement):
+    key: str
+
+
+class GetJobId(Statement):
+    key: str
+
+
+class GetJobIds(Statement):
+    key: str
+
+
+class GetJobsById(Statement):
+    job_ids: Sequence[int]
+
+
+class GetJobsOfDeployments(Statement):
+    deployment_ids: Sequence[int]
+
+
+class GetLastIds(Statement): ...
+
+
+class GetLatestStarts(Statement):
+    job_ids: Sequence[int]
+    last_ticks: Sequence[int]
+
+
+class GetLeft(Statement):
+    keys: Sequence[str]
+    now: int
+
+
+class GetLost(Statement):
+    lost_after_ms: int
+
+
+class GetMigrations(Statement): ...
+
+
+class GetModuleDeployments(Statement):
+    namespace: str
+    module: str
+    digest: str
+
+
+class GetModuleJobs(Statement):
+    low_key: str
+    high_key: str
+    namespace: str
+    module: str
+
+
+class GetNewerMigrations(Statement):
+    version: int
+
+
+class GetNotifierTurn(Statement):
+    controller_id: str
+
+
+class GetNow(Statement): ...
+
+
+class GetOverdueExecutions(Statement): ...
+
+
+class GetOverdueJobs(Statement):
+    slots: Sequence[int]
+    delay_ms: int
+    limit: int
+
+
+class GetRecent(Statement):
+    boundary: int
+
+
+class GetRetriesGivenUp(Statement): ...
+
+
+class GetRole(Statement): ...
+
+
+class GetRunAfter(Statement):
+    job_id: int
+    instant: int
+
+
+class GetRunBefore(Statement):
+    job_id: int
+    instant: int
+
+
+class GetRunsInOrder(Statement):
+    job_id: int
+    after_tick: int
+    after_attempt: int
+    until_tick: int
+    limit: int
+
+
+class GetSchedulerFigures(Statement): ...
+
+
+class GetSchema(Statement):
+    schema: str
+
+
+class GetSealKey(Statement): ...
+
+
+class GetServerSettings(Statement):
+    names: Sequence[str]
+
+
+class GetServerState(Statement): ...
+
+
+class GetSkipAt(Statement):
+    job_id: int
+    tick: int
+
+
+class GetSkipBefore(Statement):
+    job_id: int
+    instant: int
+
+
+class GetSkippedTicks(Statement):
+    job_ids: Sequence[int]
+
+
+class GetSkipsInOrder(Statement):
+    job_id: int
+    after_tick: int
+    after_id: int
+    until_tick: int
+    limit: int
+
+
+class GetSpans(Statement):
+    job_ids: Sequence[int]
+    since: int
+    after_job_id: int
+    after_revision: int
+    limit: int
+
+
+class GetSpansAround(Statement):
+    job_id: int
+    instant: int
+    limit: int
+
+
+class GetStandings(Statement):
+    key: str
+    after_id: int
+    limit: int
+
+
+class GetSubjects(Statement):
+    lost_after_ms: int
+    key: str
+
+
+class GetTemplate(Statement):
+    namespace: str
+    name: str
+
+
+class GetTimeline(Statement): ...
+
+
+class GetTwins(Statement):
+    after_tick: int
+    until_tick: int
+    limit: int
+
+
+class GetUncounted(Statement):
+    job_id: int
+
+
+class GetUnfinished(Statement):
+    execution_ids: Sequence[int]
+    controller_id: str | None
+
+
+class GetUnfinishedIds(Statement): ...
+
+
+class GetWaiting(Statement):
+    job_id: int
+    limit: int
+
+
+class GetWishes(Statement): ...
+
+
+class GetZoneData(Statement): ...
+
+
+class HasMigrations(Statement): ...
+
+
+class HastenRetry(Statement):
+    actor: str
+    job_id: int
+    tick: int
+
+
+class LabelJob(Statement):
+    labels: str | None
+    actor: str
+    job_id: int
+
+
+class LeaveNotifier(Statement):
+    controller_id: str
+
+
+class LeaveRunner(Statement):
+    runner_id: str
+
+
+class ListActions(Statement):
+    before_id: int
+    since: int | None
+    limit: int
+
+
+class ListActivations(Statement):
+    job_id: int
+    activation_id: int | None
+
+
+class ListControllers(Statement): ...
+
+
+class ListDeliveries(Statement):
+    before_id: int
+    state: str
+    job: str
+    limit: int
+    webhook: str
+
+
+class ListDeploymentActions(Statement):
+    deployment_ids: Sequence[int]
+    before_id: int
+    since: int | None
+    limit: int
+
+
+class ListDeploymentRunners(Statement):
+    lost_after_ms: int
+
+
+class ListDeployments(Statement):
+    lost_after_ms: int
+    before_id: int
+    namespace: str
+    module: str
+    active_only: bool
+    limit: int
+
+
+class ListDue(Statement):
+    within_ms: int
+    limit: int
+
+
+class ListExecutions(Statement):
+    before_id: int
+    after_id: int
+    since: int | None
+    outcome: str
+    limit: int
+
+
+class ListFullLimits(Statement): ...
+
+
+class ListIndexes(Statement): ...
+
+
+class ListJobActions(Statement):
+    job_ids: Sequence[int]
+    before_id: int
+    since: int | None
+    limit: int
+
+
+class ListJobExecutions(Statement):
+    job_id: int
+    before_id: int
+    after_id: int
+    since: int | None
+    until: int | None
+    outcome: str
+    limit: int
+
+
+class ListJobs(Statement):
+    after_key: str
+    namespace: str
+    module: str
+    verb: str
+    status: str
+    labels: str
+    limit: int
+
+
+class ListLeases(Statement): ...
+
+
+class ListLimits(Statement):
+    namespace: str | None
+    module: str | None
+
+
+class ListOpenTransactions(Statement): ...
+
+
+class ListOrphans(Statement): ...
+
+
+class ListOverdueExecutions(Statement):
+    overdue_ms: int
+
+
+class ListOverdueTicks(Statement):
+    lost_after_ms: int
+    overdue_ms: int
+
+
+class ListPreparedTransactions(Statement): ...
+
+
+class ListReplicationSlots(Statement): ...
+
+
+class ListRunnerLeases(Statement): ...
+
+
+class ListRunners(Statement):
+    lost_after_ms: int
+
+
+class ListRunningExecutions(Statement):
+    before_id: int
+    after_id: int
+    since: int | None
+    limit: int
+
+
+class ListTableStates(Statement): ...
+
+
+class ListTemplateActions(Statement):
+    template: str
+    before_id: int
+    since: int | None
+    limit: int
+
+
+class ListTemplates(Statement):
+    after_namespace: str
+    after_name: str
+    namespace: str
+    limit: int
+
+
+class ListTickRuns(Statement):
+    job_id: int
+    first_tick: int
+    last_tick: int
+
+
+class ListTroubledExecutions(Statement):
+    outcome: str
+    before_id: int
+    after_id: int
+    since: int | None
+    limit: int
+
+
+class ListWebhookStates(Statement): ...
+
+
+class ListWebhooks(Statement):
+    name: str
+
+
+class LockCronJobs(Statement):
+    low_key: str
+    high_key: str
+    namespace: str
+    module: str
+
+
+class LockCutSkips(Statement): ...
+
+
+class LockJob(Statement):
+    key: str
+
+
+class LockJobOfExecution(Statement):
+    execution_id: int
+
+
+class LockJobsById(Statement):
+    job_ids: Sequence[int]
+
+
+class LockJobsOfLimit(Statement):
+    namespace: str
+    module: str
+
+
+class LockLimits(Statement): ...
+
+
+class LockMigrations(Statement):
+    schema: str
+
+
+class LockModule(Statement):
+    namespaced_module: str
+
+
+class LockNotifier(Statement): ...
+
+
+class MarkCancelled(Statement):
+    actor: str
+    note: str
+    execution_id: int
+
+
+class NoteZoneData(Statement):
+    version: str
+
+
+class NotifyJobs(Statement):
+    payload: str
+
+
+class NotifyWebhooks(Statement): ...
+
+
+class OpenBooks(Statement):
+    job_ids: Sequence[int]
+    opens_ats: Sequence[int]
+
+
+class OrderJobs(Statement):
+    actor: str
+    now: int
+    job_ids: Sequence[int]
+    forgets: Sequence[bool]
+    next_ticks: Sequence[int | None]
+    next_run_ats: Sequence[int | None]
+    paused_ats: Sequence[int | None]
+    paused_ticks: Sequence[int | None]
+    paused_untils: Sequence[int | None]
+    paused_bys: Sequence[str | None]
+    paused_notes: Sequence[str | None]
+    cancelled_ats: Sequence[int | None]
+    cancelled_bys: Sequence[str | None]
+    cancelled_notes: Sequence[str | None]
+    ahead_froms: Sequence[int | None]
+    ahead_untils: Sequence[int | None]
+    orphaned_ticks: Sequence[int | None]
+
+
+class OrphanCronJobs(Statement):
+    now: int
+    job_ids: Sequence[int]
+    orphaned_ticks: Sequence[int | None]
+
+
+class PrepareMigrations(Statement): ...
+
+
+class RecordMaintenance(Statement): ...
+
+
+class RecordMigration(Statement):
+    version: int
+    name: str
+    checksum: str
+    works_with: int | None
+
+
+class Redeliver(Statement):
+    name: str
+    delivery_id: int
+
+
+class RegisterRunner(Statement):
+    runner_id: str
+    hostname: str
+    pid: int
+    version: str
+    deployments: Sequence[str]
+
+
+class RemoveController(Statement):
+    controller_id: str
+
+
+class RemoveCronJobs(Statement):
+    now: int
+    job_ids: Sequence[int]
+    closes_ats: Sequence[int]
+
+
+class RemoveWebhook(Statement):
+    name: str
+
+
+class RenewLease(Statement):
+    controller_id: str
+    grpc_address: str
+    http_address: str
+    pid: int
+    version: str
+    zone_data: str
+    draining: bool
+    lease_ms: int
+    runner_ids: Sequence[str]
+    cancelling: Sequence[int]
+    lost_after_ms: int
+
+
+class RunJobsByHand(Statement):
+    run_at: int
+    actor: str
+    payload: str | None
+    job_ids: Sequence[int]
+    ticks: Sequence[int]
+
+
+class SaveNotifier(Statement):
+    controller_id: str
+    lease_ms: int
+    position: str
+
+
+class SeedFailing(Statement): ...
+
+
+class SetFailing(Statement):
+    job_ids: Sequence[int]
+    execution_ids: Sequence[int]
+    ticks: Sequence[int]
+
+
+class SetLate(Statement):
+    job_ids: Sequence[int]
+    ticks: Sequence[int]
+
+
+class SetLimit(Statement):
+    namespace: str
+    module: str
+    max_concurrent: int | None
+    actor: str
+    note: str
+
+
+class SetMinReplicas(Statement):
+    min_replicas: int
+    deployment_id: int
+
+
+class SetPosition(Statement):
+    position: str
+
+
+class SetSession(Statement):
+    names: Sequence[str]
+    values: Sequence[str]
+
+
+class SkipTicks(Statement):
+    job_ids: Sequence[int]
+    expected_ticks: Sequence[int]
+    revisions: Sequence[int]
+    next_ticks: Sequence[int | None]
+    next_run_ats: Sequence[int | None]
+    reasons: Sequence[str]
+    first_ticks: Sequence[int]
+    last_ticks: Sequence[int]
+    tick_counts: Sequence[int]
+    missed: Sequence[int]
+    controller_id: str
+    further_job_ids: Sequence[int]
+    further_reasons: Sequence[str]
+    further_first_ticks: Sequence[int]
+    further_last_ticks: Sequence[int]
+    further_tick_counts: Sequence[int]
+
+
+class StageKept(Statement):
+    boundary: int
+    runs: int
+
+
+class StandDown(Statement):
+    controller_id: str
+    for_ms: int
+    forced: bool
+
+
+class StartActivations(Statement):
+    activation_ids: Sequence[int]
+    expected_ticks: Sequence[int]
+    runner_ids: Sequence[str]
+    deployments: Sequence[str]
+    next_ticks: Sequence[int | None]
+    controller_id: str
+    hard_grace_ms: int
+
+
+class StartCronJobs(Statement):
+    job_ids: Sequence[int]
+    expected_ticks: Sequence[int]
+    ticks: Sequence[int]
+    run_ats: Sequence[int]
+    runner_ids: Sequence[str]
+    deployments: Sequence[str]
+    triggers: Sequence[str]
+    missed: Sequence[int]
+    next_ticks: Sequence[int | None]
+    next_run_ats: Sequence[int | None]
+    revisions: Sequence[int]
+    controller_id: str
+    hard_grace_ms: int
+    skip_job_ids: Sequence[int]
+    skip_reasons: Sequence[str]
+    skip_first_ticks: Sequence[int]
+    skip_last_ticks: Sequence[int]
+    skip_tick_counts: Sequence[int]
+
+
+class SumClosings(Statement):
+    boundary: int
+
+
+class SwapStaged(Statement):
+    boundary: int
+    recent_id: int
+    recent: int
+    unfinished: int
+
+
+class TakeBackSkips(Statement):
+    job_ids: Sequence[int]
+    from_ticks: Sequence[int]
+    now: int
+    reasons: Sequence[str]
+
+
+class TakeNotifier(Statement):
+    controller_id: str
+
+
+class TakeOrphanings(Statement): ...
+
+
+class TakePauses(Statement): ...
+
+
+class TryLockMaintenance(Statement): ...
+
+
+class UnlockMigrations(Statement):
+    schema: str
+
+
+class UpdateTemplate(Statement):
+    description: str
+    schedule: str
+    anchor: int | None
+    policy: str
+    payload: str
+    labels: str
+    timeout_ms: int
+    on_disconnect: str
+    actor: str
+    template_id: int
+    revision: int
