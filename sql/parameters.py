@@ -1071,9 +1071,6 @@ class OrphanCronJobs(Statement):
     orphaned_ticks: Sequence[int | None]
 
 
-class PrepareMigrations(Statement): ...
-
-
 class RecordMaintenance(Statement): ...
 
 

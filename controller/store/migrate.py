@@ -19,7 +19,6 @@ from cronring.sql.parameters import (
     GetSchema,
     HasMigrations,
     LockMigrations,
-    PrepareMigrations,
     RecordMigration,
     UnlockMigrations,
 )
@@ -98,8 +97,6 @@ async def _apply_missing(connection: Connection, on_applied: OnApplied | None) -
     if not await connection.fetchval(*HasMigrations()):
         await connection.execute(*CreateMigrations())
     missing = await _missing(connection)
-    if missing:
-        await connection.execute(*PrepareMigrations())
     for migration in missing:
         async with connection.transaction():
             await connection.execute(migration.script)

@@ -51,12 +51,10 @@ CREATE TABLE IF NOT EXISTS cronring_migrations (
     version    integer PRIMARY KEY,
     name       text NOT NULL,
     checksum   text NOT NULL,
-    applied_at timestamptz NOT NULL DEFAULT now()
+    applied_at timestamptz NOT NULL DEFAULT now(),
+    -- The oldest schema version that a program may know of and still work on this one; null: only this one's.
+    works_with integer
 );
-
--- name: PrepareMigrations
--- `works_with`: the oldest schema version that a program may know of and still work on this one; null: only this one's.
-ALTER TABLE cronring_migrations ADD COLUMN IF NOT EXISTS works_with integer;
 
 -- name: HasMigrations
 SELECT to_regclass('cronring_migrations') IS NOT NULL;
