@@ -1,20 +1,23 @@
 """How a module gets deployed, whoever asks: a runner that starts, or a caller of the API."""
 
 import asyncio
+import hashlib
 from collections.abc import Callable, Mapping
 from typing import Final
+from weakref import WeakValueDictionary
 
 from cronring.controller.core.effects import Level, Note
 from cronring.controller.core.events import JobsCreated, JobsNotified
 from cronring.controller.core.orphaning import misfits
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.errors import InvalidModule
-from cronring.controller.ports import Activated, Deployed, Killed, Store
+from cronring.controller.ports import Activated, Deployed, Killed, SentModule, Store
 from cronring.protos.cronring.v1 import schema_pb2
 from cronring.protos.modules import module_of
 from cronring.schema.canonical import canonical_module
+from cronring.schema.keys import DEFAULT_NAMESPACE
 from cronring.schema.module import Module
-from cronring.schema.validate import Flaw, validate
+from cronring.schema.validate import Flaw, name_fault, namespace_fault, validate
 
 DIGEST_LENGTH: Final = 64  # hex SHA-256
 MIN_REPLICAS_MAX: Final = 1_000
@@ -38,6 +41,8 @@ class Deployer:
         self._settings = settings
         self._put = put
         self._say = say
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()  # by module
+        self._judged: dict[str, Module] = {}  # the latest, by fingerprint, until the store has taken it
 
     async def deploy(
         self,
@@ -45,7 +50,6 @@ class Deployer:
         digest: str,
         min_replicas: int = 1,
         *,
-        activate: bool,
         by: str,
         note: str = "",
         dry_run: bool = False,
@@ -54,25 +58,37 @@ class Deployer:
 
         Raises InvalidModule, and what the store raises.
         """
-        if len(described.verbs) + len(described.types) > JUDGED_AT_ONCE:  # 10,000 verbs take a second: ticks don't wait
-            module, flaws = await asyncio.to_thread(_judged, described)
-        else:
-            module, flaws = _judged(described)
-        problems = [(f"schema.{flaw.path}", flaw.message) for flaw in flaws]
-        if len(digest) != DIGEST_LENGTH or any(c not in "0123456789abcdef" for c in digest):
-            problems.append(("digest", f"must be a SHA-256 in {DIGEST_LENGTH} lower-case hex digits"))
-        if not 1 <= min_replicas <= MIN_REPLICAS_MAX:
-            problems.append(
-                ("min_replicas", f"is {min_replicas}; it must be from 1 to {MIN_REPLICAS_MAX}; leave it out for 1")
-            )
-        if problems:
-            raise InvalidModule(problems)
+        module = await _judge(described, digest, min_replicas)
         deployed = await self._store.create_deployment(
-            module, digest, min_replicas, self._settings.timeout_ms, activate, self._settings.default_jitter, by, note,
-            dry_run=dry_run,
+            module, digest, min_replicas, self._settings.timeout_ms, True, self._settings.default_jitter, by, note,
+            dry_run=dry_run, fingerprint=fingerprint_of(described),
         )  # fmt: skip
         if dry_run:  # in a thread, as there may be 100,000 payloads
             return deployed._replace(misfits=await asyncio.to_thread(misfits, module, deployed.jobs))
+        self._tell(deployed, by)
+        return deployed
+
+    async def register(self, described: schema_pb2.Module, digest: str, by: str) -> Deployed:
+        """What a runner hosts: as `deploy`, but a known version stays as it is, and is not judged again.
+
+        Of one module, one at a time: runners that start together would each hold a connection while they wait.
+        """
+        namespace, name = described.namespace or DEFAULT_NAMESPACE, described.name
+        if name_fault(name) or namespace_fault(namespace) or not _is_digest(digest):
+            await _judge(described, digest, 1)  # which says all that is wrong
+        fingerprint = fingerprint_of(described)
+
+        async def judge() -> Module:
+            if fingerprint not in self._judged:
+                self._judged = {fingerprint: await _judge(described, digest, 1)}
+            return self._judged[fingerprint]
+
+        async with self._turns.setdefault(f"{namespace}/{name}", asyncio.Lock()):
+            deployed = await self._store.register_deployment(
+                SentModule(namespace, name, fingerprint, judge), digest, self._settings.timeout_ms,
+                self._settings.default_jitter, by, self._settings.window_ms,
+            )  # fmt: skip
+        self._judged.pop(fingerprint, None)
         self._tell(deployed, by)
         return deployed
 
@@ -126,6 +142,33 @@ class Deployer:
 
 def _first(keys: tuple[str, ...]) -> str:
     return ", ".join(keys[:KEYS_LOGGED]) + (", ..." if len(keys) > KEYS_LOGGED else "")
+
+
+def fingerprint_of(described: schema_pb2.Module) -> str:
+    """Of the bytes that say it. Whoever sends these again says the same."""
+    return hashlib.sha256(described.SerializeToString(deterministic=True)).hexdigest()
+
+
+def _is_digest(text: str) -> bool:
+    return len(text) == DIGEST_LENGTH and all(c in "0123456789abcdef" for c in text)
+
+
+async def _judge(described: schema_pb2.Module, digest: str, min_replicas: int) -> Module:
+    """In canonical form. Raises InvalidModule with all that is wrong."""
+    if len(described.verbs) + len(described.types) > JUDGED_AT_ONCE:  # 10,000 verbs take a second: ticks don't wait
+        module, flaws = await asyncio.to_thread(_judged, described)
+    else:
+        module, flaws = _judged(described)
+    problems = [(f"schema.{flaw.path}", flaw.message) for flaw in flaws]
+    if not _is_digest(digest):
+        problems.append(("digest", f"must be a SHA-256 in {DIGEST_LENGTH} lower-case hex digits"))
+    if not 1 <= min_replicas <= MIN_REPLICAS_MAX:
+        problems.append(
+            ("min_replicas", f"is {min_replicas}; it must be from 1 to {MIN_REPLICAS_MAX}; leave it out for 1")
+        )
+    if problems:
+        raise InvalidModule(problems)
+    return module
 
 
 def _judged(described: schema_pb2.Module) -> tuple[Module, list[Flaw]]:

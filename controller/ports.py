@@ -1,6 +1,6 @@
 """What the shell must offer a node. `Store` is held by tests/conformance against memory and PostgreSQL alike."""
 
-from collections.abc import AsyncIterator, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple, Protocol
 
@@ -33,6 +33,18 @@ class ControllerInfo(NamedTuple):
     pid: int
     version: str
     zone_data: str = ""  # the version of it by which this one reckons ticks; "": not known
+
+
+class SentModule(NamedTuple):
+    """A module that nobody has looked at yet.
+
+    `fingerprint`: hex SHA-256 of its bytes. `judge`: gives it in canonical form, or raises InvalidModule.
+    """
+
+    namespace: str
+    name: str
+    fingerprint: str
+    judge: Callable[[], Awaitable[Module]]
 
 
 class Deployed(NamedTuple):
@@ -92,8 +104,11 @@ class Store(Protocol):
         note: str = "",
         *,
         dry_run: bool = False,
+        fingerprint: str = "",
     ) -> Deployed:
         """Make this version the active one. Idempotent by digest. Who asks is kept, and why. `dry_run`: nothing is.
+
+        `fingerprint`: of the bytes that the module was read from, kept for `register_deployment`.
 
         Raises controller.errors.Conflict where that digest names another schema, or jobs would follow each other.
 
@@ -103,6 +118,17 @@ class Store(Protocol):
         One transaction: the new one active, the previous one's min_replicas 0, jobs removed, added, or carried over
         by (module, verb); those made through the API are orphaned instead of removed. NOTIFYs.
         `timeout_ms` and `default_jitter`: for verbs that state none.
+        """
+        ...
+
+    async def register_deployment(
+        self, sent: SentModule, digest: str, timeout_ms: int, default_jitter: str = "", by: str = "",
+        soon_ms: int | None = None,
+    ) -> Deployed:  # fmt: skip
+        """As create_deployment, `activate` False. A version that came by the same bytes before is known by them.
+
+        `soon_ms`: the answer's `jobs` are those alone that are due within so long, of perhaps ten thousand.
+        Where several ask at once, one judges the module. The others wait for it, and do not. Raises what `judge` does.
         """
         ...
 

@@ -260,6 +260,7 @@ class CreateDeployment(Statement):
     digest: str
     schema_text: str
     now: int
+    fingerprint: str
 
 
 class CreateMigrations(Statement): ...
@@ -639,6 +640,7 @@ class GetModuleJobs(Statement):
     high_key: str
     namespace: str
     module: str
+    due_until: int | None
 
 
 class GetNewerMigrations(Statement):
@@ -1071,6 +1073,13 @@ class OrphanCronJobs(Statement):
     orphaned_ticks: Sequence[int | None]
 
 
+class RecogniseDeployment(Statement):
+    namespace: str
+    module: str
+    digest: str
+    fingerprint: str
+
+
 class RecordMaintenance(Statement): ...
 
 
@@ -1092,6 +1101,11 @@ class RegisterRunner(Statement):
     pid: int
     version: str
     deployments: Sequence[str]
+
+
+class RememberFingerprint(Statement):
+    fingerprint: str
+    deployment_id: int
 
 
 class RemoveController(Statement):

@@ -753,6 +753,7 @@ CREATE TABLE cronring.deployments (
     module text NOT NULL COLLATE pg_catalog."C",
     digest text NOT NULL,
     schema_text text NOT NULL,
+    fingerprint text DEFAULT ''::text NOT NULL,
     min_replicas integer NOT NULL,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     activated_at timestamp with time zone,

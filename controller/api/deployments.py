@@ -28,7 +28,7 @@ class DeploymentsService(deployments_pb2_grpc.DeploymentsServicer):
         by, why = actor(request.requested_by, context), note("note", request.note)
         replicas = request.min_replicas if request.HasField("min_replicas") else 1
         deployed = await self._deployer.deploy(
-            request.schema, request.digest, replicas, activate=True, by=by, note=why,
+            request.schema, request.digest, replicas, by=by, note=why,
             dry_run=request.dry_run,
         )  # fmt: skip
         return deployments_pb2.CreateDeploymentResponse(

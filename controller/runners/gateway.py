@@ -213,7 +213,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
     async def _register_module(self, hosted: wire.HostedModule, hello: wire.Hello) -> wire.RegisteredModule:
         by = f"runner {hello.runner_id} on {hello.hostname}"
         try:
-            deployed = await self._deployer.deploy(hosted.schema, hosted.digest, activate=False, by=by)
+            deployed = await self._deployer.register(hosted.schema, hosted.digest, by)
         except (InvalidModule, Conflict) as error:
             self._refused("module", 1)
             return wire.RegisteredModule(problem=str(error))

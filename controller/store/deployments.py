@@ -1,15 +1,15 @@
 """A new version of a module becomes the active one, or a version is killed: one transaction each."""
 
 import asyncio
-from collections.abc import Collection, Sequence
-from typing import NamedTuple
+from collections.abc import Collection, Iterator, Sequence
+from typing import Final, NamedTuple, TypeVar
 
 from cronring.controller.core.following import declared
 from cronring.controller.core.model import Job
 from cronring.controller.core.orphaning import Orphan, Return, plan_orphans, plan_return, told
 from cronring.controller.core.redeploy import Existing, Redeploy, Removed, deployment_key, plan_redeploy, plan_removal
 from cronring.controller.errors import NotFound
-from cronring.controller.ports import Activated, Deployed, Killed
+from cronring.controller.ports import Activated, Deployed, Killed, SentModule
 from cronring.controller.refusals import other_schema
 from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.ordering import latest_starts, take_back, take_over
@@ -39,8 +39,14 @@ from cronring.sql.parameters import (
     LockCronJobs,
     LockModule,
     NotifyJobs,
+    RecogniseDeployment,
+    RememberFingerprint,
     SetMinReplicas,
 )
+
+WRITTEN_AT_ONCE: Final = 2_000  # jobs of one statement
+
+T = TypeVar("T")
 
 
 class _Row(NamedTuple):
@@ -71,8 +77,14 @@ class _Name(NamedTuple):
     def lock(self) -> LockCronJobs:
         return LockCronJobs(namespace=self.namespace, module=self.module, low_key=self.low_key, high_key=self.high_key)
 
-    def jobs(self) -> GetModuleJobs:
-        return GetModuleJobs(namespace=self.namespace, module=self.module, low_key=self.low_key, high_key=self.high_key)
+    def jobs(self, due_until: int | None) -> GetModuleJobs:
+        return GetModuleJobs(
+            namespace=self.namespace,
+            module=self.module,
+            low_key=self.low_key,
+            high_key=self.high_key,
+            due_until=due_until,
+        )
 
 
 class DeploymentStatements:
@@ -94,24 +106,34 @@ class DeploymentStatements:
         note: str = "",
         *,
         dry_run: bool = False,
+        fingerprint: str = "",
     ) -> Deployed:
         """Make this version the active one; see cronring.controller.ports.Store."""
-        name = _Name.of(module.namespace, module.name)
-        schema_text = print_module(module)
+        version = await _version(module, digest, fingerprint)
+        wish = _Wish(min_replicas, timeout_ms, default_jitter, by, note)
         async with self._database.transaction("creating a deployment", rehearsal=dry_run) as transaction:
+            await transaction.fetch(LockModule(namespaced_module=str(version.name)))
+            return await _deploy(transaction, version, wish, activate)
+
+    # docs/decisions/0061: the others wait for the first, and do none of its work
+    async def register_deployment(
+        self, sent: SentModule, digest: str, timeout_ms: int, default_jitter: str = "", by: str = "",
+        soon_ms: int | None = None,
+    ) -> Deployed:  # fmt: skip
+        """What a runner hosts, which is read only where nobody has yet; see cronring.controller.ports.Store."""
+        known = RecogniseDeployment(
+            namespace=sent.namespace, module=sent.name, digest=digest, fingerprint=sent.fingerprint
+        )
+        if found := await self._database.fetch(known):
+            return _as_it_was(*found[0])
+        name = _Name.of(sent.namespace, sent.name)
+        async with self._database.transaction("creating a deployment") as transaction:
             await transaction.fetch(LockModule(namespaced_module=str(name)))
-            now, rows = await _deployments(transaction, name, digest)
-            row = next((row for row in rows if row.digest == digest), None)
-            created = row is None
-            if row is None:
-                row = await _create(transaction, module, digest, schema_text, now)
-            else:
-                await _check_schema(row, module, schema_text)
-            if not activate and not created:
-                # A runner that comes back wants to know its deployment's key, and there may be a million jobs.
-                return Deployed(row.key, row.active, False, (), (), (), [])
-            change = _Change(name, row, rows, min_replicas, timeout_ms, default_jitter, now, ("deploy", by, note))
-            return await _activate(transaction, module, change)
+            if found := await transaction.fetch(known):  # whoever had the lock made it
+                return _as_it_was(*found[0])
+            version = await _version(await sent.judge(), digest, sent.fingerprint)
+            wish = _Wish(1, timeout_ms, default_jitter, by, "", soon_ms)
+            return await _deploy(transaction, version, wish, activate=False)
 
     async def activate_deployment(
         self, key: str, min_replicas: int, timeout_ms: int, default_jitter: str = "", by: str = "", note: str = "",
@@ -159,6 +181,27 @@ class DeploymentStatements:
         return frozenset(key for (key,) in await self._database.fetch(FindActive(keys=list(keys))))
 
 
+class _Version(NamedTuple):
+    """Of a module, as somebody wants it to be there."""
+
+    name: _Name
+    module: Module
+    digest: str
+    schema_text: str
+    fingerprint: str
+
+
+class _Wish(NamedTuple):
+    """How a version is to become the active one."""
+
+    min_replicas: int
+    timeout_ms: int
+    default_jitter: str
+    by: str
+    note: str
+    soon_ms: int | None = None  # see _Change
+
+
 class _Change(NamedTuple):
     """Of a module, under its lock: `row` is to be the active one of `rows`."""
 
@@ -170,11 +213,16 @@ class _Change(NamedTuple):
     default_jitter: str
     now: int
     action: tuple[str, str, str]  # what is done, by whom, and why
+    soon_ms: int | None = None  # of the jobs, those due within so long are asked for; None: all
 
     @property
     def previous(self) -> str | None:
         """The key of the active one, if that is another."""
         return next((row.key for row in self.rows if row.active and row.key != self.row.key), None)
+
+    @property
+    def due_until(self) -> int | None:
+        return None if self.soon_ms is None else self.now + 1_000 * self.soon_ms
 
 
 async def _find(transaction: Transaction, key: str) -> tuple[_Name, str, str]:
@@ -191,7 +239,7 @@ async def _activate(transaction: Transaction, module: Module, change: _Change) -
     name, row, now = change.name, change.row, change.now
     if row.active:
         await transaction.fetch(SetMinReplicas(deployment_id=row.deployment_id, min_replicas=change.min_replicas))
-        jobs = await _jobs(transaction, name)
+        jobs = await _jobs(transaction, name, None)
         return Deployed(row.key, True, False, (), (), tuple(job.key for job in jobs), jobs)
     for other in change.rows:
         if other.active:
@@ -201,9 +249,7 @@ async def _activate(transaction: Transaction, module: Module, change: _Change) -
     )
     existing = [Existing._make(record) for record in await transaction.fetch(name.lock())]
     # In a thread: thousands of schedules take a while to parse, and claims must not wait for them.
-    plan = await asyncio.to_thread(
-        plan_redeploy, module, existing, now, change.timeout_ms, change.default_jitter
-    )  # fmt: skip
+    plan, following = await asyncio.to_thread(_planned, module, existing, change)
     changed = {each.job_id for each in plan.removed} | {each.job_id for each in plan.carried if each.takes_back}
     orphaned = plan_orphans(plan.orphaned)
     back = plan_return(plan.back, await latest_starts(transaction, plan.back), now)
@@ -214,11 +260,17 @@ async def _activate(transaction: Transaction, module: Module, change: _Change) -
     action, by, note = change.action
     of_job: dict[str, object] = {"deployment": row.key, "order": action}
     await take_over(transaction, [job.key for job in plan.added], by, note, of_job, now)
-    await refuse_cycles(transaction, list(declared(module)))
+    await refuse_cycles(transaction, following)
     await _keep(transaction, change.action, row, now, change.previous, plan.removed, orphaned, back)
     await transaction.fetch(NotifyJobs(payload=str(name)))
-    deployed = _deployed(row.key, plan, await _jobs(transaction, name))
+    deployed = _deployed(row.key, plan, await _jobs(transaction, name, change.due_until))
     return deployed._replace(orphaned=_keys(orphaned), back=_keys(back))
+
+
+def _planned(module: Module, existing: list[Existing], change: _Change) -> tuple[Redeploy, list[str]]:
+    """What becomes of its jobs, and the keys of those that follow others."""
+    plan = plan_redeploy(module, existing, change.now, change.timeout_ms, change.default_jitter)
+    return plan, list(declared(module))
 
 
 async def _keep(
@@ -241,6 +293,38 @@ def _keys(planned: Sequence[Removed | Orphan | Return]) -> tuple[str, ...]:
     return tuple(sorted(each.key for each in planned))
 
 
+async def _version(module: Module, digest: str, fingerprint: str) -> _Version:
+    """In a thread: ticks must not wait until thousands of verbs are printed."""
+    schema_text = await asyncio.to_thread(print_module, module)
+    return _Version(_Name.of(module.namespace, module.name), module, digest, schema_text, fingerprint)
+
+
+async def _deploy(transaction: Transaction, version: _Version, wish: _Wish, activate: bool) -> Deployed:
+    """Under the module's lock."""
+    now, rows = await _deployments(transaction, version.name, version.digest)
+    row = next((row for row in rows if row.digest == version.digest), None)
+    created = row is None
+    if row is None:
+        row = await _create(transaction, version, now)
+    else:
+        await _check_schema(row, version.module, version.schema_text)
+        if version.fingerprint:
+            await transaction.fetch(
+                RememberFingerprint(deployment_id=row.deployment_id, fingerprint=version.fingerprint)
+            )
+    if not activate and not created:
+        # A runner that comes back wants to know its deployment's key, and there may be a million jobs.
+        return _as_it_was(row.key, row.active)
+    min_replicas, timeout_ms, default_jitter, by, note, soon_ms = wish
+    action = "deploy", by, note
+    change = _Change(version.name, row, rows, min_replicas, timeout_ms, default_jitter, now, action, soon_ms)
+    return await _activate(transaction, version.module, change)
+
+
+def _as_it_was(key: str, active: bool) -> Deployed:
+    return Deployed(key, active, False, (), (), (), [])
+
+
 async def _check_schema(row: _Row, module: Module, schema_text: str) -> None:
     """A digest names one schema. Raises Conflict. (A text may be another one by a later version's way to print it.)"""
     if row.schema_text != schema_text and await asyncio.to_thread(parse_module, row.schema_text) != module:
@@ -252,48 +336,62 @@ async def _deployments(transaction: Transaction, name: _Name, digest: str) -> tu
     return records[0][0], [_Row._make(record[1:]) for record in records if record[1] is not None]
 
 
-async def _jobs(transaction: Transaction, name: _Name) -> list[Job]:
-    return [job_of(record) for record in await transaction.fetch(name.jobs())]
+async def _jobs(transaction: Transaction, name: _Name, due_until: int | None) -> list[Job]:
+    return [job_of(record) for record in await transaction.fetch(name.jobs(due_until))]
 
 
-async def _create(transaction: Transaction, module: Module, digest: str, schema_text: str, now: int) -> _Row:
-    key = deployment_key(module, digest)
+async def _create(transaction: Transaction, version: _Version, now: int) -> _Row:
+    (namespace, module, *_), _, digest, schema_text, fingerprint = version
+    key = deployment_key(version.module, digest)
     if await transaction.fetch(FindDeployment(key=key)):
         raise other_schema(key, digest)
-    records = await transaction.fetch(
+    ((deployment_id,),) = await transaction.fetch(
         CreateDeployment(
-            key=key, namespace=module.namespace, module=module.name, digest=digest, schema_text=schema_text, now=now
+            namespace=namespace,
+            module=module,
+            key=key,
+            digest=digest,
+            schema_text=schema_text,
+            now=now,
+            fingerprint=fingerprint,
         )
     )
-    return _Row(records[0][0], key, digest, schema_text, active=False)
+    return _Row(deployment_id, key, digest, schema_text, active=False)
 
 
 async def _apply(transaction: Transaction, name: _Name, deployment_id: int, plan: Redeploy, now: int) -> None:
-    await remove_jobs(transaction, plan.removed, now)
-    await carry_jobs_over(transaction, deployment_id, plan.carried)
-    if plan.added:
-        policies, concurrencies, pause_afters = policy_columns([job.policy for job in plan.added])
+    """So many at once that making their columns doesn't hold the loop."""
+    for removed in _batches(plan.removed):
+        await remove_jobs(transaction, removed, now)
+    for carried in _batches(plan.carried):
+        await carry_jobs_over(transaction, deployment_id, carried)
+    for added in _batches(plan.added):
+        policies, concurrencies, pause_afters = policy_columns([job.policy for job in added])
         await transaction.fetch(
             CreateCronJobs(
                 namespace=name.namespace,
                 module=name.module,
                 deployment_id=deployment_id,
                 now=now,
-                keys=[job.key for job in plan.added],
-                verbs=[job.verb for job in plan.added],
-                slots=[job.slot for job in plan.added],
-                schedules=[job.schedule for job in plan.added],
-                anchors=[job.anchor for job in plan.added],
-                timeouts_ms=[job.timeout_ms for job in plan.added],
-                on_disconnects=[job.on_disconnect for job in plan.added],
-                next_ticks=[job.next_tick for job in plan.added],
-                next_run_ats=[job.next_run_at for job in plan.added],
+                keys=[job.key for job in added],
+                verbs=[job.verb for job in added],
+                slots=[job.slot for job in added],
+                schedules=[job.schedule for job in added],
+                anchors=[job.anchor for job in added],
+                timeouts_ms=[job.timeout_ms for job in added],
+                on_disconnects=[job.on_disconnect for job in added],
+                next_ticks=[job.next_tick for job in added],
+                next_run_ats=[job.next_run_at for job in added],
                 policies=policies,
                 concurrencies=concurrencies,
                 pause_afters=pause_afters,
-                payloads=[job.payload for job in plan.added],
+                payloads=[job.payload for job in added],
             )
         )
+
+
+def _batches(planned: list[T]) -> Iterator[list[T]]:
+    return (planned[at : at + WRITTEN_AT_ONCE] for at in range(0, len(planned), WRITTEN_AT_ONCE))
 
 
 def _deployed(key: str, plan: Redeploy, jobs: list[Job]) -> Deployed:

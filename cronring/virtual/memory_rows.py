@@ -28,6 +28,7 @@ class DeploymentRow:
     digest: str
     min_replicas: int
     schema: Module
+    fingerprint: str = ""
 
 
 @dataclass

@@ -33,6 +33,7 @@ from cronring.schema.policy import parse_policy
 from cronring.schema.schedule import MANUAL
 from cronring.virtual.memory_control import MemoryControl, job_row
 from cronring.virtual.memory_execution_control import MemoryExecutionControl
+from cronring.virtual.memory_registering import MemoryRegistering
 from cronring.virtual.memory_rows import ActionRow, ControllerRow, DeploymentRow, ExecutionRow, JobRow, RunnerRow
 from cronring.virtual.memory_templates import MemoryTemplates
 
@@ -42,24 +43,15 @@ RUNNERS_KEPT = 1_000  # the newest; beyond, a runner is kept so long:
 RUNNER_KEPT_BEYOND_US = 60_000_000
 
 
-class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
-    """Implements controller.ports.Store, Control and ExecutionControl, and cronring.controller.templates.Templates."""
+class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates, MemoryRegistering):
+    """Implements controller.ports.Store, Control and ExecutionControl, and controller.templates.Templates."""
 
     # Deployments
 
     async def create_deployment(
-        self,
-        module: Module,
-        digest: str,
-        min_replicas: int,
-        timeout_ms: int,
-        activate: bool,
-        default_jitter: str = "",
-        by: str = "",
-        note: str = "",
-        *,
-        dry_run: bool = False,
-    ) -> Deployed:
+        self, module: Module, digest: str, min_replicas: int, timeout_ms: int, activate: bool, default_jitter: str = "",
+        by: str = "", note: str = "", *, dry_run: bool = False, fingerprint: str = "",
+    ) -> Deployed:  # fmt: skip
         name = (module.namespace, module.name)
         row = next((row for row in self.deployments if row.module == name and row.digest == digest), None)
         is_new = row is None
@@ -72,6 +64,8 @@ class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates):
             row = DeploymentRow(key, name, digest, 0, module)
             if not dry_run:
                 self.deployments.append(row)
+        if fingerprint and not dry_run:
+            row.fingerprint = fingerprint
         if not activate and not is_new:
             return Deployed(row.key, row.min_replicas > 0, False, (), (), (), [])
         return self._make_active(row, min_replicas, (timeout_ms, default_jitter), ("deploy", by, note), dry_run)

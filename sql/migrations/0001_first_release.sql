@@ -68,6 +68,8 @@ CREATE TABLE deployments (
     module         text COLLATE "C" NOT NULL,
     digest         text NOT NULL,
     schema_text    text NOT NULL,
+    -- SHA-256 of the bytes that the schema came in: who sends these again is known without reading them.
+    fingerprint    text NOT NULL DEFAULT '',
     -- Active means min_replicas > 0: FTL's word, kept because StartCronJobs answers with it.
     min_replicas   integer NOT NULL CHECK (min_replicas >= 0),
     created_at     timestamptz NOT NULL DEFAULT now(),

@@ -471,14 +471,14 @@ ORDER BY id
 FOR NO KEY UPDATE;
 
 -- name: GetModuleJobs
--- The jobs of a module that are not removed, by key. Parameters as in LockCronJobs.
+-- The jobs of a module that are not removed, by key, those due by `:due_until` or all. Others as in LockCronJobs.
 SELECT j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
        j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
        j.next_execution, j.policy, j.payload
 FROM cron_jobs j
 JOIN deployments d ON d.id = j.deployment_id
 WHERE j.key > '' AND j.key > :low_key AND j.key < :high_key AND j.namespace = :namespace AND j.module = :module
-  AND j.removed_at IS NULL
+  AND j.removed_at IS NULL AND (:due_until?::timestamptz IS NULL OR j.next_execution <= :due_until)
 ORDER BY j.key;
 
 -- name: CreateCronJobs

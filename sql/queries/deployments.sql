@@ -16,9 +16,18 @@ LEFT JOIN deployments d ON d.namespace = :namespace AND d.module = :module
 WITH limitable AS (
     INSERT INTO cron_limits (namespace, module) VALUES (:namespace, ''), (:namespace, :module) ON CONFLICT DO NOTHING
 )
-INSERT INTO deployments (key, namespace, module, digest, schema_text, min_replicas, created_at)
-VALUES (:key, :namespace, :module, :digest, :schema_text, 0, :now)
+INSERT INTO deployments (key, namespace, module, digest, schema_text, min_replicas, created_at, fingerprint)
+VALUES (:key, :namespace, :module, :digest, :schema_text, 0, :now, :fingerprint)
 RETURNING id;
+
+-- name: RecogniseDeployment
+-- The deployment of a digest whose schema was sent by the same bytes before.
+SELECT key, min_replicas > 0 AS active FROM deployments
+WHERE namespace = :namespace AND module = :module AND digest = :digest AND fingerprint = :fingerprint;
+
+-- name: RememberFingerprint
+-- Of other bytes that say the same.
+UPDATE deployments SET fingerprint = :fingerprint WHERE id = :deployment_id AND fingerprint <> :fingerprint;
 
 -- name: ActivateDeployment
 UPDATE deployments SET min_replicas = :min_replicas, activated_at = :now, deactivated_at = NULL

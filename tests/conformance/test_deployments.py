@@ -5,8 +5,9 @@ import asyncio
 import pytest
 
 from cronring.controller.core.model import Job
-from cronring.controller.errors import NotFound
-from cronring.controller.ports import Deployed
+from cronring.controller.errors import Conflict, InvalidModule, NotFound
+from cronring.controller.ports import Deployed, SentModule
+from cronring.controller.store.deployments import WRITTEN_AT_ONCE
 from cronring.schema.keys import slot_of
 from cronring.schema.module import Module, Verb
 from tests.conformance.harness import SECOND, TIMEOUT_MS, World
@@ -217,6 +218,88 @@ async def test_many_deployments_at_once_end_with_one_active(world: World) -> Non
     _, jobs = await world.store.get_cron_jobs(tuple(range(4096)), 86_400_000)
     (active,) = {job.deployment for job in jobs}
     assert sorted(job.key for job in jobs) == ["billing.a", f"billing.v{active[-1]}"]
+
+
+class Judges:
+    """Counts how often a module that was sent is looked at."""
+
+    def __init__(self, module: Module, fingerprint: str = "f") -> None:
+        self.module = module
+        self.asked = 0
+        self.sent = SentModule(module.namespace, module.name, fingerprint * 64, self._judge)
+
+    async def _judge(self) -> Module:
+        self.asked += 1
+        if not self.module.verbs:
+            raise InvalidModule([("schema.verbs", "there are none")])
+        return self.module
+
+    async def register(self, world: World, digest: str = "a") -> Deployed:
+        return await world.store.register_deployment(self.sent, digest * 64, TIMEOUT_MS)
+
+
+async def test_the_first_controller_looks_at_a_module_and_the_others_know_it_by_its_bytes(world: World) -> None:
+    judges = Judges(module(a="every 1h", b="5s"))
+    registered = await asyncio.gather(*(judges.register(world) for _ in range(5)))
+    assert judges.asked == 1
+    (made,) = [each for each in registered if each.created]
+    assert made.added == ("billing.a", "billing.b")
+    assert [each for each in registered if not each.created] == [Deployed(made.key, True, False, (), (), (), [])] * 4
+
+
+async def test_a_registration_tells_of_the_jobs_alone_that_are_due_soon(world: World) -> None:
+    """The others are for their owners' next look at the window."""
+    judges = Judges(module(soon="every 5s", later="every 1h"))
+    made = await world.store.register_deployment(judges.sent, "a" * 64, TIMEOUT_MS, soon_ms=90_000)
+    assert made.added == ("billing.later", "billing.soon")
+    assert [job.key for job in made.jobs] == ["billing.soon"]
+
+
+async def test_jobs_of_a_large_module_are_written_in_batches_and_none_is_left_out(world: World) -> None:
+    names = [f"job_{number:04}" for number in range(2 * WRITTEN_AT_ONCE + 1)]
+    made = await Judges(module(**dict.fromkeys(names, "every 1h"))).register(world)
+    assert [job.key for job in made.jobs] == [f"billing.{name}" for name in names]
+    kept, gone = names[: WRITTEN_AT_ONCE + 1], names[WRITTEN_AT_ONCE + 1 :]
+    again = await Judges(module(**dict.fromkeys(kept, "every 2h")), "2").register(world, "b")
+    assert again.carried_over == tuple(f"billing.{name}" for name in kept)
+    assert again.removed == tuple(f"billing.{name}" for name in gone)
+    assert {job.schedule for job in again.jobs} == {"every 2h"}
+
+
+async def test_the_same_module_in_other_bytes_is_looked_at_once_more(world: World) -> None:
+    first, other = Judges(module(a="every 1h"), "1"), Judges(module(a="every 1h"), "2")
+    made = await first.register(world)
+    for _ in range(2):
+        assert await other.register(world) == Deployed(made.key, True, False, (), (), (), [])
+    assert (first.asked, other.asked) == (1, 1)
+
+
+async def test_a_known_digest_with_other_bytes_and_another_schema_is_refused(world: World) -> None:
+    await Judges(module(a="every 1h"), "1").register(world)
+    liar = Judges(module(a="every 2h"), "2")
+    for _ in range(2):
+        with pytest.raises(Conflict):
+            await liar.register(world)
+    assert liar.asked == 2
+
+
+async def test_what_the_judge_refuses_leaves_nothing_behind(world: World) -> None:
+    faulty = Judges(module())
+    with pytest.raises(InvalidModule):
+        await faulty.register(world)
+    good = Judges(module(a="every 1h"), "2")
+    assert (await good.register(world)).created
+
+
+async def test_a_version_that_was_deployed_is_known_by_its_bytes(world: World) -> None:
+    """`cronring deploy` first, then its runners."""
+    judges = Judges(module(a="every 1h"))
+    deployed = await world.store.create_deployment(
+        judges.module, "a" * 64, 1, TIMEOUT_MS, True, fingerprint=judges.sent.fingerprint
+    )
+    await world.store.kill_deployment(deployed.key)
+    assert await judges.register(world) == Deployed(deployed.key, False, False, (), (), (), [])
+    assert judges.asked == 0
 
 
 async def test_the_same_deployment_from_many_at_once_is_made_once(world: World) -> None:

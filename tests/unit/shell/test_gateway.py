@@ -53,12 +53,12 @@ class AwayStore(MemoryStore):
     leased = False  # this controller holds a lease
     slow: asyncio.Event | None = None  # nothing is registered before it is set
 
-    async def create_deployment(self, *arguments, **named):  # passed on as it is
+    async def register_deployment(self, *arguments, **named):  # passed on as it is
         if self.slow is not None:
             await self.slow.wait()
         if self.away:
             raise StoreUnavailable("connection refused")
-        return await super().create_deployment(*arguments, **named)
+        return await super().register_deployment(*arguments, **named)
 
 
 @dataclass
@@ -182,9 +182,10 @@ async def test_five_thousand_verbs_fit_in_a_hello(world: World) -> None:
         large.modules[0].schema.verbs.add(name=f"verb_{number}", doc="What it does. " * 50, schedule="0 6 1 * *")
     runner = await world.connect(large)
     assert (await runner.hear()).welcome.modules[0].active
+    assert len(world.store.jobs) == 5_001
     (created,) = world.inbox.of(JobsCreated)
     assert isinstance(created, JobsCreated)
-    assert len(created.jobs) == 5_001
+    assert [job.verb for job in created.jobs] == ["close_month"], "the only one that is due soon"
 
 
 async def test_beats_and_reports_become_events(world: World) -> None:

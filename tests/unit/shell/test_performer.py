@@ -112,7 +112,7 @@ async def test_a_tick_from_lease_to_end_is_answered_and_counted() -> None:
     module = hello(schedule="1s").modules[0]
     settings = ClusterSettings(timeout_ms=1_000, default_jitter="off")
     deployer = Deployer(world.store, settings, lambda _: None, lambda _: None)
-    await deployer.deploy(module.schema, module.digest, activate=True, by="ada")
+    await deployer.deploy(module.schema, module.digest, by="ada")
     renewed = await world.answer(effects.RenewLease(1, False, ()))
     assert isinstance(renewed, events.LeaseRenewed)
     fetched = await world.answer(effects.FetchWindow(2, tuple(range(4096)), 90_000))

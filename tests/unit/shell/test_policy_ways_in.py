@@ -57,7 +57,7 @@ async def by_deployment(raw: dict[str, Any]) -> dict[str, str]:
     message.verbs[0].policy.CopyFrom(schema_pb2.Policy(**raw))
     with pytest.raises(InvalidModule) as caught:
         await Deployer(cast("Any", None), ClusterSettings(), lambda _: None, lambda _: None).deploy(
-            message, "a" * 64, activate=True, by="me"
+            message, "a" * 64, by="me"
         )
     return {path.removeprefix("schema.verbs[0].policy."): message for path, message in caught.value.problems}
 
@@ -115,7 +115,7 @@ async def test_a_deployment_takes_every_spelling_that_a_job_takes():
     )
     store = Store()
     deployer = Deployer(cast("Any", store), ClusterSettings(), lambda _: None, lambda _: None)
-    await deployer.deploy(message, "a" * 64, activate=True, by="me")
+    await deployer.deploy(message, "a" * 64, by="me")
     a, b = store.deployed.verbs
     assert (a.schedule, a.policy) == (SCHEDULE, canonical)
     assert (b.schedule, b.anchor, b.policy) == ("every 1h30m", "2026-03-01T07:00:00Z", canonical)
