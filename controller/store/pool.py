@@ -27,6 +27,8 @@ SESSION_SETTINGS: Final = {
     "timezone": "UTC",
     "statement_timeout": f"{STATEMENT_TIMEOUT_S}s",
     "idle_in_transaction_session_timeout": f"{STATEMENT_TIMEOUT_S}s",
+    # Connections may idle for a day. What lies between would forget them, and a herd would be the first to find out.
+    "tcp_keepalives_idle": "60s",
     # Every statement is planned once for a connection: planning takes as long as running. That plan must be right for
     # any length of array and any size of table, even if it was made when the table was empty: always by index.
     # docs/decisions/0002: a plan is made once and stays, so its shape must not depend on statistics
@@ -77,7 +79,8 @@ class Database:
                 min_size=1,
                 max_size=connections,
                 max_queries=2**62,
-                max_inactive_connection_lifetime=300,
+                # docs/decisions/0062: what a herd opened, and planned, stays for the next one
+                max_inactive_connection_lifetime=0,
                 max_cached_statement_lifetime=0,
                 # docs/decisions/0009: longer statements would be planned at every run
                 max_cacheable_statement_size=0,  # no limit: EndCronJob is near asyncpg's, comments included

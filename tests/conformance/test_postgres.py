@@ -45,6 +45,15 @@ async def database(database_url: str) -> AsyncIterator[Database]:
     await database.close()
 
 
+async def test_what_a_herd_opened_stays_for_the_next_one(database: Database) -> None:
+    """With the plans of its statements, which take longer to make than a herd's first claim."""
+    await asyncio.gather(*(database.fetch(GetNow()) for _ in range(20)))
+    pool = database._pool
+    assert pool.get_idle_size() == 4
+    timers = [holder._inactive_callback for holder in pool._holders]  # type: ignore[attr-defined]  # no stub names it
+    assert timers == [None] * 4, "one would close it some minutes after its last statement"
+
+
 async def test_a_database_that_was_never_migrated_is_refused(empty_database_url: str) -> None:
     with pytest.raises(SchemaVersionError, match="cronring migrate"):
         await Database.open(empty_database_url, "cronring test")
