@@ -14,8 +14,8 @@ import time
 from typing import Any
 
 from bench.machine import machine
-from cronring.controller.core.audit import LATE_AFTER_US
-from cronring.controller.ledger import AuditRequest
+from cronring.controller.core.ledger.audit import LATE_AFTER_US
+from cronring.controller.ports.ledger import AuditRequest
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.ledger import PostgresLedger
 from cronring.controller.store.pool import Database

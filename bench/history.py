@@ -21,7 +21,7 @@ from bench.limits_store import CONTROLLER
 from bench.machine import machine
 from bench.results import keep
 from cronring.controller.core.model import ClaimRequest, ClaimResult, EndRequest, Job, Outcome, Report, RunnerInfo
-from cronring.controller.maintenance import Retention
+from cronring.controller.ports.maintenance import Retention
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.maintenance import maintain
 from cronring.controller.store.pool import Database

@@ -32,7 +32,7 @@ from bench.processes import cpu_s, spent_s
 from bench.results import Part, head, keep, rows
 from bench.statement_log import LOGGED, Spent, spent
 from cronring.controller.core.settings import ClusterSettings
-from cronring.controller.maintenance import Retention
+from cronring.controller.ports.maintenance import Retention
 from cronring.controller.store.maintenance import maintain
 from cronring.controller.store.pool import Database
 from cronring.controller.store.store import PostgresStore

@@ -13,7 +13,7 @@ import time
 
 from bench.processes import spent_s
 from cronring.controller.core.model import ClaimRequest, EndRequest, Job, Outcome, Report, RunnerInfo
-from cronring.controller.ports import ControllerInfo
+from cronring.controller.ports.store import ControllerInfo
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.pool import Database
 from cronring.controller.store.store import PostgresStore

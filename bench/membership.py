@@ -19,7 +19,7 @@ import click
 
 from bench.machine import host
 from bench.results import Part, head, keep, rows
-from cronring.controller.core.ring import Ring
+from cronring.controller.core.node.ring import Ring
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.core.swim import beliefs
 from cronring.controller.core.swim.messages import Status

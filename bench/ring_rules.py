@@ -11,9 +11,9 @@ from typing import Final
 from unittest.mock import patch
 
 from cronring.cli.main import main as cli
-from cronring.controller.core import node
-from cronring.controller.core.membership import Membership
-from cronring.controller.core.window import Duty
+from cronring.controller.core.node import node
+from cronring.controller.core.node.membership import Membership
+from cronring.controller.core.node.window import Duty
 from cronring.schema.keys import SLOTS
 
 
@@ -32,12 +32,12 @@ class Leader(Membership):
     __slots__ = ()
 
     def duties(self) -> list[Duty]:
-        place = self.ring.members.index(self._desk.controller_id) if self._is_on_ring() else SLOTS
+        place = self.ring.members.index(self._context.controller_id) if self._is_on_ring() else SLOTS
         duty = (Duty.PRIMARY, Duty.BACKUP)[place] if place < 2 else Duty.NONE
         return [duty] * SLOTS
 
     def _is_on_ring(self) -> bool:
-        return self._desk.controller_id in self.ring.members
+        return self._context.controller_id in self.ring.members
 
 
 RULES: Final = {"everybody": Everybody, "leader": Leader}

@@ -1,1 +1,3 @@
-"""A controller: pure core, thin shell. Start reading at `controller/core/node.py`; `controller/main.py` composes."""
+"""A controller: pure core, thin shell. Start reading at `controller/core/node/node.py`; `controller/main.py`
+composes.
+"""

@@ -38,7 +38,9 @@ class Conflict(CronringError):
 
 
 class IllegalTransition(Conflict):
-    """A job's state doesn't allow what is asked for; see controller.core.states. `target`: the state asked for."""
+    """A job's state doesn't allow what is asked for; see controller.core.orders.states. `target`: the state asked
+    for.
+    """
 
     def __init__(self, message: str, *, job: str, state: str, target: str, action: str) -> None:
         super().__init__(message)

@@ -39,17 +39,16 @@ from cronring.controller.api.watch import JobHub
 from cronring.controller.api.watch_executions import ExecutionHub
 from cronring.controller.config import WILDCARD_HOSTS, Address, ProcessConfig
 from cronring.controller.core.doctor.finding import Finding
-from cronring.controller.core.events import CancelsNotified, JobsNotified, PeerRefused, PlacesFreed
-from cronring.controller.core.node import Node
+from cronring.controller.core.node.events import CancelsNotified, JobsNotified, PeerRefused, PlacesFreed
+from cronring.controller.core.node.node import Node
 from cronring.controller.core.settings import ClusterSettings
-from cronring.controller.deploying import Deployer
 from cronring.controller.errors import SchemaVersionError, StoreError, StoreUnavailable
-from cronring.controller.maintenance import DAY_MS, Maintained, Retention
 from cronring.controller.peers.client import PeerClient
 from cronring.controller.peers.joining import greet_until_joined
 from cronring.controller.peers.reach import unreachable
 from cronring.controller.peers.server import GossipService
-from cronring.controller.ports import ControllerInfo, Notifications, Topic
+from cronring.controller.ports.maintenance import DAY_MS, Maintained, Retention
+from cronring.controller.ports.store import ControllerInfo, Notifications, Topic
 from cronring.controller.runners.comings import Comings
 from cronring.controller.runners.gateway import Gateway, close_silent_sessions
 from cronring.controller.runners.sessions import Sessions
@@ -68,6 +67,7 @@ from cronring.controller.runtime.readiness import Readiness
 from cronring.controller.runtime.service import Background, Stopping, within
 from cronring.controller.runtime.webhooks import Deliverer, Figures, HttpPosting, Interest, read_books
 from cronring.controller.runtime.zones import compare_zone_data
+from cronring.controller.services.deploying import Deployer
 from cronring.controller.store.control import PostgresControl
 from cronring.controller.store.doctor import examine
 from cronring.controller.store.drills import PostgresDrills

@@ -17,17 +17,17 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any, Protocol
 
-from cronring.controller.core.events import ActivationsCreated
-from cronring.controller.core.redeploy import deployment_key
+from cronring.controller.core.node.events import ActivationsCreated
+from cronring.controller.core.orders.redeploy import deployment_key
 from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.store.memory.rows import JobRow
+from cronring.controller.store.memory.store import MemoryStore
 from cronring.schema.keys import DEFAULT_NAMESPACE
 from cronring.schema.nearest import nearest
 from cronring.virtual.engine import Engine
 from cronring.virtual.inprocess import RunsHere
 from cronring.virtual.instants import Instant, Length, instant_us, length_us, moment
 from cronring.virtual.loading import ModuleError, load_here
-from cronring.virtual.memory_rows import JobRow
-from cronring.virtual.memory_store import MemoryStore
 from cronring.virtual.outages import Outage, check_part
 from cronring.virtual.records import Execution, Skip, execution_of, skip_of
 

@@ -1,4 +1,4 @@
-"""Draw the states of a job into docs/control.md, out of controller/core/states.py: `python docs/make_states.py`.
+"""Draw the states of a job into docs/control.md, out of controller/core/orders/states.py: `python docs/make_states.py`.
 
 tests/unit/core/test_states.py holds the committed drawing fresh.
 """
@@ -7,7 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Final
 
-from cronring.controller.core.states import HAPPENINGS, ORDERS, Order, State
+from cronring.controller.core.orders.states import HAPPENINGS, ORDERS, Order, State
 
 PAGE: Final = Path(__file__).parent / "control.md"
 BEGIN: Final = "<!-- states: made by docs/make_states.py -->"

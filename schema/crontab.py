@@ -36,7 +36,7 @@ class Remark(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CrontabEntry:
     """One line with a command, translated. `times` is what the line said."""
 
     line: int
@@ -69,12 +69,12 @@ class Crontab:
     """In the order of the file's lines."""
 
     doc: str  # the comment at the file's head, if a blank line follows it
-    parts: tuple[Entry | Aside, ...]
+    parts: tuple[CrontabEntry | Aside, ...]
     remarks: tuple[Remark, ...]
 
     @property
-    def entries(self) -> list[Entry]:
-        return [part for part in self.parts if isinstance(part, Entry)]
+    def entries(self) -> list[CrontabEntry]:
+        return [part for part in self.parts if isinstance(part, CrontabEntry)]
 
 
 def read_crontab(text: str, *, system: bool = False, timezone: str = "") -> Crontab:
@@ -93,7 +93,7 @@ class _Reader:
         self._environment: dict[str, str] = {}
         self._comment: list[Aside] = []  # the comment lines directly above, so far
         self._doc = ""
-        self._parts: list[Entry | Aside] = []
+        self._parts: list[CrontabEntry | Aside] = []
         self._remarks: list[Remark] = []
         self._unzoned = 0  # the first entry's line of which nothing says the zone
 
@@ -178,7 +178,7 @@ class _Reader:
             self._comment = []
             self._parts.append(entry)
 
-    def _entry(self, number: int, line: str) -> Entry:
+    def _entry(self, number: int, line: str) -> CrontabEntry:
         """Raises TimesFault."""
         line = line.removeprefix("-")  # cronie: don't log it
         count = 1 if line.startswith("@") else 5
@@ -193,7 +193,7 @@ class _Reader:
             self._unzoned = self._unzoned or number
         for message in translated.remarks:
             self._remark(number, message)
-        return Entry(
+        return CrontabEntry(
             line=number,
             times=" ".join(times),
             pattern=translated.pattern,

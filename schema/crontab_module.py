@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from cronring.schema.crontab import Aside, Crontab, Entry
+from cronring.schema.crontab import Aside, Crontab, CrontabEntry
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import read_policy
 from cronring.schema.validate import NAME_LIMIT, clean_doc
@@ -84,7 +84,7 @@ def command_source() -> str:
     return f'"""{doc}"""\n{head}{_COMMAND_VERB}'
 
 
-def command_payload(entry: Entry) -> str:
+def command_payload(entry: CrontabEntry) -> str:
     """What `execute` is given for an entry, as JSON."""
     request = {
         "command": entry.command,
@@ -103,14 +103,14 @@ def crontab_source(crontab: Crontab, source: str) -> str:
     for environment, constant in environments.items():
         settings = [f"    {_quoted(name)}: {_quoted(value)}," for name, value in environment]
         lines += ["", "", f"{constant} = {{", *settings, "}"]
-    before: Entry | Aside | None = None
+    before: CrontabEntry | Aside | None = None
     for part in crontab.parts:
         if not isinstance(part, Aside) or not isinstance(before, Aside):
             lines += ["", ""]
         match part:
             case Aside():
                 lines.append(f"# {_flat(part.text)}")
-            case Entry():
+            case CrontabEntry():
                 lines += _verb_lines(part, names[part.line], environments)
         before = part
     return "\n".join(lines) + "\n"
@@ -132,7 +132,7 @@ def crontab_schema(crontab: Crontab, name: str, source: str, namespace: str) -> 
     return Module(name, verbs, namespace, clean_doc(_module_doc(crontab, source)))
 
 
-def verb_names(entries: list[Entry]) -> dict[int, str]:
+def verb_names(entries: list[CrontabEntry]) -> dict[int, str]:
     """A name for each entry, by its line: of what its command runs, numbered where several run the same."""
     names: dict[int, str] = {}
     taken = set(_TAKEN)
@@ -167,7 +167,7 @@ def _name(command: str) -> str:
     return "job"
 
 
-def _environments(entries: list[Entry]) -> dict[tuple[tuple[str, str], ...], str]:
+def _environments(entries: list[CrontabEntry]) -> dict[tuple[tuple[str, str], ...], str]:
     """A constant's name for each environment that isn't empty, in the order of the file."""
     distinct = list(dict.fromkeys(entry.environment for entry in entries if entry.environment))
     if len(distinct) == 1:
@@ -175,7 +175,7 @@ def _environments(entries: list[Entry]) -> dict[tuple[tuple[str, str], ...], str
     return {environment: f"ENVIRONMENT_{number}" for number, environment in enumerate(distinct, 1)}
 
 
-def _verb_lines(entry: Entry, name: str, environments: dict[tuple[tuple[str, str], ...], str]) -> Iterator[str]:
+def _verb_lines(entry: CrontabEntry, name: str, environments: dict[tuple[tuple[str, str], ...], str]) -> Iterator[str]:
     said = {**entry.policy(), "timeout": TIMEOUT}
     options = "".join(f", {option}={_quoted(value)}" for option, value in said.items())
     yield f"@cron({_quoted(entry.pattern)}{options})"
@@ -206,7 +206,7 @@ def _module_doc(crontab: Crontab, source: str) -> str:
     return "\n".join(lines)
 
 
-def _verb_doc(entry: Entry) -> str:
+def _verb_doc(entry: CrontabEntry) -> str:
     """The comment above the entry, and the entry."""
     user = f"{entry.user} " if entry.user else ""
     line = f"Line {entry.line}: {entry.times} {user}{entry.command}"[:_DOC_LIMIT]

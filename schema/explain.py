@@ -16,7 +16,7 @@ from cronring.schema.policy_model import Policy
 from cronring.schema.schedule import BoundedSchedule, CronSchedule, IntervalSchedule, OnceSchedule, Schedule
 from cronring.schema.search import count_ticks, next_tick
 from cronring.schema.spread import most_us
-from cronring.schema.zone import Change, Zone, load_zone, zone_data_version
+from cronring.schema.zone import OffsetChange, Zone, load_zone, zone_data_version
 from cronring.schema.zoned import ZonedPattern
 
 YEAR_DAYS: Final = 366  # so that a yearly tick is in it, whatever the year
@@ -135,7 +135,7 @@ def clock_note(pattern: ZonedPattern, second: int) -> str:
     return f"the {which} {_clock(wall)} of {len(shown)} on this day"
 
 
-def clock_change(pattern: ZonedPattern, change: Change) -> ClockChange:
+def clock_change(pattern: ZonedPattern, change: OffsetChange) -> ClockChange:
     """What a change of the clocks does to a pattern's ticks."""
     count = _count(pattern, change)
     moved_s = change.after - change.before
@@ -147,7 +147,7 @@ def clock_change(pattern: ZonedPattern, change: Change) -> ClockChange:
     return ClockChange(change.at * _SECOND_US, moved_s, count, f"{start}: {happens}")
 
 
-def _in_gap(pattern: ZonedPattern, change: Change, count: int) -> str:
+def _in_gap(pattern: ZonedPattern, change: OffsetChange, count: int) -> str:
     if not count:
         return "no tick is skipped"
     end = change.at + change.after
@@ -162,7 +162,7 @@ def _in_gap(pattern: ZonedPattern, change: Change, count: int) -> str:
     return f"{times} {_does(count, 'does', 'do')} not exist; {once} at {_clock(end)}, the first instant after"
 
 
-def _in_overlap(pattern: ZonedPattern, change: Change, count: int) -> str:
+def _in_overlap(pattern: ZonedPattern, change: OffsetChange, count: int) -> str:
     if not count:
         return "no tick is repeated"
     times = _listed(_matching(pattern, change), change.at + change.before, count)
@@ -175,18 +175,18 @@ def _in_overlap(pattern: ZonedPattern, change: Change, count: int) -> str:
     return f"{come} and {_does(count, 'runs', 'run')} once, the first time"
 
 
-def _span(change: Change) -> tuple[int, int]:
+def _span(change: OffsetChange) -> tuple[int, int]:
     """The wall-clock times [from, to) that a change skips, or repeats."""
     before, after = change.at + change.before, change.at + change.after
     return min(before, after), max(before, after)
 
 
-def _count(pattern: ZonedPattern, change: Change) -> int:
+def _count(pattern: ZonedPattern, change: OffsetChange) -> int:
     start, end = _span(change)
     return count_ticks(pattern.pattern.sets, start - 1, end - 1)
 
 
-def _matching(pattern: ZonedPattern, change: Change) -> list[int]:
+def _matching(pattern: ZonedPattern, change: OffsetChange) -> list[int]:
     """The first of a pattern's wall-clock times that a change skips or repeats."""
     start, end = _span(change)
     found: list[int] = []

@@ -9,7 +9,7 @@ class LaneKind(IntEnum):
 
     SYNC = 1  # one for each run
     ASYNC = 2  # one for all
-    LIMITED = 3  # of async verbs with a memory or CPU limit: one for each run
+    ISOLATED = 3  # of async verbs with a memory or CPU limit: one for each run
 
 
 LaneKey = tuple[str, LaneKind]  # the deployment's key, and the kind
@@ -26,7 +26,7 @@ class Grant(NamedTuple):
     keep: int  # when short: of what nothing at that controller waits for
 
 
-class Wish(NamedTuple):
+class LaneDemand(NamedTuple):
     """What one controller would send to a lane if it had places, and which of its places it has seen and given back."""
 
     deployment: str

@@ -7,7 +7,7 @@ from cronring.schema.duration import format_duration
 from cronring.schema.explain import clock_change, zoned_pattern
 from cronring.schema.instant import format_instant, parse_instant
 from cronring.schema.keys import JobKey
-from cronring.schema.lint_finding import NOTE, RULES, WARNING, Fault, Finding
+from cronring.schema.lint_finding import NOTE, RULES, WARNING, Fault, LintFinding
 from cronring.schema.lint_herd import HERD, herds
 from cronring.schema.lint_rhythm import pattern_faults, shortest_gap
 from cronring.schema.module import Module, Verb
@@ -19,7 +19,7 @@ from cronring.schema.walk import first_open
 from cronring.schema.window import Window, parse_window
 
 __all__ = [
-    "HERD", "NOTE", "RULES", "WARNING", "Fault", "Finding", "follows_nobody", "lint_module", "never_again",
+    "HERD", "NOTE", "RULES", "WARNING", "Fault", "LintFinding", "follows_nobody", "lint_module", "never_again",
     "shortest_gap_ms",
 ]  # fmt: skip
 
@@ -29,22 +29,22 @@ _YEAR_US: Final = 366 * _DAY_US
 _WINDOW_TURNS: Final = 60  # of windows' openings, as many as a week of fifty entries has days
 
 
-def never_again(module: Module, now: int) -> list[Finding]:
+def never_again(module: Module, now: int) -> list[LintFinding]:
     """Jobs whose ticks are all past: the one rule that `check` and a deployment tell too."""
     return [
-        Finding(fault.rule, fault.level, verb.name, verb.line, fault.message, fault.remedy)
+        LintFinding(fault.rule, fault.level, verb.name, verb.line, fault.message, fault.remedy)
         for verb in module.verbs
         if verb.schedule
         for fault in _past(verb, now)
     ]
 
 
-def follows_nobody(module: Module) -> list[Finding]:
+def follows_nobody(module: Module) -> list[LintFinding]:
     """Jobs that run after a job of their own module that isn't there. Of other modules only a cluster knows."""
     own = str(JobKey(module.namespace, module.name, ""))
     jobs = {f"{own}{verb.name}" for verb in module.verbs if verb.schedule}
     return [
-        Finding(
+        LintFinding(
             "follows-nobody", WARNING, verb.name, verb.line,
             f"it runs after {verb.policy.after}, and the module has no such job",
             "name a verb that has a schedule, or make that job: cronring jobs create",
@@ -56,7 +56,7 @@ def follows_nobody(module: Module) -> list[Finding]:
 
 def lint_module(
     module: Module, now: int, durations_ms: Mapping[str, float] | None = None, herd: int = HERD
-) -> list[Finding]:
+) -> list[LintFinding]:
     """What is odd about a valid module's jobs, in the order of their lines.
 
     `now`: microseconds since 1970; a year from there is looked at. `durations_ms`: how long the runs of a verb have
@@ -70,7 +70,7 @@ def lint_module(
         schedule = parse_schedule(verb.schedule, _anchor(verb, now), verb.policy)
         jobs.append((verb, schedule))
         findings += [
-            Finding(fault.rule, fault.level, verb.name, verb.line, fault.message, fault.remedy)
+            LintFinding(fault.rule, fault.level, verb.name, verb.line, fault.message, fault.remedy)
             for fault in _faults(verb, schedule, now, (durations_ms or {}).get(verb.name))
         ]
     findings += herds(jobs, now, herd, str(JobKey(module.namespace, module.name, "")))

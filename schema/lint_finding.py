@@ -30,7 +30,7 @@ class Fault(NamedTuple):
     level: str = WARNING
 
 
-class Finding(NamedTuple):
+class LintFinding(NamedTuple):
     """`line` is 0 where it isn't known."""
 
     rule: str

@@ -9,7 +9,7 @@ from cronring.schema.duration import format_duration
 from cronring.schema.fields import MINUTE
 from cronring.schema.instant import format_instant
 from cronring.schema.jitter import parse_jitter
-from cronring.schema.lint_finding import WARNING, Finding
+from cronring.schema.lint_finding import WARNING, LintFinding
 from cronring.schema.module import Verb
 from cronring.schema.schedule import BoundedSchedule, CronSchedule, IntervalSchedule, Schedule
 from cronring.schema.spread import most_us
@@ -26,7 +26,7 @@ _MS_US: Final = 1_000
 Job = tuple[Verb, Schedule]
 
 
-def herds(jobs: Sequence[Job], now: int, least: int, own: str) -> list[Finding]:
+def herds(jobs: Sequence[Job], now: int, least: int, own: str) -> list[LintFinding]:
     """The largest herds from `least` verbs on, at the first verb of each. `own`: what keys of the module begin with.
 
     Only of what starts on its ticks. Intervals without an anchor are left out: they count from their deployment.
@@ -42,7 +42,7 @@ def herds(jobs: Sequence[Job], now: int, least: int, own: str) -> list[Finding]:
             if tick is None:
                 break
             counts[tick] += 1
-    found: list[Finding] = []
+    found: list[LintFinding] = []
     told: list[frozenset[str]] = []
     largest = [(instant, _members(plain, instant)) for instant, _ in counts.most_common(_INSTANTS)]
     for instant, members in sorted(largest, key=lambda pair: (-len(pair[1]), pair[0])):
@@ -66,7 +66,7 @@ def _members(plain: Sequence[Job], instant: int) -> list[Job]:
     return [(verb, schedule) for verb, schedule in plain if schedule.last_at_or_before(instant) == instant]
 
 
-def _finding(instant: int, members: list[Job], plain: Sequence[Job], own: str) -> Finding:
+def _finding(instant: int, members: list[Job], plain: Sequence[Job], own: str) -> LintFinding:
     names = [verb.name for verb, _ in members]
     listed = ", ".join(names[:_NAMES_SHOWN])
     if len(names) > _NAMES_SHOWN:
@@ -75,7 +75,7 @@ def _finding(instant: int, members: list[Job], plain: Sequence[Job], own: str) -
     remedy = _auto(instant, members, own) + (f"; or spread them: {', '.join(moves)}, and so on" if moves else "")
     first = members[0][0]
     message = f"{len(names)} verbs of the module start at {format_instant(instant)}, in the same second: {listed}"
-    return Finding("herd", WARNING, first.name, first.line, message, remedy)
+    return LintFinding("herd", WARNING, first.name, first.line, message, remedy)
 
 
 def _auto(instant: int, members: list[Job], own: str) -> str:

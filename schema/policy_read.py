@@ -4,9 +4,9 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, NamedTuple
 
+from cronring.schema.after import canonical_after
 from cronring.schema.duration import DurationError, format_duration, parse_duration
 from cronring.schema.fields import shown
-from cronring.schema.following import canonical_after
 from cronring.schema.instant import InstantError, format_instant, parse_instant
 from cronring.schema.jitter import JitterError, parse_jitter
 from cronring.schema.nearest import nearest

@@ -18,7 +18,7 @@ from cronring.schema.spread import most_us
 from cronring.schema.walk import OUTSIDE, Ledger, Range, first_open, last_open, stretches
 from cronring.schema.window import Window, parse_window
 
-__all__ = ["MISSED_AFTER", "After", "Due", "Range", "Slot", "Timetable", "timetable"]
+__all__ = ["MISSED_AFTER", "After", "Due", "PlannedTick", "Range", "Timetable", "timetable"]
 
 MISSED_AFTER: Final = 10_000_000
 """A tick that starts within this is not late to a policy: claims, a failover and a rolling restart fit into it."""
@@ -31,7 +31,7 @@ _SUPERSEDED: Final = "superseded"
 _MISSED: Final = "missed_policy"
 
 
-class Slot(NamedTuple):
+class PlannedTick(NamedTuple):
     """A tick, and when it is attempted."""
 
     tick: int
@@ -45,16 +45,16 @@ class Due(NamedTuple):
     of others that don't.
     """
 
-    run: Slot | None
+    run: PlannedTick | None
     skipped: tuple[Range, ...]
-    next: Slot | None
+    next: PlannedTick | None
     caught_up: bool
 
 
 class After(NamedTuple):
     """What comes next (None: nothing any more), and the ticks before it that don't run."""
 
-    next: Slot | None
+    next: PlannedTick | None
     skipped: tuple[Range, ...]
 
 
@@ -93,15 +93,15 @@ class Timetable:
         """Whether ticks that come due while a run goes on can no longer run after it."""
         return self.policy.overlap in {"", "skip"} and not self._runs_all
 
-    def following(self, key: str, after: int) -> Slot | None:
+    def following(self, key: str, after: int) -> PlannedTick | None:
         """The first tick after `after`, in the window or not, with its jitter (an interval's run_at may be earlier)."""
         return self._slot(key, self._next_after(after))
 
-    def following_open(self, key: str, after: int) -> Slot | None:
+    def following_open(self, key: str, after: int) -> PlannedTick | None:
         """The first tick after `after` that lies in the window, with its jitter."""
         return self._slot(key, first_open(self.schedule, self._window, after))
 
-    def upcoming(self, key: str, slot: Slot) -> Slot | None:
+    def upcoming(self, key: str, slot: PlannedTick) -> PlannedTick | None:
         """The first of `slot` and those after it that the window lets run."""
         return slot if self._lets_run(slot.tick) else self.following_open(key, slot.tick)
 
@@ -134,7 +134,7 @@ class Timetable:
 
     # What the controller decides by
 
-    def due(self, key: str, slot: Slot, now: int) -> Due:
+    def due(self, key: str, slot: PlannedTick, now: int) -> Due:
         """What to run, and what to pass over, when `slot` is due at `now`. Its own run_at counts for its tick."""
         is_late = now - slot.run_at > MISSED_AFTER
         if self._is_latest(slot.tick, now) and (not is_late or self._runs_late) and self._lets_run(slot.tick):
@@ -155,7 +155,7 @@ class Timetable:
             run, skipped, None, now - run.run_at > MISSED_AFTER or any(part.reason != OUTSIDE for part in skipped)
         )
 
-    def passed(self, key: str, slot: Slot, now: int, reason: str) -> After:
+    def passed(self, key: str, slot: PlannedTick, now: int, reason: str) -> After:
         """`slot` and all that have come due since don't run, for this reason, which is that of all of them."""
         latest = max(slot.tick, self._latest(key, now) or 0)
         ledger = Ledger(self.schedule, None)
@@ -163,11 +163,11 @@ class Timetable:
         ledger.add_between(slot.tick, latest, reason)
         return After(self.following(key, latest), ledger.ranges)
 
-    def after_claim(self, key: str, ran: Slot) -> Slot | None:
+    def after_claim(self, key: str, ran: PlannedTick) -> PlannedTick | None:
         """With overlap=allow: what comes after `ran`, as soon as that is claimed."""
         return self.following(key, ran.tick)
 
-    def after_run(self, key: str, ran: Slot, claimed_at: int, ended_at: int) -> After:
+    def after_run(self, key: str, ran: PlannedTick, claimed_at: int, ended_at: int) -> After:
         """What comes after a run, and the ticks that came due until its end and don't run."""
         is_latest = self.policy.overlap == "allow" or self._is_latest(ran.tick, ended_at)
         slot = self.following(key, ran.tick) if is_latest else None
@@ -182,13 +182,13 @@ class Timetable:
         slot = self._spaced(key, ledger, slot, earliest)
         return After(slot, ledger.ranges)
 
-    def resumed(self, key: str, slot: Slot | None, ran: Slot, claimed_at: int) -> After:
+    def resumed(self, key: str, slot: PlannedTick | None, ran: PlannedTick, claimed_at: int) -> After:
         """What `slot` becomes when a pause ends: no sooner behind the latest run than if there had been none."""
         ledger = Ledger(self.schedule, self._window)
         earliest = earliest_start(ran.tick, ran.run_at, claimed_at, self._distance) if self._distance else 0
         return After(self._spaced(key, ledger, slot, earliest), ledger.ranges)
 
-    def overlapped(self, key: str, slot: Slot, ended_at: int) -> After:
+    def overlapped(self, key: str, slot: PlannedTick, ended_at: int) -> After:
         """`slot` was still to come when a run ended that was none of the schedule's ticks before it (a trigger's)."""
         is_tick = self.schedule.next_after(slot.tick - 1) == slot.tick
         if slot.run_at > ended_at or self.policy.overlap == "allow" or not is_tick:
@@ -209,8 +209,8 @@ class Timetable:
             answer = self._answers[instant] = self.schedule.next_after(instant)
             return answer
 
-    def _slot(self, key: str, tick: int | None) -> Slot | None:
-        return None if tick is None else Slot(tick, self._run_at(key, tick))
+    def _slot(self, key: str, tick: int | None) -> PlannedTick | None:
+        return None if tick is None else PlannedTick(tick, self._run_at(key, tick))
 
     def _run_at(self, key: str, tick: int) -> int:
         if self._jitter is None:
@@ -251,14 +251,14 @@ class Timetable:
             return now - self._catch_up
         return now - _RUN_ALL_WINDOW if self._runs_all else None
 
-    def _latest_due(self, slot: Slot, latest: Slot | None, cutoff: int | None) -> Slot | None:
+    def _latest_due(self, slot: PlannedTick, latest: PlannedTick | None, cutoff: int | None) -> PlannedTick | None:
         """The latest of `slot` and those after it in the window, unless that is too late."""
         run = latest
         if run is None and self._lets_run(slot.tick):
             run = slot
         return None if run is None or (cutoff is not None and run.run_at < cutoff) else run
 
-    def _oldest_due(self, key: str, slot: Slot, latest: int, cutoff: int) -> Slot | None:
+    def _oldest_due(self, key: str, slot: PlannedTick, latest: int, cutoff: int) -> PlannedTick | None:
         """The first of `slot` and those after it, in the window, that isn't too late."""
         if slot.run_at >= cutoff and self._lets_run(slot.tick):
             return slot
@@ -278,7 +278,9 @@ class Timetable:
             tick = last_open(self.schedule, self._window, after, latest)
         return tick
 
-    def _passed_over(self, key: str, slot: Slot, until: int, run: Slot | None, cutoff: int | None) -> Ledger:
+    def _passed_over(
+        self, key: str, slot: PlannedTick, until: int, run: PlannedTick | None, cutoff: int | None
+    ) -> Ledger:
         """`slot` and the ticks after it up to `until`, of which none runs: `run` does, or nothing."""
         ledger = Ledger(self.schedule, self._window)
         if until < slot.tick:
@@ -298,7 +300,7 @@ class Timetable:
 
     def _after_overlap(
         self, key: str, ledger: Ledger, after: int, latest: int, ended_at: int, *, owes: bool
-    ) -> Slot | None:
+    ) -> PlannedTick | None:
         """What comes after a run during which the ticks of (after, latest] came due.
 
         `owes`: some were due before it began, and all missed ticks are to run. So are those that join them meanwhile.
@@ -312,15 +314,15 @@ class Timetable:
         ledger.add_between(after, latest if tick is None else tick - 1, reason)
         if tick is None:
             return self.following(key, latest)
-        return Slot(tick, self._run_at(key, tick) if owes else ended_at)
+        return PlannedTick(tick, self._run_at(key, tick) if owes else ended_at)
 
-    def _spaced(self, key: str, ledger: Ledger, slot: Slot | None, earliest: int) -> Slot | None:
+    def _spaced(self, key: str, ledger: Ledger, slot: PlannedTick | None, earliest: int) -> PlannedTick | None:
         """The slot, no earlier than `earliest`: delayed, unless the tick after it would follow too soon then."""
         while slot is not None and slot.run_at < earliest:
             if self._lets_run(slot.tick):
                 following = self.following_open(key, slot.tick)
                 if following is None or following.run_at - earliest >= self._distance:
-                    return Slot(slot.tick, earliest)
+                    return PlannedTick(slot.tick, earliest)
             ledger.add_tick(slot.tick, _SUPERSEDED)
             slot = self.following(key, slot.tick)
         return slot

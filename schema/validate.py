@@ -5,8 +5,8 @@ import re
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from cronring.schema.after import cycle_fault, cycle_of
 from cronring.schema.duration import DURATION_LIMIT_MS
-from cronring.schema.following import cycle_fault, cycle_of
 from cronring.schema.instant import InstantError, format_instant, parse_instant
 from cronring.schema.keys import JobKey
 from cronring.schema.module import DEFAULT_POLICY, DataType, Module, Verb

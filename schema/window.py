@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final
 
-from cronring.schema.window_parse import Entry, Parsed, WindowError, read_window
+from cronring.schema.window_parse import OpenHours, Parsed, WindowError, read_window
 from cronring.schema.zone import Zone, load_zone
 
 __all__ = ["Window", "WindowError", "canonical_window", "parse_window"]
@@ -87,7 +87,7 @@ def parse_window(text: str, timezone: str = "") -> Window:
     return Window(parsed.text, load_zone(parsed.zone or timezone or "UTC"), ends_open, edges)
 
 
-def _edges(entries: tuple[Entry, ...]) -> tuple[bool, tuple[int, ...]]:
+def _edges(entries: tuple[OpenHours, ...]) -> tuple[bool, tuple[int, ...]]:
     """Whether it is open as a week ends, and every second of the week at which that changes."""
     depth = 0  # how many entries are open
     steps: dict[int, int] = {}

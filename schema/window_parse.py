@@ -45,7 +45,7 @@ class WindowError(ValueError):
         return type(self), (self.message, self.position, self.suggestion)
 
 
-class Entry(NamedTuple):
+class OpenHours(NamedTuple):
     """Open from `opens` to `closes`, minutes of the day; at or before `opens` it is on the next day.
 
     `days`: on which days it opens, as a mask, bit 0 Monday.
@@ -59,7 +59,7 @@ class Entry(NamedTuple):
 class Parsed(NamedTuple):
     """`zone` is empty where the text names none."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[OpenHours, ...]
     zone: str
 
     @property
@@ -95,7 +95,7 @@ class _Reader:
     def read(self) -> Parsed:
         if not self._tokens:
             raise WindowError("the window is empty; `Mon-Fri 08:00-18:00` is one", 0)
-        entries: list[Entry] = []
+        entries: list[OpenHours] = []
         days = EVERY_DAY
         while True:
             days = self._days(days)
@@ -129,7 +129,7 @@ class _Reader:
             token = following
         return mask
 
-    def _times(self, days: int) -> Entry:
+    def _times(self, days: int) -> OpenHours:
         token = self._peek()
         if token is None or not token.text[0].isdigit():
             position = len(self._text) if token is None else token.start
@@ -147,7 +147,7 @@ class _Reader:
             raise WindowError(
                 f"{shown(token.text)} is empty, or a whole day? The whole day is 00:00-24:00", token.start
             )
-        return Entry(days, opens, closes or MINUTES_PER_DAY)
+        return OpenHours(days, opens, closes or MINUTES_PER_DAY)
 
     def _zone(self, token: _Token) -> str:
         self._index += 1
@@ -189,11 +189,11 @@ def _minute(match: re.Match[str], group: int, token: _Token) -> int:
     return hour * 60 + minute
 
 
-def _entry_text(entry: Entry) -> str:
+def _entry_text(entry: OpenHours) -> str:
     return f"{_days_text(entry.days)} {_times_text(entry)}"
 
 
-def _times_text(entry: Entry) -> str:
+def _times_text(entry: OpenHours) -> str:
     return "-".join(f"{minute // 60:02}:{minute % 60:02}" for minute in (entry.opens, entry.closes))
 
 

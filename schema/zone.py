@@ -26,7 +26,7 @@ class ZoneError(ValueError):
         return type(self), (self.message, self.position, self.suggestion)
 
 
-class Change(NamedTuple):
+class OffsetChange(NamedTuple):
     """At `at` (UTC second) the clock moves: by `after - before` seconds, forward if that is positive."""
 
     at: int
@@ -49,11 +49,11 @@ class Zone:
         """Seconds east of UTC, at an instant in UTC seconds since 1970, before 1970 and up to 2100."""
         return self.offsets[max(bisect_right(self.starts, second) - 1, 0)]
 
-    def changes_between(self, after: int, until: int) -> list[Change]:
+    def changes_between(self, after: int, until: int) -> list[OffsetChange]:
         """Every change of the offset in (after, until], in UTC seconds since 1970. Changes of name alone are none."""
         first = max(bisect_right(self.starts, after), 1)
         end = bisect_right(self.starts, until)
-        return [Change(self.starts[n], self.offsets[n - 1], self.offsets[n]) for n in range(first, end)]
+        return [OffsetChange(self.starts[n], self.offsets[n - 1], self.offsets[n]) for n in range(first, end)]
 
     def __reduce__(self) -> tuple[object, tuple[str]]:
         return load_zone, (self.name,)

@@ -19,7 +19,7 @@ Showing = Literal["both", "first", "second"]
 _REACH: Final = 2 * SECONDS_PER_DAY
 
 
-class Timeline(NamedTuple):
+class ZoneTimeline(NamedTuple):
     """Pieces are parallel tuples in order of time: in [starts, ends), UTC seconds, the clock shows UTC + offset.
 
     So are gaps: at the instant `gap_ats` the clock skipped from `gap_starts` to `gap_ends`, in seconds since 1970 of
@@ -48,7 +48,7 @@ class _Stretch(NamedTuple):
 
 
 @lru_cache(maxsize=2000)  # three for each zone
-def timeline(zone: Zone, showing: Showing) -> Timeline:
+def timeline(zone: Zone, showing: Showing) -> ZoneTimeline:
     """The timeline of those instants of 1970 to 2099 that count."""
     stretches = _stretches(zone)
     pieces = [piece for number in range(len(stretches)) for piece in _pieces(stretches, number, showing)]
@@ -58,7 +58,7 @@ def timeline(zone: Zone, showing: Showing) -> Timeline:
         if piece.end > 0 and piece.start < CLOCK_END
     ]
     gaps = [gap for gap in _gaps(stretches) if 0 <= gap[0] < CLOCK_END]
-    return Timeline(
+    return ZoneTimeline(
         tuple(piece.start for piece in pieces),
         tuple(piece.end for piece in pieces),
         tuple(piece.offset for piece in pieces),

@@ -12,7 +12,7 @@ from typing import Final
 from cronring.schema.pattern import CronPattern
 from cronring.schema.search import CLOCK_END, FieldSets, count_ticks, last_tick, next_tick
 from cronring.schema.zone import Zone
-from cronring.schema.zone_timeline import Timeline, timeline
+from cronring.schema.zone_timeline import ZoneTimeline, timeline
 
 DST_GAPS: Final = ("run_after", "skip")
 DST_OVERLAPS: Final = ("first", "both", "second")
@@ -35,7 +35,7 @@ class ZonedPattern:
     dst_overlap: str = ""
     """When wall-clock times are repeated, which of them tick: "first", "second" or "both". "": the first ones of a
     fixed-time pattern, both of an interval-like one."""
-    _line: Timeline = field(init=False, repr=False, compare=False)
+    _line: ZoneTimeline = field(init=False, repr=False, compare=False)
     _catches_up: bool = field(init=False, repr=False, compare=False)
     _is_utc: bool = field(init=False, repr=False, compare=False)
 
@@ -76,7 +76,7 @@ class ZonedPattern:
         return count + _count_missed(self.pattern.sets, self._line, after, until) if self._catches_up else count
 
 
-def _next_shown(sets: FieldSets, line: Timeline, after: int) -> int | None:
+def _next_shown(sets: FieldSets, line: ZoneTimeline, after: int) -> int | None:
     """The first tick by what the clock shows.
 
     A piece that continues the one before (or lies beyond a gap) needs no search of its own while the match found
@@ -95,7 +95,7 @@ def _next_shown(sets: FieldSets, line: Timeline, after: int) -> int | None:
     return None
 
 
-def _last_shown(sets: FieldSets, line: Timeline, until: int) -> int | None:
+def _last_shown(sets: FieldSets, line: ZoneTimeline, until: int) -> int | None:
     """As _next_shown, backwards."""
     starts, ends, offsets, *_ = line
     searched = match = None
@@ -110,7 +110,7 @@ def _last_shown(sets: FieldSets, line: Timeline, until: int) -> int | None:
     return None
 
 
-def _count_shown(sets: FieldSets, line: Timeline, after: int, until: int) -> int:
+def _count_shown(sets: FieldSets, line: ZoneTimeline, after: int, until: int) -> int:
     starts, ends, offsets, *_ = line
     count = 0
     for piece in range(bisect_right(ends, after + 1), bisect_right(starts, until)):
@@ -119,7 +119,7 @@ def _count_shown(sets: FieldSets, line: Timeline, after: int, until: int) -> int
     return count
 
 
-def _next_missed(sets: FieldSets, line: Timeline, after: int, before: int | None) -> int | None:
+def _next_missed(sets: FieldSets, line: ZoneTimeline, after: int, before: int | None) -> int | None:
     """The first instant after `after` at which a tick is made up for; `before` when there is none earlier.
 
     Gaps follow each other on the wall clock as they do in time, so a match found is good until a gap lies beyond it.
@@ -139,7 +139,7 @@ def _next_missed(sets: FieldSets, line: Timeline, after: int, before: int | None
     return before
 
 
-def _last_missed(sets: FieldSets, line: Timeline, until: int, after: int | None) -> int | None:
+def _last_missed(sets: FieldSets, line: ZoneTimeline, until: int, after: int | None) -> int | None:
     """The last instant at or before `until` at which a tick is made up for; `after` when there is none later."""
     ats, starts, ends = line.gap_ats, line.gap_starts, line.gap_ends
     match = _FAR
@@ -156,7 +156,7 @@ def _last_missed(sets: FieldSets, line: Timeline, until: int, after: int | None)
     return after
 
 
-def _count_missed(sets: FieldSets, line: Timeline, after: int, until: int) -> int:
+def _count_missed(sets: FieldSets, line: ZoneTimeline, after: int, until: int) -> int:
     """How many instants of (after, until] have a tick only because one is made up for there."""
     ats = line.gap_ats
     instants = {

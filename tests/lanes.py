@@ -29,7 +29,7 @@ LONG: Final = (
     "integration/notifications/test_deaths.py",
     "integration/operations/test_drill.py",
     "integration/operations/test_restore.py",
-    "simulation/test_hardships.py",
+    "simulation/test_table_faults.py",
     "simulation/test_long_world.py",
     "simulation/test_seeds.py",
     "simulation/test_swim_simulation.py",

@@ -11,12 +11,12 @@ from cronring.controller.api.messages import activation_message, backfill_tick_m
 from cronring.controller.api.payloads import canonical_payload, payload_violations
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import Context, actor, instant, note
-from cronring.controller.core.control import plan_backfill
-from cronring.controller.core.events import ActivationsCreated
 from cronring.controller.core.model import Activation
-from cronring.controller.core.redeploy import Existing
-from cronring.controller.ports import Backfill, Control
-from cronring.controller.reads import ExecutionFilter, JobRow, Reads
+from cronring.controller.core.node.events import ActivationsCreated
+from cronring.controller.core.orders.control import plan_backfill
+from cronring.controller.core.orders.redeploy import Existing
+from cronring.controller.ports.reads import ExecutionFilter, JobRow, Reads
+from cronring.controller.ports.store import Backfill, Control
 from cronring.protos.cronring.v1 import jobs_pb2
 from cronring.schema.timetable import Timetable, timetable
 

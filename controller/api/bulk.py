@@ -9,11 +9,11 @@ from cronring.controller.api.lookup import find_module, find_verb
 from cronring.controller.api.payloads import payload_violations
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import STATUSES, Context, actor, labels, name, note, one_of
-from cronring.controller.core.events import ActivationsCreated, JobsNotified
-from cronring.controller.core.orders import Cancel, Pause, Restore, Resume, SkipNext, Wish
+from cronring.controller.core.node.events import ActivationsCreated, JobsNotified
+from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resume, SkipNext, Wish
 from cronring.controller.errors import Conflict, NotFound
-from cronring.controller.ports import Controlled, RunByHand
-from cronring.controller.reads import JobFilter
+from cronring.controller.ports.reads import JobFilter
+from cronring.controller.ports.store import Controlled, RunByHand
 from cronring.protos.cronring.v1 import jobs_pb2
 from cronring.schema.module import Module
 

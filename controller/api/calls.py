@@ -12,9 +12,9 @@ from google.protobuf.message import Message
 from google.rpc import code_pb2
 from grpc_status import rpc_status
 
-from cronring.controller import fates
 from cronring.controller.api.problems import SlowReaderError, status_of
 from cronring.controller.errors import Busy, Overdue, StoreUnavailable
+from cronring.controller.ports import fates
 from cronring.schema.duration import measured
 
 STALLED_S: Final = 15.0  # a reader that takes nothing for this long is dropped

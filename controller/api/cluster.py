@@ -4,10 +4,10 @@ from typing import Final, Protocol
 
 from cronring.controller.api.messages import runner_message, timestamp
 from cronring.controller.api.requests import Context, number, required
-from cronring.controller.core.ring import Ring
+from cronring.controller.core.node.ring import Ring
 from cronring.controller.core.swim.member import Member
 from cronring.controller.core.swim.messages import Status
-from cronring.controller.reads import ControllerRow, Reads
+from cronring.controller.ports.reads import ControllerRow, Reads
 from cronring.protos.cronring.v1 import cluster_pb2, cluster_pb2_grpc
 from cronring.schema.keys import SLOTS
 

@@ -4,10 +4,10 @@ from cronring.controller.api.messages import deployment_message
 from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.requests import Context, actor, name, note, required
 from cronring.controller.api.seal import Seal
-from cronring.controller.deploying import Deployer
 from cronring.controller.errors import NotFound
-from cronring.controller.ports import Deployed
-from cronring.controller.reads import DeploymentFilter, Reads
+from cronring.controller.ports.reads import DeploymentFilter, Reads
+from cronring.controller.ports.store import Deployed
+from cronring.controller.services.deploying import Deployer
 from cronring.protos.cronring.v1 import deployments_pb2, deployments_pb2_grpc
 from cronring.schema.keys import DEFAULT_NAMESPACE
 

@@ -9,11 +9,11 @@ from cronring.controller.api.cluster import Clock, status_word
 from cronring.controller.api.messages import timestamp
 from cronring.controller.api.requests import Context
 from cronring.controller.core.doctor.finding import Finding
-from cronring.controller.core.pgclock import DatabaseClock
-from cronring.controller.core.ring import Ring
+from cronring.controller.core.node.pgclock import DatabaseClock
+from cronring.controller.core.node.ring import Ring
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.core.swim.member import Member
-from cronring.controller.ports import ControllerInfo
+from cronring.controller.ports.store import ControllerInfo
 from cronring.protos.cronring.v1 import doctor_pb2, doctor_pb2_grpc
 
 _STEPS_WITHIN_US: Final = 3_600_000_000

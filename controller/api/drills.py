@@ -8,10 +8,10 @@ from typing import Final, Protocol
 from cronring.controller.api.messages import timestamp
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import Context, actor, required
-from cronring.controller.core.events import StandDownReleased, StandDownRequested
-from cronring.controller.core.standing_down import LONGEST_MS, Ended, StoodDown
-from cronring.controller.drills import Drills
+from cronring.controller.core.node.drill import LONGEST_MS, DrillEnd, StoodDown
+from cronring.controller.core.node.events import StandDownReleased, StandDownRequested
 from cronring.controller.errors import Conflict, CronringError
+from cronring.controller.ports.drills import Drills
 from cronring.protos.cronring.v1 import drills_pb2, drills_pb2_grpc
 
 SHORTEST_MS: Final = 1_000
@@ -123,7 +123,7 @@ class DrillsService(drills_pb2_grpc.DrillsServicer):
             at=timestamp(latest.ended_us),
             until=timestamp(until_us),
             reason=latest.why or "",
-            time_over=latest.why is Ended.TIME,
+            time_over=latest.why is DrillEnd.TIME,
         )
 
     def _now_us(self) -> int:

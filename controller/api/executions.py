@@ -13,8 +13,8 @@ from cronring.controller.api.requests import OUTCOMES, Context, execution_id, in
 from cronring.controller.api.seal import Seal
 from cronring.controller.api.watch_executions import ExecutionHub, Kind, Matches
 from cronring.controller.core.model import Outcome
-from cronring.controller.ports import ExecutionControl
-from cronring.controller.reads import ExecutionFilter, Reads
+from cronring.controller.ports.reads import ExecutionFilter, Reads
+from cronring.controller.ports.store import ExecutionControl
 from cronring.protos.cronring.v1 import executions_pb2, executions_pb2_grpc
 
 _KINDS: Final = {

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple
 
 from cronring.controller.api.problems import SlowReaderError
 from cronring.controller.errors import RunnerAway, TooMany
-from cronring.controller.ports import Outputs, OutputState, OutputStream
-from cronring.controller.reads import ExecutionRow, Reads
+from cronring.controller.ports.reads import ExecutionRow, Reads
+from cronring.controller.ports.store import Outputs, OutputState, OutputStream
 from cronring.schema.recorded import read_recorded
 
 LOOK_S: Final = 0.2  # at the books: has it ended, or does its runner know it by now?

@@ -7,10 +7,10 @@ from cronring.controller.api.lookup import find_job
 from cronring.controller.api.messages import job_message, timestamp
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import Context, actor, instant, note
-from cronring.controller.core.events import JobsCreated
-from cronring.controller.core.orders import Cancel, Pause, Restore, Resume, SkipNext, Wish
-from cronring.controller.ports import Controlled
-from cronring.controller.reads import Reads
+from cronring.controller.core.node.events import JobsCreated
+from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resume, SkipNext, Wish
+from cronring.controller.ports.reads import Reads
+from cronring.controller.ports.store import Controlled
 from cronring.protos.cronring.v1 import jobs_pb2
 from cronring.schema.instant import parse_instant
 

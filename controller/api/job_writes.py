@@ -10,13 +10,13 @@ from cronring.controller.api.messages import job_message
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import Context, actor, note
 from cronring.controller.api.template_specs import find_template, started_from
-from cronring.controller.core.control import SECOND_US, NeverRuns
-from cronring.controller.core.events import ActivationsCreated, JobsCreated, JobsNotified
 from cronring.controller.core.model import Job
+from cronring.controller.core.node.events import ActivationsCreated, JobsCreated, JobsNotified
+from cronring.controller.core.orders.control import SECOND_US, NeverRuns
 from cronring.controller.errors import Outdated, StoreUnavailable
-from cronring.controller.ports import Control
-from cronring.controller.reads import JobRow, Reads
-from cronring.controller.templates import Templates
+from cronring.controller.ports.reads import JobRow, Reads
+from cronring.controller.ports.store import Control
+from cronring.controller.ports.templates import Templates
 from cronring.protos.cronring.v1 import jobs_pb2
 from cronring.schema.instant import format_instant
 from cronring.schema.keys import DEFAULT_NAMESPACE

@@ -16,9 +16,9 @@ from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import Context, instant, name
 from cronring.controller.api.seal import Seal
 from cronring.controller.api.watch import JobHub, Kind
-from cronring.controller.ports import Control
-from cronring.controller.reads import ActionFilter, JobFilter, JobRow, Reads
-from cronring.controller.templates import Templates, template_key
+from cronring.controller.ports.reads import ActionFilter, JobFilter, JobRow, Reads
+from cronring.controller.ports.store import Control
+from cronring.controller.ports.templates import Templates, template_key
 from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
 from cronring.schema.keys import DEFAULT_NAMESPACE
 

@@ -6,12 +6,12 @@ from cronring.controller.api.lookup import unknown_job
 from cronring.controller.api.messages import NEVER, UTC_NAME, local_text, timestamp
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import Context, instant, name, number, required
-from cronring.controller.core.audit import LATE_AFTER_US, Finding
-from cronring.controller.core.why import explain, verdict
-from cronring.controller.core.why_facts import Attempt, Facts, Skip, Waiting
+from cronring.controller.core.ledger.audit import LATE_AFTER_US, AuditFinding
+from cronring.controller.core.ledger.why import explain, verdict
+from cronring.controller.core.ledger.why_facts import Attempt, Facts, Skip, WaitingRun
 from cronring.controller.errors import NotFound
-from cronring.controller.ledger import AuditRequest, Ledger, Report
-from cronring.controller.reads import Reads
+from cronring.controller.ports.ledger import AuditRequest, Ledger, Report
+from cronring.controller.ports.reads import Reads
 from cronring.protos.cronring.v1 import executions_pb2, ledger_pb2, ledger_pb2_grpc
 
 _LATE_AFTER_MS_MAX: Final = 366 * 86_400_000
@@ -75,7 +75,7 @@ def _audit_message(report: Report) -> ledger_pb2.AuditResponse:
     )
 
 
-def _finding_message(finding: Finding) -> ledger_pb2.Finding:
+def _finding_message(finding: AuditFinding) -> ledger_pb2.Finding:
     return ledger_pb2.Finding(
         kind=finding.kind,
         job=finding.job,
@@ -150,7 +150,7 @@ def _skip_message(skip: Skip) -> ledger_pb2.Skip:
     )
 
 
-def _waiting_message(each: Waiting) -> ledger_pb2.WaitingRun:
+def _waiting_message(each: WaitingRun) -> ledger_pb2.WaitingRun:
     return ledger_pb2.WaitingRun(
         id=each.activation_id,
         trigger=each.trigger,

@@ -6,7 +6,7 @@ from typing import Final
 
 from cronring.controller.api.requests import required
 from cronring.controller.errors import NotFound
-from cronring.controller.reads import DeploymentFilter, JobFilter, JobRow, Reads
+from cronring.controller.ports.reads import DeploymentFilter, JobFilter, JobRow, Reads
 from cronring.schema.keys import DEFAULT_NAMESPACE
 from cronring.schema.module import Module, Verb
 from cronring.schema.nearest import nearest as nearest_of

@@ -8,7 +8,7 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from cronring.controller.core.model import Activation
 from cronring.controller.core.ticks import upcoming
-from cronring.controller.reads import ActionRow, DeploymentRow, ExecutionRow, JobRow, RunnerRow, TickRun
+from cronring.controller.ports.reads import ActionRow, DeploymentRow, ExecutionRow, JobRow, RunnerRow, TickRun
 from cronring.protos.cronring.v1 import cluster_pb2, deployments_pb2, executions_pb2, jobs_pb2
 from cronring.protos.modules import policy_message
 from cronring.schema.policy import parse_policy

@@ -5,7 +5,7 @@ from typing import Final
 
 from google.rpc import code_pb2, error_details_pb2, status_pb2
 
-from cronring.controller.core.control import NeverRuns
+from cronring.controller.core.orders.control import NeverRuns
 from cronring.controller.errors import (
     Busy,
     Conflict,

@@ -5,8 +5,8 @@ from cronring.controller.api.messages import timestamp
 from cronring.controller.api.requests import Context, required
 from cronring.controller.core.figures import Figures, Spread
 from cronring.controller.errors import NotFound
-from cronring.controller.reads import Reads
-from cronring.controller.statistics import Statistics
+from cronring.controller.ports.reads import Reads
+from cronring.controller.ports.statistics import Statistics
 from cronring.protos.cronring.v1 import statistics_pb2, statistics_pb2_grpc
 
 

@@ -19,7 +19,7 @@ from cronring.controller.api.messages import timestamp
 from cronring.controller.api.payloads import canonical_payload
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.errors import NotFound
-from cronring.controller.templates import TemplateRow, Templates, TemplateValues
+from cronring.controller.ports.templates import TemplateRow, Templates, TemplateValues
 from cronring.protos.cronring.v1 import jobs_pb2, templates_pb2
 from cronring.protos.modules import policy_message, raw_policy
 from cronring.schema.payload import PAYLOAD_LIMIT, PayloadError

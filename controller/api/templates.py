@@ -10,7 +10,7 @@ from cronring.controller.api.requests import Context, actor, name, note
 from cronring.controller.api.seal import Seal
 from cronring.controller.api.template_specs import find_template, spec_message, template_values
 from cronring.controller.errors import NotFound, Outdated
-from cronring.controller.templates import TemplateRow, Templates, TemplateValues
+from cronring.controller.ports.templates import TemplateRow, Templates, TemplateValues
 from cronring.protos.cronring.v1 import templates_pb2, templates_pb2_grpc
 from cronring.schema.keys import DEFAULT_NAMESPACE
 from cronring.schema.names import job_name_fault

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from cronring.controller.api.hub import POLL_S, Hub, Token, too_much_since, too_slow
 from cronring.controller.api.seal import Seal
-from cronring.controller.reads import JobRow, Reads, WatchPosition
+from cronring.controller.ports.reads import JobRow, Reads, WatchPosition
 
 _KIND: Final = "watch jobs"
 PENDING_MAX: Final = 10_000  # jobs whose change a watcher hasn't read yet

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from cronring.controller.api.hub import POLL_S, Hub, Token, too_slow
 from cronring.controller.api.seal import Seal
-from cronring.controller.reads import ExecutionChange, ExecutionRow, Reads, WatchPosition
+from cronring.controller.ports.reads import ExecutionChange, ExecutionRow, Reads, WatchPosition
 
 _KIND: Final = "watch executions"
 PENDING_MAX: Final = 50_000  # a few seconds of the fastest cluster

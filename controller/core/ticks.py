@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 from cronring.controller.core.model import OF_A_TICK, Execution, Job, Outcome, Report, Skipped, SkipReason, Trigger
 from cronring.schema.retry import retry_at
-from cronring.schema.timetable import Range, Slot, Timetable, timetable
+from cronring.schema.timetable import PlannedTick, Range, Timetable, timetable
 
 SECOND_US: Final = 1_000_000
 MS_US: Final = 1_000
@@ -19,22 +19,22 @@ BACKFILL_BENEATH: Final = 10  # levels of priority
 _LATE_US: Final = 1_000_000  # cronring.schema.spacing counts from the tick unless a run started later than this
 _ANSWERS_CACHED: Final = 8_192
 
-__all__ = ["Slot"]
+__all__ = ["PlannedTick"]
 
 
 class Decision(NamedTuple):
     """What becomes of a job that is due: `run` it, or go on to `next`; `skipped` is passed over either way."""
 
-    run: Slot | None
+    run: PlannedTick | None
     skipped: tuple[Skipped, ...]
-    next: Slot | None
+    next: PlannedTick | None
     caught_up: bool
 
 
-class Following(NamedTuple):
+class NextTick(NamedTuple):
     """What comes after a run, or after ticks that don't run."""
 
-    next: Slot | None
+    next: PlannedTick | None
     skipped: tuple[Skipped, ...]
 
 
@@ -57,7 +57,7 @@ def cuts(job: Job) -> bool:
     return bool(job.policy) and _table(job).policy.overlap == "cancel_running"
 
 
-def limited(job: Job) -> bool:
+def isolated(job: Job) -> bool:
     """Whether its runs have a limit of memory or CPU, and so a child process for each."""
     policy = _table(job).policy
     return bool(policy.memory_limit or policy.cpu_limit)
@@ -69,21 +69,21 @@ def priority(job: Job, trigger: str = Trigger.SCHEDULE) -> int:
     return own - BACKFILL_BENEATH if trigger == Trigger.BACKFILL else own
 
 
-def following(job: Job, instant_us: int) -> Slot | None:
+def following(job: Job, instant_us: int) -> PlannedTick | None:
     """The first tick after `instant_us` and its run_at; None if there is none."""
     if job.policy:
         return _table(job).following(job.key, instant_us)
     return _next_after(job.schedule, job.anchor, instant_us // SECOND_US)
 
 
-def upcoming(key: str, timing: tuple[str, int, str], tick: int | None, run_at: int | None) -> Slot | None:
+def upcoming(key: str, timing: tuple[str, int, str], tick: int | None, run_at: int | None) -> PlannedTick | None:
     """What people are told is next: the row's next tick, or, if its window forbids that, the first one within.
 
     `timing`: schedule, anchor and policy.
     """
     if tick is None or run_at is None:
         return None
-    slot = Slot(tick, run_at)
+    slot = PlannedTick(tick, run_at)
     return timetable(*timing).upcoming(key, slot) if timing[2] else slot
 
 
@@ -92,12 +92,12 @@ def next_within(job: Job, after_us: int, until_us: int) -> int | None:
     return _table(job).next_within(after_us, until_us)
 
 
-def after_claim(job: Job, ran: Slot) -> Slot | None:
+def after_claim(job: Job, ran: PlannedTick) -> PlannedTick | None:
     """Overlap "allow": what comes next is known at the claim."""
     return _table(job).after_claim(job.key, ran)
 
 
-def due(job: Job, slot: Slot, now_us: int) -> Decision:
+def due(job: Job, slot: PlannedTick, now_us: int) -> Decision:
     """What to do when `slot` is due."""
     if not job.policy and now_us - slot.tick < SECOND_US:
         return Decision(slot, (), None, False)
@@ -110,10 +110,10 @@ def missed(skipped: tuple[Skipped, ...]) -> int:
     return sum(part.ticks for part in skipped if part.reason in _MISSED)
 
 
-def passed(job: Job, slot: Slot, now_us: int, reason: SkipReason) -> Following:
+def passed(job: Job, slot: PlannedTick, now_us: int, reason: SkipReason) -> NextTick:
     """`slot` and all that have come due since are not to run."""
     answer = _table(job).passed(job.key, slot, now_us, reason.value)
-    return Following(answer.next, _skipped(answer.skipped))
+    return NextTick(answer.next, _skipped(answer.skipped))
 
 
 def ended(execution: Execution, report: Report, now_us: int) -> int:
@@ -122,7 +122,7 @@ def ended(execution: Execution, report: Report, now_us: int) -> int:
 
 
 # docs/decisions/0016: a row that was changed while it ran has decided its next tick
-def after_run(execution: Execution, report: Report, now_us: int) -> Following:
+def after_run(execution: Execution, report: Report, now_us: int) -> NextTick:
     """The tick after a run, and those that passed while it ran.
 
     What passed after its end, while the end couldn't be committed, didn't overlap with it: the missed policy decides
@@ -133,27 +133,27 @@ def after_run(execution: Execution, report: Report, now_us: int) -> Following:
     """
     job = execution.job
     if job.next_tick is None or job.next_run_at is None or (not execution.holds_job and allows(job)):
-        return Following(None, ())
+        return NextTick(None, ())
     ended_at = ended(execution, report, now_us)
     if job.next_tick > execution.tick or execution.trigger not in OF_A_TICK or not execution.holds_job:
-        return _undecided(job, Slot(job.next_tick, job.next_run_at), execution.claimed_at, ended_at)
-    ran = Slot(execution.tick, execution.run_at)
+        return _undecided(job, PlannedTick(job.next_tick, job.next_run_at), execution.claimed_at, ended_at)
+    ran = PlannedTick(execution.tick, execution.run_at)
     if not job.policy and execution.claimed_at - execution.run_at <= _LATE_US and ran.tick == ran.run_at:
         return _after_run(job.schedule, job.anchor, execution.tick, ended_at // SECOND_US)
     answer = _table(job).after_run(job.key, ran, execution.claimed_at, ended_at)
-    return Following(answer.next, _skipped(answer.skipped))
+    return NextTick(answer.next, _skipped(answer.skipped))
 
 
 class Moved(NamedTuple):
     """`closes_at`: where the old anchor's books end, and the new one's begin."""
 
     anchor: int
-    next: Slot | None
+    next: PlannedTick | None
     closes_at: int
 
 
 # docs/decisions/0029: never before what is decided, never past end_at
-def moved(execution: Execution, report: Report, undecided: Slot) -> Moved | None:
+def moved(execution: Execution, report: Report, undecided: PlannedTick) -> Moved | None:
     """What becomes of a job whose verb moved its next run (`ctx.next_in`).
 
     `undecided`: what comes next otherwise. Jitter lets an interval's ticks run, and be skipped, before their instants:
@@ -168,7 +168,7 @@ def moved(execution: Execution, report: Report, undecided: Slot) -> Moved | None
     tick = -(-max(report.ended_at + report.next_in_ms * MS_US, decided + 1) // SECOND_US) * SECOND_US
     anchor = tick - table.interval_us
     slot = timetable(job.schedule, anchor, job.policy).following(job.key, tick - 1)
-    return Moved(anchor, Slot(tick, tick) if slot is not None and slot.tick == tick else slot, decided)
+    return Moved(anchor, PlannedTick(tick, tick) if slot is not None and slot.tick == tick else slot, decided)
 
 
 def retry(execution: Execution, report: Report, ended_at: int, next_run_at: int | None) -> int | None:
@@ -213,16 +213,16 @@ def cut_at(execution: Execution) -> int | None:
 
 
 # docs/decisions/0027: ticks before the claim were missed, not overlapped
-def _undecided(job: Job, slot: Slot, claimed_at: int, ended_at: int) -> Following:
+def _undecided(job: Job, slot: PlannedTick, claimed_at: int, ended_at: int) -> NextTick:
     """`slot` is next, unless it came due during the run.
 
     What had been due before that was missed, and is for the next claim to decide: a run by hand that comes first after
     an outage must not take the place of the ticks that are to be caught up.
     """
     if not claimed_at < slot.run_at <= ended_at:
-        return Following(slot, ())
+        return NextTick(slot, ())
     answer = _table(job).overlapped(job.key, slot, ended_at)
-    return Following(answer.next, _skipped(answer.skipped))
+    return NextTick(answer.next, _skipped(answer.skipped))
 
 
 def _skipped(ranges: tuple[Range, ...]) -> tuple[Skipped, ...]:
@@ -230,12 +230,12 @@ def _skipped(ranges: tuple[Range, ...]) -> tuple[Skipped, ...]:
 
 
 @lru_cache(maxsize=_ANSWERS_CACHED)
-def _next_after(schedule: str, anchor: int, second: int) -> Slot | None:
+def _next_after(schedule: str, anchor: int, second: int) -> PlannedTick | None:
     return timetable(schedule, anchor, "").following("", second * SECOND_US)
 
 
 @lru_cache(maxsize=_ANSWERS_CACHED)
-def _after_run(schedule: str, anchor: int, tick: int, ended_second: int) -> Following:
+def _after_run(schedule: str, anchor: int, tick: int, ended_second: int) -> NextTick:
     ended_at = max(ended_second * SECOND_US, tick)
-    answer = timetable(schedule, anchor, "").after_run("", Slot(tick, tick), tick, ended_at)
-    return Following(answer.next, _skipped(answer.skipped))
+    answer = timetable(schedule, anchor, "").after_run("", PlannedTick(tick, tick), tick, ended_at)
+    return NextTick(answer.next, _skipped(answer.skipped))

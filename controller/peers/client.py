@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import grpc
 
-from cronring.controller.core.effects import SendPacket
+from cronring.controller.core.node.effects import SendPacket
 from cronring.controller.peers.codec import encode
 from cronring.protos.channels import channel_to
 from cronring.protos.gossip.v1 import gossip_pb2, gossip_pb2_grpc

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from cronring.controller.core.events import SeedsNamed
+from cronring.controller.core.node.events import SeedsNamed
 
 INTERVAL_S: Final = 5.0
 

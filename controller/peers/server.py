@@ -5,7 +5,7 @@ from typing import Final
 
 import grpc
 
-from cronring.controller.core.events import PacketReceived
+from cronring.controller.core.node.events import PacketReceived
 from cronring.controller.peers.codec import MalformedPacketError, decode
 from cronring.protos.gossip.v1 import gossip_pb2, gossip_pb2_grpc
 

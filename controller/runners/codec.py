@@ -7,11 +7,11 @@ from itertools import repeat
 from typing import Any, Final, TypeVar
 
 from cronring.controller.core import ticks
-from cronring.controller.core.events import RunnerBeat
 from cronring.controller.core.model import Execution, Outcome, Report, RunnerInfo, Trigger
+from cronring.controller.core.node.events import RunnerBeat
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.schema.duration import DURATION_LIMIT_MS
-from cronring.schema.lanes import Grant, LaneKind, Wish
+from cronring.schema.lanes import Grant, LaneDemand, LaneKind
 from cronring.schema.policy import parse_policy
 
 IDENTIFIER_LENGTH_MAX: Final = 200
@@ -246,7 +246,7 @@ def decode_grants(grants: wire.Grants) -> list[Grant]:
     ]
 
 
-def encode_wish(wish: Wish) -> wire.Wish:
+def encode_wish(wish: LaneDemand) -> wire.Wish:
     return wire.Wish(
         deployment=wish.deployment,
         lane=wire.Lane.ValueType(wish.kind),

@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 from typing import Final
 
-from cronring.controller.ports import OutputPart, OutputState
+from cronring.controller.ports.store import OutputPart, OutputState
 from cronring.controller.runners.codec import MalformedError
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.schema.recorded import KEEP_BYTES
@@ -25,7 +25,7 @@ def _size(part: OutputPart) -> int:
 
 
 class Follow:
-    """cronring.controller.ports.OutputStream: one follower's share of one run's output."""
+    """cronring.controller.ports.store.OutputStream: one follower's share of one run's output."""
 
     def __init__(self, follow_id: int, follows: "Follows") -> None:
         self._follow_id = follow_id

@@ -20,8 +20,8 @@ from typing import Any, Final, Protocol
 import grpc
 from google.protobuf.message import DecodeError
 
-from cronring.controller.core.effects import AckBeat
-from cronring.controller.core.events import (
+from cronring.controller.core.node.effects import AckBeat
+from cronring.controller.core.node.events import (
     Event,
     PlacesGranted,
     ReportsReceived,
@@ -29,9 +29,8 @@ from cronring.controller.core.events import (
     RunnerLeft,
     RunsDeclined,
 )
-from cronring.controller.deploying import KEYS_LOGGED, Deployer
 from cronring.controller.errors import Conflict, InvalidModule, StoreError, StoreUnavailable
-from cronring.controller.ports import Store
+from cronring.controller.ports.store import Store
 from cronring.controller.runners.codec import (
     MalformedError,
     check_hello,
@@ -45,6 +44,7 @@ from cronring.controller.runners.comings import Comings
 from cronring.controller.runners.conduct import Lie
 from cronring.controller.runners.sessions import Closed, Session, Sessions
 from cronring.controller.runners.standings import Standings
+from cronring.controller.services.deploying import KEYS_LOGGED, Deployer
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.protos.runner.v1 import runner_pb2_grpc
 from cronring.schema.duration import measured

@@ -7,14 +7,14 @@ from typing import Final, NamedTuple, assert_never
 
 import grpc
 
-from cronring.controller.core.effects import AckBeat, AckReports, CancelRuns, Dispatch, SendWishes, ToRunner
 from cronring.controller.core.model import Execution, Report
+from cronring.controller.core.node.effects import AckBeat, AckReports, CancelRuns, Dispatch, SendWishes, ToRunner
 from cronring.controller.runners.codec import encode_peers, encode_runs, encode_wish
 from cronring.controller.runners.conduct import Conduct, Lie
 from cronring.controller.runners.following import Follow, Follows
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.schema.duration import measured
-from cronring.schema.lanes import LaneKey, Wish
+from cronring.schema.lanes import LaneDemand, LaneKey
 
 QUEUE_ITEMS_MAX: Final = 50_000  # a runner that reads falls behind by a burst, not by more
 UNACKED_REPORTS_MAX: Final = 50_000  # more than any runner was given to run
@@ -53,7 +53,7 @@ class Session:
         self._first: list[wire.ControllerMessage] = []
         self._beats: deque[AckBeat] = deque(maxlen=BEATS_MAX)
         self._runs: list[tuple[Execution, int]] = []  # with the epoch of its place
-        self._wishes: dict[LaneKey, Wish] = {}
+        self._wishes: dict[LaneKey, LaneDemand] = {}
         self._active: dict[str, bool] = {}  # of its deployments, as it was told, or is about to be
         self._standings: dict[str, bool] = {}  # what of that has changed
         self._acks: list[int] = []
@@ -272,7 +272,7 @@ class Sessions:
         return sum(session.followers for session in self._sessions.values())
 
     def follow(self, runner_id: str, execution_id: int, from_offset: int) -> Follow | None:
-        """cronring.controller.ports.Outputs."""
+        """cronring.controller.ports.store.Outputs."""
         session = self._sessions.get(runner_id)
         return None if session is None else session.follow(execution_id, from_offset)
 

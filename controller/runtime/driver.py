@@ -5,8 +5,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from cronring.controller.core.effects import Effect, Leave
-from cronring.controller.core.events import Event, Woke
+from cronring.controller.core.node.effects import Effect, Leave
+from cronring.controller.core.node.events import Event, Woke
 from cronring.controller.runtime.clock import Clock
 
 # After this many events, or this long, sockets get their turn before the next ones.

@@ -4,10 +4,10 @@ import dataclasses
 from collections.abc import Callable
 from typing import Final
 
-from cronring.controller.core.node import Node
+from cronring.controller.core.node.node import Node
 from cronring.schema.keys import SLOTS
 
-# Those of cronring.controller.core.stats.Stats that may fall; all others only count up.
+# Those of cronring.controller.core.node.stats.Stats that may fall; all others only count up.
 _STATS_GAUGES: Final = frozenset(
     {"window_jobs", "held", "ends_pending", "parked", "activations", "runners", "waiting_for_place"}
 )

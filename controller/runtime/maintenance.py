@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from cronring.controller.errors import StoreError, StoreUnavailable
-from cronring.controller.maintenance import Maintained
+from cronring.controller.ports.maintenance import Maintained
 from cronring.controller.runtime.notes import Notes
 
 INTERVAL_S: Final = 600.0

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple, Protocol
 
 import structlog
 
-from cronring.controller.core.effects import Level, Note
+from cronring.controller.core.node.effects import Level, Note
 from cronring.controller.runtime.clock import Clock
 
 LINES_PER_PERIOD: Final = 5  # of one event

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Callable
 from typing import Protocol, assert_never
 
-from cronring.controller.core import effects, events
-from cronring.controller.core.effects import Effect, ToRunner
-from cronring.controller.core.events import Event
 from cronring.controller.core.model import Execution
+from cronring.controller.core.node import effects, events
+from cronring.controller.core.node.effects import Effect, ToRunner
+from cronring.controller.core.node.events import Event
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.errors import StoreError, StoreUnavailable
-from cronring.controller.ports import ControllerInfo, Store
+from cronring.controller.ports.store import ControllerInfo, Store
 from cronring.controller.runtime.clock import Clock
 from cronring.controller.runtime.metrics import Metrics
 from cronring.controller.runtime.notes import Notes
@@ -167,7 +167,7 @@ class Performer:
                 self._metrics.ended(end_requests, ended)
                 return events.Ended(request_id, ended)
             case effects.SkipTicks(request_id, skip_requests):
-                return events.Skipped(request_id, await store.skip_ticks(own_id, skip_requests))
+                return events.TicksSkipped(request_id, await store.skip_ticks(own_id, skip_requests))
             case effects.Activate(request_id, wanted, hard_grace_ms):
                 database_now, started = await store.start_activations(own_id, wanted, hard_grace_ms)
                 self._metrics.activated(started)

@@ -5,7 +5,7 @@ import signal
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Final, TypeVar
 
-from cronring.controller.core.events import DrainExpired, DrainRequested
+from cronring.controller.core.node.events import DrainExpired, DrainRequested
 from cronring.controller.runtime.notes import Notes
 
 SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
-from cronring.controller.core.delivering import Answer, Next, headers, judged
+from cronring.controller.core.notify.delivering import Answer, Next, headers, judged
 from cronring.controller.errors import StoreError, StoreUnavailable
+from cronring.controller.ports.webhooks import DeliveryBatch, Outbox, Reading, Sent, Tried, Waiting
 from cronring.controller.runtime.notes import Notes
-from cronring.controller.webhooks import Outbox, Parcel, Reading, Sent, Tried, Waiting
 from cronring.schema.duration import measured
 
 READ_S: Final = 0.5
@@ -46,7 +46,8 @@ USER_AGENT: Final = "cronring"
 
 
 class HttpPosting:
-    """controller.webhooks.Posting: no redirect is followed, no cookie kept, no proxy guessed, and no body is read.
+    """controller.ports.webhooks.Posting: no redirect is followed, no cookie kept, no proxy guessed, and no body is
+    read.
 
     What an error says in words is in `notes` only, for those who run controllers.
     """
@@ -233,45 +234,45 @@ class Deliverer:
         limited = sorted({*self._busy, *self._troubled})
         busy = {webhook_id: self._free(webhook_id) for webhook_id in limited}
         try:
-            parcels = await self._outbox.claim(busy, EACH_AT_ONCE, free)
+            batches = await self._outbox.claim(busy, EACH_AT_ONCE, free)
         except (StoreError, StoreUnavailable) as error:
             self._notes.warning("deliveries_not_claimed", reason=str(error))
             return -1
-        for parcel in parcels:
-            self._busy[parcel.webhook_id] += 1
-            task = asyncio.get_running_loop().create_task(self._try(parcel), name=f"delivery {parcel.delivery_id}")
+        for batch in batches:
+            self._busy[batch.webhook_id] += 1
+            task = asyncio.get_running_loop().create_task(self._try(batch), name=f"delivery {batch.delivery_id}")
             self._tries.add(task)
             task.add_done_callback(self._tries.discard)
-        return len(parcels)
+        return len(batches)
 
     def _free(self, webhook_id: int) -> int:
         """A receiver that doesn't take what it is sent gets one try at a time: the others need the room."""
         limit = 1 if webhook_id in self._troubled else EACH_AT_ONCE
         return max(0, limit - self._busy[webhook_id]) if webhook_id in self._busy else limit
 
-    async def _try(self, parcel: Parcel) -> None:
+    async def _try(self, batch: DeliveryBatch) -> None:
         try:
-            body = parcel.body.encode()
-            signed = headers(parcel.secret, parcel.event_id, parcel.now_ms // 1_000, body)
-            sent = await self._posting.post(parcel.url, body, signed)
-            await self._finish(parcel, sent)
+            body = batch.body.encode()
+            signed = headers(batch.secret, batch.event_id, batch.now_ms // 1_000, body)
+            sent = await self._posting.post(batch.url, body, signed)
+            await self._finish(batch, sent)
         except (StoreError, StoreUnavailable) as error:  # it is tried again when its hold ends: at least once
-            self._notes.warning("delivery_not_recorded", webhook=parcel.name, reason=str(error))
+            self._notes.warning("delivery_not_recorded", webhook=batch.name, reason=str(error))
         finally:
-            self._busy[parcel.webhook_id] -= 1
-            if not self._busy[parcel.webhook_id]:
-                del self._busy[parcel.webhook_id]
+            self._busy[batch.webhook_id] -= 1
+            if not self._busy[batch.webhook_id]:
+                del self._busy[batch.webhook_id]
             self._wake.set()
 
-    async def _finish(self, parcel: Parcel, sent: Sent) -> None:
+    async def _finish(self, batch: DeliveryBatch, sent: Sent) -> None:
         answer = sent.answer
-        age_ms, now_ms = parcel.age_ms + sent.took_ms, parcel.now_ms + sent.took_ms
-        verdict = judged(answer, parcel.attempt, age_ms, now_ms, self._chance.random())
+        age_ms, now_ms = batch.age_ms + sent.took_ms, batch.now_ms + sent.took_ms
+        verdict = judged(answer, batch.attempt, age_ms, now_ms, self._chance.random())
         self._figures.tries[verdict.next.value] += 1
         if verdict.next is Next.DELIVERED:
-            self._troubled.discard(parcel.webhook_id)
+            self._troubled.discard(batch.webhook_id)
         else:
-            self._troubled.add(parcel.webhook_id)
+            self._troubled.add(batch.webhook_id)
         match verdict.next:
             case Next.DELIVERED:
                 state = "delivered"
@@ -279,13 +280,13 @@ class Deliverer:
                 state = "waiting"
             case Next.GIVEN_UP | Next.GONE:
                 state = "failed"
-        tried = Tried(parcel.delivery_id, parcel.attempt, state, verdict.retry_ms, answer.status, answer.error)
+        tried = Tried(batch.delivery_id, batch.attempt, state, verdict.retry_ms, answer.status, answer.error)
         await self._outbox.finish([tried])
         if verdict.next is Next.GONE:
-            await self._outbox.disable(parcel.webhook_id, "its receiver answered 410 Gone")
-            self._notes.warning("webhook_disabled", webhook=parcel.name, reason=answer.error)
+            await self._outbox.disable(batch.webhook_id, "its receiver answered 410 Gone")
+            self._notes.warning("webhook_disabled", webhook=batch.name, reason=answer.error)
         elif state == "failed":
-            self._notes.warning("delivery_given_up", webhook=parcel.name, reason=answer.error)
+            self._notes.warning("delivery_given_up", webhook=batch.name, reason=answer.error)
 
     async def _count(self) -> None:
         while True:

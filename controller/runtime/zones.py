@@ -4,7 +4,7 @@ import asyncio
 from typing import Final
 
 from cronring.controller.errors import StoreError, StoreUnavailable
-from cronring.controller.ports import ControllerInfo, Store
+from cronring.controller.ports.store import ControllerInfo, Store
 from cronring.controller.runtime.notes import Notes
 
 INTERVAL_S: Final = 60.0

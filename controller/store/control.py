@@ -1,11 +1,12 @@
-"""What operators do to single jobs: one transaction each, planned by controller.core.control, told by NOTIFY."""
+"""What operators do to single jobs: one transaction each, planned by controller.core.orders.control, told by NOTIFY."""
 
 import contextlib
 import json
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
-from cronring.controller.core.control import (
+from cronring.controller.core.model import Activation, Job, SkipReason, Trigger
+from cronring.controller.core.orders.control import (
     Spec,
     Wanted,
     finds_it_so,
@@ -14,14 +15,13 @@ from cronring.controller.core.control import (
     plan_change,
     plan_creation,
 )
-from cronring.controller.core.following import followed
-from cronring.controller.core.model import Activation, Job, SkipReason, Trigger
-from cronring.controller.core.orders import Pause, Resume, refused
-from cronring.controller.core.redeploy import plan_removal
-from cronring.controller.core.states import Order
+from cronring.controller.core.orders.followers import followed
+from cronring.controller.core.orders.orders import Pause, Resume, refused
+from cronring.controller.core.orders.redeploy import plan_removal
+from cronring.controller.core.orders.states import Order
 from cronring.controller.errors import Conflict, Outdated
-from cronring.controller.ports import Backfill, JobChange, NewJob, Seen
-from cronring.controller.refusals import error_of
+from cronring.controller.ports.store import Backfill, JobChange, NewJob, Seen
+from cronring.controller.services.refusals import error_of
 from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.locked import Locked, find_job, lock_job, no_such_job
 from cronring.controller.store.ordering import Ordering, take_back
@@ -58,7 +58,7 @@ class _Activation(NamedTuple):
 
 
 class PostgresControl(Ordering):
-    """cronring.controller.ports.Control."""
+    """cronring.controller.ports.store.Control."""
 
     async def create_job(self, job: NewJob, by: str, note: str = "") -> Job:
         """Idempotent: one that is there already, and the same, is the answer."""
@@ -82,7 +82,7 @@ class PostgresControl(Ordering):
             return await _job(transaction, job_id)
 
     async def update_job(self, key: str, change: JobChange, by: str, note: str = "") -> Job:
-        """See cronring.controller.ports.Control."""
+        """See cronring.controller.ports.store.Control."""
         wanted = Wanted(
             change.schedule, change.policy, change.anchor, change.payload, change.timeout_ms, change.on_disconnect
         )

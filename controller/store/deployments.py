@@ -4,13 +4,20 @@ import asyncio
 from collections.abc import Collection, Iterator, Sequence
 from typing import Final, NamedTuple, TypeVar
 
-from cronring.controller.core.following import declared
 from cronring.controller.core.model import Job
-from cronring.controller.core.orphaning import Orphan, Return, plan_orphans, plan_return, told
-from cronring.controller.core.redeploy import Existing, Redeploy, Removed, deployment_key, plan_redeploy, plan_removal
+from cronring.controller.core.orders.followers import declared
+from cronring.controller.core.orders.orphaning import Orphan, Return, plan_orphans, plan_return, told
+from cronring.controller.core.orders.redeploy import (
+    Existing,
+    Redeploy,
+    Removed,
+    deployment_key,
+    plan_redeploy,
+    plan_removal,
+)
 from cronring.controller.errors import NotFound
-from cronring.controller.ports import Activated, Deployed, Killed, SentModule
-from cronring.controller.refusals import other_schema
+from cronring.controller.ports.store import Activated, Deployed, Killed, SentModule
+from cronring.controller.services.refusals import other_schema
 from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.ordering import latest_starts, take_back, take_over
 from cronring.controller.store.plans import (
@@ -108,7 +115,7 @@ class DeploymentStatements:
         dry_run: bool = False,
         fingerprint: str = "",
     ) -> Deployed:
-        """Make this version the active one; see cronring.controller.ports.Store."""
+        """Make this version the active one; see cronring.controller.ports.store.Store."""
         version = await _version(module, digest, fingerprint)
         wish = _Wish(min_replicas, timeout_ms, default_jitter, by, note)
         async with self._database.transaction("creating a deployment", rehearsal=dry_run) as transaction:
@@ -120,7 +127,7 @@ class DeploymentStatements:
         self, sent: SentModule, digest: str, timeout_ms: int, default_jitter: str = "", by: str = "",
         soon_ms: int | None = None,
     ) -> Deployed:  # fmt: skip
-        """What a runner hosts, which is read only where nobody has yet; see cronring.controller.ports.Store."""
+        """What a runner hosts, which is read only where nobody has yet; see cronring.controller.ports.store.Store."""
         known = RecogniseDeployment(
             namespace=sent.namespace, module=sent.name, digest=digest, fingerprint=sent.fingerprint
         )
@@ -139,7 +146,7 @@ class DeploymentStatements:
         self, key: str, min_replicas: int, timeout_ms: int, default_jitter: str = "", by: str = "", note: str = "",
         *, dry_run: bool = False,
     ) -> Activated:  # fmt: skip
-        """Make a version that is there the active one; see cronring.controller.ports.Store."""
+        """Make a version that is there the active one; see cronring.controller.ports.store.Store."""
         async with self._database.transaction("activating a deployment", rehearsal=dry_run) as transaction:
             name, digest, schema_text = await _find(transaction, key)
             await transaction.fetch(LockModule(namespaced_module=str(name)))

@@ -3,9 +3,9 @@
 from typing import NamedTuple
 
 from cronring.controller.core.model import Activation
-from cronring.controller.core.states import State, remedy_of
+from cronring.controller.core.orders.states import State, remedy_of
 from cronring.controller.errors import NotFound
-from cronring.controller.refusals import not_retried
+from cronring.controller.services.refusals import not_retried
 from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.pool import Database, Transaction
 from cronring.controller.store.rows import activation_of
@@ -46,7 +46,7 @@ class _Attempt(NamedTuple):
 
 
 class PostgresExecutionControl:
-    """cronring.controller.ports.ExecutionControl."""
+    """cronring.controller.ports.store.ExecutionControl."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

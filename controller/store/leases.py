@@ -1,7 +1,7 @@
 """Who is there: leases of controllers, and when runners were last seen."""
 
 from cronring.controller.core.model import CancelRequest, LeaseRenewal, RunnerInfo
-from cronring.controller.ports import ControllerInfo
+from cronring.controller.ports.store import ControllerInfo
 from cronring.controller.store.pool import Database
 from cronring.sql.parameters import FindPeers, LeaveRunner, NoteZoneData, RegisterRunner, RemoveController, RenewLease
 

@@ -1,4 +1,6 @@
-"""The books as of one instant, from PostgreSQL: what controller.ledger audits, and what "why" is answered from."""
+"""The books as of one instant, from PostgreSQL: what controller.services.audit audits, and what "why" is answered
+from.
+"""
 
 import asyncio
 import contextlib
@@ -10,13 +12,14 @@ from typing import Final
 
 import asyncpg
 
-from cronring.controller.core.audit import Runs
-from cronring.controller.core.audit_walk import Run, SkipRange
-from cronring.controller.core.books import Closed, Span, Standing
 from cronring.controller.core.figures import OUTCOMES
-from cronring.controller.core.why_facts import Action, Attempt, Facts, Skip, Subject, Waiting
-from cronring.controller.explaining import gather
-from cronring.controller.ledger import AuditRequest, CountedSkips, NumberedSpan, Report, Twin, ZoneData, audit
+from cronring.controller.core.ledger.audit import Runs
+from cronring.controller.core.ledger.audit_walk import AuditRun, SkipRange
+from cronring.controller.core.ledger.books import Closed, JobStanding, Span
+from cronring.controller.core.ledger.why_facts import Action, Attempt, Facts, Skip, WaitingRun, WhyJob
+from cronring.controller.ports.ledger import AuditRequest, CountedSkips, NumberedSpan, Report, Twin, ZoneData
+from cronring.controller.services.audit import audit
+from cronring.controller.services.explaining import gather
 from cronring.controller.store.pool import Database, Transaction
 from cronring.sql.parameters import (
     CountRuns,
@@ -45,7 +48,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 
 class PostgresLedger:
-    """cronring.controller.ledger.Ledger. A runner is alive if it was seen in the last `lost_after_ms`."""
+    """cronring.controller.ports.store.ledger.Ledger. A runner is alive if it was seen in the last `lost_after_ms`."""
 
     def __init__(self, database: Database, lost_after_ms: int) -> None:
         self._database = database
@@ -71,7 +74,9 @@ class PostgresLedger:
 
 
 class PostgresBooks:
-    """cronring.controller.ledger.Books and cronring.controller.explaining.Archive, within one transaction."""
+    """cronring.controller.ports.store.ledger.Books and cronring.controller.services.explaining.Archive, within one
+    transaction.
+    """
 
     def __init__(self, transaction: Transaction, now: int, lost_after_ms: int) -> None:
         self._transaction = transaction
@@ -82,10 +87,10 @@ class PostgresBooks:
     def now(self) -> int:
         return self._now
 
-    async def standings(self, after_id: int, key: str, limit: int) -> list[Standing]:
+    async def standings(self, after_id: int, key: str, limit: int) -> list[JobStanding]:
         """How jobs stand, removed ones too, in order of ids."""
         records = await self._transaction.fetch(GetStandings(after_id=after_id, key=key, limit=limit))
-        return list(map(Standing._make, records))
+        return list(map(JobStanding._make, records))
 
     async def spans(self, job_ids: list[int], since: int, after: tuple[int, int], limit: int) -> list[NumberedSpan]:
         """In order of job and revision."""
@@ -131,7 +136,7 @@ class PostgresBooks:
             )
         )
 
-    async def runs(self, job_id: int, after: tuple[int, int], until: int, limit: int) -> list[Run]:
+    async def runs(self, job_id: int, after: tuple[int, int], until: int, limit: int) -> list[AuditRun]:
         """By tick and attempt."""
         after_tick, after_attempt = after
         records = await self._transaction.fetch(
@@ -139,7 +144,7 @@ class PostgresBooks:
                 job_id=job_id, after_tick=after_tick, after_attempt=after_attempt, until_tick=until, limit=limit
             )
         )
-        return list(map(Run._make, records))
+        return list(map(AuditRun._make, records))
 
     async def skips(self, job_id: int, after: tuple[int, int], until: int, limit: int) -> list[SkipRange]:
         """By first tick."""
@@ -164,10 +169,10 @@ class PostgresBooks:
         """In the order of their first use."""
         return list(map(ZoneData._make, await self._transaction.fetch(GetZoneData())))
 
-    async def subjects(self, key: str) -> list[Subject]:
+    async def subjects(self, key: str) -> list[WhyJob]:
         """The jobs of a key, the newest first."""
         return list(
-            map(Subject._make, await self._transaction.fetch(GetSubjects(key=key, lost_after_ms=self._lost_after_ms)))
+            map(WhyJob._make, await self._transaction.fetch(GetSubjects(key=key, lost_after_ms=self._lost_after_ms)))
         )
 
     async def spans_around(self, job_id: int, at: int, limit: int) -> list[Span]:
@@ -197,9 +202,9 @@ class PostgresBooks:
         records = await self._transaction.fetch(GetSkipAt(job_id=job_id, tick=tick))
         return Skip._make(records[0]) if records else None
 
-    async def waiting(self, job_id: int, limit: int) -> list[Waiting]:
+    async def waiting(self, job_id: int, limit: int) -> list[WaitingRun]:
         """What waits beside the schedule, the next one first."""
-        return list(map(Waiting._make, await self._transaction.fetch(GetWaiting(job_id=job_id, limit=limit))))
+        return list(map(WaitingRun._make, await self._transaction.fetch(GetWaiting(job_id=job_id, limit=limit))))
 
     async def actions_before(self, job_id: int, instant: int, limit: int) -> list[Action]:
         """By operators; the latest first."""

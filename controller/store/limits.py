@@ -1,26 +1,26 @@
 """Limits in PostgreSQL. Claims and ends look after them by themselves: sql/queries/cron_jobs.sql."""
 
 from cronring.controller.errors import NotFound
-from cronring.controller.limits import LimitRow, no_such_limit
+from cronring.controller.ports.limits import LimitRow, no_such_limit
 from cronring.controller.store.pool import Database, Transaction
 from cronring.sql.parameters import BindJobs, CountPlaces, ListLimits, LockJobsOfLimit, LockLimits, SetLimit
 
 
 class PostgresLimits:
-    """cronring.controller.limits.Limits."""
+    """cronring.controller.ports.limits.Limits."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def set_limit(self, namespace: str, module: str, max_concurrent: int, by: str, note: str = "") -> LimitRow:
-        """See cronring.controller.limits.Limits."""
+        """See cronring.controller.ports.limits.Limits."""
         async with self._database.transaction("setting a limit") as transaction:
             await transaction.fetch(LockLimits())
             await _change(transaction, namespace, module, max_concurrent, (by, note))
             return (await _list(transaction, namespace, module))[0]
 
     async def remove_limit(self, namespace: str, module: str, by: str, note: str = "") -> LimitRow:
-        """Raises NotFound; see cronring.controller.limits.Limits."""
+        """Raises NotFound; see cronring.controller.ports.limits.Limits."""
         async with self._database.transaction("removing a limit") as transaction:
             await transaction.fetch(LockLimits())
             found = await _list(transaction, namespace, module)
@@ -30,7 +30,7 @@ class PostgresLimits:
             return found[0]
 
     async def list_limits(self, namespace: str | None = None, module: str | None = None) -> list[LimitRow]:
-        """See cronring.controller.limits.Limits."""
+        """See cronring.controller.ports.limits.Limits."""
         return list(map(LimitRow._make, await self._database.fetch(ListLimits(namespace=namespace, module=module))))
 
 

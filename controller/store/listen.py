@@ -9,7 +9,7 @@ import asyncpg
 
 from cronring.controller.config import DEFAULT_SCHEMA
 from cronring.controller.errors import StoreUnavailable
-from cronring.controller.ports import Topic
+from cronring.controller.ports.store import Topic
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.errors import translated
 from cronring.sql.parameters import GetNow
@@ -22,7 +22,7 @@ _PROBE_TIMEOUT_S: Final = 5.0
 
 
 class PostgresNotifications:
-    """cronring.controller.ports.Notifications. Those of one topic that come together are one."""
+    """cronring.controller.ports.store.Notifications. Those of one topic that come together are one."""
 
     def __init__(self, url: str, application: str, *, schema: str = DEFAULT_SCHEMA) -> None:
         self._url = url

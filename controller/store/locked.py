@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import asyncpg
 
-from cronring.controller.core.orders import Row, Standing
-from cronring.controller.core.redeploy import Existing
+from cronring.controller.core.orders.orders import OrderTarget, Row
+from cronring.controller.core.orders.redeploy import Existing
 from cronring.controller.errors import NotFound
 from cronring.controller.store.pool import Transaction
 from cronring.sql.parameters import LockJob, LockJobsById
@@ -21,7 +21,7 @@ class Locked(NamedTuple):
     `deployment` None: of one that was made while the lock was waited for.
     """
 
-    standing: Standing
+    standing: OrderTarget
     deployment_id: int
     deployment: str | None
     namespace: str
@@ -67,5 +67,5 @@ def _locked(record: asyncpg.Record) -> Locked:
     job: Existing = Existing._make(values[:_ROW_FIRST])
     row: Row = Row._make(values[_ROW_FIRST:_STANDING_NEXT])
     running, last_outcome = values[_STANDING_NEXT:_REST_FIRST]
-    standing = Standing(job, row, bool(running), None if last_outcome is None else str(last_outcome))
+    standing = OrderTarget(job, row, bool(running), None if last_outcome is None else str(last_outcome))
     return Locked._make((standing, *values[_REST_FIRST:]))

@@ -12,8 +12,8 @@ from typing import Any, Final
 import asyncpg
 
 from cronring.controller.config import DEFAULT_SCHEMA
-from cronring.controller.core.books import Span, Timeline
-from cronring.controller.maintenance import Maintained, Retention
+from cronring.controller.core.ledger.books import Span, TickTimeline
+from cronring.controller.ports.maintenance import Maintained, Retention
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.errors import translated
 from cronring.schema.duration import parse_duration
@@ -129,7 +129,7 @@ async def _wish(connection: Connection, retention: Retention) -> None:
     )
 
 
-_Timelines = dict[int, tuple[Timeline, int, int]]
+_Timelines = dict[int, tuple[TickTimeline, int, int]]
 
 
 def _timelines(records: list[asyncpg.Record]) -> _Timelines:
@@ -139,7 +139,7 @@ def _timelines(records: list[asyncpg.Record]) -> _Timelines:
     for job_id, *span, closed_at, closes_at in records:
         spans[job_id].append(Span(*span))
         times[job_id] = (closed_at, closes_at)
-    return {job_id: (Timeline(found), *times[job_id]) for job_id, found in spans.items()}
+    return {job_id: (TickTimeline(found), *times[job_id]) for job_id, found in spans.items()}
 
 
 def _due(timelines: _Timelines) -> dict[int, int]:

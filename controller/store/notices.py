@@ -10,18 +10,18 @@ from typing import Final, NamedTuple
 
 import asyncpg
 
-from cronring.controller.core.notices import (
+from cronring.controller.core.notify.notices import (
     Failing,
     Given,
     Letter,
     Notice,
+    NoticeJob,
+    NoticeRun,
     Overdue,
     Passed,
     Paused,
-    Run,
-    Subject,
+    Subscription,
     Turn,
-    Wish,
     addressed,
     decide,
     overdue,
@@ -29,9 +29,9 @@ from cronring.controller.core.notices import (
     skipped,
     turned,
 )
+from cronring.controller.ports.webhooks import Reading
 from cronring.controller.store.changes import Row, Stream, beginning, pack, unpack
 from cronring.controller.store.pool import Database, Transaction
-from cronring.controller.webhooks import Reading
 from cronring.schema.policy_read import LATE_AFTER_LEAST_MS
 from cronring.sql.parameters import (
     AddDeliveries,
@@ -64,7 +64,7 @@ LEASE_MS: Final = 3_000
 _AT_ONCE: Final = 5_000  # as the statements that follow have it: a look is over long before any timeout
 _ADDED_AT_ONCE: Final = 2_000
 _OVERDUE_AT_ONCE: Final = 5_000
-_RUN_FIELDS: Final = Run._fields[1:]
+_RUN_FIELDS: Final = NoticeRun._fields[1:]
 _TURN_FIELDS: Final = Turn._fields[1:]
 _SUBJECT_FIELDS: Final = ("job_id", "key", "namespace", "module", "verb", "labels", "policy")
 
@@ -182,7 +182,9 @@ async def _executions(transaction: Transaction, place: Place) -> tuple[Stream, i
     return after, oldest, decided.notices, more
 
 
-async def _remember(transaction: Transaction, failing: dict[int, Failing | None], retrying: Sequence[Run]) -> None:
+async def _remember(
+    transaction: Transaction, failing: dict[int, Failing | None], retrying: Sequence[NoticeRun]
+) -> None:
     fails = {job_id: state for job_id, state in failing.items() if state is not None}
     if fails:
         await transaction.fetch(
@@ -248,15 +250,15 @@ async def _add(transaction: Transaction, letters: list[tuple[int, Letter]]) -> i
     return added
 
 
-def _wish(record: asyncpg.Record) -> Wish:
+def _wish(record: asyncpg.Record) -> Subscription:
     _, events, reasons, namespace, module, job, labels, since = record
-    return Wish(tuple(events), tuple(reasons), namespace, module, job, json.loads(labels), since)
+    return Subscription(tuple(events), tuple(reasons), namespace, module, job, json.loads(labels), since)
 
 
-def _subject(record: asyncpg.Record) -> Subject:
-    subject = Subject._make(record[name] for name in _SUBJECT_FIELDS)
+def _subject(record: asyncpg.Record) -> NoticeJob:
+    subject = NoticeJob._make(record[name] for name in _SUBJECT_FIELDS)
     return subject._replace(labels=json.loads(record["labels"]))
 
 
-def _run(record: asyncpg.Record) -> Run:
-    return Run(_subject(record), *(record[name] for name in _RUN_FIELDS))
+def _run(record: asyncpg.Record) -> NoticeRun:
+    return NoticeRun(_subject(record), *(record[name] for name in _RUN_FIELDS))

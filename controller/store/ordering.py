@@ -1,4 +1,4 @@
-"""Orders to jobs, single ones or many at a time: a transaction each, planned by cronring.controller.core.orders.
+"""Orders to jobs, single ones or many at a time: a transaction each, planned by cronring.controller.core.orders.orders.
 
 Whatever the order, the same few statements write what it makes of all its jobs. Rows are locked in order of their ids,
 and executions before jobs, as everywhere.
@@ -7,16 +7,26 @@ and executions before jobs, as everywhere.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from cronring.controller.core.control import Start, manual_tick
 from cronring.controller.core.model import Activation, Job, Skipped, SkipReason
-from cronring.controller.core.orders import Cancel, NotNext, Ordered, Refusal, Restore, Resume, Wish, carry_out, refused
-from cronring.controller.core.orders import order_of as order_name
-from cronring.controller.core.redeploy import Existing, decided_ahead, taken_back
-from cronring.controller.core.states import Order
-from cronring.controller.core.taking_over import Left, plan_taking_over
+from cronring.controller.core.orders.control import Start, manual_tick
+from cronring.controller.core.orders.orders import (
+    Cancel,
+    NotNext,
+    Ordered,
+    OrderRefusal,
+    Restore,
+    Resume,
+    Wish,
+    carry_out,
+    refused,
+)
+from cronring.controller.core.orders.orders import order_of as order_name
+from cronring.controller.core.orders.redeploy import Existing, decided_ahead, taken_back
+from cronring.controller.core.orders.states import Order
+from cronring.controller.core.orders.taking_over import Left, plan_taking_over
 from cronring.controller.errors import Conflict
-from cronring.controller.ports import Controlled, RunByHand
-from cronring.controller.refusals import error_of
+from cronring.controller.ports.store import Controlled, RunByHand
+from cronring.controller.services.refusals import error_of
 from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.locked import Locked, lock_job, lock_jobs
 from cronring.controller.store.plans import add_skips
@@ -95,7 +105,7 @@ async def _order(
     starts = {} if isinstance(wish, Cancel) else await latest_starts(transaction, [row.job for row in rows])
     for row in rows:
         plan = carry_out(row.standing._replace(latest=starts.get(row.job.job_id)), wish, by, row.now)
-        if isinstance(plan, Refusal):
+        if isinstance(plan, OrderRefusal):
             planned.append((row, error_of(plan)))
         elif isinstance(plan, NotNext):
             planned.append((row, await _fate(transaction, row, plan)))

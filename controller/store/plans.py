@@ -1,14 +1,16 @@
-"""What controller.core.redeploy and cronring.controller.core.control have planned, written: parts of a transaction."""
+"""What controller.core.orders.redeploy and cronring.controller.core.orders.control have planned, written: parts of a
+transaction.
+"""
 
 from collections.abc import Iterable
 
 from cronring.controller.core.model import Skipped
-from cronring.controller.core.orphaning import Orphan, Return
-from cronring.controller.core.redeploy import Carried, Removed
+from cronring.controller.core.orders.orphaning import Orphan, Return
+from cronring.controller.core.orders.redeploy import Carried, Removed
 from cronring.controller.errors import Conflict
 from cronring.controller.store.pool import Transaction
 from cronring.controller.store.rows import count_ticks, skip_columns
-from cronring.schema.following import cycle_fault, cycle_of
+from cronring.schema.after import cycle_fault, cycle_of
 from cronring.schema.policy import parse_policy
 from cronring.sql.parameters import (
     AddSkips,

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import asyncpg
 
-from cronring.controller import fates
 from cronring.controller.config import DEFAULT_SCHEMA
+from cronring.controller.ports import fates
 from cronring.controller.store.columns import prepare_columns
 from cronring.controller.store.connect import Connection, connect_arguments, connecting, prepare_codecs, set_session
 from cronring.controller.store.errors import READ_ONLY, is_refusal, translated

@@ -11,7 +11,7 @@ import asyncpg
 
 from cronring.controller.core.ticks import upcoming
 from cronring.controller.errors import NotFound
-from cronring.controller.reads import (
+from cronring.controller.ports.reads import (
     ActionFilter,
     ActionRow,
     ControllerRow,
@@ -81,7 +81,7 @@ _BEFORE_SKIPPED: Final = JobRow._fields.index("skipped")
 
 
 class PostgresReads:
-    """cronring.controller.reads.Reads. A runner is alive if it was seen in the last `lost_after_ms`."""
+    """cronring.controller.ports.reads.Reads. A runner is alive if it was seen in the last `lost_after_ms`."""
 
     def __init__(self, database: Database, lost_after_ms: int) -> None:
         self._database = database
@@ -212,7 +212,9 @@ class PostgresReads:
         return ExecutionRow._make(records[0])
 
     async def list_tick_runs(self, job_id: int, first_tick: int, last_tick: int) -> list[TickRun]:
-        """What ran of a job's ticks in [first_tick, last_tick], ascending; see cronring.controller.reads.Reads."""
+        """What ran of a job's ticks in [first_tick, last_tick], ascending; see
+        cronring.controller.ports.reads.Reads.
+        """
         return list(
             map(
                 TickRun._make,

@@ -9,7 +9,7 @@ from typing import Final
 from cronring.controller.core.figures import OUTCOMES, Figures, spread
 from cronring.controller.core.ticks import upcoming
 from cronring.controller.errors import NotFound
-from cronring.controller.statistics import JobFigures, SchedulerFigures
+from cronring.controller.ports.statistics import JobFigures, SchedulerFigures
 from cronring.controller.store.pool import Database
 from cronring.sql.parameters import GetJobFigures, GetSchedulerFigures, GetUncounted
 
@@ -19,7 +19,8 @@ _KEPT_FACTOR: Final = 20
 
 
 class PostgresStatistics:
-    """controller.statistics.Statistics. Every method raises cronring.controller.errors.StoreUnavailable or StoreError.
+    """controller.ports.statistics.Statistics. Every method raises cronring.controller.errors.StoreUnavailable or
+    StoreError.
 
     `lease_ms`: the cluster's.
     """

@@ -8,4 +8,6 @@ from cronring.controller.store.leases import LeaseStatements
 
 
 class PostgresStore(JobStatements, ExecutionStatements, ActivationStatements, LeaseStatements, DeploymentStatements):
-    """controller.ports.Store, composed of its parts. `PostgresStore(await Database.open(url, "cronring ..."))`."""
+    """controller.ports.store.Store, composed of its parts. `PostgresStore(await Database.open(url, "cronring
+    ..."))`.
+    """

@@ -6,9 +6,9 @@ from typing import TypedDict
 import asyncpg
 
 from cronring.controller.errors import NotFound, Outdated
+from cronring.controller.ports.templates import TemplateRow, TemplateValues, template_key
 from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.pool import Database
-from cronring.controller.templates import TemplateRow, TemplateValues, template_key
 from cronring.sql.parameters import CreateTemplate, DeleteTemplate, GetTemplate, ListTemplates, UpdateTemplate
 
 _VALUES_FIRST = TemplateRow._fields.index("values")
@@ -16,7 +16,7 @@ _VALUES_END = _VALUES_FIRST + len(TemplateValues._fields)
 
 
 class PostgresTemplates:
-    """cronring.controller.templates.Templates."""
+    """cronring.controller.ports.templates.Templates."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -29,7 +29,7 @@ class PostgresTemplates:
         return _row(records[0])
 
     async def list_templates(self, namespace: str, after: tuple[str, str], limit: int) -> list[TemplateRow]:
-        """By namespace and name; see cronring.controller.templates.Templates."""
+        """By namespace and name; see cronring.controller.ports.templates.Templates."""
         after_namespace, after_name = after
         records = await self._database.fetch(
             ListTemplates(namespace=namespace, after_namespace=after_namespace, after_name=after_name, limit=limit)
@@ -39,7 +39,7 @@ class PostgresTemplates:
     async def set_template(
         self, namespace: str, name: str, values: TemplateValues, seen: TemplateRow | None, by: str, note: str = ""
     ) -> None:
-        """Raises Outdated; see cronring.controller.templates.Templates."""
+        """Raises Outdated; see cronring.controller.ports.templates.Templates."""
         columns = _columns(values)
         key = template_key(namespace, name)
         async with self._database.transaction("setting a template") as transaction:

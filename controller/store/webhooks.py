@@ -7,18 +7,18 @@ from typing import Final
 import asyncpg
 
 from cronring.controller.errors import Conflict, NotFound
-from cronring.controller.store.notices import begin
-from cronring.controller.store.pool import Database
-from cronring.controller.webhooks import (
+from cronring.controller.ports.webhooks import (
     Addressee,
+    DeliveryBatch,
     DeliveryFilter,
     DeliveryRow,
     NewWebhook,
-    Parcel,
     Tried,
     Waiting,
     WebhookRow,
 )
+from cronring.controller.store.notices import begin
+from cronring.controller.store.pool import Database
 from cronring.sql.parameters import (
     AddWebhook,
     ClaimDeliveries,
@@ -42,7 +42,7 @@ _HIGHEST: Final = 2**63 - 1
 
 
 class PostgresWebhooks:
-    """cronring.controller.webhooks.Webhooks."""
+    """cronring.controller.ports.webhooks.Webhooks."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -127,13 +127,13 @@ class PostgresWebhooks:
 
 
 class PostgresOutbox:
-    """cronring.controller.webhooks.Outbox."""
+    """cronring.controller.ports.webhooks.Outbox."""
 
     def __init__(self, database: Database, controller_id: str) -> None:
         self._database = database
         self._controller_id = controller_id
 
-    async def claim(self, busy: Mapping[int, int], each: int, most: int) -> Sequence[Parcel]:
+    async def claim(self, busy: Mapping[int, int], each: int, most: int) -> Sequence[DeliveryBatch]:
         """Held for HELD_MS."""
         records = await self._database.fetch(
             ClaimDeliveries(
@@ -145,7 +145,7 @@ class PostgresOutbox:
                 limit=most,
             )
         )
-        return list(map(Parcel._make, records))
+        return list(map(DeliveryBatch._make, records))
 
     async def finish(self, tried: Sequence[Tried]) -> None:
         """What another controller has taken over meanwhile stays his."""

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from cronring.protos.runner.v1 import runner_pb2
 from cronring.runner.core.effects import SendBeat
 from cronring.runner.core.model import Outcome, Result, Run
-from cronring.schema.lanes import Grant, LaneKind, Wish
+from cronring.schema.lanes import Grant, LaneDemand, LaneKind
 
 _KINDS = {int(kind): kind for kind in LaneKind}
 _OUTCOMES = {
@@ -80,10 +80,10 @@ def beat_message(beat: SendBeat) -> runner_pb2.RunnerMessage:
     )
 
 
-def wishes_from(wishes: runner_pb2.Wishes) -> list[Wish]:
+def wishes_from(wishes: runner_pb2.Wishes) -> list[LaneDemand]:
     """Those for lanes that this version knows."""
     return [
-        Wish(
+        LaneDemand(
             wish.deployment,
             kind,
             wish.epoch,

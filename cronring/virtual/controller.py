@@ -3,11 +3,11 @@
 import random
 from typing import TYPE_CHECKING, Any, Final
 
-from cronring.controller.core import effects, events
 from cronring.controller.core.model import RunnerInfo
-from cronring.controller.core.node import Node
+from cronring.controller.core.node import effects, events
+from cronring.controller.core.node.node import Node
 from cronring.controller.errors import StoreUnavailable
-from cronring.controller.ports import ControllerInfo
+from cronring.controller.ports.store import ControllerInfo
 from cronring.runner.core import events as runner_events
 from cronring.virtual.codec import run_of
 from cronring.virtual.performing import store_answer, store_call
@@ -29,7 +29,7 @@ class VirtualNode(Node):
         return min((instant for instant in self._due_us() if instant is not None), default=None)
 
     def leap(self, by_us: int) -> None:
-        self._desk.clock.leap(by_us)
+        self._context.clock.leap(by_us)
 
 
 class VirtualController(Process):

@@ -11,13 +11,13 @@ from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from typing import Any, Final
 
-from cronring.controller.core import events
+from cronring.controller.core.node import events
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.errors import StoreError, StoreUnavailable
+from cronring.controller.store.memory.store import MemoryStore
 from cronring.schema.module import Module
 from cronring.virtual.clock import Timer
 from cronring.virtual.controller import VirtualController
-from cronring.virtual.memory_store import MemoryStore
 from cronring.virtual.outages import PARTS, Outage
 from cronring.virtual.performing import run_now
 from cronring.virtual.process import Process

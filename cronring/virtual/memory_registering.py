@@ -4,8 +4,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-from cronring.controller.ports import Deployed, SentModule
-from cronring.virtual.memory_rows import DeploymentRow
+from cronring.controller.ports.store import Deployed, SentModule
+from cronring.controller.store.memory.rows import DeploymentRow
 
 
 class MemoryRegistering(ABC):

@@ -3,10 +3,10 @@
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from cronring.controller.core import effects, events
+from cronring.controller.core.node import effects, events
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.errors import StoreError, StoreUnavailable
-from cronring.controller.ports import ControllerInfo, Store
+from cronring.controller.ports.store import ControllerInfo, Store
 
 _METHODS: dict[type, str] = {
     effects.FindPeers: "find_peers",
@@ -30,7 +30,7 @@ _ANSWERS: dict[type, Callable[..., events.Event]] = {
     effects.FetchOverdue: lambda request_id, answer: events.OverdueFetched(request_id, *answer),
     effects.Claim: lambda request_id, answer: events.Claimed(request_id, *answer),
     effects.End: events.Ended,
-    effects.SkipTicks: events.Skipped,
+    effects.SkipTicks: events.TicksSkipped,
     effects.FetchActivations: lambda request_id, answer: events.ActivationsFetched(request_id, *answer),
     effects.FetchFollowers: lambda request_id, answer: events.ActivationsFetched(request_id, *answer),
     effects.Activate: lambda request_id, answer: events.Activated(request_id, *answer),

@@ -4,8 +4,8 @@ import json
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from cronring.controller.store.memory.rows import ExecutionRow, JobRow, SkipRow
 from cronring.virtual.instants import moment
-from cronring.virtual.memory_rows import ExecutionRow, JobRow, SkipRow
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,12 +7,12 @@ from datetime import datetime
 from typing import Final
 
 from cronring.controller.core.model import OF_A_TICK, Trigger
+from cronring.controller.store.memory.rows import ExecutionRow, JobRow, SkipRow
+from cronring.controller.store.memory.store import MemoryStore
 from cronring.schema.explain import clock_change, clock_note, wall_text, zoned_pattern
 from cronring.schema.policy import parse_policy
 from cronring.schema.schedule import Schedule, parse_schedule
 from cronring.virtual.instants import moment
-from cronring.virtual.memory_rows import ExecutionRow, JobRow, SkipRow
-from cronring.virtual.memory_store import MemoryStore
 
 NOTES_MAX: Final = 12  # about ticks beside a change of the clocks, for each job
 _NEAR_US: Final = 86_400_000_000  # repeated and made-up-for ticks lie within a day of the change

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from cronring.controller.core.events import ReportsReceived, RunnerBeat
 from cronring.controller.core.model import RunnerInfo
+from cronring.controller.core.node.events import ReportsReceived, RunnerBeat
 from cronring.runner.core import effects, events
 from cronring.runner.core.machine import RunnerCore
 from cronring.runner.core.model import Result, Run, StopReason

@@ -5,8 +5,7 @@ from typing import NamedTuple, Protocol
 
 import asyncpg
 
-from cronring.controller.core.books import Span
-from cronring.controller.core.ending import request_of
+from cronring.controller.core.ledger.books import Span
 from cronring.controller.core.model import (
     Activation,
     ActivationRequest,
@@ -23,21 +22,22 @@ from cronring.controller.core.model import (
     RunnerInfo,
     Skipped,
 )
-from cronring.controller.core.states import State
-from cronring.controller.limits import Limits
-from cronring.controller.ports import Control, ControllerInfo, ExecutionControl, Store
+from cronring.controller.core.node.ending import request_of
+from cronring.controller.core.orders.states import State
+from cronring.controller.ports.limits import Limits
+from cronring.controller.ports.store import Control, ControllerInfo, ExecutionControl, Store
+from cronring.controller.ports.templates import Templates
 from cronring.controller.store.connect import Connection
 from cronring.controller.store.control import PostgresControl
 from cronring.controller.store.execution_control import PostgresExecutionControl
 from cronring.controller.store.limits import PostgresLimits
+from cronring.controller.store.memory.orders import standing
+from cronring.controller.store.memory.store import MemoryStore
 from cronring.controller.store.pool import Database
 from cronring.controller.store.store import PostgresStore
 from cronring.controller.store.templates import PostgresTemplates
-from cronring.controller.templates import Templates
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
-from cronring.virtual.memory_orders import standing
-from cronring.virtual.memory_store import MemoryStore
 
 SECOND = 1_000_000
 LEASE_MS = 5_000

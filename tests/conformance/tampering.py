@@ -3,13 +3,13 @@
 from typing import Protocol
 
 from cronring.controller.core.model import Outcome, Report, Skipped, SkipReason, Trigger
-from cronring.controller.ledger import Ledger
+from cronring.controller.ports.ledger import Ledger
 from cronring.controller.store.connect import Connection
 from cronring.controller.store.ledger import PostgresLedger
+from cronring.controller.store.memory.ledger import MemoryLedger
+from cronring.controller.store.memory.rows import ExecutionRow, SkipRow
+from cronring.controller.store.memory.store import MemoryStore
 from cronring.controller.store.pool import Database
-from cronring.virtual.memory_ledger import MemoryLedger
-from cronring.virtual.memory_rows import ExecutionRow, SkipRow
-from cronring.virtual.memory_store import MemoryStore
 from tests.conformance.harness import LOST_AFTER_MS, MemoryScene, PostgresScene, Scene
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from cronring.controller.core.model import Activation, Execution, Job, Outcome, Trigger
-from cronring.controller.ports import Backfill
+from cronring.controller.ports.store import Backfill
 from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, SLOTS, World, end_of
 

@@ -19,7 +19,7 @@ from cronring.controller.core.model import (
     Outcome,
     RunnerInfo,
 )
-from cronring.controller.ports import Backfill, ControllerInfo
+from cronring.controller.ports.store import Backfill, ControllerInfo
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.control import PostgresControl
 from cronring.controller.store.pool import Database

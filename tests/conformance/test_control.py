@@ -2,9 +2,9 @@
 
 import pytest
 
-from cronring.controller.core.control import NeverRuns
+from cronring.controller.core.orders.control import NeverRuns
 from cronring.controller.errors import Conflict, NotFound, Outdated
-from cronring.controller.ports import JobChange, NewJob, Seen
+from cronring.controller.ports.store import JobChange, NewJob, Seen
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, TIMEOUT_MS, World

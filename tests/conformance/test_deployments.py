@@ -6,7 +6,7 @@ import pytest
 
 from cronring.controller.core.model import Job
 from cronring.controller.errors import Conflict, InvalidModule, NotFound
-from cronring.controller.ports import Deployed, SentModule
+from cronring.controller.ports.store import Deployed, SentModule
 from cronring.controller.store.deployments import WRITTEN_AT_ONCE
 from cronring.schema.keys import slot_of
 from cronring.schema.module import Module, Verb

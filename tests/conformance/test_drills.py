@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from cronring.controller.drills import Standing
-from cronring.controller.ports import ControllerInfo
+from cronring.controller.ports.drills import Drill
+from cronring.controller.ports.store import ControllerInfo
 from cronring.controller.store.drills import PostgresDrills
 from cronring.controller.store.pool import Database
 from cronring.controller.store.reads import PostgresReads
@@ -42,7 +42,7 @@ async def standing_down(database: Database) -> list[str]:
 
 async def test_one_that_others_can_stand_in_for_is_noted_and_renewals_leave_it_so(database: Database) -> None:
     await lease(database, "c1", "c2", "c3")
-    assert await PostgresDrills(database).stand_down("c1", 10_000, False) == Standing(True, 2, None)
+    assert await PostgresDrills(database).stand_down("c1", 10_000, False) == Drill(True, 2, None)
     await lease(database, "c1", "c2", "c3")
     rows = await PostgresReads(database, LOST_AFTER_MS).list_controllers()
     now = await PostgresReads(database, LOST_AFTER_MS).database_now()
@@ -67,10 +67,10 @@ async def test_of_two_the_second_is_refused_until_the_first_has_ended(database: 
     await lease(database, "c1", "c2", "c3")
     drills = PostgresDrills(database)
     await drills.stand_down("c2", 60_000, False)
-    assert await drills.stand_down("c1", 1_000, False) == Standing(False, 1, "c2")
+    assert await drills.stand_down("c1", 1_000, False) == Drill(False, 1, "c2")
     assert (await drills.stand_down("c1", 60_000, True)).noted
     await drills.claim_again("c2")
-    assert await drills.stand_down("c3", 1_000, False) == Standing(False, 1, "c1")
+    assert await drills.stand_down("c3", 1_000, False) == Drill(False, 1, "c1")
 
 
 async def test_of_many_who_ask_at_once_one_may(database: Database) -> None:
@@ -87,11 +87,11 @@ async def test_where_nobody_could_take_over_it_is_refused_unless_forced(database
     if other != "alone":
         await lease(database, "c2", draining=other == "draining", lease_ms=LEASE_MS if other == "draining" else 0)
     drills = PostgresDrills(database)
-    assert await drills.stand_down("c1", 1_000, False) == Standing(False, 0, None)
+    assert await drills.stand_down("c1", 1_000, False) == Drill(False, 0, None)
     assert await standing_down(database) == []
-    assert await drills.stand_down("c1", 1_000, True) == Standing(True, 0, None)
+    assert await drills.stand_down("c1", 1_000, True) == Drill(True, 0, None)
 
 
 async def test_one_that_has_no_row_is_not_noted(database: Database) -> None:
     await lease(database, "c2")
-    assert await PostgresDrills(database).stand_down("c1", 1_000, True) == Standing(False, 1, None)
+    assert await PostgresDrills(database).stand_down("c1", 1_000, True) == Drill(False, 1, None)

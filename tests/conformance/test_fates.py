@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from cronring.controller import fates
 from cronring.controller.errors import NotFound, StoreError, StoreUnavailable
+from cronring.controller.ports import fates
+from cronring.controller.ports.webhooks import NewWebhook
 from cronring.controller.store.execution_control import PostgresExecutionControl
 from cronring.controller.store.limits import PostgresLimits
 from cronring.controller.store.pool import Database
 from cronring.controller.store.webhooks import PostgresWebhooks
-from cronring.controller.webhooks import NewWebhook
 from cronring.protos.problems import Fate
 from tests.support.cutting import Direction, Streams, cutting
 from tests.support.databases import PostgresServer

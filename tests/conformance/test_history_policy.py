@@ -3,8 +3,8 @@
 import asyncpg
 import pytest
 
-from cronring.controller.ledger import AuditRequest
-from cronring.controller.maintenance import Retention
+from cronring.controller.ports.ledger import AuditRequest
+from cronring.controller.ports.maintenance import Retention
 from cronring.controller.store.connect import Connection
 from cronring.controller.store.ledger import PostgresLedger
 from cronring.controller.store.pool import Database

@@ -3,7 +3,7 @@
 import pytest
 
 from cronring.controller.core.model import LeaseRenewal
-from cronring.controller.ports import ControllerInfo
+from cronring.controller.ports.store import ControllerInfo
 from tests.conformance.harness import LEASE_MS, LOST_AFTER_MS, World, end_of
 
 OBSERVER = ControllerInfo("observer", "127.0.0.1:3", "127.0.0.1:4", 9, "0.1.0", "2026.6")

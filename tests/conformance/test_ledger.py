@@ -5,13 +5,13 @@ from typing import NamedTuple
 
 import pytest
 
-from cronring.controller import ledger as audits
-from cronring.controller.core.audit import Audit
+from cronring.controller.core.ledger.audit import Audit
+from cronring.controller.core.ledger.why import explain, verdict
 from cronring.controller.core.model import Outcome
-from cronring.controller.core.why import explain, verdict
 from cronring.controller.errors import NotFound
-from cronring.controller.ledger import AuditRequest
-from cronring.controller.ports import Backfill
+from cronring.controller.ports.ledger import AuditRequest
+from cronring.controller.ports.store import Backfill
+from cronring.controller.services import audit as audits
 from cronring.controller.store import ledger as stored
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy

@@ -3,7 +3,7 @@
 import pytest
 
 from cronring.controller.core.model import Execution, Outcome
-from cronring.controller.ports import Backfill, JobChange, NewJob
+from cronring.controller.ports.store import Backfill, JobChange, NewJob
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, TIMEOUT_MS, World

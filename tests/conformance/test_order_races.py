@@ -9,9 +9,9 @@ import asyncpg
 import pytest
 
 from cronring.controller.core.model import ClaimResult, Execution, Job, RunnerInfo
-from cronring.controller.core.orders import Cancel, Pause, Restore, Resume, SkipNext
+from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resume, SkipNext
 from cronring.controller.errors import Conflict
-from cronring.controller.ports import Activated, Controlled, ControllerInfo, Deployed
+from cronring.controller.ports.store import Activated, Controlled, ControllerInfo, Deployed
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.control import PostgresControl
 from cronring.controller.store.pool import Database

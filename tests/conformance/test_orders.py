@@ -3,9 +3,9 @@
 import pytest
 
 from cronring.controller.core.model import Execution, Job, Outcome
-from cronring.controller.core.orders import Cancel, Pause, Restore, Resume, SkipNext
+from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resume, SkipNext
 from cronring.controller.errors import Conflict, IllegalTransition, NotFound
-from cronring.controller.ports import Backfill, JobChange, NewJob, RunByHand
+from cronring.controller.ports.store import Backfill, JobChange, NewJob, RunByHand
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, TIMEOUT_MS, BookedSkip, World

@@ -7,16 +7,16 @@ from collections.abc import AsyncIterator, Iterator
 import pytest
 
 from cronring.controller.core.model import Job, Skipped, SkipReason, SkipRequest
-from cronring.controller.core.orders import Cancel, Pause, Resume, SkipNext
+from cronring.controller.core.orders.orders import Cancel, Pause, Resume, SkipNext
 from cronring.controller.errors import NotFound, SchemaVersionError, StoreError, StoreUnavailable
-from cronring.controller.ports import Topic
+from cronring.controller.ports.store import Topic
+from cronring.controller.ports.webhooks import DeliveryFilter, NewWebhook, Reading
 from cronring.controller.store.connect import connect, connect_arguments
 from cronring.controller.store.listen import PostgresNotifications
 from cronring.controller.store.notices import PostgresNotifier
 from cronring.controller.store.pool import Database
 from cronring.controller.store.store import PostgresStore
 from cronring.controller.store.webhooks import PostgresWebhooks
-from cronring.controller.webhooks import DeliveryFilter, NewWebhook, Reading
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
 from cronring.sql.loader import numbered

@@ -6,7 +6,7 @@ import pytest
 
 from cronring.controller.core.model import Outcome, Skipped, SkipReason, SkipRequest
 from cronring.controller.errors import NotFound
-from cronring.controller.reads import DeploymentFilter, ExecutionFilter, JobFilter
+from cronring.controller.ports.reads import DeploymentFilter, ExecutionFilter, JobFilter
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.pool import Database
 from cronring.controller.store.reads import PostgresReads

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
-from cronring.controller.maintenance import Maintained, Retention
+from cronring.controller.ports.maintenance import Maintained, Retention
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.maintenance import maintain
 from cronring.controller.store.pool import Database

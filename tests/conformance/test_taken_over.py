@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from cronring.controller.core.ledger.why import explain, verdict
 from cronring.controller.core.model import Job
-from cronring.controller.core.orders import Cancel, Pause, Restore, Resume
-from cronring.controller.core.why import explain, verdict
-from cronring.controller.ledger import AuditRequest
-from cronring.controller.ports import Deployed
+from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resume
+from cronring.controller.ports.ledger import AuditRequest
+from cronring.controller.ports.store import Deployed
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, TIMEOUT_MS, World

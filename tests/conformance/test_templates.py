@@ -3,8 +3,8 @@
 import pytest
 
 from cronring.controller.errors import Conflict, NotFound, Outdated
-from cronring.controller.ports import NewJob
-from cronring.controller.templates import TemplateRow, TemplateValues
+from cronring.controller.ports.store import NewJob
+from cronring.controller.ports.templates import TemplateRow, TemplateValues
 from cronring.schema.module import Module, Verb
 from tests.conformance.harness import TIMEOUT_MS, BookedAction, World
 

@@ -6,7 +6,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from cronring.controller.core.model import Execution, Outcome
-from cronring.controller.reads import ExecutionChange, ExecutionFilter
+from cronring.controller.ports.reads import ExecutionChange, ExecutionFilter
+from cronring.controller.ports.webhooks import NewWebhook, Reading
 from cronring.controller.store.connect import connect
 from cronring.controller.store.keys import seal_key
 from cronring.controller.store.migrate import migrate
@@ -14,7 +15,6 @@ from cronring.controller.store.notices import PostgresNotifier
 from cronring.controller.store.pool import Database
 from cronring.controller.store.reads import PostgresReads
 from cronring.controller.store.webhooks import PostgresWebhooks
-from cronring.controller.webhooks import NewWebhook, Reading
 from tests.conformance.harness import LOST_AFTER_MS, SECOND, PostgresScene, World
 from tests.support.databases import PostgresServer
 

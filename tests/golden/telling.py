@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from cronring.controller.core import effects
 from cronring.controller.core.model import EndRequest, Skipped
+from cronring.controller.core.node import effects
 
 # What goes on all the time, and is shown only on demand (`show renewals`, `show packets`).
 BACKGROUND = {

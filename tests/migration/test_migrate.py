@@ -7,7 +7,7 @@ import pytest
 
 from cronring import sql
 from cronring.controller.errors import SchemaVersionError
-from cronring.controller.ports import ControllerInfo
+from cronring.controller.ports.store import ControllerInfo
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.migrate import check_version, migrate
 from cronring.controller.store.pool import Database

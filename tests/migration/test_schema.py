@@ -12,8 +12,8 @@ import pytest
 from cronring.controller.config import ConfigError
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.errors import SchemaVersionError, StoreError
-from cronring.controller.maintenance import Retention
-from cronring.controller.ports import Topic
+from cronring.controller.ports.maintenance import Retention
+from cronring.controller.ports.store import Topic
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.doctor import examine
 from cronring.controller.store.listen import PostgresNotifications

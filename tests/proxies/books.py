@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import asyncpg
 
 from cronring.controller.core.model import ClaimRequest, ClaimResult, EndRequest, Job, Outcome, Report, RunnerInfo
-from cronring.controller.ports import ControllerInfo
+from cronring.controller.ports.store import ControllerInfo
 from cronring.controller.store.connect import connect
 from cronring.controller.store.pool import Database
 from cronring.controller.store.store import PostgresStore

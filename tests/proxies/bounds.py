@@ -22,27 +22,30 @@ class Bound(NamedTuple):
 # A burst of 2,000 through cores and codecs alone (tests/proxies/cores.py): exact, but for the version of Python.
 CORES: Final = (
     Bound(
-        "core_claim_calls", 83.1, 100, "calls in a node from tick to dispatch: core/claiming.py, window.py, places.py"
+        "core_claim_calls",
+        83.1,
+        100,
+        "calls in a node from tick to dispatch: core/node/claiming.py, window.py, places.py",
     ),
-    Bound("core_end_calls", 54.2, 65, "calls in a node from report to end: core/ending.py, ticks.py, holding.py"),
-    Bound("core_all_calls", 139, 167, "all calls in the nodes' steps, backups' too: core/node.py"),
+    Bound("core_end_calls", 54.2, 65, "calls in a node from report to end: core/node/ending.py, ticks.py, holding.py"),
+    Bound("core_all_calls", 139, 167, "all calls in the nodes' steps, backups' too: core/node/node.py"),
     Bound("runner_core_calls", 28, 34, "calls in runners' cores: cronring/runner/core/machine.py, places.py"),
     Bound("encode_runs_calls", 3.63, 4.4, "calls to encode a run: controller/runners/codec.py"),
     Bound("decode_runs_calls", 0.459, 0.6, "calls to decode a run: cronring/runner/codec.py"),
     Bound("encode_reports_calls", 4.03, 5, "calls to encode a report: cronring/runner/codec.py"),
     Bound("decode_reports_calls", 1.17, 1.5, "calls to decode a report: controller/runners/codec.py"),
-    Bound("core_claims_per_1000", 4.5, 5.5, "claims of three controllers, the first ones small: core/claiming.py"),
-    Bound("core_ends_per_1000", 6, 7.5, "ends of three controllers and two runners: core/ending.py"),
-    Bound("core_to_runner_per_1000", 15, 18, "Dispatch, AckReports, SendWishes: core/delivering.py, places.py"),
+    Bound("core_claims_per_1000", 4.5, 5.5, "claims of three controllers, the first ones small: core/node/claiming.py"),
+    Bound("core_ends_per_1000", 6, 7.5, "ends of three controllers and two runners: core/node/ending.py"),
+    Bound("core_to_runner_per_1000", 15, 18, "Dispatch, AckReports, SendWishes: core/notify/delivering.py, places.py"),
     Bound("core_from_runner_per_1000", 8, 10, "SendReports, SendGrants: cronring/runner/core/machine.py, shares.py"),
     Bound("dispatch_bytes", 28.9, 35, "of a run on the wire: encode_runs"),
     Bound("report_bytes", 34.1, 41, "of a report on the wire: report_messages"),
 )
 # The same burst, in memory: what steps hold at their worst instant, for each execution.
 MEMORY: Final = (
-    Bound("core_claim_peak_bytes", 786, 980, "allocated at once in a node's claims: core/claiming.py, places.py"),
-    Bound("core_end_peak_bytes", 561, 700, "allocated at once in a node's ends: core/ending.py"),
-    Bound("core_claim_blocks", 1.14, 1.5, "objects that a claim leaves until its end: core/holding.py, window.py"),
+    Bound("core_claim_peak_bytes", 786, 980, "allocated at once in a node's claims: core/node/claiming.py, places.py"),
+    Bound("core_end_peak_bytes", 561, 700, "allocated at once in a node's ends: core/node/ending.py"),
+    Bound("core_claim_blocks", 1.14, 1.5, "objects that a claim leaves until its end: core/node/holding.py, window.py"),
     Bound("runner_core_peak_bytes", 141, 175, "allocated at once in a runner's core: cronring/runner/core/machine.py"),
 )
 # Three controllers and two runners, 2,000 jobs that are not due today: a second of one of them.
@@ -51,7 +54,7 @@ IDLE: Final = (
         "idle_statements_per_s",
         1.05,
         1.25,
-        "RenewLease each second, FetchWindow each minute: core/lease.py",
+        "RenewLease each second, FetchWindow each minute: core/node/lease.py",
     ),
     Bound("idle_node_wakes_per_s", 3.55, 4.5, "deadlines of a node: next_deadline() of lease, swim, refetch"),
     Bound("idle_node_steps_per_s", 10.8, 13, "events of a node: probes, beats of two runners, answers"),
@@ -87,8 +90,8 @@ BOOKS: Final = (
 # 2,000 at once through two controllers, a runner and its child (tests/proxies/burst.py).
 # What goes by the batch has more room.
 BURST: Final = (
-    Bound("claims_per_1000", 3, 6, "StartCronJobs, in batches of 500: core/claiming.py"),
-    Bound("ends_per_1000", 3, 9, "EndCronJob, whatever has been reported meanwhile: core/ending.py"),
+    Bound("claims_per_1000", 3, 6, "StartCronJobs, in batches of 500: core/node/claiming.py"),
+    Bound("ends_per_1000", 3, 9, "EndCronJob, whatever has been reported meanwhile: core/node/ending.py"),
     Bound("other_statements_per_1000", 14, 30, "in the two seconds around: leases, webhooks, refetch, new connections"),
     Bound("commits_per_1000", 16, 35, "statements outside of transactions, and COMMITs"),
     Bound("messages_to_runner_per_1000", 6, 14, "dispatch, reports_ack, wishes: controller/runners/sessions.py"),

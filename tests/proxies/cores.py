@@ -10,7 +10,7 @@ from collections import Counter
 from cProfile import Profile
 from typing import Any, Final
 
-from cronring.controller.core import effects, events
+from cronring.controller.core.node import effects, events
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.core.swim.messages import Packet
 from cronring.controller.runners.codec import decode_reports, encode_runs

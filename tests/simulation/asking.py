@@ -4,12 +4,12 @@ import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from cronring.controller.core.control import NeverRuns
-from cronring.controller.core.events import Event, JobsCreated
 from cronring.controller.core.model import Job
+from cronring.controller.core.node.events import Event, JobsCreated
+from cronring.controller.core.orders.control import NeverRuns
 from cronring.controller.errors import Conflict, NotFound, StoreUnavailable
+from cronring.controller.store.memory.rows import JobRow
 from cronring.virtual.clock import SECOND
-from cronring.virtual.memory_rows import JobRow
 from tests.simulation.database import Call
 
 if TYPE_CHECKING:

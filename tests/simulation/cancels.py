@@ -4,10 +4,10 @@ import random
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from cronring.controller.core.events import CancelsAsked, CancelsNotified
 from cronring.controller.core.model import Outcome
+from cronring.controller.core.node.events import CancelsAsked, CancelsNotified
+from cronring.controller.store.memory.rows import ExecutionRow
 from cronring.virtual.clock import SECOND
-from cronring.virtual.memory_rows import ExecutionRow
 
 if TYPE_CHECKING:
     from tests.simulation.world import World

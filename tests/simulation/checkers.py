@@ -6,15 +6,15 @@ Each checker is named for its invariant. `Journal` judges while the cluster runs
 import asyncio
 from typing import TYPE_CHECKING, NamedTuple
 
-from cronring.controller.core.audit import LATE_AFTER_US, Audit, Finding
-from cronring.controller.core.books import Span
+from cronring.controller.core.ledger.audit import LATE_AFTER_US, Audit, AuditFinding
+from cronring.controller.core.ledger.books import Span
 from cronring.controller.core.model import OF_A_TICK, Outcome, SkipReason
-from cronring.controller.ledger import AuditRequest
+from cronring.controller.ports.ledger import AuditRequest
+from cronring.controller.store.memory.ledger import MemoryLedger
+from cronring.controller.store.memory.rows import ExecutionRow, JobRow, SkipRow
+from cronring.controller.store.memory.store import MemoryStore
 from cronring.runner.core.model import Run
 from cronring.schema.schedule import parse_schedule
-from cronring.virtual.memory_ledger import MemoryLedger
-from cronring.virtual.memory_rows import ExecutionRow, JobRow, SkipRow
-from cronring.virtual.memory_store import MemoryStore
 from tests.simulation import placed
 from tests.simulation.history import RecordingStore, takes_a_place
 
@@ -174,7 +174,7 @@ def check_audit(store: MemoryStore, stepped_back_us: int = 0) -> Audit:
     return audit
 
 
-def _of_two_jobs(store: MemoryStore, finding: Finding) -> bool:
+def _of_two_jobs(store: MemoryStore, finding: AuditFinding) -> bool:
     jobs = {store.executions[execution_id].job.job_id for execution_id in finding.execution_ids}
     return finding.kind == "duplicates" and len(jobs) > 1
 

@@ -3,13 +3,13 @@
 import random
 from typing import TYPE_CHECKING, Any, assert_never
 
-from cronring.controller.core import effects, events
-from cronring.controller.core.desk import MS
 from cronring.controller.core.model import Execution, RunnerInfo
-from cronring.controller.core.node import Node
+from cronring.controller.core.node import effects, events
+from cronring.controller.core.node.context import MS
+from cronring.controller.core.node.node import Node
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.errors import StoreUnavailable
-from cronring.controller.ports import ControllerInfo
+from cronring.controller.ports.store import ControllerInfo
 from cronring.virtual.performing import store_answer, store_call
 from tests.simulation.process import Process
 from tests.simulation.streams import Stream

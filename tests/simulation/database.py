@@ -4,10 +4,10 @@ import random
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
-from cronring.controller.core.control import NeverRuns
+from cronring.controller.core.orders.control import NeverRuns
 from cronring.controller.errors import Conflict, NotFound, StoreError, StoreUnavailable
+from cronring.controller.store.memory.store import MemoryStore
 from cronring.virtual.clock import MS, VirtualClock
-from cronring.virtual.memory_store import MemoryStore
 from cronring.virtual.performing import run_now
 from tests.simulation.history import RecordingStore
 from tests.simulation.network import Network

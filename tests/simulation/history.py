@@ -14,8 +14,8 @@ from cronring.controller.core.model import (
     Trigger,
 )
 from cronring.controller.errors import StoreError
-from cronring.virtual.memory_rows import ActivationRow, ExecutionRow
-from cronring.virtual.memory_store import MemoryStore
+from cronring.controller.store.memory.rows import ActivationRow, ExecutionRow
+from cronring.controller.store.memory.store import MemoryStore
 
 
 class RecordingStore(MemoryStore):

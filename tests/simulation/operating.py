@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
-from cronring.controller.core.events import ActivationsCreated, Event, JobsNotified
 from cronring.controller.core.model import Activation
-from cronring.controller.ports import Backfill, JobChange, NewJob
+from cronring.controller.core.node.events import ActivationsCreated, Event, JobsNotified
+from cronring.controller.ports.store import Backfill, JobChange, NewJob
 from cronring.virtual.clock import MS, SECOND
 from tests.simulation.asking import Asker, created
 from tests.simulation.database import Call

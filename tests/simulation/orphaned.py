@@ -3,8 +3,8 @@
 from itertools import pairwise
 
 from cronring.controller.core.model import SkipReason
-from cronring.virtual.memory_rows import SkipRow
-from cronring.virtual.memory_tables import MemoryTables
+from cronring.controller.store.memory.rows import SkipRow
+from cronring.controller.store.memory.tables import MemoryTables
 
 
 def check_orphans(store: MemoryTables, slack_us: int) -> None:

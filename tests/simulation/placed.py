@@ -7,7 +7,7 @@ others remain the stories they were. Once the faults are over, a runner with roo
 import random
 from typing import TYPE_CHECKING, Any, Final
 
-from cronring.controller.core.events import PlacesGranted
+from cronring.controller.core.node.events import PlacesGranted
 from cronring.runner.core import effects, events
 from cronring.runner.core.lanes import ModuleLanes
 from cronring.runner.core.machine import RunnerCore

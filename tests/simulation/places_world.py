@@ -11,11 +11,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from cronring.controller.core import effects, events
 from cronring.controller.core.model import RunnerInfo
-from cronring.controller.core.node import Node
+from cronring.controller.core.node import effects, events
+from cronring.controller.core.node.node import Node
 from cronring.controller.core.settings import ClusterSettings
-from cronring.controller.ports import ControllerInfo
+from cronring.controller.ports.store import ControllerInfo
+from cronring.controller.store.memory.store import MemoryStore
 from cronring.runner.core import effects as runner_effects
 from cronring.runner.core import events as runner_events
 from cronring.runner.core.lanes import ModuleLanes
@@ -25,7 +26,6 @@ from cronring.runner.core.settings import RunnerSettings
 from cronring.schema.lanes import LaneKind
 from cronring.schema.module import Module, Verb
 from cronring.virtual.codec import report_of, run_of
-from cronring.virtual.memory_store import MemoryStore
 from cronring.virtual.performing import run_now, store_answer, store_call
 
 MS: Final = 1_000_000

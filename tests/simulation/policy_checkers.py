@@ -7,13 +7,13 @@ order whatever the clock, is judged at the commit (history.py), or by the order 
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from cronring.controller.core.books import Span
+from cronring.controller.core.ledger.books import Span
 from cronring.controller.core.model import Outcome, Trigger
+from cronring.controller.store.memory.rows import ExecutionRow
 from cronring.schema.policy import parse_policy
 from cronring.schema.policy_model import Policy
 from cronring.schema.retry import backoff_us
 from cronring.schema.timetable import timetable
-from cronring.virtual.memory_rows import ExecutionRow
 from tests.simulation.order_checkers import check_orders
 from tests.simulation.orphaned import check_orphans
 from tests.simulation.policy_reasons import check_reasons

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from cronring.controller.core.books import Span
+from cronring.controller.core.ledger.books import Span
 from cronring.schema.timetable import timetable
 from tests.simulation.year_oracle import Oracle
 

@@ -4,8 +4,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from cronring.controller.core.model import Outcome, Trigger
+from cronring.controller.store.memory.rows import ActivationRow, ExecutionRow
 from cronring.schema.timetable import timetable
-from cronring.virtual.memory_rows import ActivationRow, ExecutionRow
 from tests.simulation.policy_ticks import ticks_between
 from tests.simulation.year_books import Book, brief
 from tests.simulation.year_history import Wish, YearStore

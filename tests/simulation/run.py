@@ -1,8 +1,8 @@
 """python -m tests.simulation.run --seed N [--quiet]: one seed's transcript. --seeds A-B: which of these fail.
 
 --jobs N: hunts in so many processes; a line each half a minute tells how far they are.
---faults stop_runner,kill_child: only these of faults.py and hardships.py, whatever the seed draws.
---without-hardships: as worlds were before there were any.
+--faults stop_runner,kill_child: only these of faults.py and table faults.py, whatever the seed draws.
+--without-table faults: as worlds were before there were any.
 --hours 2: two hours of faults in one world.
 --year: a year of mixed schedules instead; --days N: a shorter one, which is another story than that of the whole.
 """
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
-from cronring.controller.core.audit import Audit
+from cronring.controller.core.ledger.audit import Audit
 from tests.simulation.long_world import LongWorld
 from tests.simulation.world import World
 from tests.simulation.year_world import DAYS, YearWorld
@@ -35,10 +35,10 @@ def main() -> int:
     parser.add_argument("--quiet", action="store_true", help="only the digest")
     parser.add_argument("--plain", action="store_true", help="no policies and no operator, whatever the seed draws")
     parser.add_argument("--without-orders", action="store_true", help="as policies were before there were orders")
-    parser.add_argument("--without-hardships", action="store_true", help="none of tests/simulation/hardships.py")
+    parser.add_argument("--without-hardships", action="store_true", help="none of tests/simulation/table_faults.py")
     parser.add_argument("--places", action="store_true", help="runners have few places, whatever the seed draws")
     parser.add_argument("--without-places", action="store_true", help="runners have children for everything")
-    parser.add_argument("--faults", default="", help="names of faults.py and hardships.py, with commas")
+    parser.add_argument("--faults", default="", help="names of faults.py and table_faults.py, with commas")
     parser.add_argument("--jobs", type=int, default=1, help="processes that hunt")
     parser.add_argument("--cancels", action="store_true", help="somebody cancels executions meanwhile")
     arguments = parser.parse_args()

@@ -3,8 +3,8 @@
 import random
 from typing import TYPE_CHECKING, Any
 
-from cronring.controller.core.events import ReportsReceived, RunnerBeat, RunsDeclined
 from cronring.controller.core.model import Execution, Outcome, Report, RunnerInfo
+from cronring.controller.core.node.events import ReportsReceived, RunnerBeat, RunsDeclined
 from cronring.runner.core import effects, events
 from cronring.runner.core.machine import RunnerCore
 from cronring.runner.core.model import Outcome as RunOutcome

@@ -1,7 +1,8 @@
 """Do the checkers bite? Each protection of the core is taken away in turn, and a seed is known that fails without it.
 
 python -m tests.simulation.sabotage [--only fence,backup] [--seeds 0-200]: hunts for such seeds, and lists them.
-`KNOWN` is what test_hardships.py holds: with the protection the seed's world is sound, without it the checker says so.
+`KNOWN` is what test_table_faults.py holds: with the protection the seed's world is sound, without it the checker
+says so.
 """
 
 import argparse
@@ -11,20 +12,20 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, Final, NamedTuple
 from unittest.mock import patch
 
-from cronring.controller.core import ending
-from cronring.controller.core.effects import Refusal
-from cronring.controller.core.ending import Ending
-from cronring.controller.core.events import ReportsReceived
-from cronring.controller.core.lease import Lease
-from cronring.controller.core.refetch import BackupLooks, Refetching
-from cronring.controller.core.sweeping import Sweeping
-from cronring.controller.core.verifying import Verifying
+from cronring.controller.core.node import ending
+from cronring.controller.core.node.effects import ReportRefusal
+from cronring.controller.core.node.ending import Ending
+from cronring.controller.core.node.events import ReportsReceived
+from cronring.controller.core.node.lease import Lease
+from cronring.controller.core.node.refetch import BackupLooks, Refetching
+from cronring.controller.core.node.sweeping import Sweeping
+from cronring.controller.core.node.verifying import Verifying
+from cronring.controller.store.memory.rows import JobRow
+from cronring.controller.store.memory.store import MemoryStore
 from cronring.runner.core.clock import DatabaseClock
 from cronring.runner.core.contact import Contact
 from cronring.runner.core.ledger import Ledger
 from cronring.runner.core.machine import RunnerCore
-from cronring.virtual.memory_rows import JobRow
-from cronring.virtual.memory_store import MemoryStore
 from tests.simulation.runners import Runner
 from tests.simulation.takeover import TakeoverWorld
 from tests.simulation.world import World
@@ -54,8 +55,8 @@ class Sabotage(NamedTuple):
 
 
 def _looks_away(self: BackupLooks) -> None:
-    self._window.pop_backup(self._desk.now_us)
-    self._wishes.pop_due(self._desk.now_ns)
+    self._window.pop_backup(self._context.now_us)
+    self._wishes.pop_due(self._context.now_ns)
 
 
 def _not_stopped(self: RunnerCore) -> None:
@@ -70,7 +71,7 @@ def _lease_for_ever() -> dict[tuple[Any, str], Any]:
     """Once it has been held."""
     return {
         (Lease, "valid"): property(
-            lambda self: self.held_since_ns is not None or self.valid_until_ns > self._desk.now_ns
+            lambda self: self.held_since_ns is not None or self.valid_until_ns > self._context.now_ns
         ),
         (Lease, "next_deadline"): lambda self: self._renew_at_ns if self._renewing is None else None,
         (MemoryStore, "_lease_is_valid"): lambda *_: True,
@@ -83,7 +84,7 @@ def _acknowledged_at_once() -> dict[tuple[Any, str], Any]:
     def receive(self: Ending, event: ReportsReceived) -> None:
         received(self, event)
         for report in event.reports:
-            self._refuse(event.runner_id, report.execution_id, Refusal.DECIDED)
+            self._refuse(event.runner_id, report.execution_id, ReportRefusal.DECIDED)
         self._tell_refused()
 
     return {(Ending, "received"): receive}
@@ -93,11 +94,11 @@ def _ends_not_repeated() -> dict[tuple[Any, str], Any]:
     failed = Ending.failed
 
     def fail(self: Ending, event: Any) -> None:
-        parcel = self._ending.get(event.request_id, [])
+        batch = self._ending.get(event.request_id, [])
         failed(self, event)
-        for pending in parcel:
+        for pending in batch:
             self._ready.pop(pending.report.execution_id, None)
-        self._settle(parcel)
+        self._settle(batch)
 
     return {(Ending, "failed"): fail}
 

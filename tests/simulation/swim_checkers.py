@@ -1,6 +1,6 @@
 """What must hold of membership: some of it at every change (Safety), some once the network is well (settled)."""
 
-from cronring.controller.core.swim.member import Change
+from cronring.controller.core.swim.member import MemberChange
 from cronring.controller.core.swim.messages import Status
 from cronring.virtual.clock import SECOND
 from tests.simulation.swim_members import Members, Process, State
@@ -16,7 +16,7 @@ class Safety:
         self._owners: dict[str, tuple[str, ...]] = {}
         members.watchers.append(self)
 
-    def changed(self, now_ns: int, holder: Process, change: Change) -> None:
+    def changed(self, now_ns: int, holder: Process, change: MemberChange) -> None:
         before, after = change
         subject = self._members.processes.get(after.member_id)
         if subject is None:
@@ -32,7 +32,7 @@ class Safety:
         if after.status is Status.DEAD and subject.state is State.UP:
             self.false_deaths.append((now_ns, holder.member_id, after.member_id))
 
-    def _check_refutation(self, now_ns: int, holder: Process, change: Change) -> None:
+    def _check_refutation(self, now_ns: int, holder: Process, change: MemberChange) -> None:
         before, after = change
         if before is None:
             return

@@ -6,7 +6,7 @@ Finding each other is quadratic, and none of what a large cluster does each seco
 from collections.abc import Iterable
 
 from cronring.controller.core.swim import beliefs
-from cronring.controller.core.swim.member import Change
+from cronring.controller.core.swim.member import MemberChange
 from cronring.controller.core.swim.messages import Packet, Status
 from cronring.controller.peers.codec import encode
 from cronring.virtual.clock import MS, SECOND
@@ -30,7 +30,7 @@ class Crowd(Members):
         def __init__(self, crowd: "Crowd") -> None:
             self._heard_ns = crowd.heard_ns
 
-        def changed(self, now_ns: int, holder: Process, change: Change) -> None:
+        def changed(self, now_ns: int, holder: Process, change: MemberChange) -> None:
             before, after = change
             if holder.member_id != after.member_id and (before is None or before.status is not after.status):
                 self._heard_ns.setdefault(after.member_id, {}).setdefault(after.status, []).append(now_ns)

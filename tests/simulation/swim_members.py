@@ -6,10 +6,10 @@ from enum import Enum
 from hashlib import blake2b
 from typing import Final, Protocol
 
-from cronring.controller.core.effects import Note
+from cronring.controller.core.node.effects import Note
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.core.swim.machine import Swim
-from cronring.controller.core.swim.member import Change
+from cronring.controller.core.swim.member import MemberChange
 from cronring.controller.core.swim.messages import Packet, Status, Sync
 from cronring.controller.core.swim.reaction import Reaction
 from cronring.virtual.clock import SECOND, Timer, VirtualClock
@@ -29,7 +29,7 @@ class State(Enum):
 class Watcher(Protocol):
     """Sees every belief that changes, when it changes."""
 
-    def changed(self, now_ns: int, holder: "Process", change: Change) -> None: ...
+    def changed(self, now_ns: int, holder: "Process", change: MemberChange) -> None: ...
 
 
 class Process:
@@ -178,7 +178,7 @@ class Members:
         self._record(f"{process.member_id}>{address} {type(message).__name__} {what} +{len(packet.updates)}")
         self.network.send(process.address, address, packet)
 
-    def changed(self, process: Process, change: Change) -> None:
+    def changed(self, process: Process, change: MemberChange) -> None:
         self._record(f"{process.member_id} {change.after!r}")
         for watcher in self.watchers:
             watcher.changed(self.clock.now_ns, process, change)

@@ -1,7 +1,7 @@
 """A declared job that came back is paused or cancelled as the one of its key was that had been removed before."""
 
-from cronring.virtual.memory_rows import ActionRow, JobRow
-from cronring.virtual.memory_tables import MemoryTables
+from cronring.controller.store.memory.rows import ActionRow, JobRow
+from cronring.controller.store.memory.tables import MemoryTables
 
 
 def check_taken_over(store: MemoryTables, slack_us: int) -> None:

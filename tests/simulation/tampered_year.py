@@ -6,9 +6,9 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
-from cronring.controller.core.books import Span
+from cronring.controller.core.ledger.books import Span
 from cronring.controller.core.model import Outcome, Skipped, SkipReason, Trigger
-from cronring.virtual.memory_rows import ExecutionRow, SkipRow
+from cronring.controller.store.memory.rows import ExecutionRow, SkipRow
 from tests.simulation.checkers import check_once, check_results
 from tests.simulation.year_books import Book
 from tests.simulation.year_checkers import books_of, check_books

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from cronring.controller.core.events import StandDownReleased, StandDownRequested
+from cronring.controller.core.node.events import StandDownReleased, StandDownRequested
 from cronring.virtual.clock import SECOND
 from tests import drawing
 from tests.simulation.controllers import Controller

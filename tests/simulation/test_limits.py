@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from cronring.controller.core import events
+from cronring.controller.core.node import events
 from cronring.schema.module import Verb
 from cronring.schema.policy import Policy
 from cronring.virtual.clock import SECOND

@@ -5,8 +5,8 @@ from collections import Counter
 
 import pytest
 
-from cronring.controller.core import events
 from cronring.controller.core.model import Outcome, SkipReason
+from cronring.controller.core.node import events
 from cronring.runner.core import events as runner_events
 from cronring.runner.core.lanes import ModuleLanes
 from cronring.schema.module import Verb

@@ -40,7 +40,7 @@ def _run(
 
 @pytest.mark.parametrize("known", _known_seeds())
 def test_seeds_that_once_failed(known: str) -> None:
-    """A line begins with seed[:plain][:without-orders][:without-hardships][:places][:faults]."""
+    """A line begins with seed[:plain][:without-orders][:without-table faults][:places][:faults]."""
     seed, *told = known.split(":")
     faults = next((part for part in told if part not in WORDS), "")
     _run(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cronring.controller.core.swim.member import Change
+from cronring.controller.core.swim.member import MemberChange
 from cronring.controller.core.swim.messages import Status
 from cronring.virtual.clock import MS, SECOND
 from tests.simulation.network import Link
@@ -44,7 +44,7 @@ class Deaths:
         self._victims = {victim.member_id for victim in victims}
         members.watchers.append(self)
 
-    def changed(self, now_ns: int, holder: Process, change: Change) -> None:
+    def changed(self, now_ns: int, holder: Process, change: MemberChange) -> None:
         if change.after.member_id in self._victims and change.after.status is Status.DEAD:
             self.after_ns.setdefault((holder.member_id, change.after.member_id), now_ns - self.began_ns)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cronring.controller.core.taking_over import KEPT
+from cronring.controller.core.orders.taking_over import KEPT
 from tests.simulation.taken_over import check_taken_over
 from tests.simulation.world import World
 

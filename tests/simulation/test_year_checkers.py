@@ -7,7 +7,7 @@ from functools import cache, partial
 import pytest
 
 from cronring.controller.core.model import Outcome, SkipReason, Trigger
-from cronring.virtual.memory_rows import ActivationRow
+from cronring.controller.store.memory.rows import ActivationRow
 from tests.simulation.tampered_year import Missing, TamperedYear, first, is_of, tampering
 from tests.simulation.year_checkers import oracle_of
 from tests.simulation.year_database import STATEMENTS_A_SECOND

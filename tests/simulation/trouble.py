@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any, Final
 
 from cronring.controller.errors import StoreUnavailable
+from cronring.controller.store.memory.store import MemoryStore
 from cronring.virtual.clock import MS, SECOND, VirtualClock
-from cronring.virtual.memory_store import MemoryStore
 
 COMMAND_TIMEOUT_NS: Final = 10 * SECOND  # controller/store/pool.py: then a client gives up an answer that doesn't come
 READS: Final = frozenset({

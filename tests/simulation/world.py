@@ -9,12 +9,12 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from cronring.controller.core.audit import Audit
-from cronring.controller.core.events import DrainExpired, DrainRequested, JobsCreated
+from cronring.controller.core.ledger.audit import Audit
+from cronring.controller.core.node.events import DrainExpired, DrainRequested, JobsCreated
 from cronring.controller.core.settings import ClusterSettings
-from cronring.controller.ports import Deployed
+from cronring.controller.ports.store import Deployed
 from cronring.virtual.clock import SECOND, VirtualClock
-from tests.simulation import hardships, placed
+from tests.simulation import placed, table_faults
 from tests.simulation.cancels import Cancels
 from tests.simulation.checkers import (
     Journal,
@@ -56,7 +56,8 @@ class World:
     `faults`: names of those of `faults.py` that happen; by default the seed draws them. `plain`: as worlds were before
     there were policies: jobs have none, and no operator does anything. Of seeds that don't say so, some are. `cancels`:
     somebody cancels executions meanwhile. `orders`: and gives the orders of ordering.py; of worlds with policies, most.
-    `hard`: whether there are those of hardships.py; drawn, unless anything else is told. `places`: whether its runners
+    `hard`: whether there are those of table faults.py; drawn, unless anything else is told. `places`: whether its
+    runners
     have few places (placed.py); drawn, as well.
     """
 
@@ -76,10 +77,10 @@ class World:
         places: bool | None = None,
     ) -> None:
         self.seed = seed
-        self._faults = tuple(name for name in faults if name not in hardships.names())
-        self._hardships = tuple(name for name in faults if name in hardships.names())
+        self._faults = tuple(name for name in faults if name not in table_faults.names())
+        self._hardships = tuple(name for name in faults if name in table_faults.names())
         told = bool(faults) or plain is not None or orders is not None
-        drawn_hard = hardships.draw(seed) and not told
+        drawn_hard = table_faults.draw(seed) and not told
         self.hard = bool(self._hardships) or (drawn_hard if hard is None else hard)
         self.hard_rng = random.Random(f"hardships of {seed}")
         self.rng = random.Random(seed)
@@ -164,7 +165,7 @@ class World:
         self.clock.run_until(FAULTS_NS)
         end_faults(self)
         if self.hard:
-            hardships.end_hardships(self)
+            table_faults.end_table_faults(self)
         if self.few_places is not None:
             self.few_places.scarce = False
             self.start_runner()
@@ -173,7 +174,7 @@ class World:
         self.judge()
 
     def _go_wrong(self, until_ns: int) -> None:
-        alone = self.hard and hardships.schedule_hardships(self, until_ns, self._hardships)
+        alone = self.hard and table_faults.schedule_hardships(self, until_ns, self._hardships)
         if self._hardships or self._faults:
             alone = not self._faults
         if not alone and (len(self.addresses) > 1 or self.rng.random() < 0.8):

@@ -4,10 +4,10 @@ from bisect import bisect_left, bisect_right
 from itertools import pairwise
 from typing import Final
 
-from cronring.controller.core.books import Span
+from cronring.controller.core.ledger.books import Span
 from cronring.controller.core.model import OF_A_TICK
-from cronring.controller.core.orders import Restore
-from cronring.virtual.memory_rows import ExecutionRow, JobRow, SkipRow
+from cronring.controller.core.orders.orders import Restore
+from cronring.controller.store.memory.rows import ExecutionRow, JobRow, SkipRow
 from tests.simulation.year_history import Pause, YearStore
 from tests.simulation.year_oracle import Oracle, policy_of, slice_of
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from cronring.controller.core import orders
 from cronring.controller.core.model import Activation, Outcome, Trigger
+from cronring.controller.core.orders import orders
+from cronring.controller.store.memory.rows import ActivationRow, ExecutionRow, JobRow
 from cronring.schema.instant import parse_instant
-from cronring.virtual.memory_rows import ActivationRow, ExecutionRow, JobRow
 from tests.simulation.history import RecordingStore
 
 

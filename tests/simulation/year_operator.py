@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from cronring.controller.core.control import NeverRuns
-from cronring.controller.core.events import ActivationsCreated, Event, JobsCreated
 from cronring.controller.core.model import Activation, Job
+from cronring.controller.core.node.events import ActivationsCreated, Event, JobsCreated
+from cronring.controller.core.orders.control import NeverRuns
 from cronring.controller.errors import Conflict, NotFound, StoreUnavailable
-from cronring.controller.ports import Backfill, JobChange, NewJob
+from cronring.controller.ports.store import Backfill, JobChange, NewJob
 from cronring.virtual.clock import SECOND
 from tests.simulation.database import Call
 from tests.simulation.year_workload import DAY_US

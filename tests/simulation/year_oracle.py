@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
-from cronring.controller.core.books import Span
+from cronring.controller.core.ledger.books import Span
 from tests.oracle.walk import clock_of
 from tests.simulation.year_days import Pattern, ticks_of_pattern
 

@@ -4,7 +4,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from cronring.controller.core.model import SkipReason
-from cronring.virtual.memory_rows import ExecutionRow, SkipRow
+from cronring.controller.store.memory.rows import ExecutionRow, SkipRow
 from tests.simulation.year_books import Book, brief, ended_at
 from tests.simulation.year_oracle import is_cron, length_us, policy_of, slice_of, window_of
 

@@ -3,10 +3,10 @@
 from typing import Final
 
 from cronring.controller.core.chance import Chance
-from cronring.controller.core.effects import Level
+from cronring.controller.core.node.effects import Level
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.core.swim.health import Health
-from cronring.controller.core.swim.member import Change, Member, supersedes
+from cronring.controller.core.swim.member import Member, MemberChange, supersedes
 from cronring.controller.core.swim.messages import Status, Update
 from cronring.controller.core.swim.probe import TargetOrder
 from cronring.controller.core.swim.reaction import Reaction
@@ -187,7 +187,7 @@ class Beliefs:
         if change.after.member_id != self.me.member_id:
             self._follow(change, now_ns, reaction)
 
-    def _follow(self, change: Change, now_ns: int, reaction: Reaction) -> None:
+    def _follow(self, change: MemberChange, now_ns: int, reaction: Reaction) -> None:
         """Keep suspicions and probe order in step with the roster."""
         before, after = change
         if after.status is Status.SUSPECT:
@@ -222,7 +222,7 @@ class Beliefs:
         if len(same) > 1:
             self.targets.prefer(same)
 
-    def _note(self, change: Change, reaction: Reaction) -> None:
+    def _note(self, change: MemberChange, reaction: Reaction) -> None:
         after = change.after
         reaction.note(
             _LEVELS[after.status],

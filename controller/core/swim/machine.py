@@ -15,7 +15,7 @@ Each returns a Reaction: `packets` (SendPacket effects, in order), `changes` (Ch
 from typing import Final, assert_never
 
 from cronring.controller.core.chance import Chance
-from cronring.controller.core.effects import Level, SendPacket
+from cronring.controller.core.node.effects import Level, SendPacket
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.core.swim.beliefs import Beliefs
 from cronring.controller.core.swim.health import Health

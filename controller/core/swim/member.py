@@ -21,7 +21,7 @@ class Member(Update):
         return self.gossips and not self.draining
 
 
-class Change(NamedTuple):
+class MemberChange(NamedTuple):
     """A belief that became another. `before` None: not heard of until now."""
 
     before: Member | None

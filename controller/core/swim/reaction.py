@@ -2,8 +2,8 @@
 
 from typing import NamedTuple
 
-from cronring.controller.core.effects import Level, Note, SendPacket
-from cronring.controller.core.swim.member import Change
+from cronring.controller.core.node.effects import Level, Note, SendPacket
+from cronring.controller.core.swim.member import MemberChange
 from cronring.controller.core.swim.messages import Update
 
 
@@ -14,7 +14,7 @@ class Reaction(NamedTuple):
     """
 
     packets: list[SendPacket]
-    changes: list[Change]
+    changes: list[MemberChange]
     notes: list[Note]
     burials: list[Update]
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from cronring.controller.core.swim.member import Change, Member, supersedes
+from cronring.controller.core.swim.member import Member, MemberChange, supersedes
 from cronring.controller.core.swim.messages import Status, Update
 
 # How many of the dead I remember, once they are no longer passed on. Beyond it the longest dead goes.
@@ -27,7 +27,7 @@ class Roster:
         self._live_sorted: tuple[Member, ...] | None = None
         self._by_address: dict[str, dict[str, None]] = {}  # ids of the live
 
-    def merge(self, update: Update, now_ns: int) -> Change | None:
+    def merge(self, update: Update, now_ns: int) -> MemberChange | None:
         """Believe what is heard if it supersedes what is held. None: nothing that anybody needs to know has changed."""
         held = self.belief(update.member_id)
         if held is not None and not supersedes(update, held):
@@ -44,7 +44,7 @@ class Roster:
         before = self._members.get(after.member_id)
         self._members[after.member_id] = after
         self._keep_live(before, after)
-        return Change(before, after)
+        return MemberChange(before, after)
 
     def belief(self, member_id: str) -> Member | None:
         """What I hold of a member, buried or not."""

@@ -13,7 +13,7 @@ from cronring.cli.schedules import to_us
 
 if TYPE_CHECKING:
     from cronring.schema.diff import ModuleDifference
-    from cronring.schema.lint import Finding
+    from cronring.schema.lint import LintFinding
     from cronring.schema.module import Module
 
 
@@ -49,7 +49,7 @@ def check(file: str, namespace: str, python: str | None, output: str) -> None:
     say_source(text)
 
 
-def warn_of_idle(file: str, module: "Module") -> "list[Finding]":
+def warn_of_idle(file: str, module: "Module") -> "list[LintFinding]":
     """Name jobs whose ticks are all past, and those that follow what the module doesn't have.
 
     No error: a module that has been deployed for long may be deployed again, and a job be made by hand.

@@ -22,7 +22,7 @@ from cronring.schema.lint_finding import RULES, WARNING
 if TYPE_CHECKING:
     from cronring.client import Client
     from cronring.client.model import Job
-    from cronring.schema.lint import Finding
+    from cronring.schema.lint import LintFinding
     from cronring.schema.module import Module, Verb
 
 _FEWEST_RUNS: Final = 5  # that say something about durations
@@ -68,7 +68,7 @@ def lint(
     from cronring.schema.lint import lint_module
 
     now = to_us(wall_now())
-    found: list[tuple[str, Finding]] = []
+    found: list[tuple[str, LintFinding]] = []
     for file in files:
         module = described(file, namespace, python).module  # and the jobs that were made for its verbs
         lines = text_lines(file)
@@ -92,7 +92,7 @@ def lint(
     sys.exit(1 if any(finding.level == WARNING for _, finding in found) else 0)
 
 
-def finding_text(file: str, finding: "Finding") -> str:
+def finding_text(file: str, finding: "LintFinding") -> str:
     """A line of its own, as editors read FILE:LINE at the beginning of one."""
     place = f"{file}:{finding.line}" if finding.line else file
     what = "job" if ":" in finding.verb else "verb"  # a job's name stands behind its verb's

@@ -13,7 +13,7 @@ from cronring.cli.dev.pace import Pace
 from cronring.cli.dev.replay_drag import Drag
 from cronring.cli.dev.replay_news import Books, News, Noted
 from cronring.cli.dev.replay_summary import summary_json, summary_text
-from cronring.controller.core.redeploy import deployment_key
+from cronring.controller.core.orders.redeploy import deployment_key
 from cronring.controller.core.settings import ClusterSettings
 from cronring.runner.config import default_sync_children
 from cronring.runner.core.effects import Level

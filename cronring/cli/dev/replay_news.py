@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any, NamedTuple
 
-from cronring.virtual.memory_store import MemoryStore
+from cronring.controller.store.memory.store import MemoryStore
 from cronring.virtual.records import Execution, Skip, execution_of, skip_of
 
 

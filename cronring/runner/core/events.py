@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from cronring.runner.core.model import Result, Run
-from cronring.schema.lanes import Wish
+from cronring.schema.lanes import LaneDemand
 
 
 class Woke(NamedTuple):
@@ -77,7 +77,7 @@ class Wished(NamedTuple):
     """A controller wishes places, or returns some."""
 
     address: str
-    wishes: list[Wish]
+    wishes: list[LaneDemand]
 
 
 class DrainAsked(NamedTuple):

@@ -72,7 +72,7 @@ class Run(NamedTuple):
         return self.run_at_us - self.priority * 1_000_000
 
     @property
-    def limited(self) -> bool:
+    def isolated(self) -> bool:
         """It has to have its processes for itself."""
         return bool(self.memory_limit or self.cpu_limit_us)
 

@@ -13,7 +13,7 @@ from cronring.runner.core.ahead import MS_NS, Ahead, Pace, lead_ns
 from cronring.runner.core.lanes import ModuleLanes
 from cronring.runner.core.model import Outcome, Result, Run
 from cronring.runner.core.shares import Share, free_share, most_urgent
-from cronring.schema.lanes import Grant, LaneKey, LaneKind, Wish
+from cronring.schema.lanes import Grant, LaneDemand, LaneKey, LaneKind
 
 PATIENCE_NS: Final = 700 * MS_NS  # with places that others wait for; longer where claims take longer
 STANDBY_TURN: Final = 10  # in shortage, each so many-th place goes to one who stands in for another controller
@@ -135,7 +135,7 @@ class Places:
                 lane.ahead.ended(result.execution_id, _duration_ns(result), now_ns)
             self._touched[lane.key] = None
 
-    def wished(self, address: str, wishes: Iterable[Wish], now_ns: int, now_us: int) -> None:
+    def wished(self, address: str, wishes: Iterable[LaneDemand], now_ns: int, now_us: int) -> None:
         for wish in wishes:
             lane = self._lanes.get((wish.deployment, wish.kind))
             share = None if lane is None else lane.shares.get(address)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from itertools import repeat
 from typing import Final
 
-from cronring.schema.lanes import Grant, LaneKey, Wish
+from cronring.schema.lanes import Grant, LaneDemand, LaneKey
 
 SUSPENDED_NS: Final = 1_000_000_000
 SILENT_NS: Final = 3_600 * SUSPENDED_NS  # a stream on which nothing is said for seconds is hung up
@@ -82,7 +82,7 @@ class Share:
         """Of what the next place is for, if those that wait there came due at even intervals."""
         return self._next_rank_us
 
-    def take_in(self, wish: Wish, now_ns: int, now_us: int) -> None:
+    def take_in(self, wish: LaneDemand, now_ns: int, now_us: int) -> None:
         if wish.epoch == self.epoch:
             self.seen = min(max(wish.seen, self.seen), self.granted)
             returned = min(max(wish.returned, self.returned), self.granted - self.used)

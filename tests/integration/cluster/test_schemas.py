@@ -12,7 +12,7 @@ import asyncpg
 import pytest
 
 from cronring.controller.core.settings import ClusterSettings
-from cronring.controller.maintenance import Retention
+from cronring.controller.ports.maintenance import Retention
 from cronring.controller.store.doctor import examine
 from cronring.controller.store.maintenance import maintain
 from tests.support.cluster import Cluster

@@ -8,11 +8,11 @@ import pytest
 
 from bench.ring import RULES, Seen, counter, figures, spent, table
 from bench.ring_rules import RULES as OTHER_RULES
-from cronring.controller.core import node
-from cronring.controller.core.events import PacketReceived, Woke
+from cronring.controller.core.node import node
+from cronring.controller.core.node.events import PacketReceived, Woke
+from cronring.controller.core.node.window import Duty
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.core.swim.messages import Packet, Status, Sync, Update
-from cronring.controller.core.window import Duty
 from cronring.schema.keys import SLOTS
 
 

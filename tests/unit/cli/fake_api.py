@@ -10,7 +10,6 @@ from typing import Any, NoReturn
 import grpc
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from cronring.controller import fates
 from cronring.controller.api.calls import Calls
 from cronring.controller.api.door import Door
 from cronring.controller.api.job_specs import Defaults, new_job
@@ -18,6 +17,8 @@ from cronring.controller.api.job_writes import AT_NOW
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.templates import TemplatesService
 from cronring.controller.errors import StoreError
+from cronring.controller.ports import fates
+from cronring.controller.store.memory.templates import MemoryTemplates
 from cronring.protos.cronring.v1 import (
     cluster_pb2,
     cluster_pb2_grpc,
@@ -38,7 +39,6 @@ from cronring.protos.cronring.v1 import (
     templates_pb2_grpc,
 )
 from cronring.schema.module import Module, Verb
-from cronring.virtual.memory_templates import MemoryTemplates
 from tests.support.sealing import SEAL
 from tests.unit.cli.fake_orders import FakeOrders
 

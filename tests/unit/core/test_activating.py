@@ -1,6 +1,5 @@
 """Runs beside the schedule: when they are claimed, by whom, and what becomes of those that can't be."""
 
-from cronring.controller.core import effects, events
 from cronring.controller.core.model import (
     Activation,
     ActivationRequest,
@@ -12,7 +11,8 @@ from cronring.controller.core.model import (
     Outcome,
     Trigger,
 )
-from cronring.controller.core.window import Duty
+from cronring.controller.core.node import effects, events
+from cronring.controller.core.node.window import Duty
 from cronring.schema.keys import SLOTS
 from tests.unit.core.told import S_US, T, Told, job, report, runner
 

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import pytest
 
-from cronring.controller.core.audit import Audit, Runs, Scope, add_closed, counted
-from cronring.controller.core.audit_walk import Run, SkipRange, Walk
-from cronring.controller.core.books import Closed, Span, Standing, Timeline
+from cronring.controller.core.ledger.audit import Audit, Runs, Scope, add_closed, counted
+from cronring.controller.core.ledger.audit_walk import AuditRun, SkipRange, Walk
+from cronring.controller.core.ledger.books import Closed, JobStanding, Span, TickTimeline
 from cronring.schema.policy import Policy
 
 SECOND = 1_000_000
@@ -17,7 +17,7 @@ DAY = 86_400 * SECOND
 BERLIN = Policy(timezone="Europe/Berlin", end_at="2026-09-16T07:30:00Z").text
 JITTERED = Policy(jitter="±10%").text
 EACH_SECOND = (Span("1s", T0, T0, None),)
-IDLE = Standing(1, "billing.a", False, "", False, T0 + 100 * SECOND, T0 + 101 * SECOND)
+IDLE = JobStanding(1, "billing.a", False, "", False, T0 + 100 * SECOND, T0 + 101 * SECOND)
 
 
 def at(seconds: float) -> int:
@@ -27,21 +27,21 @@ def at(seconds: float) -> int:
 class Case(NamedTuple):
     """A job's books: by default one each second since T0, idle, whose next tick is at 101 s, all 100 executed."""
 
-    job: Standing = IDLE
+    job: JobStanding = IDLE
     spans: tuple[Span, ...] = EACH_SECOND
-    runs: tuple[Run, ...] = ()
+    runs: tuple[AuditRun, ...] = ()
     skips: tuple[SkipRange, ...] = ()
     scope: Scope = Scope(None, NOW, NOW)
     closed: Closed | None = None
 
 
-def run(second: float, **changes: object) -> Run:
+def run(second: float, **changes: object) -> AuditRun:
     tick = at(second)
-    made = Run(int(second) + 1, tick, 1, "schedule", tick, tick + 5, tick + 900, "completed")
+    made = AuditRun(int(second) + 1, tick, 1, "schedule", tick, tick + 5, tick + 900, "completed")
     return made._replace(**changes)  # type: ignore[arg-type]  # fields by name
 
 
-def runs(first: int, last: int) -> tuple[Run, ...]:
+def runs(first: int, last: int) -> tuple[AuditRun, ...]:
     return tuple(run(second) for second in range(first, last + 1))
 
 
@@ -49,17 +49,17 @@ def skip(reason: str, first: int, last: int, ticks: int | None = None) -> SkipRa
     return SkipRange(first, reason, at(first), at(last), last - first + 1 if ticks is None else ticks)
 
 
-def standing(**changes: object) -> Standing:
+def standing(**changes: object) -> JobStanding:
     return IDLE._replace(**changes)  # type: ignore[arg-type]  # fields by name
 
 
 def walked(case: Case) -> Audit:
-    walk = Walk(case.scope, case.job, Timeline(list(case.spans)), case.closed)
+    walk = Walk(case.scope, case.job, TickTimeline(list(case.spans)), case.closed)
     in_scope = [each for each in case.runs if walk.start < each.tick <= case.scope.until]
-    items: list[Run | SkipRange] = [*case.skips, *in_scope]
-    items.sort(key=lambda item: (item.tick, 1) if isinstance(item, Run) else (item.first_tick, 0))
+    items: list[AuditRun | SkipRange] = [*case.skips, *in_scope]
+    items.sort(key=lambda item: (item.tick, 1) if isinstance(item, AuditRun) else (item.first_tick, 0))
     for item in items:
-        if isinstance(item, Run):
+        if isinstance(item, AuditRun):
             walk.run(item)
         else:
             walk.skip(item)
@@ -68,7 +68,7 @@ def walked(case: Case) -> Audit:
 
 def counts(case: Case) -> Runs:
     """What the database counts."""
-    timeline = Timeline(list(case.spans))
+    timeline = TickTimeline(list(case.spans))
     start = Walk(case.scope, case.job, timeline, case.closed).start
     found = [each for each in case.runs if start < each.tick <= case.scope.until]
     scheduled = [each for each in found if each.trigger in {"schedule", "catch_up"}]
@@ -84,7 +84,7 @@ def counts(case: Case) -> Runs:
 
 
 def by_count(case: Case) -> Audit | None:
-    timeline = Timeline(list(case.spans))
+    timeline = TickTimeline(list(case.spans))
     start = Walk(case.scope, case.job, timeline, case.closed).start
     skipped: dict[str, int] = {}
     for part in case.skips:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from cronring.controller.core.control import (
+from cronring.controller.core.model import Skipped, SkipReason
+from cronring.controller.core.orders.control import (
     NeverRuns,
     Spec,
     Start,
@@ -14,8 +15,7 @@ from cronring.controller.core.control import (
     plan_pause,
     plan_resume,
 )
-from cronring.controller.core.model import Skipped, SkipReason
-from cronring.controller.core.redeploy import Existing
+from cronring.controller.core.orders.redeploy import Existing
 from cronring.schema.instant import format_instant
 from cronring.schema.keys import slot_of
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cronring.controller.core.delivering import (
+from cronring.controller.core.notify.delivering import (
     GIVE_UP_AFTER_MS,
     Answer,
     Next,

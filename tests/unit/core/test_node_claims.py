@@ -1,7 +1,7 @@
 from typing import Any
 
-from cronring.controller.core import effects, events
 from cronring.controller.core.model import ClaimResult, Skipped, SkipReason
+from cronring.controller.core.node import effects, events
 from cronring.schema.timetable import timetable
 from tests.unit.core.told import S_US, T, Told, job, runner, won
 
@@ -209,7 +209,7 @@ def test_after_its_grace_it_is_skipped_with_all_that_has_come_due() -> None:
     assert (skipped.reason, skipped.ticks) == (SkipReason.NO_RUNNER, 2)
     assert request.next_tick == DUE + 20 * S_US
     row = job(deployment="other", next_tick=DUE + 20 * S_US, next_run_at=DUE + 20 * S_US)
-    told.tell(events.Skipped(skip.request_id, [row]))
+    told.tell(events.TicksSkipped(skip.request_id, [row]))
     told.tell(events.RunnerJoined(runner("r2", "other")))
     assert not told.take(effects.Claim)
     told.wait_renewing(10_000)

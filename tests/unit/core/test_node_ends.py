@@ -1,6 +1,6 @@
-from cronring.controller.core import effects, events
 from cronring.controller.core.model import ClaimResult, EndResult, Execution, Outcome, Skipped, SkipReason
-from cronring.controller.core.window import Duty
+from cronring.controller.core.node import effects, events
+from cronring.controller.core.node.window import Duty
 from cronring.schema.keys import SLOTS
 from tests.unit.core.told import S_US, T, Told, job, report, runner
 
@@ -227,7 +227,7 @@ def test_a_runner_cannot_end_what_is_not_its_own() -> None:
     (execution,) = told.running(job())
     told.tell(events.RunnerJoined(runner("liar")))
     told.tell(events.ReportsReceived("liar", [report(execution)]))
-    refusal = effects.AckReports("liar", (execution.execution_id,), effects.Refusal.FOREIGN)
+    refusal = effects.AckReports("liar", (execution.execution_id,), effects.ReportRefusal.FOREIGN)
     assert told.one(effects.AckReports) == refusal
     assert told.node.stats().reports_foreign == 1
     assert not told.take(effects.End)
@@ -249,7 +249,7 @@ def test_what_a_liar_said_before_it_was_claimed_does_not_hide_its_own_runners_re
     assert execution.execution_id == 101
     told.tell(_reports(execution))
     told.tell(events.ExecutionsFetched(fetch.request_id, [execution]))
-    refusal = effects.AckReports("liar", (101,), effects.Refusal.FOREIGN)
+    refusal = effects.AckReports("liar", (101,), effects.ReportRefusal.FOREIGN)
     assert told.take(effects.AckReports) == [refusal]
     end = told.one(effects.End)
     assert end.requests[0].report == report(execution)
@@ -268,7 +268,7 @@ def test_what_a_liar_said_of_a_run_does_not_let_it_go() -> None:
     told.wait_renewing(10_000)
     told.claimed()
     told.tell(events.ExecutionsFetched(fetch.request_id, []))
-    assert told.one(effects.AckReports) == effects.AckReports("liar", (101,), effects.Refusal.FOREIGN)
+    assert told.one(effects.AckReports) == effects.AckReports("liar", (101,), effects.ReportRefusal.FOREIGN)
     assert told.node.stats().held == 1
 
 
@@ -278,7 +278,7 @@ def test_what_nobody_ever_claimed_is_refused_and_counted() -> None:
     never = Execution(7, job(), T, T, T, 1, "schedule", "d", "r1")
     told.tell(_reports(never))
     told.tell(events.ExecutionsFetched(told.one(effects.FetchExecutions).request_id, []))
-    assert told.one(effects.AckReports) == effects.AckReports("r1", (7,), effects.Refusal.DECIDED)
+    assert told.one(effects.AckReports) == effects.AckReports("r1", (7,), effects.ReportRefusal.DECIDED)
     assert told.node.stats().reports_decided == 1
 
 
@@ -432,5 +432,7 @@ def test_one_that_was_ended_elsewhere_since_is_let_go() -> None:
     end = told.one(effects.End)
     told.tell(events.Ended(end.request_id, [EndResult(execution.execution_id, 1, False, None, None, 2, stale=True)]))
     told.tell(events.ExecutionsFetched(told.one(effects.FetchExecutions).request_id, []))
-    assert told.one(effects.AckReports) == effects.AckReports("r1", (execution.execution_id,), effects.Refusal.DECIDED)
+    assert told.one(effects.AckReports) == effects.AckReports(
+        "r1", (execution.execution_id,), effects.ReportRefusal.DECIDED
+    )
     assert told.node.stats().held == 0

@@ -1,7 +1,7 @@
 """Thousands of jobs due at once: the first of them should not wait for the last."""
 
-from cronring.controller.core import effects, events
 from cronring.controller.core.model import Execution
+from cronring.controller.core.node import effects, events
 from tests.unit.core.told import Told, job, won
 
 

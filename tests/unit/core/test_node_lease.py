@@ -1,4 +1,4 @@
-from cronring.controller.core import effects, events
+from cronring.controller.core.node import effects, events
 from tests.unit.core.told import S_US, T, Told, job
 
 

@@ -1,5 +1,5 @@
-from cronring.controller.core import effects, events
 from cronring.controller.core.model import ClaimResult, EndResult, Execution, Outcome
+from cronring.controller.core.node import effects, events
 from cronring.controller.core.swim.messages import Packet, Status, Sync, Update
 from tests.unit.core.told import S_US, T, Told, job, report, runner
 

@@ -1,7 +1,7 @@
-from cronring.controller.core import effects, events
 from cronring.controller.core.model import Job
+from cronring.controller.core.node import effects, events
+from cronring.controller.core.node.window import Duty
 from cronring.controller.core.swim.messages import Packet, Status, Sync, Update
-from cronring.controller.core.window import Duty
 from cronring.schema.keys import SLOTS
 from tests.unit.core.told import S_US, T, Told, job, won
 

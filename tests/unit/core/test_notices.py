@@ -5,17 +5,17 @@ from typing import Any
 
 import pytest
 
-from cronring.controller.core.notices import (
+from cronring.controller.core.notify.notices import (
     Event,
     Failing,
     Given,
+    NoticeJob,
+    NoticeRun,
     Overdue,
     Passed,
     Paused,
-    Run,
-    Subject,
+    Subscription,
     Turn,
-    Wish,
     addressed,
     decide,
     letter,
@@ -27,21 +27,21 @@ from cronring.controller.core.notices import (
 
 S = 1_000_000
 NOW = 1_772_352_000 * S  # 2026-03-01T08:00:00Z, a Sunday
-JOB = Subject(7, "billing.close", "default", "billing", "close", {"team": "money"}, "")
+JOB = NoticeJob(7, "billing.close", "default", "billing", "close", {"team": "money"}, "")
 LATE = JOB._replace(policy='{"late_after":"5s"}')
-ALL = Wish((), (), "", "", "", {}, 0)
+ALL = Subscription((), (), "", "", "", {}, 0)
 
 
-def run(number: int, outcome: str | None, **changes: Any) -> Run:
+def run(number: int, outcome: str | None, **changes: Any) -> NoticeRun:
     """The `number`-th execution; each a minute after the one before."""
     tick = NOW + number * 60 * S
-    found = Run(
+    found = NoticeRun(
         JOB, number, tick, tick, 1, "schedule", tick + 10, tick + 20, tick + S, outcome, None, None, None, "c1", "r1"
     )
     return found._replace(**changes)
 
 
-def told(runs: list[Run], failing: dict[int, Failing] | None = None) -> list[tuple[str, int]]:
+def told(runs: list[NoticeRun], failing: dict[int, Failing] | None = None) -> list[tuple[str, int]]:
     return [(notice.event.value, notice.data["execution_id"]) for notice in decide(runs, [], failing or {}).notices]
 
 

@@ -2,10 +2,20 @@
 
 import pytest
 
-from cronring.controller.core.control import Start
 from cronring.controller.core.model import Skipped, SkipReason
-from cronring.controller.core.orders import Ordered, Pause, Restore, Resume, Row, SkipNext, Standing, Wish, carry_out
-from cronring.controller.core.redeploy import Existing
+from cronring.controller.core.orders.control import Start
+from cronring.controller.core.orders.orders import (
+    Ordered,
+    OrderTarget,
+    Pause,
+    Restore,
+    Resume,
+    Row,
+    SkipNext,
+    Wish,
+    carry_out,
+)
+from cronring.controller.core.orders.redeploy import Existing
 from cronring.schema.policy import Policy
 
 SECOND = 1_000_000
@@ -24,13 +34,13 @@ ON_TIME = Start(at(0), at(0), at(0.1))
 SUPERSEDED = Skipped(SkipReason.SUPERSEDED, at(60), at(60), 1)
 
 
-def standing(latest: Start | None, **changes: object) -> Standing:
+def standing(latest: Start | None, **changes: object) -> OrderTarget:
     job = JOB._replace(**changes)  # type: ignore[arg-type]  # fields by name
     row = Row(job.next_tick, job.next_tick, paused_tick=job.paused_tick, paused_until=job.paused_until)
-    return Standing(job, row, job.executing, "completed", latest)
+    return OrderTarget(job, row, job.executing, "completed", latest)
 
 
-def ordered(found: Standing, wish: Wish, now: int = NOW) -> Ordered:
+def ordered(found: OrderTarget, wish: Wish, now: int = NOW) -> Ordered:
     plan = carry_out(found, wish, "me", now)
     assert isinstance(plan, Ordered)
     assert plan.row is not None

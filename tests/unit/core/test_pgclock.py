@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cronring.controller.core.pgclock import DatabaseClock
+from cronring.controller.core.node.pgclock import DatabaseClock
 
 MS = 1_000_000
 DATABASE_US = 1_800_000_000_000_000

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from cronring.controller.core import effects, events
 from cronring.controller.core.model import Activation, ClaimResult, Job, RunnerInfo, Trigger
-from cronring.controller.core.window import Stage
-from cronring.schema.lanes import Grant, LaneKind, Wish
+from cronring.controller.core.node import effects, events
+from cronring.controller.core.node.window import Stage
+from cronring.schema.lanes import Grant, LaneDemand, LaneKind
 from tests.unit.core.told import S_US, T, Told, job
 
 DUE = T + 10 * S_US
@@ -36,7 +36,7 @@ class Placed(Told):
         total = self.granted[runner_id, kind] = self.granted.get((runner_id, kind), 0) + count
         self.tell(events.PlacesGranted(runner_id, [Grant("d", kind, epoch, total, short, keep)]))
 
-    def wish(self) -> Wish:
+    def wish(self) -> LaneDemand:
         """The latest."""
         return self.take(effects.SendWishes)[-1].wishes[-1]
 
@@ -89,7 +89,7 @@ def test_the_lane_is_that_of_the_verb() -> None:
     told.wait(60)
     wishes = {wish.kind: wish.wanted for effect in told.take(effects.SendWishes) for wish in effect.wishes}
     assert wishes == dict.fromkeys(LaneKind, 1)
-    for kind, job_id in ((LaneKind.LIMITED, 3), (LaneKind.SYNC, 1), (LaneKind.ASYNC, 2)):
+    for kind, job_id in ((LaneKind.ISOLATED, 3), (LaneKind.SYNC, 1), (LaneKind.ASYNC, 2)):
         told.grant(1, kind=kind)
         assert told.claimed_jobs() == [job_id]
 

@@ -1,7 +1,7 @@
 """Priorities: which of those that are due is claimed first, and how long the others may wait for that."""
 
-from cronring.controller.core import effects, events
 from cronring.controller.core.model import Job
+from cronring.controller.core.node import effects, events
 from tests.unit.core.told import S_US, T, Told, job, won
 
 DUE = T + 10 * S_US

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from uhashring import HashRing
 
-from cronring.controller.core import ring as ring_module
-from cronring.controller.core.ring import NOBODY, POINTS_PER_MEMBER, Owners, Ring
+from cronring.controller.core.node import ring as ring_module
+from cronring.controller.core.node.ring import NOBODY, POINTS_PER_MEMBER, Owners, Ring
 from cronring.controller.core.swim.beliefs import MEMBERS_MAX
 from cronring.schema.keys import SLOTS
 

@@ -1,7 +1,7 @@
 from collections import Counter
 
 from cronring.controller.core.model import RunnerInfo
-from cronring.controller.core.sessions import Picker, Sessions
+from cronring.controller.core.node.sessions import Picker, Sessions
 from cronring.schema.lanes import LaneKind
 
 

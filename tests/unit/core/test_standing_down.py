@@ -2,9 +2,9 @@
 
 import pytest
 
-from cronring.controller.core import effects, events
 from cronring.controller.core.model import Activation, Trigger
-from cronring.controller.core.standing_down import LONGEST_MS, Ended
+from cronring.controller.core.node import effects, events
+from cronring.controller.core.node.drill import LONGEST_MS, DrillEnd
 from cronring.controller.core.swim.messages import Ack, Packet, Ping, Status, Sync, Update
 from tests.unit.core.told import S_US, T, Told, job, report
 
@@ -28,7 +28,7 @@ def hear(told: Told, status: Status) -> None:
     told.tell(events.PacketReceived(Packet("c2", "host:2", (), Sync(False, (update,)))))
 
 
-def why_over(told: Told) -> Ended | None:
+def why_over(told: Told) -> DrillEnd | None:
     return None if told.node.stood_down is None else told.node.stood_down.why
 
 
@@ -58,7 +58,7 @@ def test_what_comes_due_meanwhile_is_not_claimed_and_then_it_is() -> None:
     assert not told.node.standing_down
     drill = told.node.stood_down
     assert drill is not None
-    assert drill.why is Ended.TIME
+    assert drill.why is DrillEnd.TIME
     assert drill.ended_us is not None
     assert T + 9 * S_US < drill.begun_us < T + 9_200_000
     assert abs(drill.ended_us - drill.begun_us - 5 * S_US) < 50_000, "the clock is an estimate"
@@ -87,7 +87,7 @@ def test_it_ends_at_once_when_it_is_released() -> None:
     assert not told.take(effects.Claim)
     told.tell(events.StandDownReleased())
     assert told.one(effects.Claim).requests
-    assert why_over(told) is Ended.RELEASED
+    assert why_over(told) is DrillEnd.RELEASED
 
 
 def test_a_release_without_a_drill_is_nothing() -> None:
@@ -193,7 +193,7 @@ def test_it_ends_by_itself_when_nobody_is_left(status: Status) -> None:
     for _ in range(60):  # a death is believed only once it isn't refuted
         told.wait(100)
         told.renewed()
-    assert why_over(told) is Ended.ALONE
+    assert why_over(told) is DrillEnd.ALONE
     assert told.one(effects.Claim).requests
 
 
@@ -202,7 +202,7 @@ def test_a_drain_ends_it() -> None:
     told.tell(FIVE_S)
     told.tell(events.DrainRequested())
     assert not told.node.standing_down
-    assert why_over(told) is Ended.DRAINING
+    assert why_over(told) is DrillEnd.DRAINING
 
 
 def test_it_lasts_a_minute_at_most() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cronring.controller.core.states import HAPPENINGS, ORDERS, TARGETS, Order, State, allowed, refusal, state_of
+from cronring.controller.core.orders.states import HAPPENINGS, ORDERS, TARGETS, Order, State, allowed, refusal, state_of
 
 DOCS = Path(__file__).resolve().parents[3] / "docs"
 

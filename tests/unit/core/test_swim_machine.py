@@ -2,7 +2,7 @@
 
 import random
 
-from cronring.controller.core.effects import SendPacket
+from cronring.controller.core.node.effects import SendPacket
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.core.swim.beliefs import INCARNATION_MAX, MEMBERS_MAX
 from cronring.controller.core.swim.machine import FAREWELLS, FORGET_AFTER_SYNCS, GREETINGS, Swim

@@ -112,14 +112,15 @@ ME = "me:7"
 
 
 @pytest.mark.parametrize(
-    ("status", "stranger"), [(Status.ALIVE, False), (Status.SUSPECT, False), (Status.DEAD, True), (Status.LEFT, False)]
+    ("status", "unverified_by"),
+    [(Status.ALIVE, False), (Status.SUSPECT, False), (Status.DEAD, True), (Status.LEFT, False)],
 )
-def test_who_of_the_listed_is_a_stranger(status: Status, stranger: bool) -> None:
+def test_who_of_the_listed_is_a_stranger(status: Status, unverified_by: bool) -> None:
     roster, seeds = Roster(), Seeds()
     roster.merge(Update("a", "a:7", Status.ALIVE, 0, False), 0)
     roster.merge(Update("a", "a:7", status, 0, False), 0)
     seeds.replace((("a", "a:7"), ("me", ME)))
-    assert seeds.strangers(roster, ME) == ([("a", "a:7")] if stranger else [])
+    assert seeds.strangers(roster, ME) == ([("a", "a:7")] if unverified_by else [])
 
 
 def test_a_new_list_replaces_the_old_but_not_what_was_joined() -> None:

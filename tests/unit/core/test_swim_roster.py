@@ -1,4 +1,4 @@
-from cronring.controller.core.swim.member import Change, Member
+from cronring.controller.core.swim.member import Member, MemberChange
 from cronring.controller.core.swim.messages import Status, Update
 from cronring.controller.core.swim.roster import BURIED_CAPACITY, Roster
 
@@ -12,9 +12,9 @@ def about(member_id: str, status: Status, incarnation: int = 0) -> Update:
 def test_a_change_names_before_and_after() -> None:
     roster = Roster()
     alive, dead = Member(*about("a", ALIVE)), Member(*about("a", DEAD))
-    assert roster.merge(alive, 0) == Change(None, alive)
+    assert roster.merge(alive, 0) == MemberChange(None, alive)
     assert roster.merge(alive, 0) is None
-    assert roster.merge(dead, 0) == Change(alive, dead)
+    assert roster.merge(dead, 0) == MemberChange(alive, dead)
 
 
 def test_live_and_dead_are_in_order_of_id() -> None:
@@ -42,7 +42,7 @@ def test_the_dead_are_buried_after_a_while_and_stale_news_does_not_raise_them() 
     assert roster.merge(about("a", SUSPECT, 2), 200) is None
     assert roster.all() == ()
     refutation = Member(*about("a", ALIVE, 4))
-    assert roster.merge(refutation, 200) == Change(None, refutation)
+    assert roster.merge(refutation, 200) == MemberChange(None, refutation)
 
 
 def test_who_left_never_comes_back_even_from_the_grave() -> None:

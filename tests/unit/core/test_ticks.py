@@ -1,6 +1,6 @@
 from cronring.controller.core import ticks
 from cronring.controller.core.model import Execution, Job, Outcome, Report, Skipped, SkipReason, Trigger
-from cronring.controller.core.ticks import Moved, Slot
+from cronring.controller.core.ticks import Moved, PlannedTick
 from cronring.schema.instant import format_instant
 
 S = 1_000_000
@@ -60,18 +60,18 @@ def test_a_runner_whose_clock_is_ahead_cannot_skip_the_future() -> None:
 
 
 def test_the_latest_due_tick_runs_and_the_others_are_superseded() -> None:
-    assert ticks.due(_job(), Slot(T, T), T + 9 * S) == (Slot(T, T), (), None, False)
-    decision = ticks.due(_job(), Slot(T, T), T + 35 * S)
+    assert ticks.due(_job(), PlannedTick(T, T), T + 9 * S) == (PlannedTick(T, T), (), None, False)
+    decision = ticks.due(_job(), PlannedTick(T, T), T + 35 * S)
     assert decision.run == (T + 30 * S, T + 30 * S)
     assert decision.skipped == (Skipped(SkipReason.SUPERSEDED, T, T + 20 * S, 3),)
     assert decision.caught_up
 
 
 def test_passed_ticks_are_a_range_with_its_count() -> None:
-    following, skipped = ticks.passed(_job(), Slot(T, T), T + 35 * S, SkipReason.NO_RUNNER)
+    following, skipped = ticks.passed(_job(), PlannedTick(T, T), T + 35 * S, SkipReason.NO_RUNNER)
     assert skipped == (Skipped(SkipReason.NO_RUNNER, T, T + 30 * S, 4),)
     assert following == (T + 40 * S, T + 40 * S)
-    (alone,) = ticks.passed(_job("0 0 1 1 * 2030"), Slot(T, T), T, SkipReason.NO_RUNNER).skipped
+    (alone,) = ticks.passed(_job("0 0 1 1 * 2030"), PlannedTick(T, T), T, SkipReason.NO_RUNNER).skipped
     assert alone.ticks == 1
 
 
@@ -115,12 +115,12 @@ def test_a_run_that_jitter_began_before_its_tick_does_not_move_the_next_one_to_i
     """The tick would be claimed by nobody: it has been run."""
     execution, report = _run(Outcome.COMPLETED, T - S // 2)
     report = report._replace(next_in_ms=100)
-    undecided = Slot(T + 60 * S, T + 60 * S)
+    undecided = PlannedTick(T + 60 * S, T + 60 * S)
     early = execution._replace(job=_job("every 60s"), claimed_at=T - S, run_at=T - S)
-    assert ticks.moved(early, report, undecided) == Moved(T - 59 * S, Slot(T + S, T + S), T)
+    assert ticks.moved(early, report, undecided) == Moved(T - 59 * S, PlannedTick(T + S, T + S), T)
     job = _job("every 60s")._replace(next_tick=T + 60 * S, next_run_at=T + 60 * S)
     by_hand = early._replace(trigger=Trigger.MANUAL, tick=T - S + 1, job=job._replace(anchor=T - 60 * S))
-    assert ticks.moved(by_hand, report, undecided) == Moved(T - 59 * S, Slot(T + S, T + S), T)
+    assert ticks.moved(by_hand, report, undecided) == Moved(T - 59 * S, PlannedTick(T + S, T + S), T)
 
 
 def test_ticks_that_were_missed_before_a_manual_run_are_caught_up_after_it() -> None:
@@ -137,11 +137,11 @@ def test_ticks_that_were_missed_before_a_manual_run_are_caught_up_after_it() -> 
 def test_a_verb_moves_the_next_run_of_an_interval_only() -> None:
     execution, report = _run(Outcome.COMPLETED, T + S + 1)
     report = report._replace(next_in_ms=300_000)
-    undecided = Slot(T + 60 * S, T + 60 * S)
+    undecided = PlannedTick(T + 60 * S, T + 60 * S)
     assert ticks.moved(execution, report, undecided) is None
     job = _job("every 60s")
     tick = T + 302 * S  # on a whole second
-    there = Moved(tick - 60 * S, Slot(tick, tick), T)  # ticks up to 302 s are nobody's: year, seed 3
+    there = Moved(tick - 60 * S, PlannedTick(tick, tick), T)  # ticks up to 302 s are nobody's: year, seed 3
     assert ticks.moved(execution._replace(job=job), report, undecided) == there
     failed = report._replace(outcome=Outcome.FAILED)
     assert ticks.moved(execution._replace(job=job), failed, undecided) is None
@@ -150,23 +150,25 @@ def test_a_verb_moves_the_next_run_of_an_interval_only() -> None:
 def test_a_moved_run_comes_after_every_tick_that_has_been_decided() -> None:
     """An interval's jitter lets ticks be due, and be skipped, before their instants (seed 5 of the year)."""
     execution, report = _run(Outcome.COMPLETED, T + S)
-    undecided = Slot(T + 7_200 * S, T + 7_000 * S)
+    undecided = PlannedTick(T + 7_200 * S, T + 7_000 * S)
     moved = ticks.moved(execution._replace(job=_job("every 1h")), report._replace(next_in_ms=60_000), undecided)
     tick = T + 3_601 * S
-    assert moved == Moved(T + S, Slot(tick, tick), T + 3_600 * S)
+    assert moved == Moved(T + S, PlannedTick(tick, tick), T + 3_600 * S)
 
 
 def test_a_run_that_is_moved_past_the_end_is_the_last_one() -> None:
     """Seed 3 of the year: it ran after `end_at`. Nor is one moved to before `start_at`."""
     execution, report = _run(Outcome.COMPLETED, T + S)
     report = report._replace(next_in_ms=300_000)
-    undecided = Slot(T + 60 * S, T + 60 * S)
+    undecided = PlannedTick(T + 60 * S, T + 60 * S)
     ends = _job("every 60s")._replace(policy=f'{{"end_at":"{format_instant(T + 200 * S)}"}}')
     tick = T + 301 * S
     assert ticks.moved(execution._replace(job=ends), report, undecided) == Moved(tick - 60 * S, None, T)
     starts = _job("every 60s")._replace(policy=f'{{"start_at":"{format_instant(T + 400 * S)}"}}')
     later = T + 421 * S
-    assert ticks.moved(execution._replace(job=starts), report, undecided) == Moved(tick - 60 * S, Slot(later, later), T)
+    assert ticks.moved(execution._replace(job=starts), report, undecided) == Moved(
+        tick - 60 * S, PlannedTick(later, later), T
+    )
 
 
 def test_a_run_moved_twice_is_in_the_books_though_the_second_move_is_to_an_earlier_tick() -> None:
@@ -174,12 +176,12 @@ def test_a_run_moved_twice_is_in_the_books_though_the_second_move_is_to_an_earli
     execution, report = _run(Outcome.COMPLETED, T + S)
     job = _job("every 7s")._replace(next_tick=T + 35 * S, next_run_at=T + 35 * S)
     by_hand = execution._replace(job=job, trigger=Trigger.BACKFILL)
-    first = ticks.moved(by_hand, report._replace(next_in_ms=31_000), Slot(T + 35 * S, T + 35 * S))
-    assert first == Moved(T + 25 * S, Slot(T + 32 * S, T + 32 * S), T + 28 * S)
+    first = ticks.moved(by_hand, report._replace(next_in_ms=31_000), PlannedTick(T + 35 * S, T + 35 * S))
+    assert first == Moved(T + 25 * S, PlannedTick(T + 32 * S, T + 32 * S), T + 28 * S)
     assert first.next is not None
     by_hand = by_hand._replace(job=job._replace(anchor=first.anchor))
     second = ticks.moved(by_hand, report._replace(next_in_ms=30_000), first.next)
-    assert second == Moved(T + 24 * S, Slot(T + 31 * S, T + 31 * S), 0)  # no tick since the books were opened
+    assert second == Moved(T + 24 * S, PlannedTick(T + 31 * S, T + 31 * S), 0)  # no tick since the books were opened
 
 
 def test_what_is_told_to_be_next_lies_in_the_window() -> None:
@@ -188,8 +190,10 @@ def test_what_is_told_to_be_next_lies_in_the_window() -> None:
     tick = T - T % (86_400 * S) + 9 * 3_600 * S
     opens = tick + 11 * 3_600 * S
     timing = ("* * * * *", 0, policy)
-    assert ticks.upcoming("m.a", timing, tick, tick) == Slot(opens, opens)
-    assert ticks.upcoming("m.a", timing, opens + minute, opens + minute + 7) == Slot(opens + minute, opens + minute + 7)
+    assert ticks.upcoming("m.a", timing, tick, tick) == PlannedTick(opens, opens)
+    assert ticks.upcoming("m.a", timing, opens + minute, opens + minute + 7) == PlannedTick(
+        opens + minute, opens + minute + 7
+    )
     assert ticks.upcoming("m.a", ("0 9 * * *", 0, policy), tick, tick) is None, "it never opens for that one"
-    assert ticks.upcoming("m.a", ("* * * * *", 0, ""), tick, tick + 3) == Slot(tick, tick + 3)
+    assert ticks.upcoming("m.a", ("* * * * *", 0, ""), tick, tick + 3) == PlannedTick(tick, tick + 3)
     assert ticks.upcoming("m.a", timing, None, None) is None

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cronring.controller.core.timers import Timers
+from cronring.controller.core.node.timers import Timers
 
 INSTANTS = st.integers(0, 6)
 COMMANDS = st.lists(

@@ -2,9 +2,19 @@
 
 import pytest
 
-from cronring.controller.core.books import Closed, Span, Timeline
-from cronring.controller.core.why import explain, verdict
-from cronring.controller.core.why_facts import Action, Attempt, Facts, Focus, Skip, Subject, Waiting, focus, subject_at
+from cronring.controller.core.ledger.books import Closed, Span, TickTimeline
+from cronring.controller.core.ledger.why import explain, verdict
+from cronring.controller.core.ledger.why_facts import (
+    Action,
+    Attempt,
+    Facts,
+    Focus,
+    Skip,
+    WaitingRun,
+    WhyJob,
+    focus,
+    subject_at,
+)
 from cronring.schema.policy import Policy
 
 SECOND = 1_000_000
@@ -12,7 +22,7 @@ MINUTE = 60 * SECOND
 HOUR = 60 * MINUTE
 T9 = 1_795_251_600 * SECOND  # 2026-11-21T09:00:00Z; the job's ticks are each ten minutes
 KEY = "billing.sync"
-JOB = Subject(
+JOB = WhyJob(
     1, KEY, "*/10 * * * *", "", "billing@1", "annotation", T9 - 48 * HOUR, None, False, None, 0, T9 + 10 * MINUTE,
     T9 + 10 * MINUTE, T9, None, None, None, None, None, None, None, None, None, None, True, T9,
 )  # fmt: skip
@@ -25,7 +35,7 @@ NEXT = "Its next tick is 2026-11-21 09:10:00Z, in 5m."
 BERLIN = Policy(timezone="Europe/Berlin").text
 
 
-def job(**changes: object) -> Subject:
+def job(**changes: object) -> WhyJob:
     return JOB._replace(**changes)  # type: ignore[arg-type]  # fields by name
 
 
@@ -43,7 +53,7 @@ def skip(reason: str, ticks: int = 1, controller: str = "c2") -> Skip:
     return Skip(reason, T9, T9 + (ticks - 1) * 10 * MINUTE, ticks, controller, T9 + 2 * SECOND)
 
 
-def paused(**changes: object) -> Subject:
+def paused(**changes: object) -> WhyJob:
     stands = job(next_tick=None, next_run_at=None, paused_at=T9 - 5 * MINUTE, paused_tick=T9, paused_by="ada",
                  paused_note="disk full", last_tick=T9 - 10 * MINUTE)  # fmt: skip
     return stands._replace(**changes)  # type: ignore[arg-type]  # fields by name
@@ -97,7 +107,7 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
     ),
     "its retry waits": (
         facts(attempts=(run(outcome="failed", retry_at=T9 + 6 * MINUTE),),
-              waiting=(Waiting(3, "retry", T9, None, 2, T9 + 6 * MINUTE, ""),)),
+              waiting=(WaitingRun(3, "retry", T9, None, 2, T9 + 6 * MINUTE, ""),)),
         "executed",
         [DUE, "Execution 12 started 100ms after it was due, took 3s and failed.", CLAIMED,
          "Attempt 2 is to follow at 2026-11-21 09:06:00Z.",
@@ -348,7 +358,7 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
         facts(tick=None, subject=job(schedule="manual", next_tick=None, next_run_at=None, last_tick=None),
               previous_tick=None, following_tick=None, before=run(
                   trigger="manual", tick=T9 - 1, claimed_at=T9 - 1, started_at=T9, ended_at=T9 + SECOND),
-              waiting=(Waiting(8, "manual", T9 + MINUTE, None, 1, T9 + MINUTE, "bob"),)),
+              waiting=(WaitingRun(8, "manual", T9 + MINUTE, None, 1, T9 + MINUTE, "bob"),)),
         "not_due",
         ["billing.sync has no schedule: it runs when somebody triggers it.",
          "Execution 12 was running at that time.",
@@ -357,7 +367,7 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
     ),
     "its schedule is over, and a backfill waits": (
         facts(attempts=(RUN,), subject=job(next_tick=None, next_run_at=None),
-              waiting=(Waiting(8, "backfill", T9 - HOUR, T9, 1, T9, "bob"),)),
+              waiting=(WaitingRun(8, "backfill", T9 - HOUR, T9, 1, T9, "bob"),)),
         "executed",
         [DUE, "Execution 12 started 100ms after it was due, took 3s and completed.", CLAIMED,
          "A backfill asked for by bob waits with the ticks from 2026-11-21 08:00:00Z to 2026-11-21 09:00:00Z.",
@@ -384,12 +394,12 @@ def test_each_case_has_its_sentences(name: str) -> None:
 
 
 def test_the_latest_tick_is_meant_unless_an_instant_is_named() -> None:
-    timeline = Timeline([Span("*/10 * * * *", 0, T9 - HOUR, None)])
+    timeline = TickTimeline([Span("*/10 * * * *", 0, T9 - HOUR, None)])
     assert focus(timeline, None, T9 + MINUTE) == Focus(T9, T9 - 10 * MINUTE, T9 + 10 * MINUTE)
     assert focus(timeline, T9 + 400_000, T9 + MINUTE).tick == T9
     assert focus(timeline, T9 + SECOND, T9 + MINUTE) == Focus(None, T9, T9 + 10 * MINUTE)
-    assert focus(Timeline([Span("manual", 0, T9, None)]), None, T9 + HOUR) == Focus(None, None, None)
-    assert focus(Timeline([Span("0 10 * * *", 0, T9, None)]), None, T9 + MINUTE) == Focus(None, None, T9 + HOUR)
+    assert focus(TickTimeline([Span("manual", 0, T9, None)]), None, T9 + HOUR) == Focus(None, None, None)
+    assert focus(TickTimeline([Span("0 10 * * *", 0, T9, None)]), None, T9 + MINUTE) == Focus(None, None, T9 + HOUR)
 
 
 def test_of_several_jobs_of_a_key_the_one_of_that_time_is_meant() -> None:

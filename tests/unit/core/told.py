@@ -3,7 +3,6 @@
 import random
 from typing import Any, TypeVar
 
-from cronring.controller.core import effects, events
 from cronring.controller.core.model import (
     ActivationResult,
     ClaimRequest,
@@ -15,7 +14,8 @@ from cronring.controller.core.model import (
     Report,
     RunnerInfo,
 )
-from cronring.controller.core.node import Node
+from cronring.controller.core.node import effects, events
+from cronring.controller.core.node.node import Node
 from cronring.controller.core.settings import ClusterSettings
 
 MS = 1_000_000

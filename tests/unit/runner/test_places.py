@@ -6,7 +6,7 @@ from cronring.runner.core.ahead import EACH_MAX, MS_NS, Ahead, Pace, lead_ns
 from cronring.runner.core.lanes import ModuleLanes
 from cronring.runner.core.model import Outcome, Result, Run
 from cronring.runner.core.places import PATIENCE_NS, Places
-from cronring.schema.lanes import Grant, LaneKind, Wish
+from cronring.schema.lanes import Grant, LaneDemand, LaneKind
 
 SYNC = "d", LaneKind.SYNC
 S = 1_000_000_000
@@ -40,7 +40,7 @@ class Divided:
         grant = self.told.get(address)
         epoch, granted = (grant.epoch, grant.granted) if grant else (0, 0)
         seen = granted if seen is None else seen
-        wish = Wish(*SYNC, epoch, seen, returned, count, standby, rank_us, 4_000, closed)
+        wish = LaneDemand(*SYNC, epoch, seen, returned, count, standby, rank_us, 4_000, closed)
         self.places.wished(address, [wish], self.now_ns, 10_000_000)
         self.settle()
 
@@ -156,7 +156,7 @@ def test_an_answer_of_an_epoch_before_counts_for_nothing() -> None:
     before = divided.told["b"]
     divided.wish("a", 5)
     divided.wait(PATIENCE_NS // MS_NS + 1)
-    wish = Wish(*SYNC, before.epoch, before.granted, 1, 0, 0, 0, 4_000, False)
+    wish = LaneDemand(*SYNC, before.epoch, before.granted, 1, 0, 0, 0, 4_000, False)
     divided.places.wished("b", [wish], divided.now_ns, 10_000_000)
     divided.settle()
     assert divided.out() == {"a": 2, "b": 0}
@@ -223,8 +223,8 @@ def test_while_nobody_takes_its_results_a_runner_grants_no_places() -> None:
 
 def test_a_wish_for_a_lane_that_isnt_here_is_ignored() -> None:
     divided = Divided(1, "a")
-    divided.places.wished("a", [Wish("other", LaneKind.SYNC, 1, 1, 0, 5, 0, 0, 0, False)], divided.now_ns, 0)
-    divided.places.wished("z", [Wish(*SYNC, 1, 1, 0, 5, 0, 0, 0, False)], divided.now_ns, 0)
+    divided.places.wished("a", [LaneDemand("other", LaneKind.SYNC, 1, 1, 0, 5, 0, 0, 0, False)], divided.now_ns, 0)
+    divided.places.wished("z", [LaneDemand(*SYNC, 1, 1, 0, 5, 0, 0, 0, False)], divided.now_ns, 0)
     assert divided.places.settle(divided.now_ns) == {}
 
 

@@ -5,7 +5,7 @@ from datetime import date
 
 import pytest
 
-from cronring.schema.crontab import Entry, read_crontab, split_command
+from cronring.schema.crontab import CrontabEntry, read_crontab, split_command
 from cronring.schema.crontab_times import TimesFault, translate_nickname, translate_times
 from cronring.schema.pattern import CronPattern
 from cronring.schema.window import parse_window
@@ -181,7 +181,7 @@ def test_percent_signs(written: str, command: str, stdin: str):
     assert split_command(written) == (command, stdin)
 
 
-def entries(text: str, **options: bool | str) -> list[Entry]:
+def entries(text: str, **options: bool | str) -> list[CrontabEntry]:
     return read_crontab(text, **options).entries  # type: ignore[arg-type]  # the options of read_crontab
 
 
@@ -234,7 +234,10 @@ def test_comments():
     )
     assert crontab.doc == "The file."
     assert [entry.comment for entry in crontab.entries] == ["About a.\nMore.", ""]
-    assert [part.text for part in crontab.parts if not isinstance(part, Entry)] == ["On its own.", "0 2 * * * off"]
+    assert [part.text for part in crontab.parts if not isinstance(part, CrontabEntry)] == [
+        "On its own.",
+        "0 2 * * * off",
+    ]
     assert crontab.remarks == ()
 
 

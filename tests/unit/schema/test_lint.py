@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from cronring.schema.instant import parse_instant
-from cronring.schema.lint import HERD, Finding, lint_module
+from cronring.schema.lint import HERD, LintFinding, lint_module
 from cronring.schema.lint_rhythm import shortest_gap
 from cronring.schema.module import Module, Verb
 from cronring.schema.pattern import CronPattern
@@ -21,7 +21,7 @@ def verb(schedule: str, name: str = "job", line: int = 1, timeout_ms: int = 0, a
     return Verb(name, schedule=schedule, line=line, timeout_ms=timeout_ms, anchor=anchor, policy=read_policy(policy))
 
 
-def linted(*verbs: Verb, durations: dict[str, float] | None = None, herd: int = HERD) -> list[Finding]:
+def linted(*verbs: Verb, durations: dict[str, float] | None = None, herd: int = HERD) -> list[LintFinding]:
     return lint_module(Module("m", verbs), NOW, durations, herd)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from cronring.schema.instant import format_instant, parse_instant
 from cronring.schema.policy import policy_faults, read_policy
-from cronring.schema.timetable import MISSED_AFTER, Range, Slot, Timetable, timetable
+from cronring.schema.timetable import MISSED_AFTER, PlannedTick, Range, Timetable, timetable
 from tests.support.costs import cpu_s
 
 S = 1_000_000
@@ -34,7 +34,7 @@ def clock(instant: int) -> str:
     return text if day == 0 else f"{day + 21}T{text}"
 
 
-def said(slot: Slot | None) -> str:
+def said(slot: PlannedTick | None) -> str:
     """`12:00`, or `12:00@12:00:30` where it is attempted at another instant."""
     if slot is None:
         return "never"
@@ -48,9 +48,9 @@ def passed_over(ranges: tuple[Range, ...]) -> str:
     )
 
 
-def slot_of(text: str) -> Slot:
+def slot_of(text: str) -> PlannedTick:
     tick, _, run_at = text.partition("@")
-    return Slot(at(tick), at(run_at or tick))
+    return PlannedTick(at(tick), at(run_at or tick))
 
 
 def table(schedule: str, **policy: Any) -> Timetable:
@@ -317,7 +317,7 @@ def utc(text: str) -> int:
 def test_a_daily_job_is_caught_up_over_the_gap_once():
     """An outage from Saturday to Sunday noon, over the night in which 02:30 is skipped."""
     berlin = table("30 2 * * *", timezone="Europe/Berlin")
-    due = berlin.due("job", Slot(utc("2026-03-28T01:30"), utc("2026-03-28T01:30")), utc("2026-03-29T10:00"))
+    due = berlin.due("job", PlannedTick(utc("2026-03-28T01:30"), utc("2026-03-28T01:30")), utc("2026-03-29T10:00"))
     assert due.run == (utc("2026-03-29T01:00"), utc("2026-03-29T01:00"))
     assert due.skipped == (Range("superseded", utc("2026-03-28T01:30"), utc("2026-03-28T01:30"), 1),)
 

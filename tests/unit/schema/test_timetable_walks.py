@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from cronring.schema.policy import Policy, parse_policy, policy_faults, read_policy
 from cronring.schema.schedule import Schedule, check_schedule, parse_schedule
 from cronring.schema.spacing import earliest_start, least_distance
-from cronring.schema.timetable import Range, Slot, Timetable
+from cronring.schema.timetable import PlannedTick, Range, Timetable
 from cronring.schema.window import parse_window
 from tests.unit.schema.strategies import PATTERNS
 
@@ -93,7 +93,7 @@ class Books:
         self.window = parse_window(policy.window, policy.timezone) if policy.window else None
         self.decided = start
 
-    def expect(self, slot: Slot | None) -> None:
+    def expect(self, slot: PlannedTick | None) -> None:
         assert (None if slot is None else slot.tick) == self.schedule.next_after(self.decided)
 
     def write(self, ranges: tuple[Range, ...], said: str = "") -> None:

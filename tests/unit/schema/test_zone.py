@@ -11,7 +11,7 @@ import pytest
 
 from cronring.schema import zone_hint
 from cronring.schema.search import CLOCK_END
-from cronring.schema.zone import Change, ZoneError, load_zone, zone_names
+from cronring.schema.zone import OffsetChange, ZoneError, load_zone, zone_names
 from cronring.schema.zone_rule import parse_rule
 
 
@@ -49,12 +49,15 @@ def test_no_change_is_overlooked(name: str):
 def test_changes_are_of_the_offset_and_lie_in_the_span():
     apia = instant("2011-12-30T10:00")
     zone = load_zone("Pacific/Apia")
-    assert zone.changes_between(apia - 1, apia) == [Change(apia, -36_000, 50_400)]
+    assert zone.changes_between(apia - 1, apia) == [OffsetChange(apia, -36_000, 50_400)]
     assert zone.changes_between(apia, apia + 86_400) == []
     assert zone.changes_between(apia + 1, apia) == []
     assert load_zone("UTC").changes_between(-(1 << 61), 1 << 61) == []
     dublin = load_zone("Europe/Dublin").changes_between(instant("2026-01-01"), instant("2027-01-01"))
-    assert dublin == [Change(instant("2026-03-29T01:00"), 0, 3600), Change(instant("2026-10-25T01:00"), 3600, 0)]
+    assert dublin == [
+        OffsetChange(instant("2026-03-29T01:00"), 0, 3600),
+        OffsetChange(instant("2026-10-25T01:00"), 3600, 0),
+    ]
 
 
 def test_a_change_of_name_alone_is_none():

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from cronring.controller.core.delivering import headers, make_secret
+from cronring.controller.core.notify.delivering import headers, make_secret
 from cronring.webhooks import VerificationError, verify
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"

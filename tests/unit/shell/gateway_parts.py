@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from cronring.controller.core.events import Event
+from cronring.controller.core.node.events import Event
 
 
 @dataclass

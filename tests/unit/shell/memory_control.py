@@ -4,10 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cronring.controller.core.model import Activation, Job, Trigger
-from cronring.controller.core.orders import Cancel, Pause, Resume, SkipNext, Wish, order_of
+from cronring.controller.core.orders.orders import Cancel, Pause, Resume, SkipNext, Wish, order_of
 from cronring.controller.errors import Conflict, NotFound, Outdated
-from cronring.controller.ports import Backfill, Controlled, JobChange, NewJob, RunByHand
-from cronring.controller.reads import (
+from cronring.controller.ports.reads import (
     ActionFilter,
     ActionRow,
     DeploymentFilter,
@@ -17,6 +16,7 @@ from cronring.controller.reads import (
     JobRow,
     TickRun,
 )
+from cronring.controller.ports.store import Backfill, Controlled, JobChange, NewJob, RunByHand
 from cronring.schema.instant import format_instant
 from cronring.schema.keys import JobKey, slot_of
 from cronring.schema.module import Module

@@ -2,9 +2,9 @@
 
 import asyncio
 
-from cronring.controller.core.effects import Dispatch
 from cronring.controller.core.model import Execution, Job
-from cronring.controller.ports import OutputState
+from cronring.controller.core.node.effects import Dispatch
+from cronring.controller.ports.store import OutputState
 from cronring.controller.runners.following import PART_BYTES, UNREAD_BYTES_MAX, Follows
 from cronring.controller.runners.sessions import QUEUE_ITEMS_MAX, Session
 from cronring.protos.admission import ANSWER_BYTES_MAX, admitted

@@ -6,7 +6,7 @@ import pytest
 
 from cronring.controller.api.execution_writes import ExecutionWrites
 from cronring.controller.errors import IllegalTransition
-from cronring.controller.reads import ExecutionRow
+from cronring.controller.ports.reads import ExecutionRow
 from cronring.protos.cronring.v1.executions_pb2 import CancelExecutionRequest
 
 RUNNING = ExecutionRow(7, "m.v", "d", 0, 0, 0, 0, None, None, 1, "manual", "c", "r", None, None, None)

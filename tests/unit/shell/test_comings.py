@@ -1,6 +1,6 @@
 """Who came and who went, in the log: over real streams, with the gateway's own reasons."""
 
-from cronring.controller.core.events import RunnerBeat
+from cronring.controller.core.node.events import RunnerBeat
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from tests.support.fake_runner import hello
 from tests.support.waiting import wait_until

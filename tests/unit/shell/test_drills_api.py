@@ -6,20 +6,20 @@ import pytest
 
 from cronring.controller.api.drills import DrillsService
 from cronring.controller.api.problems import InvalidRequest
-from cronring.controller.core.events import StandDownReleased, StandDownRequested
-from cronring.controller.core.standing_down import Ended, StoodDown
-from cronring.controller.drills import Standing
+from cronring.controller.core.node.drill import DrillEnd, StoodDown
+from cronring.controller.core.node.events import StandDownReleased, StandDownRequested
 from cronring.controller.errors import Conflict, StoreUnavailable
+from cronring.controller.ports.drills import Drill
 from cronring.protos.cronring.v1.drills_pb2 import StandDownEvent, StandDownRequest
 
 CONTEXT: Any = None  # asked only for who it is, which the requests say
-READY = Standing(True, 2, None)
+READY = Drill(True, 2, None)
 
 
 class Parts:
     """A node that does at once what it is told, and PostgreSQL. `refuses`: why the node won't; `works`: it begins."""
 
-    def __init__(self, standing: Standing = READY, refuses: str | None = None, *, works: bool = True) -> None:
+    def __init__(self, standing: Drill = READY, refuses: str | None = None, *, works: bool = True) -> None:
         self.standing = standing
         self.refuses = refuses
         self.works = works
@@ -42,13 +42,13 @@ class Parts:
         if isinstance(event, StandDownRequested) and self.works:
             self.standing_down, self.stood_down = True, StoodDown(5_000_000)
         elif isinstance(event, StandDownReleased):
-            self.end(Ended.RELEASED)
+            self.end(DrillEnd.RELEASED)
 
-    def end(self, why: Ended) -> None:
+    def end(self, why: DrillEnd) -> None:
         if self.standing_down:
             self.standing_down, self.stood_down = False, StoodDown(5_000_000, 6_000_000, why)
 
-    async def stand_down(self, controller_id: str, for_ms: int, forced: bool) -> Standing:
+    async def stand_down(self, controller_id: str, for_ms: int, forced: bool) -> Drill:
         assert (controller_id, for_ms, forced) == ("c1", 5_000, False)
         self.told.append("noted")
         return self.standing
@@ -79,7 +79,7 @@ async def test_it_begins_and_says_when_it_is_over_and_why() -> None:
     assert (begun.kind, begun.at.seconds, begun.until.seconds) == (StandDownEvent.KIND_BEGUN, 5, 10)
     lasts = await anext(words)
     assert (lasts.kind, lasts.at.seconds) == (StandDownEvent.KIND_LASTS, 7)
-    parts.end(Ended.TIME)
+    parts.end(DrillEnd.TIME)
     ended = await anext(words)
     assert (ended.kind, ended.at.seconds, ended.time_over) == (StandDownEvent.KIND_ENDED, 6, True)
     assert ended.reason == "its time is over"
@@ -105,9 +105,9 @@ async def test_whoever_hangs_up_ends_it_and_another_one_may_begin() -> None:
     [
         (Parts(), {"controller": "c2"}, "this is c1, not c2"),
         (Parts(refuses="it is about to leave"), {}, "c1 can't stand down: it is about to leave"),
-        (Parts(Standing(False, 1, "c2")), {}, "c2 stands down already"),
-        (Parts(Standing(False, 0, None)), {}, "no other controller holds a lease"),
-        (Parts(Standing(False, 2, None)), {}, "c1 is not in the table of controllers"),
+        (Parts(Drill(False, 1, "c2")), {}, "c2 stands down already"),
+        (Parts(Drill(False, 0, None)), {}, "no other controller holds a lease"),
+        (Parts(Drill(False, 2, None)), {}, "c1 is not in the table of controllers"),
     ],
 )
 async def test_it_is_refused_before_anything_is_done(parts: Parts, changes: dict[str, Any], says: str) -> None:

@@ -3,8 +3,8 @@ from collections.abc import Callable
 
 import pytest
 
-from cronring.controller.core.effects import Effect, Leave, Level, Note
-from cronring.controller.core.events import DrainExpired, Event, JobsNotified, RunnerLeft, Woke
+from cronring.controller.core.node.effects import Effect, Leave, Level, Note
+from cronring.controller.core.node.events import DrainExpired, Event, JobsNotified, RunnerLeft, Woke
 from cronring.controller.runtime.clock import SystemClock
 from cronring.controller.runtime.driver import INBOX_EVENTS_MAX, TURN_EVENTS_MAX, Driver
 

@@ -9,8 +9,8 @@ from cronring.controller.api import following as following_module
 from cronring.controller.api.following import Chunk, Following
 from cronring.controller.api.problems import SlowReaderError
 from cronring.controller.errors import NotFound, RunnerAway, TooMany
-from cronring.controller.ports import OutputPart, OutputState
-from cronring.controller.reads import ExecutionRow
+from cronring.controller.ports.reads import ExecutionRow
+from cronring.controller.ports.store import OutputPart, OutputState
 from cronring.controller.runners.codec import MalformedError
 from cronring.controller.runners.following import UNREAD_BYTES_MAX, Follow, Follows
 from cronring.protos.runner.v1.runner_pb2 import Output

@@ -12,8 +12,9 @@ import pytest
 
 from cronring.controller.api.bounds import LARGEST
 from cronring.controller.api.door import Door
-from cronring.controller.core.effects import AckBeat, AckReports, CancelRuns, Dispatch, Refusal, SendWishes
-from cronring.controller.core.events import (
+from cronring.controller.core.model import Execution, Outcome
+from cronring.controller.core.node.effects import AckBeat, AckReports, CancelRuns, Dispatch, ReportRefusal, SendWishes
+from cronring.controller.core.node.events import (
     JobsCreated,
     PlacesGranted,
     ReportsReceived,
@@ -22,9 +23,7 @@ from cronring.controller.core.events import (
     RunnerLeft,
     RunsDeclined,
 )
-from cronring.controller.core.model import Execution, Outcome
 from cronring.controller.core.settings import ClusterSettings
-from cronring.controller.deploying import Deployer
 from cronring.controller.errors import StoreUnavailable
 from cronring.controller.runners import sessions as sessions_module
 from cronring.controller.runners.comings import Comings
@@ -32,12 +31,13 @@ from cronring.controller.runners.conduct import ALLOWED, Lie
 from cronring.controller.runners.gateway import Gateway
 from cronring.controller.runners.sessions import Sessions
 from cronring.controller.runners.standings import Standings
+from cronring.controller.services.deploying import Deployer
+from cronring.controller.store.memory.store import MemoryStore
 from cronring.protos.cronring.v1 import schema_pb2
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.protos.runner.v1 import runner_pb2_grpc
 from cronring.runner.codec import runs_from_dispatch, wishes_from
-from cronring.schema.lanes import Grant, LaneKind, Wish
-from cronring.virtual.memory_store import MemoryStore
+from cronring.schema.lanes import Grant, LaneDemand, LaneKind
 from tests.support.fake_runner import FakeRunner, hello
 from tests.support.waiting import wait_until
 from tests.unit.shell.gateway_parts import Inbox, Log
@@ -251,7 +251,7 @@ async def test_places_are_granted_wished_and_taken(world: World) -> None:
     assert world.inbox.of(PlacesGranted) == [granted]
     await runner.say(declined=wire.Declined(execution_ids=[5, 7]))
     await wait_until(lambda: world.inbox.of(RunsDeclined) == [RunsDeclined("r-1", (5, 7))], "nothing is declined")
-    wish = Wish(deployment, LaneKind.ASYNC, 3, 7, 1, 5, 2, 9, 4_000, False)
+    wish = LaneDemand(deployment, LaneKind.ASYNC, 3, 7, 1, 5, 2, 9, 4_000, False)
     world.sessions.send(SendWishes("r-1", [wish._replace(wanted=9)]))
     world.sessions.send(SendWishes("r-1", [wish]))
     world.sessions.send(Dispatch("r-1", 5_000_000, [execution(world, 1), execution(world, 2)], [3, 0]))
@@ -414,10 +414,10 @@ async def test_a_flood_is_counted_and_cut_off_with_its_reason(
 async def test_a_runner_that_ends_what_is_not_its_own_is_cut_off(world: World) -> None:
     runner = await world.connect(hello())
     await runner.hear()
-    world.sessions.send(AckReports("r-1", tuple(range(60)), Refusal.DECIDED))
-    world.sessions.send(AckReports("r-1", tuple(range(60)), Refusal.FOREIGN))
+    world.sessions.send(AckReports("r-1", tuple(range(60)), ReportRefusal.DECIDED))
+    world.sessions.send(AckReports("r-1", tuple(range(60)), ReportRefusal.FOREIGN))
     assert len((await runner.hear()).reports_ack.execution_ids) == 120
-    world.sessions.send(AckReports("r-1", tuple(range(41)), Refusal.FOREIGN))
+    world.sessions.send(AckReports("r-1", tuple(range(41)), ReportRefusal.FOREIGN))
     code, details = await runner.ended()
     assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert "not its own" in details

@@ -2,7 +2,7 @@
 
 import random
 
-from cronring.controller.core.node import Node
+from cronring.controller.core.node.node import Node
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.runtime.gauges import node_counters, node_gauges
 

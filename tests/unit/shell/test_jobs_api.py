@@ -13,16 +13,16 @@ from cronring.controller.api.door import Door
 from cronring.controller.api.job_specs import Defaults
 from cronring.controller.api.jobs import JobsService
 from cronring.controller.api.watch import JobHub
-from cronring.controller.core.control import NeverRuns
-from cronring.controller.core.events import ActivationsCreated, JobsCreated, JobsNotified
+from cronring.controller.core.node.events import ActivationsCreated, JobsCreated, JobsNotified
+from cronring.controller.core.orders.control import NeverRuns
 from cronring.controller.errors import StoreUnavailable
-from cronring.controller.ports import Backfill
-from cronring.controller.reads import TickRun
+from cronring.controller.ports.reads import TickRun
+from cronring.controller.ports.store import Backfill
+from cronring.controller.store.memory.templates import MemoryTemplates
 from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
 from cronring.protos.cronring.v1.jobs_pb2 import CreateJobRequest, JobSpec, UpdateJobRequest
 from cronring.protos.cronring.v1.schema_pb2 import Policy
 from cronring.schema.module import DataField, DataType, Module, Verb
-from cronring.virtual.memory_templates import MemoryTemplates
 from tests.support.sealing import SEAL
 from tests.unit.shell.memory_control import NOW, MemoryControl
 from tests.unit.shell.test_problems import violations

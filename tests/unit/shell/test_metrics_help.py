@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from cronring.controller.core.node import Node
+from cronring.controller.core.node.node import Node
+from cronring.controller.core.node.stats import Stats
 from cronring.controller.core.settings import ClusterSettings
-from cronring.controller.core.stats import Stats
 from cronring.controller.runtime.gauges import node_counters, node_gauges
 from cronring.controller.runtime.help import HELP
 from cronring.controller.runtime.metrics import Metrics

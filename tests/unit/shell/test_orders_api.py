@@ -13,14 +13,14 @@ from cronring.controller.api.door import Door
 from cronring.controller.api.job_specs import Defaults
 from cronring.controller.api.jobs import JobsService
 from cronring.controller.api.watch import JobHub
-from cronring.controller.core.events import ActivationsCreated, JobsCreated, JobsNotified
-from cronring.controller.core.orders import Pause, SkipNext
+from cronring.controller.core.node.events import ActivationsCreated, JobsCreated, JobsNotified
+from cronring.controller.core.orders.orders import Pause, SkipNext
 from cronring.controller.errors import IllegalTransition
-from cronring.controller.reads import ActionRow
+from cronring.controller.ports.reads import ActionRow
+from cronring.controller.store.memory.templates import MemoryTemplates
 from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
 from cronring.protos.cronring.v1.jobs_pb2 import ControlJobsRequest, CreateJobRequest, JobFilter, JobSpec
 from cronring.schema.module import Module, Verb
-from cronring.virtual.memory_templates import MemoryTemplates
 from tests.support.sealing import SEAL
 from tests.unit.shell.memory_control import NOW, MemoryControl
 

@@ -5,9 +5,6 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from cronring.controller.core import effects, events
-from cronring.controller.core.effects import Effect
-from cronring.controller.core.events import Event
 from cronring.controller.core.model import (
     ActivationResult,
     ClaimRequest,
@@ -19,16 +16,19 @@ from cronring.controller.core.model import (
     Report,
     Trigger,
 )
+from cronring.controller.core.node import effects, events
+from cronring.controller.core.node.effects import Effect
+from cronring.controller.core.node.events import Event
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.core.swim.messages import Ack, Packet
-from cronring.controller.deploying import Deployer
 from cronring.controller.errors import StoreError, StoreUnavailable
-from cronring.controller.ports import ControllerInfo
+from cronring.controller.ports.store import ControllerInfo
 from cronring.controller.runtime.clock import SystemClock
 from cronring.controller.runtime.metrics import Metrics
 from cronring.controller.runtime.notes import LINES_PER_PERIOD, Notes
 from cronring.controller.runtime.performer import Performer
-from cronring.virtual.memory_store import MemoryStore
+from cronring.controller.services.deploying import Deployer
+from cronring.controller.store.memory.store import MemoryStore
 from tests.support.fake_runner import hello
 from tests.support.waiting import wait_until
 

@@ -7,8 +7,8 @@ import pytest
 from cronring.controller.api.job_specs import Defaults, new_job
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.core.settings import ClusterSettings
-from cronring.controller.deploying import Deployer
 from cronring.controller.errors import InvalidModule
+from cronring.controller.services.deploying import Deployer
 from cronring.protos.cronring.v1 import jobs_pb2, schema_pb2
 from cronring.protos.modules import policy_message
 from cronring.schema.declaration import read_declaration

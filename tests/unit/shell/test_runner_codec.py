@@ -38,9 +38,9 @@ def test_what_a_handler_is_told() -> None:
 
 
 def test_limits_are_those_of_the_policy() -> None:
-    limited = sent(PLAIN._replace(job=JOB._replace(policy='{"memory_limit":"256MiB","cpu_limit":"1m30s"}')))
-    assert (limited.memory_limit, limited.cpu_limit_us, limited.limited) == (256 << 20, 90_000_000, True)
-    assert (sent(PLAIN).memory_limit, sent(PLAIN).cpu_limit_us, sent(PLAIN).limited) == (0, 0, False)
+    isolated = sent(PLAIN._replace(job=JOB._replace(policy='{"memory_limit":"256MiB","cpu_limit":"1m30s"}')))
+    assert (isolated.memory_limit, isolated.cpu_limit_us, isolated.isolated) == (256 << 20, 90_000_000, True)
+    assert (sent(PLAIN).memory_limit, sent(PLAIN).cpu_limit_us, sent(PLAIN).isolated) == (0, 0, False)
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cronring.controller.core.events import Event, RunnerBeat, RunnerLeft
+from cronring.controller.core.node.events import Event, RunnerBeat, RunnerLeft
 from cronring.controller.errors import StoreUnavailable
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from tests.support.fake_runner import hello

@@ -14,11 +14,11 @@ from cronring.controller.api.job_specs import Defaults
 from cronring.controller.api.jobs import JobsService
 from cronring.controller.api.templates import TemplatesService
 from cronring.controller.api.watch import JobHub
+from cronring.controller.store.memory.templates import MemoryTemplates
 from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc, templates_pb2, templates_pb2_grpc
 from cronring.protos.cronring.v1.jobs_pb2 import JobSpec
 from cronring.protos.cronring.v1.schema_pb2 import Policy
 from cronring.schema.module import DataField, DataType, Module, Verb
-from cronring.virtual.memory_templates import MemoryTemplates
 from tests.support.sealing import SEAL
 from tests.unit.shell.memory_control import NOW, MemoryControl
 from tests.unit.shell.test_jobs_api import refused

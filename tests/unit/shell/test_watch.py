@@ -10,7 +10,7 @@ from cronring.controller.api.problems import InvalidRequest, SlowReaderError
 from cronring.controller.api.seal import Seal
 from cronring.controller.api.watch import JobHub, Kind, WatchEvent
 from cronring.controller.errors import StoreError, StoreUnavailable
-from cronring.controller.reads import JobRow
+from cronring.controller.ports.reads import JobRow
 from tests.support.sealing import SEAL
 from tests.support.waiting import wait_until
 

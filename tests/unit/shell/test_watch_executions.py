@@ -9,7 +9,7 @@ import pytest
 from cronring.controller.api import watch_executions as watch_module
 from cronring.controller.api.problems import SlowReaderError
 from cronring.controller.api.watch_executions import ExecutionHub, Kind, WatchEvent
-from cronring.controller.reads import ExecutionChange, ExecutionRow
+from cronring.controller.ports.reads import ExecutionChange, ExecutionRow
 from tests.support.sealing import SEAL
 
 POLL_S = 0.001

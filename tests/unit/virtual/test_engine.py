@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cronring.controller.core.redeploy import deployment_key
+from cronring.controller.core.orders.redeploy import deployment_key
 from cronring.controller.core.settings import ClusterSettings
 from cronring.schema.instant import parse_instant
 from cronring.virtual import engine as engines

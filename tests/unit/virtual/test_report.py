@@ -2,7 +2,7 @@
 
 import pytest
 
-from cronring.controller.core.redeploy import deployment_key
+from cronring.controller.core.orders.redeploy import deployment_key
 from cronring.controller.core.settings import ClusterSettings
 from cronring.schema.instant import parse_instant
 from cronring.virtual.engine import Engine

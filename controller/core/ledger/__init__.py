@@ -1,0 +1,1 @@
+"""The books: what was due, what became of it, and why."""

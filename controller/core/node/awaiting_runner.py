@@ -1,0 +1,145 @@
+"""Due jobs that no connected runner takes: they wait for `runner_grace`, then their ticks are skipped as `no_runner`.
+
+A rolling restart of runners loses nothing that way, and a deployment without runners leaves a trace of each tick. The
+grace counts from run_at, but never from before this controller could (again) claim: after an outage runners need time
+to connect.
+"""
+
+from cronring.controller.core import ticks
+from cronring.controller.core.model import SkipReason
+from cronring.controller.core.node.context import NodeContext
+from cronring.controller.core.node.effects import Level
+from cronring.controller.core.node.lease import Lease
+from cronring.controller.core.node.skipping import Skipping
+from cronring.controller.core.node.timers import Timers
+from cronring.controller.core.node.window import DueWindow, Duty, Entry, Stage
+
+
+class AwaitingRunner:
+    """Parked entries by deployment, and the end of their grace."""
+
+    __slots__ = (
+        "_context",
+        "_expired",
+        "_grace",
+        "_lease",
+        "_parked",
+        "_parked_for",
+        "_skipping",
+        "_window",
+        "outdated",
+        "ready_since_us",
+    )
+
+    def __init__(self, context: NodeContext, window: DueWindow, lease: Lease, skipping: Skipping) -> None:
+        self._context = context
+        self._skipping = skipping
+        self._window = window
+        self._lease = lease
+        self._parked: dict[str, dict[int, Entry]] = {}
+        self._parked_for: dict[int, str] = {}  # the deployment under which a job stands in `_parked`
+        self._grace = Timers()
+        self._expired: dict[int, None] = {}
+        self.outdated = False  # somebody was parked: is its deployment still that one? The node reads and clears it
+        self.ready_since_us: int | None = None  # since when it holds its lease
+
+    def __len__(self) -> int:
+        return len(self._grace) + len(self._expired)
+
+    def park(self, entry: Entry) -> None:
+        assert entry.run_at is not None, "parked without being due"
+        self._window.move_to(entry, Stage.PARKED)
+        self.outdated = True
+        self._drop(entry.job.job_id)
+        self._expired.pop(entry.job.job_id, None)  # of a tick before, which somebody else has decided meanwhile
+        self._parked.setdefault(entry.job.deployment, {})[entry.job.job_id] = entry
+        self._parked_for[entry.job.job_id] = entry.job.deployment
+        self._arm(entry, max(entry.run_at, entry.hosted_us))
+
+    # docs/decisions/0032: the grace starts anew with the lease
+    def ready(self) -> None:
+        """The lease is held (again): whatever waits, waits for runners that had no controller to come back to."""
+        self.ready_since_us = self._context.now_us
+        self._expired.clear()
+        for entries in self._parked.values():
+            for entry in entries.values():
+                if self._is_parked(entry) and entry.run_at is not None:
+                    self._arm(entry, entry.run_at)
+
+    def _arm(self, entry: Entry, run_at: int) -> None:
+        settings = self._context.settings
+        grace_us = ticks.waits_for_runner(entry.job, settings.runner_grace_ms * 1_000)
+        if grace_us is None:
+            self._grace.disarm(entry.job.job_id)
+            return
+        if self._window.duty(entry) is not Duty.PRIMARY:
+            grace_us += settings.backup_delay_ms * 1_000
+        self._grace.arm(entry.job.job_id, max(run_at, self.ready_since_us or 0) + grace_us)
+
+    def unpark(self, deployments: tuple[str, ...]) -> list[Entry]:
+        """A runner of these deployments came: what waited for one."""
+        found: list[Entry] = []
+        for deployment in deployments:
+            for job_id, entry in self._parked.pop(deployment, {}).items():
+                del self._parked_for[job_id]
+                self._grace.disarm(job_id)
+                self._expired.pop(job_id, None)
+                if self._is_parked(entry):
+                    found.append(entry)
+        return found
+
+    def waits_for(self) -> list[str]:
+        """Deployments whose runners jobs are waiting for."""
+        return sorted(self._parked)
+
+    def _drop(self, job_id: int) -> None:
+        """It no longer waits for a runner there: jobs move on to other deployments, and go."""
+        deployment = self._parked_for.pop(job_id, None)
+        if deployment is not None:
+            waiting = self._parked[deployment]
+            del waiting[job_id]
+            if not waiting:
+                del self._parked[deployment]
+
+    def next_us(self) -> int | None:
+        return self._grace.next_us()
+
+    def turn(self) -> None:
+        """Skip the ticks of those whose grace is over."""
+        context = self._context
+        for job_id in self._grace.pop_due(context.now_us):
+            self._expired[job_id] = None
+        if (
+            not self._expired
+            or self._skipping.busy
+            or not context.store_ok
+            or not self._lease.valid
+            or context.abstains
+        ):
+            return
+        expired = list(self._expired)
+        self._expired.clear()
+        for job_id in expired:
+            self._drop(job_id)
+        found = (self._window.entries.get(job_id) for job_id in expired)
+        entries = [entry for entry in found if entry is not None and self._is_parked(entry)]
+        for entry in entries:
+            self._skip(entry)
+        if entries:
+            context.note(Level.WARNING, "no_runner", jobs=len(entries), first=entries[0].job.key)
+
+    def _is_parked(self, entry: Entry) -> bool:
+        """Entries may have been forgotten or moved on meanwhile."""
+        return entry.stage is Stage.PARKED and self._window.entries.get(entry.job.job_id) is entry
+
+    def _skip(self, entry: Entry) -> None:
+        """Of a job that waits longer than the grace, only ticks that have waited for so long."""
+        slot = entry.slot
+        assert slot is not None, "parked without being due"
+        grace_us = self._context.settings.runner_grace_ms * 1_000
+        patience_us = ticks.waits_for_runner(entry.job, grace_us)
+        until_us = self._context.now_us
+        if patience_us is not None and patience_us > grace_us:
+            until_us = max(until_us - patience_us, slot.run_at)
+        answer = ticks.passed(entry.job, slot, until_us, SkipReason.NO_RUNNER)
+        self._skipping.skip(entry, answer.skipped, answer.next)

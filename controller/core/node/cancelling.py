@@ -1,0 +1,97 @@
+"""Runs that are to stop: somebody wants an execution cancelled, or the next tick of its job cuts it short.
+
+Whoever holds an execution asks its runner, at once and every two seconds until it has ended: a runner that was away, or
+didn't hear, is asked again. It stops the run softly, and kills its child after the grace. What somebody wants is a mark
+on the execution, which each renewal of the lease names; so it is done by whoever holds the execution by then. The
+controller that was asked tells the runner as well, if that is connected here: asking twice is harmless.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple
+
+from cronring.controller.core.model import CancelRequest, Execution
+from cronring.controller.core.node.context import NodeContext
+from cronring.controller.core.node.effects import CancelRuns, Level
+from cronring.controller.core.node.sessions import Sessions
+from cronring.controller.core.node.timers import Timers
+
+REPEAT_US: Final = 2_000_000
+
+
+class _Wanted(NamedTuple):
+    runner_id: str
+    reason: str
+
+
+class Cancelling:
+    """Held executions that are to stop, until they have ended."""
+
+    __slots__ = ("_by_request", "_context", "_due", "_once", "_sessions", "_timers", "_wanted")
+
+    def __init__(self, context: NodeContext, sessions: Sessions) -> None:
+        self._context = context
+        self._sessions = sessions
+        self._wanted: dict[int, _Wanted] = {}
+        self._by_request: dict[int, None] = {}  # those that a mark asks for
+        self._due: dict[int, None] = {}
+        self._once: dict[int, _Wanted] = {}  # held by somebody else
+        self._timers = Timers()
+
+    def next_us(self) -> int | None:
+        return self._timers.next_us()
+
+    def requested(self) -> tuple[int, ...]:
+        """Executions whose marks this controller knows of."""
+        return tuple(sorted(self._by_request))
+
+    def cancel(self, execution: Execution, reason: str) -> None:
+        """Ask its runner from now on. The first reason is the one that is told."""
+        execution_id = execution.execution_id
+        if execution_id not in self._wanted:
+            self._wanted[execution_id] = _Wanted(execution.runner_id, reason)
+            self._due[execution_id] = None
+
+    def asked(self, cancels: Iterable[CancelRequest], held: Mapping[int, Execution]) -> None:
+        """Somebody wants these cancelled. What isn't held here (yet) is asked for only once."""
+        for each in cancels:
+            execution = held.get(each.execution_id)
+            if execution is None:
+                self._once[each.execution_id] = _Wanted(each.runner_id, each.reason)
+                continue
+            if each.execution_id not in self._by_request:
+                self._by_request[each.execution_id] = None
+                self._context.note(
+                    Level.INFO, "cancelling", job=execution.job.key, execution=each.execution_id, by=each.by
+                )
+            self.cancel(execution, each.reason)
+
+    def runner_joined(self, runner_id: str) -> None:
+        """It may not have heard."""
+        self._due.update((each, None) for each, wanted in self._wanted.items() if wanted.runner_id == runner_id)
+
+    def released(self, execution_id: int) -> None:
+        """It has ended, or somebody else answers for it."""
+        if self._wanted.pop(execution_id, None) is not None:
+            self._by_request.pop(execution_id, None)
+            self._due.pop(execution_id, None)
+            self._timers.disarm(execution_id)
+
+    def turn(self) -> None:
+        """Ask the runners that are connected, one effect for each of them and reason."""
+        context = self._context
+        self._due.update(dict.fromkeys(self._timers.pop_due(context.now_us)))
+        if not self._due and not self._once:
+            return
+        repeat_us = context.now_us + REPEAT_US
+        asked: dict[_Wanted, list[int]] = {}
+        for execution_id in self._due:
+            asked.setdefault(self._wanted[execution_id], []).append(execution_id)
+            self._timers.arm(execution_id, repeat_us)
+        for execution_id, wanted in self._once.items():
+            asked.setdefault(wanted, []).append(execution_id)
+        self._due.clear()
+        self._once.clear()
+        for wanted, execution_ids in asked.items():
+            if wanted.runner_id in self._sessions.by_id:
+                ids, grace_ms = tuple(execution_ids), context.settings.cancel_grace_ms
+                context.effects.append(CancelRuns(wanted.runner_id, ids, wanted.reason, grace_ms))

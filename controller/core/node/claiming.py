@@ -1,0 +1,392 @@
+"""From due to claimed.
+
+Whatever is due goes into the next `StartCronJobs`; at most a few are under way, and what comes due meanwhile makes the
+next batch, so that batches grow by themselves when there is much to do. The statement decides; here is only guessed who
+should try, and which runner would get the run.
+"""
+
+from collections.abc import Callable, Iterable
+from itertools import islice
+
+from cronring.controller.core import ticks
+from cronring.controller.core.model import ClaimRequest, ClaimResult, Execution, SkipReason, Trigger
+from cronring.controller.core.node.awaiting_runner import AwaitingRunner
+from cronring.controller.core.node.context import MS, NodeContext
+from cronring.controller.core.node.effects import Claim, Level
+from cronring.controller.core.node.events import Claimed, StoreFailed
+from cronring.controller.core.node.holding import Holding
+from cronring.controller.core.node.lease import Lease
+from cronring.controller.core.node.limiting import Limiting
+from cronring.controller.core.node.places import Places
+from cronring.controller.core.node.sessions import Picker, Sessions
+from cronring.controller.core.node.skipping import Skipping
+from cronring.controller.core.node.stock import Place
+from cronring.controller.core.node.window import DueWindow, Duty, Entry, Stage
+from cronring.controller.core.ticks import PlannedTick
+
+EARLY_MARGIN_US = 2_000  # how much later a claim that came too early is tried again
+CONTENDED_BASE_MS = 50  # a row that somebody else is claiming, or that is refused for a reason not told
+CONTENDED_CAP_MS = 2_000
+FIRST_BATCH = 50
+GROWTH = 4
+REFUSED_RETRY_US = 30_000_000  # a job whose claim PostgreSQL refuses with an error, all by itself
+
+
+class ClaimBatch:
+    """One claim under way."""
+
+    __slots__ = ("entries", "places", "requests")
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.requests: list[ClaimRequest] = []
+        self.places: dict[int, Place] = {}  # by job
+
+
+class Claiming:
+    """Entries that are due, and claims under way."""
+
+    __slots__ = (
+        "_awaiting_runner",
+        "_batch",
+        "_behind",
+        "_context",
+        "_failures",
+        "_holding",
+        "_in_flight",
+        "_lease",
+        "_limiting",
+        "_not_before_ns",
+        "_places",
+        "_ranked",
+        "_ready",
+        "_resumes",
+        "_sessions",
+        "_skipping",
+        "_slow_start",
+        "_unsorted",
+        "_window",
+        "_won_now",
+        "in_doubt",
+        "stale_revision",
+    )
+
+    def __init__(  # noqa: PLR0917  the parts that it stands between
+        self,
+        context: NodeContext,
+        window: DueWindow,
+        lease: Lease,
+        sessions: Sessions,
+        holding: Holding,
+        awaiting_runner: AwaitingRunner,
+        skipping: Skipping,
+        limiting: Limiting,
+        places: Places,
+    ) -> None:
+        self._context = context
+        self._window = window
+        self._lease = lease
+        self._sessions = sessions
+        self._holding = holding
+        self._awaiting_runner = awaiting_runner
+        self._skipping = skipping
+        self._limiting = limiting
+        self._places = places
+        self._behind: dict[int, Entry] = {}  # ready, but something beside the schedule is tried first
+        self._ready: dict[int, Entry] = {}
+        self._ranked = False  # one of those has a priority; else they go in the order in which they came due
+        self._unsorted = False
+        self._in_flight: dict[int, ClaimBatch] = {}
+        self._batch = context.settings.claim_batch
+        self._slow_start = FIRST_BATCH
+        self._won_now = False  # in this step: first it is dispatched
+        self._resumes = False  # at once, in the next step
+        self._failures = 0
+        self._not_before_ns = 0
+        # What others should look after; the node reads and clears them.
+        self.in_doubt = False  # a claim failed: it may have been committed
+        self.stale_revision = False  # a row is newer than what the window knows
+
+    @property
+    def idle(self) -> bool:
+        return not self._in_flight
+
+    def offer(self, entry: Entry) -> None:
+        """The entry is due."""
+        if entry.limit is None or not self._limiting.queues(entry):
+            self._take_in(entry)
+
+    def _take_in(self, entry: Entry) -> None:
+        self._window.move_to(entry, Stage.READY)
+        known = self._ready.get(entry.job.job_id)
+        if known is not None and known is not entry:
+            self._places.forgo(known)
+        self._ready[entry.job.job_id] = entry
+        if self._ranked or (entry.job.policy and ticks.priority(entry.job)):
+            self._ranked = self._unsorted = True
+
+    def called(self, entry: Entry) -> None:
+        """There is a place on a runner for it, or nobody to wait for any more."""
+        self._take_in(entry)
+
+    def offer_all(self, entries: Iterable[Entry]) -> None:
+        for entry in entries:
+            self.offer(entry)
+
+    def next_deadline(self) -> int | None:
+        """Only a backoff and a dispatch need one: everything else that lets claims go on is an event."""
+        if self._resumes:
+            return self._context.now_ns
+        return self._not_before_ns if self._ready and self._context.now_ns < self._not_before_ns else None
+
+    def turn(self, precedes: Callable[[Entry], bool]) -> None:
+        """`precedes`: whether something beside the schedule goes before that tick, and is under way."""
+        context = self._context
+        for entry in self._limiting.turn():
+            self._take_in(entry)
+        self._ready.update(self._behind)
+        self._behind.clear()
+        if not self._ready and not self._in_flight:
+            self._slow_start = FIRST_BATCH
+        self._resumes, self._won_now = self._won_now and len(self._ready) >= FIRST_BATCH, False
+        if self._resumes:  # what is won should be on its way before a large claim is made
+            return
+        if not self._ready or context.abstains or not context.store_ok or not self._lease.valid:
+            return
+        while self._ready and len(self._in_flight) < self._at_once():
+            if context.now_ns < self._not_before_ns:
+                return
+            self._claim_batch(precedes, self._next_batch())
+
+    @property
+    def wants_more(self) -> bool:
+        """What else is due may be offered; while there is enough for the next claims, that can wait, unless by rank."""
+        claims = max(1, self._at_once() - len(self._in_flight))
+        return self._window.ranked or len(self._ready) < claims * self._context.settings.claim_batch
+
+    def _at_once(self) -> int:
+        """How many claims may be under way: the first one of a herd is answered before the next."""
+        settings = self._context.settings
+        return 1 if FIRST_BATCH < self._slow_start < settings.claim_batch else settings.claims_in_flight
+
+    # docs/decisions/0007: the first start of a herd must not wait for all of it
+    def _next_batch(self) -> int:
+        """A herd's first claims are small, so that runners have something to do while the rest is claimed."""
+        size = self._slow_start
+        larger = min(size * GROWTH, self._context.settings.claim_batch)
+        if size < larger <= len(self._ready):
+            self._slow_start = larger
+            return min(size, self._batch)
+        if size > FIRST_BATCH:  # what is left of it
+            self._slow_start = self._context.settings.claim_batch
+        return self._batch
+
+    def _claim_batch(self, precedes: Callable[[Entry], bool], size: int) -> None:
+        batch = ClaimBatch()
+        picker = Picker(self._sessions)
+        now_us = self._context.now_us
+        if self._unsorted:
+            self._unsorted = False
+            self._ready = dict(sorted(self._ready.items(), key=_rank))
+        ready = self._ready
+        for job_id in list(islice(ready, size)):
+            entry = ready.pop(job_id)
+            if entry.stage is not Stage.READY or self._window.entries.get(job_id) is not entry:
+                self._places.forgo(entry)
+                continue
+            if precedes(entry):
+                self._behind[job_id] = entry
+                continue
+            decision = self._decide(entry, now_us)
+            if decision.run is None:
+                self._places.forgo(entry)
+                self._skipping.skip(entry, decision.skipped, decision.next)
+                continue
+            place = self._places.take(entry, entry.job, picker)
+            if place is not None:
+                batch.requests.append(self._request(entry, decision.run, decision, place.runner_id))
+                batch.entries.append(entry)
+                batch.places[job_id] = place
+            elif not self._places.wait(entry, entry.job):
+                self._awaiting_runner.park(entry)
+        self._ranked = self._ranked and bool(ready)
+        if batch.requests:
+            self._send(batch)
+
+    @staticmethod
+    def _decide(entry: Entry, now_us: int) -> ticks.Decision:
+        slot = entry.slot
+        assert slot is not None, "ready without being due"
+        return ticks.due(entry.job, slot, now_us)
+
+    # docs/decisions/0020: the deployment is named, as the job may have moved on
+    def _request(self, entry: Entry, run: PlannedTick, decision: ticks.Decision, runner_id: str) -> ClaimRequest:
+        job, tick = entry.job, entry.tick
+        assert tick is not None, "ready without a tick"
+        entry.stage = Stage.CLAIMING
+        self._sessions.change_held(runner_id, 1)
+        trigger = Trigger.CATCH_UP if decision.caught_up else Trigger.SCHEDULE
+        following = ticks.after_claim(job, run) if ticks.allows(job) else None
+        next_tick, next_run_at = following or (None, None)
+        return ClaimRequest(
+            job.job_id,
+            tick,
+            run.tick,
+            run.run_at,
+            runner_id,
+            job.deployment,
+            decision.skipped,
+            trigger,
+            next_tick,
+            next_run_at,
+            job.revision,
+        )
+
+    def _send(self, batch: ClaimBatch) -> None:
+        context = self._context
+        batch.requests.sort()
+        batch.entries.sort(key=_job_id)
+        request_id = context.request(self)
+        self._in_flight[request_id] = batch
+        context.stats.claims_attempted += len(batch.requests)
+        context.effects.append(Claim(request_id, batch.requests, context.settings.hard_timeout_grace_ms))
+
+    def claimed(self, event: Claimed) -> None:
+        """Hold and dispatch what was won; wait again for the rest."""
+        batch = self._in_flight.pop(event.request_id)
+        self._failures = 0
+        self._batch = self._context.settings.claim_batch
+        results = {result.job_id: result for result in event.results}
+        won: list[Execution] = []
+        epochs: list[int] = []
+        for entry, request in zip(batch.entries, batch.requests, strict=True):
+            result = results.get(request.job_id)
+            if result is not None and result.updated:
+                won.append(self._won(entry, request, result))
+                epochs.append(self._places.epoch(batch.places[request.job_id]))
+                continue
+            self._places.give_back(batch.places[request.job_id])
+            self._sessions.change_held(request.runner_id, -1)
+            self._context.stats.claims_wasted += 1
+            if result is None or not result.has_min_replicas:
+                self._window.forget(request.job_id)
+            else:
+                self._not_won(entry, request, result)
+        self._context.stats.claims_won += len(won)
+        self._won_now = bool(won)
+        self._holding.dispatch(won, epochs)
+
+    def _won(self, entry: Entry, request: ClaimRequest, result: ClaimResult) -> Execution:
+        job = entry.job
+        assert result.execution_id is not None, "a claim without an execution"
+        if self._window.duty(entry) is not Duty.PRIMARY:
+            self._context.stats.backup_claims += 1
+            self._context.note(
+                Level.WARNING, "backup_claimed", job=job.key, lateness_ms=(result.claimed_at - request.run_at) / 1_000
+            )
+        if result.revision != job.revision:
+            self.stale_revision = True
+        if entry.limit is not None:
+            self._limiting.won(entry)
+        holds_job = not ticks.allows(job)
+        entry.stage = Stage.RUNNING
+        entry.retries = 0
+        entry.changed_ns = self._context.now_ns
+        if not holds_job:
+            self._window.reset(entry, executing=False, tick=result.next_tick, run_at=result.next_run_at)
+        execution = Execution(
+            result.execution_id,
+            job,
+            request.run_tick,
+            request.run_at,
+            result.claimed_at,
+            1,
+            request.trigger,
+            job.deployment,
+            request.runner_id,
+            result.missed,
+            result.previous_tick,
+            result.previous_success,
+            job.payload,
+            holds_job,
+        )
+        self._holding.hold(execution, stale=result.revision != job.revision)
+        return execution
+
+    def _not_won(self, entry: Entry, request: ClaimRequest, result: ClaimResult) -> None:
+        if result.revision != entry.job.revision:
+            self.stale_revision = True
+        if result.full is not None:
+            if self._window.entries.get(entry.job.job_id) is entry:
+                entry.retries = 0
+                entry.changed_ns = self._context.now_ns
+                self._limiting.refused(entry, result.full)
+            return
+        if result.executing and result.next_tick == request.expected_tick and ticks.allows(entry.job):
+            self._too_many(entry)
+            return
+        same_tick = not result.executing and result.next_tick == request.expected_tick
+        if not same_tick or result.next_run_at is None:
+            entry.retries = 0
+            self._window.reset(entry, result.executing, result.next_tick, result.next_run_at)
+            return
+        entry.run_at = result.next_run_at  # another policy may have put the same tick off
+        now_us = self._context.now_us
+        early_us = max(result.next_run_at, request.run_at) - result.claimed_at
+        if early_us > 0:
+            self._context.stats.claims_early += 1
+            self._window.retry_at(entry, now_us + early_us + EARLY_MARGIN_US)
+            return
+        entry.retries += 1
+        if entry.retries > 1:  # nobody's claim takes so long: rather, a deployment has moved the job on
+            self.stale_revision = True
+        wait_ns = self._context.backoff_ns(entry.retries, CONTENDED_BASE_MS, CONTENDED_CAP_MS)
+        self._window.retry_at(entry, now_us + wait_ns // 1_000)
+
+    # docs/decisions/0026: runs that ended during an outage still count in the row
+    def _too_many(self, entry: Entry) -> None:
+        """As many of its executions run as may at once, so this tick does not.
+
+        But what came due while nobody could claim is not decided before the runners' reports had time to come: runs
+        that ended meanwhile still count in their job's row.
+        """
+        slot, ready_since_us = entry.slot, self._awaiting_runner.ready_since_us
+        assert slot is not None, "claimed without a tick"
+        patience_ns = self._context.settings.runner_lost_after_ms * MS
+        if slot.run_at < (ready_since_us or 0) and self._lease.unbroken_ns() < patience_ns:
+            entry.retries += 1
+            wait_ns = self._context.backoff_ns(entry.retries, CONTENDED_BASE_MS, CONTENDED_CAP_MS)
+            self._window.retry_at(entry, self._context.now_us + wait_ns // 1_000)
+            return
+        answer = ticks.passed(entry.job, slot, self._context.now_us, SkipReason.OVERLAP)
+        self._skipping.skip(entry, answer.skipped, answer.next)
+
+    def failed(self, event: StoreFailed) -> None:
+        """It may have been committed all the same: try again, and adopt what turns out to be ours."""
+        batch = self._in_flight.pop(event.request_id)
+        self.in_doubt = True
+        self._failures += 1
+        if not event.connection_lost:  # something in this batch may be what PostgreSQL refuses
+            self._batch = max(1, len(batch.requests) // 2)
+        context = self._context
+        context.note(Level.WARNING, "claim_failed", jobs=len(batch.requests), reason=event.reason)
+        backoff_ns = context.backoff_ns(self._failures, CONTENDED_BASE_MS, CONTENDED_CAP_MS)
+        self._not_before_ns = context.now_ns + backoff_ns
+        alone = len(batch.requests) == 1 and not event.connection_lost
+        for entry, request in zip(batch.entries, batch.requests, strict=True):
+            self._sessions.change_held(request.runner_id, -1)
+            self._places.give_back(batch.places[request.job_id])
+            if self._window.entries.get(request.job_id) is not entry:
+                continue
+            if alone:
+                self._window.retry_at(entry, context.now_us + REFUSED_RETRY_US)
+            else:
+                self.offer(entry)
+
+
+def _job_id(entry: Entry) -> int:
+    return entry.job.job_id
+
+
+def _rank(pair: tuple[int, Entry]) -> tuple[int, int]:
+    return pair[1].rank_us, pair[0]

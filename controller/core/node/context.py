@@ -1,0 +1,117 @@
+"""What the parts of a node share while it steps: the time, the clock, requests under way, and the effects so far."""
+
+from typing import Final, Protocol
+
+from cronring.controller.core.chance import Chance
+from cronring.controller.core.node.effects import Effect, Level, Note
+from cronring.controller.core.node.events import StoreFailed
+from cronring.controller.core.node.pgclock import DatabaseClock
+from cronring.controller.core.node.stats import Stats
+from cronring.controller.core.settings import ClusterSettings
+
+Peers = tuple[tuple[str, str], ...]  # (id, address)
+
+MS: Final = 1_000_000  # in nanoseconds
+REFUSED_RETRY_NS: Final = 500 * MS  # what PostgreSQL refused (or took too long over) is not repeated at once
+NOTES_PER_SECOND: Final = 5  # of one kind
+
+
+class Asker(Protocol):
+    """A part that sends requests to the store."""
+
+    def failed(self, event: StoreFailed) -> None:
+        """The outcome of this part's request is unknown."""
+        ...
+
+
+class NodeContext:
+    """One per node. `now_ns` is the time of the step under way; parts append to `effects`."""
+
+    __slots__ = (
+        "_asked",
+        "_notes",
+        "_request_id",
+        "chance",
+        "clock",
+        "controller_id",
+        "draining",
+        "effects",
+        "now_ns",
+        "peers",
+        "settings",
+        "standing_down",
+        "stats",
+        "store_down_since_ns",
+    )
+
+    def __init__(self, controller_id: str, settings: ClusterSettings, chance: Chance, now_ns: int) -> None:
+        self.controller_id = controller_id
+        self.settings = settings
+        self.chance = chance
+        self.clock = DatabaseClock()
+        self.now_ns = now_ns
+        self.effects: list[Effect] = []
+        self.stats = Stats()
+        self.draining = False
+        self.standing_down = False
+        self.peers: Peers = ()  # every controller that may hold a lease, this one included
+        self.store_down_since_ns: int | None = None
+        self._request_id = 0
+        self._asked: dict[int, tuple[Asker, int]] = {}
+        self._notes: dict[str, tuple[int, int]] = {}
+
+    @property
+    def now_us(self) -> int:
+        """PostgreSQL's time, as estimated."""
+        return self.clock.now_us(self.now_ns)
+
+    @property
+    def abstains(self) -> bool:
+        """It claims and skips nothing, whatever is due: that is for others."""
+        return self.draining or self.standing_down
+
+    @property
+    def store_ok(self) -> bool:
+        """False from a lost connection to the next answer; meanwhile only the lease's renewal probes."""
+        return self.store_down_since_ns is None
+
+    def request(self, asker: Asker) -> int:
+        """A new request id; its sending time is remembered."""
+        self._request_id += 1
+        self._asked[self._request_id] = (asker, self.now_ns)
+        self.stats.statements += 1
+        return self._request_id
+
+    def answered(self, request_id: int, database_now_us: int | None) -> tuple[Asker, int] | None:
+        """Take note of an answer: who asked, and when it was sent; None if it isn't known (any more)."""
+        asked = self._asked.pop(request_id, None)
+        if asked is None or database_now_us is None:
+            return asked
+        if self.clock.sample(asked[1], self.now_ns, database_now_us):
+            self.note(Level.WARNING, "database_clock_stepped", by_us=self.clock.steps[-1].by_us)
+        return asked
+
+    def lost(self, request_id: int) -> Asker | None:
+        """Take note of a failure: who asked."""
+        asked = self._asked.pop(request_id, None)
+        return asked[0] if asked else None
+
+    def jittered_ns(self, duration_ms: int) -> int:
+        """The duration, up to 10 % more or less, so that controllers don't fall into step."""
+        return int(duration_ms * MS * (0.9 + 0.2 * self.chance.random()))
+
+    def backoff_ns(self, failures: int, base_ms: int, cap_ms: int) -> int:
+        """base x 2^(failures - 1), capped, and then between half and all of it."""
+        duration_ms = min(cap_ms, base_ms << min(max(failures - 1, 0), 16))
+        return int(duration_ms * MS * (0.5 + 0.5 * self.chance.random()))
+
+    def note(self, level: Level, event: str, **values: str | int | float | bool) -> None:
+        """Say something to the operator, at most NOTES_PER_SECOND times a second for each kind."""
+        since_ns, count = self._notes.get(event, (self.now_ns, 0))
+        if self.now_ns - since_ns >= 1_000 * MS:
+            if count > NOTES_PER_SECOND:
+                values["not_shown_before"] = count - NOTES_PER_SECOND
+            since_ns, count = self.now_ns, 0
+        self._notes[event] = (since_ns, count + 1)
+        if count < NOTES_PER_SECOND:
+            self.effects.append(Note(level, event, values))

@@ -1,0 +1,107 @@
+"""A drill: this controller claims nothing for a while, on purpose, so that one sees others take over.
+
+It is to them as if it had died, but for what runs: its lease, its place in the ring, ends and adoptions go on. It ends
+by itself, whoever asked for it: when its time is over, when nobody is left who could take over, or with a drain.
+"""
+
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+from cronring.controller.core.node.context import MS, NodeContext
+from cronring.controller.core.node.effects import Level
+from cronring.controller.core.node.lease import Lease
+from cronring.controller.core.node.membership import Membership
+from cronring.schema.duration import measured
+
+LONGEST_MS: Final = 60_000
+
+
+class DrillEnd(StrEnum):
+    """Why it is over."""
+
+    TIME = "its time is over"
+    RELEASED = "it was ended early"
+    ALONE = "no other controller is left that could take over"
+    DRAINING = "this controller is leaving"
+
+
+class StoodDown(NamedTuple):
+    """One drill, in PostgreSQL's time: of what came due from `begun_us` on, nothing was claimed before `ended_us`."""
+
+    begun_us: int
+    ended_us: int | None = None  # None: it lasts
+    why: DrillEnd | None = None
+
+
+class StandingDown:
+    """At most one at a time. `latest`: the one that lasts, or the one before; None: there was none."""
+
+    __slots__ = ("_by", "_context", "_forced", "_lease", "_membership", "_since_ns", "_until_ns", "latest")
+
+    def __init__(self, context: NodeContext, lease: Lease, membership: Membership) -> None:
+        self._context = context
+        self._lease = lease
+        self._membership = membership
+        self._since_ns = 0
+        self._until_ns: int | None = None
+        self._forced = False
+        self._by = ""
+        self.latest: StoodDown | None = None
+
+    def next_deadline(self) -> int | None:
+        return self._until_ns
+
+    def why_not(self, forced: bool) -> str | None:
+        """What speaks against standing down now; None: nothing."""
+        context = self._context
+        if context.draining:
+            return "it is about to leave"
+        if not self._lease.valid:
+            return "it holds no valid lease, so it claims nothing anyway; is PostgreSQL well?"
+        if self._until_ns is not None:
+            left_ms = max(0, self._until_ns - context.now_ns) / MS
+            return f"it stands down already, for {self._by}, for {measured(left_ms)} more"
+        if self._is_alone() and not forced:
+            return "no other controller is on its ring, so nobody would take over"
+        return None
+
+    def begin(self, for_ms: int, forced: bool, by: str) -> bool:
+        """False: not now; see why_not."""
+        context = self._context
+        if self.why_not(forced) is not None:
+            return False
+        self._since_ns = context.now_ns
+        self._until_ns = context.now_ns + min(for_ms, LONGEST_MS) * MS
+        self._forced, self._by = forced, by
+        self.latest = StoodDown(context.now_us)
+        context.standing_down = True
+        context.stats.stand_downs += 1
+        context.note(Level.WARNING, "standing_down", for_ms=min(for_ms, LONGEST_MS), by=by, forced=forced)
+        return True
+
+    # docs/decisions/0054: it ends by itself, whoever asked for it
+    def turn(self) -> bool:
+        """True if it has just ended by itself."""
+        if self._until_ns is None:
+            return False
+        if self._context.draining:
+            return self.end(DrillEnd.DRAINING)
+        if self._context.now_ns >= self._until_ns:
+            return self.end(DrillEnd.TIME)
+        if self._is_alone() and not self._forced:
+            return self.end(DrillEnd.ALONE)
+        return False
+
+    def end(self, why: DrillEnd) -> bool:
+        """True if there was one to end."""
+        context = self._context
+        if self._until_ns is None or self.latest is None:
+            return False
+        self._until_ns = None
+        self.latest = StoodDown(self.latest.begun_us, context.now_us, why)
+        context.standing_down = False
+        context.note(Level.INFO, "claiming_again", after_ms=(context.now_ns - self._since_ns) // MS, why=why.value)
+        return True
+
+    def _is_alone(self) -> bool:
+        return all(member == self._context.controller_id for member in self._membership.ring.members)

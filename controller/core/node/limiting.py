@@ -1,0 +1,135 @@
+"""Due jobs whose module or namespace runs as many as it may: they wait for a place, and no tick of theirs is skipped.
+
+Each limit that refused a claim has a room. Of those that wait there a few are tried when PostgreSQL tells that places
+are free, or after a while all the same: one first, and twice as many whenever all got a place. The next claim decides
+what becomes of the ticks that passed meanwhile, as after an outage. Which limit a job is under, only its refusals tell.
+"""
+
+from heapq import nsmallest
+from typing import Final
+
+from cronring.controller.core.node.context import MS, NodeContext
+from cronring.controller.core.node.lease import Lease
+from cronring.controller.core.node.window import DueWindow, Entry, Stage
+
+RETRY_BASE_MS: Final = 100
+RETRY_CAP_MS: Final = 1_000  # NOTIFY may get lost
+TRIED_MAX: Final = 500  # at once
+
+
+class LimitQueue:
+    """Those that wait for one limit, by job. `width`: how many are tried next."""
+
+    __slots__ = ("failures", "refused", "retry_ns", "waiting", "width", "woken", "won")
+
+    def __init__(self) -> None:
+        self.waiting: dict[int, Entry] = {}
+        self.width = 1
+        self.failures = 0
+        self.retry_ns = 0
+        # Since the last turn:
+        self.woken = False
+        self.won = False
+        self.refused = False
+
+
+class Limiting:
+    """Rooms by the limit's id."""
+
+    __slots__ = ("_context", "_lease", "_rooms", "_window")
+
+    def __init__(self, context: NodeContext, window: DueWindow, lease: Lease) -> None:
+        self._context = context
+        self._window = window
+        self._lease = lease
+        self._rooms: dict[int, LimitQueue] = {}
+
+    def __len__(self) -> int:
+        return sum(len(room.waiting) for room in self._rooms.values())
+
+    def refused(self, entry: Entry, limit: int) -> None:
+        """The limit had no place for it."""
+        room = self._rooms.get(limit)
+        if room is None:
+            room = self._rooms[limit] = LimitQueue()
+        room.refused = True
+        entry.limit = limit
+        self._wait(entry, room)
+
+    def won(self, entry: Entry) -> None:
+        """It got a place."""
+        room = None if entry.limit is None else self._rooms.get(entry.limit)
+        if room is not None:
+            room.won = True
+
+    def queues(self, entry: Entry) -> bool:
+        """Whether it waits behind others, instead of being claimed."""
+        room = None if entry.limit is None else self._rooms.get(entry.limit)
+        if room is not None:
+            self._wait(entry, room)
+        return room is not None
+
+    def places_freed(self) -> None:
+        for room in self._rooms.values():
+            room.woken = True
+
+    def _wait(self, entry: Entry, room: LimitQueue) -> None:
+        self._window.move_to(entry, Stage.ISOLATED)
+        room.waiting[entry.job.job_id] = entry
+
+    def next_deadline(self) -> int | None:
+        """Only while claims may be sent: what keeps them from that ends by an event."""
+        if not self._rooms or not self._open:
+            return None
+        return min(room.retry_ns for room in self._rooms.values())
+
+    @property
+    def _open(self) -> bool:
+        context = self._context
+        return context.store_ok and self._lease.valid and not context.abstains
+
+    def turn(self) -> list[Entry]:
+        """Those that are to be tried now."""
+        if not self._rooms or not self._open:
+            return []
+        found: list[Entry] = []
+        for limit, room in list(self._rooms.items()):
+            if self._judge(room):
+                found += self._tried(room)
+                if not room.waiting:
+                    del self._rooms[limit]
+        return found
+
+    def _judge(self, room: LimitQueue) -> bool:
+        """Whether some of the room are tried, by what became of the last."""
+        context = self._context
+        woken, won, refused = room.woken, room.won, room.refused
+        room.woken = room.won = room.refused = False
+        if won:
+            room.failures = 0
+        if refused:
+            room.failures += 1
+            room.width = 1
+            room.retry_ns = context.now_ns + context.backoff_ns(room.failures, RETRY_BASE_MS, RETRY_CAP_MS)
+            return False
+        if won:
+            room.width = min(2 * room.width, TRIED_MAX)
+        return won or woken or context.now_ns >= room.retry_ns
+
+    def _tried(self, room: LimitQueue) -> list[Entry]:
+        """The first `width` of those that still wait there."""
+        entries = self._window.entries
+        room.waiting = {
+            job_id: entry
+            for job_id, entry in room.waiting.items()
+            if entry.stage is Stage.ISOLATED and entries.get(job_id) is entry
+        }
+        chosen = nsmallest(room.width, room.waiting.values(), key=_rank)
+        for entry in chosen:
+            del room.waiting[entry.job.job_id]
+        room.retry_ns = self._context.now_ns + RETRY_CAP_MS * MS
+        return chosen
+
+
+def _rank(entry: Entry) -> tuple[int, int]:
+    return entry.rank_us, entry.job.job_id

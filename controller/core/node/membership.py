@@ -1,0 +1,148 @@
+"""Who is there, and hence who owns which slot: Swim's changes become a new ring and new duties."""
+
+from typing import Final
+
+from cronring.controller.core.node.context import MS, NodeContext
+from cronring.controller.core.node.effects import FindPeers, Level
+from cronring.controller.core.node.ring import Ring
+from cronring.controller.core.node.window import Duty
+from cronring.controller.core.swim.machine import Swim
+from cronring.controller.core.swim.member import MemberChange
+from cronring.controller.core.swim.messages import Packet, Status
+from cronring.controller.core.swim.reaction import Reaction
+from cronring.schema.keys import SLOTS
+
+SEARCH_INTERVAL_MS: Final = 5_000
+# Members that died (or seemed to, across a partition) are looked for again in the `controllers` table this long.
+SEARCH_AFTER_DEATH_MS: Final = 300_000
+
+
+class Membership:
+    """Swim and the ring, and the search for peers in the `controllers` table."""
+
+    __slots__ = (
+        "_context",
+        "_leased",
+        "_search_at_ns",
+        "_search_until_ns",
+        "buried",
+        "gone",
+        "ring",
+        "ring_changed",
+        "swim",
+    )
+
+    def __init__(self, context: NodeContext, address: str) -> None:
+        self._context = context
+        self.swim = Swim(context.controller_id, address, context.settings, context.chance, context.now_ns)
+        self._leased: tuple[tuple[str, str], ...] = ()  # in the `controllers` table, when it was last read
+        context.peers = self._known()
+        self.ring = Ring.build(self.swim.slot_owners())
+        self.ring_changed = True
+        self.buried = False  # somebody held this controller dead, and may adopt from it; the node clears it
+        self.gone: list[str] = []  # dead or left, for this controller to adopt from; the node takes them
+        self._search_at_ns: int | None = None
+        self._search_until_ns = context.now_ns
+
+    def next_deadline(self) -> int | None:
+        swim = self.swim.next_deadline()
+        if self._search_at_ns is None or not self._context.store_ok:
+            return swim
+        return self._search_at_ns if swim is None else min(swim, self._search_at_ns)
+
+    def turn(self) -> None:
+        """Let Swim do what is due; look for peers while alone, or while somebody may be cut off."""
+        context = self._context
+        deadline = self.swim.next_deadline()
+        if deadline is not None and deadline <= context.now_ns:
+            self.absorb(self.swim.wake(context.now_ns))
+        if self._search_at_ns is not None and self._search_at_ns <= context.now_ns and context.store_ok:
+            self.search()
+
+    def search(self) -> None:
+        """Ask the `controllers` table for peers, now."""
+        context = self._context
+        context.effects.append(FindPeers())
+        alone = len(self.peers()) == 1
+        lookout = alone or context.now_ns < self._search_until_ns
+        self._search_at_ns = context.now_ns + context.jittered_ns(SEARCH_INTERVAL_MS) if lookout else None
+
+    def receive(self, packet: Packet) -> None:
+        self.absorb(self.swim.receive(packet, self._context.now_ns))
+
+    def refused(self, address: str) -> None:
+        self.absorb(self.swim.peer_refused(address, self._context.now_ns))
+
+    def found(self, peers: tuple[tuple[str, str], ...]) -> None:
+        """These hold leases, by the `controllers` table."""
+        self._leased = peers
+        self._context.peers = self._known()
+        others = tuple(peer for peer in peers if peer[0] != self._context.controller_id)
+        if others:
+            self.greet(others)
+
+    def greet(self, peers: tuple[tuple[str, str], ...]) -> None:
+        """Known addresses, as (member_id or "", address)."""
+        self.absorb(self.swim.greet(peers, self._context.now_ns))
+
+    def absorb(self, reaction: Reaction) -> None:
+        """Send what Swim sends, and follow its changes."""
+        context = self._context
+        context.effects.extend(reaction.packets)
+        for note in reaction.notes:
+            context.note(note.level, note.event, **note.values)
+        self.buried = self.buried or bool(reaction.burials)
+        for change in reaction.changes:
+            self._follow(change)
+        if reaction.changes:
+            context.peers = self._known()
+            self._rebuild()
+
+    def _follow(self, change: MemberChange) -> None:
+        after = change.after
+        if after.status not in (Status.DEAD, Status.LEFT) or after.member_id == self._context.controller_id:
+            return
+        if after.status is Status.DEAD:
+            self._search_until_ns = self._context.now_ns + SEARCH_AFTER_DEATH_MS * MS
+            if self._search_at_ns is None:
+                self._search_at_ns = self._context.now_ns + self._context.jittered_ns(SEARCH_INTERVAL_MS)
+        if self._is_successor_of(after.member_id):
+            self.gone.append(after.member_id)
+
+    def _is_successor_of(self, gone_id: str) -> bool:
+        """The living member whose id comes next after the one that is gone, in a circle, adopts from it."""
+        alive = sorted(member_id for member_id, _ in self.peers())
+        successor = next((member_id for member_id in alive if member_id > gone_id), alive[0])
+        return successor == self._context.controller_id
+
+    def _rebuild(self) -> None:
+        owners = self.swim.slot_owners()
+        if tuple(sorted(owners)) == self.ring.members:
+            return
+        self.ring = self.ring.over(owners)
+        self.ring_changed = True
+        self._context.stats.ring_changes += 1
+        self._context.note(Level.INFO, "ring_changed", members=len(self.ring.members), digest=self.ring.digest)
+
+    # docs/decisions/0021: not only whom gossip sees
+    def peers(self) -> tuple[tuple[str, str], ...]:
+        """(id, address) of every controller believed to be alive, this one included."""
+        return tuple((member.member_id, member.address) for member in self.swim.live())
+
+    def _known(self) -> tuple[tuple[str, str], ...]:
+        """Those that runners should know: one that seems dead, and held a lease, may be cut off from here only.
+
+        It may then still renew a runner's lease, and declare it lost, while this controller is cut off from PostgreSQL.
+        """
+        left = {member.member_id for member in self.swim.members() if member.status is Status.LEFT}
+        known = dict(self._leased) | dict(self.peers())
+        return tuple((member_id, address) for member_id, address in known.items() if member_id not in left)
+
+    def duties(self) -> list[Duty]:
+        """What this controller owes each slot."""
+        duties = [Duty.NONE] * SLOTS
+        for slot in self.ring.primary_slots(self._context.controller_id):
+            duties[slot] = Duty.PRIMARY
+        for slot in self.ring.backup_slots(self._context.controller_id):
+            duties[slot] = Duty.BACKUP
+        return duties

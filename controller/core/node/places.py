@@ -1,0 +1,300 @@
+"""What is due, and waits until a runner has a place for it: it stays in its job's row, and is claimed when one has.
+
+Each lane of a deployment has a room, the most urgent in front. Runners hear how many wait here, and grant places
+(cronring.runner.core.places); what was called in has its place already. What this controller would claim only because
+another has not waits apart: as long as places are short, that other one most likely waits as well.
+"""
+
+from collections.abc import Iterable
+from heapq import heapify, heappop, heappush
+from typing import Final
+
+from cronring.controller.core.model import Job
+from cronring.controller.core.node.activation import WaitingActivation
+from cronring.controller.core.node.context import MS, NodeContext
+from cronring.controller.core.node.effects import Level, SendWishes
+from cronring.controller.core.node.lease import Lease
+from cronring.controller.core.node.sessions import Picker, Sessions
+from cronring.controller.core.node.stock import Place, Stock
+from cronring.controller.core.node.window import DueWindow, Duty, Entry, Stage
+from cronring.schema.lanes import Grant, LaneDemand, LaneKey
+
+TELL_GAP_NS: Final = 50 * MS  # between two wishes of which the second is not urgent
+SIFT_NS: Final = 1_000 * MS
+FEW: Final = 32  # that are counted each time
+NOTED_LATE_MS: Final = 1_000
+NOTE_GAP_NS: Final = 60_000 * MS
+_WEIGHT: Final = 8
+
+Item = Entry | WaitingActivation
+Ranked = tuple[int, int, Item]
+
+
+class LaneQueue:
+    """Those that wait for a place in one lane, as heaps by rank."""
+
+    __slots__ = ("first", "noted_ns", "sifted_ns", "since_ns", "standby")
+
+    def __init__(self, now_ns: int) -> None:
+        self.since_ns = now_ns  # somebody has waited here all the time, and might have been claimed
+        self.first: list[Ranked] = []
+        self.standby: list[Ranked] = []
+        self.sifted_ns = 0
+        self.noted_ns: int | None = None
+
+    def __len__(self) -> int:
+        return len(self.first) + len(self.standby)
+
+
+class Places:
+    """Rooms by lane, and the places of what was called in."""
+
+    __slots__ = (
+        "_claim_us",
+        "_context",
+        "_dirty",
+        "_lease",
+        "_open",
+        "_rooms",
+        "_serial",
+        "_sessions",
+        "_taken",
+        "_window",
+    )
+
+    def __init__(self, context: NodeContext, window: DueWindow, lease: Lease, sessions: Sessions) -> None:
+        self._context = context
+        self._window = window
+        self._lease = lease
+        self._sessions = sessions
+        self._rooms: dict[LaneKey, LaneQueue] = {}
+        self._taken: dict[int, Place] = {}  # by the serial of what was called in
+        self._serial = 0
+        self._open = False
+        self._claim_us = 0  # what a claim takes, smoothed
+        self._dirty: dict[tuple[str, LaneKey], None] = {}  # lanes of runners that may have to be told something
+
+    def __len__(self) -> int:
+        return sum(len(room) for room in self._rooms.values())
+
+    # Places for claims
+
+    # docs/decisions/0050: without a place nothing is claimed
+    def take(self, item: Item, job: Job, picker: Picker) -> Place | None:
+        """A place for it; None if it has to wait, or no runner is there at all."""
+        place = self._taken.pop(item.queued, None) if item.queued else None
+        item.queued = 0
+        if place is not None and self._sessions.valid(place):
+            return place
+        lane = self._sessions.lane(job)
+        if lane in self._rooms and len(self._rooms[lane]):
+            return None
+        return picker.pick(lane)
+
+    def wait(self, item: Item, job: Job) -> bool:
+        """It waits for a place from now on. False: no runner hosts its deployment."""
+        lane = self._sessions.lane(job)
+        if not self._sessions.hosting(lane[0]):
+            return False
+        room = self._rooms.get(lane)
+        if room is None:
+            room = self._rooms[lane] = LaneQueue(self._context.now_ns)
+        if isinstance(item, Entry):
+            self._window.move_to(item, Stage.QUEUED)
+        self._serial += 1
+        item.queued = self._serial
+        heappush(room.standby if self._stands_in(item) else room.first, (item.rank_us, self._serial, item))
+        self._touch(lane)
+        return True
+
+    def forgo(self, item: Item) -> None:
+        """What was called in isn't claimed after all."""
+        place = self._taken.pop(item.queued, None) if item.queued else None
+        item.queued = 0
+        if place is not None:
+            self.give_back(place)
+
+    def give_back(self, place: Place) -> None:
+        """The claim was not won."""
+        place.give_back()
+        if place.stock is not None:
+            self._dirty[place.runner_id, place.stock.key] = None
+
+    def epoch(self, place: Place) -> int:
+        """What the runner is to be told with the run that takes it; 0: it takes none."""
+        if place.stock is None or not self._sessions.valid(place):
+            return 0
+        if not self._lease.valid:  # it isn't dispatched now
+            self.give_back(place)
+            return 0
+        return place.epoch
+
+    # What happens
+
+    def claim_took(self, duration_ns: int) -> None:
+        taken_us = duration_ns // 1_000
+        self._claim_us += (taken_us - self._claim_us) // _WEIGHT if self._claim_us else taken_us
+
+    def granted(self, runner_id: str, grants: Iterable[Grant]) -> None:
+        session = self._sessions.by_id.get(runner_id)
+        for grant in grants if session is not None else ():
+            assert session is not None
+            stock = session.granted(grant)
+            if stock is not None:
+                self._dirty[runner_id, stock.key] = None
+
+    def runners_changed(self) -> list[Item]:
+        """What waited for lanes that nobody hosts any more, or that now take whatever comes."""
+        released: list[Item] = []
+        for lane, room in list(self._rooms.items()):
+            hosting = self._sessions.hosting(lane[0])
+            if hosting and all(session.stocks is not None for session in hosting):
+                self._touch(lane)
+                continue
+            del self._rooms[lane]
+            released += [item for _, serial, item in (*room.first, *room.standby) if self._waits(item, serial)]
+        for item in released:
+            item.queued = 0
+            if isinstance(item, Entry):
+                item.hosted_us = self._context.now_us
+        return released
+
+    def duties_changed(self) -> None:
+        """Who stands in for others is now somebody else."""
+        for lane, room in self._rooms.items():
+            every = [*room.first, *room.standby]
+            room.first = [each for each in every if not self._stands_in(each[2])]
+            room.standby = [each for each in every if self._stands_in(each[2])]
+            heapify(room.first)
+            heapify(room.standby)
+            self._touch(lane)
+
+    # What follows
+
+    def call(self) -> list[Item]:
+        """Those that there is a place for now, the most urgent first."""
+        if not self._may_claim() or not self._rooms:
+            return []
+        called: list[Item] = []
+        lanes = dict.fromkeys(lane for _, lane in self._dirty if lane in self._rooms)
+        for lane in lanes:
+            picker = Picker(self._sessions)
+            room = self._rooms[lane]
+            while (queue := self._next_queue(room)) and (place := picker.pick(lane)) is not None:
+                _, serial, item = heappop(queue)
+                self._taken[serial] = place
+                called.append(item)
+            self._touch(lane)
+            if not len(room):
+                del self._rooms[lane]
+        return called
+
+    def _next_queue(self, room: LaneQueue) -> list[Ranked]:
+        """The heap whose head is next; an empty one if nothing waits."""
+        for queue in (room.first, room.standby):
+            while queue and not self._waits(queue[0][2], queue[0][1]):
+                heappop(queue)
+            if queue:
+                return queue
+        return []
+
+    def next_deadline(self) -> int | None:
+        return self._context.now_ns + TELL_GAP_NS if self._dirty else None
+
+    def tell(self) -> None:
+        """Runners hear what waits here, and get back what nobody here waits for."""
+        is_open = self._may_claim()
+        if is_open != self._open:
+            self._open = is_open
+            for room in self._rooms.values():
+                room.since_ns = self._context.now_ns
+            for each in self._sessions.by_id.values():
+                self._dirty.update(((each.info.runner_id, lane), None) for lane in each.stocks or ())
+        if not self._dirty:
+            return
+        told: dict[str, list[LaneDemand]] = {}
+        dirty, self._dirty = self._dirty, {}
+        for runner_id, lane in dirty:
+            session = self._sessions.by_id.get(runner_id)
+            if session is None or session.stocks is None:
+                continue
+            stock = session.stocks.get(lane)
+            if stock is None:
+                stock = session.stocks[lane] = Stock(runner_id, lane)
+            wish = self._wish(stock)
+            if wish is not None:
+                told.setdefault(runner_id, []).append(wish)
+        for runner_id, wishes in told.items():
+            self._context.effects.append(SendWishes(runner_id, wishes))
+
+    def _wish(self, stock: Stock) -> LaneDemand | None:
+        """What that runner is to be told of this lane now."""
+        context = self._context
+        room = self._rooms.get(stock.key)
+        count = standby = rank_us = 0
+        if not self._open:
+            stock.return_all_but(0)
+        elif room is not None and len(room):
+            count, standby, rank_us = self._look(stock.key, room)
+        elif stock.short:
+            stock.return_all_but(stock.keep)
+        wish = stock.tell(count, standby, rank_us, self._claim_us, not self._open)
+        if wish is None:
+            return None
+        if context.now_ns - stock.told_ns < TELL_GAP_NS and not stock.urgent(wish):
+            self._dirty[stock.runner_id, stock.key] = None
+            return None
+        stock.told(wish, context.now_ns)
+        return wish
+
+    def _look(self, lane: LaneKey, room: LaneQueue) -> tuple[int, int, int]:
+        """How many wait there, how many of them in others' stead, and the most urgent one's rank."""
+        now_ns = self._context.now_ns
+        if len(room) <= FEW or now_ns - room.sifted_ns >= SIFT_NS:
+            room.sifted_ns = now_ns
+            room.first = [each for each in room.first if self._waits(each[2], each[1])]
+            room.standby = [each for each in room.standby if self._waits(each[2], each[1])]
+            heapify(room.first)
+            heapify(room.standby)
+        queue = self._next_queue(room)
+        if not queue:
+            return 0, 0, 0
+        rank_us, _, item = queue[0]
+        self._note(lane, room, item)
+        return len(room.first), len(room.standby), rank_us
+
+    def _note(self, lane: LaneKey, room: LaneQueue, item: Item) -> None:
+        context = self._context
+        run_at = item.run_at if isinstance(item, Entry) else item.activation.run_at
+        late_ms = (context.now_us - (run_at or context.now_us)) // 1_000
+        # What an outage made late waits for its runners' first words: they may have been idle all the time.
+        waited_ms = min(late_ms, (context.now_ns - room.since_ns) // MS)
+        if waited_ms < NOTED_LATE_MS or (room.noted_ns is not None and context.now_ns - room.noted_ns < NOTE_GAP_NS):
+            return
+        room.noted_ns = context.now_ns
+        kind = lane[1].name.lower()
+        context.note(
+            Level.WARNING, "waiting_for_place", deployment=lane[0], lane=kind, jobs=len(room), lateness_ms=late_ms
+        )
+
+    def _may_claim(self) -> bool:
+        return self._context.store_ok and self._lease.valid and not self._context.abstains
+
+    def _touch(self, lane: LaneKey) -> None:
+        """All that host it may have to be told."""
+        for session in self._sessions.hosting(lane[0]):
+            if session.stocks is not None:
+                self._dirty[session.info.runner_id, lane] = None
+
+    def _stands_in(self, item: Item) -> bool:
+        if isinstance(item, Entry):
+            return self._window.duty(item) is not Duty.PRIMARY
+        return not item.own and self._window.duties[item.activation.job.slot] is not Duty.PRIMARY
+
+    def _waits(self, item: Item, serial: int) -> bool:
+        """Whatever waits may have been forgotten, or gone another way, or wait anew."""
+        if item.queued != serial:
+            return False
+        if isinstance(item, Entry):
+            return item.stage is Stage.QUEUED and self._window.entries.get(item.job.job_id) is item
+        return True

@@ -1,0 +1,146 @@
+"""Runners connected to this controller, and which of them gets the next run."""
+
+from heapq import heapify, heappop, heapreplace
+
+from cronring.controller.core import ticks
+from cronring.controller.core.model import Job, RunnerInfo
+from cronring.controller.core.node.stock import Place, Stock
+from cronring.schema.lanes import Grant, LaneKey, LaneKind
+
+
+class Session:
+    """One connected runner. `load`: runs it has, as far as this controller knows; kept by whoever claims and ends.
+
+    `stocks`: of places in its lanes; None if it grants none and takes whatever comes, as older runners do.
+    """
+
+    __slots__ = ("draining", "elsewhere", "held", "info", "stocks")
+
+    def __init__(self, info: RunnerInfo) -> None:
+        self.info = info
+        self.draining = False
+        self.held = 0  # claimed (or being claimed) for it by this controller, and not ended
+        self.elsewhere = 0  # by other controllers, from its latest beat
+        self.stocks: dict[LaneKey, Stock] | None = None if info.sync_verbs is None else {}
+
+    @property
+    def load(self) -> int:
+        return self.held + self.elsewhere
+
+    def has_place(self, lane: LaneKey) -> bool:
+        if self.stocks is None:
+            return True
+        stock = self.stocks.get(lane)
+        return stock is not None and stock.free > 0
+
+    def granted(self, grant: Grant) -> Stock | None:
+        """The stock that it is about; None for a lane that this runner has not."""
+        key = grant.deployment, grant.kind
+        if self.stocks is None or grant.deployment not in self.info.deployments:
+            return None
+        stock = self.stocks.get(key)
+        if stock is None:
+            stock = self.stocks[key] = Stock(self.info.runner_id, key)
+        stock.granted(grant)
+        return stock
+
+
+class Sessions:
+    """By id, and by deployment."""
+
+    __slots__ = ("_hosting", "_sync_verbs", "by_id")
+
+    def __init__(self) -> None:
+        self.by_id: dict[str, Session] = {}
+        self._hosting: dict[str, dict[str, Session]] = {}
+        self._sync_verbs: dict[str, frozenset[str]] = {}  # of deployments whose runners grant places
+
+    def join(self, info: RunnerInfo, held: int) -> Session:
+        """A runner connected; one with the same id is replaced (its new stream came before the old one's end)."""
+        self.leave(info.runner_id)
+        session = self.by_id[info.runner_id] = Session(info)
+        session.held = held
+        for deployment in info.deployments:
+            self._hosting.setdefault(deployment, {})[info.runner_id] = session
+        self._sync_verbs.update(info.sync_verbs or ())
+        return session
+
+    def leave(self, runner_id: str) -> Session | None:
+        session = self.by_id.pop(runner_id, None)
+        if session is None:
+            return None
+        for deployment in dict.fromkeys(session.info.deployments):
+            hosting = self._hosting[deployment]
+            hosting.pop(runner_id, None)
+            if not hosting:
+                del self._hosting[deployment]
+                self._sync_verbs.pop(deployment, None)
+        return session
+
+    def beat(self, runner_id: str, draining: bool, running: int) -> bool:
+        """Whether it drains as of now."""
+        session = self.by_id.get(runner_id)
+        if session is None:
+            return False
+        began, session.draining = draining and not session.draining, draining
+        session.elsewhere = max(0, running - session.held)
+        return began
+
+    def change_held(self, runner_id: str, difference: int) -> None:
+        session = self.by_id.get(runner_id)
+        if session is not None:
+            session.held = max(0, session.held + difference)
+
+    def lane(self, job: Job) -> LaneKey:
+        """Where its runners would run it."""
+        sync_verbs = self._sync_verbs.get(job.deployment, ())
+        if job.verb in sync_verbs:
+            return job.deployment, LaneKind.SYNC
+        isolated = bool(job.policy) and ticks.isolated(job)
+        return job.deployment, LaneKind.ISOLATED if isolated else LaneKind.ASYNC
+
+    def valid(self, place: Place) -> bool:
+        """Its runner is still connected, and has not taken it back."""
+        session = self.by_id.get(place.runner_id)
+        if session is None or place.stock is None:
+            return session is not None
+        stocks = session.stocks
+        return stocks is not None and stocks.get(place.stock.key) is place.stock and place.stock.epoch == place.epoch
+
+    def hosting(self, deployment: str) -> list[Session]:
+        """Those that take runs of this deployment."""
+        return [session for session in self._hosting.get(deployment, {}).values() if not session.draining]
+
+
+class Picker:
+    """Least-loaded choice for one batch: O(log runners) for each run."""
+
+    __slots__ = ("_heaps", "_sessions")
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+        self._heaps: dict[LaneKey, list[tuple[int, str]]] = {}
+
+    def pick(self, lane: LaneKey) -> Place | None:
+        """A place for the next run; None if no runner has one."""
+        heap = self._heaps.get(lane)
+        if heap is None:
+            hosting = self._sessions.hosting(lane[0])
+            heap = [(session.load, session.info.runner_id) for session in hosting if session.has_place(lane)]
+            heapify(heap)
+            self._heaps[lane] = heap
+        if not heap:
+            return None
+        load, runner_id = heap[0]
+        stocks = self._sessions.by_id[runner_id].stocks
+        if stocks is None:
+            if len(heap) > 1:
+                heapreplace(heap, (load + 1, runner_id))
+            return Place(runner_id)
+        stock = stocks[lane]
+        epoch = stock.take()
+        if not stock.free:
+            heappop(heap)
+        elif len(heap) > 1:
+            heapreplace(heap, (load + 1, runner_id))
+        return Place(runner_id, stock, epoch)

@@ -1,0 +1,79 @@
+"""Places of one runner's lane that this controller may fill: granted, taken by claims, given back."""
+
+from typing import Final, NamedTuple
+
+from cronring.schema.lanes import Grant, LaneDemand, LaneKey
+
+URGENT_PARTS: Final = 2  # a wish that has doubled is told at once
+
+
+class Stock:
+    """Counts are since the beginning of the epoch. `free`: places that no claim under way has taken."""
+
+    __slots__ = ("_told", "epoch", "free", "keep", "key", "returned", "runner_id", "seen", "short", "told_ns")
+
+    def __init__(self, runner_id: str, key: LaneKey) -> None:
+        self.runner_id = runner_id
+        self.key = key
+        self.epoch = 0
+        self.seen = 0
+        self.free = 0
+        self.returned = 0
+        self.short = False  # others wait: no more than `keep` are kept for nothing
+        self.keep = 0
+        self.told_ns = 0
+        self._told = LaneDemand(*key, 0, 0, 0, 0, 0, 0, 0, False)
+
+    def granted(self, grant: Grant) -> None:
+        if grant.epoch != self.epoch:
+            self.epoch, self.seen, self.returned, self.free = grant.epoch, 0, 0, 0
+        self.free += max(0, grant.granted - self.seen)
+        self.seen = max(grant.granted, self.seen)
+        self.short, self.keep = grant.short, grant.keep
+
+    def take(self) -> int:
+        """For a claim: the epoch that the place is of."""
+        self.free -= 1
+        return self.epoch
+
+    def return_all_but(self, kept: int) -> None:
+        """To the runner."""
+        back = max(0, self.free - kept)
+        self.free -= back
+        self.returned += back
+
+    def tell(self, count: int, standby: int, rank_us: int, claim_us: int, closed: bool) -> LaneDemand | None:
+        """The wish, if it is another than was told last."""
+        wish = LaneDemand(*self.key, self.epoch, self.seen, self.returned, count, standby, rank_us, claim_us, closed)
+        told = self._told
+        news = wish.returned != told.returned or wish.closed != told.closed or (count, standby) != (0, 0)
+        if not news and not (told.wanted or told.standby):
+            return None
+        same = wish._replace(claim_us=told.claim_us) == told
+        return None if same else wish
+
+    def urgent(self, wish: LaneDemand) -> bool:
+        """The runner's own idea of it, as it counts what it grants, is too far from the truth."""
+        told = self._told
+        if (wish.returned, wish.closed) != (told.returned, told.closed):
+            return True
+        seen = wish.seen - told.seen if wish.epoch == told.epoch else wish.seen
+        expected = max(0, told.wanted + told.standby - seen)
+        count = wish.wanted + wish.standby
+        return count > URGENT_PARTS * expected or (not count and expected > 0)
+
+    def told(self, wish: LaneDemand, now_ns: int) -> None:
+        self._told, self.told_ns = wish, now_ns
+
+
+class Place(NamedTuple):
+    """Where a run goes. `stock` None: a runner that grants no places takes whatever comes."""
+
+    runner_id: str
+    stock: Stock | None = None
+    epoch: int = 0
+
+    def give_back(self) -> None:
+        """It was not used."""
+        if self.stock is not None and self.stock.epoch == self.epoch:
+            self.stock.free += 1

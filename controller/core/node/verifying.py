@@ -1,0 +1,146 @@
+"""Is what is held here still unfinished, and still this controller's?
+
+Another controller may have ended it meanwhile, after its runner's stream to here broke; or adopted it, while this one
+slept or was cut off, and was taken for dead: then its runner reports to that one, and nobody tells this one of the end.
+Whoever hears that it was taken for dead looks at once. A runner forgets a run some time after its end was acknowledged,
+so whatever may be old news is looked up before it is dispatched (again), and what has been held for long now and then.
+"""
+
+from itertools import islice
+from typing import Final
+
+from cronring.controller.core.model import Execution
+from cronring.controller.core.node.context import MS, REFUSED_RETRY_NS, NodeContext
+from cronring.controller.core.node.effects import FetchHeld
+from cronring.controller.core.node.events import ExecutionsFetched, StoreFailed
+from cronring.controller.core.node.holding import Holding
+from cronring.controller.core.node.lease import Lease
+from cronring.controller.core.node.sessions import Sessions
+from cronring.controller.core.node.window import DueWindow
+
+BATCH: Final = 5_000
+DRAINING_INTERVAL_MS: Final = 2_000
+# The verdict may be here before the adoption that follows from it is committed.
+DOUBT_ECHOES_MS: Final = (0, 2_000, 10_000)
+
+
+class Verifying:
+    """Wishes to look up, and one lookup under way."""
+
+    __slots__ = (
+        "_all_at_ns",
+        "_asked",
+        "_asked_ns",
+        "_context",
+        "_echoes_ns",
+        "_holding",
+        "_lease",
+        "_lease_since_ns",
+        "_not_before_ns",
+        "_sessions",
+        "_window",
+        "_wishes",
+    )
+
+    def __init__(
+        self, context: NodeContext, window: DueWindow, lease: Lease, sessions: Sessions, holding: Holding
+    ) -> None:
+        self._context = context
+        self._window = window
+        self._lease = lease
+        self._sessions = sessions
+        self._holding = holding
+        self._wishes: dict[int, None] = {}
+        self._asked: tuple[int, ...] | None = None
+        self._asked_ns = 0
+        self._echoes_ns: list[int] = []
+        self._not_before_ns = 0
+        self._lease_since_ns: int | None = None
+        self._all_at_ns = context.now_ns + context.jittered_ns(context.settings.refetch_interval_ms)
+
+    def next_deadline(self) -> int | None:
+        if self._asked is not None or not self._context.store_ok:
+            return None
+        waiting = self._wishes and self._context.now_ns < self._not_before_ns
+        return min([self._all_at_ns, *self._echoes_ns[:1], *([self._not_before_ns] if waiting else [])])
+
+    # docs/decisions/0024: who was taken for dead may wait for ends that nobody will tell
+    def doubt(self) -> None:
+        """Others took this controller for dead: they may have adopted what is held here, or be about to."""
+        self._echoes_ns = [self._context.now_ns + echo_ms * MS for echo_ms in DOUBT_ECHOES_MS]
+
+    # docs/decisions/0025: what a runner gave back is sent again
+    def dispatch_again(self, executions: list[Execution]) -> None:
+        """Their runner is back, or had to decline them: what is still unfinished, it is to get (again).
+
+        What it never got, or may have reported elsewhere, or was declared lost meanwhile, is to be told apart.
+        """
+        for execution in executions:
+            self._holding.undispatched[execution.execution_id] = None
+            self._wishes[execution.execution_id] = None
+
+    def soon(self) -> None:
+        """Draining: look after what is held more often."""
+        self._all_at_ns = min(self._all_at_ns, self._context.now_ns + DRAINING_INTERVAL_MS * MS)
+
+    def turn(self) -> None:
+        context = self._context
+        if self._lease.valid and self._lease.held_since_ns != self._lease_since_ns:
+            self._lease_since_ns = self._lease.held_since_ns
+            self.doubt()
+        while self._echoes_ns and self._echoes_ns[0] <= context.now_ns:
+            del self._echoes_ns[0]
+            self._wishes.update(dict.fromkeys(self._holding.executions))
+        if context.now_ns >= self._all_at_ns:
+            self._wish_old()
+        if not self._wishes or self._asked is not None or not context.store_ok or not self._lease.valid:
+            return
+        if context.now_ns < self._not_before_ns:
+            return
+        batch = list(islice(self._wishes, BATCH))
+        for execution_id in batch:
+            del self._wishes[execution_id]
+        asked = tuple(sorted(execution_id for execution_id in batch if execution_id in self._holding.executions))
+        if asked:
+            self._asked, self._asked_ns = asked, context.now_ns
+            context.effects.append(FetchHeld(context.request(self), asked))
+
+    def _wish_old(self) -> None:
+        context = self._context
+        interval_ms = DRAINING_INTERVAL_MS if context.draining else context.settings.refetch_interval_ms
+        self._all_at_ns = context.now_ns + context.jittered_ns(interval_ms)
+        before_ns = context.now_ns - interval_ms * MS
+        for execution_id, since_ns in self._holding.held_since_ns.items():
+            if since_ns > before_ns:
+                break
+            self._wishes[execution_id] = None
+
+    def fetched(self, event: ExecutionsFetched) -> None:
+        """Let go of what is finished or another's; dispatch what still isn't and its runner may not have."""
+        assert self._asked is not None, "executions fetched without asking"
+        asked, self._asked = self._asked, None
+        own = {execution.execution_id for execution in event.executions}
+        to_dispatch: list[Execution] = []
+        for execution_id in asked:
+            execution = self._holding.executions.get(execution_id)
+            if execution is None:
+                continue
+            if execution_id not in own and self._holding.held_since_ns[execution_id] > self._asked_ns:
+                self._wishes[execution_id] = None  # adopted after PostgreSQL answered this, though that came before
+                continue
+            if execution_id not in own:
+                self._holding.release(execution_id)
+                self._window.runner_away(execution.job.job_id)
+                continue
+            self._holding.touch(execution_id)
+            if execution.runner_id in self._sessions.by_id:
+                self._window.runner_here(execution)
+                if execution_id in self._holding.undispatched:
+                    to_dispatch.append(execution)
+        self._holding.dispatch(to_dispatch)
+
+    def failed(self, event: StoreFailed) -> None:
+        if not event.connection_lost:
+            self._not_before_ns = self._context.now_ns + REFUSED_RETRY_NS
+        self._wishes.update(dict.fromkeys(self._asked or ()))
+        self._asked = None

@@ -1,0 +1,367 @@
+"""Which events the books make, and which webhooks want them.
+
+Pure: rows that are new since the last look go in, notices come out. A notice has a key that says what it is about; its
+id is derived from that, so that the same thing read twice, by whomever, is the same event.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+from cronring.schema.duration import parse_duration
+from cronring.schema.instant import format_instant
+from cronring.schema.policy import parse_policy
+from cronring.schema.window import parse_window
+
+ERROR_LENGTH_MAX: Final = 4_000
+
+
+class Event(StrEnum):
+    """What webhooks may be told of."""
+
+    FAILED = "failed"  # a tick's last attempt ended without success
+    RECOVERED = "recovered"  # the first success after that
+    LATE = "late"  # a tick hasn't begun within its job's `late_after`
+    SKIPPED = "skipped"  # ticks that don't run, a range for one reason
+    PAUSED = "paused"  # a job, by its `pause_after_failures`
+    ORPHANED = "orphaned"  # a job that somebody made by hand has lost its verb
+    BROUGHT_BACK = "brought_back"  # it has that again
+    TEST = "test"  # what somebody asked for, to see whether it arrives
+
+
+# What a webhook can ask for.
+EVENTS: Final = tuple(event.value for event in Event if event is not Event.TEST)
+
+
+class NoticeJob(NamedTuple):
+    """The job that a notice is about."""
+
+    job_id: int
+    key: str
+    namespace: str
+    module: str
+    verb: str
+    labels: Mapping[str, str]
+    policy: str
+
+
+class NoticeRun(NamedTuple):
+    """An execution that is new, or has ended since. Instants are microseconds since 1970."""
+
+    job: NoticeJob
+    execution_id: int
+    tick: int
+    run_at: int
+    attempt: int
+    trigger: str
+    claimed_at: int
+    started_at: int | None
+    ended_at: int | None
+    outcome: str | None
+    error_type: str | None
+    error_message: str | None
+    retry_at: int | None
+    controller_id: str
+    runner_id: str
+
+
+class Passed(NamedTuple):
+    """A range of ticks in the books that don't run."""
+
+    job: NoticeJob
+    reason: str
+    first_tick: int
+    last_tick: int
+    ticks: int
+    decided_at: int
+
+
+class Overdue(NamedTuple):
+    """A job whose next tick should have begun."""
+
+    job: NoticeJob
+    tick: int
+    run_at: int
+
+
+class Paused(NamedTuple):
+    job: NoticeJob
+    paused_at: int
+    failures: int
+    note: str
+
+
+class Turn(NamedTuple):
+    """A job is orphaned, or brought back, as an action says. `deployment`: by which, or by whose end."""
+
+    job: NoticeJob
+    action_id: int
+    action: str
+    at: int
+    deployment: str
+    actor: str
+    note: str
+
+
+class Given(NamedTuple):
+    """An attempt whose retry was planned, and will not come: it was the tick's last. `last_success`: the job's."""
+
+    run: NoticeRun
+    last_success: int | None
+
+
+class Failing(NamedTuple):
+    """The execution by which a job came to be failing."""
+
+    execution_id: int
+    tick: int
+
+
+class Notice(NamedTuple):
+    """`key` names it among all events of the cluster; `at`: when it came about; `data` goes to receivers."""
+
+    event: Event
+    job: NoticeJob
+    key: str
+    at: int
+    data: dict[str, Any]
+
+
+class Decided(NamedTuple):
+    """`failing`: how jobs stand now, where that has changed (None: well). `retrying`: attempts to wait for."""
+
+    notices: list[Notice]
+    failing: dict[int, Failing | None]
+    retrying: list[NoticeRun]
+
+
+class Subscription(NamedTuple):
+    """What a webhook wants to be told of; empty means all. `since`: of what has happened from then on."""
+
+    events: tuple[str, ...]
+    reasons: tuple[str, ...]
+    namespace: str
+    module: str
+    job: str
+    labels: Mapping[str, str]
+    since: int
+
+    def wants(self, notice: Notice) -> bool:
+        job = notice.job
+        return (
+            notice.at >= self.since
+            and (not self.events or notice.event.value in self.events)
+            and (not self.reasons or notice.event is not Event.SKIPPED or notice.data["reason"] in self.reasons)
+            and self.namespace in {"", job.namespace}
+            and self.module in {"", job.module}
+            and self.job in {"", job.key}
+            and all(job.labels.get(name) == value for name, value in self.labels.items())
+        )
+
+
+def decide(runs: Sequence[NoticeRun], given_up: Sequence[Given], failing: Mapping[int, Failing]) -> Decided:
+    """Failures, recoveries, and late starts. `failing`: the jobs of these runs that were failing before."""
+    notices = [late_start(run) for run in runs]
+    now: dict[int, Failing | None] = dict(failing)
+    retrying: list[NoticeRun] = []
+    told: list[Notice] = []
+    for run in sorted(runs, key=_ended):
+        match run.outcome:
+            case None | "cancelled":
+                pass  # it still runs; or somebody wanted it so: neither a failure nor a success
+            case "completed":
+                before = now.get(run.job.job_id)
+                if before is not None and run.execution_id > before.execution_id:
+                    told.append(_recovered(run, before))
+                    now[run.job.job_id] = None
+            case _ if run.retry_at is not None:
+                retrying.append(run)
+            case _:
+                told.append(_failed(run))
+                now[run.job.job_id] = _later(now.get(run.job.job_id), run)
+    for run, last_success in given_up:
+        told.append(_failed(run))
+        if last_success is not None and last_success > run.tick:  # meanwhile, as nobody knew that this was the last
+            told.append(_recovered_meanwhile(run, last_success))
+        else:
+            now[run.job.job_id] = _later(now.get(run.job.job_id), run)
+    changed = {job_id: state for job_id, state in now.items() if state != failing.get(job_id)}
+    return Decided([notice for notice in notices if notice is not None] + told, changed, retrying)
+
+
+def _ended(run: NoticeRun) -> tuple[int, int]:
+    return (run.ended_at or 0, run.execution_id)
+
+
+def _later(before: Failing | None, run: NoticeRun) -> Failing:
+    if before is not None and before.execution_id > run.execution_id:
+        return before
+    return Failing(run.execution_id, run.tick)
+
+
+def late_after_us(policy: str) -> int:
+    """Of a job's policy text; 0: it doesn't say."""
+    text = parse_policy(policy).late_after
+    return parse_duration(text) * 1_000 if text else 0
+
+
+def late_start(run: NoticeRun) -> Notice | None:
+    """Of a run of a tick of the schedule: its code has begun, or, as far as is known, it was claimed, too late."""
+    limit = late_after_us(run.job.policy)
+    began = run.claimed_at if run.started_at is None else run.started_at
+    if not limit or run.trigger not in {"schedule", "catch_up"} or began - run.run_at <= limit:
+        return None
+    return _late(run.job, run.tick, run.run_at, limit, began, run)
+
+
+def overdue(row: Overdue, now: int) -> Notice | None:
+    """Of a job's next tick, which nobody has claimed. One outside of its window won't run, so it can't be late."""
+    policy = parse_policy(row.job.policy)
+    limit = late_after_us(row.job.policy)
+    if not limit or now - row.run_at <= limit:
+        return None
+    if policy.window and not parse_window(policy.window, policy.timezone).contains(row.tick):
+        return None
+    return _late(row.job, row.tick, row.run_at, limit, now, None)
+
+
+def _late(job: NoticeJob, tick: int, run_at: int, limit: int, reached: int, run: NoticeRun | None) -> Notice:
+    data = {
+        "tick": format_instant(tick),
+        "run_at": _exact(run_at),
+        "started": run is not None,
+        "lateness_ms": (reached - run_at) // 1_000,
+        "late_after_ms": limit // 1_000,
+    }
+    if run is not None:
+        data |= {"execution_id": run.execution_id, "attempt": run.attempt, "trigger": run.trigger}
+    return Notice(Event.LATE, job, f"late:{job.job_id}:{tick}", run_at + limit, data)
+
+
+def skipped(row: Passed) -> Notice:
+    """A range that grows keeps its beginning: it is told of once."""
+    data = {
+        "reason": row.reason,
+        "first_tick": format_instant(row.first_tick),
+        "last_tick": format_instant(row.last_tick),
+        "ticks": row.ticks,
+    }
+    key = f"skipped:{row.job.job_id}:{row.reason}:{row.first_tick}"
+    return Notice(Event.SKIPPED, row.job, key, row.decided_at, data)
+
+
+def paused(row: Paused) -> Notice:
+    data = {"failures": row.failures, "reason": row.note}
+    return Notice(Event.PAUSED, row.job, f"paused:{row.job.job_id}:{row.paused_at}", row.paused_at, data)
+
+
+def turned(row: Turn) -> Notice:
+    event = Event.ORPHANED if row.action == "orphan" else Event.BROUGHT_BACK
+    data = {"deployment": row.deployment, "by": row.actor, "note": row.note}
+    return Notice(event, row.job, f"{event.value}:{row.action_id}", row.at, data)
+
+
+def _failed(run: NoticeRun) -> Notice:
+    assert run.ended_at is not None, "it has ended"
+    return Notice(Event.FAILED, run.job, f"failed:{run.execution_id}", run.ended_at, _of_run(run))
+
+
+def _recovered(run: NoticeRun, before: Failing) -> Notice:
+    assert run.ended_at is not None, "it has ended"
+    data = _of_run(run) | {
+        "failed_execution_id": before.execution_id,
+        "failed_tick": format_instant(before.tick) if before.tick else None,
+    }
+    return Notice(Event.RECOVERED, run.job, f"recovered:{run.execution_id}", run.ended_at, data)
+
+
+def _recovered_meanwhile(run: NoticeRun, last_success: int) -> Notice:
+    assert run.ended_at is not None, "it has ended"
+    data = {
+        "tick": format_instant(last_success),
+        "failed_execution_id": run.execution_id,
+        "failed_tick": format_instant(run.tick),
+    }
+    return Notice(Event.RECOVERED, run.job, f"recovered:after:{run.execution_id}", run.ended_at, data)
+
+
+def _of_run(run: NoticeRun) -> dict[str, Any]:
+    began = run.claimed_at if run.started_at is None else run.started_at
+    return {
+        "tick": format_instant(run.tick),
+        "run_at": _exact(run.run_at),
+        "attempt": run.attempt,
+        "trigger": run.trigger,
+        "outcome": run.outcome,
+        "error_type": run.error_type or "",
+        "error_message": (run.error_message or "")[:ERROR_LENGTH_MAX],
+        "execution_id": run.execution_id,
+        "started_at": _exact(began),
+        "ended_at": _exact(run.ended_at or began),
+        "lateness_ms": (began - run.run_at) // 1_000,
+        "controller": run.controller_id,
+        "runner": run.runner_id,
+    }
+
+
+def _exact(instant: int) -> str:
+    """To the microsecond; ticks are whole seconds, and these are not."""
+    return f"{format_instant(instant)[:-1]}.{instant % 1_000_000:06}Z"
+
+
+class Letter(NamedTuple):
+    """A notice as it is sent: to every receiver, and each time, with the same id and the same body."""
+
+    event_id: str
+    event: str
+    job: str
+    body: str
+
+
+def event_id(cluster: str, key: str) -> str:
+    return f"evt_{hashlib.blake2b(f'{cluster}:{key}'.encode(), digest_size=16).hexdigest()}"
+
+
+def letter(cluster: str, notice: Notice) -> Letter:
+    own_id = event_id(cluster, notice.key)
+    job = notice.job
+    body = {
+        "id": own_id,
+        "event": notice.event.value,
+        "at": _exact(notice.at),
+        "cluster": cluster,
+        "job": job.key,
+        "namespace": job.namespace,
+        "module": job.module,
+        "verb": job.verb,
+        "labels": dict(job.labels),
+        **notice.data,
+    }
+    return Letter(own_id, notice.event.value, job.key, json.dumps(body, ensure_ascii=False, separators=(",", ":")))
+
+
+def trial_letter(cluster: str, webhook: str, now: int) -> Letter:
+    """What says nothing but that it arrives."""
+    own_id = event_id(cluster, f"test:{webhook}:{now}")
+    body = {
+        "id": own_id,
+        "event": Event.TEST.value,
+        "at": _exact(now),
+        "cluster": cluster,
+        "webhook": webhook,
+        "message": "This is what cronring sends when somebody wants to see whether it arrives.",
+    }
+    return Letter(own_id, Event.TEST.value, "", json.dumps(body, ensure_ascii=False, separators=(",", ":")))
+
+
+def addressed(cluster: str, wishes: Mapping[int, Subscription], notices: Iterable[Notice]) -> list[tuple[int, Letter]]:
+    """(webhook id, letter) of everything that some webhook wants."""
+    found: list[tuple[int, Letter]] = []
+    for notice in notices:
+        wanting = [webhook_id for webhook_id, wish in wishes.items() if wish.wants(notice)]
+        if wanting:
+            told = letter(cluster, notice)
+            found += [(webhook_id, told) for webhook_id in wanting]
+    return found

@@ -1,0 +1,1 @@
+"""What deployments and people's orders do to jobs that are there."""

@@ -1,0 +1,369 @@
+"""What a new version of a module does to the jobs of the one before: which go, which come, which carry on.
+
+A job is the same job as long as its key stays. It keeps its next tick unless its ticks become others; then the books of
+the old ones are closed at that instant: whatever was due by them and has not been claimed is named here as skipped. A
+policy that leaves the ticks as they are decides about none: what is undecided is so by the new one. A paused job stays
+paused. A job made through the API stays as it is while its verb is there; without, it is orphaned, and never removed
+(see orphaning.py).
+"""
+
+from typing import NamedTuple
+
+from cronring.controller.core.model import Skipped, SkipReason
+from cronring.schema.instant import parse_instant
+from cronring.schema.keys import JobKey, slot_of
+from cronring.schema.module import Module, Verb
+from cronring.schema.spread import stored_policy
+from cronring.schema.timetable import PlannedTick, Timetable, timetable
+
+# Enough of the digest to name a version among all those a module will ever have.
+_DIGEST_SHOWN = 12
+
+
+class Existing(NamedTuple):
+    """A job that is not removed, as its row stands. `last_tick`: the latest one claimed.
+
+    `paused`: its pause is in force; one with an end is over once a tick from then on has run, though PostgreSQL's clock
+    be set back before that end since. `paused_tick`: the first tick that the pause keeps from running. A paused job has
+    no next tick, unless the pause ends by itself, at `paused_until`: then that is the first one from then on.
+    `opened_at`: when its present books began; or, of a cancelled job, which has none, when they ended.
+    `ahead_from`, `ahead_until`: the first and the last tick of which it was decided ahead of their time that they don't
+    run. While the last is still to come, they are taken back where the job's books are closed.
+    `orphaned`: its verb is in no active version. Then it has no next tick; `orphaned_tick` is the first that nobody had
+    decided, and it and all after it don't run until the verb is back.
+    """
+
+    job_id: int
+    key: str
+    schedule: str
+    anchor: int
+    executing: bool
+    next_tick: int | None
+    last_tick: int | None
+    policy: str = ""
+    verb: str = ""
+    source: str = "annotation"
+    paused: bool = False
+    paused_tick: int | None = None
+    opened_at: int = 0
+    cancelled: bool = False
+    paused_until: int | None = None
+    ahead_from: int | None = None
+    ahead_until: int | None = None
+    orphaned: bool = False
+    orphaned_tick: int | None = None
+    next_run_at: int | None = None
+
+
+class Added(NamedTuple):
+    key: str
+    verb: str
+    slot: int
+    schedule: str
+    anchor: int
+    timeout_ms: int
+    on_disconnect: str
+    next_tick: int | None
+    next_run_at: int | None
+    policy: str
+    payload: str
+
+
+class Carried(NamedTuple):
+    """`rescheduled`: schedule, anchor, policy and next tick are new, and the revision grows. Else the row keeps them.
+    `ticks_stay`: they do all the same, and so does what was decided ahead of its time: only the policy is another.
+
+    A paused job has no next tick; `paused_tick` is then the new schedule's first one; so it is with an orphaned one and
+    `orphaned_tick`. `closes_at`: where the old schedule's books end, and the new one's begin. A cancelled job has
+    neither ticks nor books.
+    """
+
+    job_id: int
+    key: str
+    timeout_ms: int | None  # None: the row keeps it, as those after it
+    on_disconnect: str | None
+    payload: str | None
+    rescheduled: bool
+    schedule: str
+    anchor: int
+    next_tick: int | None
+    next_run_at: int | None
+    skipped: tuple[Skipped, ...]
+    policy: str
+    paused_tick: int | None
+    closes_at: int | None
+    ahead_from: int | None = None
+    ahead_until: int | None = None
+    orphaned_tick: int | None = None
+    ticks_stay: bool = False
+
+    @property
+    def takes_back(self) -> bool:
+        """Whether what was decided ahead of its time leaves the books."""
+        return self.rescheduled and not self.ticks_stay
+
+
+class Removed(NamedTuple):
+    job_id: int
+    key: str
+    skipped: tuple[Skipped, ...]
+    closes_at: int
+
+
+class Redeploy(NamedTuple):
+    """`orphaned`: made through the API, and lose their verb by this; `back`: they had lost it, and have it again."""
+
+    added: list[Added]
+    carried: list[Carried]
+    removed: list[Removed]
+    orphaned: list[Existing]
+    back: list[Existing]
+
+
+def deployment_key(module: Module, digest: str) -> str:
+    """A deployment's name, e.g. `billing@3fa9c1d2e4b5`, or `namespace/billing@...` outside the default namespace."""
+    job = str(JobKey(module.namespace, module.name, ""))
+    return f"{job.removesuffix('.')}@{digest[:_DIGEST_SHOWN]}"
+
+
+def plan_redeploy(
+    module: Module, existing: list[Existing], now: int, timeout_ms: int, default_jitter: str = ""
+) -> Redeploy:
+    """What to change so that the module's scheduled verbs are jobs, beside those made through the API.
+
+    `timeout_ms` and `default_jitter` are for verbs that state none.
+    """
+    declared = {str(JobKey(module.namespace, module.name, verb.name)): verb for verb in module.verbs if verb.schedule}
+    verbs = {verb.name for verb in module.verbs}
+    known = {job.key: job for job in existing if job.source == "annotation"}
+    added = [_added(key, verb, now, timeout_ms, default_jitter) for key, verb in declared.items() if key not in known]
+    carried = [
+        _carried(known[key], verb, now, timeout_ms, default_jitter) for key, verb in declared.items() if key in known
+    ]
+    made = [job for job in existing if job.source == "api"]
+    carried += [_kept(job) for job in made if job.verb in verbs and not job.orphaned]
+    return Redeploy(
+        added,
+        carried,
+        plan_removal([job for key, job in known.items() if key not in declared], now),
+        [job for job in made if job.verb not in verbs and not job.orphaned],
+        [job for job in made if job.verb in verbs and job.orphaned],
+    )
+
+
+def plan_removal(
+    existing: list[Existing], now: int, reason: SkipReason = SkipReason.DEPLOYMENT_REMOVED
+) -> list[Removed]:
+    """What removing these jobs writes into the books; `reason`: of ticks that were due."""
+    return [Removed(job.job_id, job.key, closed(job, now, reason), closes_at(job, now)) for job in existing]
+
+
+def _anchor(verb: Verb, otherwise: int) -> int:
+    return parse_instant(verb.anchor) if verb.anchor else otherwise
+
+
+def _added(key: str, verb: Verb, now: int, timeout_ms: int, default_jitter: str) -> Added:
+    policy = stored_policy(verb.schedule, verb.policy.text, default_jitter)
+    anchor = _anchor(verb, now)
+    tick, run_at = first_slot(timetable(verb.schedule, anchor, policy), key, now) or (None, None)
+    return Added(
+        key, verb.name, slot_of(key), verb.schedule, anchor, verb.timeout_ms or timeout_ms, verb.on_disconnect,
+        tick, run_at, policy, verb.payload,
+    )  # fmt: skip
+
+
+def _carried(job: Existing, verb: Verb, now: int, timeout_ms: int, default_jitter: str) -> Carried:
+    timeout_ms = verb.timeout_ms or timeout_ms
+    policy = stored_policy(verb.schedule, verb.policy.text, default_jitter)
+    anchor = _anchor(verb, job.anchor if verb.schedule == job.schedule else now)
+    if (verb.schedule, policy, anchor) == (job.schedule, job.policy, job.anchor):
+        return _kept(job)._replace(timeout_ms=timeout_ms, on_disconnect=verb.on_disconnect, payload=verb.payload)
+    return rescheduled(job, Carried(
+        job.job_id, job.key, timeout_ms, verb.on_disconnect, verb.payload, True, verb.schedule, anchor,
+        None, None, (), policy, None, None,
+    ), now)  # fmt: skip
+
+
+def rescheduled(job: Existing, carried: Carried, now: int) -> Carried:
+    """With its ticks by the schedule, anchor and policy that `carried` has; the old books are closed."""
+    planned = _rescheduled(job, carried, now)
+    if not job.orphaned:
+        return planned
+    return planned._replace(next_tick=None, next_run_at=None, orphaned_tick=planned.next_tick)
+
+
+def _rescheduled(job: Existing, carried: Carried, now: int) -> Carried:
+    if job.cancelled:
+        return carried._replace(closes_at=job.opened_at)
+    table = timetable(carried.schedule, carried.anchor, carried.policy)
+    before = timetable(job.schedule, job.anchor, job.policy)
+    # What was skipped ahead of its time as outside a window was by the old one.
+    same_ahead = table.policy.window == before.policy.window or not decided_ahead(job, now)
+    if table.schedule == before.schedule and same_ahead and not job.orphaned:
+        return _by_another_policy(job, carried, table, now)
+    following = reopened(job, table, now)
+    skipped, ends_at = closed(job, now), closes_at(job, now)
+    if not job.paused or following is None:
+        tick, run_at = following or (None, None)
+        return carried._replace(next_tick=tick, next_run_at=run_at, skipped=skipped, closes_at=ends_at)
+    if job.paused_until is None:
+        return carried._replace(paused_tick=following.tick, skipped=skipped, closes_at=ends_at)
+    held = hold(table, job.key, following, job.paused_until)
+    return carried._replace(
+        next_tick=held.next_tick, next_run_at=held.next_run_at, skipped=skipped + held.skipped, closes_at=ends_at,
+        paused_tick=held.paused_tick, ahead_from=held.paused_tick, ahead_until=held.ahead_until,
+    )  # fmt: skip
+
+
+def _by_another_policy(job: Existing, carried: Carried, table: Timetable, now: int) -> Carried:
+    """Of the same ticks: the books change hands behind the last one that has been decided, and nothing else moves.
+
+    So a tick that waits goes on waiting, and what came due during a run is for its end to judge.
+    """
+    first, last, slot = undecided(job, now), job.last_tick, _same_slot(job, table, now)
+    if job.executing and first is not None and last is not None and first <= last:
+        first = table.schedule.next_after(last)
+        if table.policy.overlap == "allow":  # which decides about that one while this one runs
+            slot = first_slot(table, job.key, last)
+    tick, run_at = slot or (None, None)
+    closes = closes_at(job, now)
+    if first is not None:
+        closes = max(job.opened_at, job.last_tick or 0, table.schedule.last_at_or_before(first - 1) or 0)
+    return carried._replace(
+        next_tick=tick, next_run_at=run_at, paused_tick=job.paused_tick, closes_at=closes,
+        ahead_from=job.ahead_from, ahead_until=job.ahead_until, ticks_stay=True,
+    )  # fmt: skip
+
+
+def _same_slot(job: Existing, table: Timetable, now: int) -> PlannedTick | None:
+    """The next tick, which stays, with another run_at only if that is still to come and jitter has become another."""
+    if job.next_tick is None or job.next_run_at is None:
+        return None
+    slot = PlannedTick(job.next_tick, job.next_run_at)
+    jitter = timetable(job.schedule, job.anchor, job.policy).policy.jitter
+    moved = table.following(job.key, slot.tick - 1)
+    if jitter == table.policy.jitter or slot.run_at <= now or moved is None or moved.tick != slot.tick:
+        return slot
+    return not_before(moved, max(now, job.paused_until or 0))
+
+
+class Held(NamedTuple):
+    """What a pause until an instant decides: ticks before it are `skipped`, and it goes on with `next_tick`."""
+
+    next_tick: int | None
+    next_run_at: int | None
+    skipped: tuple[Skipped, ...]
+    paused_tick: int | None  # the first that is skipped; None: none is
+    ahead_until: int | None  # the last
+
+
+def hold(table: Timetable, key: str, first: PlannedTick, until: int) -> Held:
+    """`first` is the first tick that nobody has decided. No run begins before `until`, jitter or not."""
+    if first.tick >= until:
+        return Held(first.tick, max(first.run_at, until), (), None, None)
+    skipped = owed(table, first.tick, until - 1, SkipReason.PAUSED)
+    tick, run_at = table.following(key, until - 1) or (None, None)
+    return Held(tick, None if run_at is None else max(run_at, until), skipped, first.tick, skipped[-1].last_tick)
+
+
+def _kept(job: Existing) -> Carried:
+    return Carried(
+        job.job_id, job.key, None, None, None, False, job.schedule, job.anchor, job.next_tick, None, (), job.policy,
+        job.paused_tick, None,
+    )  # fmt: skip
+
+
+def reopened(job: Existing, table: Timetable, now: int) -> PlannedTick | None:
+    """The first tick of a job's new books."""
+    return first_slot(table, job.key, closes_at(job, now))
+
+
+def first_slot(table: Timetable, key: str, opens_at: int) -> PlannedTick | None:
+    """The first tick of books that open then."""
+    return not_before(table.following(key, opens_at), opens_at)
+
+
+# docs/decisions/0029: or a deployment makes the tick late at once
+def not_before(slot: PlannedTick | None, opens_at: int) -> PlannedTick | None:
+    """Jitter may have meant an interval's tick to be run before: it would be late, and its runner's grace over."""
+    return None if slot is None else slot._replace(run_at=max(slot.run_at, opens_at))
+
+
+# docs/decisions/0017: not simply now: the clock may have been set back
+def closes_at(job: Existing, now: int) -> int:
+    """Where the present books of a job end: at `now`.
+
+    Should PostgreSQL's clock have been set back, they end with the latest tick that ran or was skipped: it must not
+    come again by the next schedule.
+    """
+    decided = max(now, job.opened_at, job.last_tick or 0)
+    tick = undecided(job, now)
+    if tick is None or tick <= now:
+        return decided
+    old = timetable(job.schedule, job.anchor, job.policy).schedule
+    return max(decided, old.last_at_or_before(tick - 1) or 0)
+
+
+def undecided(job: Existing, now: int) -> int | None:
+    """The first tick that nobody has decided, once what was decided ahead of its time is taken back."""
+    if not decided_ahead(job, now):
+        if job.paused and job.paused_until is None:
+            return job.paused_tick
+        return job.orphaned_tick if job.orphaned else job.next_tick
+    assert job.ahead_from is not None, "decided ahead without a first tick"
+    return timetable(job.schedule, job.anchor, job.policy).schedule.next_after(max(now, job.ahead_from - 1))
+
+
+# docs/decisions/0033: the clock may have been set back into the pause
+def decided_ahead(job: Existing, now: int) -> bool:
+    """Whether ticks that are still to come are in the books already.
+
+    By a clock that was set back they may seem to come though a later one has run, or was skipped: nothing takes those
+    back.
+    """
+    return job.ahead_until is not None and job.ahead_until > max(now, job.last_tick or 0) and not went_on(job)
+
+
+def went_on(job: Existing) -> bool:
+    """Whether ticks behind those that were decided ahead have been decided as well."""
+    if job.ahead_until is None or job.next_tick is None:
+        return False
+    following = timetable(job.schedule, job.anchor, job.policy).schedule.next_after(job.ahead_until)
+    return following is not None and following < job.next_tick
+
+
+def taken_back(job: Existing, first_tick: int, reason: SkipReason, now: int) -> tuple[Skipped, ...]:
+    """What is left of a range that began at `first_tick` once its ticks after `now` are taken back."""
+    return owed(timetable(job.schedule, job.anchor, job.policy), first_tick, now, reason)
+
+
+# docs/decisions/0016: the end of a run must not decide these ticks again
+def closed(job: Existing, now: int, reason: SkipReason = SkipReason.SUPERSEDED) -> tuple[Skipped, ...]:
+    """The ticks that the books of a job still owe at `now`, as the skips that close them.
+
+    `reason`: of those that were due. What was decided ahead is in the books as far as it has come (`taken_back`).
+    """
+    table = timetable(job.schedule, job.anchor, job.policy)
+    if job.cancelled:
+        return ()
+    if job.paused and job.paused_until is None:
+        return owed(table, job.paused_tick, now, SkipReason.PAUSED)
+    if job.orphaned:
+        return owed(table, job.orphaned_tick, now, SkipReason.NO_VERB)
+    if job.paused:
+        return ()
+    if not job.executing:
+        return owed(table, job.next_tick, now, reason)
+    if job.next_tick is None:
+        return ()
+    # A next tick beyond the one that runs is the first that nobody has decided (see ticks.after_run).
+    if job.last_tick is None or job.next_tick > job.last_tick:
+        return owed(table, job.next_tick, now, SkipReason.OVERLAP)
+    return owed(table, table.schedule.next_after(job.last_tick), now, SkipReason.OVERLAP)
+
+
+def owed(table: Timetable, tick: int | None, now: int, reason: SkipReason) -> tuple[Skipped, ...]:
+    """`tick` and all that have come due since, by their own instants: jitter has no say in whose books a tick is."""
+    if tick is None or tick > now:
+        return ()
+    return tuple(Skipped(SkipReason(part.reason), *part[1:]) for part in table.owed(tick, now, reason.value))

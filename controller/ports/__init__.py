@@ -1,0 +1,1 @@
+"""What a controller's parts ask of each other: protocols, and the values that they pass."""

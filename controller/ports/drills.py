@@ -1,0 +1,26 @@
+"""Drills: what a controller that stands down on purpose agrees on with the others, in PostgreSQL."""
+
+from typing import NamedTuple, Protocol
+
+
+class Drill(NamedTuple):
+    """`noted`: it may stand down. `ready`: other controllers that could take over. `other`: one that stands down."""
+
+    noted: bool
+    ready: int
+    other: str | None
+
+
+class Drills(Protocol):
+    """Each method is one statement. Raises StoreUnavailable and StoreError as cronring.controller.ports.store.Store."""
+
+    async def stand_down(self, controller_id: str, for_ms: int, forced: bool) -> Drill:
+        """Note that it claims nothing for so long, unless another one does so already, or none could take over.
+
+        `forced`: whatever the others do. Not noted, either, if it has no row yet.
+        """
+        ...
+
+    async def claim_again(self, controller_id: str) -> None:
+        """It is over before its time. Without this, the note is void when its time is over."""
+        ...

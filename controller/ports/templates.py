@@ -1,0 +1,68 @@
+"""Templates: named defaults that jobs made through the API start from. Instants are int microseconds since 1970."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple, Protocol
+
+
+class TemplateValues(NamedTuple):
+    """What a template sets: canonical texts. What is empty, 0 or None is left to the job. `policy` is partial."""
+
+    description: str = ""
+    schedule: str = ""
+    anchor: int | None = None  # of an interval
+    policy: str = ""
+    payload: str = ""
+    labels: Mapping[str, str] = MappingProxyType({})
+    timeout_ms: int = 0
+    on_disconnect: str = ""
+
+
+class TemplateRow(NamedTuple):
+    """A template as it is kept. `jobs`: that were made from it, and are not deleted."""
+
+    template_id: int
+    namespace: str
+    name: str
+    values: TemplateValues
+    revision: int
+    created_at: int
+    created_by: str
+    changed_at: int
+    changed_by: str
+    jobs: int
+
+
+class Templates(Protocol):
+    """Each method is one statement or transaction. Raises StoreUnavailable and StoreError as
+    controller.ports.store.Store.
+    """
+
+    async def get_template(self, namespace: str, name: str) -> TemplateRow:
+        """Raises cronring.controller.errors.NotFound."""
+        ...
+
+    async def list_templates(self, namespace: str, after: tuple[str, str], limit: int) -> list[TemplateRow]:
+        """By namespace and name, from after `after` on (two empty texts: from the first). Without payloads.
+
+        `namespace`: empty for all.
+        """
+        ...
+
+    async def set_template(
+        self, namespace: str, name: str, values: TemplateValues, seen: TemplateRow | None, by: str, note: str = ""
+    ) -> None:
+        """Make it (`seen` None), or change what was seen. Who asks is kept, and why.
+
+        Raises cronring.controller.errors.Outdated if it isn't what was seen any more: nothing is changed then.
+        """
+        ...
+
+    async def delete_template(self, namespace: str, name: str, by: str, note: str = "") -> int:
+        """How many jobs came from it; they stay. Raises cronring.controller.errors.NotFound."""
+        ...
+
+
+def template_key(namespace: str, name: str) -> str:
+    """As it is kept with actions."""
+    return f"{namespace}/{name}"

@@ -1,0 +1,170 @@
+"""Webhooks as the controller's parts speak of them. Instants are int microseconds since 1970."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from cronring.controller.core.notify.delivering import Answer
+
+
+class NewWebhook(NamedTuple):
+    """What somebody asks for. Empty filters match everything."""
+
+    name: str
+    url: str
+    secret: str
+    events: tuple[str, ...]
+    reasons: tuple[str, ...]
+    namespace: str
+    module: str
+    job: str
+    labels: Mapping[str, str]
+    created_by: str
+
+
+class WebhookRow(NamedTuple):
+    """Without its secret. The counts are of its newest 10,000 deliveries."""
+
+    webhook_id: int
+    name: str
+    url: str
+    events: tuple[str, ...]
+    reasons: tuple[str, ...]
+    namespace: str
+    module: str
+    job: str
+    labels: Mapping[str, str]
+    created_at: int
+    created_by: str
+    disabled_at: int | None
+    disabled_reason: str
+    waiting: int
+    delivered: int
+    failed: int
+
+
+class DeliveryRow(NamedTuple):
+    """One event for one webhook, and how it went. `state`: waiting, delivered or failed."""
+
+    delivery_id: int
+    webhook: str
+    event_id: str
+    event: str
+    job: str
+    state: str
+    attempts: int
+    created_at: int
+    last_try_at: int | None
+    next_try_at: int | None
+    ended_at: int | None
+    last_status: int | None
+    last_error: str
+    body: str
+    controller_id: str
+
+
+class DeliveryFilter(NamedTuple):
+    webhook: str = ""
+    state: str = ""
+    job: str = ""
+
+
+class Addressee(NamedTuple):
+    """Where a webhook is, for a letter that is sent at once. `now_ms`: PostgreSQL's clock, since 1970."""
+
+    webhook_id: int
+    url: str
+    secret: str
+    now_ms: int
+    cluster: str
+
+
+class DeliveryBatch(NamedTuple):
+    """A delivery that this controller is to try. `attempt` counts from 1; `age_ms`: since its first try was due."""
+
+    delivery_id: int
+    webhook_id: int
+    event_id: str
+    body: str
+    attempt: int
+    name: str
+    url: str
+    secret: str
+    now_ms: int
+    age_ms: int
+
+
+class Tried(NamedTuple):
+    """How a try ended. `state` waiting: again in `wait_ms`."""
+
+    delivery_id: int
+    attempt: int
+    state: str
+    wait_ms: int
+    status: int | None
+    error: str
+
+
+class Reading(NamedTuple):
+    """What a look at the books has come to. `ours` False: another controller's turn. `more`: there is more at once.
+
+    `wanted` False: there is no webhook that is to be told of anything.
+    """
+
+    ours: bool
+    added: int = 0
+    more: bool = False
+    wanted: bool = True
+
+
+class Waiting(NamedTuple):
+    """Deliveries that wait; how many of them have been tried in vain."""
+
+    waiting: int
+    retrying: int
+
+
+class Webhooks(Protocol):
+    """What the API asks. Every method raises cronring.controller.errors.StoreUnavailable or StoreError."""
+
+    async def add(self, webhook: NewWebhook) -> WebhookRow:
+        """Raises cronring.controller.errors.Conflict when the name is taken."""
+        ...
+
+    async def list(self, name: str = "") -> Sequence[WebhookRow]: ...
+    async def get(self, name: str) -> WebhookRow:
+        """Raises cronring.controller.errors.NotFound, as all below do."""
+        ...
+
+    async def remove(self, name: str) -> None: ...
+    async def set_enabled(self, name: str, *, enabled: bool, reason: str) -> WebhookRow: ...
+    async def addressee(self, name: str) -> Addressee: ...
+    async def deliveries(self, where: DeliveryFilter, before_id: int, limit: int) -> Sequence[DeliveryRow]: ...
+    async def redeliver(self, name: str, delivery_id: int) -> int:
+        """How many are tried again: one, or, for 0, all that have failed for good."""
+        ...
+
+
+class Outbox(Protocol):
+    """What whoever delivers asks. Every method raises cronring.controller.errors.StoreUnavailable or StoreError."""
+
+    async def claim(self, busy: Mapping[int, int], each: int, most: int) -> Sequence[DeliveryBatch]:
+        """`busy`: how many more of a webhook; of any other `each`; `most` of all."""
+        ...
+
+    async def finish(self, tried: Sequence[Tried]) -> None: ...
+    async def disable(self, webhook_id: int, reason: str) -> None: ...
+    async def forget(self) -> int: ...
+    async def waiting(self) -> Waiting: ...
+
+
+class Sent(NamedTuple):
+    """An answer, of which only the status is kept, as it may be an internal service's; and how long it took."""
+
+    answer: Answer
+    took_ms: int
+
+
+class Posting(Protocol):
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> Sent:
+        """Never raises for what the receiver, or the way to it, does."""
+        ...

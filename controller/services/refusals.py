@@ -1,0 +1,31 @@
+"""What the core refuses, as the errors that its callers get."""
+
+from cronring.controller.core.orders.orders import OrderRefusal
+from cronring.controller.core.orders.states import TARGETS, State
+from cronring.controller.errors import Conflict, IllegalTransition
+
+
+def error_of(refusal: OrderRefusal) -> Conflict:
+    """IllegalTransition, where the job's state is why."""
+    if refusal.state is None:
+        return Conflict(refusal.message)
+    return IllegalTransition(
+        refusal.message,
+        job=refusal.key,
+        state=refusal.state.value,
+        target=TARGETS[refusal.order].value,
+        action=refusal.order.value,
+    )
+
+
+def other_schema(key: str, digest: str) -> Conflict:
+    """A digest that is known is given with a schema that isn't its own."""
+    return Conflict(
+        f"the digest {digest:.12}… is that of {key} already, with another schema; a digest is made of the schema and "
+        f"the source, so one of the two is wrong: compare with `cronring deployments get {key}`, and deploy by its file"
+    )
+
+
+def not_retried(message: str, key: str, state: State) -> IllegalTransition:
+    """`state`: of the attempt at the tick that forbids another one; or CANCELLED, if its job is."""
+    return IllegalTransition(message, job=key, state=state.value, target=State.RUNNING.value, action="retry_execution")

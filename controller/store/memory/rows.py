@@ -1,0 +1,228 @@
+"""The rows of the store in memory, by the columns of sql/migrations. They are public, for checkers to read."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from cronring.controller.core.model import (
+    Activation,
+    CancelRequest,
+    Execution,
+    Job,
+    Outcome,
+    Report,
+    RunnerInfo,
+    Skipped,
+    Trigger,
+)
+from cronring.controller.core.orders.redeploy import Existing
+from cronring.controller.core.ticks import PlannedTick, upcoming
+from cronring.controller.ports.store import ControllerInfo
+from cronring.schema.module import Module
+from cronring.schema.policy import parse_policy
+
+
+@dataclass
+class DeploymentRow:
+    key: str
+    module: tuple[str, str]
+    digest: str
+    min_replicas: int
+    schema: Module
+    fingerprint: str = ""
+
+
+@dataclass
+class JobRow:
+    job_id: int
+    key: str
+    slot: int
+    deployment: DeploymentRow
+    verb: str
+    schedule: str
+    anchor: int
+    timeout_ms: int
+    on_disconnect: str
+    next_tick: int | None
+    next_run_at: int | None
+    policy: str = ""
+    payload: str = ""
+    revision: int = 1
+    removed: bool = False
+    execution_id: int | None = None
+    running: int = 0
+    last_tick: int | None = None
+    last_outcome: Outcome | None = None
+    last_success: int | None = None
+    missed: int = 0  # since its latest claim, in statements of their own
+    failures: int = 0
+    paused_at: int | None = None
+    paused_tick: int | None = None
+    paused_until: int | None = None
+    paused_by: str | None = None
+    paused_note: str | None = None
+    cancelled_at: int | None = None
+    cancelled_by: str | None = None
+    cancelled_note: str | None = None
+    ahead_from: int | None = None
+    ahead_until: int | None = None
+    orphaned_at: int | None = None
+    orphaned_tick: int | None = None
+    source: str = "annotation"
+    labels: dict[str, str] = field(default_factory=dict)
+    changed_by: str = ""
+    template: str = ""  # that it was made from
+    opened_at: int = 0  # of its present books, which are in cron_schedules; or where they ended, of a cancelled job
+    now_us: Callable[[], int] = lambda: 0  # the store's clock, from when the job is in it
+    executions: int = 0  # claimed so far
+
+    @property
+    def paused(self) -> bool:
+        """Its pause is in force."""
+        return self.paused_at is not None and (self.paused_until is None or self.paused_until > self.now_us())
+
+    @property
+    def orphaned(self) -> bool:
+        """No active version of its module has its verb."""
+        return self.orphaned_at is not None
+
+    @property
+    def active(self) -> bool:
+        """Its ticks run, and its retries."""
+        return not (self.removed or self.cancelled_at is not None or self.orphaned or self.paused)
+
+    @property
+    def executing(self) -> bool:
+        """An execution holds it."""
+        return self.execution_id is not None
+
+    @property
+    def concurrency(self) -> int:
+        return parse_policy(self.policy).concurrency if self.policy else 0
+
+    @property
+    def full(self) -> bool:
+        """No further execution may begin."""
+        return self.executing or self.running >= max(self.concurrency, 1)
+
+    @property
+    def upcoming(self) -> PlannedTick | None:
+        """What is to run next, and when."""
+        return upcoming(self.key, (self.schedule, self.anchor, self.policy), self.next_tick, self.next_run_at)
+
+    def job(self) -> Job:
+        return Job(
+            self.job_id, self.key, self.slot, self.deployment.key, self.verb, self.schedule, self.anchor,
+            self.revision, self.timeout_ms, self.on_disconnect, self.full, self.next_tick, self.next_run_at,
+            self.policy, self.payload,
+        )  # fmt: skip
+
+    def existing(self) -> Existing:
+        over = self.paused_until is not None and (self.last_tick or 0) >= self.paused_until
+        return Existing(
+            self.job_id, self.key, self.schedule, self.anchor, self.executing, self.next_tick, self.last_tick,
+            self.policy, self.verb, self.source, self.paused and not over, self.paused_tick, self.opened_at,
+            self.cancelled_at is not None, self.paused_until, self.ahead_from, self.ahead_until, self.orphaned,
+            self.orphaned_tick, self.next_run_at,
+        )  # fmt: skip
+
+
+@dataclass
+class ExecutionRow:
+    execution_id: int
+    job: JobRow
+    deployment: DeploymentRow
+    tick: int
+    run_at: int
+    claimed_at: int
+    controller_id: str
+    runner_id: str
+    hard_deadline: int
+    attempt: int = 1
+    trigger: Trigger = Trigger.SCHEDULE
+    missed: int = 0
+    previous_tick: int | None = None
+    previous_success: int | None = None
+    payload: str | None = None
+    holds_job: bool = True
+    counted: bool = False
+    of_schedule: bool = True
+    settled: bool = False  # its tick had counted as one without success before it was tried again by hand
+    retry_at: int | None = None
+    outcome: Outcome | None = None
+    report: Report | None = None
+    ended_by: str = ""
+    number: int = 0  # of its job
+    cancel: CancelRequest | None = None  # somebody wants it cancelled
+
+    def execution(self) -> Execution:
+        payload = self.job.payload if self.payload is None else self.payload
+        return Execution(
+            self.execution_id, self.job.job(), self.tick, self.run_at, self.claimed_at, self.attempt, self.trigger,
+            self.deployment.key, self.runner_id, self.missed, self.previous_tick, self.previous_success, payload,
+            self.holds_job, self.of_schedule,
+        )  # fmt: skip
+
+
+@dataclass
+class ActivationRow:
+    activation_id: int
+    job: JobRow
+    trigger: Trigger
+    tick: int
+    until_tick: int | None
+    attempt: int
+    run_at: int
+    payload: str | None
+    beside: bool
+    again: bool
+    requested_by: str
+    of_schedule: bool = False  # a retry of a tick of its schedule
+    settled: bool = False  # see ExecutionRow
+
+    @property
+    def by_hand(self) -> bool:
+        """Somebody asked for it: neither a later tick nor a pause keeps it from running. Backfills do wait."""
+        return self.trigger is Trigger.MANUAL or (self.trigger is Trigger.RETRY and bool(self.requested_by))
+
+    def is_retry_of(self, job: JobRow, tick: int) -> bool:
+        return self.trigger is Trigger.RETRY and self.job is job and self.tick == tick
+
+    def activation(self) -> Activation:
+        return Activation(
+            self.activation_id, self.job.job(), self.tick, self.until_tick, self.attempt, self.trigger, self.run_at,
+            self.payload or "", self.beside,
+        )  # fmt: skip
+
+
+@dataclass
+class ActionRow:
+    action: str
+    actor: str
+    note: str
+    job_id: int | None
+    details: dict[str, object]
+    deployment: str = ""
+    at: int = 0
+    template: str = ""
+
+
+@dataclass
+class SkipRow:
+    job_id: int
+    skipped: Skipped
+    controller_id: str
+    decided_at: int
+
+
+@dataclass
+class ControllerRow:
+    info: ControllerInfo
+    draining: bool
+    lease_expires_at: int
+
+
+@dataclass
+class RunnerRow:
+    info: RunnerInfo
+    last_seen_at: int
+    left_at: int | None = None

@@ -1,0 +1,501 @@
+"""The store in memory, by the same rules as sql/: what tests/conformance holds against PostgreSQL.
+
+Its async methods never await anything, so a simulator may run them by `coroutine.send(None)`. Time is whatever `now_us`
+says. The rows are public, for checkers to read.
+"""
+
+from collections.abc import Collection, Sequence
+
+from cronring.controller.core import ticks
+from cronring.controller.core.model import (
+    ClaimRequest,
+    ClaimResult,
+    EndRequest,
+    EndResult,
+    Execution,
+    Job,
+    LeaseRenewal,
+    Outcome,
+    RunnerInfo,
+    Skipped,
+    SkipReason,
+    SkipRequest,
+    Trigger,
+)
+from cronring.controller.core.orders.followers import declared
+from cronring.controller.core.orders.orphaning import Orphan, Return, plan_orphans, plan_return, told
+from cronring.controller.core.orders.redeploy import Removed, deployment_key, plan_redeploy, plan_removal
+from cronring.controller.errors import NotFound
+from cronring.controller.ports.store import Activated, ControllerInfo, Deployed, Killed
+from cronring.controller.services.refusals import other_schema
+from cronring.controller.store.memory.control import MemoryControl, job_row
+from cronring.controller.store.memory.execution_control import MemoryExecutionControl
+from cronring.controller.store.memory.rows import (
+    ActionRow,
+    ControllerRow,
+    DeploymentRow,
+    ExecutionRow,
+    JobRow,
+    RunnerRow,
+)
+from cronring.controller.store.memory.templates import MemoryTemplates
+from cronring.schema.module import Module
+from cronring.schema.policy import parse_policy
+from cronring.schema.schedule import MANUAL
+from cronring.virtual.memory_registering import MemoryRegistering
+
+CONTROLLER_KEPT_US = 60_000_000  # after its lease ran out
+RUNNER_KEPT_US = 86_400_000_000  # after it was last seen
+RUNNERS_KEPT = 1_000  # the newest; beyond, a runner is kept so long:
+RUNNER_KEPT_BEYOND_US = 60_000_000
+
+
+class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates, MemoryRegistering):
+    """Implements controller.ports.store.Store, Control and ExecutionControl, and
+    controller.ports.templates.Templates.
+    """
+
+    # Deployments
+
+    async def create_deployment(
+        self, module: Module, digest: str, min_replicas: int, timeout_ms: int, activate: bool, default_jitter: str = "",
+        by: str = "", note: str = "", *, dry_run: bool = False, fingerprint: str = "",
+    ) -> Deployed:  # fmt: skip
+        name = (module.namespace, module.name)
+        row = next((row for row in self.deployments if row.module == name and row.digest == digest), None)
+        is_new = row is None
+        key = deployment_key(module, digest) if row is None else row.key
+        if (row is None and any(other.key == key for other in self.deployments)) or (row and row.schema != module):
+            raise other_schema(key, digest)
+        if activate or is_new:
+            self._refuse_cycles(module)
+        if row is None:
+            row = DeploymentRow(key, name, digest, 0, module)
+            if not dry_run:
+                self.deployments.append(row)
+        if fingerprint and not dry_run:
+            row.fingerprint = fingerprint
+        if not activate and not is_new:
+            return Deployed(row.key, row.min_replicas > 0, False, (), (), (), [])
+        return self._make_active(row, min_replicas, (timeout_ms, default_jitter), ("deploy", by, note), dry_run)
+
+    async def activate_deployment(
+        self, key: str, min_replicas: int, timeout_ms: int, default_jitter: str = "", by: str = "", note: str = "",
+        *, dry_run: bool = False,
+    ) -> Activated:  # fmt: skip
+        row = self._deployment(key)
+        self._refuse_cycles(row.schema)
+        others = [other for other in self.deployments if other.module == row.module and other is not row]
+        previous = next((other.key for other in others if other.min_replicas), None)
+        action = "activate", by, note
+        deployed = self._make_active(row, min_replicas, (timeout_ms, default_jitter), action, dry_run)
+        return Activated(
+            deployed, previous, sum(each.deployment in others for each in self.unfinished.values())
+        )  # fmt: skip
+
+    def _make_active(
+        self, row: DeploymentRow, min_replicas: int, defaults: tuple[int, str], action: tuple[str, str, str],
+        dry_run: bool,
+    ) -> Deployed:  # fmt: skip
+        jobs = self._jobs_of(row.module)
+        if row.min_replicas:
+            row.min_replicas = row.min_replicas if dry_run else min_replicas
+            keys = tuple(job.key for job in jobs)
+            return Deployed(row.key, True, False, (), (), keys, [job.job() for job in jobs])
+        if dry_run:
+            return self._apply(row, jobs, defaults, action, dry_run=True)
+        for other in self.deployments:
+            if other.module == row.module:
+                other.min_replicas = 0
+        row.min_replicas = min_replicas
+        return self._apply(row, jobs, defaults, action)
+
+    def _refuse_cycles(self, module: Module) -> None:
+        """Raises Conflict, before anything is changed."""
+        name = (module.namespace, module.name)
+        others = [job for job in self.jobs.values() if job.deployment.module != name or job.source == "api"]
+        self.followers.refuse_cycles(others, declared(module))
+
+    def _deployment(self, key: str) -> DeploymentRow:
+        row = next((row for row in self.deployments if row.key == key), None)
+        if row is None:
+            raise NotFound(f"no deployment {key}")
+        return row
+
+    def _apply(
+        self, deployment: DeploymentRow, jobs: list[JobRow], defaults: tuple[int, str], action: tuple[str, str, str],
+        *, dry_run: bool = False,
+    ) -> Deployed:  # fmt: skip
+        now = self.now_us()
+        plan = plan_redeploy(deployment.schema, [job.existing() for job in jobs], now, *defaults)
+        orphaned = plan_orphans(plan.orphaned)
+        starts = {each.job_id: self._latest_start(self.jobs[each.job_id]) for each in plan.back}
+        back = plan_return(plan.back, {job_id: start for job_id, start in starts.items() if start is not None}, now)
+        deployed = Deployed(
+            deployment.key, True, True, tuple(sorted(job.key for job in plan.added)), _keys(plan.removed),
+            tuple(sorted(job.key for job in plan.carried)), [], _keys(orphaned), _keys(back),
+        )  # fmt: skip
+        if dry_run:
+            return deployed._replace(jobs=[job.job() for job in jobs if job.source == "api"])
+        changed = {each.job_id for each in plan.removed} | {each.job_id for each in plan.carried if each.takes_back}
+        self._take_back_all(job for job in jobs if job.job_id in changed)
+        self._remove(plan.removed)
+        for carried in plan.carried:
+            self._carry(carried, deployment)
+        for added in plan.added:
+            row = job_row(len(self.jobs) + 1, added, deployment)
+            self._add_job(row)
+            self._take_over(row, *action[1:], deployment=deployment.key, order=action[0])
+        self._orphan(orphaned)
+        self._bring_back(back, deployment)
+        self._keep(action, deployment, plan.removed, orphaned, back)
+        self.on_notify()
+        return deployed._replace(jobs=[job.job() for job in self._jobs_of(deployment.module)])
+
+    async def kill_deployment(self, key: str, by: str = "", note: str = "", *, dry_run: bool = False) -> Killed:
+        row = self._deployment(key)
+        if not row.min_replicas:
+            return Killed()
+        jobs = self._jobs_of(row.module)
+        declared_jobs = [job for job in jobs if job.source == "annotation"]
+        removed = plan_removal([job.existing() for job in declared_jobs], self.now_us())
+        orphaned = plan_orphans(job.existing() for job in jobs if job.source == "api" and not job.orphaned)
+        if not dry_run:
+            row.min_replicas = 0
+            self._take_back_all(declared_jobs)
+            self._remove(removed)
+            self._orphan(orphaned)
+            self._keep(("undeploy", by, note), row, removed, orphaned, [])
+            self.on_notify()
+        return Killed(_keys(removed), _keys(orphaned))
+
+    async def find_active(self, keys: Collection[str]) -> frozenset[str]:
+        return frozenset(row.key for row in self.deployments if row.key in keys and row.min_replicas)
+
+    def _keep(
+        self, what: tuple[str, str, str], row: DeploymentRow, removed: list[Removed], orphaned: list[Orphan],
+        back: list[Return],
+    ) -> None:  # fmt: skip
+        action, by, note = what
+        details = told(removed=_keys(removed), orphaned=_keys(orphaned), back=_keys(back))
+        self.actions.append(ActionRow(action, by, note, None, details, row.key, self.now_us()))
+        for name, planned in (("orphan", orphaned), ("bring_back", back)):
+            for each in planned:
+                self._act(name, by, note, self.jobs[each.job_id], deployment=row.key, order=action)
+
+    # Leases
+
+    async def renew_lease(
+        self,
+        controller: ControllerInfo,
+        draining: bool,
+        lease_ms: int,
+        runner_ids: tuple[str, ...],
+        lost_after_ms: int,
+        cancelling: tuple[int, ...] = (),
+    ) -> LeaseRenewal:
+        now = self.now_us()
+        self.controllers[controller.controller_id] = ControllerRow(controller, draining, now + lease_ms * 1000)
+        renewed = tuple(sorted({runner_id for runner_id in runner_ids if runner_id in self.runners}))
+        for runner_id in renewed:
+            self.runners[runner_id].last_seen_at = now
+        self._forget(now)
+        dead = [row for row in self.controllers.values() if row.lease_expires_at <= now]
+        unfinished = list(self.unfinished.values())
+        held_by = {row.controller_id for row in unfinished}
+        lost = {row.runner_id for row in self._lost(lost_after_ms)}
+        return LeaseRenewal(
+            now,
+            renewed,
+            tuple(sorted(row.info.controller_id for row in dead if row.info.controller_id in held_by)),
+            tuple(sorted(lost)),
+            any(row.hard_deadline <= now for row in unfinished),
+            self._to_cancel(controller.controller_id, frozenset(cancelling)),
+        )
+
+    def _forget(self, now: int) -> None:
+        controllers = {row.controller_id for row in self.unfinished.values()}
+        runners = {row.runner_id for row in self.unfinished.values()}
+        for controller_id, controller in list(self.controllers.items()):
+            if controller.lease_expires_at <= now - CONTROLLER_KEPT_US and controller_id not in controllers:
+                del self.controllers[controller_id]
+        seen = sorted((runner.last_seen_at for runner in self.runners.values()), reverse=True)
+        newest = seen[RUNNERS_KEPT - 1] if len(seen) >= RUNNERS_KEPT else now - RUNNER_KEPT_US
+        for runner_id, runner in list(self.runners.items()):
+            at = runner.last_seen_at
+            forgotten = at <= now - RUNNER_KEPT_US or (at <= now - RUNNER_KEPT_BEYOND_US and at < newest)
+            if forgotten and runner_id not in runners:
+                del self.runners[runner_id]
+
+    async def remove_controller(self, controller_id: str) -> None:
+        row = self.controllers.get(controller_id)
+        if row is not None:
+            row.lease_expires_at, row.draining = min(row.lease_expires_at, self.now_us()), True
+
+    async def find_peers(self) -> list[ControllerInfo]:
+        valid = [row.info for row in self.controllers.values() if row.lease_expires_at > self.now_us()]
+        return sorted(valid)
+
+    async def note_zone_data(self, version: str) -> None:
+        self.zone_data.setdefault(version, self.now_us())
+
+    async def register_runner(self, runner: RunnerInfo) -> None:
+        self.runners[runner.runner_id] = RunnerRow(runner, self.now_us())
+
+    async def runner_left(self, runner_id: str) -> None:
+        runner = self.runners.get(runner_id)
+        if runner is not None and all(row.runner_id != runner_id for row in self.unfinished.values()):
+            runner.left_at = self.now_us() if runner.left_at is None else runner.left_at
+
+    # Jobs
+
+    async def get_cron_jobs(self, slots: tuple[int, ...], window_ms: int) -> tuple[int, list[Job]]:
+        now = self.now_us()
+        return now, [row.job() for row in self._due(slots, now + window_ms * 1000)]
+
+    async def get_overdue_jobs(self, slots: tuple[int, ...], delay_ms: int, at_most: int) -> tuple[int, list[Job]]:
+        now = self.now_us()
+        overdue = [
+            row.job()
+            for row in self._due(slots, now - delay_ms * 1000)
+            if not row.full and row.deployment.min_replicas > 0
+        ]
+        return now, sorted(overdue)[:at_most]
+
+    def _due(self, slots: tuple[int, ...], until: int) -> list[JobRow]:
+        wanted = frozenset(slots)
+        return [
+            row
+            for row in self.jobs.values()
+            if row.next_run_at is not None and row.next_run_at <= until and row.slot in wanted
+        ]
+
+    async def start_cron_jobs(
+        self, controller_id: str, requests: list[ClaimRequest], hard_grace_ms: int
+    ) -> tuple[int, list[ClaimResult]]:
+        now = self.now_us()
+        leased = self._lease_is_valid(controller_id)
+        # Of jobs under a limit those that have waited longest come first: a level of priority is worth a second.
+        order = sorted(requests, key=self._place) if self.limits else requests
+        results = {each.job_id: self._claim(controller_id, leased, each, hard_grace_ms) for each in order}
+        return now, [results[request.job_id] for request in requests]
+
+    def _place(self, request: ClaimRequest) -> tuple[int, int]:
+        row = self.jobs.get(request.job_id)
+        if row is None or row.next_run_at is None:
+            return 0, request.job_id
+        return row.next_run_at - ticks.priority(row.job()) * ticks.SECOND_US, request.job_id
+
+    def _claim(self, controller_id: str, leased: bool, request: ClaimRequest, hard_grace_ms: int) -> ClaimResult:
+        now = self.now_us()
+        row = self.jobs.get(request.job_id)
+        if row is None:
+            return ClaimResult(request.job_id, False, False, None, now, False, None, None, 0)
+        active = row.deployment.min_replicas > 0
+        hosted = active and row.deployment.key == request.deployment
+        claimable = leased and hosted and not row.full and self._is_due(row, request)
+        plain = not row.policy and request.run_tick == request.expected_tick  # neither schedule nor policy was asked
+        claimable = claimable and (plain or row.revision == request.revision)
+        if not claimable:
+            return ClaimResult(
+                row.job_id, False, active, None, now, row.full, row.next_tick, row.next_run_at, row.revision
+            )  # fmt: skip
+        full = self._full_limit(row)
+        if full is not None:
+            return ClaimResult(
+                row.job_id, False, True, None, now, False, row.next_tick, row.next_run_at, row.revision, full=full
+            )  # fmt: skip
+        previous_tick, row.last_tick = row.last_tick, request.run_tick
+        missed, row.missed = row.missed + ticks.missed(request.skipped), 0
+        execution = ExecutionRow(
+            len(self.executions) + 1, row, row.deployment, request.run_tick, request.run_at, now, controller_id,
+            request.runner_id, now + (row.timeout_ms + hard_grace_ms) * 1000, 1, request.trigger,
+            missed, previous_tick, row.last_success,
+            holds_job=row.concurrency == 0, counted=row.concurrency > 0,
+        )  # fmt: skip
+        self._add_execution(execution)
+        if execution.holds_job:
+            row.execution_id = execution.execution_id
+        else:
+            row.running, row.next_tick, row.next_run_at = row.running + 1, request.next_tick, request.next_run_at
+        self._skip(row, request.skipped, controller_id)
+        return ClaimResult(
+            row.job_id, True, True, execution.execution_id, now, row.full, row.next_tick, row.next_run_at,
+            row.revision, previous_tick, row.last_success, missed,
+        )  # fmt: skip
+
+    def _is_due(self, row: JobRow, request: ClaimRequest) -> bool:
+        now = self.now_us()
+        return (
+            row.next_run_at is not None
+            and row.next_tick == request.expected_tick
+            and row.next_run_at <= now
+            and request.run_at <= now
+            and (row.last_tick is None or row.last_tick < request.run_tick)
+        )
+
+    async def skip_ticks(self, controller_id: str, requests: list[SkipRequest]) -> list[Job]:
+        leased = self._lease_is_valid(controller_id)
+        for request in requests:
+            row = self.jobs.get(request.job_id)
+            if row is None or not leased or not _may_skip(row, request):
+                continue
+            if row.next_tick == request.expected_tick and row.revision == request.revision:
+                row.next_tick, row.next_run_at = request.next_tick, request.next_run_at
+                row.missed += ticks.missed(request.skipped)
+                self._skip_on(row, request.skipped, controller_id)
+        return [self.jobs[request.job_id].job() for request in requests if request.job_id in self.jobs]
+
+    def _skip_on(self, row: JobRow, ranges: tuple[Skipped, ...], controller_id: str) -> None:
+        """A range that goes on where the job's latest one ended, for the same reason, takes its place."""
+        latest, first = self.latest_skip.get(row.job_id), ranges[0]
+        if (
+            latest is not None
+            and latest.skipped.reason == first.reason
+            and (row.last_tick or 0) < latest.skipped.last_tick < first.first_tick
+            and latest.skipped.first_tick > self.spans[row.job_id][-1].from_at
+        ):
+            latest.skipped = Skipped(
+                first.reason, latest.skipped.first_tick, first.last_tick, latest.skipped.ticks + first.ticks
+            )
+            latest.controller_id, latest.decided_at = controller_id, self.now_us()
+            ranges = ranges[1:]
+        self._skip(row, ranges, controller_id)
+
+    # Executions
+
+    async def end_cron_jobs(self, controller_id: str, requests: list[EndRequest]) -> list[EndResult]:
+        return [self._end(controller_id, request) for request in requests]
+
+    def _end(self, controller_id: str, request: EndRequest) -> EndResult:
+        report = request.report
+        execution = self.unfinished.get(report.execution_id)
+        row = self.jobs.get(report.job_id)
+        ended, paused, moved, retry_id, followers = False, False, False, None, None
+        stale = execution is not None and row is not None and row.revision != request.revision
+        if execution is not None and execution.claimed_at == report.claimed_at and not stale:
+            ended = True
+            del self.unfinished[report.execution_id]
+            if self.limits:
+                self._places_freed(execution.job)
+            execution.outcome, execution.report, execution.ended_by = report.outcome, report, controller_id
+            # What somebody wanted cancelled is not tried again, however it ended.
+            execution.retry_at = request.retry_at if execution.cancel is None else None
+            retry_id = self._retry(execution)
+            followers = self._follow(execution)
+            if execution.holds_job or execution.counted:
+                moved = self._free(execution, request, controller_id)
+                paused = self._tally(execution, request.report.outcome, final=retry_id is None)
+        if row is None:
+            return EndResult(report.execution_id, report.job_id, ended, None, None, 0)
+        next_tick, next_run_at = (None, None) if row.full else (row.next_tick, row.next_run_at)
+        return EndResult(
+            report.execution_id, report.job_id, ended, next_tick, next_run_at, row.revision, retry_id, paused,
+            followers, moved, stale,
+        )  # fmt: skip
+
+    def _retry(self, execution: ExecutionRow) -> int | None:
+        row = execution.job
+        if execution.retry_at is None or not row.active:
+            return None
+        beside = not (execution.holds_job or execution.counted)
+        return self._add_activation(
+            row, Trigger.RETRY, execution.tick, attempt=execution.attempt + 1, run_at=execution.retry_at,
+            payload=execution.payload, beside=beside, of_schedule=execution.of_schedule, settled=execution.settled,
+        ).activation_id  # fmt: skip
+
+    def _free(self, execution: ExecutionRow, request: EndRequest, controller_id: str) -> bool:
+        """Whether it moved the job's next run."""
+        row = execution.job
+        row.last_outcome = request.report.outcome
+        held = row.execution_id == execution.execution_id
+        if execution.counted:
+            row.running -= 1
+        elif held:
+            row.execution_id = None
+        # Of several, the last one decides once only one might.
+        if (held or (execution.counted and not row.full)) and _counts(row, request):
+            row.next_tick, row.next_run_at = request.next_tick, request.next_run_at
+            row.missed += ticks.missed(request.skipped)
+            self._skip(row, request.skipped, controller_id)
+            if request.anchor is not None:
+                self._move_anchor(row, request.anchor, request.closes_at)
+                return True
+        return False
+
+    def _tally(self, execution: ExecutionRow, outcome: Outcome, *, final: bool) -> bool:
+        """Whether it paused the job."""
+        row = execution.job
+        if not execution.of_schedule:
+            return False
+        if outcome is Outcome.COMPLETED:
+            row.failures, row.last_success = 0, max(execution.tick, row.last_success or 0)
+            return False
+        row.failures += final and not execution.settled and outcome is not Outcome.CANCELLED
+        return self._pause_failing(row)
+
+    def _move_anchor(self, row: JobRow, anchor: int, closes_at: int | None) -> None:
+        row.anchor, row.revision = anchor, row.revision + 1
+        if closes_at is not None:
+            row.ahead_from = row.ahead_until = None  # of the books that end here: nothing takes them back
+            self._open_span(row, self._close_span(row, closes_at))
+
+    def _pause_failing(self, row: JobRow) -> bool:
+        most = parse_policy(row.policy).pause_after_failures if row.policy else 0
+        if not 0 < most <= row.failures or not row.active or (row.next_tick is None and row.schedule != MANUAL):
+            return False
+        row.paused_at, row.paused_until = self.now_us(), None
+        row.paused_tick, row.next_tick, row.next_run_at = row.next_tick, None, None
+        row.paused_by, row.paused_note = "cronring", f"ticks in a row without success: {row.failures}"
+        row.revision += 1
+        return True
+
+    async def adopt_executions(
+        self, controller_id: str, from_ids: tuple[str, ...], runner_ids: tuple[str, ...] = ()
+    ) -> list[Execution]:
+        left_behind = [row for row in self.unfinished.values() if row.controller_id in from_ids]
+        adopted = [row for row in left_behind if not runner_ids or row.runner_id in runner_ids]
+        for row in adopted:
+            row.controller_id = controller_id
+        return [row.execution() for row in adopted]
+
+    async def get_unfinished(self, execution_ids: tuple[int, ...]) -> list[Execution]:
+        wanted = sorted(set(execution_ids))
+        return [self.unfinished[each].execution() for each in wanted if each in self.unfinished]
+
+    async def get_held(self, controller_id: str, execution_ids: tuple[int, ...]) -> list[Execution]:
+        rows = (self.unfinished[each] for each in sorted(set(execution_ids)) if each in self.unfinished)
+        return [row.execution() for row in rows if row.controller_id == controller_id]
+
+    async def get_lost(self, lost_after_ms: int) -> list[Execution]:
+        return [row.execution() for row in self._lost(lost_after_ms)]
+
+    def _lost(self, lost_after_ms: int) -> list[ExecutionRow]:
+        seen_before = self.now_us() - lost_after_ms * 1000
+        return [
+            row
+            for row in self.unfinished.values()
+            if row.job.on_disconnect == "stop"
+            and row.runner_id in self.runners
+            and self.runners[row.runner_id].last_seen_at < seen_before
+        ]
+
+    async def get_overdue_executions(self) -> list[Execution]:
+        return [row.execution() for row in self.unfinished.values() if row.hard_deadline <= self.now_us()]
+
+
+def _may_skip(row: JobRow, request: SkipRequest) -> bool:
+    """While a run holds the job, its end decides; where several may run, one that ended leaves no overlap to record."""
+    if not row.concurrency:
+        return not row.executing
+    return row.full or request.skipped[0].reason is not SkipReason.OVERLAP
+
+
+def _counts(row: JobRow, request: EndRequest) -> bool:
+    """Whether the end of the run that held the job decides how it goes on. See EndCronJob."""
+    moved_back = request.anchor is not None and request.next_tick is not None and request.next_tick <= row.opened_at
+    return not (row.concurrency or moved_back) and (row.active or row.next_tick == request.tick)
+
+
+def _keys(planned: Sequence[Removed | Orphan | Return]) -> tuple[str, ...]:
+    return tuple(sorted(each.key for each in planned))

@@ -1,0 +1,133 @@
+"""What every part of the store in memory stands on: its tables, leases, and the books of schedules."""
+
+from collections.abc import Callable
+
+from cronring.controller.core.ledger.books import Span
+from cronring.controller.core.model import Skipped
+from cronring.controller.core.orders.orphaning import Orphan, Return
+from cronring.controller.core.orders.redeploy import Carried, Removed
+from cronring.controller.ports.limits import LimitRow
+from cronring.controller.ports.templates import TemplateRow
+from cronring.controller.store.memory.followers import Followers
+from cronring.controller.store.memory.rows import (
+    ActionRow,
+    ActivationRow,
+    ControllerRow,
+    DeploymentRow,
+    ExecutionRow,
+    JobRow,
+    RunnerRow,
+    SkipRow,
+)
+
+
+class MemoryTables:
+    """`now_us` is PostgreSQL's clock; `on_notify` is called for each NOTIFY."""
+
+    def __init__(self, now_us: Callable[[], int], on_notify: Callable[[], None] = lambda: None) -> None:
+        self.now_us = now_us
+        self.on_notify = on_notify
+        self.on_cancels: Callable[[], None] = lambda: None  # for each NOTIFY about executions to be cancelled
+        self.on_places: Callable[[], None] = lambda: None  # for each NOTIFY that a limit that was full has a place
+        self.limits: dict[tuple[str, str], LimitRow] = {}  # by namespace and module, "" for a namespace's own
+        self.limits_removed: list[tuple[LimitRow, str, str]] = []  # and by whom, and why
+        self.limit_ids: dict[tuple[str, str], int] = {}
+        self.deployments: list[DeploymentRow] = []
+        self.jobs: dict[int, JobRow] = {}
+        self.executions: dict[int, ExecutionRow] = {}
+        self.unfinished: dict[int, ExecutionRow] = {}
+        self.attempts: dict[tuple[int, int], list[ExecutionRow]] = {}  # by job and tick: unique by attempt
+        self.activations: dict[int, ActivationRow] = {}
+        self.activations_made = 0
+        self.followers = Followers()
+        self.skips: list[SkipRow] = []
+        self.actions: list[ActionRow] = []
+        self.templates: dict[tuple[str, str], TemplateRow] = {}  # by namespace and name
+        self.templates_made = 0
+        self.latest_skip: dict[int, SkipRow] = {}  # by job
+        self.spans: dict[int, list[Span]] = {}  # by job, in order; the last is open unless the job was removed
+        self.controllers: dict[str, ControllerRow] = {}
+        self.runners: dict[str, RunnerRow] = {}
+        self.zone_data: dict[str, int] = {}  # by version: since when
+
+    def _lease_is_valid(self, controller_id: str) -> bool:
+        row = self.controllers.get(controller_id)
+        return row is not None and row.lease_expires_at > self.now_us()
+
+    def _jobs_of(self, name: tuple[str, str]) -> list[JobRow]:
+        rows = [row for row in self.jobs.values() if row.deployment.module == name and not row.removed]
+        return sorted(rows, key=lambda row: row.key)
+
+    def _add_job(self, row: JobRow) -> None:
+        self.jobs[row.job_id] = row
+        row.now_us = self.now_us
+        self.followers.note(row)
+        self.spans[row.job_id] = []
+        self._open_span(row, self.now_us())
+
+    def _add_execution(self, row: ExecutionRow) -> None:
+        of_tick = self.attempts.setdefault((row.job.job_id, row.tick), [])
+        assert all(other.attempt != row.attempt for other in of_tick), f"cron_executions_once: {row}"
+        of_tick.append(row)
+        row.job.executions += 1
+        row.number = row.job.executions
+        self.executions[row.execution_id] = self.unfinished[row.execution_id] = row
+
+    def _skip(self, row: JobRow, ranges: tuple[Skipped, ...], controller_id: str) -> None:
+        for skipped in ranges:
+            self.latest_skip[row.job_id] = SkipRow(row.job_id, skipped, controller_id, self.now_us())
+            self.skips.append(self.latest_skip[row.job_id])
+
+    def _close_span(self, row: JobRow, at: int) -> int:
+        """End the present books; where they end."""
+        spans = self.spans[row.job_id]
+        until = max(spans[-1].from_at, at)
+        spans[-1] = spans[-1]._replace(until_at=until)
+        return until
+
+    def _open_span(self, row: JobRow, from_at: int) -> None:
+        row.opened_at = from_at
+        self.spans[row.job_id].append(Span(row.schedule, row.anchor, from_at, None, row.policy))
+
+    def _carry(self, carried: Carried, deployment: DeploymentRow) -> None:
+        row = self.jobs[carried.job_id]
+        row.deployment = deployment
+        row.timeout_ms = row.timeout_ms if carried.timeout_ms is None else carried.timeout_ms
+        row.on_disconnect = row.on_disconnect if carried.on_disconnect is None else carried.on_disconnect
+        row.payload = row.payload if carried.payload is None else carried.payload
+        if carried.rescheduled:
+            row.schedule, row.anchor, row.policy = carried.schedule, carried.anchor, carried.policy
+            self.followers.note(row)
+            row.next_tick, row.next_run_at = carried.next_tick, carried.next_run_at
+            row.paused_tick, row.revision = carried.paused_tick, row.revision + 1
+            row.ahead_from, row.ahead_until = carried.ahead_from, carried.ahead_until
+            row.orphaned_tick = carried.orphaned_tick
+            assert carried.closes_at is not None, "rescheduled, and no end of the old books"
+            if row.cancelled_at is None:
+                self._open_span(row, self._close_span(row, carried.closes_at))
+        self._skip(row, carried.skipped, "")
+
+    def _remove(self, removed: list[Removed]) -> None:
+        for each in removed:
+            row = self.jobs[each.job_id]
+            row.removed, row.next_tick, row.next_run_at, row.revision = True, None, None, row.revision + 1
+            row.orphaned_tick = None
+            self.followers.note(row)
+            if row.cancelled_at is None:
+                self._close_span(row, each.closes_at)
+            self._skip(row, each.skipped, "")
+            for waiting in [w for w in self.activations.values() if w.job is row]:
+                del self.activations[waiting.activation_id]
+
+    def _orphan(self, orphaned: list[Orphan]) -> None:
+        for each in orphaned:
+            row = self.jobs[each.job_id]
+            row.orphaned_at, row.orphaned_tick = self.now_us(), each.tick
+            row.next_tick, row.next_run_at, row.revision = None, None, row.revision + 1
+
+    def _bring_back(self, back: list[Return], deployment: DeploymentRow) -> None:
+        for each in back:
+            row = self.jobs[each.job_id]
+            row.orphaned_at, row.orphaned_tick, row.deployment = None, None, deployment
+            row.next_tick, row.next_run_at, row.revision = each.next_tick, each.next_run_at, row.revision + 1
+            self._skip(row, each.skipped, "")

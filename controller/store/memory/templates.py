@@ -1,0 +1,56 @@
+"""Templates, in memory; see controller/store/templates.py."""
+
+from cronring.controller.errors import NotFound, Outdated
+from cronring.controller.ports.templates import TemplateRow, TemplateValues, template_key
+from cronring.controller.store.memory.rows import ActionRow
+from cronring.controller.store.memory.tables import MemoryTables
+
+
+class MemoryTemplates(MemoryTables):
+    """Implements cronring.controller.ports.templates.Templates."""
+
+    async def get_template(self, namespace: str, name: str) -> TemplateRow:
+        return self._template(namespace, name)
+
+    async def list_templates(self, namespace: str, after: tuple[str, str], limit: int) -> list[TemplateRow]:
+        keys = [key for key in sorted(self.templates) if key > after and namespace in {"", key[0]}]
+        rows = [self._template(*key) for key in keys[:limit]]
+        return [row._replace(values=row.values._replace(payload="")) for row in rows]
+
+    async def set_template(
+        self, namespace: str, name: str, values: TemplateValues, seen: TemplateRow | None, by: str, note: str = ""
+    ) -> None:
+        there, now = self.templates.get((namespace, name)), self.now_us()
+        if _version(there) != _version(seen):
+            raise Outdated(f"the template {name!r} has been changed meanwhile; try again")
+        if there is None:
+            self.templates_made += 1
+            row = TemplateRow(self.templates_made, namespace, name, values, 1, now, by, now, by, 0)
+        else:
+            row = there._replace(values=values, revision=there.revision + 1, changed_at=now, changed_by=by)
+        self.templates[namespace, name] = row
+        details: dict[str, object] = {"revision": row.revision}
+        self.actions.append(
+            ActionRow("set_template", by, note, None, details, at=now, template=template_key(namespace, name))
+        )
+
+    async def delete_template(self, namespace: str, name: str, by: str, note: str = "") -> int:
+        jobs = self._template(namespace, name).jobs
+        del self.templates[namespace, name]
+        details: dict[str, object] = {"jobs": jobs}
+        key = template_key(namespace, name)
+        self.actions.append(
+            ActionRow("delete_template", by, note, None, details, at=self.now_us(), template=key)
+        )  # fmt: skip
+        return jobs
+
+    def _template(self, namespace: str, name: str) -> TemplateRow:
+        row = self.templates.get((namespace, name))
+        if row is None:
+            raise NotFound(f"there is no template {template_key(namespace, name)!r}")
+        jobs = [job for job in self.jobs.values() if (job.deployment.module[0], job.template) == (namespace, name)]
+        return row._replace(jobs=sum(not job.removed for job in jobs))
+
+
+def _version(row: TemplateRow | None) -> tuple[int, int] | None:
+    return None if row is None else (row.template_id, row.revision)
