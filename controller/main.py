@@ -9,34 +9,19 @@ import os
 import platform
 import socket
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from importlib.metadata import version
 from typing import Final
 
-import grpc
 import uvloop
 
 from cronring.controller.api.calls import Calls
-from cronring.controller.api.cluster import ClusterService
-from cronring.controller.api.deployments import DeploymentsService
-from cronring.controller.api.doctor import DoctorService
-from cronring.controller.api.drills import DrillsService
-from cronring.controller.api.executions import ExecutionsService
-from cronring.controller.api.following import Following
 from cronring.controller.api.http import HttpServer
-from cronring.controller.api.job_specs import Defaults
-from cronring.controller.api.jobs import JobsService
-from cronring.controller.api.ledger import LedgerService
-from cronring.controller.api.limits import LimitsService
-from cronring.controller.api.notifications import NotificationsService
 from cronring.controller.api.seal import Seal
 from cronring.controller.api.server import AddressInUseError, GrpcServer, check_free, in_use
-from cronring.controller.api.statistics import StatisticsService
-from cronring.controller.api.templates import TemplatesService
-from cronring.controller.api.watch import JobHub
-from cronring.controller.api.watch_executions import ExecutionHub
+from cronring.controller.api.services import Api, ApiParts, Registration
 from cronring.controller.config import WILDCARD_HOSTS, Address, ProcessConfig
 from cronring.controller.core.doctor.finding import Finding
 from cronring.controller.core.node.events import CancelsNotified, JobsNotified, PeerRefused, PlacesFreed
@@ -68,35 +53,15 @@ from cronring.controller.runtime.service import Background, Stopping, within
 from cronring.controller.runtime.webhooks import Deliverer, Figures, HttpPosting, Interest, read_books
 from cronring.controller.runtime.zones import compare_zone_data
 from cronring.controller.services.deploying import Deployer
-from cronring.controller.store.control import PostgresControl
 from cronring.controller.store.doctor import examine
-from cronring.controller.store.drills import PostgresDrills
-from cronring.controller.store.execution_control import PostgresExecutionControl
 from cronring.controller.store.keys import seal_key
-from cronring.controller.store.ledger import PostgresLedger
-from cronring.controller.store.limits import PostgresLimits
 from cronring.controller.store.listen import PostgresNotifications
 from cronring.controller.store.maintenance import maintain
 from cronring.controller.store.notices import PostgresNotifier
 from cronring.controller.store.pool import Database
-from cronring.controller.store.reads import PostgresReads
-from cronring.controller.store.statistics import PostgresStatistics
 from cronring.controller.store.store import PostgresStore
-from cronring.controller.store.templates import PostgresTemplates
-from cronring.controller.store.webhooks import PostgresOutbox, PostgresWebhooks
-from cronring.protos.cronring.v1 import (
-    cluster_pb2_grpc,
-    deployments_pb2_grpc,
-    doctor_pb2_grpc,
-    drills_pb2_grpc,
-    executions_pb2_grpc,
-    jobs_pb2_grpc,
-    ledger_pb2_grpc,
-    limits_pb2_grpc,
-    notifications_pb2_grpc,
-    statistics_pb2_grpc,
-    templates_pb2_grpc,
-)
+from cronring.controller.store.stores import postgres_stores
+from cronring.controller.store.webhooks import PostgresOutbox
 from cronring.protos.gossip.v1 import gossip_pb2_grpc
 from cronring.protos.runner.v1 import runner_pb2, runner_pb2_grpc
 from cronring.schema.zone import zone_data_version
@@ -239,18 +204,9 @@ class _Controller:
 
     def __init__(self, base: _Base, database: Database, seal: Seal, server: GrpcServer, info: ControllerInfo) -> None:
         self._base = base
-        self._seal = seal
         self._store = PostgresStore(database)
         self._database = database
         base.metrics.count_skipped(lambda: database.skipped)
-        self._control = PostgresControl(database)
-        self._execution_control = PostgresExecutionControl(database)
-        self._reads = PostgresReads(database, base.settings.runner_lost_after_ms)
-        self._ledger = PostgresLedger(database, base.settings.runner_lost_after_ms)
-        self._templates = PostgresTemplates(database)
-        self._limits = PostgresLimits(database)
-        self._drills = PostgresDrills(database)
-        self._statistics = PostgresStatistics(database, base.settings.lease_ms)
         self._server = server
         self._info = info
         self._node = Node(info.controller_id, info.grpc_address, base.settings, seeded_chance(), base.clock.now_ns())
@@ -262,20 +218,35 @@ class _Controller:
         )
         self._driver = Driver(self._node, base.clock, self._performer.perform)
         self._performer.connect(self._driver.put, self._driver.fail)
-        self._hub = JobHub(self._reads, seal, self._driver.fail)
-        self._execution_hub = ExecutionHub(self._reads, seal, self._driver.fail)
-        self._webhooks = PostgresWebhooks(database)
         self._notifier = PostgresNotifier(database, info.controller_id)
         self._outbox = PostgresOutbox(database, info.controller_id)
         self._posting = HttpPosting(base.notes)
         self._notified = Figures()
         self._interest = Interest()
         self._background = Background(self._driver.fail)
+        self._deployer = Deployer(self._store, base.settings, self._driver.put, base.notes.write)
+        self._api = Api(
+            ApiParts(
+                info=info,
+                settings=base.settings,
+                clock=base.clock,
+                node=self._node,
+                put=self._driver.put,
+                fail=self._driver.fail,
+                seal=seal,
+                stores=postgres_stores(database, base.settings),
+                deployer=self._deployer,
+                outputs=self._sessions,
+                posting=self._posting,
+                around=self,
+                examine=self._examine,
+            )
+        )
 
     async def live(self) -> None:
         """Until the node has left. Raises what broke, if something did; then nobody is told good-bye."""
         base = self._base
-        self._server.add(self._services())
+        self._server.add([*self._api.registrations(), *self._of_runners_and_peers()])
         self._add_figures()
         await self._server.start()
         base.readiness.connect(self._node, self._performer)
@@ -287,23 +258,16 @@ class _Controller:
         finally:
             await self._stop()
 
-    def _services(self) -> list[tuple[str, Callable[[grpc.aio.Server], None]]]:
-        base, store, reads = self._base, self._store, self._reads
-        put = self._driver.put
-        deployer = Deployer(store, base.settings, put, base.notes.write)
-        deployments = DeploymentsService(reads, self._seal, deployer)
-        cluster = ClusterService(base.controller_id, self._node, reads, base.clock)
-        ledger = LedgerService(self._ledger, reads)
-        statistics = StatisticsService(self._statistics, reads)
-        gossip = GossipService(put, base.metrics.refused)
+    def _of_runners_and_peers(self) -> list[Registration]:
+        base = self._base
         gateway = Gateway(
             runner_pb2.Welcome(
                 controller_id=base.controller_id,
                 runner_beat_ms=base.settings.runner_beat_ms,
                 runner_fence_ms=base.settings.runner_fence_ms,
             ),
-            store,
-            deployer,
+            self._store,
+            self._deployer,
             self._sessions,
             self._driver,
             lambda: self._node.peers,
@@ -313,32 +277,8 @@ class _Controller:
             comings=Comings(base.notes),
             standings=self._standings,
         )
-        following = Following(reads, self._sessions)
-        executions = ExecutionsService(reads, self._seal, self._execution_control, following, self._execution_hub, put)
-        defaults = Defaults(base.settings.timeout_ms, base.settings.default_jitter)
-        jobs = JobsService(reads, self._seal, self._hub, self._control, self._templates, defaults, put)
-        templates = TemplatesService(self._templates, self._seal)
-        limits = LimitsService(self._limits)
-        doctor = DoctorService(self._info, self._node, self, base.clock, base.settings, self._examine)
-        drills = DrillsService(base.controller_id, self._node, self._drills, base.clock, put)
+        gossip = GossipService(self._driver.put, base.metrics.refused)
         return [
-            ("cronring.v1.Deployments", partial(deployments_pb2_grpc.add_DeploymentsServicer_to_server, deployments)),
-            ("cronring.v1.Jobs", partial(jobs_pb2_grpc.add_JobsServicer_to_server, jobs)),
-            ("cronring.v1.Templates", partial(templates_pb2_grpc.add_TemplatesServicer_to_server, templates)),
-            ("cronring.v1.Executions", partial(executions_pb2_grpc.add_ExecutionsServicer_to_server, executions)),
-            ("cronring.v1.Ledger", partial(ledger_pb2_grpc.add_LedgerServicer_to_server, ledger)),
-            ("cronring.v1.Drills", partial(drills_pb2_grpc.add_DrillsServicer_to_server, drills)),
-            ("cronring.v1.Limits", partial(limits_pb2_grpc.add_LimitsServicer_to_server, limits)),
-            ("cronring.v1.Statistics", partial(statistics_pb2_grpc.add_StatisticsServicer_to_server, statistics)),
-            (
-                "cronring.v1.Notifications",
-                partial(
-                    notifications_pb2_grpc.add_NotificationsServicer_to_server,
-                    NotificationsService(self._webhooks, self._posting, self._seal),
-                ),
-            ),
-            ("cronring.v1.Cluster", partial(cluster_pb2_grpc.add_ClusterServicer_to_server, cluster)),
-            ("cronring.v1.Doctor", partial(doctor_pb2_grpc.add_DoctorServicer_to_server, doctor)),
             ("cronring.runner.v1.RunnerGateway", partial(runner_pb2_grpc.add_RunnerGatewayServicer_to_server, gateway)),
             ("cronring.gossip.v1.Gossip", partial(gossip_pb2_grpc.add_GossipServicer_to_server, gossip)),
         ]
@@ -389,8 +329,7 @@ class _Controller:
     async def _stop(self) -> None:
         await self._background.stop()
         self._sessions.close_all("this controller is leaving")
-        await self._hub.close()
-        await self._execution_hub.close()
+        await self._api.close()
         await self._server.stop(grace_s=0.5)
         await self._performer.close()
         await self._posting.close()
@@ -420,9 +359,8 @@ class _Controller:
             "inbox_events": self._driver.inbox_length,
             "statements_in_flight": self._performer.statements_in_flight,
             "peer_channels": self._peers.channels,
-            "job_watchers": len(self._hub),
-            "execution_watchers": len(self._execution_hub),
             "execution_followers": self._sessions.followers,
+            **self._api.watchers(),
         }
 
     # What the doctor asks (cronring.controller.api.doctor.Surroundings).

@@ -7,6 +7,7 @@ from cronring.controller.api.requests import Context, number, required
 from cronring.controller.core.node.ring import Ring
 from cronring.controller.core.swim.member import Member
 from cronring.controller.core.swim.messages import Status
+from cronring.controller.ports.clock import Clock
 from cronring.controller.ports.reads import ControllerRow, Reads
 from cronring.protos.cronring.v1 import cluster_pb2, cluster_pb2_grpc
 from cronring.schema.keys import SLOTS
@@ -32,11 +33,6 @@ class NodeView(Protocol):
     def ring(self) -> Ring: ...
     def members(self) -> list[Member]: ...
     def database_now(self, now_ns: int) -> int: ...
-
-
-class Clock(Protocol):
-    def now_ns(self) -> int: ...
-    def wall_us(self) -> int: ...
 
 
 class ClusterService(cluster_pb2_grpc.ClusterServicer):

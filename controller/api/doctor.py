@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, Protocol
 
-from cronring.controller.api.cluster import Clock, status_word
+from cronring.controller.api.cluster import status_word
 from cronring.controller.api.messages import timestamp
 from cronring.controller.api.requests import Context
 from cronring.controller.core.doctor.finding import Finding
@@ -13,6 +13,7 @@ from cronring.controller.core.node.pgclock import DatabaseClock
 from cronring.controller.core.node.ring import Ring
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.core.swim.member import Member
+from cronring.controller.ports.clock import Clock
 from cronring.controller.ports.store import ControllerInfo
 from cronring.protos.cronring.v1 import doctor_pb2, doctor_pb2_grpc
 

@@ -11,6 +11,7 @@ from cronring.controller.api.requests import Context, actor, required
 from cronring.controller.core.node.drill import LONGEST_MS, DrillEnd, StoodDown
 from cronring.controller.core.node.events import StandDownReleased, StandDownRequested
 from cronring.controller.errors import Conflict, CronringError
+from cronring.controller.ports.clock import Clock
 from cronring.controller.ports.drills import Drills
 from cronring.protos.cronring.v1 import drills_pb2, drills_pb2_grpc
 
@@ -31,10 +32,6 @@ class NodeView(Protocol):
     def stood_down(self) -> StoodDown | None: ...
     def why_not_stand_down(self, forced: bool) -> str | None: ...
     def database_now(self, now_ns: int) -> int: ...
-
-
-class Clock(Protocol):
-    def now_ns(self) -> int: ...
 
 
 class DrillsService(drills_pb2_grpc.DrillsServicer):

@@ -1,14 +1,6 @@
 """The only reader of time in a controller."""
 
 import time
-from typing import Protocol
-
-
-class Clock(Protocol):
-    """Monotonic time for the core, and this host's wall clock, which is good for nothing but show."""
-
-    def now_ns(self) -> int: ...
-    def wall_us(self) -> int: ...
 
 
 class SystemClock:

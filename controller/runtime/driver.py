@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from cronring.controller.core.node.effects import Effect, Leave
 from cronring.controller.core.node.events import Event, Woke
-from cronring.controller.runtime.clock import Clock
+from cronring.controller.ports.clock import Clock
 
 # After this many events, or this long, sockets get their turn before the next ones.
 TURN_EVENTS_MAX: Final = 256

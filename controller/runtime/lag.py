@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final
 
-from cronring.controller.runtime.clock import Clock
+from cronring.controller.ports.clock import Clock
 from cronring.controller.runtime.metrics import Metrics
 from cronring.controller.runtime.notes import Notes
 

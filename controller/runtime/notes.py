@@ -6,7 +6,7 @@ from typing import Final, NamedTuple, Protocol
 import structlog
 
 from cronring.controller.core.node.effects import Level, Note
-from cronring.controller.runtime.clock import Clock
+from cronring.controller.ports.clock import Clock
 
 LINES_PER_PERIOD: Final = 5  # of one event
 PERIOD_NS: Final = 10_000_000_000

@@ -10,8 +10,8 @@ from cronring.controller.core.node.effects import Effect, ToRunner
 from cronring.controller.core.node.events import Event
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.errors import StoreError, StoreUnavailable
+from cronring.controller.ports.clock import Clock
 from cronring.controller.ports.store import ControllerInfo, Store
-from cronring.controller.runtime.clock import Clock
 from cronring.controller.runtime.metrics import Metrics
 from cronring.controller.runtime.notes import Notes
 from cronring.schema.address import is_address

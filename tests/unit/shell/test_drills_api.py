@@ -37,6 +37,9 @@ class Parts:
     def now_ns(self) -> int:
         return 7_000_000_000
 
+    def wall_us(self) -> int:
+        raise AssertionError("drills are timed by PostgreSQL's clock")
+
     def put(self, event: StandDownRequested | StandDownReleased) -> None:
         self.told.append(event)
         if isinstance(event, StandDownRequested) and self.works:

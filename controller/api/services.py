@@ -1,0 +1,133 @@
+"""Every service that people and programs call. A new one is made and registered here; `main.py` doesn't know of it."""
+
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import grpc
+
+from cronring.controller.api.cluster import ClusterService
+from cronring.controller.api.deployments import DeploymentsService
+from cronring.controller.api.doctor import DoctorService, Surroundings
+from cronring.controller.api.drills import DrillsService
+from cronring.controller.api.executions import ExecutionsService
+from cronring.controller.api.following import Following
+from cronring.controller.api.job_specs import Defaults
+from cronring.controller.api.jobs import JobsService
+from cronring.controller.api.ledger import LedgerService
+from cronring.controller.api.limits import LimitsService
+from cronring.controller.api.notifications import NotificationsService
+from cronring.controller.api.seal import Seal
+from cronring.controller.api.statistics import StatisticsService
+from cronring.controller.api.templates import TemplatesService
+from cronring.controller.api.watch import JobHub
+from cronring.controller.api.watch_executions import ExecutionHub
+from cronring.controller.core.doctor.finding import Finding
+from cronring.controller.core.node.events import Event
+from cronring.controller.core.node.node import Node
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.ports.clock import Clock
+from cronring.controller.ports.store import ControllerInfo, Outputs
+from cronring.controller.ports.stores import Stores
+from cronring.controller.ports.webhooks import Posting
+from cronring.controller.services.deploying import Deployer
+from cronring.protos.cronring.v1 import (
+    cluster_pb2_grpc,
+    deployments_pb2_grpc,
+    doctor_pb2_grpc,
+    drills_pb2_grpc,
+    executions_pb2_grpc,
+    jobs_pb2_grpc,
+    ledger_pb2_grpc,
+    limits_pb2_grpc,
+    notifications_pb2_grpc,
+    statistics_pb2_grpc,
+    templates_pb2_grpc,
+)
+
+Registration = tuple[str, Callable[[grpc.aio.Server], None]]
+"""A service's full name, and what adds it to a server."""
+
+
+class ApiParts(NamedTuple):
+    """What the services stand on. `put` gives events to the node; `fail` is told of an error that nobody foresaw."""
+
+    info: ControllerInfo
+    settings: ClusterSettings
+    clock: Clock
+    node: Node
+    put: Callable[[Event], None]
+    fail: Callable[[BaseException], None]
+    seal: Seal
+    stores: Stores
+    deployer: Deployer
+    outputs: Outputs
+    posting: Posting
+    around: Surroundings
+    examine: Callable[[], Awaitable[Sequence[Finding]]]
+
+
+class Api:
+    """The services, and the hubs that watchers share."""
+
+    def __init__(self, parts: ApiParts) -> None:
+        self._parts = parts
+        self._jobs = JobHub(parts.stores.reads, parts.seal, parts.fail)
+        self._executions = ExecutionHub(parts.stores.reads, parts.seal, parts.fail)
+
+    def watchers(self) -> dict[str, int]:
+        """By the names of their gauges."""
+        return {"job_watchers": len(self._jobs), "execution_watchers": len(self._executions)}
+
+    async def close(self) -> None:
+        """Every watcher is sent away."""
+        await self._jobs.close()
+        await self._executions.close()
+
+    def registrations(self) -> list[Registration]:
+        """All services, made anew."""
+        return [*self._about_jobs(), *self._about_executions(), *self._about_the_cluster()]
+
+    def _about_jobs(self) -> list[Registration]:
+        parts, stores = self._parts, self._parts.stores
+        defaults = Defaults(parts.settings.timeout_ms, parts.settings.default_jitter)
+        deployments = DeploymentsService(stores.reads, parts.seal, parts.deployer)
+        jobs = JobsService(stores.reads, parts.seal, self._jobs, stores.control, stores.templates, defaults, parts.put)
+        templates = TemplatesService(stores.templates, parts.seal)
+        limits = LimitsService(stores.limits)
+        return [
+            ("cronring.v1.Deployments", partial(deployments_pb2_grpc.add_DeploymentsServicer_to_server, deployments)),
+            ("cronring.v1.Jobs", partial(jobs_pb2_grpc.add_JobsServicer_to_server, jobs)),
+            ("cronring.v1.Templates", partial(templates_pb2_grpc.add_TemplatesServicer_to_server, templates)),
+            ("cronring.v1.Limits", partial(limits_pb2_grpc.add_LimitsServicer_to_server, limits)),
+        ]
+
+    def _about_executions(self) -> list[Registration]:
+        parts, stores = self._parts, self._parts.stores
+        following = Following(stores.reads, parts.outputs)
+        executions = ExecutionsService(
+            stores.reads, parts.seal, stores.execution_control, following, self._executions, parts.put
+        )
+        ledger = LedgerService(stores.ledger, stores.reads)
+        statistics = StatisticsService(stores.statistics, stores.reads)
+        notifications = NotificationsService(stores.webhooks, parts.posting, parts.seal)
+        return [
+            ("cronring.v1.Executions", partial(executions_pb2_grpc.add_ExecutionsServicer_to_server, executions)),
+            ("cronring.v1.Ledger", partial(ledger_pb2_grpc.add_LedgerServicer_to_server, ledger)),
+            ("cronring.v1.Statistics", partial(statistics_pb2_grpc.add_StatisticsServicer_to_server, statistics)),
+            (
+                "cronring.v1.Notifications",
+                partial(notifications_pb2_grpc.add_NotificationsServicer_to_server, notifications),
+            ),
+        ]
+
+    def _about_the_cluster(self) -> list[Registration]:
+        parts, own_id = self._parts, self._parts.info.controller_id
+        cluster = ClusterService(own_id, parts.node, parts.stores.reads, parts.clock)
+        doctor = DoctorService(parts.info, parts.node, parts.around, parts.clock, parts.settings, parts.examine)
+        drills = DrillsService(own_id, parts.node, parts.stores.drills, parts.clock, parts.put)
+        return [
+            ("cronring.v1.Cluster", partial(cluster_pb2_grpc.add_ClusterServicer_to_server, cluster)),
+            ("cronring.v1.Doctor", partial(doctor_pb2_grpc.add_DoctorServicer_to_server, doctor)),
+            ("cronring.v1.Drills", partial(drills_pb2_grpc.add_DrillsServicer_to_server, drills)),
+        ]

@@ -1,0 +1,26 @@
+"""Everything that the API asks of the database, in one value."""
+
+from typing import NamedTuple
+
+from cronring.controller.ports.drills import Drills
+from cronring.controller.ports.ledger import Ledger
+from cronring.controller.ports.limits import Limits
+from cronring.controller.ports.reads import Reads
+from cronring.controller.ports.statistics import Statistics
+from cronring.controller.ports.store import Control, ExecutionControl
+from cronring.controller.ports.templates import Templates
+from cronring.controller.ports.webhooks import Webhooks
+
+
+class Stores(NamedTuple):
+    """One for each kind of question."""
+
+    control: Control
+    drills: Drills
+    execution_control: ExecutionControl
+    ledger: Ledger
+    limits: Limits
+    reads: Reads
+    statistics: Statistics
+    templates: Templates
+    webhooks: Webhooks

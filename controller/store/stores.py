@@ -1,0 +1,29 @@
+"""What the API asks, answered from PostgreSQL."""
+
+from cronring.controller.core.settings import ClusterSettings
+from cronring.controller.ports.stores import Stores
+from cronring.controller.store.control import PostgresControl
+from cronring.controller.store.drills import PostgresDrills
+from cronring.controller.store.execution_control import PostgresExecutionControl
+from cronring.controller.store.ledger import PostgresLedger
+from cronring.controller.store.limits import PostgresLimits
+from cronring.controller.store.pool import Database
+from cronring.controller.store.reads import PostgresReads
+from cronring.controller.store.statistics import PostgresStatistics
+from cronring.controller.store.templates import PostgresTemplates
+from cronring.controller.store.webhooks import PostgresWebhooks
+
+
+def postgres_stores(database: Database, settings: ClusterSettings) -> Stores:
+    """All of them on one pool."""
+    return Stores(
+        control=PostgresControl(database),
+        drills=PostgresDrills(database),
+        execution_control=PostgresExecutionControl(database),
+        ledger=PostgresLedger(database, settings.runner_lost_after_ms),
+        limits=PostgresLimits(database),
+        reads=PostgresReads(database, settings.runner_lost_after_ms),
+        statistics=PostgresStatistics(database, settings.lease_ms),
+        templates=PostgresTemplates(database),
+        webhooks=PostgresWebhooks(database),
+    )
