@@ -2,9 +2,8 @@
 
 import asyncio
 from collections.abc import Callable
-from typing import Protocol, assert_never
+from typing import Protocol
 
-from cronring.controller.core.model import Execution
 from cronring.controller.core.node import effects, events
 from cronring.controller.core.node.effects import Effect, ToRunner
 from cronring.controller.core.node.events import Event
@@ -14,18 +13,7 @@ from cronring.controller.ports.clock import Clock
 from cronring.controller.ports.store import ControllerInfo, Store
 from cronring.controller.runtime.metrics import Metrics
 from cronring.controller.runtime.notes import Notes
-from cronring.schema.address import is_address
-
-Changes = effects.Claim | effects.End | effects.SkipTicks | effects.Activate | effects.Adopt | effects.RenewLease
-ReadsOfExecutions = effects.FetchExecutions | effects.FetchHeld | effects.FetchLost | effects.FetchOverdueExecutions
-Reads = (
-    effects.FindPeers
-    | effects.FetchWindow
-    | effects.FetchOverdue
-    | effects.FetchActivations
-    | effects.FetchFollowers
-    | ReadsOfExecutions
-)
+from cronring.controller.services.asking import Changes, Reads, answer_of, failure_of
 
 
 class Runners(Protocol):
@@ -122,11 +110,12 @@ class Performer:
             self._metrics.store_failed(type(effect).__name__)
             if isinstance(error, StoreError):
                 self._notes.warning("statement_refused", effect=type(effect).__name__, reason=str(error))
-            if isinstance(effect, effects.FindPeers):
-                return  # it is asked again at the next refetch
-            answer = events.StoreFailed(effect.request_id, str(error), isinstance(error, StoreUnavailable))
-        else:
-            self._heard(True)
+            failure = failure_of(effect, error)
+            if failure is not None:
+                self._put(failure)
+            return
+        self._heard(True)
+        self._count(effect, answer)
         self._put(answer)
 
     def _heard(self, ok: bool) -> None:
@@ -139,80 +128,20 @@ class Performer:
     async def _asked(self, effect: Changes | Reads) -> Event:
         """Raises StoreUnavailable, too, when a driver's own cancellation leaks out: a node waits for every answer."""
         try:
-            return await (self._change(effect) if isinstance(effect, Changes) else self._read(effect))
+            return await answer_of(effect, self._store, self._controller, self._settings)
         except asyncio.CancelledError as cancelled:
             if self._closing:
                 raise
             raise StoreUnavailable(f"{type(effect).__name__} was cancelled by its connection") from cancelled
 
-    async def _change(self, effect: Changes) -> Event:
-        store, own_id = self._store, self._controller.controller_id
-        match effect:
-            case effects.RenewLease(request_id, draining, runner_ids, cancelling):
-                renewal = await store.renew_lease(
-                    self._controller,
-                    draining,
-                    self._settings.lease_ms,
-                    runner_ids,
-                    self._settings.runner_lost_after_ms,
-                    cancelling,
-                )
-                return events.LeaseRenewed(request_id, renewal)
-            case effects.Claim(request_id, requests, hard_grace_ms):
-                database_now, results = await store.start_cron_jobs(own_id, requests, hard_grace_ms)
-                self._metrics.claimed(requests, results)
-                return events.Claimed(request_id, database_now, results)
-            case effects.End(request_id, end_requests):
-                ended = await store.end_cron_jobs(own_id, end_requests)
-                self._metrics.ended(end_requests, ended)
-                return events.Ended(request_id, ended)
-            case effects.SkipTicks(request_id, skip_requests):
-                return events.TicksSkipped(request_id, await store.skip_ticks(own_id, skip_requests))
-            case effects.Activate(request_id, wanted, hard_grace_ms):
-                database_now, started = await store.start_activations(own_id, wanted, hard_grace_ms)
-                self._metrics.activated(started)
-                return events.Activated(request_id, database_now, started)
-            case effects.Adopt(request_id, controller_ids, runner_ids):
-                return events.Adopted(request_id, await store.adopt_executions(own_id, controller_ids, runner_ids))
-            case _:
-                assert_never(effect)
-
-    async def _read(self, effect: Reads) -> Event:
-        store = self._store
-        match effect:
-            case effects.FindPeers():
-                found = await store.find_peers()
-                return events.PeersFound(
-                    tuple((peer.controller_id, peer.grpc_address) for peer in found if is_address(peer.grpc_address))
-                )
-            case effects.FetchWindow(request_id, slots, window_ms):
-                database_now, jobs = await store.get_cron_jobs(slots, window_ms)
-                return events.WindowFetched(request_id, database_now, jobs)
-            case effects.FetchOverdue(request_id, slots, delay_ms, at_most):
-                database_now, jobs = await store.get_overdue_jobs(slots, delay_ms, at_most)
-                return events.OverdueFetched(request_id, database_now, jobs)
-            case effects.FetchActivations(request_id, slots, window_ms):
-                database_now, activations = await store.get_activations(slots, window_ms)
-                return events.ActivationsFetched(request_id, database_now, activations)
-            case effects.FetchFollowers(request_id, activation_ids):
-                database_now, activations = await store.get_followers(activation_ids)
-                return events.ActivationsFetched(request_id, database_now, activations)
-            case _:
-                return events.ExecutionsFetched(effect.request_id, await self._executions(effect))
-
-    async def _executions(self, effect: ReadsOfExecutions) -> list[Execution]:
-        store = self._store
-        match effect:
-            case effects.FetchExecutions(_, execution_ids):
-                return await store.get_unfinished(execution_ids)
-            case effects.FetchHeld(_, execution_ids):
-                return await store.get_held(self._controller.controller_id, execution_ids)
-            case effects.FetchLost(_, lost_after_ms):
-                return await store.get_lost(lost_after_ms)
-            case effects.FetchOverdueExecutions():
-                return await store.get_overdue_executions()
-            case _:
-                assert_never(effect)
+    def _count(self, effect: Changes | Reads, answer: Event) -> None:
+        match effect, answer:
+            case effects.Claim(), events.Claimed():
+                self._metrics.claimed(effect.requests, answer.results)
+            case effects.End(), events.Ended():
+                self._metrics.ended(effect.requests, answer.results)
+            case effects.Activate(), events.Activated():
+                self._metrics.activated(answer.results)
 
 
 def _not_connected(_: object) -> None:
