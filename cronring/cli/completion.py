@@ -49,11 +49,11 @@ async def _active_modules(client: "Client") -> list[str]:
 
 
 async def _groups(client: "Client") -> list[str]:
-    from cronring.cli.commands.limits import shown
+    from cronring.cli.output import group_name
 
     deployments = await client.deployments.list(active_only=True, limit=1000)
-    active = {shown(deployment.namespace, deployment.module) for deployment in deployments}
-    return sorted(active | {shown(limit.namespace, limit.module) for limit in await client.limits.list()})
+    active = {group_name(deployment.namespace, deployment.module) for deployment in deployments}
+    return sorted(active | {group_name(limit.namespace, limit.module) for limit in await client.limits.list()})
 
 
 async def _template_names(client: "Client") -> list[str]:

@@ -42,7 +42,7 @@ async def print_output(
 
 async def follow_as_json(client: "Client", execution_id: int, *, once: bool) -> None:
     """The same as objects, one a line: its output as it comes, then itself."""
-    from cronring.cli.commands.executions import listed
+    from cronring.cli.execution_rows import listed
 
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
 

@@ -32,19 +32,6 @@ def leave_flushed() -> None:
     leave()
 
 
-def guarded() -> None:
-    """The whole command line. Outside of commands Ctrl-C ends it at once."""
-    signal.signal(signal.SIGINT, leave)
-    from cronring.cli.root import run
-
-    try:
-        run()
-    except KeyboardInterrupt:  # between two steps of a command's end
-        leave_flushed()
-    finally:
-        signal.signal(signal.SIGINT, leave)
-
-
 def hear(_number: int, frame: FrameType | None) -> None:
     """Raises KeyboardInterrupt; but a module that is being read would swallow it, or show it: there it ends at once."""
     while frame is not None:

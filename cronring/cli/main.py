@@ -5,11 +5,19 @@ import signal
 
 
 def main() -> None:
-    """Read the command line's modules, and do what it says."""
+    """Read the command line's modules, and do what it says. Outside of commands Ctrl-C ends it at once."""
     signal.signal(signal.SIGINT, lambda *_: os._exit(128 + signal.SIGINT))
-    from cronring.cli.interrupts import guarded
+    from cronring.cli.interrupts import leave, leave_flushed
 
-    guarded()
+    signal.signal(signal.SIGINT, leave)
+    from cronring.cli.root import run
+
+    try:
+        run()
+    except KeyboardInterrupt:  # between two steps of a command's end
+        leave_flushed()
+    finally:
+        signal.signal(signal.SIGINT, leave)
 
 
 if __name__ == "__main__":

@@ -104,7 +104,7 @@ def option(*flags: str, **settings: Any) -> Callable[[Command], Command]:
 
 def known_controllers() -> tuple[str, ...]:
     """Where none are given: those of this user's `cronring dev`; else what a controller listens on by default."""
-    from cronring.cli.dev.context import controllers_of_dev
+    from cronring.cli.running_dev import controllers_of_dev
 
     return controllers_of_dev() or (DEFAULT_CONTROLLER,)
 
@@ -121,7 +121,7 @@ def whose_controllers() -> str:
         case None:
             return ""
         case _:
-            from cronring.cli.dev.context import context_file, controllers_of_dev
+            from cronring.cli.running_dev import context_file, controllers_of_dev
 
             return f"the running `cronring dev` ({context_file()})" if controllers_of_dev() else "the default"
 

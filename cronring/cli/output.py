@@ -127,3 +127,8 @@ def print_fields(fields: Sequence[tuple[str, str]]) -> None:
     width = max(_places(name) for name, _ in fields)
     for name, value in fields:
         say(f"{name}{' ' * (width - _places(name))}  {value}")
+
+
+def group_name(namespace: str, module: str) -> str:
+    """A group as it is written: `billing`, `prod/billing`, `prod/`."""
+    return module if module and namespace == "default" else f"{namespace}/{module}"

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from cronring.cli.commands.executions import print_execution
+from cronring.cli.execution_rows import print_execution
 from cronring.cli.following import ending_of, follow_or_fail, telling_how_it_goes_on
 from cronring.cli.printing import say
 from cronring.cli.waiting import begun

@@ -1,12 +1,11 @@
 """A run on its way through the runner's children."""
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from cronring.runner.core.model import Outcome, Result, Run, StopReason
 from cronring.runner.tail import Tail, clean
 
 if TYPE_CHECKING:
-    from cronring.runner.children import Child
     from cronring.runner.quota import Excess
 
 
@@ -28,6 +27,20 @@ class Stop:
         self.target = 0  # the board's TARGET, once the signal has been sent
 
 
+class Host(Protocol):
+    """The child that a run is in, as far as a run that must stop is concerned."""
+
+    mode: str
+    pid: int
+
+    def progress(self) -> tuple[int, int, int]: ...
+    def is_current(self, held: "Held") -> bool: ...
+    def has_ended(self, held: "Held") -> bool: ...
+    def ask_to_stop(self, held: "Held") -> None: ...
+    def interrupt(self, held: "Held") -> None: ...
+    def kill(self, reason: str, culprit: "Held | None") -> None: ...
+
+
 class Held:
     """One run: where it is, what it has printed, and whether it must stop."""
 
@@ -35,7 +48,7 @@ class Held:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.child: Child | None = None  # None: it waits for one
+        self.child: Host | None = None  # None: it waits for one
         self.slot = 0
         self.sent_us = 0  # monotonic; when it went to its child
         self.stop: Stop | None = None

@@ -1,24 +1,45 @@
 """The one controller of a virtual cluster: a real node, whose statements are answered at the instant they are sent."""
 
 import random
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, Protocol
 
 from cronring.controller.core.model import RunnerInfo
 from cronring.controller.core.node import effects, events
 from cronring.controller.core.node.node import Node
+from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.errors import StoreUnavailable
 from cronring.controller.ports.store import ControllerInfo
+from cronring.controller.store.memory.store import MemoryStore
 from cronring.runner.core import events as runner_events
 from cronring.virtual.codec import run_of
 from cronring.virtual.performing import store_answer, store_call
 from cronring.virtual.process import Process
-
-if TYPE_CHECKING:
-    from cronring.virtual.engine import Engine
-    from cronring.virtual.runner import VirtualRunner
+from cronring.virtual.times import VirtualTime
 
 ADDRESS: Final = "virtual:7400"
 REGISTRATION_RETRY_NS: Final = 500_000_000
+
+
+class World(Protocol):
+    """What a controller lives in."""
+
+    settings: ClusterSettings
+    time: VirtualTime
+
+    def ask(self, call: Callable[[MemoryStore], Coroutine[Any, Any, Any]]) -> Any: ...
+    def note(self, who: str, level: str, event: str, values: dict[str, Any]) -> None: ...
+    def watch_deadlines(self) -> None: ...
+
+
+class Connected(Protocol):
+    """A runner on the other end of a stream."""
+
+    info: RunnerInfo
+    welcomed: bool
+
+    def put(self, event: runner_events.Event) -> None: ...
+    def dropped(self) -> None: ...
 
 
 class VirtualNode(Node):
@@ -35,23 +56,23 @@ class VirtualNode(Node):
 class VirtualController(Process):
     """Performs its node's effects. It starts with the first event, and ends without a word."""
 
-    def __init__(self, engine: "Engine", number: int) -> None:
+    def __init__(self, engine: World, number: int) -> None:
         name = f"controller-{number}"
         self.info = ControllerInfo(name, ADDRESS, "", number, "virtual")
         self.node = VirtualNode(name, ADDRESS, engine.settings, random.Random(number), engine.time.now_ns)  # noqa: S311
         super().__init__(engine.time, name, self.node, events.Woke())
         self._engine = engine
-        self._runners: dict[str, VirtualRunner] = {}
+        self._runners: dict[str, Connected] = {}
 
     # Runners' streams
 
-    def accept(self, runner: "VirtualRunner") -> None:
+    def accept(self, runner: Connected) -> None:
         """A runner has connected: register it, welcome it, tell the node."""
         self._runners[runner.info.runner_id] = runner
         runner.put(runner_events.LinkOpened(ADDRESS, self._engine.time.now_ns))
         self._register(runner)
 
-    def _register(self, runner: "VirtualRunner") -> None:
+    def _register(self, runner: Connected) -> None:
         info = runner.info
         if not self.alive or self._runners.get(info.runner_id) is not runner:
             return
@@ -66,14 +87,14 @@ class VirtualController(Process):
         )
         runner.put(welcome)
 
-    def received(self, runner: "VirtualRunner", event: events.RunnerBeat | events.ReportsReceived) -> None:
+    def received(self, runner: Connected, event: events.RunnerBeat | events.ReportsReceived) -> None:
         """From a runner's stream. One that isn't registered is told so, as its beats renew nothing."""
         if isinstance(event, events.RunnerBeat) and not runner.welcomed:
             runner.put(runner_events.BeatAcked(ADDRESS, event.sequence, False, False, ()))
         else:
             self.put(event)
 
-    def dropped(self, runner: "VirtualRunner") -> None:
+    def dropped(self, runner: Connected) -> None:
         """Its stream has ended."""
         if self._runners.pop(runner.info.runner_id, None) is runner and runner.welcomed:
             self.put(events.RunnerLeft(runner.info.runner_id))

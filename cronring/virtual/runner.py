@@ -1,7 +1,7 @@
 """The one runner of a virtual cluster: a real runner's core. What its runs are made of is said by `Runs`."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 from cronring.controller.core.model import RunnerInfo
 from cronring.controller.core.node.events import ReportsReceived, RunnerBeat
@@ -10,13 +10,9 @@ from cronring.runner.core.machine import RunnerCore
 from cronring.runner.core.model import Result, Run, StopReason
 from cronring.runner.core.settings import RunnerSettings
 from cronring.virtual.codec import report_of
-from cronring.virtual.controller import ADDRESS
+from cronring.virtual.controller import ADDRESS, VirtualController
 from cronring.virtual.process import Process
 from cronring.virtual.times import VirtualTime
-
-if TYPE_CHECKING:
-    from cronring.virtual.controller import VirtualController
-    from cronring.virtual.engine import Engine
 
 REDIAL_NS: Final = 500_000_000
 
@@ -45,10 +41,19 @@ class Runs(Protocol):
         ...
 
 
+class Surroundings(Protocol):
+    """What a runner lives in. `controller`: None while it is away."""
+
+    time: VirtualTime
+    controller: VirtualController | None
+
+    def note(self, who: str, level: str, event: str, values: dict[str, Any]) -> None: ...
+
+
 class VirtualRunner(Process):
     """Performs a runner core's effects."""
 
-    def __init__(self, engine: "Engine", number: int, deployments: tuple[str, ...], runs: Runs) -> None:
+    def __init__(self, engine: Surroundings, number: int, deployments: tuple[str, ...], runs: Runs) -> None:
         name = f"runner-{number}"
         self.info = RunnerInfo(name, "virtual", number, "virtual", deployments)
         self.welcomed = False

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cronring.cli.bulk import actor, as_option, note_option
-from cronring.cli.commands.executions import listed
 from cronring.cli.completion import job_key
+from cronring.cli.execution_rows import listed
 from cronring.cli.failures import EXIT_FAILED, Failure
 from cronring.cli.following import ending_of, follow_or_fail
 from cronring.cli.options import ROW_ID, controllers_option, output_option

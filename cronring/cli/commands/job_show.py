@@ -5,9 +5,8 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from cronring.cli.commands.job_runs import activation_columns
-from cronring.cli.commands.limits import shown
 from cronring.cli.dependencies import followed
-from cronring.cli.output import milliseconds, print_fields, print_rows, short_instant
+from cronring.cli.output import group_name, milliseconds, print_fields, print_rows, short_instant
 from cronring.cli.policies import in_words
 from cronring.cli.printing import say_lines
 from cronring.schema.duration import measured
@@ -107,7 +106,7 @@ def _running(job: "Job") -> str:
 
 
 def _places(limit: "Limit") -> str:
-    what = f"module {shown(limit.namespace, limit.module)}" if limit.module else f"namespace {limit.namespace}"
+    what = f"module {group_name(limit.namespace, limit.module)}" if limit.module else f"namespace {limit.namespace}"
     full = "   (what is due waits for a place)" if limit.running >= limit.max_concurrent else ""
     return f"{what} runs {limit.running} of {limit.max_concurrent}{full}"
 

@@ -8,7 +8,7 @@ import click
 from cronring.cli.bulk import actor, as_option, note_option
 from cronring.cli.completion import limited_group
 from cronring.cli.options import controllers_option, count, output_option
-from cronring.cli.output import Column, print_json, print_rows, short_instant
+from cronring.cli.output import Column, group_name, print_json, print_rows, short_instant
 from cronring.cli.printing import say
 from cronring.cli.session import ask, nothing_found, or_nearest
 
@@ -17,11 +17,6 @@ if TYPE_CHECKING:
     from cronring.client.limits import Limit
 
 group_argument = click.argument("group", metavar="GROUP", shell_complete=limited_group)
-
-
-def shown(namespace: str, module: str) -> str:
-    """A group as it is written: `billing`, `prod/billing`, `prod/`."""
-    return module if module and namespace == "default" else f"{namespace}/{module}"
 
 
 def _named(group: str) -> tuple[str, str]:
@@ -83,7 +78,7 @@ def list_limits(namespace: str, output: str, controllers: tuple[str, ...]) -> No
         print_json(rows)
         return
     columns: list[Column[Limit]] = [
-        Column("group", lambda row: shown(row.namespace, row.module)),
+        Column("group", lambda row: group_name(row.namespace, row.module)),
         Column("running", lambda row: str(row.running), right=True),
         Column("at most", lambda row: str(row.max_concurrent), right=True),
         Column("changed", lambda row: short_instant(row.changed_at)),
@@ -118,4 +113,4 @@ def remove_limit(group: str, note: str, as_name: str | None, output: str, contro
 
 
 async def _groups(client: "Client") -> list[str]:
-    return [shown(row.namespace, row.module) for row in await client.limits.list()]
+    return [group_name(row.namespace, row.module) for row in await client.limits.list()]

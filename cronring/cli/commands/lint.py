@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from cronring.cli.clock import wall_now
-from cronring.cli.commands.executions import duration_ms
+from cronring.cli.execution_rows import duration_ms
 from cronring.cli.options import Addresses, count, option, output_option
 from cronring.cli.output import print_json
 from cronring.cli.printing import say

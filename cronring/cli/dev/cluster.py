@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from cronring.cli.dev.context import Context
 from cronring.cli.dev.happenings import Happening, ProcessEnded, ProcessStarted, Progress
 from cronring.cli.dev.private import make_private
 from cronring.cli.dev.processes import Child, Processes, free_addresses
 from cronring.cli.dev.state import State
 from cronring.cli.drill.target import PARENT
+from cronring.cli.running_dev import Context
 
 GRPC_PORT: Final = 7400  # of the first controller; the others have the next ones
 HTTP_PORT: Final = 7480

@@ -8,7 +8,6 @@ from rich.table import Table
 from rich.text import Text
 
 from cronring.cli.colours import style_of
-from cronring.cli.commands.executions import duration_ms
 from cronring.cli.dev.happenings import (
     Happening,
     Heartbeat,
@@ -26,7 +25,8 @@ from cronring.cli.dev.happenings import (
 from cronring.cli.dev.processes import Child
 from cronring.cli.dev.state import State
 from cronring.cli.dev.summary import not_booked
-from cronring.cli.dev.words import bar, countdown, time_of_day
+from cronring.cli.execution_rows import duration_ms
+from cronring.cli.glance import bar, countdown, time_of_day
 from cronring.cli.output import milliseconds
 from cronring.cli.printing import visible
 from cronring.client.model import Execution, Job

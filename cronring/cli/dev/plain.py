@@ -4,7 +4,6 @@ import os
 from datetime import datetime
 from typing import TextIO, assert_never
 
-from cronring.cli.commands.executions import duration_ms
 from cronring.cli.dev.happenings import (
     Happening,
     Heartbeat,
@@ -22,6 +21,7 @@ from cronring.cli.dev.happenings import (
 from cronring.cli.dev.replay_lines import json_line
 from cronring.cli.dev.state import State
 from cronring.cli.dev.summary import not_booked
+from cronring.cli.execution_rows import duration_ms
 from cronring.cli.output import instant_text, quoted
 from cronring.schema.visible import visible_line
 

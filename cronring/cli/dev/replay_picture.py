@@ -11,7 +11,7 @@ from rich.text import Text
 
 from cronring.cli.colours import style_of
 from cronring.cli.dev.replay_news import News, Noted
-from cronring.cli.dev.words import countdown
+from cronring.cli.glance import countdown
 from cronring.cli.output import milliseconds
 from cronring.cli.printing import visible
 from cronring.schema.policy import parse_policy

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from cronring.cli.commands.executions import listed
+from cronring.cli.execution_rows import listed
 from cronring.cli.output import jsonable
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cronring.cli.colours import style_of
-from cronring.cli.dev.words import countdown
+from cronring.cli.glance import countdown
 from cronring.cli.printing import visible
 from cronring.cli.top.frame import Frame
 

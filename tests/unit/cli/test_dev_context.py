@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cronring.cli.dev.context import Context, context_file, controllers_of_dev
+from cronring.cli.running_dev import Context, context_file, controllers_of_dev
 from tests.unit.cli.conftest import Cronring
 from tests.unit.cli.fake_api import FakeApi
 
@@ -39,7 +39,7 @@ def test_one_dev_has_it_and_the_next_once_that_has_ended() -> None:
 
 def test_what_a_killed_dev_left_is_seen_to_be_stale() -> None:
     script = (
-        "import os, signal; from cronring.cli.dev.context import Context; held = Context(); held.take(); "
+        "import os, signal; from cronring.cli.running_dev import Context; held = Context(); held.take(); "
         "held.tell(['127.0.0.1:9']); os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", script], check=False)

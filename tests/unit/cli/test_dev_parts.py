@@ -20,7 +20,7 @@ from cronring.cli.dev.plain import Plain, line
 from cronring.cli.dev.processes import Child, Processes, free_addresses
 from cronring.cli.dev.state import RECENT_EXECUTIONS, State
 from cronring.cli.dev.summary import last_line, outcomes_line, settled
-from cronring.cli.dev.words import bar, countdown
+from cronring.cli.glance import bar, countdown
 from cronring.cli.output import milliseconds
 from cronring.client import Client, convert
 from cronring.client.model import Audit
