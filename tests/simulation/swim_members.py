@@ -6,7 +6,7 @@ from enum import Enum
 from hashlib import blake2b
 from typing import Final, Protocol
 
-from cronring.controller.core.node.effects import Note
+from cronring.controller.core.notes import Note
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.core.swim.machine import Swim
 from cronring.controller.core.swim.member import MemberChange

@@ -4,15 +4,11 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from cronring.controller.core.model import ActivationRequest, ClaimRequest, EndRequest, Execution, SkipRequest
-from cronring.controller.core.swim.messages import Packet
+from cronring.controller.core.notes import Level, Note
+from cronring.controller.core.swim.messages import SendPacket
 from cronring.schema.lanes import LaneDemand
 
-
-class SendPacket(NamedTuple):
-    """Fire and forget."""
-
-    address: str
-    packet: Packet
+__all__ = ["Level", "Note", "SendPacket"]  # part of the vocabulary, though gossip has them too
 
 
 class RenewLease(NamedTuple):
@@ -187,21 +183,6 @@ class AckBeat(NamedTuple):
 
 class Leave(NamedTuple):
     """The node is done: close everything and exit."""
-
-
-class Level(StrEnum):
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
-
-
-class Note(NamedTuple):
-    """Something worth a line in the log, or a count. `event` is a fixed word like "member_dead"; values are plain."""
-
-    level: Level
-    event: str
-    values: dict[str, str | int | float | bool]
 
 
 ToRunner = Dispatch | SendWishes | CancelRuns | AckReports | AckBeat

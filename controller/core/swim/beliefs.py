@@ -3,7 +3,7 @@
 from typing import Final
 
 from cronring.controller.core.chance import Chance
-from cronring.controller.core.node.effects import Level
+from cronring.controller.core.notes import Level
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.core.swim.health import Health
 from cronring.controller.core.swim.member import Member, MemberChange, supersedes

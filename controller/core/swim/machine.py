@@ -15,12 +15,22 @@ Each returns a Reaction: `packets` (SendPacket effects, in order), `changes` (Ch
 from typing import Final, assert_never
 
 from cronring.controller.core.chance import Chance
-from cronring.controller.core.node.effects import Level, SendPacket
+from cronring.controller.core.notes import Level
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.core.swim.beliefs import Beliefs
 from cronring.controller.core.swim.health import Health
 from cronring.controller.core.swim.member import Member
-from cronring.controller.core.swim.messages import Ack, Message, Nack, Packet, Ping, PingRequest, Status, Sync
+from cronring.controller.core.swim.messages import (
+    Ack,
+    Message,
+    Nack,
+    Packet,
+    Ping,
+    PingRequest,
+    SendPacket,
+    Status,
+    Sync,
+)
 from cronring.controller.core.swim.probe import Probe
 from cronring.controller.core.swim.reaction import Reaction
 from cronring.controller.core.swim.relays import Relay, Relays

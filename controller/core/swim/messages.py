@@ -62,3 +62,10 @@ class Packet(NamedTuple):
     sender_address: str
     updates: tuple[Update, ...]
     message: Message
+
+
+class SendPacket(NamedTuple):
+    """Fire and forget."""
+
+    address: str
+    packet: Packet

@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from cronring.controller.core.node.effects import Level, Note, SendPacket
+from cronring.controller.core.notes import Level, Note
 from cronring.controller.core.swim.member import MemberChange
-from cronring.controller.core.swim.messages import Update
+from cronring.controller.core.swim.messages import SendPacket, Update
 
 
 class Reaction(NamedTuple):

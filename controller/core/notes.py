@@ -1,0 +1,19 @@
+"""What the core tells the log."""
+
+from enum import StrEnum
+from typing import NamedTuple
+
+
+class Level(StrEnum):
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+
+class Note(NamedTuple):
+    """Something worth a line in the log, or a count. `event` is a fixed word like "member_dead"; values are plain."""
+
+    level: Level
+    event: str
+    values: dict[str, str | int | float | bool]
