@@ -29,10 +29,10 @@ LONG: Final = (
     "integration/notifications/test_deaths.py",
     "integration/operations/test_drill.py",
     "integration/operations/test_restore.py",
-    "simulation/test_table_faults.py",
     "simulation/test_long_world.py",
     "simulation/test_seeds.py",
     "simulation/test_swim_simulation.py",
+    "simulation/test_table_faults.py",
     "simulation/test_year.py",
     "simulation/test_year_checkers.py",
 )

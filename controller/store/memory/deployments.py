@@ -1,0 +1,151 @@
+"""Versions of modules, and the jobs that they declare, in memory."""
+
+from collections.abc import Collection, Sequence
+
+from cronring.controller.core.orders.followers import declared
+from cronring.controller.core.orders.orphaning import Orphan, Return, plan_orphans, plan_return, told
+from cronring.controller.core.orders.redeploy import Removed, deployment_key, plan_redeploy, plan_removal
+from cronring.controller.errors import NotFound
+from cronring.controller.ports.store import Activated, Deployed, Killed
+from cronring.controller.services.refusals import other_schema
+from cronring.controller.store.memory.control import MemoryControl, job_row
+from cronring.controller.store.memory.rows import (
+    ActionRow,
+    DeploymentRow,
+    JobRow,
+)
+from cronring.schema.module import Module
+
+
+class MemoryDeployments(MemoryControl):
+    """The part of controller.ports.store.Store that is about versions of modules."""
+
+    async def create_deployment(
+        self, module: Module, digest: str, min_replicas: int, timeout_ms: int, activate: bool, default_jitter: str = "",
+        by: str = "", note: str = "", *, dry_run: bool = False, fingerprint: str = "",
+    ) -> Deployed:  # fmt: skip
+        name = (module.namespace, module.name)
+        row = next((row for row in self.deployments if row.module == name and row.digest == digest), None)
+        is_new = row is None
+        key = deployment_key(module, digest) if row is None else row.key
+        if (row is None and any(other.key == key for other in self.deployments)) or (row and row.schema != module):
+            raise other_schema(key, digest)
+        if activate or is_new:
+            self._refuse_cycles(module)
+        if row is None:
+            row = DeploymentRow(key, name, digest, 0, module)
+            if not dry_run:
+                self.deployments.append(row)
+        if fingerprint and not dry_run:
+            row.fingerprint = fingerprint
+        if not activate and not is_new:
+            return Deployed(row.key, row.min_replicas > 0, False, (), (), (), [])
+        return self._make_active(row, min_replicas, (timeout_ms, default_jitter), ("deploy", by, note), dry_run)
+
+    async def activate_deployment(
+        self, key: str, min_replicas: int, timeout_ms: int, default_jitter: str = "", by: str = "", note: str = "",
+        *, dry_run: bool = False,
+    ) -> Activated:  # fmt: skip
+        row = self._deployment(key)
+        self._refuse_cycles(row.schema)
+        others = [other for other in self.deployments if other.module == row.module and other is not row]
+        previous = next((other.key for other in others if other.min_replicas), None)
+        action = "activate", by, note
+        deployed = self._make_active(row, min_replicas, (timeout_ms, default_jitter), action, dry_run)
+        return Activated(
+            deployed, previous, sum(each.deployment in others for each in self.unfinished.values())
+        )  # fmt: skip
+
+    def _make_active(
+        self, row: DeploymentRow, min_replicas: int, defaults: tuple[int, str], action: tuple[str, str, str],
+        dry_run: bool,
+    ) -> Deployed:  # fmt: skip
+        jobs = self._jobs_of(row.module)
+        if row.min_replicas:
+            row.min_replicas = row.min_replicas if dry_run else min_replicas
+            keys = tuple(job.key for job in jobs)
+            return Deployed(row.key, True, False, (), (), keys, [job.job() for job in jobs])
+        if dry_run:
+            return self._apply(row, jobs, defaults, action, dry_run=True)
+        for other in self.deployments:
+            if other.module == row.module:
+                other.min_replicas = 0
+        row.min_replicas = min_replicas
+        return self._apply(row, jobs, defaults, action)
+
+    def _refuse_cycles(self, module: Module) -> None:
+        """Raises Conflict, before anything is changed."""
+        name = (module.namespace, module.name)
+        others = [job for job in self.jobs.values() if job.deployment.module != name or job.source == "api"]
+        self.followers.refuse_cycles(others, declared(module))
+
+    def _deployment(self, key: str) -> DeploymentRow:
+        row = next((row for row in self.deployments if row.key == key), None)
+        if row is None:
+            raise NotFound(f"no deployment {key}")
+        return row
+
+    def _apply(
+        self, deployment: DeploymentRow, jobs: list[JobRow], defaults: tuple[int, str], action: tuple[str, str, str],
+        *, dry_run: bool = False,
+    ) -> Deployed:  # fmt: skip
+        now = self.now_us()
+        plan = plan_redeploy(deployment.schema, [job.existing() for job in jobs], now, *defaults)
+        orphaned = plan_orphans(plan.orphaned)
+        starts = {each.job_id: self._latest_start(self.jobs[each.job_id]) for each in plan.back}
+        back = plan_return(plan.back, {job_id: start for job_id, start in starts.items() if start is not None}, now)
+        deployed = Deployed(
+            deployment.key, True, True, tuple(sorted(job.key for job in plan.added)), _keys(plan.removed),
+            tuple(sorted(job.key for job in plan.carried)), [], _keys(orphaned), _keys(back),
+        )  # fmt: skip
+        if dry_run:
+            return deployed._replace(jobs=[job.job() for job in jobs if job.source == "api"])
+        changed = {each.job_id for each in plan.removed} | {each.job_id for each in plan.carried if each.takes_back}
+        self._take_back_all(job for job in jobs if job.job_id in changed)
+        self._remove(plan.removed)
+        for carried in plan.carried:
+            self._carry(carried, deployment)
+        for added in plan.added:
+            row = job_row(len(self.jobs) + 1, added, deployment)
+            self._add_job(row)
+            self._take_over(row, *action[1:], deployment=deployment.key, order=action[0])
+        self._orphan(orphaned)
+        self._bring_back(back, deployment)
+        self._keep(action, deployment, plan.removed, orphaned, back)
+        self.on_notify()
+        return deployed._replace(jobs=[job.job() for job in self._jobs_of(deployment.module)])
+
+    async def kill_deployment(self, key: str, by: str = "", note: str = "", *, dry_run: bool = False) -> Killed:
+        row = self._deployment(key)
+        if not row.min_replicas:
+            return Killed()
+        jobs = self._jobs_of(row.module)
+        declared_jobs = [job for job in jobs if job.source == "annotation"]
+        removed = plan_removal([job.existing() for job in declared_jobs], self.now_us())
+        orphaned = plan_orphans(job.existing() for job in jobs if job.source == "api" and not job.orphaned)
+        if not dry_run:
+            row.min_replicas = 0
+            self._take_back_all(declared_jobs)
+            self._remove(removed)
+            self._orphan(orphaned)
+            self._keep(("undeploy", by, note), row, removed, orphaned, [])
+            self.on_notify()
+        return Killed(_keys(removed), _keys(orphaned))
+
+    async def find_active(self, keys: Collection[str]) -> frozenset[str]:
+        return frozenset(row.key for row in self.deployments if row.key in keys and row.min_replicas)
+
+    def _keep(
+        self, what: tuple[str, str, str], row: DeploymentRow, removed: list[Removed], orphaned: list[Orphan],
+        back: list[Return],
+    ) -> None:  # fmt: skip
+        action, by, note = what
+        details = told(removed=_keys(removed), orphaned=_keys(orphaned), back=_keys(back))
+        self.actions.append(ActionRow(action, by, note, None, details, row.key, self.now_us()))
+        for name, planned in (("orphan", orphaned), ("bring_back", back)):
+            for each in planned:
+                self._act(name, by, note, self.jobs[each.job_id], deployment=row.key, order=action)
+
+
+def _keys(planned: Sequence[Removed | Orphan | Return]) -> tuple[str, ...]:
+    return tuple(sorted(each.key for each in planned))
