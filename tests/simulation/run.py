@@ -35,7 +35,7 @@ def main() -> int:
     parser.add_argument("--quiet", action="store_true", help="only the digest")
     parser.add_argument("--plain", action="store_true", help="no policies and no operator, whatever the seed draws")
     parser.add_argument("--without-orders", action="store_true", help="as policies were before there were orders")
-    parser.add_argument("--without-hardships", action="store_true", help="none of tests/simulation/table_faults.py")
+    parser.add_argument("--without-table-faults", action="store_true", help="none of tests/simulation/table_faults.py")
     parser.add_argument("--places", action="store_true", help="runners have few places, whatever the seed draws")
     parser.add_argument("--without-places", action="store_true", help="runners have children for everything")
     parser.add_argument("--faults", default="", help="names of faults.py and table_faults.py, with commas")
@@ -76,7 +76,7 @@ def _maker(
     if wanted.hours:
         return lambda seed: LongWorld(seed, show, wanted.hours * 3_600)
     plain, orders = True if wanted.plain else None, False if wanted.without_orders else None
-    hard = False if wanted.without_hardships else None
+    hard = False if wanted.without_table_faults else None
     places = True if wanted.places else False if wanted.without_places else None
     return lambda seed: World(
         seed, show, faults, plain=plain, cancels=wanted.cancels, orders=orders, hard=hard, places=places

@@ -2,7 +2,7 @@
 
 Which worlds have table faults, and which, is drawn by a generator of its own: all others remain the stories they
 were. As
-in faults.py each has a beginning, and an end that it sees to itself, or `end_hardships`.
+in faults.py each has a beginning, and an end that it sees to itself, or `end_table_faults`.
 """
 
 import random
@@ -19,7 +19,7 @@ from tests.simulation.runners import Runner
 if TYPE_CHECKING:
     from tests.simulation.world import World
 
-Hardship = Callable[["World"], None]
+TableFault = Callable[["World"], None]
 SHARE: Final = 0.5  # of all worlds
 ALONE_SHARE: Final = 0.5  # of those: without any of faults.py
 FLOOD: Final = 100  # reports at once
@@ -348,7 +348,7 @@ def shake_clock(world: "World") -> None:
     world.database.step_clock(by_us)
 
 
-TABLE_FAULTS: Final[tuple[tuple[int, Hardship], ...]] = (
+TABLE_FAULTS: Final[tuple[tuple[int, TableFault], ...]] = (
     (6, kill_child),
     (4, stop_child),
     (2, overload),
@@ -371,10 +371,10 @@ TABLE_FAULTS: Final[tuple[tuple[int, Hardship], ...]] = (
 )
 
 
-ON_DEMAND: Final[tuple[tuple[int, Hardship], ...]] = ((1, shake_clock),)  # only if they are named
+ON_DEMAND: Final[tuple[tuple[int, TableFault], ...]] = ((1, shake_clock),)  # only if they are named
 
 
-def schedule_hardships(world: "World", until_ns: int, only: tuple[str, ...] = ()) -> bool:
+def schedule_table_faults(world: "World", until_ns: int, only: tuple[str, ...] = ()) -> bool:
     """A few kinds, unless they are named. Whether that is all that goes wrong: there may be faults beside them."""
     rng = world.hard_rng
     world.database.trouble.rng = random.Random(rng.getrandbits(64))

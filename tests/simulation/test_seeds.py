@@ -16,7 +16,7 @@ WALL_S = 90.0  # on a machine that is busy with something else
 SEEDS_MIN = 40  # even then
 SEEDS_MAX = 400
 SOAKED = 10_000
-WORDS = {"plain", "without-orders", "without-hardships", "places"}  # of a line in seeds.txt, beside names of faults
+WORDS = {"plain", "without-orders", "without-table-faults", "places"}  # of a line in seeds.txt, beside names of faults
 
 
 def _known_seeds() -> list[str]:
@@ -34,7 +34,7 @@ def _run(
     except Exception as error:
         command = f"python -m tests.simulation.run --seed {seed}" + (f" --faults {faults}" if faults else "")
         command += (" --plain" if plain else "") + (" --without-orders" if orders is False else "")
-        command += (" --without-hardships" if hard is False else "") + (" --places" if places else "")
+        command += (" --without-table-faults" if hard is False else "") + (" --places" if places else "")
         raise AssertionError(f"seed {seed} fails: {error}; see {command}") from error
 
 
@@ -45,7 +45,7 @@ def test_seeds_that_once_failed(known: str) -> None:
     faults = next((part for part in told if part not in WORDS), "")
     _run(
         int(seed), faults, plain=True if "plain" in told else None, orders=False if "without-orders" in told else None,
-        hard=False if "without-hardships" in told else None, places=True if "places" in told else None,
+        hard=False if "without-table-faults" in told else None, places=True if "places" in told else None,
     )  # fmt: skip
 
 

@@ -40,7 +40,7 @@ def test_each_protection_has_its_seed() -> None:
     assert [sabotage.name for sabotage in SABOTAGES] == list(KNOWN)
 
 
-def test_same_seed_same_story_with_hardships_in_any_process() -> None:
+def test_same_seed_same_story_with_table_faults_in_any_process() -> None:
     seed = next(seed for seed in range(100) if draw(seed))
     digests = set()
     for hash_seed in ("1", "2"):

@@ -78,10 +78,10 @@ class World:
     ) -> None:
         self.seed = seed
         self._faults = tuple(name for name in faults if name not in table_faults.names())
-        self._hardships = tuple(name for name in faults if name in table_faults.names())
+        self._table_faults = tuple(name for name in faults if name in table_faults.names())
         told = bool(faults) or plain is not None or orders is not None
         drawn_hard = table_faults.draw(seed) and not told
-        self.hard = bool(self._hardships) or (drawn_hard if hard is None else hard)
+        self.hard = bool(self._table_faults) or (drawn_hard if hard is None else hard)
         self.hard_rng = random.Random(f"hardships of {seed}")
         self.rng = random.Random(seed)
         # A generator of its own, so that plain worlds remain the stories that they were.
@@ -174,8 +174,8 @@ class World:
         self.judge()
 
     def _go_wrong(self, until_ns: int) -> None:
-        alone = self.hard and table_faults.schedule_hardships(self, until_ns, self._hardships)
-        if self._hardships or self._faults:
+        alone = self.hard and table_faults.schedule_table_faults(self, until_ns, self._table_faults)
+        if self._table_faults or self._faults:
             alone = not self._faults
         if not alone and (len(self.addresses) > 1 or self.rng.random() < 0.8):
             schedule_faults(self, until_ns, self._faults)
