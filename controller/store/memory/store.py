@@ -21,8 +21,9 @@ from cronring.controller.core.model import (
     Trigger,
 )
 from cronring.controller.ports.store import ControllerInfo
-from cronring.controller.store.memory.control import MemoryControl
+from cronring.controller.store.memory.deployments import MemoryDeployments
 from cronring.controller.store.memory.execution_control import MemoryExecutionControl
+from cronring.controller.store.memory.registering import MemoryRegistering
 from cronring.controller.store.memory.rows import (
     ControllerRow,
     ExecutionRow,
@@ -32,7 +33,6 @@ from cronring.controller.store.memory.rows import (
 from cronring.controller.store.memory.templates import MemoryTemplates
 from cronring.schema.policy import parse_policy
 from cronring.schema.schedule import MANUAL
-from cronring.virtual.memory_registering import MemoryRegistering
 
 CONTROLLER_KEPT_US = 60_000_000  # after its lease ran out
 RUNNER_KEPT_US = 86_400_000_000  # after it was last seen
@@ -40,7 +40,7 @@ RUNNERS_KEPT = 1_000  # the newest; beyond, a runner is kept so long:
 RUNNER_KEPT_BEYOND_US = 60_000_000
 
 
-class MemoryStore(MemoryControl, MemoryExecutionControl, MemoryTemplates, MemoryRegistering):
+class MemoryStore(MemoryDeployments, MemoryExecutionControl, MemoryTemplates, MemoryRegistering):
     """Implements controller.ports.store.Store, Control and ExecutionControl, and
     controller.ports.templates.Templates.
     """
