@@ -14,7 +14,8 @@ from cronring.schema.validate import VERBS_LIMIT
 
 CASE = {
     "what": "new", "verbs": 20_000, "read_s": 2.5, "deployed_s": 8.0, "cpu_s": [1.5, 0.3, 0.2],
-    "hold_ms": [40, 10, 9], "late_p50_ms": 12.0, "late_p99_ms": 30.0, "late_max_ms": 41.5, "runs": 1_800,
+    "hold_ms": [40, 10, 9], "held_cpu_ms": [30, 4, 5],
+    "late_p50_ms": 12.0, "late_p99_ms": 30.0, "late_max_ms": 41.5, "runs": 1_800,
 }  # fmt: skip
 
 
@@ -30,12 +31,15 @@ def test_what_is_registered_is_what_authors_write_and_fills_several_modules(tmp_
 def test_each_case_is_a_line_below_the_herd_alone() -> None:
     result = {
         "name": "registering", "shape": {"controllers": 3}, "machine": {"date": "2026-11-23"},
-        "quiet": {"hold_ms": [8, 0, 7], "late_p50_ms": 11.0, "late_p99_ms": 20.0, "late_max_ms": 22.0},
+        "quiet": {
+            "hold_ms": [8, 0, 7], "held_cpu_ms": [1, 0, 2], "late_p50_ms": 11.0, "late_p99_ms": 20.0,
+            "late_max_ms": 22.0,
+        },
         "cases": [CASE],
     }  # fmt: skip
     alone, case = table(result).splitlines()[-2:]
-    assert alone == "| none | - | - | - | 8 / 0 / 7 | 11 | 20 | 22 |"
-    assert case == "| 20,000 new | 2.5 | 8 | 1.5 / 0.3 / 0.2 | 40 / 10 / 9 | 12 | 30 | 41.5 |"
+    assert alone == "| none | - | - | - | 8 / 0 / 7 | 1 / 0 / 2 | 11 | 20 | 22 |"
+    assert case == "| 20,000 new | 2.5 | 8 | 1.5 / 0.3 / 0.2 | 40 / 10 / 9 | 30 / 4 / 5 | 12 | 30 | 41.5 |"
 
 
 async def test_what_holds_the_loop_gets_a_line() -> None:
