@@ -129,12 +129,8 @@ class PostgresBooks:
 
     async def count_skips(self, job_ids: list[int], afters: list[int], until: int) -> list[CountedSkips]:
         """By job and reason; ranges that reach beyond what is audited by themselves."""
-        return list(
-            map(
-                CountedSkips._make,
-                await self._transaction.fetch(CountSkips(job_ids=job_ids, after_ticks=afters, until_tick=until)),
-            )
-        )
+        records = await self._transaction.fetch(CountSkips(job_ids=job_ids, after_ticks=afters, until_tick=until))
+        return list(map(CountedSkips._make, records))
 
     async def runs(self, job_id: int, after: tuple[int, int], until: int, limit: int) -> list[AuditRun]:
         """By tick and attempt."""
@@ -161,9 +157,8 @@ class PostgresBooks:
 
     async def twins(self, after: int, until: int, limit: int) -> list[Twin]:
         """Ticks that ran of two jobs of one key."""
-        return list(
-            map(Twin._make, await self._transaction.fetch(GetTwins(after_tick=after, until_tick=until, limit=limit)))
-        )
+        records = await self._transaction.fetch(GetTwins(after_tick=after, until_tick=until, limit=limit))
+        return list(map(Twin._make, records))
 
     async def zone_data(self) -> list[ZoneData]:
         """In the order of their first use."""
@@ -171,21 +166,18 @@ class PostgresBooks:
 
     async def subjects(self, key: str) -> list[WhyJob]:
         """The jobs of a key, the newest first."""
-        return list(
-            map(WhyJob._make, await self._transaction.fetch(GetSubjects(key=key, lost_after_ms=self._lost_after_ms)))
-        )
+        records = await self._transaction.fetch(GetSubjects(key=key, lost_after_ms=self._lost_after_ms))
+        return list(map(WhyJob._make, records))
 
     async def spans_around(self, job_id: int, at: int, limit: int) -> list[Span]:
         """In order."""
-        return list(
-            map(Span._make, await self._transaction.fetch(GetSpansAround(job_id=job_id, instant=at, limit=limit)))
-        )
+        records = await self._transaction.fetch(GetSpansAround(job_id=job_id, instant=at, limit=limit))
+        return list(map(Span._make, records))
 
     async def attempts(self, job_id: int, tick: int, limit: int) -> list[Attempt]:
         """At one tick; the latest first."""
-        return list(
-            map(Attempt._make, await self._transaction.fetch(GetAttemptsOfTick(job_id=job_id, tick=tick, limit=limit)))
-        )
+        records = await self._transaction.fetch(GetAttemptsOfTick(job_id=job_id, tick=tick, limit=limit))
+        return list(map(Attempt._make, records))
 
     async def run_before(self, job_id: int, instant: int) -> Attempt | None:
         """The latest run of a tick before `instant`."""

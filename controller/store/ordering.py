@@ -286,12 +286,10 @@ async def _cancel_executions(
     transaction: Transaction, job_ids: list[int], by: str, wish: Cancel, *, wait: bool
 ) -> "Counter[int]":
     """How many of each job run, and are marked now."""
-    records = (
-        await transaction.fetch(CancelExecutionsOfJobs(job_ids=job_ids, actor=by, note=wish.note, skip_locked=not wait))
-        if job_ids
-        else []
-    )
-    return Counter(record[0] for record in records)
+    if not job_ids:
+        return Counter()
+    marking = CancelExecutionsOfJobs(job_ids=job_ids, actor=by, note=wish.note, skip_locked=not wait)
+    return Counter(record[0] for record in await transaction.fetch(marking))
 
 
 async def _take_back(

@@ -215,12 +215,8 @@ class PostgresReads:
         """What ran of a job's ticks in [first_tick, last_tick], ascending; see
         cronring.controller.ports.reads.Reads.
         """
-        return list(
-            map(
-                TickRun._make,
-                await self._fetch(ListTickRuns(job_id=job_id, first_tick=first_tick, last_tick=last_tick)),
-            )
-        )
+        records = await self._fetch(ListTickRuns(job_id=job_id, first_tick=first_tick, last_tick=last_tick))
+        return list(map(TickRun._make, records))
 
     async def list_deployments(self, where: DeploymentFilter, before_id: int, limit: int) -> list[DeploymentRow]:
         """The newest first, from before `before_id` on (0: from the newest)."""
@@ -246,9 +242,8 @@ class PostgresReads:
     async def list_due(self, within_ms: int, limit: int) -> list[DueRow]:
         """What runs within so long, in the whole cluster, the earliest first."""
         due: list[DueRow] = []
-        for key, tick, run_at, schedule, anchor, policy, until in await self._fetch(
-            ListDue(within_ms=within_ms, limit=limit)
-        ):
+        records = await self._fetch(ListDue(within_ms=within_ms, limit=limit))
+        for key, tick, run_at, schedule, anchor, policy, until in records:
             slot = upcoming(key, (schedule, anchor, policy), tick, run_at)
             if slot is not None and slot.run_at <= until:
                 due.append(DueRow(key, *slot))

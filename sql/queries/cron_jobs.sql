@@ -507,9 +507,9 @@ SELECT id, revision, schedule, anchor, policy, :now FROM created;
 
 -- name: CarryCronJobsOver
 -- Moves jobs to a new deployment. Where the schedule or the policy changes, the revision grows, and new books open.
--- Parallel arrays. Timeouts, `:on_disconnects` and `:payloads` that are null stay as they are. `:closes_ats`: where old
--- books end. These, and all from `:schedules` on, count only where `:rescheduled`. Those of policies are as in
--- CreateCronJobs. `:ahead_froms` and `:ahead_untils`: the first and the last tick decided ahead.
+-- All but `:deployment_id` are parallel arrays. Timeouts, `:on_disconnects` and `:payloads` that are null stay as they
+-- are. `:closes_ats`: where old books end. These, and all from `:schedules` on, count only where `:rescheduled`. Those
+-- of policies are as in CreateCronJobs. `:ahead_froms` and `:ahead_untils`: the first and the last tick decided ahead.
 WITH carried AS (
     UPDATE cron_jobs j
     SET deployment_id = :deployment_id, timeout_ms = coalesce(c.timeout_ms, j.timeout_ms),
