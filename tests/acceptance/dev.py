@@ -18,6 +18,7 @@ import psutil
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "examples" / "demo.py"
 MARK = "TESTED_FAMILY"
+PATIENCE_S = 100.0  # on a machine whose cores are all at work; only who fails waits for so long
 
 
 class Dev:
@@ -64,7 +65,7 @@ class Dev:
         for process in self.living():
             with contextlib.suppress(psutil.NoSuchProcess):  # it ended meanwhile
                 process.kill()
-        self.popen.wait(10)
+        self.popen.wait(PATIENCE_S)
         if self.popen.stdout is not None:
             self.popen.stdout.close()
 
@@ -74,7 +75,7 @@ class Dev:
             self._queue.put(line.rstrip("\n"))
         self._queue.put(None)
 
-    def wait_for(self, wanted: Callable[[str], bool], timeout_s: float = 60.0) -> str:
+    def wait_for(self, wanted: Callable[[str], bool], timeout_s: float = PATIENCE_S) -> str:
         """The next line that is wanted. Fails with everything printed when it doesn't come."""
         deadline = time.monotonic() + timeout_s
         while (left := deadline - time.monotonic()) > 0:
@@ -95,9 +96,9 @@ class Dev:
         # Not popen.stdout.close(): it would wait for the lock that the reading thread holds.
         os.dup2(os.open(os.devnull, os.O_RDONLY), self.popen.stdout.fileno())
 
-    def finish(self, timeout_s: float) -> int:
+    def finish(self) -> int:
         """Everything it still prints, and its exit code."""
-        deadline = time.monotonic() + timeout_s
+        deadline = time.monotonic() + PATIENCE_S
         while (line := self._queue.get(timeout=max(0.1, deadline - time.monotonic()))) is not None:
             self.lines.append(line)
         return self.popen.wait(timeout=max(0.1, deadline - time.monotonic()))
@@ -118,7 +119,7 @@ class Dev:
                 continue
         return found
 
-    def wait_gone(self, timeout_s: float) -> list[str]:
+    def wait_gone(self, timeout_s: float = PATIENCE_S) -> list[str]:
         """Command lines of those who still live after `timeout_s`; empty as soon as there is nobody."""
         deadline = time.monotonic() + timeout_s
         while (left := self.living()) and time.monotonic() < deadline:

@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import psutil
-import pytest
 
 from tests.acceptance.dev import DEMO, ROOT, Dev, fields
 from tests.acceptance.test_demo import is_completed
@@ -33,7 +32,6 @@ def drill_until_begun(dev: Dev, *arguments: str) -> "subprocess.CompletedProcess
     return done
 
 
-@pytest.mark.timeout(300)
 def test_it_kills_the_primary_and_others_take_over(folder: Path) -> None:
     with Dev([str(DEMO), "--for", "5m"], folder) as dev:
         dev.wait_for(is_completed)

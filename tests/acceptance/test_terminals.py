@@ -62,8 +62,8 @@ def cluster(shared: Path) -> Iterator[dict[str, str]]:
         dev.wait_for(lambda line: " execution " in line)
         yield environment
         dev.interrupt()
-        assert dev.finish(timeout_s=30) == 0, "this is how it ends"
-        assert dev.wait_gone(5) == []
+        assert dev.finish() == 0, "this is how it ends"
+        assert dev.wait_gone() == []
         assert "Traceback" not in dev.errors.read_text()
 
 

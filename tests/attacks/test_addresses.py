@@ -78,7 +78,7 @@ def printable(baits: Baits) -> list[str]:
 async def test_the_baits_would_be_taken(baits: Baits) -> None:
     async with grpc.aio.insecure_channel(baits.addresses[0]) as channel:
         channel.get_state(try_to_connect=True)
-        await wait_until(lambda: bool(baits.came), "gRPC dials no files", 5)
+        await wait_until(lambda: bool(baits.came), "gRPC dials no files")
 
 
 async def test_gossip(victim: Process, baits: Baits) -> None:
@@ -158,7 +158,7 @@ async def test_a_runner(kind: str, baits: Baits, tmp_path: Path) -> None:
     with Cluster("unused", tmp_path) as cluster:
         async with Hostile(told.SerializeToString(), grpc.Compression.NoCompression) as hostile:
             runner = cluster.start_runner(MODULE, extra=("--controllers", hostile.address))
-            await wait_until(lambda: hostile.asked >= 3, "it doesn't connect again", 30)
+            await wait_until(lambda: hostile.asked >= 3, "it doesn't connect again")
             assert runner.alive(), runner.tail()
     assert baits.came == []
 

@@ -57,7 +57,7 @@ async def test_runners_peers_and_the_command_line_go_straight(proxy: Proxy, data
             assert runner.alive(), runner.tail()
             return runner.log.read_text().count('"controller_connected"') >= 2
 
-        await wait_until(connected, lambda: f"no stream came about:\n{runner.tail()}", 30)
+        await wait_until(connected, lambda: f"no stream came about:\n{runner.tail()}")
         assert "peers" in await asyncio.to_thread(doctor, cluster)  # each controller calls the others
     assert proxy.asked == 0
 

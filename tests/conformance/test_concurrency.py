@@ -31,6 +31,7 @@ from cronring.protos.cronring.v1.jobs_pb2 import JobSpec
 from cronring.protos.cronring.v1.schema_pb2 import Policy
 from cronring.schema.module import Module, Verb
 from tests.conformance.harness import GRACE_MS, LEASE_MS, LOST_AFTER_MS, TIMEOUT_MS, claim_of, end_of
+from tests.support.waiting import TIMEOUT_S
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
 
@@ -344,7 +345,7 @@ async def test_an_end_that_meets_another_change_of_its_execution_still_ends_it(
                 execution.execution_id, execution.tick,
             )  # fmt: skip
             ending = asyncio.create_task(stores[0].end_cron_jobs("c1", [end_of(execution)]))
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(TIMEOUT_S):
                 while not await waits_for(scene, other.get_server_pid()):
                     await asyncio.sleep(0.01)
         (result,) = await ending

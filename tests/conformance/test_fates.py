@@ -15,6 +15,7 @@ from cronring.controller.store.webhooks import PostgresWebhooks
 from cronring.protos.problems import Fate
 from tests.support.cutting import Direction, Streams, cutting
 from tests.support.databases import PostgresServer
+from tests.support.waiting import TIMEOUT_S
 
 WEBHOOK = NewWebhook("pager", "http://127.0.0.1:1/", "", (), (), "", "", "", {}, "ann")
 
@@ -89,7 +90,7 @@ async def _fate(database: Database, kind: str) -> Fate:
 
 async def _settled(direct: Database) -> None:
     """Until the server has noticed that the connection is gone: what it was doing is done then, or rolled back."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(TIMEOUT_S):
         while True:
             async with direct.transaction("looking") as transaction:
                 busy = await transaction._connection.fetch(

@@ -11,7 +11,7 @@ from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.pool import Database
 from tests.conformance.harness import PostgresScene, World
 from tests.support.databases import PostgresServer
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
 LOST = asyncpg.ObjectNotInPrerequisiteStateError
@@ -107,7 +107,7 @@ async def test_a_transaction_that_idles_keeps_nobody_from_ending_executions(book
     transaction = book.author.transaction()
     await transaction.start()
     assert await book.holds(commit=True)
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(TIMEOUT_S):
         await book.end()
     await transaction.rollback()
 

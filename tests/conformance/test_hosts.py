@@ -16,7 +16,7 @@ from cronring.controller.store.pool import Database
 from cronring.sql.parameters import GetNow
 from tests.support.databases import TEMPLATE, PostgresServer, running_server
 
-DEAF_S = 2.0  # nobody may wait for a silent host as long as for a connection (5 s)
+DEAF_S = 30.0  # nobody may wait for a silent host as long as for a connection: twice as long here
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def deaf(tmp_path: Path) -> Iterator[Path]:
 
 
 def url_of(*folders: Path, database: str = "postgres") -> str:
-    return f"postgresql://postgres@/{database}?host={','.join(map(str, folders))}"
+    return f"postgresql://postgres@/{database}?host={','.join(map(str, folders))}&connect_timeout=60"
 
 
 async def where(database_url: str) -> str:
@@ -80,7 +80,7 @@ async def test_of_two_that_take_writes_the_one_that_was_promoted_last_is_used(
 async def test_a_pool_leaves_an_old_primary_whose_statements_do_not_come_to_an_end(
     postgres: PostgresServer, promoted: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pool, "COMMAND_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(pool, "COMMAND_TIMEOUT_S", 1.5)
     promoted.stop()
     url = url_of(postgres.sockets, promoted.sockets, database=TEMPLATE)
     database = await Database.open(url, "cronring test", connections=3)
@@ -90,7 +90,7 @@ async def test_a_pool_leaves_an_old_primary_whose_statements_do_not_come_to_an_e
         assert await _all_of(database) == {str(postgres.sockets)}, "nothing has told yet"
         with pytest.raises(StoreUnavailable):
             async with database._connection("waiting for a standby") as connection:
-                await connection.execute("SELECT pg_sleep(5)")
+                await connection.execute("SELECT pg_sleep(60)")
         assert await _all_of(database) == {str(promoted.sockets)}
     finally:
         await database.close()

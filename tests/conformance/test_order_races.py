@@ -19,6 +19,7 @@ from cronring.controller.store.store import PostgresStore
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
 from tests.conformance.harness import GRACE_MS, LEASE_MS, LOST_AFTER_MS, SECOND, TIMEOUT_MS, claim_of, end_of
+from tests.support.waiting import TIMEOUT_S
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
 
@@ -166,7 +167,7 @@ async def test_a_cancelled_job_and_the_end_of_its_run_have_one_outcome(racers: R
         execution = await racers.running(job)
         cancelling = [control.order_job(job.key, Cancel(), "me") for control in racers.controls[1:]]
         ending = racers.stores[0].end_cron_jobs("c0", [end_of(execution)])
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(TIMEOUT_S):
             *cancelled, ended = await asyncio.gather(*cancelling, ending)
         assert sum(isinstance(each, Controlled) and each.changed for each in cancelled) == 1
         assert isinstance(ended, list)
@@ -255,7 +256,7 @@ async def test_of_two_versions_one_is_active_whoever_activates_them(racers: Race
             activate(store, racers.chance.choice(versions)) for store in racers.stores for _ in range(2)
         ]
         attempts.append(once_deployed(racers.stores[1], racers.chance.choice("abc")))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(TIMEOUT_S):
             await asyncio.gather(*attempts)
         active = await racers.scene.fetch("SELECT id, key FROM deployments WHERE min_replicas > 0")
         assert len(active) == 1

@@ -26,6 +26,7 @@ from tests.conformance.harness import PostgresScene, World, claim_of, end_of
 from tests.conformance.test_orphans import KEY, WITH, WITHOUT, deploy, make
 from tests.support.databases import PostgresServer, running_server
 from tests.support.faked_clocks import unless_clock_is_faked
+from tests.support.waiting import TIMEOUT_S
 
 BILLING = Module("billing", (Verb("a", schedule="every 1h"),))
 SLOTS = tuple(range(4096))
@@ -166,7 +167,7 @@ async def test_a_cancelled_statement_leaves_no_connection_behind_in_use(database
 
 @unless_clock_is_faked
 async def test_a_statement_that_takes_too_long_is_unavailable(database_url: str) -> None:
-    database = await Database.open(f"{database_url}&options=-c%20statement_timeout%3D50", "cronring test")
+    database = await Database.open(f"{database_url}&options=-c%20statement_timeout%3D500", "cronring test")
     locker = await connect(database_url, "locker")
     try:
         async with locker.transaction():
@@ -200,7 +201,7 @@ async def test_a_statement_of_any_length_is_planned_once(database_url: str, monk
 async def test_deployments_are_notified(database: Database, database_url: str) -> None:
     store = PostgresStore(database)
     notifications = PostgresNotifications(database_url, "cronring listener").listen()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(TIMEOUT_S):
         assert await anext(notifications) == set(Topic)  # connected
         deployed = await store.create_deployment(BILLING, "a" * 64, 1, 1_000, True)
         assert await anext(notifications) == {Topic.JOBS}
@@ -215,7 +216,7 @@ async def test_what_is_to_be_cancelled_is_notified_apart(database: Database, dat
     notifications = PostgresNotifications(database_url, "cronring listener").listen()
     connection = await connect(database_url, "scene")
     world = World(PostgresScene(database, connection))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(TIMEOUT_S):
         (execution,) = await world.running("c1", "a")
         await anext(notifications)  # connected
         assert await world.execution_control.cancel_execution(execution.execution_id, "ann", "")
@@ -231,7 +232,7 @@ async def test_the_first_webhook_is_notified_and_its_books_are_read_by_one(
     webhooks = PostgresWebhooks(database)
     assert await first.read() == await second.read() == Reading(ours=False, wanted=False)
     notifications = PostgresNotifications(database_url, "cronring listener").listen()
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(TIMEOUT_S):
         await anext(notifications)  # connected
         await webhooks.add(WEBHOOK)
         assert await anext(notifications) == {Topic.WEBHOOKS}
@@ -269,7 +270,7 @@ async def test_webhooks_are_told_of_orphans_and_of_their_return(database: Databa
 async def test_a_listener_tells_of_every_reconnection(own_server: PostgresServer) -> None:
     name = own_server.create_database()
     notifications = PostgresNotifications(own_server.url(name), "cronring listener").listen()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(TIMEOUT_S):
         await anext(notifications)
         own_server.kill()
         reconnected = asyncio.ensure_future(anext(notifications))

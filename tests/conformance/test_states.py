@@ -118,7 +118,7 @@ NUMBERS: Final = itertools.count()  # examples share a world
 WALK: Final = st.lists(st.sampled_from([*Order, "run"]), min_size=1, max_size=12)
 
 
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(walk=WALK, start=st.sampled_from([State.PENDING, State.SCHEDULED, State.ORPHANED]))
 async def test_along_any_walk_memory_and_postgresql_follow_the_table(
     world: World, walk: list[Order | str], start: State

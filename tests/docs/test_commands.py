@@ -129,7 +129,7 @@ def cluster(folder: Path, empty_database_url: str) -> Iterator[Cluster]:
         }  # fmt: skip
         yield made
         dev.interrupt()
-        assert dev.finish(timeout_s=20) == 0
+        assert dev.finish() == 0
 
 
 def begins(words: list[str], table: dict[str, object] | tuple[str, ...]) -> str:

@@ -20,7 +20,6 @@ def short(topic: str) -> Callable[..., None]:
     about, on cores that all of the suite shares, is tried once more; in `make soak` it is not.
     """
 
-    @pytest.mark.timeout(300)
     @pytest.mark.parametrize("row", [each for each in rows_of(topic) if not each.soak_only], ids=_name)
     def test_short(row: Row, tmp_path: Path) -> None:
         trial = _tried(row, row.short_s, tmp_path / "first")

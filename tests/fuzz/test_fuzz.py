@@ -22,7 +22,7 @@ PURE = [name for name, target in TARGETS.items() if target not in SERVED]
 MORE = 50 if drawing.DRAWS else 1  # in `make soak`
 EXAMPLES = {"gossip_cluster": 4, "pattern": 15, "schedule": 15, "crontab": 15, "controller_message": 15}
 LARGE = [b"{", b"[", b"* ", b"1,", b"module m { verb a(", b'+cron "', b"//\n", b'{"a":']
-quickly = settings(deadline=None, suppress_health_check=list(HealthCheck), database=None)
+quickly = settings(suppress_health_check=list(HealthCheck), database=None)
 
 
 @pytest.mark.parametrize("name", PURE)

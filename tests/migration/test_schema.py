@@ -25,6 +25,7 @@ from cronring.schema.module import Module, Verb
 from cronring.sql.parameters import ListDeployments
 from tests.support.databases import PostgresServer
 from tests.support.pooler import forgetful_pooler
+from tests.support.waiting import TIMEOUT_S
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
 MODULE = Module("billing", (Verb("send", schedule="every 1h"),))
@@ -170,7 +171,7 @@ async def test_two_in_one_database_hear_and_lock_each_other_out_of_nothing(empty
     for schema in ("one", "two"):
         await migrate(empty_database_url, schema=schema)
     one, two = (PostgresNotifications(empty_database_url, "test", schema=schema).listen() for schema in ("one", "two"))
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(TIMEOUT_S):
         assert await anext(one) == await anext(two) == set(Topic)
         held = await connect(empty_database_url, "maintains", schema="one")
         await held.execute("SELECT pg_advisory_lock(hashtextextended('one maintenance', 0))")

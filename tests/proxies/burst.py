@@ -26,6 +26,7 @@ from tests.proxies.statements import CountingServer, Said, counting_server
 from tests.proxies.taps import Heard, Taps
 from tests.support.cluster import Cluster, free_port
 from tests.support.looking import look
+from tests.support.waiting import TIMEOUT_S
 
 ROOT: Final = Path(__file__).parents[2]
 JOBS: Final = 2_000
@@ -107,7 +108,7 @@ class Stage:
             file.unlink(missing_ok=True)
             os.kill(pid, signal.SIGWINCH)
         for file in files:
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(TIMEOUT_S):
                 while not file.exists():
                     await asyncio.sleep(0.01)
             found.update(json.loads(file.read_text()))

@@ -2,8 +2,6 @@
 
 import random
 
-import pytest
-
 from cronring.controller.core.node.events import StandDownReleased, StandDownRequested
 from cronring.virtual.clock import SECOND
 from tests import drawing
@@ -43,7 +41,6 @@ class DrilledWorld(World):
             chosen.put(StandDownReleased())
 
 
-@pytest.mark.timeout(110)
 def test_drills_amid_faults_lose_and_double_nothing() -> None:
     first = drawing.seed(0)
     stood_down = 0

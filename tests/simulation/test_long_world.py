@@ -20,7 +20,6 @@ def _run(seed: int, seconds: float) -> LongWorld:
     return world
 
 
-@pytest.mark.timeout(300)
 def test_ten_minutes_end_with_a_clean_audit() -> None:
     world = _run(drawing.seed(1), SECONDS)
     store = world.database.store
@@ -30,7 +29,6 @@ def test_ten_minutes_end_with_a_clean_audit() -> None:
     assert orders <= actions, f"not ordered: {orders - actions}"
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("seed", KEPT)
 def test_worlds_that_once_failed(seed: int) -> None:
     _run(seed, SECONDS)

@@ -49,7 +49,6 @@ def test_seeds_that_once_failed(known: str) -> None:
     )  # fmt: skip
 
 
-@pytest.mark.timeout(240)
 def test_drawn_seeds() -> None:
     """As many as the time allows; others each time where DRAWN=1: the printed seed reproduces a failure."""
     first = drawing.seed(0)

@@ -32,7 +32,6 @@ def _run(seed: int) -> None:
         raise AssertionError(f"the year of seed {seed} fails: {error}; see {command}") from error
 
 
-@pytest.mark.timeout(300)
 def test_drawn_years() -> None:
     """Others each time where DRAWN=1: the printed seed reproduces a failure."""
     first = drawing.seed(1_000)  # those before it are soaked

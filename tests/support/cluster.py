@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 
-READY_S = 60.0
+READY_S = 100.0
 POLL_S = 0.02
 
 
@@ -60,7 +60,7 @@ class Process:
         for each in started:
             with contextlib.suppress(psutil.NoSuchProcess):
                 each.kill()
-        self.popen.wait(timeout=10)
+        self.popen.wait(timeout=READY_S)
 
     def _started(self) -> list[psutil.Process]:
         try:
@@ -167,7 +167,9 @@ class Cluster:
             *self.cli_wrapper, sys.executable, "-m", "cronring.cli.main", *arguments,
             "--controllers", addresses, "-o", "json",
         ]  # fmt: skip
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=self.environment, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=READY_S, env=self.environment, check=False
+        )
         assert done.returncode == 0, f"{arguments}: {done.stderr}"
         return json.loads(done.stdout)
 

@@ -41,7 +41,7 @@ from tests.support.server_logs import LOGS
 
 SYSTEM_BIN = Path("/usr/lib/postgresql/15/bin")
 TEMPLATE = "cronring_template"
-READY_S = 30.0
+READY_S = 100.0
 MEMORY = Path("/dev/shm")  # a database of five hundred files is copied there in 20 ms; on disks it may take 300
 MEMORY_FREE = 4 << 30  # bytes that must be left there
 PR_SET_PDEATHSIG = 1

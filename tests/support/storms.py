@@ -9,6 +9,7 @@ from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.pool import SESSION_SETTINGS
 from cronring.sql import parameters
 from cronring.sql.records import Statement
+from tests.support.waiting import TIMEOUT_S
 
 NOW_US = 600_000_000  # what is so near to the statement's own time differs between two runs
 # Jobs 1 to 9 run, for ticks of yesterday, today and tomorrow; 31 to 39 follow them; 11 to 19 are due; 21 to 29 have
@@ -110,7 +111,7 @@ class Stormed(NamedTuple):
 
 
 async def until_blocked(watcher: Connection, pid: int, by: int) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(TIMEOUT_S):
         while by not in await watcher.fetchval("SELECT pg_blocking_pids($1)", pid):
             await asyncio.sleep(0.005)
 

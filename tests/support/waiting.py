@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 POLL_S: Final = 0.02
-TIMEOUT_S: Final = 10.0
+TIMEOUT_S: Final = 60.0  # only who fails waits for so long; a busy machine may take some of it
 
 
 async def wait_until(

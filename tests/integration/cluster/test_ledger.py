@@ -106,7 +106,6 @@ def story(module_database_url: str, tmp_path_factory: pytest.TempPathFactory) ->
         yield told
 
 
-@pytest.mark.timeout(200)
 def test_the_audit_is_clean(story: Story) -> None:
     found = story.clean_audit()
     assert [found[kind] for kind in ("unaccounted", "duplicates", "early", "undue")] == [0, 0, 0, 0]

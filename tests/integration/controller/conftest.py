@@ -21,10 +21,8 @@ from cronring.protos.cronring.v1 import (
     ledger_pb2_grpc,
     schema_pb2,
 )
-from tests.support.cluster import Cluster, Process
-from tests.support.waiting import wait_until
-
-READY_S = 60.0
+from tests.support.cluster import READY_S, Cluster, Process
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 
 class Client:
@@ -104,14 +102,12 @@ async def wait_ready(process: Process) -> None:
     await wait_until(ready, lambda: f"{process.name} isn't ready:\n{process.tail()}", READY_S)
 
 
-async def exit_code(process: Process, timeout_s: float = 10.0) -> int:
+async def exit_code(process: Process) -> int:
     """Wait for the process to end."""
-    return await asyncio.to_thread(process.popen.wait, timeout_s)
+    return await asyncio.to_thread(process.popen.wait, TIMEOUT_S)
 
 
-async def wait_agreed(
-    clients: list[Client], members: int, timeout_s: float = 10.0
-) -> list[cluster_pb2.GetClusterResponse]:
+async def wait_agreed(clients: list[Client], members: int) -> list[cluster_pb2.GetClusterResponse]:
     """Until all see the same ring of so many members: their views."""
     views: list[cluster_pb2.GetClusterResponse] = []
 
@@ -120,5 +116,5 @@ async def wait_agreed(
         sizes = {sum(member.primary_slots > 0 for member in view.members) for view in views}
         return sizes == {members} and len({view.ring_digest for view in views}) == 1
 
-    await wait_until(agreed, lambda: f"no agreement on {members} members: {views}", timeout_s)
+    await wait_until(agreed, lambda: f"no agreement on {members} members: {views}")
     return views

@@ -14,6 +14,7 @@ import pytest
 
 from tests.support.cluster import Cluster
 from tests.support.databases import PostgresServer
+from tests.support.waiting import TIMEOUT_S
 
 MODULE = Path(__file__).parent / "modules" / "crawl.py"
 SITE = '{"url": "https://example.com", "depth": 2}'
@@ -38,11 +39,11 @@ def cluster(
     postgres.drop_database(name)
 
 
-def until(what: str, found: Callable[[], Any], seconds: float = 20.0) -> Any:
+def until(what: str, found: Callable[[], Any]) -> Any:
     """What was found. Polls the real command line, which has no way to tell."""
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + TIMEOUT_S
     while not (row := found()):
-        assert time.monotonic() < deadline, f"{what}: not within {seconds} s"
+        assert time.monotonic() < deadline, f"{what}: not within {TIMEOUT_S:g} s"
     return row
 
 

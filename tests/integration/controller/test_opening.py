@@ -15,7 +15,7 @@ from cronring.controller.runtime.readiness import Readiness
 from cronring.controller.runtime.service import Stopping
 from cronring.controller.store.connect import connect
 from cronring.controller.store.pool import Database
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 APPLICATION = "cronring opening"
 
@@ -38,7 +38,7 @@ async def test_a_pool_that_has_no_key_is_closed_before_the_next(
     monkeypatch.setattr(main, "seal_key", seal_key)
     monkeypatch.setattr(main, "DATABASE_RETRY_S", 0.01)
     opening = asyncio.create_task(main._open_database(_base(database_url)))
-    await asyncio.wait_for(hanging.wait(), 20)
+    await asyncio.wait_for(hanging.wait(), TIMEOUT_S)
     await _sessions(database_url, 1)
     opening.cancel()  # somebody asks it to stop
     await asyncio.wait([opening])
@@ -62,6 +62,6 @@ async def _sessions(url: str, wanted: int) -> None:
         return bool(await connection.fetchval(query, APPLICATION) == wanted)
 
     try:
-        await wait_until(so_many, f"there are not {wanted} sessions", 5)
+        await wait_until(so_many, f"there are not {wanted} sessions")
     finally:
         await connection.close()

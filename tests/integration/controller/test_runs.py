@@ -13,7 +13,7 @@ from cronring.runner.core.model import Run
 from tests.integration.controller.conftest import Client, Clients, exit_code, get, start, wait_agreed
 from tests.support.cluster import Cluster, Process
 from tests.support.fake_runner import FakeRunner, hello
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 
 def completed(run: Run, now_us: int) -> wire.Reports:
@@ -34,7 +34,6 @@ async def test_a_tick_runs_once_and_is_recorded(cluster: Cluster, clients: Clien
         (run,) = runs_from_dispatch(dispatch)
         assert (run.job, run.verb, run.attempt, run.trigger) == ("billing.close_month", "close_month", 1, "schedule")
         assert run.run_at_us <= run.claimed_at_us <= dispatch.now_us
-        assert run.claimed_at_us - run.run_at_us < 1_000_000
         await runner.say(beat=wire.Beat(sequence=1, renew=True))
         ack = (await runner.hear_of("beat_ack")).beat_ack
         assert (ack.sequence, ack.database_ok) == (1, True)
@@ -61,7 +60,7 @@ async def test_a_runs_end_may_be_told_to_another_controller_when_its_own_is_kill
     for runner in runners:
         await runner.introduce(hello(schedule="1s"))
     hearing = [asyncio.create_task(runner.hear_of("dispatch")) for runner in runners]
-    await asyncio.wait(hearing, timeout=15, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait(hearing, timeout=TIMEOUT_S, return_when=asyncio.FIRST_COMPLETED)
     at = next(number for number, task in enumerate(hearing) if task.done())
     dispatch = hearing[at].result().dispatch
     processes[at].kill()
@@ -106,4 +105,4 @@ async def test_a_second_signal_and_the_drains_timeout_leave_at_once(
         for _ in range(signals):
             process.send(signal.SIGTERM)
             await wait_until(lambda: '"stopping"' in process.tail(), "the signal was not heard")
-        assert await exit_code(process, timeout_s=30.0) == 0
+        assert await exit_code(process) == 0

@@ -13,7 +13,7 @@ from cronring.protos.cronring.v1.jobs_pb2 import ListJobsRequest
 from tests.integration.controller.conftest import Clients, exit_code, get, start, wait_ready
 from tests.support.cluster import Cluster
 from tests.support.databases import running_server
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 SERVING = health_pb2.HealthCheckResponse.SERVING
 NOT_SERVING = health_pb2.HealthCheckResponse.NOT_SERVING
@@ -46,7 +46,7 @@ async def test_it_waits_for_postgresql_and_outlives_its_absence(
         server.stop()
         with Cluster(url, tmp_path) as cluster:
             process = cluster.start_controller(wait=False)
-            await wait_until(lambda: answers(process, "/readyz", 503), "HTTP doesn't answer", 20)
+            await wait_until(lambda: answers(process, "/readyz", 503), "HTTP doesn't answer")
             assert (await get(process, "/healthz"))[0] == 200
             assert (await get(process, "/readyz"))[1]["reason"] == "waiting for PostgreSQL"
             await asyncio.to_thread(server.start)
@@ -77,7 +77,7 @@ async def test_it_waits_for_postgresql_and_outlives_its_absence(
 
 
 async def becomes(health, status: int) -> None:  # a stream of HealthCheckResponse
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(TIMEOUT_S):
         while (await health.read()).status != status:
             pass
 
@@ -90,7 +90,7 @@ async def answers(process, path: str, status: int) -> bool:  # a Process
 async def test_a_signal_ends_the_wait_for_postgresql(tmp_path: Path) -> None:
     with Cluster("postgresql://nobody@127.0.0.1:1/none", tmp_path) as cluster:
         process = cluster.start_controller(wait=False)
-        await wait_until(lambda: answers(process, "/readyz", 503), "HTTP doesn't answer", 20)
+        await wait_until(lambda: answers(process, "/readyz", 503), "HTTP doesn't answer")
         process.send(signal.SIGTERM)
         assert await exit_code(process) == 0
 

@@ -67,4 +67,4 @@ async def completed(database: Connection, job: str, most: int) -> None:
         )
         return bool(count >= most)
 
-    await wait_until(enough, f"{job} doesn't run", 30)
+    await wait_until(enough, f"{job} doesn't run")

@@ -8,7 +8,7 @@ from aiohttp import web
 
 import cronring.webhooks
 from tests.support.cluster import free_port
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 
 class Receiver:
@@ -60,7 +60,7 @@ class Receiver:
             if event["event"] == kind and job in {"", event.get("job")} and path in {"", event["_path"]}
         ]
 
-    async def heard(self, kind: str, job: str = "", path: str = "", timeout_s: float = 15) -> dict[str, Any]:
+    async def heard(self, kind: str, job: str = "", path: str = "", timeout_s: float = TIMEOUT_S) -> dict[str, Any]:
         """The first of a kind."""
         await wait_until(
             lambda: bool(self.of(kind, job, path)), lambda: f"no {kind} of {job}: {self.events}", timeout_s
@@ -68,4 +68,4 @@ class Receiver:
         return self.of(kind, job, path)[0]
 
     async def more_than(self, events: int) -> None:
-        await wait_until(lambda: len(self.events) > events, "nothing is told any more", 20)
+        await wait_until(lambda: len(self.events) > events, "nothing is told any more")

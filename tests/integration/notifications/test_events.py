@@ -113,6 +113,6 @@ async def test_a_tick_is_late_though_every_runner_is_dead(
     assert (late["late_after_ms"], late["started"]) == (2_000, False)
     assert 2_000 <= late["lateness_ms"] < 6_000
     assert late["cluster"]
-    await receiver.heard("skipped", "noisy.punctual", timeout_s=30)
+    await receiver.heard("skipped", "noisy.punctual")
     ticks = [event["tick"] for event in receiver.of("late", "noisy.punctual")]
     assert len(ticks) == len(set(ticks))

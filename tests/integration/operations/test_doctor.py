@@ -29,7 +29,7 @@ from tests.unit.shell.test_metrics_help import says_something
 FAKETIME = ("env", "DONT_FAKE_MONOTONIC=1", "faketime", "-f")
 MODULES = Path(__file__).parent / "modules"
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "operations.md"
-WELL_S = 20.0  # a stopped controller that comes back is on everybody's ring within 10 s
+WELL_S = 100.0  # 10 on a quiet machine: a stopped controller that comes back is on everybody's ring by then
 
 Findings = dict[str, dict[str, str]]
 

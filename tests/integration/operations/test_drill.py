@@ -27,8 +27,6 @@ SELDOM = Path(__file__).parent / "modules" / "seldom.py"
 JOB = "journal.each_second"
 BACKUP_DELAY_MS = 500
 
-pytestmark = pytest.mark.timeout(300)  # four controllers start, which takes a minute where the machine has no time
-
 
 class Drill:
     """The command line as a user starts it, in the middle of its work."""

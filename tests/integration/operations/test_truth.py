@@ -17,14 +17,12 @@ from cronring.client.model import JobSpec
 from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
 from tests.support.cluster import Cluster
 from tests.support.databases import PostgresServer, running_server
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 CREATES = 500
 MODULE = Path(__file__).parent / "modules" / "seldom.py"
 SPEC = JobSpec("0 0 1 1 *")
 SPEC_SENT = jobs_pb2.JobSpec(schedule="0 0 1 1 *")
-
-pytestmark = pytest.mark.timeout(300)  # as much as a machine may need that has no time
 
 
 @pytest.fixture
@@ -42,7 +40,7 @@ def cluster(server: PostgresServer, tmp_path: Path) -> Iterator[Cluster]:
 
         async def deployed() -> None:
             async with Client(cluster.addresses.split(",")) as client:
-                await wait_until(lambda: _is_deployed(client), "the module isn't deployed", 30)
+                await wait_until(lambda: _is_deployed(client), "the module isn't deployed")
 
         asyncio.run(deployed())
         yield cluster
@@ -66,7 +64,7 @@ async def test_with_postgresql_stopped_it_says_that_and_what_to_do(server: Postg
                 return "PostgreSQL is away since 20" in str(error)
             return False
 
-        await wait_until(is_told, "nobody says since when PostgreSQL is away", 30)
+        await wait_until(is_told, "nobody says since when PostgreSQL is away")
     for arguments in (("jobs", "list"), ("jobs", "trigger", "seldom.yearly"), ("cluster", "members"), ("stats",)):
         done = await asyncio.to_thread(cronring, cluster, *arguments)
         assert done.returncode == 3, done.stderr
@@ -87,13 +85,13 @@ async def test_with_postgresql_frozen_the_controllers_still_answer(server: Postg
                 await client.jobs.list()
         finally:
             server.thaw()
-        await wait_until(lambda: _answers(client), "it doesn't answer again", 30)
+        await wait_until(lambda: _answers(client), "it doesn't answer again")
         is_there = "seldom.yearly:a" in await _keys(client)
     assert isinstance(caught.value, OutcomeUnknown) or not is_there
 
 
 async def test_many_changes_at_once_are_all_done_or_said_not_to_be(cluster: Cluster) -> None:
-    async with Client(cluster.addresses.split(",")) as client:
+    async with Client(cluster.addresses.split(","), timeout_s=TIMEOUT_S) as client:
         told = dict(zip(
             (f"seldom.yearly:n{number}" for number in range(CREATES)),
             await asyncio.gather(*(_created(client, f"n{number}") for number in range(CREATES))),

@@ -13,6 +13,7 @@ from cronring.runner.core.model import Result, Run, StopReason
 from cronring.runner.describe import read_program
 from cronring.runner.host import Host
 from cronring.runner.modules import load_module
+from tests.support.waiting import TIMEOUT_S
 
 
 class Stage:
@@ -65,7 +66,7 @@ class Stage:
         return [self.results[i] for i in ids]
 
     async def noted(self, event: str) -> dict[str, str | int]:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(TIMEOUT_S):
             while not any(name == event for name, _ in self.notes):
                 await self._wait()
         return next(values for name, values in self.notes if name == event)

@@ -10,6 +10,7 @@ import grpc
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.protos.runner.v1 import runner_pb2_grpc
 from cronring.runner.core.model import Run
+from tests.support.waiting import TIMEOUT_S
 from tests.support.wire_runs import all_reports, runs_message
 
 Context = grpc.aio.ServicerContext[wire.RunnerMessage, wire.ControllerMessage]
@@ -112,9 +113,9 @@ class FakeController(runner_pb2_grpc.RunnerGatewayServicer):
         async with self.changed:
             self.changed.notify_all()
 
-    async def until(self, predicate: Callable[[], bool], timeout_s: float = 30.0) -> None:
+    async def until(self, predicate: Callable[[], bool]) -> None:
         """Wait until it holds; it is asked again whenever something was heard."""
-        async with asyncio.timeout(timeout_s), self.changed:
+        async with asyncio.timeout(TIMEOUT_S), self.changed:
             await self.changed.wait_for(predicate)
 
     async def connected(self) -> None:

@@ -5,13 +5,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from cronring.runner.core.model import Outcome
 from tests.integration.runner.conftest import OpenStage
+from tests.support.waiting import TIMEOUT_S
 
 HEAD = """
 import asyncio, ctypes, logging, os, subprocess, sys, threading, time
@@ -212,7 +212,7 @@ async def test_c_code_that_keeps_the_gil_is_killed_at_its_deadline(open_stage: O
 async def hog(): sum(range(10**12))
 """
     )
-    # Only the hog has little time: its neighbours may be slow to begin, on a busy machine.
+    await stage.run("noop")  # a child is there, as the hog has little time
     ids = [*stage.start("noop"), *stage.start("hog", timeout_s=1.5), *stage.start("noop")]
     first, hog, after = await stage.ended(*ids)
     assert first.outcome is after.outcome is Outcome.COMPLETED
@@ -232,16 +232,14 @@ async def shared(): print(os.getpid(), flush=True); await asyncio.sleep(60)
 """
     )
     runs = stage.start("sync", "shared", timeout_s=60)
-    began = time.monotonic()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(TIMEOUT_S):
         while not all(stage.host.held[run].tail for run in runs):
             await asyncio.sleep(0.02)
     for run in runs:
         child = stage.host.held[run].child
         assert child is not None
         os.kill(child.pid, signal.SIGSTOP)
-    results = await stage.ended(*runs, within_s=10)
-    assert time.monotonic() - began < 10
+    results = await stage.ended(*runs)
     assert [(each.outcome, each.error_type) for each in results] == [(Outcome.FAILED, "ChildKilled")] * 2
     assert all("SIGSTOP" in each.error_message for each in results)
     assert not any(event == "verb_isolated" for event, _ in stage.notes), "no verb is to blame"
@@ -261,6 +259,7 @@ async def stubborn():
             print("no")
 """
     )
+    await stage.run("noop")  # a child is there, as the stubborn one has little time
     [sleeper] = stage.start("sleeper")
     stubborn = await stage.run("stubborn", timeout_s=1.5)
     assert stubborn.outcome is Outcome.TIMED_OUT
@@ -304,6 +303,7 @@ def sync_stubborn():
 """,
         sync_children=2,
     )
+    await stage.ended(*stage.start("noop", "sync_noop", "sync_noop"))  # children are there, as there is little time
     ids = stage.start("tidy", "sync_tidy", "sync_stubborn", "sync_tidy", timeout_s=2.0)
     tidy, sync_tidy, stubborn, queued = await stage.ended(*ids)
     assert {result.outcome for result in (tidy, sync_tidy, stubborn, queued)} == {Outcome.TIMED_OUT}
@@ -408,7 +408,7 @@ asyncio.run(main())
         sys.executable, "-c", script, stdout=subprocess.PIPE, cwd=Path(__file__).parents[3]
     )
     assert process.stdout is not None
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(TIMEOUT_S):
         pids = [int(pid) for pid in (await process.stdout.readline()).split()]
     assert len(pids) == 2 * runs
     watches = [os.pidfd_open(pid) for pid in pids]
@@ -417,7 +417,7 @@ asyncio.run(main())
     for watch, event in zip(watches, gone, strict=True):
         loop.add_reader(watch, event.set)
     process.send_signal(signal.SIGKILL)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(TIMEOUT_S):
         for event in gone:
             await event.wait()
     await process.wait()

@@ -35,7 +35,7 @@ async def test_a_child_stops_by_itself_what_may_not_run_on_without_contact(open_
     ids = stage.start("sleeper", "sync_sleeper")
     [finishing] = stage.start("brief", finish=True)
     stage.host.move_fence(time.monotonic_ns())
-    results = await stage.ended(*ids, within_s=5)
+    results = await stage.ended(*ids)
     assert [result.outcome for result in results] == [Outcome.CANCELLED] * 2
     assert [result.error_type for result in results] == ["Disconnected"] * 2
     [finished] = await stage.ended(finishing)
@@ -47,7 +47,7 @@ async def test_what_ignores_its_cancellation_is_killed(open_stage: OpenStage) ->
     stage = await open_stage(MODULE)
     [stubborn] = stage.start("stubborn")
     stage.host.move_fence(time.monotonic_ns())
-    [result] = await stage.ended(stubborn, within_s=5)
+    [result] = await stage.ended(stubborn)
     assert (result.outcome, result.error_type) == (Outcome.CANCELLED, "Disconnected")
 
 
@@ -55,7 +55,7 @@ async def test_children_run_again_when_there_is_contact_again(open_stage: OpenSt
     stage = await open_stage(MODULE)
     [stopped] = stage.start("sleeper")
     stage.host.move_fence(time.monotonic_ns())
-    await stage.ended(stopped, within_s=5)
+    await stage.ended(stopped)
     stage.host.move_fence(time.monotonic_ns() + 60_000_000_000)
     assert (await stage.run("brief")).outcome is Outcome.COMPLETED
 
@@ -67,7 +67,7 @@ async def test_what_waits_for_a_child_does_not_begin_in_the_place_of_one_that_ha
     stage = await open_stage(MODULE, sync_children=1)
     first, second = stage.start("sync_sleeper", "sync_sleeper")
     stage.host.move_fence(time.monotonic_ns())
-    results = await stage.ended(first, second, within_s=5)
+    results = await stage.ended(first, second)
     assert [result.error_type for result in results] == ["Disconnected"] * 2
     assert "it had not begun" in results[1].error_message
     assert results[1].started_at_us == results[1].ended_at_us

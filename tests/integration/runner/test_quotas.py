@@ -8,6 +8,7 @@ import pytest
 from cronring.runner.core.model import Outcome, Result
 from cronring.runner.processes import usage_of
 from tests.integration.runner.conftest import OpenStage, Stage
+from tests.support.waiting import TIMEOUT_S
 
 MIB = 1 << 20
 SOURCE = """
@@ -255,7 +256,7 @@ async def test_the_kernel_ends_what_a_runner_that_stands_still_does_not(open_sta
 
 async def test_a_run_that_was_asked_to_stop_ends_as_that(stage: Stage) -> None:
     [started] = stage.start("burns_in_c", cpu_limit_us=60_000_000)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(TIMEOUT_S):
         while stage.host.held[started].tail is None:  # it prints, and goes into C code
             await asyncio.sleep(0.01)
     stage.cancel(started)
@@ -264,6 +265,6 @@ async def test_a_run_that_was_asked_to_stop_ends_as_that(stage: Stage) -> None:
 
 
 async def _gone(pid: int) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(TIMEOUT_S):
         while (usage := usage_of(pid)) is not None and usage.resident_bytes:  # else a zombie, of whoever adopted it
             await asyncio.sleep(0.01)

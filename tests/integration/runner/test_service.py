@@ -17,6 +17,7 @@ from cronring.runner.core.settings import SECOND_NS, RunnerSettings
 from cronring.runner.main import hello_message, load_modules
 from cronring.runner.service import RunnerService
 from tests.integration.runner.fake_controller import FakeController, make_run
+from tests.support.waiting import TIMEOUT_S
 
 SOURCE = """
 import asyncio
@@ -49,7 +50,7 @@ class Started:
 
     async def drained(self) -> int:
         self.service.drain()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(TIMEOUT_S):
             return await self.task
 
 
@@ -248,6 +249,6 @@ async def test_the_process_ends_on_sigterm_with_nothing_left(tmp_path: Path) -> 
         await a.dispatch(make_run(1, "noop"), make_run(2, "sleeper"))
         await a.until(lambda: 1 in a.reports)
         os.kill(process.pid, signal.SIGTERM)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(TIMEOUT_S):
             assert await process.wait() == 0
         assert a.reports[2].error_type == "RunnerStopped"

@@ -54,7 +54,7 @@ def test_the_table_says_every_figure_in_words() -> None:
         "shape": {"ms a period": 500},
         "machine": {"date": "2026-11-22", "machine": "2 cores"},
         "swim": {"10": size(10, 1, 1), "12": size(12, 1, 1)},
-        "ring": {"3": ring(3), "4": ring(4) | {"goes_ms": 25.0}},
+        "ring": {"3": ring(3) | {"goes_ms": 1.0, "comes_ms": 1.0}, "4": ring(4) | {"goes_ms": 25.0}},
     }
     lines = table(result).splitlines()
     assert lines[0] == "### membership: 500 ms a period"

@@ -11,6 +11,7 @@ from cronring.child.describe import describe
 from cronring.schema.declaration import read_declaration
 from cronring.schema.module import Module
 from cronring.schema.validate import VERBS_LIMIT
+from tests.support.waiting import TIMEOUT_S
 
 CASE = {
     "what": "new", "verbs": 20_000, "read_s": 2.5, "deployed_s": 8.0, "cpu_s": [1.5, 0.3, 0.2],
@@ -47,7 +48,7 @@ async def test_what_holds_the_loop_gets_a_line() -> None:
     Watch(asyncio.get_running_loop(), lines)
     await asyncio.sleep(0)
     time.sleep(0.05)  # noqa: ASYNC251  # a hold is what is watched for
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(TIMEOUT_S):
         while not lines.getvalue():
             await asyncio.sleep(0.01)
     _, held_ms, _ = map(float, lines.getvalue().splitlines()[0].split())

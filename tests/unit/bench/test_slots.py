@@ -10,6 +10,7 @@ from cronring.controller.core.model import EndRequest, EndResult
 from cronring.controller.store.connect import connect
 from tests.proxies.statements import Tables
 from tests.support.databases import PostgresServer
+from tests.support.waiting import TIMEOUT_S
 
 MEANWHILE_JOBS = "UPDATE cron_jobs SET missed = missed WHERE id = ANY($1)"
 MEANWHILE_EXECUTIONS = "UPDATE cron_executions SET missed = missed WHERE id = ANY($1)"
@@ -64,7 +65,7 @@ async def test_an_end_that_names_slots_ends_what_somebody_else_has_just_changed(
                 await other.execute(MEANWHILE_JOBS, [each.report.job_id for each in requests[::3]])
                 await other.execute(MEANWHILE_EXECUTIONS, [each.report.execution_id for each in requests[::5]])
                 ending = asyncio.ensure_future(end(controller_id, requests))
-                async with asyncio.timeout(10):
+                async with asyncio.timeout(TIMEOUT_S):
                     while not await bench.session.fetchval("SELECT count(*) FROM pg_locks WHERE NOT granted"):
                         await asyncio.sleep(0.01)
             ended.extend(await ending)

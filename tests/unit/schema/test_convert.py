@@ -54,7 +54,7 @@ def test_why_there_is_no_equal_interval(pattern: str, why: str, nearest: tuple[s
     assert why in found.sense
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(PATTERNS)
 def test_an_interval_is_equal_exactly_when_ticks_are_even(text: str):
     pattern = CronPattern.parse(text)

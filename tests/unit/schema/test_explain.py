@@ -121,7 +121,7 @@ ZONES = st.sampled_from(
 INSTANTS = st.integers(631_152_000, 3_900_000_000).map(lambda second: second * 1_000_000)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(SCHEDULES, ZONES, INSTANTS)
 def test_walls_and_sums_are_right(text: str, zone: str, now: int):
     policy = Policy(timezone=zone)

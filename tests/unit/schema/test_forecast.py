@@ -91,7 +91,7 @@ def test_ticks_of_each_second_are_counted_only():
     assert added.new == 365 * 86_400
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(SCHEDULES, SCHEDULES, st.integers(1, 30))
 def test_counts_add_up(one: str, other: str, days: int):
     job = between(verb(one), verb(other), days)

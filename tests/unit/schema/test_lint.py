@@ -163,7 +163,7 @@ def test_a_herd_of_seldom_jobs_among_busy_ones():
     assert "8 verbs of the module start at 2027-01-01T06:00:00Z" in herd.message
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(PATTERNS)
 def test_the_shortest_gap_is_that_of_the_closest_ticks(text: str):
     pattern = CronPattern.parse(text)
@@ -179,7 +179,7 @@ def test_the_shortest_gap_is_that_of_the_closest_ticks(text: str):
         assert min(gaps) == least
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(PATTERNS)
 def test_every_pattern_can_be_linted(text: str):
     for finding in linted(verb(CronPattern.parse(text).text, timezone="Europe/Berlin")):

@@ -181,7 +181,7 @@ INSTANTS = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(TEXTS, INSTANTS)
 def test_as_zoneinfo_has_it(text: str, instant: int):
     window = parse_window(text)

@@ -7,6 +7,7 @@ from cronring.controller.core.node.effects import Effect, Leave, Level, Note
 from cronring.controller.core.node.events import DrainExpired, Event, JobsNotified, RunnerLeft, Woke
 from cronring.controller.runtime.clock import SystemClock
 from cronring.controller.runtime.driver import INBOX_EVENTS_MAX, TURN_EVENTS_MAX, Driver
+from tests.support.waiting import TIMEOUT_S
 
 
 class Script:
@@ -69,7 +70,7 @@ async def test_an_event_ends_a_wait_without_a_deadline() -> None:
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     driver.put(DrainExpired())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(TIMEOUT_S):
         await running
     assert script.events == [JobsNotified(), DrainExpired()]
 
@@ -94,7 +95,7 @@ async def test_what_an_effect_raises_ends_the_loop() -> None:
 async def test_a_failure_elsewhere_ends_the_loop_while_it_waits() -> None:
     _, driver, _ = made()
     asyncio.get_running_loop().call_soon(driver.fail, ValueError("a task broke"))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(TIMEOUT_S):
         with pytest.raises(ValueError, match="a task broke"):
             await driver.run()
 
@@ -111,7 +112,7 @@ async def test_a_flood_leaves_sockets_their_turn() -> None:
             seen.append(len(script.events))
             await asyncio.sleep(0)
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(TIMEOUT_S):
         await asyncio.gather(driver.run(), other())
     assert len([count for count in seen if 0 < count < 4 * TURN_EVENTS_MAX]) >= 3
 
@@ -125,5 +126,5 @@ async def test_a_full_inbox_holds_up_whoever_can_wait() -> None:
     assert not room.done()
     driver.put(DrainExpired())
     await driver.run()
-    await asyncio.wait_for(room, 5)
+    await asyncio.wait_for(room, TIMEOUT_S)
     assert len(script.events) > 1

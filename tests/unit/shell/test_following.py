@@ -14,6 +14,7 @@ from cronring.controller.ports.store import OutputPart, OutputState
 from cronring.controller.runners.codec import MalformedError
 from cronring.controller.runners.following import UNREAD_BYTES_MAX, Follow, Follows
 from cronring.protos.runner.v1.runner_pb2 import Output
+from tests.support.waiting import TIMEOUT_S
 
 RUNNING, ENDED = Output.STATE_RUNNING, Output.STATE_ENDED
 
@@ -59,7 +60,7 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(TIMEOUT_S):
         while not condition():
             await asyncio.sleep(0)
 

@@ -39,7 +39,7 @@ from cronring.protos.runner.v1 import runner_pb2_grpc
 from cronring.runner.codec import runs_from_dispatch, wishes_from
 from cronring.schema.lanes import Grant, LaneDemand, LaneKind
 from tests.support.fake_runner import FakeRunner, hello
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 from tests.unit.shell.gateway_parts import Inbox, Log
 
 OTHER_DIGEST = "b" * 64
@@ -401,7 +401,7 @@ async def test_a_flood_is_counted_and_cut_off_with_its_reason(
     with contextlib.suppress(grpc.aio.AioRpcError, asyncio.InvalidStateError):
         for _ in range(count):
             await runner.stream.write(message)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(TIMEOUT_S):
         code, details = await closed
     assert code is grpc.StatusCode.RESOURCE_EXHAUSTED
     assert says in details

@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from cronring.controller.runtime.webhooks import Interest
+from tests.support.waiting import TIMEOUT_S
 
 
 async def test_until_it_is_known_somebody_may_want_to_be_told() -> None:
@@ -21,7 +22,7 @@ async def test_what_is_heard_while_the_answer_is_on_its_way_is_not_missed() -> N
     interest.ask()
     interest.hear()
     interest.learn(wanted=False)  # as it was before
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(TIMEOUT_S):
         await interest.pause(60)
 
 
@@ -35,7 +36,7 @@ async def test_what_was_heard_before_asking_is_in_the_answer() -> None:
         await asyncio.sleep(0)
     assert not pausing.done()
     interest.hear()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(TIMEOUT_S):
         await pausing
 
 
@@ -43,5 +44,5 @@ async def test_a_notification_that_is_lost_costs_time_alone(monkeypatch: pytest.
     monkeypatch.setattr("cronring.controller.runtime.webhooks.UNWANTED_S", 0.01)
     interest = Interest()
     interest.learn(wanted=False)
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(TIMEOUT_S):
         await interest.pause(60)

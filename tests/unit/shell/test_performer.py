@@ -30,7 +30,7 @@ from cronring.controller.runtime.performer import Performer
 from cronring.controller.services.deploying import Deployer
 from cronring.controller.store.memory.store import MemoryStore
 from tests.support.fake_runner import hello
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 NOW_US = 1_700_000_000_000_000
 
@@ -80,7 +80,7 @@ class World:
 
     async def answer(self, effect: Effect) -> Event:
         self.performer.perform(effect)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(TIMEOUT_S):
             return await self.answers.get()
 
 

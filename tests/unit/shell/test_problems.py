@@ -19,6 +19,7 @@ from cronring.controller.api.http import HttpServer
 from cronring.controller.api.problems import InvalidRequest, SlowReaderError
 from cronring.controller.errors import InvalidModule, NotFound, StoreError, StoreUnavailable
 from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
+from tests.support.waiting import TIMEOUT_S
 
 
 class Failing(jobs_pb2_grpc.JobsServicer):
@@ -178,7 +179,7 @@ async def test_bytes_that_are_no_http_are_counted_and_not_logged(caplog: pytest.
     try:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET \x87\x07 NaN/1.1\r\n\r\n")
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(TIMEOUT_S):
             assert b"400" in await reader.readline()
         writer.close()
     finally:

@@ -10,6 +10,7 @@ from cronring.controller.errors import StoreUnavailable
 from cronring.protos.cronring.v1 import schema_pb2
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from tests.support.fake_runner import FakeRunner, hello
+from tests.support.waiting import TIMEOUT_S
 from tests.unit.shell import test_gateway
 from tests.unit.shell.test_gateway import OTHER_DIGEST, World
 
@@ -81,7 +82,7 @@ async def test_postgresql_may_be_away_meanwhile(streams: World, monkeypatch: pyt
 
     monkeypatch.setattr(streams.store, "find_active", away)
     await streams.store.kill_deployment(deployment)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(TIMEOUT_S):
         await asked.wait()
     monkeypatch.undo()
     assert await heard(runner) == {deployment: False}

@@ -12,7 +12,7 @@ from cronring.controller.api.watch import JobHub, Kind, WatchEvent
 from cronring.controller.errors import StoreError, StoreUnavailable
 from cronring.controller.ports.reads import JobRow
 from tests.support.sealing import SEAL
-from tests.support.waiting import wait_until
+from tests.support.waiting import TIMEOUT_S, wait_until
 
 POLL_S = 0.001
 
@@ -78,7 +78,7 @@ def watching(hub: JobHub, *rows: JobRow, matches: Callable[[JobRow], bool] = any
 
 
 async def take(events: AsyncIterator[WatchEvent], count: int) -> list[tuple[Kind, str]]:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(TIMEOUT_S):
         taken = [await anext(events) for _ in range(count)]
     return [(event.kind, event.row.key if event.row else "") for event in taken]
 
@@ -215,7 +215,7 @@ async def test_a_token_stands_on_the_last_event_of_what_came_together() -> None:
     changes = Changes()
     hub, _ = made(changes)
     events = watching(hub, row("a"))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(TIMEOUT_S):
         present, listed = await anext(events), await anext(events)
         assert (present.token, listed.token) == ("", token(0))
         changes.batches.append([row("a", "running"), row("b")])
@@ -232,7 +232,7 @@ async def test_a_watch_goes_on_from_a_token_without_a_listing() -> None:
     # Whatever doesn't match may be something that it was told of before.
     assert await take(events, 3) == [(Kind.CHANGED, "b"), (Kind.REMOVED, "c"), (Kind.REMOVED, "d")]
     changes.batches.append([row("e")])
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(TIMEOUT_S):
         last = await anext(events)
     assert (last.kind, last.token) == (Kind.CHANGED, token(4))
     await end(events)

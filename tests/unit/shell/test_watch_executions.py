@@ -11,6 +11,7 @@ from cronring.controller.api.problems import SlowReaderError
 from cronring.controller.api.watch_executions import ExecutionHub, Kind, WatchEvent
 from cronring.controller.ports.reads import ExecutionChange, ExecutionRow
 from tests.support.sealing import SEAL
+from tests.support.waiting import TIMEOUT_S
 
 POLL_S = 0.001
 
@@ -74,7 +75,7 @@ def made(books: Books) -> ExecutionHub:
 
 
 async def take(events: AsyncGenerator[WatchEvent, None], count: int) -> list[tuple[str, int, str]]:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(TIMEOUT_S):
         taken = [await anext(events) for _ in range(count)]
     return [(event.kind.value, event.row.execution_id if event.row else 0, event.token) for event in taken]
 
@@ -139,7 +140,7 @@ async def test_a_watch_of_something_else_gets_tokens_now_and_then(monkeypatch: p
 
 
 async def until_row(events: AsyncGenerator[WatchEvent, None]) -> AsyncGenerator[WatchEvent, None]:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(TIMEOUT_S):
         async for event in events:
             yield event
             if event.row is not None:
@@ -153,7 +154,7 @@ async def test_a_slow_watcher_is_told_to_resume(monkeypatch: pytest.MonkeyPatch)
     slow = hub.watch(anything)
     await take(slow, 1)
     books.batches += [[change(number, started=True)] for number in range(11)]
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(TIMEOUT_S):
         while books.polls < 12:
             await asyncio.sleep(POLL_S)
     with pytest.raises(SlowReaderError, match="resume_token"):
