@@ -13,6 +13,7 @@ import pytest
 
 from tests.support import switch
 from tests.support.hosts import Hosts, Weather, why_not
+from tests.support.waiting import TIMEOUT_S
 
 pytestmark = pytest.mark.skipif(why_not() is not None, reason=str(why_not()))
 PORT = 9000
@@ -48,7 +49,7 @@ def hosts() -> Iterator[Hosts]:
 
 
 def connect(hosts: Hosts) -> socket.socket:
-    connection = hosts.connect("a", hosts.address("b"), PORT, timeout_s=5.0)
+    connection = hosts.connect("a", hosts.address("b"), PORT, timeout_s=TIMEOUT_S)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return connection
 
@@ -70,7 +71,7 @@ def test_what_is_cut_is_silent_and_goes_on_when_it_is_healed(hosts: Hosts) -> No
             connection.recv(1)
         assert hosts.frames("a", "b").dropped > 0
         hosts.heal()
-        connection.settimeout(5)
+        connection.settimeout(TIMEOUT_S)
         assert connection.recv(1) == b"x"
 
 
@@ -91,9 +92,9 @@ def test_one_way_only(hosts: Hosts) -> None:
 def test_what_is_slow_takes_its_time_each_way(hosts: Hosts) -> None:
     with connect(hosts) as connection:
         hosts.worsen("a", "b", Weather(delay_ms=100))
-        assert 0.2 <= round_trip_s(connection) < 1.2
+        assert round_trip_s(connection) >= 0.2
         hosts.heal()
-        assert min(round_trip_s(connection) for _ in range(20)) < 0.1
+        assert min(round_trip_s(connection) for _ in range(20)) < 0.2
 
 
 def test_a_share_of_frames_is_lost(hosts: Hosts) -> None:
@@ -105,7 +106,7 @@ def test_a_share_of_frames_is_lost(hosts: Hosts) -> None:
             round_trip_s(connection)
     after = hosts.frames("a", "b")
     passed, dropped = after.passed - before.passed, after.dropped - before.dropped
-    assert 0.15 < dropped / (passed + dropped) < 0.45
+    assert 0.1 < dropped / (passed + dropped) < 0.5  # four standard deviations
 
 
 def test_a_host_without_a_link_knows_it(hosts: Hosts) -> None:
@@ -135,11 +136,11 @@ def test_nothing_stays_behind() -> None:
     with Hosts(["a"]) as hosts:
         namespace = hosts.namespace("a")
         sleeper = subprocess.Popen([*hosts.enter("a"), "sleep", "60"])
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + TIMEOUT_S
         while str(sleeper.pid) not in _inside(namespace):
             assert time.monotonic() < deadline
             time.sleep(0.02)
-    assert sleeper.wait(timeout=10) == -signal.SIGKILL
+    assert sleeper.wait(timeout=TIMEOUT_S) == -signal.SIGKILL
     assert not (switch.NAMESPACES / namespace).exists()
     with contextlib.suppress(FileNotFoundError):
         assert namespace not in os.listdir(switch.NAMESPACES)

@@ -1,15 +1,11 @@
 """Executions cancelled under drawn faults: the invariants hold as ever, and what is marked stops."""
 
-import time
-
 import pytest
 
 from tests import drawing
 from tests.simulation.world import World
 
-BUDGET_S = 12.0
-SEEDS_MIN = 15
-SEEDS_MAX = 150
+SEEDS = 20
 
 
 def _run(seed: int) -> int:
@@ -25,12 +21,7 @@ def _run(seed: int) -> int:
 
 def test_what_is_cancelled_stops_whatever_else_happens() -> None:
     first = drawing.seed(0)
-    cancelled, ends = 0, time.monotonic() + BUDGET_S
-    for number in range(SEEDS_MAX):
-        if number >= SEEDS_MIN and time.monotonic() > ends:
-            break
-        cancelled += _run(first + number)
-    assert cancelled > SEEDS_MIN
+    assert sum(_run(seed) for seed in range(first, first + SEEDS)) > SEEDS
 
 
 @pytest.mark.soak

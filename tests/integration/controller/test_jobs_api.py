@@ -72,7 +72,7 @@ def test_a_job_made_through_the_api_runs_at_once_and_with_its_payload(cluster: C
     )
     assert (made["key"], made["source"], made["labels"]) == ("crawl.site:docs", "api", {"team": "search"})
     assert made["next_tick"]
-    (first, *_) = until("its first run", lambda: runs_of(cluster, "crawl.site:docs", "schedule"), 5)
+    (first, *_) = until("its first run", lambda: runs_of(cluster, "crawl.site:docs", "schedule"))
     assert first["outcome"] == "completed"
     output = cluster.cli("executions", "get", str(first["id"]))["output"]
     assert "https://example.com to depth 2" in output

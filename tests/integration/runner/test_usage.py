@@ -18,7 +18,7 @@ def burn(seconds):
 
 @cron("* * * * *")
 def alone(ctx: Context):
-    burn(0.05)
+    burn(0.2)
     held = bytearray(b"x" * (64 << 20))
     ctx.report(items=len(held), name="first")
     ctx.report(name="last", share=0.5)
@@ -29,7 +29,7 @@ def after():
 
 @cron("* * * * *")
 async def shared(ctx: Context):
-    burn(0.05)
+    burn(0.2)
     await asyncio.sleep(0.05)
     await asyncio.create_task(asyncio.sleep(0))
     ctx.report(done=True)
@@ -45,13 +45,13 @@ def wrong(ctx: Context):
     )
     alone = await stage.run("alone")
     assert json.loads(alone.metrics) == {"items": 64 << 20, "name": "last", "share": 0.5}
-    assert 50_000 <= (alone.cpu_us or 0) < 2_000_000
+    assert 200_000 <= (alone.cpu_us or 0) < 5_000_000
     assert (alone.memory_peak_bytes or 0) > 64 << 20
     assert alone.memory_shared is False
     after = await stage.run("after")
-    assert (after.cpu_us or 0) < 50_000
+    assert (after.cpu_us or 0) < 200_000, "of the run before nothing"
     shared = await stage.run("shared")
     assert (shared.memory_shared, shared.metrics) == (True, '{"done":true}')
-    assert 50_000 <= (shared.cpu_us or 0) < 2_000_000
+    assert 200_000 <= (shared.cpu_us or 0) < 5_000_000
     wrong = await stage.run("wrong")
     assert (wrong.metrics, wrong.output.split()) == ("", ["TypeError", "ValueError", "ValueError", "ValueError"])
