@@ -13,8 +13,11 @@ from tests import drawing, lanes, mixing
 from tests.support.databases import PostgresServer, running_server
 from tests.support.server_logs import LOGS
 
-# One place for all tests on this machine: of devs that run side by side, one has the fixed ports, as for users.
-os.environ["XDG_STATE_HOME"] = f"{tempfile.gettempdir()}/cronring-tests-{os.getuid()}"
+# One place for the workers of this run: of devs that run side by side, commands find one, as for users. And another
+# one for each run: else its commands would find the dev of another checkout.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    STATE = tempfile.TemporaryDirectory(prefix="cronring-tests-", ignore_cleanup_errors=True)  # to the end of the run
+    os.environ["XDG_STATE_HOME"] = STATE.name
 
 # A shell starts what it runs in the background with SIGINT ignored, and so would be every process of a test.
 signal.signal(signal.SIGINT, signal.default_int_handler)

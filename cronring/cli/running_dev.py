@@ -1,12 +1,15 @@
 """Where a `cronring dev` of this user can be asked: a file that its process holds locked as long as it lives.
 
-The lock is what counts: whoever has it has the fixed ports, and a file that nobody holds is what a killed dev left.
+The lock is what counts: a file that nobody holds is what a killed dev left. Whoever has it has the fixed ports, too,
+unless another user's dev has them.
 """
 
 import contextlib
 import fcntl
 import json
 import os
+import socket
+import sys
 import time
 from pathlib import Path
 from typing import IO, Any, Final
@@ -15,6 +18,7 @@ FOLDER_MODE: Final = 0o700
 FILE_MODE: Final = 0o600
 TRIES: Final = 5
 TRY_AGAIN_S: Final = 0.01
+PORTS_NAME: Final = "\0cronring dev: fixed ports"  # in Linux's abstract namespace: no file, and gone with its process
 
 
 def context_file() -> Path:
@@ -65,6 +69,34 @@ class Context:
                 self._file.truncate()
             self._file.close()
             self._file = None
+
+
+class FixedPorts:
+    """One dev's hold on the fixed ports of this machine.
+
+    Devs with different files would both find them free, as controllers listen there only a second later.
+    """
+
+    def __init__(self) -> None:
+        self._holder: socket.socket | None = None
+
+    def take(self) -> bool:
+        """Hold them from now on, if nobody does. Where there is no such hold, whoever asks has them."""
+        if sys.platform != "linux":
+            return True
+        holder = socket.socket(socket.AF_UNIX)
+        try:
+            holder.bind(PORTS_NAME)
+        except OSError:
+            holder.close()
+            return False
+        self._holder = holder
+        return True
+
+    def release(self) -> None:
+        if self._holder is not None:
+            self._holder.close()
+            self._holder = None
 
 
 def _lock(opened: IO[str]) -> None:

@@ -13,7 +13,7 @@ from cronring.cli.dev.private import make_private
 from cronring.cli.dev.processes import Child, Processes, free_addresses
 from cronring.cli.dev.state import State
 from cronring.cli.drill.target import PARENT
-from cronring.cli.running_dev import Context
+from cronring.cli.running_dev import Context, FixedPorts
 
 GRPC_PORT: Final = 7400  # of the first controller; the others have the next ones
 HTTP_PORT: Final = 7480
@@ -53,15 +53,17 @@ class LocalCluster:
         environment = os.environ | {PARENT: str(os.getpid())}
         self._processes = Processes(logs, environment, self._on_exit)
         # The same ones each time, so that commands can be repeated: but for one dev of several.
-        self._context = Context()
-        fixed = self._context.take()
+        self._context, self._ports = Context(), FixedPorts()
+        fixed = self._context.take() and self._ports.take()
         wanted = [port + index if fixed else 0 for port in (GRPC_PORT, HTTP_PORT) for index in range(plan.controllers)]
         addresses = free_addresses(wanted)
         self.grpc_addresses = addresses[: plan.controllers]
         self._http_addresses = addresses[plan.controllers :]
         taken = [port for port, address in zip(wanted, addresses, strict=True) if not address.endswith(f":{port}")]
-        if not fixed:
+        if not self._context.owned:
             tell(Progress("another cronring dev runs: this one is on other ports, and commands need its --controllers"))
+        elif not fixed:
+            tell(Progress("another user's cronring dev has the usual ports: this one is on others"))
         elif taken:
             tell(Progress(f"ports {', '.join(map(str, taken))} are taken: others in their place"))
         self._restarts: set[asyncio.Task[None]] = set()
@@ -128,6 +130,7 @@ class LocalCluster:
     async def stop_controllers(self, grace_s: float) -> None:
         self._context.release()
         await self._processes.stop(self._state.controllers, grace_s)
+        self._ports.release()
 
     def dead_log(self) -> str:
         """The last lines of the logs of those that died by themselves."""

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from cronring.cli.running_dev import Context, context_file, controllers_of_dev
+from cronring.cli import running_dev
+from cronring.cli.running_dev import PORTS_NAME, Context, FixedPorts, context_file, controllers_of_dev
 from tests.unit.cli.conftest import Cronring
 from tests.unit.cli.fake_api import FakeApi
 
@@ -35,6 +36,22 @@ def test_one_dev_has_it_and_the_next_once_that_has_ended() -> None:
     first.release()
     assert second.take()
     second.release()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="there is no such hold")
+def test_of_devs_with_different_files_one_has_the_fixed_ports(monkeypatch: pytest.MonkeyPatch) -> None:
+    name = f"{PORTS_NAME} {os.getpid()}"  # others have the real ones meanwhile
+    monkeypatch.setattr(running_dev, "PORTS_NAME", name)
+    first, second = FixedPorts(), FixedPorts()
+    assert first.take()
+    assert not second.take()
+    first.release()
+    assert second.take()
+    second.release()
+    killed = f"import os, socket; socket.socket(socket.AF_UNIX).bind({name!r}); os.kill(os.getpid(), 9)"
+    subprocess.run([sys.executable, "-c", killed], check=False)
+    assert first.take()
+    first.release()
 
 
 def test_what_a_killed_dev_left_is_seen_to_be_stale() -> None:
