@@ -32,6 +32,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
+import asyncpg
 import psutil
 import pytest
 
@@ -242,8 +243,14 @@ class PostgresServer:
     def create_database(self, template: str = TEMPLATE) -> str:
         """A fresh database's name."""
         name = f"test_{uuid.uuid4().hex[:12]}"
-        self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
-        return name
+        deadline = time.monotonic() + READY_S
+        while True:
+            try:
+                self.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+            except asyncpg.ObjectInUseError:  # whoever has just left it, or looks after it, needs a moment to be gone
+                assert time.monotonic() < deadline, f"somebody stays in {template}"
+            else:
+                return name
 
     @contextlib.contextmanager
     def role(self, name: str, database: str, also: str = "") -> Iterator[str]:
