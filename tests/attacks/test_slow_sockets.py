@@ -16,7 +16,7 @@ BUSY_S = 30.0  # that a busy machine may need in addition
 def dripping(process: Process, count: int) -> Iterator[list[socket.socket]]:
     host, _, port = process.http.rpartition(":")
     with contextlib.ExitStack() as stack:
-        yield [stack.enter_context(socket.create_connection((host, int(port)), timeout=5)) for _ in range(count)]
+        yield [stack.enter_context(socket.create_connection((host, int(port)), timeout=BUSY_S)) for _ in range(count)]
 
 
 def is_open(connection: socket.socket) -> bool:

@@ -20,7 +20,7 @@ LENGTH: Final = 2_000  # characters, of what is looked at first
 SUSPECT_S: Final = 0.001  # CPU, for as many: many times what is usual, and a tenth of what backtracking takes
 TIMES: Final = 4
 GROWTH_MAX: Final = 2.5 * TIMES  # TIMES squared is what it must not be
-TRIES: Final = 3
+TRIES: Final = 10  # of suspects only
 BEFORE: Final = (
     "", "a", "a=", "a=b", "1", "1-", "a/", '"', "*/", "every ", "at ", "09:00-", "[… ", "2026-11-23T09:00", "%",
 )  # fmt: skip

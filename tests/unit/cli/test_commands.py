@@ -192,7 +192,7 @@ def test_watch_prints_json_lines(api: FakeApi) -> None:
         assert watching.stdout is not None
         lines = [json.loads(watching.stdout.readline()) for _ in range(3)]
         watching.send_signal(2)
-        assert watching.wait(timeout=10) == 130
+        assert watching.wait(timeout=60) == 130
         assert watching.stderr is not None
         assert watching.stderr.read() == ""
     assert [line["kind"] for line in lines] == ["present", "present", "listed"]

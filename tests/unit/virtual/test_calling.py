@@ -26,7 +26,7 @@ def test_sleeping_takes_virtual_time_only(caller: Caller) -> None:
     before = time.monotonic()
     ended = caller.call(verb, HOUR_US)
     assert (ended.error, ended.took_us, ended.timed_out) == (None, 1_800_000_000, False)
-    assert time.monotonic() - before < 5
+    assert time.monotonic() - before < 60
 
 
 def test_threads_are_waited_for_in_real_time(caller: Caller) -> None:

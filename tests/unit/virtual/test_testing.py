@@ -193,7 +193,7 @@ def test_cost_grows_with_what_is_due(cronring_cluster: ClusterFactory, tmp_path:
     cluster = cronring_cluster(tmp_path / "daily_reports.py", start="2026-01-01")
     before = time.process_time()
     cluster.run_until("2027-01-01")
-    assert time.process_time() - before < 1.0
+    assert time.process_time() - before < 5.0  # each second of the year would take minutes
     runs = cluster.executions("report")
     assert len(runs) == 261
     assert {each.tick.hour for each in runs} == {7, 8}
