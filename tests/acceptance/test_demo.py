@@ -29,17 +29,15 @@ def is_completed(line: str) -> bool:
     return is_run(line) and " outcome=completed " in line
 
 
-def test_with_a_controller_killed(folder: Path) -> None:
-    with Dev([str(DEMO)], folder) as dev:
+def test_for_a_while_with_a_controller_killed(folder: Path) -> None:
+    with Dev([str(DEMO), "--for", "30s"], folder) as dev:  # a ring heals within eight, or more on a busy machine
         dev.wait_for(is_completed)
         victim = dev.wait_for(is_completed)
         name = fields(victim)["controller"]
         os.kill(dev.pid_of(name), signal.SIGKILL)
         dev.wait_for(lambda line: "process_ended" in line and f"name={name}" in line)
         healed = dev.wait_for(lambda line: " ring_healed " in line)
-        for _ in range(10):
-            dev.wait_for(is_completed)
-        dev.interrupt()
+        dev.wait_for(is_completed)
         code = dev.finish()
         assert dev.wait_gone() == []
     assert float(fields(healed)["after_ms"]) > 0

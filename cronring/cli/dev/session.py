@@ -23,7 +23,7 @@ from cronring.client import Client, ClientError
 from cronring.client.model import Audit
 from cronring.schema.duration import measured
 
-READY_TIMEOUT_S: Final = 60.0
+READY_TIMEOUT_S: Final = 120.0  # a machine whose cores are all at work may take more than one minute
 READY_POLL_S: Final = 0.1
 DRAW_S: Final = 0.2
 CALL_TIMEOUT_S: Final = 1.0
