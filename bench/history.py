@@ -20,12 +20,13 @@ from typing import Final
 from bench.limits_store import CONTROLLER
 from bench.machine import machine
 from bench.results import keep
-from cronring.controller.core.model import ClaimRequest, ClaimResult, EndRequest, Job, Outcome, Report, RunnerInfo
+from cronring.controller.core.model import ClaimRequest, ClaimResult, EndRequest, Job, RunnerInfo
 from cronring.controller.ports.maintenance import Retention
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.maintenance import maintain
 from cronring.controller.store.pool import Database
 from cronring.controller.store.store import PostgresStore
+from cronring.schema.execution import Outcome, Report
 from cronring.schema.module import Module, Verb
 from tests.support.databases import running_server
 

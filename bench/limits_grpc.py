@@ -21,10 +21,11 @@ import uvloop
 
 from bench.limits_table import Sample
 from cronring.controller.core.model import Execution, Job
-from cronring.controller.runners.codec import encode_runs
+from cronring.controller.core.runs import run_of
+from cronring.protos.executions import encode_runs
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.runner.codec import report_messages
-from cronring.runner.core.model import Outcome, Result
+from cronring.schema.execution import Outcome, Report
 
 SERVICE: Final = "cronring.bench.Limits"
 TICK_US: Final = 1_795_219_200_000_000
@@ -60,7 +61,7 @@ def dispatch(items: int) -> wire.ControllerMessage:
             9_000_000 + number, job, TICK_US, TICK_US, claimed_at, 1, "schedule", job.deployment, "r1",
             previous_tick=TICK_US - 900_000_000, previous_success=TICK_US - 900_000_000,
         )  # fmt: skip
-        runs.append((execution, 1))
+        runs.append(run_of(execution, 1))
     return wire.ControllerMessage(dispatch=wire.Dispatch(now_us=TICK_US + 5_000, runs=encode_runs(runs)))
 
 
@@ -69,7 +70,7 @@ def reports(items: int) -> wire.RunnerMessage:
     """The Reports that a runner answers that with."""
     at_us = TICK_US + 6_000
     (message,) = report_messages(
-        Result(9_000_000 + number, 1_000_000 + number, TICK_US + 4_321, Outcome.COMPLETED, at_us, at_us + 40,
+        Report(9_000_000 + number, 1_000_000 + number, TICK_US + 4_321, Outcome.COMPLETED, at_us, at_us + 40,
                cpu_us=40, memory_peak_bytes=30_000_000, memory_shared=True)
         for number in range(items)
     )  # fmt: skip

@@ -12,11 +12,12 @@ import statistics
 import time
 
 from bench.processes import spent_s
-from cronring.controller.core.model import ClaimRequest, EndRequest, Job, Outcome, Report, RunnerInfo
+from cronring.controller.core.model import ClaimRequest, EndRequest, Job, RunnerInfo
 from cronring.controller.ports.store import ControllerInfo
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.pool import Database
 from cronring.controller.store.store import PostgresStore
+from cronring.schema.execution import Outcome, Report
 from cronring.schema.module import Module, Verb
 from tests.support.databases import PostgresServer, running_server
 

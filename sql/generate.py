@@ -10,6 +10,7 @@ from typing import Final
 import asyncpg
 
 from cronring.sql.loader import Loaded, Parameter, loaded
+from cronring.sql.records import Statement
 
 PARAMETERS: Final = Path(__file__).with_name("parameters.py")
 _HEAD: Final = '''"""A record for each statement of `sql/queries/*.sql`: made by `make parameters`, don't edit."""
@@ -53,6 +54,7 @@ def _annotation(parameter: Parameter, of: str) -> str:
 
 
 def main() -> None:
+    Statement.may_be_old = True
     from tests.support.databases import running_server  # noqa: PLC0415  # not installed: only a checkout has it
 
     with running_server("postgres18") as server:

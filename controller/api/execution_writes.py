@@ -5,13 +5,14 @@ from collections.abc import Callable
 from cronring.controller.api.activations import table_of
 from cronring.controller.api.messages import activation_message, execution_message
 from cronring.controller.api.requests import Context, actor, execution_id, note
-from cronring.controller.core.model import CancelRequest, Outcome
+from cronring.controller.core.model import CancelRequest
 from cronring.controller.core.node.events import ActivationsCreated, CancelsAsked
 from cronring.controller.errors import IllegalTransition
 from cronring.controller.ports.reads import ExecutionRow, Reads
 from cronring.controller.ports.store import ExecutionControl
 from cronring.protos.cronring.v1 import executions_pb2, jobs_pb2
 from cronring.schema.duration import measured
+from cronring.schema.execution import Outcome
 
 # What takes the events by which this controller's own node hears of what was done here.
 Put = Callable[[CancelsAsked | ActivationsCreated], None]

@@ -12,10 +12,10 @@ from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import OUTCOMES, Context, execution_id, instant, name, one_of, row_id
 from cronring.controller.api.seal import Seal
 from cronring.controller.api.watch_executions import ExecutionHub, Kind, Matches
-from cronring.controller.core.model import Outcome
 from cronring.controller.ports.reads import ExecutionFilter, Reads
 from cronring.controller.ports.store import ExecutionControl
 from cronring.protos.cronring.v1 import executions_pb2, executions_pb2_grpc
+from cronring.schema.execution import Outcome
 
 _KINDS: Final = {
     Kind.WATCHING: executions_pb2.ExecutionEvent.KIND_WATCHING,

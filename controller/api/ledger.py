@@ -10,7 +10,7 @@ from cronring.controller.core.ledger.audit import LATE_AFTER_US, AuditFinding
 from cronring.controller.core.ledger.why import explain, verdict
 from cronring.controller.core.ledger.why_facts import Attempt, Facts, Skip, WaitingRun
 from cronring.controller.errors import NotFound
-from cronring.controller.ports.ledger import AuditRequest, Ledger, Report
+from cronring.controller.ports.ledger import AuditReport, AuditRequest, Ledger
 from cronring.controller.ports.reads import Reads
 from cronring.protos.cronring.v1 import executions_pb2, ledger_pb2, ledger_pb2_grpc
 
@@ -49,7 +49,7 @@ class LedgerService(ledger_pb2_grpc.LedgerServicer):
             raise await unknown_job(self._reads, key) from None
 
 
-def _audit_message(report: Report) -> ledger_pb2.AuditResponse:
+def _audit_message(report: AuditReport) -> ledger_pb2.AuditResponse:
     audit = report.audit
     return ledger_pb2.AuditResponse(
         ticks=audit.ticks,

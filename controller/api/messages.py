@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 from google.protobuf.timestamp_pb2 import Timestamp
 
@@ -156,41 +156,25 @@ def backfill_tick_message(tick: int, run: TickRun | None) -> jobs_pb2.BackfillTi
     )
 
 
+# Fields that a row and its message have by one name; the others are named in `execution_message`.
+_FIELDS: Final = executions_pb2.Execution.DESCRIPTOR.fields_by_name
+_ALIKE: Final = tuple(name for name in _FIELDS if name in ExecutionRow._fields)
+_INSTANTS: Final = {name for name, field in _FIELDS.items() if field.message_type is Timestamp.DESCRIPTOR}
+
+
 def execution_message(row: ExecutionRow) -> executions_pb2.Execution:
+    values = row._asdict()
+    alike: dict[str, Any] = {name: timestamp(values[name]) if name in _INSTANTS else values[name] for name in _ALIKE}
     return executions_pb2.Execution(
+        **alike,
         id=row.execution_id,
-        job=row.job,
-        tick=timestamp(row.tick),
-        run_at=timestamp(row.run_at),
-        claimed_at=timestamp(row.claimed_at),
-        started_at=timestamp(row.started_at),
-        ended_at=timestamp(row.ended_at),
-        outcome=row.outcome or "",
-        attempt=row.attempt,
-        trigger=row.trigger,
         controller=row.controller_id,
         runner=row.runner_id,
         lateness_ms=row.lateness_us / 1_000,
-        error_type=row.error_type or "",
-        error_message=row.error_message or "",
-        output=row.output or "",
-        deployment=row.deployment,
-        missed=row.missed,
-        previous_tick=timestamp(row.previous_tick),
-        previous_success=timestamp(row.previous_success),
-        payload=row.payload or "",
-        retry_at=timestamp(row.retry_at),
         beside=not row.holds_job,
-        number=row.number,
         duration_ms=0 if row.started_at is None or row.ended_at is None else (row.ended_at - row.started_at) / 1e3,
         cpu_ms=None if row.cpu_us is None else row.cpu_us / 1e3,
-        memory_peak_bytes=row.memory_peak_bytes or 0,
-        memory_shared=row.memory_shared or False,
-        stack=row.stack or "",
         metrics_json=row.metrics or "",
-        cancel_requested_at=timestamp(row.cancel_requested_at),
-        cancel_requested_by=row.cancel_requested_by or "",
-        cancel_note=row.cancel_note or "",
     )
 
 

@@ -11,12 +11,12 @@ from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import Context, actor, labels, name, note, one_of, required
 from cronring.controller.api.seal import Seal
-from cronring.controller.core.model import SkipReason
 from cronring.controller.core.notify.delivering import SECRET_BYTES, SecretError, headers, make_secret, secret_key
 from cronring.controller.core.notify.notices import EVENTS, trial_letter
 from cronring.controller.ports.webhooks import DeliveryFilter, DeliveryRow, NewWebhook, Posting, WebhookRow, Webhooks
 from cronring.protos.cronring.v1 import notifications_pb2 as pb2
 from cronring.protos.cronring.v1 import notifications_pb2_grpc
+from cronring.schema.execution import SkipReason
 from cronring.schema.nearest import nearest
 
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62})", re.ASCII)

@@ -9,8 +9,8 @@ from google.protobuf.timestamp_pb2 import Timestamp
 
 from cronring.controller.api.messages import instant_us
 from cronring.controller.api.problems import InvalidRequest
-from cronring.controller.core.model import Outcome
 from cronring.controller.core.orders.states import State
+from cronring.schema.execution import Outcome
 from cronring.schema.labels import label_faults
 
 # A handler's context; the messages' types stand in the handler's own signature.

@@ -9,9 +9,10 @@ import math
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
+from cronring.schema.execution import Outcome
+
 BUCKETS_PER_OCTAVE: Final = 4
-# In the order of cron_jobs.outcomes.
-OUTCOMES: Final = ("completed", "failed", "timed_out", "cancelled", "lost", "out_of_memory", "out_of_cpu")
+OUTCOMES: Final = tuple(outcome.value for outcome in Outcome)  # in the order of cron_jobs.outcomes
 
 
 def bucket_of(us: float) -> int:

@@ -8,17 +8,7 @@ because a controller makes tens of thousands of them a second.
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-
-class Outcome(StrEnum):
-    """How an execution ended."""
-
-    COMPLETED = "completed"
-    FAILED = "failed"
-    TIMED_OUT = "timed_out"
-    CANCELLED = "cancelled"
-    LOST = "lost"
-    OUT_OF_MEMORY = "out_of_memory"
-    OUT_OF_CPU = "out_of_cpu"
+from cronring.schema.execution import Report, Skipped
 
 
 class Trigger(StrEnum):
@@ -36,29 +26,6 @@ OF_A_TICK: Final = (
     Trigger.SCHEDULE,
     Trigger.CATCH_UP,
 )  # claimed from the job's schedule; the others from an activation
-
-
-class SkipReason(StrEnum):
-    """Why a tick did not run."""
-
-    OVERLAP = "overlap"
-    PAUSED = "paused"
-    NO_RUNNER = "no_runner"
-    OUTSIDE_WINDOW = "outside_window"
-    SUPERSEDED = "superseded"
-    MISSED_POLICY = "missed_policy"
-    DEPLOYMENT_REMOVED = "deployment_removed"
-    CANCELLED = "cancelled"
-    NO_VERB = "no_verb"  # no active version of its module has the job's verb: it is orphaned
-
-
-class Skipped(NamedTuple):
-    """Consecutive ticks that do not run, for one reason."""
-
-    reason: SkipReason
-    first_tick: int
-    last_tick: int
-    ticks: int
 
 
 class Job(NamedTuple):
@@ -180,27 +147,6 @@ class Execution(NamedTuple):
     payload: str = ""
     holds_job: bool = True  # False: it runs beside; its end neither frees the job nor sets the next tick
     of_schedule: bool = True  # False: a manual run, a backfill, or a retry of either; no tick supersedes it
-
-
-class Report(NamedTuple):
-    """What a runner says of an execution that ended."""
-
-    execution_id: int
-    job_id: int
-    claimed_at: int
-    outcome: Outcome
-    started_at: int
-    ended_at: int
-    error_type: str
-    error_message: str
-    output: str
-    next_in_ms: int = 0  # the verb moved its job's next run to so long after its end; 0: it did not
-    error_bases: tuple[str, ...] = ()  # of a failed run: the classes that its exception's is a kind of, for retry_on
-    stack: str = ""
-    cpu_us: int | None = None  # what its code used; None: not known
-    memory_peak_bytes: int | None = None  # of its child process
-    memory_shared: bool | None = None  # the child ran others meanwhile
-    metrics: str = ""  # JSON, what the verb reported of itself; "" for nothing
 
 
 class EndRequest(NamedTuple):

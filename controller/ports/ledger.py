@@ -87,7 +87,7 @@ class Books(Protocol):
         ...
 
 
-class Report(NamedTuple):
+class AuditReport(NamedTuple):
     """What was audited: up to `until`, as of `now`. `remark`: what else may explain findings; empty: nothing."""
 
     now: int
@@ -99,7 +99,7 @@ class Report(NamedTuple):
 class Ledger(Protocol):
     """What the API asks of the books. Both raise StoreUnavailable or StoreError."""
 
-    async def audit(self, request: AuditRequest) -> Report:
+    async def audit(self, request: AuditRequest) -> AuditReport:
         """Raises NotFound where no job ever had the key that is asked for."""
         ...
 

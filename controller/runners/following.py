@@ -5,7 +5,7 @@ from collections import deque
 from typing import Final
 
 from cronring.controller.ports.store import OutputPart, OutputState
-from cronring.controller.runners.codec import MalformedError
+from cronring.protos.executions import MalformedError
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.schema.recorded import KEEP_BYTES
 

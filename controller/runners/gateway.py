@@ -32,12 +32,10 @@ from cronring.controller.core.node.events import (
 from cronring.controller.errors import Conflict, InvalidModule, StoreError, StoreUnavailable
 from cronring.controller.ports.store import Store
 from cronring.controller.runners.codec import (
-    MalformedError,
     check_hello,
     decode_beat,
     decode_grants,
     decode_hello,
-    decode_reports,
     encode_peers,
 )
 from cronring.controller.runners.comings import Comings
@@ -45,6 +43,7 @@ from cronring.controller.runners.conduct import Lie
 from cronring.controller.runners.sessions import Closed, Session, Sessions
 from cronring.controller.runners.standings import Standings
 from cronring.controller.services.deploying import KEYS_LOGGED, Deployer
+from cronring.protos.executions import MalformedError, decode_reports
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.protos.runner.v1 import runner_pb2_grpc
 from cronring.schema.duration import measured

@@ -3,17 +3,21 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Collection
+from itertools import starmap
 from typing import Final, NamedTuple, assert_never
 
 import grpc
 
-from cronring.controller.core.model import Execution, Report
+from cronring.controller.core.model import Execution
 from cronring.controller.core.node.effects import AckBeat, AckReports, CancelRuns, Dispatch, SendWishes, ToRunner
-from cronring.controller.runners.codec import encode_peers, encode_runs, encode_wish
+from cronring.controller.core.runs import run_of
+from cronring.controller.runners.codec import encode_peers, encode_wish
 from cronring.controller.runners.conduct import Conduct, Lie
 from cronring.controller.runners.following import Follow, Follows
+from cronring.protos.executions import encode_runs
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.schema.duration import measured
+from cronring.schema.execution import Report
 from cronring.schema.lanes import LaneDemand, LaneKey
 
 QUEUE_ITEMS_MAX: Final = 50_000  # a runner that reads falls behind by a burst, not by more
@@ -189,7 +193,9 @@ class Session:
             runs, self._runs = self._runs[:count], self._runs[count:]
             # The clock went on while these waited here; the runner sets its own by this.
             now_us = self._now_us() + self._database_minus_own_us
-            return wire.ControllerMessage(dispatch=wire.Dispatch(now_us=now_us, runs=encode_runs(runs)))
+            return wire.ControllerMessage(
+                dispatch=wire.Dispatch(now_us=now_us, runs=encode_runs(starmap(run_of, runs)))
+            )
         if self._wishes or self._standings:  # after the runs that took places which wishes count as gone
             return self._latest()
         if self._cancels:

@@ -10,10 +10,10 @@ from cronring.controller.core.ledger.audit_walk import AuditRun, SkipRange, Walk
 from cronring.controller.core.ledger.books import Closed, JobStanding, Span, TickTimeline
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.ledger import (
+    AuditReport,
     AuditRequest,
     Books,
     CountedSkips,
-    Report,
     ZoneData,
 )
 from cronring.schema.instant import format_instant
@@ -38,7 +38,7 @@ class _Page(NamedTuple):
     closed: dict[int, Closed]
 
 
-async def audit(books: Books, request: AuditRequest) -> Report:
+async def audit(books: Books, request: AuditRequest) -> AuditReport:
     """Everything in `request`, from one snapshot. What takes long is done in a thread: claims don't wait for it."""
     until = books.now if request.until is None else min(request.until, books.now)
     scope = Scope(request.since, until, books.now, request.late_after)
@@ -57,7 +57,7 @@ async def audit(books: Books, request: AuditRequest) -> Report:
     if request.key and not total.jobs:
         raise NotFound(f"there is no job {request.key!r}, and never was")
     remark = _other_rules(await books.zone_data()) if total.in_zones else ""
-    return Report(books.now, until, total, remark)
+    return AuditReport(books.now, until, total, remark)
 
 
 async def _page(books: Books, scope: Scope, jobs: Sequence[JobStanding]) -> _Page:

@@ -1,11 +1,24 @@
 """Ends and sweeps: what is done to executions that have been claimed."""
 
+from collections.abc import Iterable
+from typing import Any, Final
+
 from cronring.controller.core.model import EndRequest, EndResult, Execution
 from cronring.controller.core.ticks import missed
 from cronring.controller.store.pool import Database
 from cronring.controller.store.rows import count_ticks, execution_of, skip_columns, texts_or_null, unless_null
+from cronring.schema.execution import Report
 from cronring.sql.parameters import AdoptExecutions, EndCronJob, GetLost, GetOverdueExecutions, GetUnfinished
 from cronring.sql.records import Statement
+
+_PARAMETERS: Final = EndCronJob.__annotations__
+# For each field of a report its parameter, which may be in the plural; "" for what only the core looks at.
+_REPORTED: Final = tuple(
+    next((name for name in (field, f"{field}s") if name in _PARAMETERS), "") for field in Report._fields
+)
+_TEXTS: Final = {
+    name for name, field in zip(_REPORTED, Report._fields, strict=True) if Report._field_defaults.get(field) == ""
+}  # an empty text is null
 
 
 class ExecutionStatements:
@@ -22,24 +35,12 @@ class ExecutionStatements:
         (
             reports, ticks, revisions, next_ticks, next_run_ats, skips, retries, anchors, closings
         ) = zip(*requests, strict=True)  # fmt: skip
-        (
-            ids, job_ids, claims, outcomes, starts, ends, types, messages, outputs, _, _, stacks, cpus, peaks, shared,
-            metrics,
-        ) = zip(*reports, strict=True)  # fmt: skip
         skipped = [(request.report, part) for request in requests for part in request.skipped] if any(skips) else []
         passed = skip_columns([part for _, part in skipped])
         records = await self._database.fetch(
             EndCronJob(
+                **_reported(reports),
                 controller_id=controller_id,
-                execution_ids=ids,
-                job_ids=job_ids,
-                claimed_ats=claims,
-                outcomes=outcomes,
-                started_ats=starts,
-                ended_ats=ends,
-                error_types=texts_or_null(types),
-                error_messages=texts_or_null(messages),
-                outputs=texts_or_null(outputs),
                 revisions=revisions,
                 next_ticks=next_ticks,
                 next_run_ats=next_run_ats,
@@ -53,11 +54,6 @@ class ExecutionStatements:
                 skip_last_ticks=passed.last_ticks,
                 skip_tick_counts=passed.tick_counts,
                 ticks=ticks,
-                stacks=texts_or_null(stacks),
-                cpu_us=cpus,
-                memory_peak_bytes=peaks,
-                memory_shared=shared,
-                metrics=texts_or_null(metrics),
                 missed=[missed(ranges) if ranges else 0 for ranges in skips],
             )
         )
@@ -94,6 +90,12 @@ class ExecutionStatements:
 
     async def _executions(self, statement: Statement) -> list[Execution]:
         return [execution_of(record) for record in await self._database.fetch(statement)]
+
+
+def _reported(reports: Iterable[Report]) -> dict[str, Any]:
+    """EndCronJob's parameters that are columns of reports, by their fields' names."""
+    columns = zip(_REPORTED, zip(*reports, strict=True), strict=True)
+    return {name: texts_or_null(column) if name in _TEXTS else column for name, column in columns if name}
 
 
 def _decided(result: EndResult, request: EndRequest) -> bool:

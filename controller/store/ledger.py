@@ -17,7 +17,7 @@ from cronring.controller.core.ledger.audit import Runs
 from cronring.controller.core.ledger.audit_walk import AuditRun, SkipRange
 from cronring.controller.core.ledger.books import Closed, JobStanding, Span
 from cronring.controller.core.ledger.why_facts import Action, Attempt, Facts, Skip, WaitingRun, WhyJob
-from cronring.controller.ports.ledger import AuditRequest, CountedSkips, NumberedSpan, Report, Twin, ZoneData
+from cronring.controller.ports.ledger import AuditReport, AuditRequest, CountedSkips, NumberedSpan, Twin, ZoneData
 from cronring.controller.services.audit import audit
 from cronring.controller.services.explaining import gather
 from cronring.controller.store.pool import Database, Transaction
@@ -56,7 +56,7 @@ class PostgresLedger:
         # An audit takes a connection for seconds; claims and ends need the others.
         self._auditing = asyncio.Semaphore(1)
 
-    async def audit(self, request: AuditRequest) -> Report:
+    async def audit(self, request: AuditRequest) -> AuditReport:
         """In one snapshot; one audit at a time."""
         async with self._auditing, self._books("auditing") as books:
             return await audit(books, request)

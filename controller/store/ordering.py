@@ -7,7 +7,7 @@ and executions before jobs, as everywhere.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from cronring.controller.core.model import Activation, Job, Skipped, SkipReason
+from cronring.controller.core.model import Activation, Job
 from cronring.controller.core.orders.control import Start, manual_tick
 from cronring.controller.core.orders.orders import (
     Cancel,
@@ -32,6 +32,7 @@ from cronring.controller.store.locked import Locked, lock_job, lock_jobs
 from cronring.controller.store.plans import add_skips
 from cronring.controller.store.pool import Database, Transaction
 from cronring.controller.store.rows import activation_of, job_of
+from cronring.schema.execution import Skipped, SkipReason
 from cronring.schema.instant import format_instant
 from cronring.sql.parameters import (
     CancelExecutionsOfJobs,

@@ -4,13 +4,13 @@ transaction.
 
 from collections.abc import Iterable
 
-from cronring.controller.core.model import Skipped
 from cronring.controller.core.orders.orphaning import Orphan, Return
 from cronring.controller.core.orders.redeploy import Carried, Removed
 from cronring.controller.errors import Conflict
 from cronring.controller.store.pool import Transaction
 from cronring.controller.store.rows import count_ticks, skip_columns
 from cronring.schema.after import cycle_fault, cycle_of
+from cronring.schema.execution import Skipped
 from cronring.schema.policy import parse_policy
 from cronring.sql.parameters import (
     AddSkips,

@@ -6,7 +6,8 @@ from typing import NamedTuple, TypeVar
 
 import asyncpg
 
-from cronring.controller.core.model import Activation, Execution, Job, Skipped, SkipReason, Trigger
+from cronring.controller.core.model import Activation, Execution, Job, Trigger
+from cronring.schema.execution import Skipped, SkipReason
 
 T = TypeVar("T")
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -194,43 +195,24 @@ def job_event(message: jobs_pb2.JobEvent) -> model.JobEvent:
     return model.JobEvent(kind, None if kind is model.JobEventKind.LISTED else job(message.job))
 
 
+# Fields that a message and its value have by one name; the others are named in `execution`.
+_ALIKE: Final = tuple(
+    each.name for each in fields(model.Execution) if each.name in executions_pb2.Execution.DESCRIPTOR.fields_by_name
+)
+
+
 def execution(message: executions_pb2.Execution) -> model.Execution:
-    started_at = instant(message.started_at)
-    return model.Execution(
-        id=message.id,
-        job=message.job,
-        tick=instant(message.tick),
-        run_at=instant(message.run_at),
-        claimed_at=instant(message.claimed_at),
-        started_at=started_at,
-        ended_at=instant(message.ended_at),
-        outcome=message.outcome or None,
-        attempt=message.attempt,
-        trigger=message.trigger,
-        controller=message.controller,
-        runner=message.runner,
-        lateness_ms=message.lateness_ms if started_at is not None else None,
-        deployment=message.deployment,
-        error_type=message.error_type,
-        error_message=message.error_message,
-        output=message.output,
-        missed=message.missed,
-        previous_tick=instant(message.previous_tick),
-        previous_success=instant(message.previous_success),
-        payload=message.payload,
-        retry_at=instant(message.retry_at),
-        beside=message.beside,
-        cancel_requested_at=instant(message.cancel_requested_at),
-        cancel_requested_by=message.cancel_requested_by,
-        cancel_note=message.cancel_note,
-        number=message.number,
-        duration_ms=message.duration_ms if message.outcome else None,
-        cpu_ms=message.cpu_ms if message.HasField("cpu_ms") else None,
-        memory_peak_bytes=message.memory_peak_bytes or None,
-        memory_shared=message.memory_shared,
-        stack=message.stack,
-        metrics=json.loads(message.metrics_json) if message.metrics_json else {},
-    )
+    values: dict[str, Any] = {name: getattr(message, name) for name in _ALIKE}
+    values = {name: instant(value) if isinstance(value, Timestamp) else value for name, value in values.items()}
+    values |= {
+        "outcome": message.outcome or None,
+        "lateness_ms": None if values["started_at"] is None else message.lateness_ms,
+        "duration_ms": message.duration_ms if message.outcome else None,
+        "cpu_ms": message.cpu_ms if message.HasField("cpu_ms") else None,
+        "memory_peak_bytes": message.memory_peak_bytes or None,
+        "metrics": json.loads(message.metrics_json) if message.metrics_json else {},
+    }
+    return model.Execution(**values)
 
 
 def deployment(message: deployments_pb2.Deployment) -> versions.Deployment:

@@ -2,8 +2,9 @@
 
 from typing import TYPE_CHECKING, Final, Protocol
 
-from cronring.runner.core.model import Outcome, Result, Run, StopReason
+from cronring.runner.core.model import StopReason
 from cronring.runner.tail import Tail, clean
+from cronring.schema.execution import Outcome, Report, Run
 
 if TYPE_CHECKING:
     from cronring.runner.quota import Excess
@@ -69,11 +70,11 @@ class Held:
         error_message: str = "",
         next_in_ms: int = 0,
         usage: Usage = NOT_KNOWN,
-    ) -> Result:
+    ) -> Report:
         """Times are PostgreSQL's, as far as this runner knows it: never before the claim."""
         run = self.run
         started_us = max(started_us, run.claimed_at_us)
-        return Result(
+        return Report(
             run.execution_id,
             run.job_id,
             run.claimed_at_us,
@@ -89,7 +90,7 @@ class Held:
             *usage,
         )
 
-    def exceeded(self, excess: "Excess", started_us: int, ended_us: int, usage: Usage = NOT_KNOWN) -> Result:
+    def exceeded(self, excess: "Excess", started_us: int, ended_us: int, usage: Usage = NOT_KNOWN) -> Report:
         """The result of a run that went over a limit."""
         return self.result(excess.outcome, started_us, ended_us, excess.error_type, excess.message, 0, usage)
 
@@ -100,7 +101,7 @@ class Held:
 
     def stopped(
         self, started_us: int, ended_us: int, detail: str = "", error_type: str = "", next_in_ms: int = 0
-    ) -> Result:
+    ) -> Report:
         """The result of a run that was asked to stop."""
         assert self.stop is not None
         reason = self.stop.reason

@@ -8,11 +8,12 @@ from cronring.runner.children import Child, monotonic_us
 from cronring.runner.core.deadlines import Deadlines
 from cronring.runner.core.effects import Level
 from cronring.runner.core.machine import STOP_GRACE_MS
-from cronring.runner.core.model import Outcome, Result, Run, StopReason
+from cronring.runner.core.model import StopReason
 from cronring.runner.held import Held, Stop
 from cronring.runner.pool import Pool
 from cronring.runner.spawn import Program
 from cronring.schema.duration import measured
+from cronring.schema.execution import Outcome, Report, Run
 from cronring.schema.module import Module
 
 TICK_S = 0.05
@@ -61,7 +62,7 @@ class ModuleHost:
 class Host:
     """`ended` is called with the results of runs, in batches; `notes` with what is worth a line in the log."""
 
-    def __init__(self, sync_children: int, ended: Callable[[list[Result]], None], notes: Notes) -> None:
+    def __init__(self, sync_children: int, ended: Callable[[list[Report]], None], notes: Notes) -> None:
         self._sync_children = sync_children
         self._ended = ended
         self._notes = notes
@@ -159,7 +160,7 @@ class Host:
 
     # PoolOwner
 
-    def runs_ended(self, results: list[Result]) -> None:
+    def runs_ended(self, results: list[Report]) -> None:
         for result in results:
             execution_id = result.execution_id
             held = self.held.pop(execution_id)

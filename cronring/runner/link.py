@@ -11,6 +11,7 @@ import grpc
 
 from cronring.protos.admission import ANSWER_BYTES_MAX, RefusedMessage, admitted
 from cronring.protos.channels import channel_to
+from cronring.protos.executions import decode_runs
 from cronring.protos.reach import refuses
 from cronring.protos.runner.v1 import runner_pb2
 from cronring.runner.codec import (
@@ -18,7 +19,6 @@ from cronring.runner.codec import (
     declined_message,
     grants_message,
     report_messages,
-    runs_from_dispatch,
     wishes_from,
 )
 from cronring.runner.core.effects import SendBeat
@@ -33,9 +33,9 @@ from cronring.runner.core.events import (
     ReportsAcked,
     Wished,
 )
-from cronring.runner.core.model import Result
 from cronring.schema.address import is_address
 from cronring.schema.duration import measured
+from cronring.schema.execution import Report
 from cronring.schema.lanes import Grant, LaneKey
 
 BACKOFF_FIRST_S = 0.05
@@ -85,7 +85,7 @@ class Link:
         self._listener = listener
         self._jitter = jitter
         self._beats: deque[SendBeat] = deque(maxlen=BEATS_MAX)
-        self._results: dict[int, Result] = {}  # by execution: offered again while it waits, it is one
+        self._results: dict[int, Report] = {}  # by execution: offered again while it waits, it is one
         self._grants: dict[LaneKey, Grant] = {}
         self._declined: list[int] = []
         self._outputs: list[runner_pb2.Output] = []
@@ -98,7 +98,7 @@ class Link:
         self._beats.append(beat)
         self._wake.set()
 
-    def send_results(self, results: list[Result]) -> None:
+    def send_results(self, results: list[Report]) -> None:
         """They go out with whatever else has come together when the stream takes the next message."""
         self._results |= {result.execution_id: result for result in results}
         self._wake.set()
@@ -238,7 +238,7 @@ def event_of(address: str, message: runner_pb2.ControllerMessage) -> Event | Non
     """None: something newer than this runner. Raises ValueError."""
     match message.WhichOneof("message"):
         case "dispatch":
-            return Dispatched(address, message.dispatch.now_us, runs_from_dispatch(message.dispatch))
+            return Dispatched(address, message.dispatch.now_us, decode_runs(message.dispatch.runs))
         case "reports_ack":
             return ReportsAcked(tuple(message.reports_ack.execution_ids))
         case "wishes":

@@ -11,13 +11,13 @@ from typing import Protocol
 
 from cronring.runner.children import Child, monotonic_us
 from cronring.runner.core.effects import Level
-from cronring.runner.core.model import Outcome, Result
 from cronring.runner.held import Held, Usage
 from cronring.runner.lines import Row
 from cronring.runner.quota import Unfit, meter_for, refused_memory
 from cronring.runner.settle import settle
 from cronring.runner.spawn import Program
 from cronring.runner.tail import clean
+from cronring.schema.execution import Outcome, Report
 
 _RECALL_NS = 100_000_000  # see cronring.child.board
 _ISOLATED_MAX = 16  # on mere suspicion: each is a process
@@ -32,7 +32,7 @@ class PoolOwner(Protocol):
     def offset_us(self) -> int: ...
     @property
     def fence_ns(self) -> int: ...
-    def runs_ended(self, results: list[Result]) -> None: ...
+    def runs_ended(self, results: list[Report]) -> None: ...
     def child_printed(self, child: Child, text: str) -> None: ...
     def note(self, level: Level, event: str, **values: str | int) -> None: ...
 
@@ -438,7 +438,7 @@ def _rank_us(held: Held) -> int:
     return held.run.rank_us
 
 
-def result_of(held: Held, row: Row, offset_us: int, usage: Usage) -> Result:
+def result_of(held: Held, row: Row, offset_us: int, usage: Usage) -> Report:
     started_us, ended_us, told = row.started_us + offset_us, row.ended_us + offset_us, row.told
     if told is None:
         return held.result(Outcome.COMPLETED, started_us, ended_us, usage=usage)

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from cronring.child.quota import HEADROOM
-from cronring.runner.core.model import Outcome, Run
 from cronring.runner.processes import TICK_US, Tree, Usage, proportional_bytes, usage_of
 from cronring.schema.duration import format_duration
+from cronring.schema.execution import Outcome, Run
 from cronring.schema.size import format_size, rounded_size
 
 MEMORY_ERROR: Final = "MemoryLimit"

@@ -26,12 +26,12 @@ from cronring.runner.core.effects import (
 from cronring.runner.core.events import DrainAsked, Event, RunsEnded, Woke
 from cronring.runner.core.lanes import ModuleLanes
 from cronring.runner.core.machine import RunnerCore
-from cronring.runner.core.model import Result
 from cronring.runner.core.settings import RunnerSettings
 from cronring.runner.following import Following
 from cronring.runner.host import Host, ModuleHost
 from cronring.runner.link import Link
 from cronring.runner.spawn import Program
+from cronring.schema.execution import Report
 from cronring.schema.module import Module
 
 log: structlog.typing.FilteringBoundLogger = structlog.get_logger("cronring.runner")
@@ -154,7 +154,7 @@ class RunnerService:
             case _:
                 assert_never(effect)
 
-    def _runs_ended(self, results: list[Result]) -> None:
+    def _runs_ended(self, results: list[Report]) -> None:
         self.post(RunsEnded(results))
 
     def _note(self, level: Level, event: str, values: dict[str, str | int]) -> None:

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from cronring.child.board import COMPLETED, RAISED, STARTED, STATE, WAITING
 from cronring.runner.children import Child, monotonic_us
-from cronring.runner.core.model import Outcome, Result
 from cronring.runner.held import NOT_KNOWN, Held
 from cronring.runner.quota import Excess, cpu_excess
+from cronring.schema.execution import Outcome, Report
 
 
 class Settlement(NamedTuple):
@@ -16,7 +16,7 @@ class Settlement(NamedTuple):
     `suspects`: else, those that may have, by a thread or a callback of theirs.
     """
 
-    results: list[Result]
+    results: list[Report]
     again: list[Held]
     culprit: Held | None
     suspects: list[Held]
@@ -31,7 +31,7 @@ def settle(child: Child, code: int, offset_us: int) -> Settlement:
         child.kill_reason = "it ended itself, as this runner stood still without contact"
     innocent = fenced or child.stood_still
     culprit = None if innocent else child.culprit or child.current() or _only_one(states)
-    results: list[Result] = []
+    results: list[Report] = []
     again: list[Held] = []
     for held, state in states.items():
         child.release(held.run.execution_id)

@@ -12,11 +12,12 @@ from collections.abc import Callable, Mapping
 from cronring.runner.children import monotonic_us
 from cronring.runner.core.effects import Level
 from cronring.runner.core.machine import STOP_GRACE_MS
-from cronring.runner.core.model import Outcome, Result, Run, StopReason
+from cronring.runner.core.model import StopReason
 from cronring.runner.held import Held, Stop
 from cronring.runner.host import Host, Notes
 from cronring.runner.modules import LoadedModule
 from cronring.schema.duration import measured
+from cronring.schema.execution import Outcome, Report, Run
 from cronring.virtual.clock import Timer
 from cronring.virtual.times import VirtualTime
 
@@ -33,7 +34,7 @@ class _Running:
 
     __slots__ = ("began_us", "end_us", "ended", "given_up", "run", "started_us", "timer")
 
-    def __init__(self, run: Run, started_us: int, ended: Callable[[list[Result]], None]) -> None:
+    def __init__(self, run: Run, started_us: int, ended: Callable[[list[Report]], None]) -> None:
         self.run = run
         self.started_us = started_us
         self.began_us = monotonic_us()
@@ -90,7 +91,7 @@ class RunsInChildren:
     def attach(self, time: VirtualTime) -> None:
         self._time = time
 
-    def begin(self, runs: list[Run], ended: Callable[[list[Result]], None]) -> None:
+    def begin(self, runs: list[Run], ended: Callable[[list[Report]], None]) -> None:
         now_us = self._now_us()
         if not self._free:
             self._offset_us = now_us - monotonic_us()
@@ -137,7 +138,7 @@ class RunsInChildren:
 
     # What the host says
 
-    def _come(self, results: list[Result]) -> None:
+    def _come(self, results: list[Report]) -> None:
         for result in results:
             running = self._running.get(result.execution_id)
             self._free.pop(result.execution_id, None)
@@ -146,15 +147,15 @@ class RunsInChildren:
                 self._schedule_end(running, result)
         self.arrived.set()
 
-    def _schedule_end(self, running: _Running, result: Result) -> None:
+    def _schedule_end(self, running: _Running, result: Report) -> None:
         assert self._time is not None, "attach() comes first"
         if running.end_us is not None:
             if running.given_up:
                 result = result._replace(outcome=Outcome.COMPLETED, error_type="", error_message="")
             result = _lasting(running.run, result, running.started_us, running.end_us)
-        running.timer = self._time.call_at(result.ended_at_us, lambda: self._end(running, result))
+        running.timer = self._time.call_at(result.ended_at, lambda: self._end(running, result))
 
-    def _end(self, running: _Running, result: Result) -> None:
+    def _end(self, running: _Running, result: Report) -> None:
         self._drop(running)
         running.ended([result])
 
@@ -171,9 +172,9 @@ class RunsInChildren:
         return self._time.now_us
 
 
-def _lasting(run: Run, result: Result, started_us: int, end_us: int) -> Result:
+def _lasting(run: Run, result: Report, started_us: int, end_us: int) -> Report:
     """What became of a run that lasts until `end_us`, and not as long as its code took."""
-    result = result._replace(started_at_us=started_us, ended_at_us=max(end_us, started_us))
+    result = result._replace(started_at=started_us, ended_at=max(end_us, started_us))
     if end_us < run.deadline_us or result.outcome is Outcome.TIMED_OUT:
         return result
     limit = measured((run.deadline_us - run.claimed_at_us) / 1_000)

@@ -7,12 +7,12 @@ from typing import Any, Final, Protocol
 from cronring.controller.core.model import RunnerInfo
 from cronring.controller.core.node import effects, events
 from cronring.controller.core.node.node import Node
+from cronring.controller.core.runs import run_of
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.errors import StoreUnavailable
 from cronring.controller.ports.store import ControllerInfo
 from cronring.controller.store.memory.store import MemoryStore
 from cronring.runner.core import events as runner_events
-from cronring.virtual.codec import run_of
 from cronring.virtual.performing import store_answer, store_call
 from cronring.virtual.process import Process
 from cronring.virtual.times import VirtualTime

@@ -6,10 +6,11 @@ virtual time. What a run uses is not measured: it goes over its limits where the
 
 from collections.abc import Callable
 
-from cronring.runner.core.model import Outcome, Result, Run, StopReason
+from cronring.runner.core.model import StopReason
 from cronring.runner.held import Held, Stop
 from cronring.runner.quota import Excess, cpu_excess, memory_excess
 from cronring.schema.duration import measured
+from cronring.schema.execution import Outcome, Report, Run
 from cronring.virtual.calling import Caller, Ended
 from cronring.virtual.clock import Timer
 from cronring.virtual.loading import VerbsHere
@@ -21,7 +22,7 @@ _FOREVER_US = 1 << 60
 class _Running:
     __slots__ = ("ended", "run", "started_us", "timer")
 
-    def __init__(self, run: Run, started_us: int, ended: Callable[[list[Result]], None]) -> None:
+    def __init__(self, run: Run, started_us: int, ended: Callable[[list[Report]], None]) -> None:
         self.run = run
         self.started_us = started_us
         self.ended = ended
@@ -49,11 +50,11 @@ class RunsHere:
     def close(self) -> None:
         self._caller.close()
 
-    def begin(self, runs: list[Run], ended: Callable[[list[Result]], None]) -> None:
+    def begin(self, runs: list[Run], ended: Callable[[list[Report]], None]) -> None:
         for run in runs:
             self._begin(run, ended)
 
-    def _begin(self, run: Run, ended: Callable[[list[Result]], None]) -> None:
+    def _begin(self, run: Run, ended: Callable[[list[Report]], None]) -> None:
         time = self._time
         assert time is not None, "attach() comes first"
         verbs, now_us = self._verbs[run.deployment], time.now_us
@@ -67,9 +68,9 @@ class RunsHere:
         if took_us == 0:
             self._end(run.execution_id, result)
         else:
-            running.timer = time.call_at(result.ended_at_us, lambda: self._end(run.execution_id, result))
+            running.timer = time.call_at(result.ended_at, lambda: self._end(run.execution_id, result))
 
-    def _result(self, run: Run, end: Ended, started_us: int, took_us: int, next_in_ms: int) -> Result:
+    def _result(self, run: Run, end: Ended, started_us: int, took_us: int, next_in_ms: int) -> Report:
         held = Held(run)
         held.write(end.output)
         error_type, message, _ = end.told
@@ -94,7 +95,7 @@ class RunsHere:
             case _:
                 return None
 
-    def _end(self, execution_id: int, result: Result) -> None:
+    def _end(self, execution_id: int, result: Report) -> None:
         running = self._running.pop(execution_id, None)
         if running is not None:
             running.ended([result])

@@ -15,9 +15,9 @@ from cronring.child.verbs import Run as ChildRun
 from cronring.child.verbs import Verbs
 from cronring.declare import declarations
 from cronring.runner.children import utc_offset_s
-from cronring.runner.core.model import Run
 from cronring.schema.declaration import read_declaration
 from cronring.schema.digest import digest
+from cronring.schema.execution import Run
 from cronring.schema.keys import DEFAULT_NAMESPACE
 from cronring.schema.module import Module
 from cronring.schema.text_print import print_module

@@ -7,9 +7,9 @@ from cronring.controller.core.model import RunnerInfo
 from cronring.controller.core.node.events import ReportsReceived, RunnerBeat
 from cronring.runner.core import effects, events
 from cronring.runner.core.machine import RunnerCore
-from cronring.runner.core.model import Result, Run, StopReason
+from cronring.runner.core.model import StopReason
 from cronring.runner.core.settings import RunnerSettings
-from cronring.virtual.codec import report_of
+from cronring.schema.execution import Report, Run
 from cronring.virtual.controller import ADDRESS, VirtualController
 from cronring.virtual.process import Process
 from cronring.virtual.times import VirtualTime
@@ -24,7 +24,7 @@ class Runs(Protocol):
         """Before anything else: the clock that runs begin and end by."""
         ...
 
-    def begin(self, runs: list[Run], ended: Callable[[list[Result]], None]) -> None:
+    def begin(self, runs: list[Run], ended: Callable[[list[Report]], None]) -> None:
         """Start these, now."""
         ...
 
@@ -93,7 +93,7 @@ class VirtualRunner(Process):
             case effects.SendBeat():
                 self._send(RunnerBeat(self.name, *effect[1:]))
             case effects.SendReports(_, results):
-                self._send(ReportsReceived(self.name, [report_of(result) for result in results]))
+                self._send(ReportsReceived(self.name, list(results)))
             case effects.StartRuns(runs):
                 self._runs.begin(runs, self._ended)
             case effects.StopRuns(execution_ids, reason, message, _):
@@ -107,5 +107,5 @@ class VirtualRunner(Process):
         if self._controller is not None:
             self._controller.received(self, event)
 
-    def _ended(self, results: list[Result]) -> None:
+    def _ended(self, results: list[Report]) -> None:
         self.put(events.RunsEnded(results))

@@ -17,10 +17,7 @@ from cronring.controller.core.model import (
     Execution,
     Job,
     LeaseRenewal,
-    Outcome,
-    Report,
     RunnerInfo,
-    Skipped,
 )
 from cronring.controller.core.node.ending import request_of
 from cronring.controller.core.orders.states import State
@@ -36,6 +33,7 @@ from cronring.controller.store.memory.store import MemoryStore
 from cronring.controller.store.pool import Database
 from cronring.controller.store.store import PostgresStore
 from cronring.controller.store.templates import PostgresTemplates
+from cronring.schema.execution import Outcome, Report, Skipped
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
 

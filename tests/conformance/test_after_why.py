@@ -2,8 +2,9 @@
 
 from cronring.controller.core.ledger.why import explain, verdict
 from cronring.controller.core.ledger.why_words import instant
-from cronring.controller.core.model import Execution, Outcome
+from cronring.controller.core.model import Execution
 from cronring.controller.core.orders.orders import Cancel, Restore
+from cronring.schema.execution import Outcome
 from cronring.schema.module import Verb
 from cronring.schema.policy import Policy
 from tests.conformance.harness import World, end_of

@@ -3,10 +3,11 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from cronring.controller.core.model import Execution, Job, Report
+from cronring.controller.core.model import Execution, Job
 from cronring.controller.core.node.ending import request_of
 from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resume, SkipNext
 from cronring.controller.ports.store import JobChange, NewJob
+from cronring.schema.execution import Report
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, TIMEOUT_MS, World, claim_of, end_of

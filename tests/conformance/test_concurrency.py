@@ -10,15 +10,7 @@ from google.protobuf.field_mask_pb2 import FieldMask
 
 from cronring.controller.api.job_specs import Defaults
 from cronring.controller.api.job_writes import JobWrites
-from cronring.controller.core.model import (
-    Activation,
-    ActivationRequest,
-    ClaimRequest,
-    Execution,
-    Job,
-    Outcome,
-    RunnerInfo,
-)
+from cronring.controller.core.model import Activation, ActivationRequest, ClaimRequest, Execution, Job, RunnerInfo
 from cronring.controller.ports.store import Backfill, ControllerInfo
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.control import PostgresControl
@@ -29,6 +21,7 @@ from cronring.controller.store.templates import PostgresTemplates
 from cronring.protos.cronring.v1 import jobs_pb2
 from cronring.protos.cronring.v1.jobs_pb2 import JobSpec
 from cronring.protos.cronring.v1.schema_pb2 import Policy
+from cronring.schema.execution import Outcome
 from cronring.schema.module import Module, Verb
 from tests.conformance.harness import GRACE_MS, LEASE_MS, LOST_AFTER_MS, TIMEOUT_MS, claim_of, end_of
 from tests.support.waiting import TIMEOUT_S

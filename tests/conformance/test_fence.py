@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator
 import asyncpg
 import pytest
 
-from cronring.controller.core.model import Execution, Outcome
+from cronring.controller.core.model import Execution
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.pool import Database
+from cronring.schema.execution import Outcome
 from tests.conformance.harness import PostgresScene, World
 from tests.support.databases import PostgresServer
 from tests.support.waiting import TIMEOUT_S, wait_until

@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator
 import pytest
 
 from cronring.controller.core.figures import bucket_of, quantile_us
-from cronring.controller.core.model import ActivationRequest, EndRequest, Execution, Outcome
+from cronring.controller.core.model import ActivationRequest, EndRequest, Execution
 from cronring.controller.store.connect import connect
 from cronring.controller.store.pool import Database
 from cronring.controller.store.statistics import PostgresStatistics
+from cronring.schema.execution import Outcome
 from cronring.schema.policy import Policy
 from cronring.sql.parameters import CountUncounted
 from tests.conformance.harness import GRACE_MS, SECOND, PostgresScene, World, end_of

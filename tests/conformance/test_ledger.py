@@ -7,12 +7,12 @@ import pytest
 
 from cronring.controller.core.ledger.audit import Audit
 from cronring.controller.core.ledger.why import explain, verdict
-from cronring.controller.core.model import Outcome
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.ledger import AuditRequest
 from cronring.controller.ports.store import Backfill
 from cronring.controller.services import audit as audits
 from cronring.controller.store import ledger as stored
+from cronring.schema.execution import Outcome
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
 from cronring.schema.zone import zone_data_version

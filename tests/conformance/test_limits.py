@@ -5,10 +5,11 @@ import asyncio
 import pytest
 
 from cronring.controller.core.ledger.why import explain
-from cronring.controller.core.model import Execution, Job, Outcome, RunnerInfo
+from cronring.controller.core.model import Execution, Job, RunnerInfo
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.limits import LimitRow
 from cronring.controller.ports.store import Backfill
+from cronring.schema.execution import Outcome
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, TIMEOUT_MS, World, claim_of, end_of

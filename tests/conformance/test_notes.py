@@ -2,8 +2,9 @@
 
 import pytest
 
-from cronring.controller.core.model import Execution, Outcome
+from cronring.controller.core.model import Execution
 from cronring.controller.ports.store import Backfill, JobChange, NewJob
+from cronring.schema.execution import Outcome
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, TIMEOUT_MS, World

@@ -2,10 +2,11 @@
 
 import pytest
 
-from cronring.controller.core.model import Execution, Job, Outcome
+from cronring.controller.core.model import Execution, Job
 from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resume, SkipNext
 from cronring.controller.errors import Conflict, IllegalTransition, NotFound
 from cronring.controller.ports.store import Backfill, JobChange, NewJob, RunByHand
+from cronring.schema.execution import Outcome
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, TIMEOUT_MS, BookedSkip, World

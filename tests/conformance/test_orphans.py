@@ -3,12 +3,13 @@
 import pytest
 
 from cronring.controller.core.ledger.why import explain, verdict
-from cronring.controller.core.model import Job, Outcome
+from cronring.controller.core.model import Job
 from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resume, SkipNext
 from cronring.controller.core.orders.orphaning import misfits
 from cronring.controller.errors import Conflict, IllegalTransition
 from cronring.controller.ports.ledger import AuditRequest
 from cronring.controller.ports.store import Backfill, Deployed, JobChange, NewJob, RunByHand
+from cronring.schema.execution import Outcome
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, SLOTS, TIMEOUT_MS, World

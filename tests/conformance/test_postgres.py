@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
-from cronring.controller.core.model import Job, Skipped, SkipReason, SkipRequest
+from cronring.controller.core.model import Job, SkipRequest
 from cronring.controller.core.orders.orders import Cancel, Pause, Resume, SkipNext
 from cronring.controller.errors import NotFound, SchemaVersionError, StoreError, StoreUnavailable
 from cronring.controller.ports.store import Topic
@@ -17,6 +17,7 @@ from cronring.controller.store.notices import PostgresNotifier
 from cronring.controller.store.pool import Database
 from cronring.controller.store.store import PostgresStore
 from cronring.controller.store.webhooks import PostgresWebhooks
+from cronring.schema.execution import Skipped, SkipReason
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
 from cronring.sql.loader import numbered

@@ -4,12 +4,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from cronring.controller.core.model import Outcome, Skipped, SkipReason, SkipRequest
+from cronring.controller.core.model import SkipRequest
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.reads import DeploymentFilter, ExecutionFilter, JobFilter
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.pool import Database
 from cronring.controller.store.reads import PostgresReads
+from cronring.schema.execution import Outcome, Skipped, SkipReason
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
 from cronring.sql.parameters import FindExecutionBefore

@@ -1,6 +1,7 @@
 """Overlap "allow": several executions of one job at once, in every store."""
 
-from cronring.controller.core.model import Execution, Job, Outcome, Skipped, SkipReason, SkipRequest
+from cronring.controller.core.model import Execution, Job, SkipRequest
+from cronring.schema.execution import Outcome, Skipped, SkipReason
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, TIMEOUT_MS, World, end_of

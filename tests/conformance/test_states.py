@@ -7,11 +7,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cronring.controller.core.model import Execution, Job, Outcome
+from cronring.controller.core.model import Execution, Job
 from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resume, SkipNext
 from cronring.controller.core.orders.states import ORDERS, Order, State
 from cronring.controller.errors import IllegalTransition
 from cronring.controller.ports.store import Backfill, JobChange, NewJob
+from cronring.schema.execution import Outcome
 from cronring.schema.module import Module, Verb
 from tests.conformance.harness import SECOND, TIMEOUT_MS, World
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from cronring.controller.core.model import EndRequest, Outcome, Skipped, SkipReason, SkipRequest
+from cronring.controller.core.model import EndRequest, SkipRequest
+from cronring.schema.execution import Outcome, Skipped, SkipReason
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
 from tests.conformance.harness import GRACE_MS, SECOND, TIMEOUT_MS, World, claim_of, end_of

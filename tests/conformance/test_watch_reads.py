@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from cronring.controller.core.model import Execution, Outcome
+from cronring.controller.core.model import Execution
 from cronring.controller.ports.reads import ExecutionChange, ExecutionFilter
 from cronring.controller.ports.webhooks import NewWebhook, Reading
 from cronring.controller.store.connect import connect
@@ -15,6 +15,7 @@ from cronring.controller.store.notices import PostgresNotifier
 from cronring.controller.store.pool import Database
 from cronring.controller.store.reads import PostgresReads
 from cronring.controller.store.webhooks import PostgresWebhooks
+from cronring.schema.execution import Outcome
 from tests.conformance.harness import LOST_AFTER_MS, SECOND, PostgresScene, World
 from tests.support.databases import PostgresServer
 

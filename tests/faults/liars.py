@@ -11,8 +11,8 @@ from typing import Any, ClassVar, Final
 import grpc
 
 from cronring.protos.cronring.v1 import schema_pb2
+from cronring.protos.executions import decode_runs
 from cronring.protos.runner.v1 import runner_pb2 as wire
-from cronring.runner.codec import runs_from_dispatch
 from tests.support.looking import look
 
 CONNECT: Final = "/cronring.runner.v1.RunnerGateway/Connect"
@@ -106,7 +106,7 @@ class EndsTwice(Liar):
         beating = asyncio.create_task(_beat(stream))
         try:
             while (message := await stream.hear()) is not None:
-                for run in runs_from_dispatch(message.dispatch):
+                for run in decode_runs(message.dispatch.runs):
                     first = _report(run.execution_id, run.job_id, run.claimed_at_us, wire.OUTCOME_COMPLETED)
                     await self.report(stream, [first])
                     again = _report(run.execution_id, run.job_id, run.claimed_at_us, wire.OUTCOME_FAILED)

@@ -15,8 +15,8 @@ from cronring.context import Context, RunFacts
 from cronring.controller.api.paging import Pages
 from cronring.controller.api.payloads import canonical_payload
 from cronring.controller.api.problems import InvalidRequest
-from cronring.controller.runners.codec import METRICS_LENGTH_MAX, MalformedError, decode_reports
 from cronring.controller.store.changes import decode_position, encode_position
+from cronring.protos.executions import METRICS_LENGTH_MAX, MalformedError, decode_reports
 from cronring.protos.modules import policy_message, policy_of
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.schema.module import DataField, DataType, Module

@@ -7,12 +7,12 @@ from typing import Any, Final
 from cronring.child.channel import Channel
 from cronring.child.verbs import Run as ChildRun
 from cronring.child.verbs import runs_from
-from cronring.controller.runners.codec import decode_reports
+from cronring.protos.executions import decode_reports
 from cronring.runner.codec import report_messages
-from cronring.runner.core.model import Outcome, Run
 from cronring.runner.held import Held
 from cronring.runner.lines import Done, Failed, GarbageError, HandedBack, Printed, read_line
 from cronring.runner.pool import result_of
+from cronring.schema.execution import Outcome, Run
 from tests.fuzz.bounds import Misbehaved
 
 _RUN: Final = Run(7, 1, "m.v", "d", "v", 1, 1, 1, 9, 1, "schedule", finish=False, memory_limit=1 << 30)

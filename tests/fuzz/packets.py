@@ -13,10 +13,10 @@ from cronring.runner.codec import beat_message, report_messages
 from cronring.runner.core.effects import CloseLink, Effect, OpenLink, SendBeat, SendReports, StartRuns, StopRuns
 from cronring.runner.core.events import Event, LinkDown, LinkOpened, LinkUp, RunsEnded, Woke
 from cronring.runner.core.machine import LINKS_MAX, RunnerCore
-from cronring.runner.core.model import Outcome, Run
 from cronring.runner.core.settings import RunnerSettings
 from cronring.runner.held import Held
 from cronring.runner.link import addresses_of, event_of
+from cronring.schema.execution import Outcome, Run
 from cronring.virtual.clock import SECOND
 from tests.fuzz.bounds import Misbehaved
 from tests.simulation.swim_checkers import disagreements, settle

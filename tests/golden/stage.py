@@ -25,7 +25,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from cronring.controller.core.model import ClaimRequest, EndRequest, Outcome, Report, RunnerInfo
+from cronring.controller.core.model import ClaimRequest, EndRequest, RunnerInfo
 from cronring.controller.core.node import effects, events
 from cronring.controller.core.node.node import Node
 from cronring.controller.core.settings import ClusterSettings
@@ -33,6 +33,7 @@ from cronring.controller.core.swim.messages import Ack, Packet, Ping, Status, Sy
 from cronring.controller.errors import StoreUnavailable
 from cronring.controller.ports.store import ControllerInfo
 from cronring.controller.store.memory.store import MemoryStore
+from cronring.schema.execution import Outcome, Report
 from cronring.schema.module import Module, Verb
 from cronring.virtual.clock import MS, SECOND, VirtualClock
 from cronring.virtual.performing import run_now, store_answer, store_call

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from cronring.controller.core.model import EndRequest, Skipped
+from cronring.controller.core.model import EndRequest
 from cronring.controller.core.node import effects
+from cronring.schema.execution import Skipped
 
 # What goes on all the time, and is shown only on demand (`show renewals`, `show packets`).
 BACKGROUND = {

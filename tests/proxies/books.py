@@ -9,11 +9,12 @@ from typing import Any, Final, NamedTuple
 
 import asyncpg
 
-from cronring.controller.core.model import ClaimRequest, ClaimResult, EndRequest, Job, Outcome, Report, RunnerInfo
+from cronring.controller.core.model import ClaimRequest, ClaimResult, EndRequest, Job, RunnerInfo
 from cronring.controller.ports.store import ControllerInfo
 from cronring.controller.store.connect import connect
 from cronring.controller.store.pool import Database
 from cronring.controller.store.store import PostgresStore
+from cronring.schema.execution import Outcome, Report
 from cronring.schema.module import Module, Verb
 from tests.proxies.statements import CountingServer, Tables, counted, counting_server
 

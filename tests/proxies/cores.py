@@ -8,19 +8,21 @@ import gc
 import tracemalloc
 from collections import Counter
 from cProfile import Profile
+from itertools import starmap
 from typing import Any, Final
 
 from cronring.controller.core.node import effects, events
+from cronring.controller.core.runs import run_of
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.core.swim.messages import Packet
-from cronring.controller.runners.codec import decode_reports, encode_runs
+from cronring.protos.executions import decode_reports, encode_runs
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.runner.codec import report_messages
 from cronring.runner.core import effects as runner_effects
 from cronring.runner.core import events as runner_events
 from cronring.runner.core.lanes import ModuleLanes
-from cronring.runner.core.model import Outcome, Result, Run
 from cronring.runner.link import event_of
+from cronring.schema.execution import Outcome, Report, Run
 from cronring.schema.lanes import LaneKind
 from cronring.schema.module import Verb
 from tests.proxies.metered import Metered, counted
@@ -43,14 +45,14 @@ class BurstRunner(PlacedRunner):
         super().__init__(world, name, lanes)
         self.burst = world
         self.core: Any = Metered(self.core, world.what)
-        self._ended: list[Result] = []
+        self._ended: list[Report] = []
 
     def _end(self, kind: LaneKind, run: Run, began_ns: int) -> None:
         self.running[kind] -= 1
         began_us, ended_us = EPOCH_US + began_ns // 1_000, EPOCH_US + self.world.now_ns // 1_000
         if not self._ended:
             self.world.later(self._report, 0)
-        result = Result(run.execution_id, run.job_id, run.claimed_at_us, Outcome.COMPLETED, began_us, ended_us)
+        result = Report(run.execution_id, run.job_id, run.claimed_at_us, Outcome.COMPLETED, began_us, ended_us)
         self._ended.append(result._replace(cpu_us=7, memory_peak_bytes=30_000_000, memory_shared=True))
 
     def _report(self) -> None:
@@ -114,7 +116,7 @@ class BurstWorld(PlacesWorld):
             super()._perform(address, effect)
             return
         pairs = list(zip(effect.executions, effect.epochs, strict=True))
-        runs = self.coded("encode_runs", lambda: encode_runs(pairs))
+        runs = self.coded("encode_runs", lambda: encode_runs(starmap(run_of, pairs)))
         packed = wire.ControllerMessage(dispatch=wire.Dispatch(now_us=effect.now_us, runs=runs)).SerializeToString()
         self.sizes["dispatch"] += len(packed)
         message = wire.ControllerMessage.FromString(packed)

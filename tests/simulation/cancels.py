@@ -4,9 +4,9 @@ import random
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from cronring.controller.core.model import Outcome
 from cronring.controller.core.node.events import CancelsAsked, CancelsNotified
 from cronring.controller.store.memory.rows import ExecutionRow
+from cronring.schema.execution import Outcome
 from cronring.virtual.clock import SECOND
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from cronring.runner.core.model import Outcome
+from cronring.schema.execution import Outcome
 
 
 class Course(NamedTuple):

@@ -10,12 +10,13 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from cronring.controller.core.model import Execution, Outcome, Report, RunnerInfo
+from cronring.controller.core.model import Execution, RunnerInfo
 from cronring.controller.core.node import effects, events
 from cronring.controller.core.node.node import Node
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.ports.store import ControllerInfo
 from cronring.controller.store.memory.store import MemoryStore
+from cronring.schema.execution import Outcome, Report
 from cronring.schema.module import Module, Verb
 from cronring.virtual.performing import run_now, store_answer, store_call
 

@@ -6,8 +6,8 @@ which nobody would ever look at again before its hard timeout.
 
 from typing import TYPE_CHECKING, Final
 
-from cronring.controller.core.model import Outcome
 from cronring.controller.core.node.window import Stage
+from cronring.schema.execution import Outcome
 
 if TYPE_CHECKING:
     from tests.simulation.world import World

@@ -10,10 +10,11 @@ import sys
 import time
 from typing import Any, NamedTuple
 
-from cronring.controller.core.model import ClaimResult, EndResult, Job, LeaseRenewal, Outcome, Report, RunnerInfo
+from cronring.controller.core.model import ClaimResult, EndResult, Job, LeaseRenewal, RunnerInfo
 from cronring.controller.core.node import effects, events
 from cronring.controller.core.node.node import Node
 from cronring.controller.core.settings import ClusterSettings
+from cronring.schema.execution import Outcome, Report
 from cronring.schema.keys import slot_of
 
 MS = 1_000_000

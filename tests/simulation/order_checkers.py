@@ -5,8 +5,8 @@ That no tick of a paused or cancelled job is claimed, whoever claims it, is judg
 
 from typing import TYPE_CHECKING, Final
 
-from cronring.controller.core.model import SkipReason
 from cronring.controller.core.orders.orders import Cancel, Pause, Restore, SkipNext
+from cronring.schema.execution import SkipReason
 from tests.simulation.year_books import Book, brief
 from tests.simulation.year_history import Written, YearStore
 from tests.simulation.year_oracle import slice_of

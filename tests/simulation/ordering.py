@@ -10,13 +10,14 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from cronring.controller.core.model import Activation, Outcome
+from cronring.controller.core.model import Activation
 from cronring.controller.core.node.events import ActivationsCreated, Event, JobsCreated
 from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resume, SkipNext, Wish
 from cronring.controller.errors import Conflict
 from cronring.controller.ports.store import Activated, Controlled
 from cronring.controller.store.memory.rows import ExecutionRow
 from cronring.controller.store.memory.store import MemoryStore
+from cronring.schema.execution import Outcome
 from cronring.virtual.clock import MS, SECOND
 from tests.simulation.asking import Asker
 from tests.simulation.database import Call

@@ -2,9 +2,9 @@
 
 from itertools import pairwise
 
-from cronring.controller.core.model import SkipReason
 from cronring.controller.store.memory.rows import SkipRow
 from cronring.controller.store.memory.tables import MemoryTables
+from cronring.schema.execution import SkipReason
 
 
 def check_orphans(store: MemoryTables, slack_us: int) -> None:

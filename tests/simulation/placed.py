@@ -11,7 +11,7 @@ from cronring.controller.core.node.events import PlacesGranted
 from cronring.runner.core import effects, events
 from cronring.runner.core.lanes import ModuleLanes
 from cronring.runner.core.machine import RunnerCore
-from cronring.runner.core.model import Run
+from cronring.schema.execution import Run
 from cronring.schema.lanes import LaneKind
 from tests.simulation.runners import TIMED_OUT, Runner
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 from cronring.controller.core.model import RunnerInfo
 from cronring.controller.core.node import effects, events
 from cronring.controller.core.node.node import Node
+from cronring.controller.core.runs import run_of
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.ports.store import ControllerInfo
 from cronring.controller.store.memory.store import MemoryStore
@@ -21,11 +22,10 @@ from cronring.runner.core import effects as runner_effects
 from cronring.runner.core import events as runner_events
 from cronring.runner.core.lanes import ModuleLanes
 from cronring.runner.core.machine import RunnerCore
-from cronring.runner.core.model import Outcome, Result, Run
 from cronring.runner.core.settings import RunnerSettings
+from cronring.schema.execution import Outcome, Report, Run
 from cronring.schema.lanes import LaneKind
 from cronring.schema.module import Module, Verb
-from cronring.virtual.codec import report_of, run_of
 from cronring.virtual.performing import run_now, store_answer, store_call
 
 MS: Final = 1_000_000
@@ -58,8 +58,7 @@ class PlacedRunner:
             case runner_effects.SendBeat(address, sequence, renew, draining, running):
                 self._send(address, events.RunnerBeat(self.name, sequence, renew, draining, running))
             case runner_effects.SendReports(address, results):
-                reports = [report_of(result) for result in results]
-                self._send(address, events.ReportsReceived(self.name, reports))
+                self._send(address, events.ReportsReceived(self.name, list(results)))
             case runner_effects.SendGrants(address, grants):
                 self.world.grants += 1
                 self._send(address, events.PlacesGranted(self.name, grants))
@@ -91,7 +90,7 @@ class PlacedRunner:
     def _end(self, kind: LaneKind, run: Run, began_ns: int) -> None:
         self.running[kind] -= 1
         began_us, ended_us = EPOCH_US + began_ns // 1_000, EPOCH_US + self.world.now_ns // 1_000
-        result = Result(run.execution_id, run.job_id, run.claimed_at_us, Outcome.COMPLETED, began_us, ended_us)
+        result = Report(run.execution_id, run.job_id, run.claimed_at_us, Outcome.COMPLETED, began_us, ended_us)
         self._pump(kind)
         self.tell(runner_events.RunsEnded([result]))
 
@@ -204,9 +203,7 @@ class PlacesWorld:
             case effects.SendPacket(target, packet):
                 self.later(partial(self.tell, target, events.PacketReceived(packet)))
             case effects.Dispatch(runner_id, now_us, executions, epochs):
-                runs = [
-                    run_of(each)._replace(place_epoch=epoch) for each, epoch in zip(executions, epochs, strict=True)
-                ]
+                runs = list(map(run_of, executions, epochs))
                 self._to_runner(runner_id, runner_events.Dispatched(address, now_us, runs))
             case effects.SendWishes(runner_id, wishes):
                 self.wishes += 1

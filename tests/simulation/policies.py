@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
-from cronring.runner.core.model import Outcome, Run
+from cronring.schema.execution import Outcome, Run
 from cronring.schema.instant import format_instant
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy, policy_faults, read_policy

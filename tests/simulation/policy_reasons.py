@@ -3,10 +3,10 @@
 from bisect import bisect_left
 from typing import TYPE_CHECKING, Final
 
-from cronring.controller.core.model import Outcome, SkipReason
 from cronring.controller.core.orders.orders import SkipNext
 from cronring.controller.store.memory.rows import ExecutionRow, SkipRow
 from cronring.schema.duration import parse_duration
+from cronring.schema.execution import Outcome, SkipReason
 from cronring.schema.policy import parse_policy
 from cronring.schema.policy_model import Policy
 from cronring.schema.timetable import MISSED_AFTER, timetable

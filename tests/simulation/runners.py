@@ -3,12 +3,13 @@
 import random
 from typing import TYPE_CHECKING, Any
 
-from cronring.controller.core.model import Execution, Outcome, Report, RunnerInfo
+from cronring.controller.core.model import RunnerInfo
 from cronring.controller.core.node.events import ReportsReceived, RunnerBeat, RunsDeclined
+from cronring.controller.core.runs import run_of
 from cronring.runner.core import effects, events
 from cronring.runner.core.machine import RunnerCore
-from cronring.runner.core.model import Outcome as RunOutcome
-from cronring.runner.core.model import Result, Run, StopReason
+from cronring.runner.core.model import StopReason
+from cronring.schema.execution import Outcome, Report, Run
 from cronring.virtual.clock import MS, Timer
 from tests.simulation.courses import Course
 from tests.simulation.process import Process
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 CUT_OFF = Course(0, StopReason.DISCONNECTED.outcome, StopReason.DISCONNECTED.error_type)
 TIMED_OUT = Course(0, StopReason.TIMED_OUT.outcome, StopReason.TIMED_OUT.error_type)
-CRASHED = Course(0, RunOutcome.FAILED, "ChildCrashed")
+CRASHED = Course(0, Outcome.FAILED, "ChildCrashed")
 CHILDREN_FENCE_NS = 350 * MS  # after the fence: by then children have stopped by themselves what may not go on unseen
 
 
@@ -119,7 +120,7 @@ class Runner(Process):
             case effects.SendBeat(address):
                 self._send(address, RunnerBeat(self.name, *effect[1:]))
             case effects.SendReports(address, results):
-                self._send(address, ReportsReceived(self.name, [_report(result) for result in results]))
+                self._send(address, ReportsReceived(self.name, list(results)))
 
     def _dial(self, address: str) -> None:
         if not self.alive or address not in self._wanted or address in self._links:
@@ -159,10 +160,7 @@ class Runner(Process):
             case ("beat_ack", sequence, renewed, database_ok, peers):
                 self.put(events.BeatAcked(address, sequence, renewed, database_ok, peers))
             case ("dispatch", now_us, executions, epochs):
-                runs = [
-                    _run(execution)._replace(place_epoch=epoch)
-                    for execution, epoch in zip(executions, epochs, strict=True)
-                ]
+                runs = list(map(run_of, executions, epochs))
                 self.put(events.Dispatched(address, now_us, runs))
             case ("reports_ack", execution_ids):
                 self.put(events.ReportsAcked(execution_ids))
@@ -303,42 +301,8 @@ class Runner(Process):
         self.call_up()
 
     def _report(self, run: Run, course: Course, started_us: int, ended_us: int) -> None:
-        result = Result(
+        result = Report(
             run.execution_id, run.job_id, run.claimed_at_us, course.outcome, started_us, ended_us,
             course.error_type, next_in_ms=course.next_in_ms,
         )  # fmt: skip
         self.put(events.RunsEnded([result]))
-
-
-def _run(execution: Execution) -> Run:
-    job = execution.job
-    return Run(
-        execution.execution_id,
-        job.job_id,
-        job.key,
-        execution.deployment,
-        job.verb,
-        execution.tick,
-        execution.run_at,
-        execution.claimed_at,
-        execution.claimed_at + job.timeout_ms * 1_000,
-        execution.attempt,
-        execution.trigger,
-        job.on_disconnect == "finish",
-    )
-
-
-def _report(result: Result) -> Report:
-    return Report(
-        result.execution_id,
-        result.job_id,
-        result.claimed_at_us,
-        Outcome(str(result.outcome)),
-        result.started_at_us,
-        result.ended_at_us,
-        result.error_type,
-        result.error_message,
-        result.output,
-        result.next_in_ms,
-        result.error_bases,
-    )

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from cronring.controller.core.model import Outcome, Report
+from cronring.schema.execution import Outcome, Report
 from cronring.virtual.clock import MS, SECOND
 from tests.simulation.database import ADDRESS as DATABASE
 from tests.simulation.network import Drag

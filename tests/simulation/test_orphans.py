@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from cronring.controller.core.model import SkipReason
 from cronring.controller.store.memory.rows import SkipRow
+from cronring.schema.execution import SkipReason
 from tests.simulation.long_world import LongWorld
 from tests.simulation.orphaned import check_orphans
 from tests.simulation.year_history import YearStore

@@ -5,10 +5,10 @@ from collections import Counter
 
 import pytest
 
-from cronring.controller.core.model import Outcome, SkipReason
 from cronring.controller.core.node import events
 from cronring.runner.core import events as runner_events
 from cronring.runner.core.lanes import ModuleLanes
+from cronring.schema.execution import Outcome, SkipReason
 from cronring.schema.module import Verb
 from cronring.schema.policy import Policy
 from cronring.virtual.performing import run_now

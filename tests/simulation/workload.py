@@ -4,7 +4,7 @@ import hashlib
 import random
 from typing import Final
 
-from cronring.runner.core.model import Outcome, Run
+from cronring.schema.execution import Outcome, Run
 from cronring.schema.module import Module, Verb
 from cronring.virtual.clock import MS
 from tests.simulation.courses import Course

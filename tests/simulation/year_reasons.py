@@ -3,8 +3,8 @@
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from cronring.controller.core.model import SkipReason
 from cronring.controller.store.memory.rows import ExecutionRow, SkipRow
+from cronring.schema.execution import SkipReason
 from tests.simulation.year_books import Book, brief, ended_at
 from tests.simulation.year_oracle import is_cron, length_us, policy_of, slice_of, window_of
 

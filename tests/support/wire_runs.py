@@ -1,28 +1,6 @@
-"""Runs and reports between tests and the wire's columns."""
-
-from collections.abc import Iterable
+"""Reports of the wire's columns, for tests."""
 
 from cronring.protos.runner.v1 import runner_pb2 as wire
-from cronring.runner.core.model import Run
-
-
-def runs_message(runs: Iterable[Run]) -> wire.Runs:
-    """With an entry for each run in every column."""
-    message = wire.Runs()
-    for run in runs:
-        message.execution_id.append(run.execution_id)
-        message.job_id.append(run.job_id)
-        message.job.append(run.job)
-        message.deployment.append(run.deployment)
-        message.verb.append(run.verb)
-        message.tick_us.append(run.tick_us)
-        message.run_at_us.append(run.run_at_us)
-        message.claimed_at_us.append(run.claimed_at_us)
-        message.deadline_us.append(run.deadline_us)
-        message.attempt.append(run.attempt)
-        message.trigger.append(run.trigger)
-        message.on_disconnect.append(wire.ON_DISCONNECT_FINISH if run.finish else wire.ON_DISCONNECT_STOP)
-    return message
 
 
 def all_reports(reports: wire.Reports) -> list[wire.Report]:

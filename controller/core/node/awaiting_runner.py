@@ -6,13 +6,13 @@ to connect.
 """
 
 from cronring.controller.core import ticks
-from cronring.controller.core.model import SkipReason
 from cronring.controller.core.node.context import NodeContext
 from cronring.controller.core.node.effects import Level
 from cronring.controller.core.node.lease import Lease
 from cronring.controller.core.node.skipping import Skipping
 from cronring.controller.core.node.timers import Timers
 from cronring.controller.core.node.window import DueWindow, Duty, Entry, Stage
+from cronring.schema.execution import SkipReason
 
 
 class AwaitingRunner:

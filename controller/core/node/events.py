@@ -11,10 +11,10 @@ from cronring.controller.core.model import (
     Execution,
     Job,
     LeaseRenewal,
-    Report,
     RunnerInfo,
 )
 from cronring.controller.core.swim.messages import Packet
+from cronring.schema.execution import Report
 from cronring.schema.lanes import Grant
 
 

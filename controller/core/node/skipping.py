@@ -1,12 +1,13 @@
 """Ticks that are decided without a run: outside the window, missed, without a runner, or beside too many others."""
 
-from cronring.controller.core.model import Skipped, SkipRequest
+from cronring.controller.core.model import SkipRequest
 from cronring.controller.core.node.context import NodeContext
 from cronring.controller.core.node.effects import SkipTicks
 from cronring.controller.core.node.events import StoreFailed, TicksSkipped
 from cronring.controller.core.node.lease import Lease
 from cronring.controller.core.node.window import DueWindow, Entry, Stage
 from cronring.controller.core.ticks import PlannedTick
+from cronring.schema.execution import Skipped
 
 RETRY_US = 1_000_000
 

@@ -8,7 +8,7 @@ controllers, which may live, asks another to take over what that one had for it.
 
 from typing import Final
 
-from cronring.controller.core.model import Execution, LeaseRenewal, Outcome
+from cronring.controller.core.model import Execution, LeaseRenewal
 from cronring.controller.core.node.context import MS, REFUSED_RETRY_NS, NodeContext
 from cronring.controller.core.node.effects import Adopt, CancelRuns, FetchLost, FetchOverdueExecutions, Level
 from cronring.controller.core.node.ending import Ending
@@ -18,6 +18,7 @@ from cronring.controller.core.node.lease import Lease
 from cronring.controller.core.node.sessions import Sessions
 from cronring.controller.core.node.window import DueWindow
 from cronring.schema.duration import measured
+from cronring.schema.execution import Outcome
 
 # A statement whose connection broke may still be running, and commit later: look for what it claimed more than once.
 DOUBT_ECHOES_MS: Final = (0, 2_000, 10_000, 30_000)

@@ -7,8 +7,8 @@ on are skipped as `paused` when it is resumed.
 
 from typing import NamedTuple
 
-from cronring.controller.core.model import Skipped, SkipReason
 from cronring.controller.core.orders.redeploy import Added, Carried, Existing, closed, first_slot, reopened, rescheduled
+from cronring.schema.execution import Skipped, SkipReason
 from cronring.schema.keys import slot_of
 from cronring.schema.past import past_fault
 from cronring.schema.policy import parse_policy

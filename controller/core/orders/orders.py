@@ -6,7 +6,6 @@ that finds things as it wants them changes nothing.
 
 from typing import NamedTuple
 
-from cronring.controller.core.model import Skipped, SkipReason
 from cronring.controller.core.orders.control import Start, distant, plan_pause, plan_resume
 from cronring.controller.core.orders.orphaning import upcoming
 from cronring.controller.core.orders.redeploy import (
@@ -20,6 +19,7 @@ from cronring.controller.core.orders.redeploy import (
     went_on,
 )
 from cronring.controller.core.orders.states import Order, State, allowed, refusal, state_of
+from cronring.schema.execution import Skipped, SkipReason
 from cronring.schema.instant import format_instant
 from cronring.schema.schedule import MANUAL
 from cronring.schema.timetable import PlannedTick, Timetable, timetable

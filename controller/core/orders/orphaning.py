@@ -9,9 +9,10 @@ them is kept in the same place. A pause without an end keeps its own ticks, orph
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from cronring.controller.core.model import Job, Skipped, SkipReason
+from cronring.controller.core.model import Job
 from cronring.controller.core.orders.control import Start, distant, plan_pause
 from cronring.controller.core.orders.redeploy import Existing, not_before, owed
+from cronring.schema.execution import Skipped, SkipReason
 from cronring.schema.module import Module
 from cronring.schema.policy import parse_policy
 from cronring.schema.timetable import PlannedTick, timetable

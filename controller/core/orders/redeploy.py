@@ -9,7 +9,7 @@ paused. A job made through the API stays as it is while its verb is there; witho
 
 from typing import NamedTuple
 
-from cronring.controller.core.model import Skipped, SkipReason
+from cronring.schema.execution import Skipped, SkipReason
 from cronring.schema.instant import parse_instant
 from cronring.schema.keys import JobKey, slot_of
 from cronring.schema.module import Module, Verb

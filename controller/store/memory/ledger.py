@@ -6,7 +6,7 @@ from cronring.controller.core.ledger.audit import Runs
 from cronring.controller.core.ledger.audit_walk import SCHEDULED, AuditRun, SkipRange
 from cronring.controller.core.ledger.books import Closed, JobStanding, Span
 from cronring.controller.core.ledger.why_facts import Action, Attempt, Facts, Skip, WaitingRun, WhyJob
-from cronring.controller.ports.ledger import AuditRequest, CountedSkips, NumberedSpan, Report, Twin, ZoneData
+from cronring.controller.ports.ledger import AuditReport, AuditRequest, CountedSkips, NumberedSpan, Twin, ZoneData
 from cronring.controller.services.audit import audit
 from cronring.controller.services.explaining import gather
 from cronring.controller.store.memory.limits import full_in_words
@@ -21,7 +21,7 @@ class MemoryLedger:
         self._tables = tables
         self._lost_after_ms = lost_after_ms
 
-    async def audit(self, request: AuditRequest) -> Report:
+    async def audit(self, request: AuditRequest) -> AuditReport:
         return await audit(MemoryBooks(self._tables, self._lost_after_ms), request)
 
     async def facts(self, key: str, at: int | None) -> Facts:

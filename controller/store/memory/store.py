@@ -13,10 +13,7 @@ from cronring.controller.core.model import (
     Execution,
     Job,
     LeaseRenewal,
-    Outcome,
     RunnerInfo,
-    Skipped,
-    SkipReason,
     SkipRequest,
     Trigger,
 )
@@ -31,6 +28,7 @@ from cronring.controller.store.memory.rows import (
     RunnerRow,
 )
 from cronring.controller.store.memory.templates import MemoryTemplates
+from cronring.schema.execution import Outcome, Skipped, SkipReason
 from cronring.schema.policy import parse_policy
 from cronring.schema.schedule import MANUAL
 

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 
 from cronring.controller.core.ledger.books import Span
-from cronring.controller.core.model import Skipped
 from cronring.controller.core.orders.orphaning import Orphan, Return
 from cronring.controller.core.orders.redeploy import Carried, Removed
 from cronring.controller.ports.limits import LimitRow
@@ -19,6 +18,7 @@ from cronring.controller.store.memory.rows import (
     RunnerRow,
     SkipRow,
 )
+from cronring.schema.execution import Skipped
 
 
 class MemoryTables:

@@ -14,12 +14,13 @@ from cronring.cli.output import print_json, print_json_line, short_instant
 from cronring.cli.printing import say
 from cronring.cli.running import run_to_its_end
 from cronring.cli.session import ask, job_keys, or_nearest
+from cronring.schema.execution import Outcome
 
 if TYPE_CHECKING:
     from cronring.client import Client
     from cronring.client.model import Activation, Execution, ExecutionEvent, Job
 
-OUTCOMES = ["completed", "failed", "timed_out", "cancelled", "lost", "out_of_memory", "out_of_cpu"]
+OUTCOMES = [outcome.value for outcome in Outcome]
 
 
 @click.command("cancel")

@@ -3,7 +3,8 @@
 from enum import StrEnum
 from typing import NamedTuple
 
-from cronring.runner.core.model import Result, Run, StopReason
+from cronring.runner.core.model import StopReason
+from cronring.schema.execution import Report, Run
 from cronring.schema.lanes import Grant
 
 
@@ -28,7 +29,7 @@ class SendBeat(NamedTuple):
 
 class SendReports(NamedTuple):
     address: str
-    results: list[Result]
+    results: list[Report]
 
 
 class SendGrants(NamedTuple):

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from cronring.runner.core.model import Result, Run
+from cronring.schema.execution import Report, Run
 from cronring.schema.lanes import LaneDemand
 
 
@@ -70,7 +70,7 @@ class ReportsAcked(NamedTuple):
 
 
 class RunsEnded(NamedTuple):
-    results: list[Result]
+    results: list[Report]
 
 
 class Wished(NamedTuple):

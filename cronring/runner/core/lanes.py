@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from cronring.runner.core.model import Run
+from cronring.schema.execution import Run
 from cronring.schema.lanes import LaneKind
 
 

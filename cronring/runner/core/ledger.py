@@ -6,7 +6,7 @@ kept until a controller has committed it, and offered to another one when a stre
 
 from collections.abc import Iterable
 
-from cronring.runner.core.model import Result, Run
+from cronring.schema.execution import Report, Run
 
 _GENERATION = 131_072
 _CANCELS_KEPT = 10_000
@@ -17,7 +17,7 @@ class Offer:
 
     __slots__ = ("address", "offered_ns", "result")
 
-    def __init__(self, result: Result, address: str, offered_ns: int) -> None:
+    def __init__(self, result: Report, address: str, offered_ns: int) -> None:
         self.result = result
         self.address = address
         self.offered_ns = offered_ns
@@ -76,7 +76,7 @@ class Ledger:
     def _has_ended(self, execution_id: int) -> bool:
         return execution_id in self.offers or execution_id in self._acked or execution_id in self._acked_before
 
-    def end(self, results: list[Result], now_ns: int) -> list[Offer]:
+    def end(self, results: list[Report], now_ns: int) -> list[Offer]:
         """Turn held runs into offers to whoever dispatched them last. Results of unknown runs are dropped."""
         offers = []
         for result in results:

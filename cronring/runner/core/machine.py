@@ -35,9 +35,10 @@ from cronring.runner.core.events import (
 )
 from cronring.runner.core.lanes import ModuleLanes
 from cronring.runner.core.ledger import Ledger, Offer
-from cronring.runner.core.model import Result, Run, StopReason
+from cronring.runner.core.model import StopReason
 from cronring.runner.core.places import Places
 from cronring.runner.core.settings import MS_NS, RunnerSettings
+from cronring.schema.execution import Report, Run
 
 STOP_GRACE_MS = 2_000
 LINKS_MAX = 200  # controllers; more are made up
@@ -249,7 +250,7 @@ class RunnerCore:
     def _begin(self, runs: list[Run], in_contact: bool, now_ns: int) -> None:
         now_us = self._now_us(now_ns)
         started: list[Run] = []
-        refused: list[Result] = []
+        refused: list[Report] = []
         for run in runs:
             # In the first two cases its successor may be on its way already; what started now could overlap it.
             if not in_contact:
@@ -295,7 +296,7 @@ class RunnerCore:
         if not offers:
             return
         takers = self._contact.takers(now_ns)
-        batches: dict[str, list[Result]] = {}
+        batches: dict[str, list[Report]] = {}
         for offer in offers:
             if offer.address not in takers:
                 offer.address = takers[offer.result.execution_id % len(takers)] if takers else ""
@@ -387,8 +388,8 @@ class RunnerCore:
         self._effects.append(Note(level, event, values))
 
 
-def _not_started(run: Run, reason: StopReason, message: str, now_us: int) -> Result:
+def _not_started(run: Run, reason: StopReason, message: str, now_us: int) -> Report:
     at_us = max(now_us, run.claimed_at_us)
-    return Result(
+    return Report(
         run.execution_id, run.job_id, run.claimed_at_us, reason.outcome, at_us, at_us, reason.error_type, message
     )

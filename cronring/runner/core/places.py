@@ -11,8 +11,8 @@ from typing import Final
 
 from cronring.runner.core.ahead import MS_NS, Ahead, Pace, lead_ns
 from cronring.runner.core.lanes import ModuleLanes
-from cronring.runner.core.model import Outcome, Result, Run
 from cronring.runner.core.shares import Share, free_share, most_urgent
+from cronring.schema.execution import Outcome, Report, Run
 from cronring.schema.lanes import Grant, LaneDemand, LaneKey, LaneKind
 
 PATIENCE_NS: Final = 700 * MS_NS  # with places that others wait for; longer where claims take longer
@@ -125,7 +125,7 @@ class Places:
             lane.ahead.took(run.execution_id, run.verb, now_ns)
         self._touched[lane.key] = None
 
-    def ended(self, results: list[Result], now_ns: int) -> None:
+    def ended(self, results: list[Report], now_ns: int) -> None:
         for result in results:
             lane = self._lane_of.pop(result.execution_id, None)
             if lane is None:
@@ -269,8 +269,8 @@ def _patience_ns(share: Share) -> int:
     return max(PATIENCE_NS, min(2_000 * share.claim_us, 4 * PATIENCE_NS))
 
 
-def _duration_ns(result: Result) -> int | None:
+def _duration_ns(result: Report) -> int | None:
     """Of a run that ended by itself."""
     if result.outcome not in (Outcome.COMPLETED, Outcome.FAILED):
         return None
-    return (result.ended_at_us - result.started_at_us) * 1_000
+    return (result.ended_at - result.started_at) * 1_000

@@ -7,9 +7,9 @@ import pytest
 
 from cronring.protos.cronring.v1.executions_pb2 import GetExecutionRequest, ListExecutionsRequest
 from cronring.protos.cronring.v1.ledger_pb2 import AuditRequest, WhyRequest
+from cronring.protos.executions import decode_runs
 from cronring.protos.runner.v1 import runner_pb2 as wire
-from cronring.runner.codec import runs_from_dispatch
-from cronring.runner.core.model import Run
+from cronring.schema.execution import Run
 from tests.integration.controller.conftest import Client, Clients, exit_code, get, start, wait_agreed
 from tests.support.cluster import Cluster, Process
 from tests.support.fake_runner import FakeRunner, hello
@@ -31,7 +31,7 @@ async def test_a_tick_runs_once_and_is_recorded(cluster: Cluster, clients: Clien
         (module,) = (await runner.introduce(hello(schedule="1s"))).modules
         assert module.active
         dispatch = (await runner.hear_of("dispatch")).dispatch
-        (run,) = runs_from_dispatch(dispatch)
+        (run,) = decode_runs(dispatch.runs)
         assert (run.job, run.verb, run.attempt, run.trigger) == ("billing.close_month", "close_month", 1, "schedule")
         assert run.run_at_us <= run.claimed_at_us <= dispatch.now_us
         await runner.say(beat=wire.Beat(sequence=1, renew=True))
@@ -64,7 +64,7 @@ async def test_a_runs_end_may_be_told_to_another_controller_when_its_own_is_kill
     at = next(number for number, task in enumerate(hearing) if task.done())
     dispatch = hearing[at].result().dispatch
     processes[at].kill()
-    other, (run,) = runners[1 - at], runs_from_dispatch(dispatch)
+    other, (run,) = runners[1 - at], decode_runs(dispatch.runs)
     hearing[1 - at].cancel()
     await other.say(reports=completed(run, dispatch.now_us))
     assert run.execution_id in (await other.hear_of("reports_ack")).reports_ack.execution_ids
@@ -84,7 +84,7 @@ async def test_draining_waits_for_what_runs_and_claims_no_more(cluster: Cluster,
         process.send(signal.SIGTERM)
         await wait_until(lambda: is_draining(client, process), "it doesn't say that it drains")
         assert process.alive()
-        await runner.say(reports=completed(runs_from_dispatch(dispatch)[0], dispatch.now_us))
+        await runner.say(reports=completed(decode_runs(dispatch.runs)[0], dispatch.now_us))
         assert await exit_code(process) == 0
 
 

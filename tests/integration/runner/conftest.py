@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from cronring.runner.core.effects import Level
-from cronring.runner.core.model import Result, Run, StopReason
+from cronring.runner.core.model import StopReason
 from cronring.runner.describe import read_program
 from cronring.runner.host import Host
 from cronring.runner.modules import load_module
+from cronring.schema.execution import Report, Run
 from tests.support.waiting import TIMEOUT_S
 
 
@@ -20,7 +21,7 @@ class Stage:
     """A host with one module, and the results that came out of it."""
 
     def __init__(self, sync_children: int) -> None:
-        self.results: dict[int, Result] = {}
+        self.results: dict[int, Report] = {}
         self.notes: list[tuple[str, dict[str, str | int]]] = []
         self._changed = asyncio.Condition()
         self._next_id = 0
@@ -59,7 +60,7 @@ class Stage:
         self.host.start(runs, now_us - time.monotonic_ns() // 1000)
         return [run.execution_id for run in runs]
 
-    async def ended(self, *ids: int, within_s: float = 20.0) -> list[Result]:
+    async def ended(self, *ids: int, within_s: float = 20.0) -> list[Report]:
         async with asyncio.timeout(within_s):
             while not all(i in self.results for i in ids):
                 await self._wait()
@@ -71,7 +72,7 @@ class Stage:
                 await self._wait()
         return next(values for name, values in self.notes if name == event)
 
-    async def run(self, verb: str, timeout_s: float = 30.0, **told: Any) -> Result:
+    async def run(self, verb: str, timeout_s: float = 30.0, **told: Any) -> Report:
         [result] = await self.ended(*self.start(verb, timeout_s=timeout_s, **told))
         return result
 
@@ -82,7 +83,7 @@ class Stage:
         self._news.clear()
         await self._news.wait()
 
-    def _ended(self, results: list[Result]) -> None:
+    def _ended(self, results: list[Report]) -> None:
         for result in results:
             assert result.execution_id not in self.results, "ended twice"
             self.results[result.execution_id] = result

@@ -7,11 +7,12 @@ from typing import Self
 
 import grpc
 
+from cronring.protos.executions import encode_runs
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.protos.runner.v1 import runner_pb2_grpc
-from cronring.runner.core.model import Run
+from cronring.schema.execution import Run
 from tests.support.waiting import TIMEOUT_S
-from tests.support.wire_runs import all_reports, runs_message
+from tests.support.wire_runs import all_reports
 
 Context = grpc.aio.ServicerContext[wire.RunnerMessage, wire.ControllerMessage]
 
@@ -129,7 +130,7 @@ class FakeController(runner_pb2_grpc.RunnerGatewayServicer):
         await self._write(self._contexts[-1], message)
 
     async def dispatch(self, *runs: Run) -> None:
-        message = wire.Dispatch(now_us=time.time_ns() // 1000, runs=runs_message(runs))
+        message = wire.Dispatch(now_us=time.time_ns() // 1000, runs=encode_runs(runs))
         await self.send(wire.ControllerMessage(dispatch=message))
 
     async def cancel(self, *execution_ids: int) -> None:

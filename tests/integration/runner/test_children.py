@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cronring.runner.core.model import Outcome
+from cronring.schema.execution import Outcome
 from tests.integration.runner.conftest import OpenStage
 from tests.support.waiting import TIMEOUT_S
 
@@ -60,7 +60,7 @@ def two(ctx: Context):
         assert lines[3:] == ["from a thread", "from a task", "no newline"]
     assert two.output == "sync 1\nfrom a subprocess\n"
     assert noop.output == ""
-    assert one.claimed_at_us <= one.started_at_us <= one.ended_at_us
+    assert one.claimed_at <= one.started_at <= one.ended_at
 
 
 async def test_an_error_carries_its_type_and_the_authors_frames_only(open_stage: OpenStage) -> None:

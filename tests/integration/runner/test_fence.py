@@ -2,7 +2,7 @@
 
 import time
 
-from cronring.runner.core.model import Outcome
+from cronring.schema.execution import Outcome
 from tests.integration.runner.conftest import OpenStage
 
 MODULE = """
@@ -70,4 +70,4 @@ async def test_what_waits_for_a_child_does_not_begin_in_the_place_of_one_that_ha
     results = await stage.ended(first, second)
     assert [result.error_type for result in results] == ["Disconnected"] * 2
     assert "it had not begun" in results[1].error_message
-    assert results[1].started_at_us == results[1].ended_at_us
+    assert results[1].started_at == results[1].ended_at

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from cronring.runner.core.model import Outcome
+from cronring.schema.execution import Outcome
 from tests.integration.runner.conftest import OpenStage
 
 MODULE = """

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cronring.runner.core.model import Outcome
+from cronring.schema.execution import Outcome
 from tests.integration.runner.conftest import OpenStage, Stage
 
 HEAD = """

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from cronring.runner.core.model import Outcome, Result
 from cronring.runner.processes import usage_of
+from cronring.schema.execution import Outcome, Report
 from tests.integration.runner.conftest import OpenStage, Stage
 from tests.support.waiting import TIMEOUT_S
 
@@ -125,11 +125,11 @@ async def stage(open_stage: OpenStage) -> Stage:
     return await open_stage(SOURCE)
 
 
-def _over_memory(result: Result) -> None:
+def _over_memory(result: Report) -> None:
     assert (result.outcome, result.error_type) == (Outcome.OUT_OF_MEMORY, "MemoryLimit"), result
 
 
-def _over_cpu(result: Result, limit_s: float) -> None:
+def _over_cpu(result: Report, limit_s: float) -> None:
     """Soon after, but who looks may have to wait for a core himself: the kernel ends it within two seconds."""
     assert (result.outcome, result.error_type) == (Outcome.OUT_OF_CPU, "CpuLimit"), result
     assert limit_s * 1e6 < (result.cpu_us or 0) < (limit_s + 3) * 1e6
@@ -181,7 +181,7 @@ async def test_sleep_is_no_cpu_time(stage: Stage) -> None:
     result = await stage.run("sleeps", cpu_limit_us=800_000)
     assert result.outcome is Outcome.COMPLETED
     assert (result.cpu_us or 0) < 800_000
-    assert result.ended_at_us - result.started_at_us > 900_000
+    assert result.ended_at - result.started_at > 900_000
 
 
 async def test_the_cpu_time_of_processes_that_have_ended_counts(stage: Stage) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cronring.runner.core.model import Outcome
+from cronring.schema.execution import Outcome, ScheduleKind
 from tests.integration.runner.conftest import OpenStage
 
 TOLD = """
@@ -65,7 +65,7 @@ async def test_a_handler_is_told_what_it_missed(open_stage: OpenStage, verb: str
 async def test_a_handler_moves_its_next_run(open_stage: OpenStage) -> None:
     stage = await open_stage(TOLD)
     verbs = ["moves", "told", "moves_sync", "moves_and_fails", "moves_and_fails_sync", "told_sync"]
-    results = await stage.ended(*stage.start(*verbs, interval=True))
+    results = await stage.ended(*stage.start(*verbs, schedule_kind=ScheduleKind.INTERVAL))
     assert [(r.outcome, r.next_in_ms) for r in results] == [
         (Outcome.COMPLETED, 90_000),
         (Outcome.COMPLETED, 0),
@@ -229,7 +229,7 @@ def _others() -> list[str]:
 @pytest.mark.parametrize("python", _others())
 async def test_with_the_authors_own_interpreter(open_stage: OpenStage, python: str) -> None:
     stage = await open_stage(PAYLOADS + TOLD, python=python)
-    told: dict[str, Any] = {"timezone": "Europe/Berlin", "missed": 2, "interval": True}
+    told: dict[str, Any] = {"timezone": "Europe/Berlin", "missed": 2, "schedule_kind": ScheduleKind.INTERVAL}
     results = await stage.ended(
         *stage.start("take", "keyword", payload_json='{"id":7,"lines":[{"sku":"a"}],"at":"2026-01-01T00:00:00Z"}'),
         *stage.start("told", "moves", "moves_sync", **told),

@@ -1,7 +1,8 @@
 """Cancelling executions; tests/golden/transcripts/cancel*.txt tell it as stories."""
 
-from cronring.controller.core.model import CancelRequest, Outcome
+from cronring.controller.core.model import CancelRequest
 from cronring.controller.core.node import effects, events
+from cronring.schema.execution import Outcome
 from tests.unit.core.told import Told, job, report, runner
 
 

@@ -2,7 +2,6 @@
 
 import pytest
 
-from cronring.controller.core.model import Skipped, SkipReason
 from cronring.controller.core.orders.control import (
     NeverRuns,
     Spec,
@@ -16,6 +15,7 @@ from cronring.controller.core.orders.control import (
     plan_resume,
 )
 from cronring.controller.core.orders.redeploy import Existing
+from cronring.schema.execution import Skipped, SkipReason
 from cronring.schema.instant import format_instant
 from cronring.schema.keys import slot_of
 

@@ -1,7 +1,8 @@
 from typing import Any
 
-from cronring.controller.core.model import ClaimResult, Skipped, SkipReason
+from cronring.controller.core.model import ClaimResult
 from cronring.controller.core.node import effects, events
+from cronring.schema.execution import Skipped, SkipReason
 from cronring.schema.timetable import timetable
 from tests.unit.core.told import S_US, T, Told, job, runner, won
 

@@ -1,6 +1,7 @@
-from cronring.controller.core.model import ClaimResult, EndResult, Execution, Outcome, Skipped, SkipReason
+from cronring.controller.core.model import ClaimResult, EndResult, Execution
 from cronring.controller.core.node import effects, events
 from cronring.controller.core.node.window import Duty
+from cronring.schema.execution import Outcome, Skipped, SkipReason
 from cronring.schema.keys import SLOTS
 from tests.unit.core.told import S_US, T, Told, job, report, runner
 

@@ -1,6 +1,7 @@
-from cronring.controller.core.model import ClaimResult, EndResult, Execution, Outcome
+from cronring.controller.core.model import ClaimResult, EndResult, Execution
 from cronring.controller.core.node import effects, events
 from cronring.controller.core.swim.messages import Packet, Status, Sync, Update
+from cronring.schema.execution import Outcome
 from tests.unit.core.told import S_US, T, Told, job, report, runner
 
 EXECUTION = Execution(7, job(), T - 60 * S_US, T - 60 * S_US, T - 60 * S_US, 1, "schedule", "d", "r9")

@@ -2,7 +2,6 @@
 
 import pytest
 
-from cronring.controller.core.model import Skipped, SkipReason
 from cronring.controller.core.orders.control import Start
 from cronring.controller.core.orders.orders import (
     Ordered,
@@ -16,6 +15,7 @@ from cronring.controller.core.orders.orders import (
     carry_out,
 )
 from cronring.controller.core.orders.redeploy import Existing
+from cronring.schema.execution import Skipped, SkipReason
 from cronring.schema.policy import Policy
 
 SECOND = 1_000_000

@@ -2,9 +2,9 @@
 
 import pytest
 
-from cronring.controller.core.model import Skipped, SkipReason
 from cronring.controller.core.orders.redeploy import Existing, deployment_key, plan_redeploy, plan_removal
 from cronring.controller.core.settings import ClusterSettings
+from cronring.schema.execution import Skipped, SkipReason
 from cronring.schema.instant import format_instant
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy

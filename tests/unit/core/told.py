@@ -10,13 +10,12 @@ from cronring.controller.core.model import (
     Execution,
     Job,
     LeaseRenewal,
-    Outcome,
-    Report,
     RunnerInfo,
 )
 from cronring.controller.core.node import effects, events
 from cronring.controller.core.node.node import Node
 from cronring.controller.core.settings import ClusterSettings
+from cronring.schema.execution import Outcome, Report
 
 MS = 1_000_000
 S_US = 1_000_000

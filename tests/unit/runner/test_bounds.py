@@ -7,15 +7,15 @@ from cronring.runner.core.effects import SendBeat, SendGrants
 from cronring.runner.core.events import Dispatched, LinkOpened, LinkUp, ReportsAcked, RunsEnded, Woke
 from cronring.runner.core.lanes import ModuleLanes
 from cronring.runner.core.machine import OFFERS_MAX, RunnerCore
-from cronring.runner.core.model import Outcome, Result, Run
 from cronring.runner.core.settings import RunnerSettings
 from cronring.runner.link import BEATS_MAX, Link
+from cronring.schema.execution import Outcome, Report, Run
 
 S = 1_000_000_000
 
 
-def _result(execution_id: int) -> Result:
-    return Result(execution_id, 1, 0, Outcome.COMPLETED, 0, 1_000)
+def _result(execution_id: int) -> Report:
+    return Report(execution_id, 1, 0, Outcome.COMPLETED, 0, 1_000)
 
 
 def test_what_is_offered_again_to_one_who_does_not_read_waits_once() -> None:

@@ -26,8 +26,9 @@ from cronring.runner.core.events import (
     Woke,
 )
 from cronring.runner.core.machine import LINKS_MAX, RunnerCore
-from cronring.runner.core.model import Outcome, StopReason
+from cronring.runner.core.model import StopReason
 from cronring.runner.core.settings import SECOND_NS, RunnerSettings
+from cronring.schema.execution import Outcome
 from tests.unit.runner.world import NOW_US, World, make_result, make_run
 
 
@@ -206,7 +207,7 @@ def test_a_run_that_gets_here_past_its_deadline_never_begins() -> None:
     [report] = world.of(SendReports)
     [result] = report.results
     assert (result.execution_id, result.outcome, result.error_type) == (2, Outcome.TIMED_OUT, "TimedOut")
-    assert result.started_at_us == NOW_US + 7_000_000
+    assert result.started_at == NOW_US + 7_000_000
 
 
 def test_runs_begin_though_postgresqls_clock_was_set_back() -> None:

@@ -6,9 +6,9 @@ import pytest
 
 from cronring.protos.runner.v1.runner_pb2 import Follow, Output
 from cronring.runner import following as following_module
-from cronring.runner.core.model import Run
 from cronring.runner.following import Following
 from cronring.runner.held import Held
+from cronring.schema.execution import Run
 from cronring.schema.recorded import KEEP_BYTES
 from tests.support.waiting import wait_until
 

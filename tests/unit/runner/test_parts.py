@@ -12,11 +12,11 @@ from cronring.runner.codec import report_messages
 from cronring.runner.config import RunnerConfig
 from cronring.runner.core.clock import DatabaseClock
 from cronring.runner.core.deadlines import Deadlines
-from cronring.runner.core.model import Outcome, Result
 from cronring.runner.core.settings import SECOND_NS, RunnerSettings
 from cronring.runner.lines import Done, GarbageError, Row, read_line
 from cronring.runner.suspicion import Suspicion
 from cronring.runner.tail import Tail
+from cronring.schema.execution import Outcome, Report
 from cronring.schema.recorded import KEEP_BYTES, read_recorded
 
 
@@ -114,7 +114,7 @@ def test_a_step_that_lasts_is_blocked_when_it_sleeps() -> None:
 
 
 def test_reports_with_much_output_are_split_far_below_grpcs_limit() -> None:
-    results = [Result(i, 1, 1, Outcome.FAILED, 1, 2, "E", "m", "é" * 32_000) for i in range(50)]
+    results = [Report(i, 1, 1, Outcome.FAILED, 1, 2, "E", "m", "é" * 32_000) for i in range(50)]
     messages = list(report_messages(results))
     assert len(messages) > 1
     assert all(message.ByteSize() < 3 << 20 for message in messages)

@@ -4,8 +4,8 @@ import pytest
 
 from cronring.runner.core.ahead import EACH_MAX, MS_NS, Ahead, Pace, lead_ns
 from cronring.runner.core.lanes import ModuleLanes
-from cronring.runner.core.model import Outcome, Result, Run
 from cronring.runner.core.places import PATIENCE_NS, Places
+from cronring.schema.execution import Outcome, Report, Run
 from cronring.schema.lanes import Grant, LaneDemand, LaneKind
 
 SYNC = "d", LaneKind.SYNC
@@ -53,7 +53,7 @@ class Divided:
     def end(self, execution_id: int, ms: int = 10_000) -> None:
         self.now_ns += ms * MS_NS
         # One that was cancelled tells nothing of how long others take, so nothing is sent ahead.
-        self.places.ended([Result(execution_id, 1, 0, Outcome.CANCELLED, 0, 0)], self.now_ns)
+        self.places.ended([Report(execution_id, 1, 0, Outcome.CANCELLED, 0, 0)], self.now_ns)
         self.settle()
 
     def out(self) -> dict[str, int]:

@@ -1,8 +1,8 @@
 """Of the runs that wait for a child, which goes first."""
 
-from cronring.runner.core.model import Run
 from cronring.runner.held import Held
 from cronring.runner.pool import Lane
+from cronring.schema.execution import Run
 
 S_US = 1_000_000
 

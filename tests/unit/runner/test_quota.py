@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from cronring.runner import quota
-from cronring.runner.core.model import Outcome, Run
 from cronring.runner.processes import Tree, proportional_bytes, usage_of
 from cronring.runner.quota import Meter, Unfit, cpu_excess, memory_excess, meter_for, refused_memory
+from cronring.schema.execution import Outcome, Run
 
 MIB = 1 << 20
 # Starts a process that starts another one; on a line it lets the one in the middle go.

@@ -15,8 +15,8 @@ from cronring.runner.core.events import (
     Woke,
 )
 from cronring.runner.core.machine import RunnerCore
-from cronring.runner.core.model import Outcome, Result, Run
 from cronring.runner.core.settings import SECOND_NS, RunnerSettings
+from cronring.schema.execution import Outcome, Report, Run
 
 T = TypeVar("T")
 NOW_US = 1_700_000_000_000_000
@@ -26,8 +26,8 @@ def make_run(execution_id: int, finish: bool = False) -> Run:
     return Run(execution_id, 1, "m.v", "d", "v", NOW_US, NOW_US, NOW_US, NOW_US + 300_000_000, 1, "schedule", finish)
 
 
-def make_result(execution_id: int) -> Result:
-    return Result(execution_id, 1, NOW_US, Outcome.COMPLETED, NOW_US, NOW_US)
+def make_result(execution_id: int) -> Report:
+    return Report(execution_id, 1, NOW_US, Outcome.COMPLETED, NOW_US, NOW_US)
 
 
 class World:

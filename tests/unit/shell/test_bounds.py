@@ -8,8 +8,8 @@ from cronring.controller.ports.store import OutputState
 from cronring.controller.runners.following import PART_BYTES, UNREAD_BYTES_MAX, Follows
 from cronring.controller.runners.sessions import QUEUE_ITEMS_MAX, Session
 from cronring.protos.admission import ANSWER_BYTES_MAX, admitted
+from cronring.protos.executions import decode_runs
 from cronring.protos.runner.v1 import runner_pb2 as wire
-from cronring.runner.codec import runs_from_dispatch
 
 
 def test_parts_without_data_fill_a_followers_room_as_well() -> None:
@@ -60,5 +60,5 @@ def test_large_payloads_are_dispatched_in_messages_that_a_runner_takes() -> None
     assert max(message.ByteSize() for message in messages) < ANSWER_BYTES_MAX // 2
     assert len(messages) < 4, "as few as there may be"
     read = [admitted(wire.ControllerMessage, message.SerializeToString()).dispatch for message in messages]
-    ids = [run.execution_id for dispatch in read for run in runs_from_dispatch(dispatch)]
+    ids = [run.execution_id for dispatch in read for run in decode_runs(dispatch.runs)]
     assert ids == [run.execution_id for run in runs]

@@ -11,8 +11,8 @@ from cronring.controller.api.problems import SlowReaderError
 from cronring.controller.errors import NotFound, RunnerAway, TooMany
 from cronring.controller.ports.reads import ExecutionRow
 from cronring.controller.ports.store import OutputPart, OutputState
-from cronring.controller.runners.codec import MalformedError
 from cronring.controller.runners.following import UNREAD_BYTES_MAX, Follow, Follows
+from cronring.protos.executions import MalformedError
 from cronring.protos.runner.v1.runner_pb2 import Output
 from tests.support.waiting import TIMEOUT_S
 

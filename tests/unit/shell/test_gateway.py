@@ -12,7 +12,7 @@ import pytest
 
 from cronring.controller.api.bounds import LARGEST
 from cronring.controller.api.door import Door
-from cronring.controller.core.model import Execution, Outcome
+from cronring.controller.core.model import Execution
 from cronring.controller.core.node.effects import AckBeat, AckReports, CancelRuns, Dispatch, ReportRefusal, SendWishes
 from cronring.controller.core.node.events import (
     JobsCreated,
@@ -34,9 +34,11 @@ from cronring.controller.runners.standings import Standings
 from cronring.controller.services.deploying import Deployer
 from cronring.controller.store.memory.store import MemoryStore
 from cronring.protos.cronring.v1 import schema_pb2
+from cronring.protos.executions import decode_runs
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.protos.runner.v1 import runner_pb2_grpc
-from cronring.runner.codec import runs_from_dispatch, wishes_from
+from cronring.runner.codec import wishes_from
+from cronring.schema.execution import Outcome
 from cronring.schema.lanes import Grant, LaneDemand, LaneKind
 from tests.support.fake_runner import FakeRunner, hello
 from tests.support.waiting import TIMEOUT_S, wait_until
@@ -224,7 +226,7 @@ async def test_effects_reach_the_runner_merged(world: World) -> None:
     assert list(ack.reports_ack.execution_ids) == [1, 2, 3]
     assert [*first.dispatch.runs.execution_id, *second.dispatch.runs.execution_id] == list(range(1_500))
     assert 5_000_000 <= first.dispatch.now_us <= second.dispatch.now_us < 10_000_000
-    run = runs_from_dispatch(first.dispatch)[0]
+    run = decode_runs(first.dispatch.runs)[0]
     assert (run.job, run.deadline_us, run.finish) == ("billing.close_month", 301_000_500, False)
     assert (list(cancel.cancel.execution_ids), cancel.cancel.reason) == ([9], "too late")
     world.sessions.send(AckBeat("r-1", 5, True, True, peers))
@@ -257,7 +259,7 @@ async def test_places_are_granted_wished_and_taken(world: World) -> None:
     world.sessions.send(Dispatch("r-1", 5_000_000, [execution(world, 1), execution(world, 2)], [3, 0]))
     dispatch, wishes = await runner.hear(), await runner.hear()
     assert wishes_from(wishes.wishes) == [wish]
-    assert [run.place_epoch for run in runs_from_dispatch(dispatch.dispatch)] == [3, 0]
+    assert [run.place_epoch for run in decode_runs(dispatch.dispatch.runs)] == [3, 0]
     assert list(dispatch.dispatch.runs.place_epoch) == [3, 0]
 
 

@@ -12,8 +12,6 @@ from cronring.controller.core.model import (
     Execution,
     Job,
     LeaseRenewal,
-    Outcome,
-    Report,
     Trigger,
 )
 from cronring.controller.core.node import effects, events
@@ -29,6 +27,7 @@ from cronring.controller.runtime.notes import LINES_PER_PERIOD, Notes
 from cronring.controller.runtime.performer import Performer
 from cronring.controller.services.deploying import Deployer
 from cronring.controller.store.memory.store import MemoryStore
+from cronring.schema.execution import Outcome, Report
 from tests.support.fake_runner import hello
 from tests.support.waiting import TIMEOUT_S, wait_until
 

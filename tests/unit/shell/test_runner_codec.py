@@ -1,17 +1,18 @@
 """From a controller's execution to a runner's run, and from its result to a controller's report."""
 
 from collections.abc import Iterable
+from itertools import starmap
 from typing import Any
 
 import pytest
 
-from cronring.controller.core.model import Execution, Job, Report
-from cronring.controller.core.model import Outcome as Ended
-from cronring.controller.runners.codec import MalformedError, decode_reports, encode_runs
+from cronring.controller.core.model import Execution, Job
+from cronring.controller.core.runs import run_of
+from cronring.protos.executions import MalformedError, decode_reports, decode_runs, encode_runs
 from cronring.protos.runner.v1 import runner_pb2 as wire
-from cronring.runner.codec import report_messages, runs_from_dispatch
-from cronring.runner.core.model import Outcome, Result, Run
+from cronring.runner.codec import report_messages
 from cronring.schema.duration import DURATION_LIMIT_MS
+from cronring.schema.execution import OF_A_RUNNER, Outcome, Report, Run
 
 T = 1_767_247_200_000_000
 JOB = Job(3, "m.v", 5, "m@1", "v", "*/5 * * * *", 0, 1, 60_000, "stop", True, None, None)
@@ -19,8 +20,8 @@ PLAIN = Execution(7, JOB, T, T + 1, T + 2, 1, "schedule", "m@1", "r")
 
 
 def sent(execution: Execution) -> Run:
-    dispatch = wire.Dispatch.FromString(wire.Dispatch(runs=encode_runs([(execution, 0)])).SerializeToString())
-    [run] = runs_from_dispatch(dispatch)
+    dispatch = wire.Dispatch.FromString(wire.Dispatch(runs=encode_runs([run_of(execution)])).SerializeToString())
+    [run] = decode_runs(dispatch.runs)
     return run
 
 
@@ -43,9 +44,9 @@ def test_limits_are_those_of_the_policy() -> None:
     assert (sent(PLAIN).memory_limit, sent(PLAIN).cpu_limit_us, sent(PLAIN).isolated) == (0, 0, False)
 
 
-@pytest.mark.parametrize("outcome", list(Outcome))
+@pytest.mark.parametrize("outcome", sorted(OF_A_RUNNER))
 def test_every_outcome_of_a_runner_is_a_controllers(outcome: Outcome) -> None:
-    assert reported(Result(7, 3, T, outcome, T + 1, T + 2)).outcome.value == outcome.value
+    assert reported(Report(7, 3, T, outcome, T + 1, T + 2)).outcome.value == outcome.value
 
 
 @pytest.mark.parametrize(
@@ -59,30 +60,30 @@ def test_every_outcome_of_a_runner_is_a_controllers(outcome: Outcome) -> None:
     ],
 )
 def test_kinds_of_schedules(schedule: str, kind: str) -> None:
-    runs = encode_runs([(PLAIN._replace(job=JOB._replace(schedule=schedule)), 0)])
+    runs = encode_runs([run_of(PLAIN._replace(job=JOB._replace(schedule=schedule)))])
     assert [wire.ScheduleKind.Name(each) for each in runs.schedule_kind] == [kind]
 
 
-def reported(result: Result) -> Report:
+def reported(result: Report) -> Report:
     [message] = report_messages([result])
     [report] = decode_reports(wire.RunnerMessage.FromString(message.SerializeToString()).reports)
     return report
 
 
 def test_a_result_as_a_report() -> None:
-    completed = Result(7, 3, T, Outcome.COMPLETED, T + 1, T + 2, next_in_ms=300_000)
-    assert reported(completed) == Report(7, 3, T, Ended.COMPLETED, T + 1, T + 2, "", "", "", 300_000)
-    failed = Result(7, 3, T, Outcome.FAILED, T + 1, T + 2, "a.B", "no", "out", 1, ("OSError", "Exception"))
+    completed = Report(7, 3, T, Outcome.COMPLETED, T + 1, T + 2, next_in_ms=300_000)
+    assert reported(completed) == Report(7, 3, T, Outcome.COMPLETED, T + 1, T + 2, "", "", "", 300_000)
+    failed = Report(7, 3, T, Outcome.FAILED, T + 1, T + 2, "a.B", "no", "out", 1, ("OSError", "Exception"))
     assert reported(failed) == Report(
-        7, 3, T, Ended.FAILED, T + 1, T + 2, "a.B", "no", "out", 1, ("OSError", "Exception")
+        7, 3, T, Outcome.FAILED, T + 1, T + 2, "a.B", "no", "out", 1, ("OSError", "Exception")
     )
 
 
 def test_a_runner_that_exaggerates() -> None:
     bases = tuple(f"E{n}" for n in range(100))
-    report = reported(Result(7, 3, T, Outcome.FAILED, T, T, "E", next_in_ms=2**62, error_bases=bases))
+    report = reported(Report(7, 3, T, Outcome.FAILED, T, T, "E", next_in_ms=2**62, error_bases=bases))
     assert (report.next_in_ms, len(report.error_bases)) == (DURATION_LIMIT_MS, 20)
-    assert reported(Result(7, 3, T, Outcome.COMPLETED, T, T, next_in_ms=-5)).next_in_ms == 0
+    assert reported(Report(7, 3, T, Outcome.COMPLETED, T, T, next_in_ms=-5)).next_in_ms == 0
 
 
 def test_metrics_nested_deeper_than_any_stack_are_left_out() -> None:
@@ -100,8 +101,8 @@ def test_runs_of_one_message_keep_what_each_has() -> None:
     """Columns that are the same for all are sent once; a run that has what the others lack has it alone."""
     payload = PLAIN._replace(execution_id=8, payload="[1]", trigger="manual", tick=T - 5)
     pairs = [(PLAIN, 4), (payload, 0), (PLAIN._replace(execution_id=9), 4)]
-    said = wire.Dispatch.FromString(wire.Dispatch(runs=encode_runs(pairs)).SerializeToString())
-    assert runs_from_dispatch(said) == [sent(execution)._replace(place_epoch=epoch) for execution, epoch in pairs]
+    said = wire.Dispatch.FromString(wire.Dispatch(runs=encode_runs(starmap(run_of, pairs))).SerializeToString())
+    assert decode_runs(said.runs) == [sent(execution)._replace(place_epoch=epoch) for execution, epoch in pairs]
     assert (list(said.runs.deployment), len(said.runs.payload_json), len(said.runs.timezone)) == (
         ["m@1"],
         3,
@@ -110,15 +111,15 @@ def test_runs_of_one_message_keep_what_each_has() -> None:
 
 
 def test_columns_of_runs_that_do_not_belong_together_are_refused() -> None:
-    runs = encode_runs([(PLAIN._replace(execution_id=number), 0) for number in range(3)])
+    runs = encode_runs([run_of(PLAIN._replace(execution_id=number)) for number in range(3)])
     runs.job_id[:] = [1, 2]
     with pytest.raises(ValueError, match="2 entries for 3 runs"):
-        runs_from_dispatch(wire.Dispatch(runs=runs))
+        decode_runs(runs)
 
 
 def test_results_with_and_without_more_to_tell_come_in_one_message() -> None:
     used: dict[str, Any] = {"cpu_us": 12, "memory_peak_bytes": 3 << 20, "memory_shared": True}
-    plain = [Result(number, 3, T, Outcome.COMPLETED, T + number, T + 9, **used) for number in range(2)]
+    plain = [Report(number, 3, T, Outcome.COMPLETED, T + number, T + 9, **used) for number in range(2)]
     unknown_peak = plain[0]._replace(execution_id=5, memory_peak_bytes=None)
     told = [
         plain[0]._replace(execution_id=6, output="printed"),

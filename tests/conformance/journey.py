@@ -1,0 +1,91 @@
+"""Journeys of one value through all of cronring, run in a copy of the tree by test_one_value.py.
+
+`python -m tests.conformance.journey report NAME VALUE`: a field of a report, from the runner to the client.
+`python -m tests.conformance.journey reason NAME WORDS`: a reason to skip a tick, from a controller to who asks why.
+"""
+
+import asyncio
+import sys
+
+from cronring.client import convert
+from cronring.controller.api.messages import execution_message
+from cronring.controller.core.ledger.why import explain
+from cronring.controller.core.model import SkipRequest
+from cronring.controller.core.node.ending import request_of
+from cronring.controller.core.runs import run_of
+from cronring.controller.store.connect import connect
+from cronring.controller.store.ledger import PostgresLedger
+from cronring.controller.store.memory.store import MemoryStore
+from cronring.controller.store.pool import Database
+from cronring.controller.store.reads import PostgresReads
+from cronring.protos.executions import decode_reports, decode_runs, encode_runs
+from cronring.protos.runner.v1 import runner_pb2 as wire
+from cronring.runner.codec import report_messages
+from cronring.runner.held import NOT_KNOWN, Held
+from cronring.runner.lines import Row, Told
+from cronring.runner.pool import result_of
+from cronring.schema.execution import Report, Run, Skipped, SkipReason
+from tests.conformance.harness import LOST_AFTER_MS, SECOND, MemoryScene, PostgresScene, World
+from tests.support.databases import running_server
+
+FAILED = Told("failed", "ValueError", "no", "", 0, "", ())
+
+
+def told_by_a_runner(run: Run) -> Report:
+    """Of a run that came by the wire, what goes back by the wire."""
+    dispatched = wire.Runs.FromString(encode_runs([run]).SerializeToString())
+    [received] = decode_runs(dispatched)
+    assert received == run
+    made = result_of(Held(received), Row(run.execution_id, 0, 5, 1, FAILED), run.claimed_at_us, NOT_KNOWN)
+    [message] = report_messages([made])
+    [report] = decode_reports(wire.RunnerMessage.FromString(message.SerializeToString()).reports)
+    assert report == made
+    return report
+
+
+async def of_a_report(world: World, reads: PostgresReads | None, name: str, value: str) -> None:
+    (execution,) = await world.running("c1", "a")
+    report = told_by_a_runner(run_of(execution))
+    assert str(getattr(report, name)) == value, "by the wire"
+    request = request_of(execution, report, await world.scene.now())
+    (result,) = await world.store.end_cron_jobs("c1", [request])
+    assert result.ended
+    if reads is None:
+        assert isinstance(world.store, MemoryStore)
+        assert world.store.executions[execution.execution_id].report == report, "in memory"
+        return
+    row = await reads.get_execution(execution.execution_id)
+    assert str(getattr(row, name)) == value, "in PostgreSQL"
+    shown = convert.execution(execution_message(row))
+    assert str(getattr(shown, name)) == value, "for the client"
+
+
+async def of_a_reason(world: World, reads: PostgresReads | None, name: str, words: str) -> None:
+    await world.controller("c1")
+    (job,) = await world.jobs("a", schedule="* * * * * *")
+    assert job.next_tick is not None
+    assert job.next_run_at is not None
+    while await world.scene.now() < job.next_run_at:
+        pass  # within a second
+    later = job.next_tick + 3_600 * SECOND
+    skipped = Skipped(SkipReason(name), job.next_tick, job.next_tick, 1)
+    await world.store.skip_ticks("c1", [SkipRequest(job.job_id, job.next_tick, job.revision, (skipped,), later, later)])
+    assert [skip.reason for skip in await world.scene.skips()] == [name]
+    if reads is not None:
+        assert (await reads.get_job(job.key)).skipped == ((name, 1),)
+        facts = await PostgresLedger(reads._database, LOST_AFTER_MS).facts(job.key, job.next_tick)
+        assert words in " ".join(explain(facts))
+
+
+async def go(url: str, what: str, name: str, value: str) -> None:
+    journey = {"report": of_a_report, "reason": of_a_reason}[what]
+    await journey(World(MemoryScene()), None, name, value)
+    database, connection = await Database.open(url, "cronring journey"), await connect(url, "cronring journey")
+    await journey(World(PostgresScene(database, connection)), PostgresReads(database, LOST_AFTER_MS), name, value)
+    await connection.close()
+    await database.close()
+
+
+if __name__ == "__main__":
+    with running_server("postgres18") as server:
+        asyncio.run(go(server.url(server.create_database()), *sys.argv[1:]))
