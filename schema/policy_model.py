@@ -51,6 +51,7 @@ class PolicyField(NamedTuple):
     default: str | int | tuple[str, ...] | None  # None: of a count of which 0 would be a value of its own
     help: str
     lowest: int = 0  # of a count; above 0 where nothing given means a number, so that 0 can't be taken for that
+    highest: int = 0  # of a count
 
 
 FIELDS: Final = (
@@ -69,17 +70,24 @@ FIELDS: Final = (
     PolicyField("on_missed", "text", "", "ticks missed in an outage: run_last (the latest of them), skip or run_all"),
     PolicyField("catch_up_window", "text", "", "a missed tick that is older than this, like 6h, does not run any more"),
     PolicyField("overlap", "text", "", "a tick during a run: skip, buffer_one, buffer_all, cancel_running or allow"),
-    PolicyField("max_concurrent", "count", None, "with overlap=allow, so many runs at once; 10 if unset", 1),
-    PolicyField("retries", "count", 0, "further attempts at a tick whose run failed, at most 100"),
+    PolicyField("max_concurrent", "count", None, "with overlap=allow, so many runs at once; 10 if unset", 1, 10_000),
+    PolicyField("retries", "count", 0, "further attempts at a tick whose run failed, at most 100", 0, 100),
     PolicyField("backoff", "text", "", "wait before the first retry, 10s if unset; doubles with each one, up to 1h"),
     PolicyField("retry_on", "names", (), "retry only these: exception names, or failed, timed_out, lost, ..."),
-    PolicyField("pause_after_failures", "count", 0, "pause the job when so many ticks in a row have had no success"),
+    PolicyField(
+        "pause_after_failures",
+        "count",
+        0,
+        "pause the job when so many ticks in a row have had no success",
+        0,
+        1_000_000,
+    ),
     PolicyField(
         "late_after", "text", "", "webhooks are told of a tick that starts so much too late, or not at all, like 5m"
     ),
     PolicyField("after", "text", "", "run for each tick of this job that has succeeded, like billing.close_month"),
     PolicyField(
-        "priority", "count", 0, "-100 to 100: runs first where places are short, one second earlier a level", -100
+        "priority", "count", 0, "-100 to 100: runs first where places are short, one second earlier a level", -100, 100
     ),
     PolicyField("memory_limit", "text", "", "a run whose processes hold more memory is ended, like 256MiB or 1GiB"),
     PolicyField("cpu_limit", "text", "", "a run whose processes take more CPU time is ended, like 30s or 5m"),
@@ -90,6 +98,7 @@ FIELDS: Final = (
         None,
         "keep so many of the newest ones whatever their age; the cluster's 100 if unset",
         1,
+        1_000_000,
     ),
 )
 

@@ -33,13 +33,6 @@ MEMORY_LIMIT_LEAST: Final = 32 << 20
 MEMORY_LIMIT_MOST: Final = 64 << 40
 # A runner looks 20 times a second, and Linux counts CPU time in hundredths.
 CPU_LIMIT_LEAST_MS: Final = 100
-_LIMITS: Final = {
-    "max_concurrent": 10_000,
-    "retries": 100,
-    "pause_after_failures": 1_000_000,
-    "priority": 100,
-    "history_runs": 1_000_000,
-}
 _DURATIONS: Final = frozenset({"backoff", "catch_up_window", "late_after", "cpu_limit", "history"})
 _NAMES_LIMIT: Final = 50
 _NAME_LIMIT: Final = 200
@@ -114,11 +107,10 @@ def _count(field: PolicyField, value: object) -> int:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
         raise PolicyError(field.name, f"{shown(str(value))} is not a number; it is a whole one, like 3")
-    limit = _LIMITS[field.name]
-    if not field.lowest <= value <= limit:
-        nearest = str(field.lowest if value < field.lowest else limit)
+    if not field.lowest <= value <= field.highest:
+        nearest = str(field.lowest if value < field.lowest else field.highest)
         unset = "0 is the default" if field.default == 0 else "for the default, leave it out"
-        message = f"{value} is outside {field.lowest} to {limit} ({unset})"
+        message = f"{value} is outside {field.lowest} to {field.highest} ({unset})"
         raise PolicyError(field.name, message, 0, nearest if value else None)
     return value
 

@@ -34,7 +34,7 @@ EXAMPLES = examples()
 
 
 def test_there_are_four() -> None:
-    assert [each.word for each in EXAMPLES] == ["retry_on", "missed_policy", "ListLimits", "GetTemplate"]
+    assert [each.word for each in EXAMPLES] == ["pause_after_failures", "missed_policy", "ListLimits", "GetTemplate"]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda each: each.word)
