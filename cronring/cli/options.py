@@ -14,9 +14,9 @@ DEFAULT_CONTROLLER: Final = "127.0.0.1:7400"
 ROW_ID: Final = click.IntRange(1, 2**63 - 1)  # of an execution, a delivery, ...
 
 
-def count(lowest: int = 1, highest: int = 2**31 - 1) -> click.IntRange:
-    """A number of things; by default, as far as the API has room for it."""
-    return click.IntRange(lowest, highest)
+def count(lowest: int = 1) -> click.IntRange:
+    """A number of things, as far as the API has room for it."""
+    return click.IntRange(lowest, 2**31 - 1)
 
 
 class Addresses(click.ParamType[tuple[str, ...]]):

@@ -81,7 +81,7 @@ def policy_options(command: Command) -> Command:
 def _settings(field: PolicyField) -> dict[str, Any]:
     match field.kind:
         case "count":
-            return {"type": OrUnset(count(field.lowest, field.highest)), "metavar": "N", "help": _help(field)}
+            return {"type": OrUnset(count(field.lowest)), "metavar": "N", "help": _help(field)}
         case "names":
             return {"metavar": "NAME,...", "multiple": True, "help": _help(field)}
         case _:
