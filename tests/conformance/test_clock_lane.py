@@ -18,8 +18,8 @@ ROOT = Path(__file__).parents[2]
 CONCURRENCY = "test_concurrency.py::test_ends_adoptions_renewals_and_redeployments_never_deadlock[postgres18]"
 CROSSING = (
     CONCURRENCY,
-    "test_following.py::test_a_backfill_is_followed_once_for_each_tick[postgres18]",
-    "test_following.py::test_many_ends_at_once_are_each_followed_once[postgres18]",
+    "test_after.py::test_a_backfill_is_followed_once_for_each_tick[postgres18]",
+    "test_after.py::test_many_ends_at_once_are_each_followed_once[postgres18]",
     "test_retention.py::test_what_goes_is_in_the_books_and_the_newest_stay[postgres18]",
 )
 
