@@ -44,6 +44,7 @@ ARGUMENTS = {
     "BringCronJobsBack": f"""
         SELECT 1 AS deployment_id, now() AS now, {IDS} AS job_ids, array_agg(now()) AS next_ticks,
                array_agg(now()) AS next_run_ats {OF_ALL}""",
+    "RememberFingerprint": "SELECT 1 AS deployment_id, 'f' AS fingerprint",
     "ActivateDeployment": "SELECT 1 AS deployment_id, 2 AS min_replicas, now() AS now",
     "SetMinReplicas": "SELECT 1 AS deployment_id, 2 AS min_replicas",
     "DeactivateDeployment": "SELECT 1 AS deployment_id, now() AS now",
