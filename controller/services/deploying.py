@@ -94,10 +94,8 @@ class Deployer:
 
     async def activate(self, key: str, min_replicas: int, by: str, note: str, *, dry_run: bool = False) -> Activated:
         """A version that is there becomes the active one. Raises what the store raises."""
-        if not 1 <= min_replicas <= MIN_REPLICAS_MAX:
-            raise InvalidModule(
-                [("min_replicas", f"is {min_replicas}; it must be from 1 to {MIN_REPLICAS_MAX}; leave it out for 1")]
-            )
+        if problems := _problems_of_replicas(min_replicas):
+            raise InvalidModule(problems)
         activated = await self._store.activate_deployment(
             key, min_replicas, self._settings.timeout_ms, self._settings.default_jitter, by, note, dry_run=dry_run
         )
@@ -153,6 +151,12 @@ def _is_digest(text: str) -> bool:
     return len(text) == DIGEST_LENGTH and all(c in "0123456789abcdef" for c in text)
 
 
+def _problems_of_replicas(min_replicas: int) -> list[tuple[str, str]]:
+    if 1 <= min_replicas <= MIN_REPLICAS_MAX:
+        return []
+    return [("min_replicas", f"is {min_replicas}; it must be from 1 to {MIN_REPLICAS_MAX}; leave it out for 1")]
+
+
 async def _judge(described: schema_pb2.Module, digest: str, min_replicas: int) -> Module:
     """In canonical form. Raises InvalidModule with all that is wrong."""
     if len(described.verbs) + len(described.types) > JUDGED_AT_ONCE:  # 10,000 verbs take a second: ticks don't wait
@@ -162,10 +166,7 @@ async def _judge(described: schema_pb2.Module, digest: str, min_replicas: int) -
     problems = [(f"schema.{flaw.path}", flaw.message) for flaw in flaws]
     if not _is_digest(digest):
         problems.append(("digest", f"must be a SHA-256 in {DIGEST_LENGTH} lower-case hex digits"))
-    if not 1 <= min_replicas <= MIN_REPLICAS_MAX:
-        problems.append(
-            ("min_replicas", f"is {min_replicas}; it must be from 1 to {MIN_REPLICAS_MAX}; leave it out for 1")
-        )
+    problems += _problems_of_replicas(min_replicas)
     if problems:
         raise InvalidModule(problems)
     return module

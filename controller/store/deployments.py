@@ -1,12 +1,12 @@
 """A new version of a module becomes the active one, or a version is killed: one transaction each."""
 
 import asyncio
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from typing import Final, NamedTuple, TypeVar
 
 from cronring.controller.core.model import Job
 from cronring.controller.core.orders.followers import declared
-from cronring.controller.core.orders.orphaning import Orphan, Return, plan_orphans, plan_return, told
+from cronring.controller.core.orders.orphaning import Orphan, Return, keys_of, plan_orphans, plan_return, told
 from cronring.controller.core.orders.redeploy import (
     Existing,
     Redeploy,
@@ -181,7 +181,7 @@ class DeploymentStatements:
             await orphan_jobs(transaction, orphaned, now)
             await _keep(transaction, ("undeploy", by, note), row, now, None, removed, orphaned, [])
             await transaction.fetch(NotifyJobs(payload=str(name)))
-            return Killed(_keys(removed), _keys(orphaned))
+            return Killed(keys_of(removed), keys_of(orphaned))
 
     async def find_active(self, keys: Collection[str]) -> frozenset[str]:
         """Those of these deployments that are the active ones of their modules."""
@@ -271,7 +271,7 @@ async def _activate(transaction: Transaction, module: Module, change: _Change) -
     await _keep(transaction, change.action, row, now, change.previous, plan.removed, orphaned, back)
     await transaction.fetch(NotifyJobs(payload=str(name)))
     deployed = _deployed(row.key, plan, await _jobs(transaction, name, change.due_until))
-    return deployed._replace(orphaned=_keys(orphaned), back=_keys(back))
+    return deployed._replace(orphaned=keys_of(orphaned), back=keys_of(back))
 
 
 def _planned(module: Module, existing: list[Existing], change: _Change) -> tuple[Redeploy, list[str]]:
@@ -287,17 +287,13 @@ async def _keep(
     """Who did it, and what it did: in short with the deployment, and with each job that somebody had made by hand."""
     action, by, note = what
     details: dict[str, object] = {} if previous is None else {"previous": previous}
-    details |= told(removed=_keys(removed), orphaned=_keys(orphaned), back=_keys(back))
+    details |= told(removed=keys_of(removed), orphaned=keys_of(orphaned), back=keys_of(back))
     of_job = {"deployment": row.key, "order": action}
     made = [Action("orphan", by, note, job_id=each.job_id, details=of_job) for each in orphaned]
     made += [Action("bring_back", by, note, job_id=each.job_id, details=of_job) for each in back]
     await add_actions(
         transaction, [Action(action, by, note, deployment_id=row.deployment_id, details=details), *made], now
     )
-
-
-def _keys(planned: Sequence[Removed | Orphan | Return]) -> tuple[str, ...]:
-    return tuple(sorted(each.key for each in planned))
 
 
 async def _version(module: Module, digest: str, fingerprint: str) -> _Version:

@@ -1,9 +1,9 @@
 """Versions of modules, and the jobs that they declare, in memory."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 
 from cronring.controller.core.orders.followers import declared
-from cronring.controller.core.orders.orphaning import Orphan, Return, plan_orphans, plan_return, told
+from cronring.controller.core.orders.orphaning import Orphan, Return, keys_of, plan_orphans, plan_return, told
 from cronring.controller.core.orders.redeploy import Removed, deployment_key, plan_redeploy, plan_removal
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.store import Activated, Deployed, Killed
@@ -95,8 +95,8 @@ class MemoryDeployments(MemoryControl):
         starts = {each.job_id: self._latest_start(self.jobs[each.job_id]) for each in plan.back}
         back = plan_return(plan.back, {job_id: start for job_id, start in starts.items() if start is not None}, now)
         deployed = Deployed(
-            deployment.key, True, True, tuple(sorted(job.key for job in plan.added)), _keys(plan.removed),
-            tuple(sorted(job.key for job in plan.carried)), [], _keys(orphaned), _keys(back),
+            deployment.key, True, True, tuple(sorted(job.key for job in plan.added)), keys_of(plan.removed),
+            tuple(sorted(job.key for job in plan.carried)), [], keys_of(orphaned), keys_of(back),
         )  # fmt: skip
         if dry_run:
             return deployed._replace(jobs=[job.job() for job in jobs if job.source == "api"])
@@ -130,7 +130,7 @@ class MemoryDeployments(MemoryControl):
             self._orphan(orphaned)
             self._keep(("undeploy", by, note), row, removed, orphaned, [])
             self.on_notify()
-        return Killed(_keys(removed), _keys(orphaned))
+        return Killed(keys_of(removed), keys_of(orphaned))
 
     async def find_active(self, keys: Collection[str]) -> frozenset[str]:
         return frozenset(row.key for row in self.deployments if row.key in keys and row.min_replicas)
@@ -140,12 +140,8 @@ class MemoryDeployments(MemoryControl):
         back: list[Return],
     ) -> None:  # fmt: skip
         action, by, note = what
-        details = told(removed=_keys(removed), orphaned=_keys(orphaned), back=_keys(back))
+        details = told(removed=keys_of(removed), orphaned=keys_of(orphaned), back=keys_of(back))
         self.actions.append(ActionRow(action, by, note, None, details, row.key, self.now_us()))
         for name, planned in (("orphan", orphaned), ("bring_back", back)):
             for each in planned:
                 self._act(name, by, note, self.jobs[each.job_id], deployment=row.key, order=action)
-
-
-def _keys(planned: Sequence[Removed | Orphan | Return]) -> tuple[str, ...]:
-    return tuple(sorted(each.key for each in planned))
