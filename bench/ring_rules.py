@@ -11,7 +11,7 @@ from typing import Final
 from unittest.mock import patch
 
 from cronring.cli.main import main as cli
-from cronring.controller.core.node import node
+from cronring.controller.core.node import parts
 from cronring.controller.core.node.membership import Membership
 from cronring.controller.core.node.window import Duty
 from cronring.schema.keys import SLOTS
@@ -46,7 +46,7 @@ RULES: Final = {"everybody": Everybody, "leader": Leader}
 def main() -> None:
     rule, *command = sys.argv[1:]
     sys.argv = ["cronring", *command[command.index("cronring.cli.main") + 1 :]]
-    with patch.object(node, "Membership", RULES[rule]):
+    with patch.object(parts, "Membership", RULES[rule]):
         cli()
 
 

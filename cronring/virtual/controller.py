@@ -47,7 +47,7 @@ class VirtualNode(Node):
 
     def next_us(self) -> int | None:
         """When, in PostgreSQL's time, something is due."""
-        return min((instant for instant in self._due_us() if instant is not None), default=None)
+        return min((instant for instant in self._parts.due_us() if instant is not None), default=None)
 
     def leap(self, by_us: int) -> None:
         self._context.clock.leap(by_us)

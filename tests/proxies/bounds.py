@@ -28,7 +28,7 @@ CORES: Final = (
         "calls in a node from tick to dispatch: core/node/claiming.py, window.py, places.py",
     ),
     Bound("core_end_calls", 54.2, 65, "calls in a node from report to end: core/node/ending.py, ticks.py, holding.py"),
-    Bound("core_all_calls", 139, 167, "all calls in the nodes' steps, backups' too: core/node/node.py"),
+    Bound("core_all_calls", 139, 167, "all calls in the nodes' steps, backups' too: core/node/phases.py, routing.py"),
     Bound("runner_core_calls", 28, 34, "calls in runners' cores: cronring/runner/core/machine.py, places.py"),
     Bound("encode_runs_calls", 3.63, 4.4, "calls to encode a run: core/runs.py, protos/executions.py"),
     Bound("decode_runs_calls", 0.459, 0.6, "calls to decode a run: cronring/runner/codec.py"),

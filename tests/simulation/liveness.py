@@ -24,7 +24,7 @@ def check_liveness(world: "World") -> None:
 def _check_held(world: "World") -> None:
     """Each execution that has not ended is answered for by a controller that lives."""
     alive = {controller.name: controller.node for controller in world.controllers if controller.alive}
-    held = {execution_id for node in alive.values() for execution_id in node._holding.executions}
+    held = {execution_id for node in alive.values() for execution_id in node._parts.holding.executions}
     now_us = world.database.now_us()
     for row in world.database.store.unfinished.values():
         if row.claimed_at > now_us - UNDER_WAY_US and row.execution_id > world.database.stepped_after:
@@ -47,7 +47,7 @@ def _check_entries(world: "World") -> None:
     for controller in world.controllers:
         if not controller.alive:
             continue
-        for job_id, entry in controller.node._window.entries.items():
+        for job_id, entry in controller.node._parts.window.entries.items():
             waits = entry.stage is Stage.RUNNING and job_id not in running | just_ended
             assert not waits, f"entry stuck: {controller.name} waits for an end of {entry.job.key}, which doesn't run"
 

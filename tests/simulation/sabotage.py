@@ -16,6 +16,7 @@ from cronring.controller.core.node import ending
 from cronring.controller.core.node.effects import ReportRefusal
 from cronring.controller.core.node.ending import Ending
 from cronring.controller.core.node.events import ReportsReceived
+from cronring.controller.core.node.follow_ups import FollowUps
 from cronring.controller.core.node.lease import Lease
 from cronring.controller.core.node.refetch import BackupLooks, Refetching
 from cronring.controller.core.node.sweeping import Sweeping
@@ -110,7 +111,7 @@ def _read_once() -> dict[tuple[Any, str], Any]:
         if not self.fetched_once:
             wish(self, *arguments)
 
-    def turn_once(self: Refetching) -> bool:
+    def turn_once(self: Refetching) -> FollowUps:
         sent = turn(self)
         if sent:
             self._at_ns = None

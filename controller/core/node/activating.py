@@ -15,6 +15,7 @@ from cronring.controller.core.node.activation import WaitingActivation
 from cronring.controller.core.node.context import REFUSED_RETRY_NS, NodeContext
 from cronring.controller.core.node.effects import Activate, FetchActivations, FetchFollowers, Level
 from cronring.controller.core.node.events import Activated, ActivationsFetched, StoreFailed
+from cronring.controller.core.node.follow_ups import NONE, ClaimInDoubt, FollowUps
 from cronring.controller.core.node.holding import Holding
 from cronring.controller.core.node.lease import Lease
 from cronring.controller.core.node.places import Places
@@ -51,7 +52,6 @@ class Activating:
         "_waiting",
         "_window",
         "_wished",
-        "in_doubt",
     )
 
     def __init__(
@@ -80,7 +80,6 @@ class Activating:
         self._following: tuple[int, tuple[int, ...]] | None = None
         self._wished = False
         self._not_before_ns = 0
-        self.in_doubt = False  # a claim failed: it may have been committed; the node reads and clears it
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -321,27 +320,27 @@ class Activating:
         else:
             self._busy(waiting)
 
-    def failed(self, event: StoreFailed) -> None:
+    def failed(self, event: StoreFailed) -> FollowUps:
         """A claim may have been committed all the same: the node adopts what turns out to be its own."""
         context = self._context
         self._not_before_ns = context.now_ns + REFUSED_RETRY_NS
         if self._fetching is not None and event.request_id == self._fetching[0]:
             self._fetching = None
             self._wished = True
-            return
+            return NONE
         if self._following is not None and event.request_id == self._following[0]:
             self._followers.update(dict.fromkeys(self._following[1]))
             self._following = None
-            return
+            return NONE
         assert self._claiming is not None, "a failure without asking"
         (_, batch, requests, places), self._claiming = self._claiming, None
-        self.in_doubt = True
         context.note(Level.WARNING, "activation_failed", activations=len(requests), reason=event.reason)
         for waiting, request, place in zip(batch, requests, places, strict=True):
             self._sessions.change_held(request.runner_id, -1)
             self._places.give_back(place)
             if request.activation_id in self._waiting:
                 self._busy(waiting)
+        return (ClaimInDoubt(),)
 
 
 def _request(activation: Activation, runner_id: str) -> ActivationRequest:

@@ -27,7 +27,6 @@ class AwaitingRunner:
         "_parked_for",
         "_skipping",
         "_window",
-        "outdated",
         "ready_since_us",
     )
 
@@ -40,7 +39,6 @@ class AwaitingRunner:
         self._parked_for: dict[int, str] = {}  # the deployment under which a job stands in `_parked`
         self._grace = Timers()
         self._expired: dict[int, None] = {}
-        self.outdated = False  # somebody was parked: is its deployment still that one? The node reads and clears it
         self.ready_since_us: int | None = None  # since when it holds its lease
 
     def __len__(self) -> int:
@@ -49,7 +47,6 @@ class AwaitingRunner:
     def park(self, entry: Entry) -> None:
         assert entry.run_at is not None, "parked without being due"
         self._window.move_to(entry, Stage.PARKED)
-        self.outdated = True
         self._drop(entry.job.job_id)
         self._expired.pop(entry.job.job_id, None)  # of a tick before, which somebody else has decided meanwhile
         self._parked.setdefault(entry.job.deployment, {})[entry.job.job_id] = entry

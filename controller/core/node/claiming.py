@@ -14,6 +14,7 @@ from cronring.controller.core.node.awaiting_runner import AwaitingRunner
 from cronring.controller.core.node.context import MS, NodeContext
 from cronring.controller.core.node.effects import Claim, Level
 from cronring.controller.core.node.events import Claimed, StoreFailed
+from cronring.controller.core.node.follow_ups import NONE, ClaimInDoubt, FollowUps, RowNewer, RunnerAwaited
 from cronring.controller.core.node.holding import Holding
 from cronring.controller.core.node.lease import Lease
 from cronring.controller.core.node.limiting import Limiting
@@ -68,8 +69,6 @@ class Claiming:
         "_unsorted",
         "_window",
         "_won_now",
-        "in_doubt",
-        "stale_revision",
     )
 
     def __init__(  # noqa: PLR0917  the parts that it stands between
@@ -104,9 +103,6 @@ class Claiming:
         self._resumes = False  # at once, in the next step
         self._failures = 0
         self._not_before_ns = 0
-        # What others should look after; the node reads and clears them.
-        self.in_doubt = False  # a claim failed: it may have been committed
-        self.stale_revision = False  # a row is newer than what the window knows
 
     @property
     def idle(self) -> bool:
@@ -140,7 +136,7 @@ class Claiming:
             return self._context.now_ns
         return self._not_before_ns if self._ready and self._context.now_ns < self._not_before_ns else None
 
-    def turn(self, precedes: Callable[[Entry], bool]) -> None:
+    def turn(self, precedes: Callable[[Entry], bool]) -> FollowUps:
         """`precedes`: whether something beside the schedule goes before that tick, and is under way."""
         context = self._context
         for entry in self._limiting.turn():
@@ -151,13 +147,13 @@ class Claiming:
             self._slow_start = FIRST_BATCH
         self._resumes, self._won_now = self._won_now and len(self._ready) >= FIRST_BATCH, False
         if self._resumes:  # what is won should be on its way before a large claim is made
-            return
+            return NONE
         if not self._ready or context.abstains or not context.store_ok or not self._lease.valid:
-            return
-        while self._ready and len(self._in_flight) < self._at_once():
-            if context.now_ns < self._not_before_ns:
-                return
-            self._claim_batch(precedes, self._next_batch())
+            return NONE
+        awaited = False
+        while self._ready and len(self._in_flight) < self._at_once() and context.now_ns >= self._not_before_ns:
+            awaited = self._claim_batch(precedes, self._next_batch()) or awaited
+        return (RunnerAwaited(),) if awaited else NONE
 
     @property
     def wants_more(self) -> bool:
@@ -182,8 +178,9 @@ class Claiming:
             self._slow_start = self._context.settings.claim_batch
         return self._batch
 
-    def _claim_batch(self, precedes: Callable[[Entry], bool], size: int) -> None:
-        batch = ClaimBatch()
+    def _claim_batch(self, precedes: Callable[[Entry], bool], size: int) -> bool:
+        """Whether some of them await a runner now."""
+        batch, awaited = ClaimBatch(), False
         picker = Picker(self._sessions)
         now_us = self._context.now_us
         if self._unsorted:
@@ -210,9 +207,11 @@ class Claiming:
                 batch.places[job_id] = place
             elif not self._places.wait(entry, entry.job):
                 self._awaiting_runner.park(entry)
+                awaited = True
         self._ranked = self._ranked and bool(ready)
         if batch.requests:
             self._send(batch)
+        return awaited
 
     @staticmethod
     def _decide(entry: Entry, now_us: int) -> ticks.Decision:
@@ -252,7 +251,7 @@ class Claiming:
         context.stats.claims_attempted += len(batch.requests)
         context.effects.append(Claim(request_id, batch.requests, context.settings.hard_timeout_grace_ms))
 
-    def claimed(self, event: Claimed) -> None:
+    def claimed(self, event: Claimed) -> FollowUps:
         """Hold and dispatch what was won; wait again for the rest."""
         batch = self._in_flight.pop(event.request_id)
         self._failures = 0
@@ -260,9 +259,11 @@ class Claiming:
         results = {result.job_id: result for result in event.results}
         won: list[Execution] = []
         epochs: list[int] = []
+        newer = False
         for entry, request in zip(batch.entries, batch.requests, strict=True):
             result = results.get(request.job_id)
             if result is not None and result.updated:
+                newer = newer or result.revision != entry.job.revision
                 won.append(self._won(entry, request, result))
                 epochs.append(self._places.epoch(batch.places[request.job_id]))
                 continue
@@ -272,10 +273,11 @@ class Claiming:
             if result is None or not result.has_min_replicas:
                 self._window.forget(request.job_id)
             else:
-                self._not_won(entry, request, result)
+                newer = self._not_won(entry, request, result) or newer
         self._context.stats.claims_won += len(won)
         self._won_now = bool(won)
         self._holding.dispatch(won, epochs)
+        return (RowNewer(),) if newer else NONE
 
     def _won(self, entry: Entry, request: ClaimRequest, result: ClaimResult) -> Execution:
         job = entry.job
@@ -285,8 +287,6 @@ class Claiming:
             self._context.note(
                 Level.WARNING, "backup_claimed", job=job.key, lateness_ms=(result.claimed_at - request.run_at) / 1_000
             )
-        if result.revision != job.revision:
-            self.stale_revision = True
         if entry.limit is not None:
             self._limiting.won(entry)
         holds_job = not ticks.allows(job)
@@ -314,35 +314,35 @@ class Claiming:
         self._holding.hold(execution, stale=result.revision != job.revision)
         return execution
 
-    def _not_won(self, entry: Entry, request: ClaimRequest, result: ClaimResult) -> None:
-        if result.revision != entry.job.revision:
-            self.stale_revision = True
+    def _not_won(self, entry: Entry, request: ClaimRequest, result: ClaimResult) -> bool:
+        """Whether its row is newer than the window knows, or seems to be."""
+        newer = result.revision != entry.job.revision
         if result.full is not None:
             if self._window.entries.get(entry.job.job_id) is entry:
                 entry.retries = 0
                 entry.changed_ns = self._context.now_ns
                 self._limiting.refused(entry, result.full)
-            return
+            return newer
         if result.executing and result.next_tick == request.expected_tick and ticks.allows(entry.job):
             self._too_many(entry)
-            return
+            return newer
         same_tick = not result.executing and result.next_tick == request.expected_tick
         if not same_tick or result.next_run_at is None:
             entry.retries = 0
             self._window.reset(entry, result.executing, result.next_tick, result.next_run_at)
-            return
+            return newer
         entry.run_at = result.next_run_at  # another policy may have put the same tick off
         now_us = self._context.now_us
         early_us = max(result.next_run_at, request.run_at) - result.claimed_at
         if early_us > 0:
             self._context.stats.claims_early += 1
             self._window.retry_at(entry, now_us + early_us + EARLY_MARGIN_US)
-            return
+            return newer
         entry.retries += 1
-        if entry.retries > 1:  # nobody's claim takes so long: rather, a deployment has moved the job on
-            self.stale_revision = True
         wait_ns = self._context.backoff_ns(entry.retries, CONTENDED_BASE_MS, CONTENDED_CAP_MS)
         self._window.retry_at(entry, now_us + wait_ns // 1_000)
+        # Nobody's claim takes so long as two: rather, a deployment has moved the job on.
+        return newer or entry.retries > 1
 
     # docs/decisions/0026: runs that ended during an outage still count in the row
     def _too_many(self, entry: Entry) -> None:
@@ -362,10 +362,9 @@ class Claiming:
         answer = ticks.passed(entry.job, slot, self._context.now_us, SkipReason.OVERLAP)
         self._skipping.skip(entry, answer.skipped, answer.next)
 
-    def failed(self, event: StoreFailed) -> None:
+    def failed(self, event: StoreFailed) -> FollowUps:
         """It may have been committed all the same: try again, and adopt what turns out to be ours."""
         batch = self._in_flight.pop(event.request_id)
-        self.in_doubt = True
         self._failures += 1
         if not event.connection_lost:  # something in this batch may be what PostgreSQL refuses
             self._batch = max(1, len(batch.requests) // 2)
@@ -383,6 +382,7 @@ class Claiming:
                 self._window.retry_at(entry, context.now_us + REFUSED_RETRY_US)
             else:
                 self.offer(entry)
+        return (ClaimInDoubt(),)
 
 
 def _job_id(entry: Entry) -> int:

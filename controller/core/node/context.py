@@ -5,6 +5,7 @@ from typing import Final, Protocol
 from cronring.controller.core.chance import Chance
 from cronring.controller.core.node.effects import Effect, Level, Note
 from cronring.controller.core.node.events import StoreFailed
+from cronring.controller.core.node.follow_ups import FollowUps
 from cronring.controller.core.node.pgclock import DatabaseClock
 from cronring.controller.core.node.stats import Stats
 from cronring.controller.core.settings import ClusterSettings
@@ -19,7 +20,7 @@ NOTES_PER_SECOND: Final = 5  # of one kind
 class Asker(Protocol):
     """A part that sends requests to the store."""
 
-    def failed(self, event: StoreFailed) -> None:
+    def failed(self, event: StoreFailed) -> FollowUps | None:
         """The outcome of this part's request is unknown."""
         ...
 

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from cronring.controller.core.node.context import MS, NodeContext
 from cronring.controller.core.node.effects import Level
+from cronring.controller.core.node.follow_ups import NONE, DrillOver, FollowUps
 from cronring.controller.core.node.lease import Lease
 from cronring.controller.core.node.membership import Membership
 from cronring.schema.duration import measured
@@ -80,28 +81,27 @@ class StandingDown:
         return True
 
     # docs/decisions/0054: it ends by itself, whoever asked for it
-    def turn(self) -> bool:
-        """True if it has just ended by itself."""
+    def turn(self) -> FollowUps:
         if self._until_ns is None:
-            return False
+            return NONE
         if self._context.draining:
             return self.end(DrillEnd.DRAINING)
         if self._context.now_ns >= self._until_ns:
             return self.end(DrillEnd.TIME)
         if self._is_alone() and not self._forced:
             return self.end(DrillEnd.ALONE)
-        return False
+        return NONE
 
-    def end(self, why: DrillEnd) -> bool:
-        """True if there was one to end."""
+    def end(self, why: DrillEnd) -> FollowUps:
+        """Nothing, if there is none to end."""
         context = self._context
         if self._until_ns is None or self.latest is None:
-            return False
+            return NONE
         self._until_ns = None
         self.latest = StoodDown(self.latest.begun_us, context.now_us, why)
         context.standing_down = False
         context.note(Level.INFO, "claiming_again", after_ms=(context.now_ns - self._since_ns) // MS, why=why.value)
-        return True
+        return (DrillOver(),)
 
     def _is_alone(self) -> bool:
         return all(member == self._context.controller_id for member in self._membership.ring.members)

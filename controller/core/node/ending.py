@@ -15,6 +15,7 @@ from cronring.controller.core.node.activating import Activating
 from cronring.controller.core.node.context import NodeContext
 from cronring.controller.core.node.effects import AckReports, End, FetchExecutions, Level, ReportRefusal
 from cronring.controller.core.node.events import Ended, ExecutionsFetched, ReportsReceived, StoreFailed
+from cronring.controller.core.node.follow_ups import NONE, FollowUp, FollowUps, RowNewer, TickOverlooked
 from cronring.controller.core.node.holding import Holding
 from cronring.controller.core.node.window import DueWindow
 from cronring.schema.execution import Outcome, Report
@@ -71,8 +72,6 @@ class Ending:
         "_strange_characters",
         "_unknown",
         "_window",
-        "overlooked",
-        "stale_revision",
     )
 
     def __init__(self, context: NodeContext, window: DueWindow, holding: Holding, activating: Activating) -> None:
@@ -91,8 +90,6 @@ class Ending:
         self._strange_characters = 0
         self._failures = 0
         self._not_before_ns = 0
-        self.overlooked: list[int] = []  # slots in which an end left a tick that is due; the node clears it, too
-        self.stale_revision = False  # a row is newer than what the window knows; the node reads and clears it
 
     def __len__(self) -> int:
         return len(self._pending)
@@ -243,13 +240,14 @@ class Ending:
             if not self._strange[pending.unverified_by]:
                 del self._strange[pending.unverified_by]
 
-    def ended(self, event: Ended) -> None:
+    def ended(self, event: Ended) -> FollowUps:
         """Acknowledge, let go, and wait for the jobs' next ticks."""
         batch = self._ending.pop(event.request_id)
         context = self._context
         self._failures = 0
         self._batch = context.settings.end_batch
         by_id = {pending.report.execution_id: pending for pending in batch}
+        found: dict[FollowUp, None] = {}
         for result in event.results:
             if result.stale:  # what passed during the run is for its job's row to say, as it stands
                 self._unknown[result.execution_id] = by_id.pop(result.execution_id)
@@ -262,8 +260,11 @@ class Ending:
                 self._activating.job_freed(result.job_id)
             else:
                 context.stats.ends_wasted += 1
-            self._follow(result, by_id[result.execution_id])
+            follow_ups = self._follow(result, by_id[result.execution_id])
+            if follow_ups:
+                found.update(dict.fromkeys(follow_ups))
         self._settle(by_id.values())
+        return tuple(found)
 
     def _retry(self, pending: Pending, result: EndResult) -> None:
         """The end made a retry: this controller is the first to know."""
@@ -284,27 +285,26 @@ class Ending:
         self._activating.created([retry])
 
     # docs/decisions/0024: an end that came too late must say what comes next, too
-    def _follow(self, result: EndResult, pending: Pending) -> None:
+    def _follow(self, result: EndResult, pending: Pending) -> FollowUps:
         entry = self._window.entries.get(result.job_id)
         if entry is None:
-            self._stand_in(result, pending)
-            return
-        if result.revision != entry.job.revision:
-            self.stale_revision = True
+            return self._stand_in(result, pending)
+        newer = (RowNewer(),) if result.revision != entry.job.revision else NONE
         if result.paused:
             self._window.forget(result.job_id)
         elif result.ended or result.next_tick is not None:
             self._window.follow_end(entry, result.next_tick, result.next_run_at)
             if result.job_id not in self._window.entries:
-                self._stand_in(result, pending)
+                return (*newer, *self._stand_in(result, pending))
         else:  # it had been ended elsewhere, and the next one runs there already
             self._window.runner_away(result.job_id)
+        return newer
 
-    def _stand_in(self, result: EndResult, pending: Pending) -> None:
+    def _stand_in(self, result: EndResult, pending: Pending) -> FollowUps:
         """The job's owners don't hear of an end that is committed here. What they can't foresee is claimed here."""
         execution = pending.execution
         if not result.ended or result.next_run_at is None or execution is None:
-            return
+            return NONE
         job, now_us = execution.job, self._context.now_us
         if result.moved and pending.anchor is not None:
             job = job._replace(anchor=pending.anchor, revision=job.revision + 1)
@@ -312,11 +312,12 @@ class Ending:
         unforeseen = foreseen is None or result.next_run_at < foreseen.run_at
         soon = result.next_run_at <= now_us + self._context.settings.refetch_interval_ms * 1_000
         if result.next_run_at <= now_us and job.revision != result.revision:
-            self.overlooked.append(job.slot)  # it was rescheduled while it ran: only its row tells how
-        elif unforeseen and soon and job.revision == result.revision:
+            return (TickOverlooked(job.slot),)  # it was rescheduled while it ran: only its row tells how
+        if unforeseen and soon and job.revision == result.revision:
             self._window.stand_in(
                 job._replace(executing=False, next_tick=result.next_tick, next_run_at=result.next_run_at)
             )
+        return NONE
 
     def _settle(self, decided: Iterable[Pending]) -> None:
         by_runner: dict[str, list[int]] = {}

@@ -29,6 +29,7 @@ class Lease:
         "_renewing",
         "_told_lost",
         "_waiting",
+        "answered",
         "held_since_ns",
         "valid_until_ns",
     )
@@ -44,6 +45,7 @@ class Lease:
         self._waiting: dict[str, int] = {}  # runner id -> sequence of its latest beat that asks for a renewal
         self._asked: dict[str, int] = {}  # the same, of the renewal under way
         self._heard_ns: dict[str, int] = {}  # runner id -> when it last beat, since the latest renewal
+        self.answered = False  # PostgreSQL has answered a renewal: what else is asked of it has a meaning
         self.held_since_ns: int | None = None  # since when it has been valid without a gap
         self.valid_until_ns = context.now_ns
 
@@ -99,10 +101,12 @@ class Lease:
         self.renew_soon()
         self._again = self._renewing is not None
 
-    def renewed(self, event: LeaseRenewed, sent_ns: int) -> None:
+    def renewed(self, event: LeaseRenewed, sent_ns: int) -> bool:
+        """Whether it is held (again) as of now."""
         context = self._context
         self._renewing = None
         self._failures = 0
+        self.answered = True
         was_valid = self.valid
         self.valid_until_ns = sent_ns + (context.settings.lease_ms - context.settings.lease_margin_ms) * MS
         if self.valid:
@@ -118,6 +122,7 @@ class Lease:
         self._asked = {}
         if self.valid:
             self._heard_ns = {}
+        return self.valid and not was_valid
 
     def failed(self, event: StoreFailed) -> None:  # noqa: ARG002  how it failed makes no difference here
         context = self._context

@@ -4,6 +4,7 @@ from typing import Final
 
 from cronring.controller.core.node.context import MS, NodeContext
 from cronring.controller.core.node.effects import FindPeers, Level
+from cronring.controller.core.node.follow_ups import NONE, Buried, FollowUp, FollowUps, Gone, RingChanged
 from cronring.controller.core.node.ring import Ring
 from cronring.controller.core.node.window import Duty
 from cronring.controller.core.swim.machine import Swim
@@ -25,10 +26,7 @@ class Membership:
         "_leased",
         "_search_at_ns",
         "_search_until_ns",
-        "buried",
-        "gone",
         "ring",
-        "ring_changed",
         "swim",
     )
 
@@ -38,9 +36,6 @@ class Membership:
         self._leased: tuple[tuple[str, str], ...] = ()  # in the `controllers` table, when it was last read
         context.peers = self._known()
         self.ring = Ring.build(self.swim.slot_owners())
-        self.ring_changed = True
-        self.buried = False  # somebody held this controller dead, and may adopt from it; the node clears it
-        self.gone: list[str] = []  # dead or left, for this controller to adopt from; the node takes them
         self._search_at_ns: int | None = None
         self._search_until_ns = context.now_ns
 
@@ -50,14 +45,16 @@ class Membership:
             return swim
         return self._search_at_ns if swim is None else min(swim, self._search_at_ns)
 
-    def turn(self) -> None:
+    def turn(self) -> FollowUps:
         """Let Swim do what is due; look for peers while alone, or while somebody may be cut off."""
         context = self._context
         deadline = self.swim.next_deadline()
+        found = NONE
         if deadline is not None and deadline <= context.now_ns:
-            self.absorb(self.swim.wake(context.now_ns))
+            found = self._absorb(self.swim.wake(context.now_ns))
         if self._search_at_ns is not None and self._search_at_ns <= context.now_ns and context.store_ok:
             self.search()
+        return found
 
     def search(self) -> None:
         """Ask the `controllers` table for peers, now."""
@@ -67,47 +64,57 @@ class Membership:
         lookout = alone or context.now_ns < self._search_until_ns
         self._search_at_ns = context.now_ns + context.jittered_ns(SEARCH_INTERVAL_MS) if lookout else None
 
-    def receive(self, packet: Packet) -> None:
-        self.absorb(self.swim.receive(packet, self._context.now_ns))
+    def receive(self, packet: Packet) -> FollowUps:
+        return self._absorb(self.swim.receive(packet, self._context.now_ns))
 
-    def refused(self, address: str) -> None:
-        self.absorb(self.swim.peer_refused(address, self._context.now_ns))
+    def refused(self, address: str) -> FollowUps:
+        return self._absorb(self.swim.peer_refused(address, self._context.now_ns))
 
-    def found(self, peers: tuple[tuple[str, str], ...]) -> None:
+    def drain(self) -> FollowUps:
+        """Hand the slots over, and stay a member."""
+        return self._absorb(self.swim.drain(self._context.now_ns))
+
+    def leave(self) -> FollowUps:
+        """The last packets."""
+        return self._absorb(self.swim.leave(self._context.now_ns))
+
+    def found(self, peers: tuple[tuple[str, str], ...]) -> FollowUps:
         """These hold leases, by the `controllers` table."""
         self._leased = peers
         self._context.peers = self._known()
         others = tuple(peer for peer in peers if peer[0] != self._context.controller_id)
-        if others:
-            self.greet(others)
+        return self.greet(others) if others else NONE
 
-    def greet(self, peers: tuple[tuple[str, str], ...]) -> None:
+    def greet(self, peers: tuple[tuple[str, str], ...]) -> FollowUps:
         """Known addresses, as (member_id or "", address)."""
-        self.absorb(self.swim.greet(peers, self._context.now_ns))
+        return self._absorb(self.swim.greet(peers, self._context.now_ns))
 
-    def absorb(self, reaction: Reaction) -> None:
+    def _absorb(self, reaction: Reaction) -> FollowUps:
         """Send what Swim sends, and follow its changes."""
         context = self._context
         context.effects.extend(reaction.packets)
         for note in reaction.notes:
             context.note(note.level, note.event, **note.values)
-        self.buried = self.buried or bool(reaction.burials)
-        for change in reaction.changes:
-            self._follow(change)
+        found: list[FollowUp] = [Buried()] if reaction.burials else []
+        gone = tuple(change.after.member_id for change in reaction.changes if self._inherits(change))
+        if gone:
+            found.append(Gone(gone))
         if reaction.changes:
             context.peers = self._known()
-            self._rebuild()
+            if self._rebuild():
+                found.append(RingChanged())
+        return found
 
-    def _follow(self, change: MemberChange) -> None:
+    def _inherits(self, change: MemberChange) -> bool:
+        """Whether somebody is gone, and this controller adopts from it."""
         after = change.after
         if after.status not in (Status.DEAD, Status.LEFT) or after.member_id == self._context.controller_id:
-            return
+            return False
         if after.status is Status.DEAD:
             self._search_until_ns = self._context.now_ns + SEARCH_AFTER_DEATH_MS * MS
             if self._search_at_ns is None:
                 self._search_at_ns = self._context.now_ns + self._context.jittered_ns(SEARCH_INTERVAL_MS)
-        if self._is_successor_of(after.member_id):
-            self.gone.append(after.member_id)
+        return self._is_successor_of(after.member_id)
 
     def _is_successor_of(self, gone_id: str) -> bool:
         """The living member whose id comes next after the one that is gone, in a circle, adopts from it."""
@@ -115,14 +122,15 @@ class Membership:
         successor = next((member_id for member_id in alive if member_id > gone_id), alive[0])
         return successor == self._context.controller_id
 
-    def _rebuild(self) -> None:
+    def _rebuild(self) -> bool:
+        """Whether the ring is another one now."""
         owners = self.swim.slot_owners()
         if tuple(sorted(owners)) == self.ring.members:
-            return
+            return False
         self.ring = self.ring.over(owners)
-        self.ring_changed = True
         self._context.stats.ring_changes += 1
         self._context.note(Level.INFO, "ring_changed", members=len(self.ring.members), digest=self.ring.digest)
+        return True
 
     # docs/decisions/0021: not only whom gossip sees
     def peers(self) -> tuple[tuple[str, str], ...]:

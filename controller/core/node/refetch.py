@@ -10,6 +10,7 @@ from cronring.controller.core.model import Job
 from cronring.controller.core.node.context import MS, NodeContext
 from cronring.controller.core.node.effects import FetchOverdue, FetchWindow
 from cronring.controller.core.node.events import OverdueFetched, StoreFailed, WindowFetched
+from cronring.controller.core.node.follow_ups import NONE, FollowUps, WindowAsked
 from cronring.controller.core.node.lease import Lease
 from cronring.controller.core.node.timers import Timers
 from cronring.controller.core.node.window import IN_FLIGHT, DueWindow, Stage
@@ -49,22 +50,22 @@ class Refetching:
     def next_deadline(self) -> int | None:
         return self._at_ns if self._in_flight is None and self._context.store_ok and self._lease.valid else None
 
-    def turn(self) -> bool:
-        """True if a refetch went out."""
+    def turn(self) -> FollowUps:
+        """Send it, if it is time."""
         context = self._context
         due = self._at_ns is not None and context.now_ns >= self._at_ns
         if not due or self._in_flight is not None or not context.store_ok or not self._lease.valid:
-            return False
+            return NONE
         self._at_ns = context.now_ns + context.jittered_ns(context.settings.refetch_interval_ms)
         slots = self._window.slots()
         if not slots or context.draining:
-            return False
+            return NONE
         request_id = context.request(self)
         self._in_flight = (request_id, slots)
         self._sent_ns = context.now_ns
         context.stats.refetches += 1
         context.effects.append(FetchWindow(request_id, slots, context.settings.window_ms))
-        return True
+        return (WindowAsked(),)
 
     def fetched(self, event: WindowFetched, sent_ns: int) -> None:
         assert self._in_flight is not None, "a window without asking"

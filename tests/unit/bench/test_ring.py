@@ -8,7 +8,7 @@ import pytest
 
 from bench.ring import RULES, Seen, counter, figures, spent, table
 from bench.ring_rules import RULES as OTHER_RULES
-from cronring.controller.core.node import node
+from cronring.controller.core.node import node, parts
 from cronring.controller.core.node.events import PacketReceived, Woke
 from cronring.controller.core.node.window import Duty
 from cronring.controller.core.settings import ClusterSettings
@@ -18,14 +18,14 @@ from cronring.schema.keys import SLOTS
 
 def duties(rule: str, own_id: str, *others: str) -> set[Duty]:
     """What a node of that rule owes all slots, once it has heard of the others."""
-    with patch.object(node, "Membership", OTHER_RULES[rule]):
+    with patch.object(parts, "Membership", OTHER_RULES[rule]):
         made = node.Node(own_id, f"{own_id}:1", ClusterSettings(), random.Random(1), 0)
     made.step(Woke(), 0)
     table = tuple(Update(member_id, f"{member_id}:1", Status.ALIVE, 0, False) for member_id in others)
     if others:
         made.step(PacketReceived(Packet(others[0], f"{others[0]}:1", (), Sync(False, table))), 1)
-    assert len(made._window.duties) == SLOTS
-    return set(made._window.duties)
+    assert len(made._parts.window.duties) == SLOTS
+    return set(made._parts.window.duties)
 
 
 @pytest.mark.parametrize(

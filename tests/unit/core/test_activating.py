@@ -79,7 +79,7 @@ def test_what_waits_for_one_job_is_tried_again_together() -> None:
 def test_the_backup_claims_only_what_the_primary_has_left() -> None:
     told = Told()
     told.ready()
-    told.node._window.duties = [Duty.BACKUP] * SLOTS  # as the ring would say
+    told.node._parts.window.duties = [Duty.BACKUP] * SLOTS  # as the ring would say
     _fetched(told, _activation())
     told.wait_renewing(30_300)
     assert not told.take(effects.Activate)
@@ -90,7 +90,7 @@ def test_the_backup_claims_only_what_the_primary_has_left() -> None:
 def test_one_that_this_controller_made_is_its_own_whatever_its_duty() -> None:
     told = Told()
     told.ready()
-    told.node._window.duties = [Duty.BACKUP] * SLOTS  # as the ring would say
+    told.node._parts.window.duties = [Duty.BACKUP] * SLOTS  # as the ring would say
     told.tell(events.ActivationsCreated([_activation(run_at=T + S_US)]))
     told.wait_renewing(1_100)
     assert told.one(effects.Activate)

@@ -119,7 +119,7 @@ def test_what_an_end_leaves_due_is_claimed_at_once_though_others_own_the_job() -
     """They foresee the tick after it, or read the job again in a minute (seed 30234)."""
     told = Told()
     told.ready()
-    told.node._window.duties = [Duty.NONE] * SLOTS
+    told.node._parts.window.duties = [Duty.NONE] * SLOTS
     buffered = job(policy='{"overlap":"buffer_one"}', due=T - 20 * S_US)
     execution = Execution(9, buffered, T - 20 * S_US, T - 20 * S_US, T - 20 * S_US, 1, "schedule", "d", "r1")
     told.tell(_reports(execution, ended_at=T - S_US))
@@ -136,7 +136,7 @@ def test_nor_does_it_matter_that_it_had_been_claimed_in_their_stead_before() -> 
     told = Told()
     (execution,) = told.running(job(policy='{"overlap":"buffer_one"}'))
     told.wait_renewing(25_000)
-    told.node._window.duties = [Duty.NONE] * SLOTS
+    told.node._parts.window.duties = [Duty.NONE] * SLOTS
     told.tell(_reports(execution, ended_at=told.database_us - 1_000))
     _ended(told, told.one(effects.End))
     told.wait(10)
@@ -147,7 +147,7 @@ def _ended_by_none_of_its_owners() -> Told:
     """A run of a minute's interval has said `in 2 s`; what becomes of its end is to be told."""
     told = Told()
     told.ready()
-    told.node._window.duties = [Duty.NONE] * SLOTS
+    told.node._parts.window.duties = [Duty.NONE] * SLOTS
     of_activity = job(schedule="every 60s", due=T - 50 * S_US)
     execution = Execution(9, of_activity, T - 50 * S_US, T - 50 * S_US, T - 50 * S_US, 1, "schedule", "d", "r1")
     told.tell(_reports(execution, ended_at=T, next_in_ms=2_000))
@@ -181,8 +181,8 @@ def test_a_job_that_was_rescheduled_while_it_ran_is_read_by_who_ends_its_run_if_
     """Its owners know of the change, but not of the end (seed 60135)."""
     told = Told()
     (execution,) = told.running(job())
-    told.node._window.duties = [Duty.NONE] * SLOTS
-    told.node._window.forget(1)
+    told.node._parts.window.duties = [Duty.NONE] * SLOTS
+    told.node._parts.window.forget(1)
     told.tell(_reports(execution))
     end = told.one(effects.End)
     due = told.database_us - S_US
@@ -201,7 +201,7 @@ def test_a_job_that_was_forgotten_while_its_ticks_were_skipped_is_not_tried_agai
     told.ready(job(policy='{"overlap":"allow","window":"00:00-01:00"}'))
     told.wait_renewing(10_000)
     skip = told.one(effects.SkipTicks)
-    told.node._window.forget(1)
+    told.node._parts.window.forget(1)
     told.fail(skip)
     told.wait_renewing(5_000)
     assert not told.take(effects.Claim)

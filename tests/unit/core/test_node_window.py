@@ -164,7 +164,7 @@ def test_standing_in_for_a_tick_of_a_job_made_here_keeps_it_watched() -> None:
     told = Told(probe_interval_ms=60_000)
     told.ready()
     slot = _of_three(told)
-    window, made = told.node._window, job(slot=slot)
+    window, made = told.node._parts.window, job(slot=slot)
     window.add_own([made])
     window.stand_in(made)
     entry = window.entries[1]

@@ -193,7 +193,7 @@ def test_stages_of_what_waits() -> None:
     told = Placed()
     told.ready_with_places(job(1))
     told.due()
-    entry = told.node._window.entries[1]
+    entry = told.node._parts.window.entries[1]
     assert entry.stage is Stage.QUEUED
     told.tell(events.JobsNotified())
     told.wait(100)

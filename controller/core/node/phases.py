@@ -1,0 +1,136 @@
+"""What a node does in each step, in which order, and why in that one.
+
+First the event is told to the part that it concerns (routing.py). Then every part has its turn, event or not: time may
+have brought it something to do. What the event and the turns have found out for others is acted on where `then` says.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple, assert_never
+
+from cronring.controller.core.node.follow_ups import (
+    Buried,
+    ClaimInDoubt,
+    DrillOver,
+    FollowUp,
+    FollowUps,
+    Gone,
+    RingChanged,
+    RowNewer,
+    RunnerAwaited,
+    TickOverlooked,
+    WindowAsked,
+)
+from cronring.controller.core.node.parts import Parts
+
+
+class Phase(NamedTuple):
+    """A part's turn, which returns what it has found out. Follow-ups of the kinds of `then` are acted on behind it."""
+
+    name: str
+    act: Callable[[], FollowUps | None]
+    then: tuple[type[FollowUp], ...] = ()
+
+
+class Phases:
+    """All of a node, in `order`."""
+
+    __slots__ = ("_parts", "order")
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self.order = self._in_order()
+
+    def run(self, found: FollowUps) -> None:
+        """Every phase once. `found`: by the event of this step."""
+        waiting = list(found)
+        for _, act, then in self.order:
+            more = act()
+            if more:
+                waiting += more
+            if then and waiting:
+                waiting = self._follow_up(waiting, then)
+
+    def _in_order(self) -> tuple[Phase, ...]:
+        parts = self._parts
+        return (
+            # The renewal goes out first, as all else hangs on it; and whoever follows knows that the lease ran out.
+            Phase("lease", parts.lease.turn),
+            # Who owns which slot decides what is due here: a ring of this step is the ring of all that follows.
+            Phase("gossip", parts.membership.turn, (RingChanged, Buried, Gone)),
+            # Before claims: a drill that is over lets them go on in this very step.
+            Phase("drill", parts.standing_down.turn, (DrillOver,)),
+            # Behind gossip: by the slots as they are now. What else is read each minute is read along with it.
+            Phase("refetch", parts.refetching.turn, (WindowAsked,)),
+            # What has come due is in the first claim after that.
+            Phase("due", self._offer_due),
+            # What calls the backup is looked for as long as slots are its own: behind gossip, too.
+            Phase("backup looks", parts.looks.turn),
+            # What waits for a place has those that are free now, before the claims of this step look for one.
+            Phase("called in", self._call_in),
+            # Before claims: a tick is not claimed while an activation that was due before it is under way.
+            Phase("activations", parts.activating.turn),
+            # All that is due by now is known.
+            Phase("claims", self._claim),
+            # Runners hear how much waits here once claims have taken what they could get.
+            Phase("wishes", parts.places.tell),
+            # The order of these two makes no difference: one asks rows, the other tells runners what was answered.
+            Phase("overlap", parts.overlap_cancel.turn),
+            Phase("cancels", parts.cancelling.turn),
+            # A grace that is over makes skips, as claims do; one statement writes them all.
+            Phase("graces", parts.awaiting_runner.turn),
+            Phase("skips", parts.skipping.turn),
+            # Behind claims: whatever goes before a claim makes its ticks later, while a result only waits.
+            # What is followed up here asks for reads and looks. So it stands behind those that this step has sent:
+            # they may be older than what was found out, and must not pass for those that are asked for now.
+            Phase("ends", parts.ending.turn, (ClaimInDoubt, RowNewer, RunnerAwaited, TickOverlooked)),
+            # Behind what was found in doubt: its first adoption goes out at once.
+            Phase("sweeps", parts.sweeping.turn),
+            # Anywhere behind gossip, which may say that this controller was held dead.
+            Phase("verification", parts.verifying.turn),
+            # At the end nothing can be under way that is not known.
+            Phase("leaving", parts.leaving.turn),
+        )
+
+    def _offer_due(self) -> None:
+        parts = self._parts
+        if parts.claiming.wants_more:
+            parts.claiming.offer_all(parts.window.pop_primary(parts.context.now_us))
+
+    def _call_in(self) -> None:
+        self._parts.call_in(self._parts.places.call())
+
+    def _claim(self) -> FollowUps:
+        return self._parts.claiming.turn(self._parts.activating.precedes)
+
+    def _follow_up(self, waiting: list[FollowUp], kinds: tuple[type[FollowUp], ...]) -> list[FollowUp]:
+        """Act on those of these kinds, once on each; what is left waits for its phase."""
+        for each in dict.fromkeys(waiting):
+            if isinstance(each, kinds):
+                self._act_on(each)
+        return [each for each in waiting if not isinstance(each, kinds)]
+
+    def _act_on(self, each: FollowUp) -> None:
+        parts = self._parts
+        match each:
+            case RingChanged():
+                parts.take_duties()
+                if parts.lease.answered:
+                    parts.refetching.wish()
+            case Buried():
+                parts.verifying.doubt()
+            case Gone(controller_ids):
+                parts.sweeping.adopt_from(controller_ids)
+            case WindowAsked():
+                parts.membership.search()
+                parts.activating.wish()
+            case ClaimInDoubt():
+                parts.sweeping.doubt()
+                parts.refetching.wish()
+            case DrillOver() | RowNewer():
+                parts.refetching.wish()
+            case RunnerAwaited():
+                parts.refetching.wish_rarely()
+            case TickOverlooked(slot):
+                parts.looks.wish(slot)
+            case _:
+                assert_never(each)
