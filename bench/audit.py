@@ -2,8 +2,8 @@
 
     python -m bench.audit [--jobs 10000] [--ticks 96] [--wrong 10]
 
-A job each quarter of an hour, in UTC or in a zone; of each 16 ticks one is skipped, in a range of its own. `--wrong`
-jobs miss a tick. Prints JSON.
+A job comes each quarter of an hour, in UTC or in a zone. Of each 16 ticks one is skipped, in a range of its own.
+`--wrong` jobs miss a tick. Prints JSON.
 """
 
 import argparse

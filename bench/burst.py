@@ -1,8 +1,8 @@
 """Burst: N recurring jobs due in the same second, no-op async verbs, PostgreSQL and all processes on this machine.
 
 From the tick to the last committed end, for several ticks in a row. Lateness is started_at - run_at as the books have
-it. The commit of the last end is seen by asking every 10 ms: first for a few jobs by their ids, as what reads all of
-them takes a millisecond of the CPU that is measured, and when those have moved on to a later tick for all.
+it. The commit of the last end is seen by asking every 10 ms. First a few jobs are asked for by their ids, as what reads
+all of them takes a millisecond of the CPU that is measured. When those have moved on to a later tick, all are.
 """
 
 import asyncio

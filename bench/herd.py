@@ -1,7 +1,7 @@
 """A herd: 20,000 of 100,000 jobs due at the same instant, and the same with a jitter; all processes on this machine.
 
 The 20,000 are no-op async verbs in modules that runners host. They come every 10 s and not once a minute, so that this
-is over in a minute; one tick of theirs is measured, after one that warms every path. The other 80,000 are rows alone,
+is over in a minute. One tick of theirs is measured, after one that warms every path. The other 80,000 are rows alone,
 of jobs due in six hours: copies of one that the store has deployed, each in its own slot, with its books. Then new
 runners bring the same modules with a jitter, which reschedules the same jobs, and one tick is measured again. Lateness
 is started_at - run_at as the books have it. The commit of the last end is seen by asking every 20 ms whether any of the

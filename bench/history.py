@@ -2,9 +2,9 @@
 
     python -m bench.history [--minutes 60] [--rate 500] [--day 60] [--history 10] [--runs 2] [--sample 60]
 
-The real store claims and ends in batches of a twentieth of a second, each run a second long, and `maintain` looks after
-history as in production. Its time is compressed: a partition holds `--day` seconds, not a day, history is kept for
-`--history` of these (and the newest `--runs` of each job, which runs once a minute), and maintenance comes six times in
+The real store claims and ends in batches of a twentieth of a second, each run a second long. `maintain` looks after
+history as in production. Its time is compressed: a partition holds `--day` seconds, not a day. History is kept for
+`--history` of these, and for the newest `--runs` of each job, which runs once a minute. Maintenance comes six times in
 one, so that partitions are made, given up and dropped all the time. `--day 86400 --history 30 --runs 100` is what
 production has: nothing gets old within an hour, so that shows growth alone. A durable PostgreSQL 18 on the same cores.
 """

@@ -1,14 +1,15 @@
 """Idle: what a cluster costs whose jobs are not due for a day, from a thousand of them to a million.
 
 Three controllers and a runner, as processes, on a durable PostgreSQL. The first job is made through the API, the others
-by SQL as copies of it, spread over all slots (so a slot isn't its key's hash; nothing here asks for that). For each
+by SQL as copies of it, spread over all slots. (So a slot isn't its key's hash; nothing here asks for that.) For each
 size the controllers are stopped and started anew, in turn, with `SOON` jobs in the window. Then the window is read
 again `REFETCHES` times, each by a NOTIFY; and then nothing happens for `QUIET_S`. A minute of idling is 60 s of that,
 and one refetch. A round of maintenance, which each controller has every ten minutes, is measured by itself.
 
 Statements are counted by the server's log. Rows are all that anybody reads of cron_jobs from the restart to the end, by
-PostgreSQL's statistics, over how often a window was read in that time; two thirds of `SOON` is what a window of three
-controllers holds. Jobs that idle ought to cost nothing but their rows: figures are to be the same at every size.
+PostgreSQL's statistics. They are divided by how often a window was read in that time. Two thirds of `SOON` is what a
+window of three controllers holds. Jobs that idle ought to cost nothing but their rows: figures are to be the same at
+every size.
 """
 
 import asyncio

@@ -3,9 +3,9 @@
     python -m bench.levers_books [--rounds 30] [--jobs 2000] [--batch 500 --batch 20] [--only NAME ...]
 
 A scratch database for each lever on one durable PostgreSQL: as migrated, and then changed as levers_books.sql says, or
-under statements that say something else. The same claims and ends through the real store, one connection, in turn; "as
-it is" stands there twice, so that the second one tells what is noise. Most of these would take a protection away: they
-are here to be known, not to be taken. Beside them, barely: history by COPY, and jobs with hot columns only.
+under statements that say something else. The same claims and ends go through the real store, by one connection, in
+turn. "As it is" stands there twice, so that the second one tells what is noise. Most of these would take a protection
+away: they are here to be known, not to be taken. Beside them, barely: history by COPY, and jobs with hot columns only.
 """
 
 import asyncio

@@ -32,14 +32,16 @@ END $$
 
 -- name: no outcome
 -- An index whose condition names the outcome is one that each end changes, whether that row has an entry in it or not.
-DROP INDEX cron_executions_of_runner, cron_executions_of_controller, cron_executions_cancelling, cron_executions_troubled
+DROP INDEX cron_executions_of_runner, cron_executions_of_controller, cron_executions_cancelling,
+           cron_executions_troubled
 
 -- name: cached ids
 ALTER SEQUENCE cron_execution_ids CACHE 100
 
 -- name: history
 INSERT INTO cron_executions (id, job_id, deployment_id, tick, run_at, claimed_at, controller_id, runner_id,
-                             hard_deadline, trigger, missed, previous_tick, previous_success, holds_job, counted, number)
+                             hard_deadline, trigger, missed, previous_tick, previous_success, holds_job, counted,
+                             number)
 SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[], $5::timestamptz[], $6::timestamptz[],
                      $7::text[], $8::text[], $9::timestamptz[], $10::text[], $11::bigint[], $12::timestamptz[],
                      $13::timestamptz[], $14::boolean[], $15::boolean[], $16::bigint[])
@@ -49,8 +51,9 @@ SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::timestamptz[]
 CREATE TABLE wide_jobs (LIKE cron_jobs) WITH (fillfactor = 45);
 INSERT INTO wide_jobs SELECT * FROM cron_jobs ORDER BY id;
 CREATE TABLE narrow_jobs WITH (fillfactor = 45) AS
-SELECT id, key, slot, state, next_tick, next_execution, start_time, execution_id, revision, concurrency, running, missed,
-       last_tick, last_run_at, last_started_at, last_ended_at, last_outcome, last_success, failures, executions, outcomes,
+SELECT id, key, slot, state, next_tick, next_execution, start_time, execution_id, revision, concurrency, running,
+       missed, last_tick, last_run_at, last_started_at, last_ended_at, last_outcome, last_success, failures,
+       executions, outcomes,
        duration_us, lateness_us, durations, latenesses, module_limit, namespace_limit
 FROM cron_jobs ORDER BY id;
 CREATE TABLE keyless_jobs WITH (fillfactor = 45) AS SELECT * FROM narrow_jobs ORDER BY id;

@@ -2,8 +2,9 @@
 
     python -m bench.limits [--rounds 3] [--seconds 0.5] [--jobs 10000]
 
-The row changes of an execution in batches of several sizes, on our tables and on bare ones, by default durability; and
-runs and reports between two processes. What cronring does is to be seen beside this, of the same run of the machine.
+The row changes of an execution are made in batches of several sizes, on our tables and on bare ones, by default
+durability. Runs and reports go between two processes. What cronring does is to be seen beside this, of the same run of
+the machine.
 """
 
 import contextlib

@@ -11,7 +11,8 @@ WITH claimed AS (
     WHERE j.id = w.job_id AND j.state = 'idle'
     RETURNING j.execution_id, j.id, j.deployment_id, j.last_tick, j.timeout_ms
 )
-INSERT INTO cron_executions (id, job_id, deployment_id, tick, run_at, claimed_at, controller_id, runner_id, hard_deadline)
+INSERT INTO cron_executions (id, job_id, deployment_id, tick, run_at, claimed_at, controller_id, runner_id,
+                             hard_deadline)
 SELECT execution_id, id, deployment_id, last_tick, last_tick, now(), 'bench', 'bench',
        now() + timeout_ms * interval '1 millisecond'
 FROM claimed
@@ -87,4 +88,5 @@ SELECT id FROM cron_jobs ORDER BY id
 SELECT count(*) FROM pg_inherits WHERE inhparent = 'cron_executions'::regclass
 
 -- name: settings
-SELECT name, setting FROM pg_settings WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit', 'wal_sync_method')
+SELECT name, setting FROM pg_settings
+WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit', 'wal_sync_method')

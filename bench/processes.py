@@ -29,8 +29,8 @@ def cpu_s(pids: Sequence[int]) -> float:
 def spent_s(pids: Sequence[int]) -> float:
     """CPU time of these processes and of all that they have started, those that have ended among them.
 
-    What a process has spent goes over to its parent's account when that learns of its end; so a difference of two
-    such sums misses nothing that PostgreSQL's backends or a runner's children did in between.
+    What a process has spent goes over to its parent's account when that learns of its end. So a difference of two such
+    sums misses nothing that PostgreSQL's backends or a runner's children did in between.
     """
     spent = 0.0
     for process in family(pids):

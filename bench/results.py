@@ -14,8 +14,8 @@ class Part(NamedTuple):
     """One measurement of `make bench`. `about_s`: how long it takes on 2 cores.
 
     `measure`, with the defaults, gives a result that is JSON-ready: "name", "shape", "machine" (`bench.machine`),
-    "figures" (a number for each name; names end in their unit, and by these a run is compared with the one before), and
-    whatever else its `table` needs.
+    "figures", and whatever else its `table` needs. "figures" is a number for each name. Names end in their unit, and by
+    these a run is compared with the one before.
     """
 
     name: str

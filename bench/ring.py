@@ -4,8 +4,8 @@ everybody: every controller attempts every job. leader: the member with the lowe
 backup of all. ring: the product, where each slot has a primary and a backup of its own. The first two are made by
 bench/ring_rules.py, out of the same controllers.
 
-For each: a small load, a large one, and the large one through a kill -9 of the controller with the lowest id (the
-leader) just before a tick. Jobs run each second, no-op async verbs; PostgreSQL durable, and all on this machine.
+Each gets a small load, a large one, and the large one through a kill -9 just before a tick. The controller with the
+lowest id is killed, the leader. Jobs run each second, no-op async verbs; PostgreSQL durable, and all on this machine.
 """
 
 import contextlib

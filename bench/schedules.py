@@ -1,7 +1,7 @@
 """`make bench-schedules`: patterns read, and ticks searched, beside croniter and cronsim. Kept in bench/results/.
 
 Each figure is the median of many timings of a few calls, in microseconds. "next" is the first tick after an instant
-that is drawn anew for each call, as a scheduler asks after a restart, an outage or a run; libraries that keep a
+that is drawn anew for each call. So a scheduler asks after a restart, an outage or a run. Libraries that keep a
 position are set to it. "walk" is one tick out of the one before, which is what iterators are made for.
 """
 

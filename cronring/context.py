@@ -69,8 +69,10 @@ class Context:
 
     @property
     def fence(self) -> int:
-        """A number that grows with every claim of the job, by which a handler's own transaction, or another system, can
-        tell that this execution has been taken for dead and another runs in its place: docs/fencing.md says how.
+        """A number that grows with every claim of the job.
+
+        By it a handler's own transaction, or another system, can tell that this execution was taken for dead and
+        another runs in its place: docs/fencing.md says how.
         """
         return self._facts.execution_id
 
@@ -81,8 +83,10 @@ class Context:
 
     @property
     def trigger(self) -> str:
-        """Why it runs: "schedule" (its tick has come), "catch_up" (it came late, or others before it were missed),
-        "backfill", "retry", "manual", or "after" (that tick of the job that it follows has succeeded).
+        """Why it runs: "schedule", "catch_up", "backfill", "retry", "manual" or "after".
+
+        "schedule": its tick has come. "catch_up": it came late, or others before it were missed. "after": that tick
+        of the job that it follows has succeeded.
         """
         return self._facts.trigger
 
@@ -141,8 +145,8 @@ class Context:
         from there. The last call counts, and only if this run completes: after one that fails, times out or is
         cancelled, the interval goes on as it was, and retries come as the policy says.
 
-        Raises RuntimeError in a job that isn't declared by @every, and ValueError for what is no length of time above
-        zero and up to 36,500 days.
+        Raises RuntimeError in a job that isn't declared by @every. Raises ValueError for what is no length of time
+        above zero and up to 36,500 days.
         """
         if not self._facts.interval:
             raise RuntimeError(
@@ -153,8 +157,8 @@ class Context:
     def report(self, **metrics: float | str | bool) -> None:
         """Keep figures of this run with its execution: `ctx.report(items_crawled=25)`. The last value of a name counts.
 
-        Raises TypeError for a value that is no number and no text, and ValueError for a number that is not finite, a
-        text of more than 200 characters, or more than 4 KiB of JSON altogether; what was reported before stays.
+        Raises TypeError for a value that is no number and no text. Raises ValueError for a number that is not finite, a
+        text of more than 200 characters, or more than 4 KiB of JSON altogether. What was reported before stays.
         """
         for name, value in metrics.items():
             _check_metric(name, value)

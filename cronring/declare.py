@@ -90,7 +90,7 @@ class IntervalOptions(Options, total=False):
 class Declaration:
     """One decorated function. `line` is that of its first decorator, as Python counts a function's lines.
 
-    At most one of `cron`, `every`, `once` and `manual` is set, the first three to what was written; `options` are as
+    At most one of `cron`, `every`, `once` and `manual` is set, the first three to what was written. `options` are as
     written too, but in values that JSON has.
     """
 
@@ -199,8 +199,8 @@ def _decorator(caller: _Caller, options: dict[str, Any], **schedule: Any) -> Cal
 def _declare(function: Function, caller: _Caller, options: dict[str, Any], **schedule: Any) -> Function:
     """For the module that `function` says it is from, and for the one that `caller` names.
 
-    They differ when a decorator below ours, from elsewhere, returned a function of its own (then it is the caller's),
-    and when a helper applies ours (then it is the function's).
+    They differ when a decorator below ours, from elsewhere, returned a function of its own: then it is the caller's.
+    They differ when a helper applies ours: then it is the function's.
     """
     code = getattr(function, "__code__", None)
     wrapped = getattr(function, "__wrapped__", None)

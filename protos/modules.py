@@ -1,6 +1,6 @@
 """The one place where modules and policies meet their protobuf messages, in both directions.
 
-Messages of a Policy have one field for each of schema.policy.FIELDS, with its name, so what is new there only has to be
+Messages of a Policy have one field for each of schema.policy.FIELDS, with its name. So what is new there only has to be
 added to schema.proto (a test says so).
 """
 

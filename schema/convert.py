@@ -1,9 +1,9 @@
 """From a pattern to the interval that is equal to it, and back; or why there is none.
 
 An interval counts from its anchor, the instant at which its job is created, or the one that `anchor=` names. A pattern
-is equal to `every N` when its ticks, in UTC, are exactly those at anchor + n x N for an anchor that the clock shows: so
-when its ticks are evenly spaced for ever. That is so when its day's times are, into the next day, and no day is left
-out; or when its days are even, which by a calendar only every day and every week are.
+is equal to `every N` when its ticks, in UTC, are exactly anchor + n x N for an anchor that the clock shows. So its
+ticks have to be evenly spaced for ever. They are when its day's times are, into the next day, and no day is left out.
+They also are when its days are even, which by a calendar only every day and every week are.
 """
 
 from dataclasses import dataclass

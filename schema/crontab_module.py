@@ -1,5 +1,7 @@
-"""A crontab as a module: a Python file whose verbs run the commands as cron would, or the schema alone; or as what a
-single verb is given for each entry."""
+"""A crontab as a module: a Python file whose verbs run the commands as cron would, or the schema alone.
+
+Or as what a single verb is given for each entry.
+"""
 
 import json
 import keyword

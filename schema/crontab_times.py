@@ -7,8 +7,8 @@ What cron does is vixie-cron's and cronie's (crontab(5), and what their entry.c 
   instants may need another text (`*/1` is `*`), or, where both fields restrict and both must match, a window.
 - Steps may be larger than the field, and leave its first value. `7` is a second Sunday; `sat-sun` is `6-7`.
 - `a~b` (cronie) is a value that cron picks at random when it reads the file: it is picked here, once for ever.
-- Clocks that are changed. Cron treats a job as one that follow the hours when its minute or hour field begins with
-  `*`; here it does when one of them contains `*` or `/`. Where there is a time zone, this is kept by another spelling.
+- Clocks that are changed. Cron treats a job as one that follows the hours when its minute or hour field begins with
+  `*`. Here it does when one of them contains `*` or `/`. Where there is a time zone, this is kept by another spelling.
 """
 
 import re

@@ -1,7 +1,7 @@
 """What a deployment would change: the ticks of two descriptions of a module, compared over some days.
 
 A tick counts where it would run: inside its job's window, before jitter. The cost is bounded: a job's ticks are
-compared one by one up to COMPARED of them, and beyond that, like those of a job of each second, only counted.
+compared one by one up to COMPARED of them. Beyond that they are only counted, as those of a job of each second are.
 """
 
 from collections.abc import Iterator, Mapping
@@ -25,8 +25,9 @@ _TIMING: Final = ("timezone", "dst_gap", "dst_overlap", "start_at", "end_at", "w
 class JobForecast:
     """One job's ticks in the days ahead. Instants are microseconds since 1970.
 
-    `gone` and `new` are how many ticks only the old or only the new description has, with the first few of each; None
-    where they were too many to compare. `shift_us`: all of them move by so much (then `gone` equals `new`), else 0.
+    `gone` and `new` are how many ticks only the old or only the new description has, with the first few of each. They
+    are None where there were too many to compare. `shift_us`: all of them move by so much (then `gone` equals `new`),
+    else 0.
     """
 
     verb: str

@@ -1,9 +1,10 @@
 """Jitter: how far from its tick a run starts, so that jobs of one schedule don't all start at once. None unless asked.
 
-The offset is a hash of (job, tick), so that every controller and every restart agree. Runs are only ever delayed,
-and never up to the next tick; but an interval's jitter may be asked to go both ways (`±10%`, `±30s`), by less than half
-an interval, so that runs keep their order. Text forms: `off`, `10%` of the gap to the next tick, `30s`, or by that gap
-`5m:3s 1h:10s`: from 5 minutes on at most 3 seconds, from an hour on at most 10. `auto` is AUTO by the shortest gap.
+The offset is a hash of (job, tick), so that every controller and every restart agree. Runs are only ever delayed, and
+never up to the next tick. But an interval's jitter may be asked to go both ways (`±10%`, `±30s`). It does so by less
+than half an interval, so that runs keep their order. Text forms: `off`, `10%` of the gap to the next tick, `30s`, or by
+that gap `5m:3s 1h:10s`: from 5 minutes on at most 3 seconds, from an hour on at most 10. `auto` is AUTO by the shortest
+gap.
 """
 
 import re

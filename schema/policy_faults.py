@@ -15,8 +15,8 @@ _EVERY: Final = "every "
 _ONCE: Final = "at "
 _MANUAL: Final = "manual"
 
-# Whether a window ever holds a tick is tried from here on, as zones had other offsets once (London was an hour ahead
-# of UTC in the winter of 1970).
+# Whether a window ever holds a tick is tried from here on, as zones had other offsets once. (In the winter of 1970
+# London was an hour ahead of UTC.)
 _TRIED_FROM: Final = parse_instant("2026-01-01")
 
 Fault = tuple[str, str]

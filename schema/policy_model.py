@@ -19,8 +19,8 @@ MAX_CONCURRENT: Final = 10
 class PolicyError(ValueError):
     """A value that is none of its field's.
 
-    `field` names it, `message` says what is wrong, `position` where (0-based offset in the value's text),
-    `suggestion` what to write instead (None where nothing says the same).
+    `field` names it, `message` says what is wrong, `position` where: a 0-based offset in the value's text. `suggestion`
+    is what to write instead, None where nothing says the same.
     """
 
     def __init__(self, field: str, message: str, position: int = 0, suggestion: str | None = None) -> None:

@@ -1,8 +1,8 @@
 """The search for ticks, on integers: bit masks of fields against months counted from January 1970.
 
 Nothing here steps through seconds, minutes or days. A month's matching days are one mask, put together from the
-day-of-month and the day-of-week field, so every search costs a few shifts, and at most one round for each month of
-the years that a pattern names. `clock` is seconds since 1970 on a clock without jumps; in UTC that is the instant.
+day-of-month and the day-of-week field. So every search costs a few shifts, and at most one round for each month of the
+years that a pattern names. `clock` is seconds since 1970 on a clock without jumps; in UTC that is the instant.
 """
 
 from bisect import bisect_right

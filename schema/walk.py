@@ -50,8 +50,8 @@ def first_open(schedule: Schedule, window: Window | None, after: int, until: int
     """The first tick after `after` (and at or before `until`) that lies in the window.
 
     Without `until`, None also stands for: neither in two years nor in a thousand openings of the window. Each of those
-    has a tick of its own, so of a pattern that is never: one that ticks each day has met every weekday and every offset
-    of the zones in two years; one that ticks each week needs 19 years for a thousand, one that ticks each month 83. An
+    has a tick of its own, so of a pattern that is never. One that ticks each day has met every weekday and every offset
+    of the zones in two years. One that ticks each week needs 19 years for a thousand, one that ticks each month 83. An
     interval that drifts through the week by seconds may yet meet it, years from now.
     """
     least = after + _TRIED_FOR

@@ -3,10 +3,12 @@
 The words are made from what matches, not from how it was written, and leave nothing out: two patterns of the same
 words have the same ticks.
 
-cron-descriptor 2.2.1 (maintained, for Python 3.10 to 3.14) was tried in its place, and doesn't fit the dialect. `*/25`
-is its "every 25 minutes", though it is 0, 25 and 50; `0 0 1 * 0-6` "on day 1 of the month, Sunday through Saturday",
-though either field suffices and it is every day; `0 0 * * 0-6/2` "every 2 days of the week"; steps in years, `25m` and
-`Mon` are errors to it, and `61 * * * *` and `0 0 30 2 *` are none.
+cron-descriptor 2.2.1 (maintained, for Python 3.10 to 3.14) was tried in its place, and doesn't fit the dialect:
+
+- `*/25` is its "every 25 minutes", though it is 0, 25 and 50.
+- `0 0 1 * 0-6` is "on day 1 of the month, Sunday through Saturday", though either field suffices and it is every day.
+- `0 0 * * 0-6/2` is "every 2 days of the week".
+- Steps in years, `25m` and `Mon` are errors to it, and `61 * * * *` and `0 0 30 2 *` are none.
 """
 
 from collections.abc import Callable, Sequence

@@ -23,8 +23,8 @@ class ZoneTimeline(NamedTuple):
     """Pieces are parallel tuples in order of time: in [starts, ends), UTC seconds, the clock shows UTC + offset.
 
     So are gaps: at the instant `gap_ats` the clock skipped from `gap_starts` to `gap_ends`, in seconds since 1970 of
-    the wall clock, and no instant ever shows what lies in between. In order of time they are in that of the wall
-    clock too: to come past a time, a clock has to show it or to skip it, and only the first skipping counts.
+    the wall clock. No instant ever shows what lies in between. In order of time they are in that of the wall clock too:
+    to come past a time, a clock has to show it or to skip it, and only the first skipping counts.
     """
 
     starts: tuple[int, ...]

@@ -1,7 +1,7 @@
 """Patterns by the clocks of a time zone, with what is done when these are changed. The rules: docs/schedules.md.
 
-A pattern is *fixed-time* when neither its minute nor its hour field has a `*` or a `/` in it (lists and ranges are
-fixed-time, even `0-23`); others are *interval-like*. The distinction and the default rules are cronie's (cron(8),
+A pattern is *fixed-time* when neither its minute nor its hour field has a `*` or a `/` in it. Lists and ranges are
+fixed-time, even `0-23`. Others are *interval-like*. The distinction and the default rules are cronie's (cron(8),
 "Daylight Saving Time and other time changes"), without its limit of three hours.
 """
 

@@ -2,8 +2,7 @@
 
 import os
 
-# docs/decisions/0019: why
-# gRPC's handlers around fork() crash, one time in four, a child that Python code runs in before its exec (preexec_fn in
-# tests/support/databases.py) when other threads are inside gRPC. Nothing here uses gRPC in a forked child. Read by gRPC
-# when it is first used.
+# docs/decisions/0019: gRPC's handlers around fork() crash, one time in four, a child that Python code runs in before
+# its exec. (That is preexec_fn in tests/support/databases.py, when other threads are inside gRPC.) Nothing here uses
+# gRPC in a forked child. gRPC reads this when it is first used.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")

@@ -1,7 +1,7 @@
 """cronring as one more contender: controllers, a runner and its children, as many processes as a rival has.
 
 Async verbs that only note their start, as the rivals' do. One-shots are verbs with `@once`, deployed before and all due
-at the same instant; what deploying takes is not measured, as inserting isn't of the rivals. A rival's queue is payloads
+at the same instant. What deploying takes is not measured, as inserting isn't of the rivals. A rival's queue is payloads
 of one task. What comes nearest is a job for each payload, `jobs create --at T --payload`: the same rows as these and so
 the same work from T on, but made one by one, and by gRPC. A trigger (`jobs trigger --payload`) is an operator's order,
 answered when its run has begun, and no queue: it isn't measured.

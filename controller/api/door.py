@@ -110,8 +110,8 @@ class _Entry:
 def _let_in(entry: _Entry, behave: Callable[..., Any], *, streams_in: bool) -> Callable[..., Any]:
     """`behave` on bytes.
 
-    Whatever ends in an abort stays in a cycle of gRPC's own (the call, its abort, the frames that it passed) until the
-    collector comes by. So no frame of ours keeps a request in it: some hundred refused ones would be a gigabyte.
+    An abort leaves a cycle of gRPC's own: the call, its abort, the frames that it passed. It stays until the collector
+    comes by. So no frame of ours keeps a request in it: some hundred refused ones would be a gigabyte.
     """
 
     async def answer(raw: Any, context: Any) -> Any:

@@ -89,8 +89,8 @@ class ClusterSettings:
                 f"runner_fence_ms ({self.runner_fence_ms}) + {STOPPING_MS}, in which a runner stops what runs, "
                 f"must not exceed runner_lost_after_ms ({self.runner_lost_after_ms})"
             )
-        # A run may reach its runner so late that it has just not stopped itself, and that may stand still for as long
-        # again when the run should end. Until then nobody may start the next one in its place.
+        # A run may reach its runner so late that it has just not stopped itself. And the runner may stand still for as
+        # long again when the run should end. Until then nobody may start the next one in its place.
         # docs/decisions/0022: a run may outlive its deadline until its fence
         self._require("runner_lost_after_ms", "hard_timeout_grace_ms", factor=2)
         self._require("probe_timeout_ms", "probe_interval_ms")

@@ -176,7 +176,7 @@ def retry(execution: Execution, report: Report, ended_at: int, next_run_at: int 
     """When to try again; None: not, or the next tick comes before that.
 
     `next_run_at`: of the tick that the job goes on to, if this end says so. A run beside others (overlap "allow") has a
-    next tick of its own, which came or comes whatever it does; a manual run and a backfill have none.
+    next tick of its own, which came or comes whatever it does. A manual run and a backfill have none.
     """
     job = execution.job
     policy = _table(job).policy if job.policy else None

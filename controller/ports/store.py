@@ -88,8 +88,8 @@ class Killed(NamedTuple):
 class Store(Protocol):
     """What controllers do in PostgreSQL: each method is one statement or one transaction.
 
-    Every method raises controller.errors.StoreUnavailable when the database can't be reached or the outcome of the
-    statement is unknown (retry later), and cronring.controller.errors.StoreError for anything that a retry won't mend.
+    Every method raises StoreUnavailable (controller/errors.py) when the database can't be reached, or the outcome of
+    the statement is unknown: retry later. It raises StoreError for anything that a retry won't mend.
     """
 
     async def create_deployment(
@@ -115,9 +115,9 @@ class Store(Protocol):
         `activate` False, as a runner that starts asks: only if its digest was never seen, whatever else is active.
         A known one stays as it is: a runner that merely reconnects must neither undo a newer version nor a kill.
 
-        One transaction: the new one active, the previous one's min_replicas 0, jobs removed, added, or carried over
-        by (module, verb); those made through the API are orphaned instead of removed. NOTIFYs.
-        `timeout_ms` and `default_jitter`: for verbs that state none.
+        One transaction: the new one active, the previous one's min_replicas 0; jobs removed, added, or carried over by
+        (module, verb). Those made through the API are orphaned instead of removed. NOTIFYs. `timeout_ms` and
+        `default_jitter`: for verbs that state none.
         """
         ...
 
@@ -344,8 +344,8 @@ class Controlled(NamedTuple):
 class Control(Protocol):
     """What operators do to jobs: each method is one transaction, idempotent where a repetition means the same.
 
-    Raises StoreUnavailable and StoreError as Store does, controller.errors.NotFound for a key that no job has, and
-    cronring.controller.errors.Conflict (what is so, and what would have to be) for what the job's state doesn't allow.
+    Raises StoreUnavailable and StoreError as Store does, and NotFound for a key that no job has. It raises Conflict
+    (what is so, and what would have to be) for what the job's state doesn't allow.
     """
 
     async def create_job(self, job: NewJob, by: str, note: str = "") -> Job:

@@ -8,8 +8,8 @@ runner that merely reconnects must not undo that. Welcome says which, module by 
 was refused, which disturbs the runner's other modules as little as other runners.
 
 While PostgreSQL is away, nothing can be registered. The stream stays open all the same, and beats are acknowledged with
-`database_ok` false, so that the runner knows that nobody can declare it lost, and lets its runs go on. But not while
-this controller has a lease, however long PostgreSQL has been silent: with one, it might be the one that declares it.
+`database_ok` false. So the runner knows that nobody can declare it lost, and lets its runs go on. But not while this
+controller has a lease, however long PostgreSQL has been silent: with one, it might be the one that declares it.
 """
 
 import asyncio
@@ -66,8 +66,8 @@ class Inbox(Protocol):
 class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
     """`welcome` holds what every Welcome says alike: who this is, and the cluster's durations.
 
-    `peers()` gives (id, address) of every controller that may hold a lease, `lease_valid()` whether this one does;
-    `refused` counts what was not allowed; `comings` is told who came, and who went and why; `standings` that there is
+    `peers()` gives (id, address) of every controller that may hold a lease, `lease_valid()` says whether this one does.
+    `refused` counts what was not allowed. `comings` is told who came, who went and why; `standings` that there is
     somebody new to tell.
     """
 

@@ -26,8 +26,9 @@ KEYS_LOGGED: Final = 10
 
 
 class Deployer:
-    """`put` takes JobsCreated, by which the node treats new jobs as its own until its next refetch; and JobsNotified,
-    so that it doesn't wait for PostgreSQL to tell it of its own changes. `say` is told of each change of versions.
+    """`put` takes JobsCreated, by which the node treats new jobs as its own until its next refetch. It takes
+    JobsNotified as well, so that it doesn't wait for PostgreSQL to tell it of its own changes. `say` is told of each
+    change of versions.
     """
 
     def __init__(

@@ -2,8 +2,8 @@
 
 A batch goes to PostgreSQL as columns: for each element asyncpg asks two abstract classes whether it is an array itself,
 and calls its type's codec. Packed at once a column costs a fifth of that. The layout is array_recv's
-(src/backend/utils/adt/arrayfuncs.c): how many dimensions, whether there are nulls, the elements' type; of the one
-dimension its length and first index; of each element its bytes' count (-1: null) and its bytes.
+(src/backend/utils/adt/arrayfuncs.c): how many dimensions, whether there are nulls, the elements' type. Then follow, of
+the one dimension, its length and first index; and of each element its bytes' count (-1: null) and its bytes.
 """
 
 import contextlib

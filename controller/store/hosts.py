@@ -1,8 +1,8 @@
 """Of a URL's hosts, the one to talk to: it takes writes, and of those that say so it was promoted last.
 
 asyncpg tries hosts one after the other, all within one timeout, so one that is silent (no power, packets dropped) hides
-all behind it. And an old primary that has not heard of a fail-over (its Patroni stands still) takes writes as well as
-the new one, though its commits wait for a standby that has left it. Its timeline is the lower one.
+all behind it. And an old primary may not have heard of a fail-over, as its Patroni stands still. It takes writes as
+well as the new one, though its commits wait for a standby that has left it. Its timeline is the lower one.
 """
 
 import asyncio

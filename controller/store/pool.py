@@ -155,7 +155,7 @@ class Database:
     async def _dismiss(self, connection: Any, error: BaseException) -> None:
         """Don't hand a connection on that still runs something, or that leads to a standby.
 
-        A server that let a statement run out of the client's time did not give up by itself, so it is out of reach, or
+        A server that let a statement run out of the client's time did not give up by itself. So it is out of reach, or
         an old primary that waits for its standby for ever: who connects anew may find another.
         """
         became_standby = isinstance(error, asyncpg.PostgresError) and error.sqlstate == READ_ONLY

@@ -14,12 +14,12 @@ from typing import NoReturn
 def die_with_parent(lifeline: int, parent: int) -> None:
     """Two nets. `lifeline` is a pipe whose other end only the runner holds.
 
-    The kernel kills the whole process group when the pipe closes (Linux: O_ASYNC with F_SETSIG), even inside C code, so
-    what the verb started dies as well; and a thread does the same by hand, where the kernel can't. As that thread sits
-    in `read`, the pipe stays open even if the verb closes every descriptor that it finds.
+    The kernel kills the whole process group when the pipe closes (Linux: O_ASYNC with F_SETSIG), even inside C code. So
+    what the verb started dies as well. A thread does the same by hand, where the kernel can't. As that thread
+    sits in `read`, the pipe stays open even if the verb closes every descriptor that it finds.
 
     PR_SET_PDEATHSIG is no help: it comes when the *thread* that started this process ends, before the runner's
-    descriptors are closed, kills this process only, and so takes the group's net away.
+    descriptors are closed. It kills this process only, and so takes the group's net away.
     """
     if sys.platform == "linux":
         if os.getppid() != parent:  # it died before this process got here

@@ -32,9 +32,9 @@ class _BytesLoader(importlib.abc.InspectLoader):
 def load_file(path: str, source: bytes) -> ModuleType:
     """Execute `source` as the module that lives at `path` (absolute), and return it.
 
-    Its directory goes first on sys.path, so siblings import plainly; for a file inside a package it is the package's
-    parent directory, and relative imports work. Raises ImportError for a name that
-    is taken, and whatever the file raises.
+    Its directory goes first on sys.path, so siblings import plainly. For a file inside a package it is the package's
+    parent directory, and relative imports work. Raises ImportError for a name that is taken, and whatever the file
+    raises.
     """
     directory, package = _package_of(os.path.dirname(path))
     sys.path.insert(0, directory)

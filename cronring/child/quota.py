@@ -1,7 +1,7 @@
 """Ceilings that the kernel holds while a run with a limit lasts.
 
 The runner looks at what a run uses, and kills it when it is over its limit. Between two looks much can be allocated,
-and a runner may stand still: so no process of the run gets more than 256 MiB above its memory_limit, and this one no
+and a runner may stand still. So no process of the run gets more than 256 MiB above its memory_limit. This one gets no
 more than a second or two above its cpu_limit.
 
 RLIMIT_DATA counts private memory that can be written to, touched or not: heap, anonymous mappings, stacks of threads.

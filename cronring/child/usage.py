@@ -1,9 +1,9 @@
 """What a run uses: CPU time of its own, and the most memory that its process has held.
 
 CPU of a sync run is its process's (all of its threads, but no process that it started), as nothing else runs there. Of
-an async one it is what its steps took on the event loop's thread, those of tasks it made included; what it hands to
+an async one it is what its steps took on the event loop's thread, including those of tasks it made. What it hands to
 other threads is not counted. The peak is the process's: of a sync run since it began, where the kernel lets it be reset
-(Linux); of an async one, whatever ran in its process, since that began.
+(Linux). Of an async one it is whatever ran in its process since that began.
 """
 
 from __future__ import annotations

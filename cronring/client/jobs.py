@@ -257,7 +257,7 @@ class JobCalls:
         """Every matching job once (PRESENT), LISTED, then one event for each change, for ever.
 
         When the controller that served it goes, or drops this for reading too slowly, it goes on from the latest token.
-        Where there is none, or it lies too far back, a new first listing is held against what was told before, and only
+        Where there is none, or it lies too far back, a new first listing is held against what was told before. Only
         what differs comes out, as CHANGED or REMOVED.
         """
         chosen = jobs_pb2.JobFilter(namespace=namespace, module=module, verb=verb, status=status)

@@ -84,8 +84,8 @@ class Meter:
 def meter_for(run: Run, pid: int, bare_bytes: int) -> Meter | Unfit:
     """Begin to measure a run in this child. `bare_bytes`: what it held before its first run; 0: it had none yet.
 
-    A child that has run others serves if they left no process behind, and of the memory between what a fresh child
-    holds and the limit no more than a quarter. Where there is no /proc, nothing is measured.
+    A child that has run others serves if they left no process behind. And of the memory between what a fresh child
+    holds and the limit they may hold a quarter at most. Where there is no /proc, nothing is measured.
     """
     tree = Tree(pid)
     found = tree.look()

@@ -2,7 +2,7 @@
 
 A run lasts as long in virtual time as it really does. So while one is under way virtual time goes no faster than real
 time, and one offset between the two holds for all of them. A verb with a duration of its own lasts that long instead:
-its code runs at once, and virtual time may go on up to its end, where it waits for the code, but only for some real
+its code runs at once, and virtual time may go on up to its end. There it waits for the code, but only for some real
 seconds: then the code is stopped, and the run ends as completed all the same.
 """
 

@@ -1,6 +1,6 @@
 """Runs in this very process: a verb's code runs to its end when its run begins, and the run ends when that lasted.
 
-A run lasts as long as its code slept on its event loop, or as long as its duration says; code that computes takes no
+A run lasts as long as its code slept on its event loop, or as long as its duration says. Code that computes takes no
 virtual time. What a run uses is not measured: it goes over its limits where the test says so.
 """
 

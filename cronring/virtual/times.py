@@ -1,8 +1,8 @@
 """The two clocks of a virtual cluster: PostgreSQL's, which ticks go by, and the machines' monotonic one.
 
 They go together while something happens that takes its time: an outage, a recovery, a failover. While nothing does,
-PostgreSQL's clock *leaps* to whatever is due next and the monotonic one stands still, as on a machine that is suspended
-and resumed. So leases, beats and probes, which count monotonic time, cost nothing between ticks.
+PostgreSQL's clock *leaps* to whatever is due next, and the monotonic one stands still. So it is on a machine that is
+suspended and resumed. So leases, beats and probes, which count monotonic time, cost nothing between ticks.
 """
 
 from cronring.virtual.clock import Action, Timer, VirtualClock

@@ -1,7 +1,7 @@
 -- name: RenewLease
 -- Renews a controller's lease and those of its runners, and says what there is to sweep. HOT updates, and a few index
--- probes: what runs well is never looked at. Forgets rows that nothing needs any more: controllers whose lease ran out a
--- minute ago (no claim takes so long to commit), runners not seen for a day (beyond the newest 1,000: for a minute),
+-- probes: what runs well is never looked at. Forgets rows that nothing needs any more: controllers whose lease ran out
+-- a minute ago (no claim takes so long to commit), runners not seen for a day (beyond the newest 1,000: for a minute),
 -- neither with anything unfinished.
 -- Names, too, what this controller answers for and somebody wants cancelled, at most 1,000 at a time.
 -- A runner is lost when not seen for `:lost_after_ms`. `:cancelling`: executions that it knows somebody wants

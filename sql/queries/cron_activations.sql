@@ -1,11 +1,12 @@
--- Runs that wait beside the schedule. See cron_jobs.sql for how statements over many rows are written. This table is empty
--- for most of the time: once that is vacuumed, it has no pages, and reading all of it for each row looks as cheap as a
--- probe. What it is joined by must be no order, then (`= ANY (ARRAY[...])`): no path but the index that is meant is left.
+-- Runs that wait beside the schedule. See cron_jobs.sql for how statements over many rows are written. This table is
+-- empty for most of the time: once that is vacuumed, it has no pages, and reading all of it for each row looks as cheap
+-- as a probe. What it is joined by must be no order, then (`= ANY (ARRAY[...])`): no path but the index that is meant
+-- is left.
 
 -- name: GetActivations
--- PostgreSQL's now, and what waits in the slots with run_at before it plus the window, and may run by then: a pause keeps
--- all but manual runs, and retries that somebody asked for, waiting until it ends; and all of an orphaned job wait for its
--- verb. One row of nulls when there is nothing.
+-- PostgreSQL's now, and what waits in the slots with run_at before it plus the window, and may run by then. While a
+-- pause lasts, that is only manual runs, and retries that somebody asked for. All of an orphaned job wait for its verb.
+-- One row of nulls when there is nothing.
 SELECT n.database_now, waiting.*
 FROM (SELECT now() AS database_now) n
 LEFT JOIN (
@@ -35,7 +36,8 @@ SELECT n.database_now, waiting.*
 FROM (SELECT now() AS database_now) n
 LEFT JOIN (
     SELECT a.id AS activation_id, a.tick, a.until_tick, a.attempt, a.trigger,
-           CASE WHEN cron_paused(j.paused_at, j.paused_until) THEN greatest(a.run_at, j.paused_until) ELSE a.run_at END AS run_at,
+           CASE WHEN cron_paused(j.paused_at, j.paused_until) THEN greatest(a.run_at, j.paused_until)
+                ELSE a.run_at END AS run_at,
            coalesce(a.payload, '') AS activation_payload, a.beside,
            j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
            j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,

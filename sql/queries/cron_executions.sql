@@ -1,4 +1,5 @@
--- LATERAL with OFFSET 0: one index probe for each row on the left, never a join that reads all that runs; see cron_jobs.sql.
+-- LATERAL with OFFSET 0: one index probe for each row on the left, never a join that reads all that runs; see
+-- cron_jobs.sql.
 
 -- name: AdoptExecutions
 -- docs/decisions/0003: name job, tick and id in what looks into partitions
@@ -200,7 +201,7 @@ CROSS JOIN LATERAL (
 -- name: GetChanges
 -- What has happened to jobs: executions above `:after_execution_id`, in gaps (parallel arrays; of any tick) or among
 -- `:execution_ids`. Of those only the partitions from `:first_tick` to `:last_tick` are looked into. Skips above
--- `:after_skip_id` or in gaps (20,000 of each at a time); and, at or after `:since`, what somebody did to a job, ends
+-- `:after_skip_id` or in gaps (20,000 of each at a time). And, at or after `:since`, what somebody did to a job, ends
 -- of pauses, and deployments (de)activated: those have no job_id, and `instant` tells one change from the next.
 (SELECT 'execution' AS kind, id, job_id, outcome IS NOT NULL AS settled, NULL::timestamptz AS instant,
         now() AS database_now, tick

@@ -1,17 +1,21 @@
 -- docs/decisions/0002: why
 -- How statements over many rows are written here. They are planned once for a connection, for arrays of any length and
--- tables of any size (controller/store/pool.py says how), so their shape decides how they run:
--- LATERAL with a row lock is one index probe for each wanted row; FULL JOIN, where one side holds the other's rows anyway,
--- can only be a hash or a merge join, never a loop over both. A probe by id names no partial index's predicate (`ended_at
--- IS NULL` says what `outcome IS NULL` says, and a removed job has no next tick): while the table is empty, or ANALYZE saw
--- nothing in that index, it looks as cheap as the primary key, and a plan that reads all of it for every row would stay. A
--- comparison implies that its column is not null: hence coalesce(next_execution, 'infinity') in claims. Nor may a join that updates
--- cron_executions be one by order or hash: `= ANY (ARRAY[...])` is neither. A partition that ANALYZE found empty costs nothing
--- to read as a whole, by whichever index: where a tick is named for its partition's sake, so are job and id, and any of the
--- two unique indexes finds the row at once (by the tick alone, 500 ends of one tick took three seconds).
--- No statement that locks or changes rows prunes partitions before it is executed, nor after it has locked a row:
--- PostgreSQL 18 crashes by it, or finds nothing (docs/decisions/0001; tests/plans/test_pruning.py reads all plans). Bounds
--- are (SELECT $1::timestamptz), then; what is to be known of a tick beside a lock, a function of ours looks up.
+-- tables of any size (controller/store/pool.py says how). So their shape decides how they run:
+--
+-- - LATERAL with a row lock is one index probe for each wanted row. FULL JOIN, where one side holds the other's rows
+--   anyway, can only be a hash or a merge join, never a loop over both.
+-- - A probe by id names no partial index's predicate. While the table is empty, or ANALYZE saw nothing in that index,
+--   it looks as cheap as the primary key. Then a plan that reads all of it for every row would stay. So
+--   `ended_at IS NULL` says what `outcome IS NULL` says, and a removed job has no next tick.
+-- - A comparison implies that its column is not null: hence coalesce(next_execution, 'infinity') in claims.
+-- - Nor may a join that updates cron_executions be one by order or hash: `= ANY (ARRAY[...])` is neither.
+-- - A partition that ANALYZE found empty costs nothing to read as a whole, by whichever index. So where a tick is named
+--   for its partition's sake, job and id are as well: any of the two unique indexes finds the row at once. (By the tick
+--   alone, 500 ends of one tick took three seconds.)
+-- - No statement that locks or changes rows prunes partitions before it is executed, nor after it has locked a row:
+--   PostgreSQL 18 crashes by it, or finds nothing (docs/decisions/0001; tests/plans/test_pruning.py reads all plans).
+--   Bounds are (SELECT $1::timestamptz), then. What is to be known of a tick beside a lock, a function of ours looks
+--   up.
 
 -- name: GetCronJobs
 -- PostgreSQL's now, and the jobs of the slots that are due before it plus the window, executing ones among them.

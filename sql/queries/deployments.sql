@@ -52,7 +52,8 @@ SELECT key FROM deployments WHERE key = ANY(:keys::text[]) AND min_replicas > 0;
 SELECT count(*)
 FROM controllers c
 CROSS JOIN LATERAL (
-    SELECT deployment_id FROM cron_executions WHERE outcome IS NULL AND controller_id > '' AND controller_id = c.id OFFSET 0
+    SELECT deployment_id FROM cron_executions
+    WHERE outcome IS NULL AND controller_id > '' AND controller_id = c.id OFFSET 0
 ) e
 JOIN deployments d ON d.id = e.deployment_id
 WHERE d.namespace = :namespace AND d.module = :module AND d.id <> :deployment_id;

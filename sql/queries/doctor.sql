@@ -1,4 +1,5 @@
--- What `cronring doctor` looks at. Each only reads, on a connection of its own with the settings that any new session gets.
+-- What `cronring doctor` looks at. Each only reads, on a connection of its own with the settings that any new session
+-- gets.
 
 -- name: GetServerSettings
 -- Timeouts in ms. One that this version of PostgreSQL doesn't have is missing.
@@ -30,8 +31,8 @@ FROM (
 ) s;
 
 -- name: ListOpenTransactions
--- Of this database, open for more than a second, the oldest first, at most 50; with the tables of ours that each holds a
--- lock on, and how many sessions wait for it.
+-- Of this database, open for more than a second, the oldest first, at most 50. Each comes with the tables of ours that
+-- it holds a lock on, and how many sessions wait for it.
 WITH waiting AS MATERIALIZED (
     SELECT unnest(pg_blocking_pids(pid)) AS blocker FROM pg_stat_activity
     WHERE datname = current_database() AND wait_event_type = 'Lock'
@@ -65,7 +66,8 @@ SELECT c.relname::text AS of_table, i.relname::text AS index, x.indisvalid AND x
 FROM pg_index x
 JOIN pg_class i ON i.oid = x.indexrelid
 JOIN pg_class c ON c.oid = x.indrelid
-WHERE c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = to_regclass('cron_jobs')) AND NOT c.relispartition;
+WHERE c.relnamespace = (SELECT relnamespace FROM pg_class WHERE oid = to_regclass('cron_jobs'))
+  AND NOT c.relispartition;
 
 -- name: GetHistoryState
 -- `leased_ms`: for how long there has been a controller that holds a lease now; null: there is none.

@@ -87,7 +87,8 @@ UPDATE cron_jobs j
 SET next_tick = o.next_tick, next_execution = o.next_execution, paused_at = o.paused_at, paused_tick = o.paused_tick,
     paused_until = o.paused_until, paused_by = o.paused_by, paused_note = o.paused_note, cancelled_at = o.cancelled_at,
     cancelled_by = o.cancelled_by, cancelled_note = o.cancelled_note, ahead_from = o.ahead_from,
-    ahead_until = o.ahead_until, orphaned_tick = o.orphaned_tick, failures = CASE WHEN o.forgets THEN 0 ELSE j.failures END,
+    ahead_until = o.ahead_until, orphaned_tick = o.orphaned_tick,
+    failures = CASE WHEN o.forgets THEN 0 ELSE j.failures END,
     revision = j.revision + 1, changed_by = :actor, changed_at = :now
 FROM unnest(:job_ids::bigint[], :forgets::boolean[], :next_ticks[?]::timestamptz[], :next_run_ats[?]::timestamptz[],
             :paused_ats[?]::timestamptz[], :paused_ticks[?]::timestamptz[], :paused_untils[?]::timestamptz[],
@@ -99,7 +100,8 @@ FROM unnest(:job_ids::bigint[], :forgets::boolean[], :next_ticks[?]::timestamptz
 WHERE j.id = o.job_id;
 
 -- name: GetLeft
--- Of new jobs: what operators had set of the one of that key which was removed last. A pause that is over isn't any more.
+-- Of new jobs: what operators had set of the one of that key which was removed last. A pause that is over isn't any
+-- more.
 SELECT n.id, o.cancelled_at IS NOT NULL, coalesce(o.cancelled_at, o.paused_at),
        coalesce(CASE WHEN o.cancelled_at IS NULL THEN o.paused_by ELSE o.cancelled_by END, ''),
        coalesce(CASE WHEN o.cancelled_at IS NULL THEN o.paused_note ELSE o.cancelled_note END, ''),
@@ -169,7 +171,8 @@ WITH running AS MATERIALIZED (
 SELECT job_id, id FROM running WHERE (SELECT count(*) FROM told) >= 0 ORDER BY id;
 
 -- name: GetFateOfTick
--- What became of a tick of a job: its latest execution, and the reason for which it was skipped; null where there is none.
+-- What became of a tick of a job: its latest execution, and the reason for which it was skipped; null where there is
+-- none.
 SELECT (SELECT e.id FROM cron_executions e WHERE e.job_id = :job_id AND e.tick = :tick ORDER BY e.attempt DESC LIMIT 1)
            AS execution_id,
        (SELECT s.reason FROM cron_skips s WHERE s.job_id = :job_id AND s.first_tick <= :tick AND s.last_tick >= :tick

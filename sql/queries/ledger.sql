@@ -3,7 +3,8 @@
 -- name: GetStandings
 -- How jobs stand, removed ones among them, in order of ids. `:key` "": of any.
 SELECT j.id, j.key, j.removed_at IS NOT NULL AS removed,
-       -- Of a pause with an end, the books have the ticks already. What a pause without one keeps, it keeps of an orphan, too.
+       -- Of a pause with an end, the books have the ticks already. What a pause without one keeps, it keeps of an
+       -- orphan, too.
        CASE WHEN j.orphaned_tick IS NOT NULL THEN 'no_verb'
             WHEN j.paused_at IS NOT NULL AND j.paused_until IS NULL THEN 'paused' ELSE '' END AS kept,
        j.state = 'executing' AS executing, j.last_tick,
@@ -35,9 +36,9 @@ FROM cron_closed_books
 WHERE job_id = ANY(:job_ids::bigint[]);
 
 -- name: CountRuns
--- How the runs of jobs went: at most `:limit` of each (and all of a tick), from behind a tick on, so that no statement
--- takes long; with that many `executions` there may be more behind `last_tick`. `:job_ids` and `:after_ticks` are
--- parallel arrays. Later than `:late_after_us` is late.
+-- How the runs of jobs went: at most `:limit` of each (and all of a tick), from behind a tick on. So no statement takes
+-- long. With that many `executions` there may be more behind `last_tick`. `:job_ids` and `:after_ticks` are parallel
+-- arrays. Later than `:late_after_us` is late.
 SELECT w.job_id, c.*
 FROM unnest(:job_ids::bigint[], :after_ticks::timestamptz[]) AS w (job_id, after_tick)
 CROSS JOIN LATERAL (
@@ -148,8 +149,9 @@ LIMIT :limit;
 -- name: GetSubjects
 -- The jobs of a key, removed ones among them, the newest first, and PostgreSQL's now. A runner seen in the last
 -- `:lost_after_ms` lives.
-SELECT j.id, j.key, j.schedule, j.policy, d.key AS deployment, j.source, j.created_at, j.removed_at, j.state = 'executing',
-       j.execution_id, j.running, j.next_tick, j.next_execution, j.last_tick, j.paused_at, j.paused_tick, j.paused_until,
+SELECT j.id, j.key, j.schedule, j.policy, d.key AS deployment, j.source, j.created_at, j.removed_at,
+       j.state = 'executing', j.execution_id, j.running, j.next_tick, j.next_execution, j.last_tick,
+       j.paused_at, j.paused_tick, j.paused_until,
        j.paused_by, j.paused_note, j.cancelled_at, j.cancelled_by, j.cancelled_note, j.orphaned_at, j.orphaned_tick,
        EXISTS (SELECT FROM runners r WHERE r.left_at IS NULL
                AND r.last_seen_at > now() - :lost_after_ms::bigint * interval '1 millisecond'

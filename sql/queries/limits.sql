@@ -1,6 +1,6 @@
 -- How much may run at once of a module, or of a namespace (module '').
--- Whoever sets or removes a limit waits until nobody makes jobs (LockModule holds the same lock, shared), then locks the
--- jobs, in order of their ids, then the limit. Claims and ends lock them in that order too.
+-- Whoever sets or removes a limit waits until nobody makes jobs (LockModule holds the same lock, shared). Then the jobs
+-- are locked, in order of their ids, then the limit. Claims and ends lock them in that order too.
 
 -- name: LockLimits
 SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' limits', 0));
@@ -9,7 +9,8 @@ SELECT pg_advisory_xact_lock(hashtextextended(current_schema() || ' limits', 0))
 -- Also those removed ones that may still run. `:module` "": of all.
 SELECT id FROM cron_jobs
 WHERE namespace = :namespace AND (:module = '' OR module = :module)
-  AND (removed_at IS NULL OR state = 'executing' OR running > 0 OR module_limit IS NOT NULL OR namespace_limit IS NOT NULL)
+  AND (removed_at IS NULL OR state = 'executing' OR running > 0
+       OR module_limit IS NOT NULL OR namespace_limit IS NOT NULL)
 ORDER BY id
 FOR NO KEY UPDATE;
 

@@ -141,11 +141,15 @@ SET until_at = excluded.until_at, due = b.due + excluded.due, executed = b.execu
     executions = b.executions + excluded.executions,
     outcomes = (SELECT coalesce(jsonb_object_agg(key, n), '{}') FROM (
                     SELECT key, sum(value::bigint) AS n FROM (
-                        SELECT * FROM jsonb_each_text(b.outcomes) UNION ALL SELECT * FROM jsonb_each_text(excluded.outcomes)
+                        SELECT * FROM jsonb_each_text(b.outcomes)
+                        UNION ALL
+                        SELECT * FROM jsonb_each_text(excluded.outcomes)
                     ) o GROUP BY key) sums),
     triggers = (SELECT coalesce(jsonb_object_agg(key, n), '{}') FROM (
                     SELECT key, sum(value::bigint) AS n FROM (
-                        SELECT * FROM jsonb_each_text(b.triggers) UNION ALL SELECT * FROM jsonb_each_text(excluded.triggers)
+                        SELECT * FROM jsonb_each_text(b.triggers)
+                        UNION ALL
+                        SELECT * FROM jsonb_each_text(excluded.triggers)
                     ) t GROUP BY key) sums);
 
 -- name: SwapStaged

@@ -74,10 +74,10 @@ SELECT max(coalesce(works_with, version)) FROM cronring_migrations WHERE version
 SELECT set_config(name, value, false) FROM unnest(:names::text[], :values::text[]) AS s (name, value);
 
 -- name: CloseSchema
--- What PostgreSQL leaves open by default, closed after each migration. A function of ours that looks names up when it is
--- called does so in our schema alone, whoever calls it: above all one that runs with its owner's rights. pg_temp has to
--- be named, or it comes first. (A parsed body looks nothing up, and IMMUTABLE ones read no tables: they need no path.)
--- And nobody calls one who wasn't told that they may.
+-- What PostgreSQL leaves open by default, closed after each migration. A function of ours that looks names up when it
+-- is called does so in our schema alone, whoever calls it: above all one that runs with its owner's rights. pg_temp has
+-- to be named, or it comes first. (A parsed body looks nothing up, and IMMUTABLE ones read no tables: they need no
+-- path.) And nobody calls one who wasn't told that they may.
 DO $$
 DECLARE
     function regprocedure;

@@ -32,7 +32,8 @@ SELECT position, cluster, now() AS database_now FROM cron_notifier WHERE single 
 
 -- name: ForgetNotices
 -- Nobody wants to be told any more: what was kept to tell more is forgotten, and reading begins anew some day.
-WITH pauses AS (DELETE FROM cron_pauses), failing AS (DELETE FROM cron_failing), retrying AS (DELETE FROM cron_retrying),
+WITH pauses AS (DELETE FROM cron_pauses), failing AS (DELETE FROM cron_failing),
+     retrying AS (DELETE FROM cron_retrying),
      late AS (DELETE FROM cron_late)
 UPDATE cron_notifier SET position = '', lease_until = now() WHERE single;
 
@@ -43,9 +44,10 @@ SELECT id, 0, 'epoch' FROM cron_jobs WHERE failures > 0
 ON CONFLICT (job_id) DO NOTHING;
 
 -- name: FollowExecutions
--- The first row: of executions above `:after_execution_id`, or among `:execution_ids` with a tick from `:from_tick` on,
--- or in gaps (parallel arrays; 5,000 of each at a time), the ids, which of them have ended, and the oldest tick of
--- those that have not. `:execution_ids` are known to run, by tick too, so that only their partitions are looked into.
+-- The first row has executions above `:after_execution_id`, among `:execution_ids` with a tick from `:from_tick` on, or
+-- in gaps, 5,000 of each at a time. (Gaps are parallel arrays.) It says which of them have ended, and the oldest tick
+-- of those that have not. `:execution_ids` are known to run, by tick too, so that only their partitions are looked
+-- into.
 -- Then, a row each, those that may make an event: without success, of jobs that have failed lately, or that are watched
 -- for late ticks.
 WITH seen AS MATERIALIZED (
@@ -79,8 +81,8 @@ WHERE e.outcome NOT IN ('completed', 'cancelled')
            OR EXISTS (SELECT FROM cron_failing f WHERE f.job_id = e.job_id));
 
 -- name: GetRetriesGivenUp
--- Failed attempts whose retry is neither waiting nor has begun: they were their ticks' last. Those whose retry has begun
--- are forgotten, too: it will tell.
+-- Failed attempts whose retry is neither waiting nor has begun: they were their ticks' last. Those whose retry has
+-- begun are forgotten, too: it will tell.
 WITH settled AS (
     DELETE FROM cron_retrying r
     WHERE NOT EXISTS (SELECT FROM cron_activations a
@@ -208,7 +210,8 @@ RETURNING d.id, d.webhook_id, d.event_id, d.body, d.attempts, w.name, w.url, w.s
 -- until the next try.
 UPDATE cron_deliveries d
 SET state = f.state, last_status = f.status, last_error = f.error,
-    next_try_at = CASE WHEN f.state = 'waiting' THEN now() + f.wait_ms * interval '1 millisecond' ELSE d.next_try_at END,
+    next_try_at = CASE WHEN f.state = 'waiting' THEN now() + f.wait_ms * interval '1 millisecond'
+                       ELSE d.next_try_at END,
     ended_at = CASE WHEN f.state <> 'waiting' THEN now() END
 FROM unnest(:delivery_ids::bigint[], :attempts::integer[], :states::text[], :waits_ms::bigint[],
             :statuses[?]::integer[], :errors::text[])
@@ -266,11 +269,13 @@ SELECT id FROM enabled;
 
 -- name: ListWebhooks
 -- Those of a name, or all (""), with what waits for them and what has failed, as far as the log goes back.
-SELECT w.id, w.name, w.url, w.events, w.reasons, w.namespace, w.module, w.job, w.labels::text, w.created_at, w.created_by,
+SELECT w.id, w.name, w.url, w.events, w.reasons, w.namespace, w.module, w.job, w.labels::text, w.created_at,
+       w.created_by,
        w.disabled_at, w.disabled_reason, n.waiting, n.delivered, n.failed
 FROM cron_webhooks w
 CROSS JOIN LATERAL (
-    SELECT count(*) FILTER (WHERE state = 'waiting') AS waiting, count(*) FILTER (WHERE state = 'delivered') AS delivered,
+    SELECT count(*) FILTER (WHERE state = 'waiting') AS waiting,
+           count(*) FILTER (WHERE state = 'delivered') AS delivered,
            count(*) FILTER (WHERE state = 'failed') AS failed
     FROM (SELECT state FROM cron_deliveries WHERE webhook_id = w.id ORDER BY id DESC LIMIT 10000) d
 ) n

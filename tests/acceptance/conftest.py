@@ -12,7 +12,7 @@ import pytest
 def folder() -> Iterator[Path]:
     """Like tmp_path, but beside pytest's own.
 
-    Started by root, the embedded PostgreSQL runs as another user, who must reach its folder; and pytest closes its own
+    Started by root, the embedded PostgreSQL runs as another user, who must reach its folder. And pytest closes its own
     to others whenever a session starts, such as one beside this.
     """
     made = Path(tempfile.mkdtemp(prefix="test-of-dev-"))

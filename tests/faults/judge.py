@@ -1,7 +1,7 @@
 """Which ticks had to run, within which bounds, and did they? Reads the database and the verbs' own journal only.
 
-In the spirit of the Jepsen analysis of the Chronos job scheduler (jepsen.io, 2015). What runs twice, early, beside
-itself or is finished and not recorded, and what is in no books, tests/support/judge.py tells; here is told what the
+In the spirit of the Jepsen analysis of the Chronos job scheduler (jepsen.io, 2015). tests/support/judge.py tells what
+runs twice, early, beside itself, what is finished and not recorded, and what is in no books. Here is told what the
 books may not be used for: a tick that is in them as skipped, or that ran late, though nothing was in its way.
 """
 

@@ -1,8 +1,8 @@
 """After PostgreSQL was away: did each job's overdue ticks go the way that its `on_missed` says, tick by tick?
 
-The rules are those of docs/schedules.md, written down here a second time: of the ticks missed, run_last (also what is
-not given) runs the latest alone; skip the latest alone unless it is ten seconds old, and calls older ones missed by
-policy; run_all runs each, the oldest first.
+The rules are those of docs/schedules.md, written down here a second time. Of the ticks missed, run_last (also what is
+not given) runs the latest alone. skip runs the latest alone unless it is ten seconds old, and calls older ones missed
+by policy. run_all runs each, the oldest first.
 """
 
 import asyncio

@@ -92,8 +92,8 @@ def _postmaster_dies(stage: Stage, members: Patroni) -> None:
 def _patroni_stands_still(stage: Stage, members: Patroni) -> None:
     """The old primary goes on taking writes, which no standby confirms any more, until its host is fenced.
 
-    It is not thawed: a Patroni (3.0.2 with etcd 3) that wakes up after such a sleep may take its key back and rewind
-    those who had led meanwhile, and what they had committed is lost. That is what a watchdog is there for.
+    It is not thawed: a Patroni (3.0.2 with etcd 3) that wakes up after such a sleep may take its key back. It may
+    rewind those who had led meanwhile, and what they had committed is lost. That is what a watchdog is there for.
     """
     old = members.leader()
     assert old.popen is not None

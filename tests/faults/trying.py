@@ -25,7 +25,7 @@ def short(topic: str) -> Callable[..., None]:
     """A test of every row of rows_TOPIC.py, for as long as in `make test-long`.
 
     What is never to happen (twice, early, beside, lost) fails it at once. What is only too late, or too slow to come
-    about, on cores that all of the suite shares, is tried once more; in `make soak` it is not.
+    about, is tried once more, as all of the suite shares the cores. In `make soak` it is not.
     """
 
     @pytest.mark.parametrize("row", [each for each in rows_of(topic) if not each.soak_only], ids=_name)

@@ -1,8 +1,8 @@
 """Coverage-guided fuzzing of one target: `python -m tests.fuzz.atheris_run --target pattern --seconds 60`.
 
-It begins with the target's corpus. What it finds interesting stays in --corpus (by default a folder of its own, so that
-the seeds stay few); an input that makes the product misbehave is written to --crashes, and the exit code is not 0.
-Needs the extra `fuzz`.
+It begins with the target's corpus. What it finds interesting stays in --corpus: by default a folder of its own, so that
+the seeds stay few. An input that makes the product misbehave is written to --crashes, and the exit code is not 0. Needs
+the extra `fuzz`.
 """
 
 import argparse

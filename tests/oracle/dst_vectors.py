@@ -1,8 +1,8 @@
 """Changes of clocks that broke schedulers, each worked out by hand, with the reasoning. Instants are UTC.
 
-Sources: the rules are those of docs/schedules.md (cronie's, cron(8) "Daylight Saving Time and other time changes",
-without its limit of three hours); the changes are those of the IANA tz database, as its NEWS and source files tell
-them. All but those of 2099 lie in the past of the tzdata that they were written with, so a newer one has the same.
+Sources: the rules are those of docs/schedules.md. They are cronie's, cron(8) "Daylight Saving Time and other time
+changes", without its limit of three hours. The changes are those of the IANA tz database, as its NEWS and source files
+tell them. All but those of 2099 lie in the past of the tzdata that they were written with, so a newer one has the same.
 """
 
 from typing import NamedTuple

@@ -1,7 +1,7 @@
 """The calendar by brute force: look at a clock once a minute, and write down what it shows.
 
 Written from the rules of docs/schedules.md, and slow on purpose. It shares no code with `schema`: clocks are those of
-zoneinfo (over the files of the `tzdata` package, as the host's may differ), patterns are read by the dumb twin of the
+zoneinfo (over the files of the `tzdata` package, as the host's may differ). Patterns are read by the dumb twin of the
 unit tests.
 """
 

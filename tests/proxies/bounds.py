@@ -1,8 +1,8 @@
 """What an execution may cost in things that don't depend on how fast the machine is.
 
 `python -m tests.proxies` measures them and prints them beside their bounds; `make test` holds them. To tighten one
-after an improvement, put what was measured here, the date, and a bound 20 % above (more where it goes by the batch, as
-batches depend a little on how fast things are). To loosen one, say why in the commit.
+after an improvement, put what was measured here, the date, and a bound 20 % above. It is more where it goes by the
+batch, as batches depend a little on how fast things are. To loosen one, say why in the commit.
 """
 
 from typing import Final, NamedTuple

@@ -1,6 +1,6 @@
 """A burst through real processes: two controllers, a runner with its child, PostgreSQL. 2,000 jobs in the same second.
 
-What is counted does not depend on how fast they are; how much of it goes into one batch does a little, so the bounds of
+What is counted does not depend on how fast they are. How much of it goes into one batch does a little, so the bounds of
 what comes by the batch are wider.
 """
 

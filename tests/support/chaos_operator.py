@@ -1,8 +1,9 @@
 """An operator in a process of its own: python -m tests.support.chaos_operator --controllers ... --journal FILE.
 
-Gives orders of all kinds over gRPC and by the command line, each through controllers in an order of its own, often at
-the very instant of ticks, until its standard input ends; then resumes and restores most of what it stopped. It notes
-each order before it gives it, and what it was told, as lines of JSON, for tests/support/chaos_orders.py.
+Gives orders of all kinds over gRPC and by the command line, until its standard input ends. Each goes through
+controllers in an order of its own, often at the very instant of ticks. Then it resumes and restores most of what it
+stopped. It notes each order before it gives it, and what it was told, as lines of JSON, for
+tests/support/chaos_orders.py.
 """
 
 import argparse

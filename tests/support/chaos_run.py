@@ -1,8 +1,8 @@
 """python -m tests.support.chaos_run --minutes 10: a real cluster under faults, operators and a mixed load.
 
-Three controllers, each behind a link that breaks, three runners, and a PostgreSQL of its own; an operator in another
-process gives orders over gRPC and by the command line. At the end everything is let rest, and `cronring audit`, the
-judge of the journal and the judge of the orders say what came of it. Exit code 1 unless all three find nothing.
+There are three controllers, each behind a link that breaks, three runners, and a PostgreSQL of its own. An operator in
+another process gives orders over gRPC and by the command line. At the end everything is let rest, and `cronring audit`,
+the judge of the journal and the judge of the orders say what came of it. Exit code 1 unless all three find nothing.
 """
 
 import argparse

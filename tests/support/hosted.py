@@ -5,8 +5,8 @@
         hosts.cut("c1", DATABASE)
         cluster.views()                             # what each controller believes, asked from the operator's host
 
-PostgreSQL listens on its host's address for those on other hosts, and on its socket for the test itself, whose own
-questions (those of the judge, say) are thus disturbed by no fault.
+PostgreSQL listens on its host's address for those on other hosts, and on its socket for the test itself. So the test's
+own questions (those of the judge, say) are disturbed by no fault.
 """
 
 import contextlib

@@ -164,8 +164,8 @@ def judge_journal(
 ) -> None:  # fmt: skip
     """No run twice, none before its tick, none beside another of its verb, no finished one unrecorded.
 
-    A run without an end ended when the runner (and so its children) was killed at the latest, or, of a verb that notes
-    how it goes on, with its last note. `pids`: of the runners, by execution.
+    A run without an end ended when the runner (and so its children) was killed at the latest. If its verb notes how it
+    goes on, it ended with its last note. `pids`: of the runners, by execution.
     """
     deaths = circumstances.runner_deaths
     seen: Counter[int] = Counter(run.execution_id for run in runs)

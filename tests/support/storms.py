@@ -12,8 +12,8 @@ from cronring.sql.records import Statement
 from tests.support.waiting import TIMEOUT_S
 
 NOW_US = 600_000_000  # what is so near to the statement's own time differs between two runs
-# Jobs 1 to 9 run, for ticks of yesterday, today and tomorrow; 31 to 39 follow them; 11 to 19 are due; 21 to 29 have
-# failed and wait for a retry; 41 to 49 were removed; 51 to 59 have given up.
+# Jobs 1 to 9 run, for ticks of yesterday, today and tomorrow, and 31 to 39 follow them. 11 to 19 are due; 21 to 29 have
+# failed and wait for a retry. 41 to 49 were removed, and 51 to 59 have given up.
 SCENE = """
 INSERT INTO deployments (key, namespace, module, digest, schema_text, min_replicas)
 VALUES ('m@1', 'default', 'm', '1', '', 1);

@@ -1,8 +1,12 @@
 """The audit: what was due by the schedules alone, held against what the books say became of it.
 
 Each tick ends as exactly one of executed (on time, late, caught up, backfilled), or skipped with a reason. Further
-attempts and manual runs are no ticks of their own. Three things must be 0: ticks due that are nowhere, ticks that are
-in the books twice, executions that began before they might; and a fourth, ticks in the books that were never due.
+attempts and manual runs are no ticks of their own. Four things must be 0:
+
+- ticks due that are nowhere;
+- ticks that are in the books twice;
+- executions that began before they might;
+- ticks in the books that were never due.
 """
 
 from collections import Counter

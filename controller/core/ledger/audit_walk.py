@@ -1,7 +1,7 @@
 """Along the books of one job, tick by tick: which are missing, which are in twice, which began early or were never due.
 
-Runs and skipped ranges come in order of their ticks, in portions; what lies between two of them is counted by
-arithmetic, so that the walk costs what is in the books and not what was due.
+Runs and skipped ranges come in order of their ticks, in portions. What lies between two of them is counted by
+arithmetic. So the walk costs what is in the books, not what was due.
 """
 
 from typing import NamedTuple

@@ -1,8 +1,8 @@
 """Runs beside the schedule: retries, manual runs, backfills, and what follows other jobs' ticks; from their rows in
 `cron_activations` to their claims.
 
-There are few of them compared with ticks, so each simply waits for its instant, is claimed when a runner and its job
-are free, and is tried again when they are not. The primary of the job's slot tries at run_at, the backup a little
+There are few of them compared with ticks. So each simply waits for its instant, and is claimed when a runner and its
+job are free. When they are not, it is tried again. The primary of the job's slot tries at run_at, the backup a little
 later, and whoever has just made one tries as a primary does: nobody else may know of it yet.
 """
 

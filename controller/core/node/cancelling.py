@@ -2,7 +2,7 @@
 
 Whoever holds an execution asks its runner, at once and every two seconds until it has ended: a runner that was away, or
 didn't hear, is asked again. It stops the run softly, and kills its child after the grace. What somebody wants is a mark
-on the execution, which each renewal of the lease names; so it is done by whoever holds the execution by then. The
+on the execution, which each renewal of the lease names. So it is done by whoever holds the execution by then. The
 controller that was asked tells the runner as well, if that is connected here: asking twice is harmless.
 """
 

@@ -1,7 +1,7 @@
 """From due to claimed.
 
-Whatever is due goes into the next `StartCronJobs`; at most a few are under way, and what comes due meanwhile makes the
-next batch, so that batches grow by themselves when there is much to do. The statement decides; here is only guessed who
+Whatever is due goes into the next `StartCronJobs`. At most a few are under way, and what comes due meanwhile makes the
+next batch. So batches grow by themselves when there is much to do. The statement decides; here is only guessed who
 should try, and which runner would get the run.
 """
 

@@ -1,7 +1,7 @@
 """From a runner's report to a committed end.
 
 Reports are collected and committed in batches, as claims are. A report is acknowledged only when PostgreSQL has decided
-it; whatever fails meanwhile is repeated, which is harmless, as an end is matched on its claim. Any controller may end
+it. Whatever fails meanwhile is repeated, which is harmless, as an end is matched on its claim. Any controller may end
 any execution: one that isn't held here is looked up first.
 """
 

@@ -1,7 +1,7 @@
 """The controller's lease: its right to claim.
 
 Renewed in PostgreSQL once a second, by one statement that also renews the leases of the runners that asked for it. Its
-end is reckoned on the own monotonic clock from the *sending* of the renewal, less a margin, so that a controller always
+end is reckoned on the own monotonic clock from the *sending* of the renewal, less a margin. So a controller always
 steps down before PostgreSQL would let another one adopt what it holds.
 """
 
@@ -83,8 +83,8 @@ class Lease:
     def _to_renew(self) -> Iterable[str]:
         """The runners that asked; with a lease anew, all that were heard just now: it claims for them at once.
 
-        They were told that the database is away, and run on; others, who had it all the time, would declare lost what
-        is claimed for them.
+        They were told that the database is away, and run on. Others had it all the time, and would declare lost what is
+        claimed for them.
         """
         if self.valid:
             return self._asked
@@ -153,6 +153,6 @@ class Lease:
 
     # docs/decisions/0032: answered without the database, too, or runners hang up
     def _acknowledge(self, runner_id: str, sequence: int, renewed: bool) -> None:
-        # While the lease is valid, this controller might declare a runner lost; so only without it may it say that
-        # the database is away, which is what lets runners go on unseen.
+        # While the lease is valid, this controller might declare a runner lost. So only without it may it say that the
+        # database is away, which lets runners go on unseen.
         self._context.effects.append(AckBeat(runner_id, sequence, renewed, self.valid, self._context.peers))

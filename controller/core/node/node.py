@@ -6,12 +6,16 @@
     deadline_ns = node.next_deadline()         # step(Woke(), now) is wanted then
 
 The driver performs the effects; the answers come back as events under the effect's request id, each exactly once.
-Times are nanoseconds of one monotonic clock, and never go back. The parts of a node: `lease` (may I claim?),
-`membership` (who else is there, which slots are mine?), `window` and `refetch` (what is due soon?), `claiming`,
-`places`, `limiting`, `awaiting_runner` and `skipping` (start it, or not), `activating` (start what no schedule asks
-for), `cancelling` and `overlap_cancel` (stop it, for somebody or for the next), `sessions` and `holding` (where does it
-run?), `ending` (it ended), `verifying` (or did it?), `sweeping` (what nobody ends), `drill` (nothing of all that, for a
-drill), `leaving` (nothing of it any more).
+Times are nanoseconds of one monotonic clock, and never go back. The parts of a node:
+
+- `lease`: may I claim? `membership`: who else is there, which slots are mine?
+- `window` and `refetch`: what is due soon?
+- `claiming`, `places`, `limiting`, `awaiting_runner` and `skipping`: start it, or not.
+- `activating`: start what no schedule asks for.
+- `cancelling` and `overlap_cancel`: stop it, for somebody or for the next.
+- `sessions` and `holding`: where does it run?
+- `ending`: it ended. `verifying`: or did it? `sweeping`: what nobody ends.
+- `drill`: nothing of all that for a while. `leaving`: nothing of it any more.
 
 `routing` tells an event to its part; `phases` then gives each part its turn, and says in which order and why. What a
 part finds out for others it returns (`follow_ups`). `parts` says who knows whom.

@@ -83,9 +83,9 @@ class Refetching:
 class BackupLooks:
     """FetchOverdue over the slots whose backup was called: one at a time, some time apart.
 
-    What a primary has left lying is claimed in its stead. But one that has a herd to claim does so in order of ids, and
-    if the first of them has changed by the next look it is at work: whatever its backup took from it both would try (a
-    third of the claims of a burst of 10,000 were for what the other had just claimed). As a look costs more the larger
+    What a primary has left lying is claimed in its stead. But one that has a herd to claim does so in order of ids. If
+    the first of them has changed by the next look, it is at work: whatever its backup took from it, both would try. (Of
+    a burst of 10,000, a third of the claims were for what the other had just claimed.) As a look costs more the larger
     the herd is, they get rarer meanwhile.
     """
 

@@ -24,7 +24,7 @@ from uhashring import HashRing
 
 from cronring.schema.keys import SLOTS
 
-# Points of each member on the ring. 160 keeps a member's load within about a quarter of the mean (std 8 %); more would
+# Points of each member on the ring. 160 keeps a member's load within about a quarter of the mean (std 8 %). More would
 # cost build time in proportion, and halve the spread only with four times as many.
 POINTS_PER_MEMBER: Final = 160
 

@@ -1,9 +1,9 @@
 """What nobody else brings to an end: executions of dead controllers, of lost runners, and past their hard deadline.
 
 Nothing here polls: the lease's renewal says each second whether there is anything to sweep. A member that SWIM declares
-dead (or that left) is adopted from at once, by one controller only, its successor in the order of ids; should that one
-fail, the renewals of all others name the dead one as soon as its lease is over. And a runner that has lost one of its
-controllers, which may live, asks another to take over what that one had for it.
+dead, or that left, is adopted from at once. One controller alone does so: its successor in the order of ids. Should
+that one fail, the renewals of all others name the dead one as soon as its lease is over. And a runner that has lost one
+of its controllers, which may live, asks another to take over what that one had for it.
 """
 
 from typing import Final

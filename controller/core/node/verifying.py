@@ -1,9 +1,10 @@
 """Is what is held here still unfinished, and still this controller's?
 
-Another controller may have ended it meanwhile, after its runner's stream to here broke; or adopted it, while this one
-slept or was cut off, and was taken for dead: then its runner reports to that one, and nobody tells this one of the end.
-Whoever hears that it was taken for dead looks at once. A runner forgets a run some time after its end was acknowledged,
-so whatever may be old news is looked up before it is dispatched (again), and what has been held for long now and then.
+Another controller may have ended it meanwhile, after its runner's stream to here broke. Or it adopted it, while this
+one slept or was cut off, and was taken for dead: then its runner reports to that one, and nobody tells this one of the
+end. Whoever hears that it was taken for dead looks at once. A runner forgets a run some time after its end was
+acknowledged. So whatever may be old news is looked up before it is dispatched (again). What has been held for long is
+looked up now and then.
 """
 
 from itertools import islice

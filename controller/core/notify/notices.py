@@ -1,7 +1,7 @@
 """Which events the books make, and which webhooks want them.
 
-Pure: rows that are new since the last look go in, notices come out. A notice has a key that says what it is about; its
-id is derived from that, so that the same thing read twice, by whomever, is the same event.
+Pure: rows that are new since the last look go in, notices come out. A notice has a key that says what it is about, and
+its id is derived from that. So the same thing read twice, by whomever, is the same event.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Jobs that somebody made by hand, whose verb no active version of their module has: they are kept, and don't run.
 
 An orphaned job is what it was but for its next tick, which stands in `orphaned_tick`: nobody claims it. From that one
-on its ticks don't run, and are skipped as `no_verb` in one range once its verb is back, or whatever else closes its
+on its ticks don't run. They are skipped as `no_verb` in one range once its verb is back, or whatever else closes its
 books: nothing is written while it waits. Orders do to it what they do to any job, and what would be its next tick by
 them is kept in the same place. A pause without an end keeps its own ticks, orphaned or not.
 """

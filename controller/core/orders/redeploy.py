@@ -23,14 +23,14 @@ _DIGEST_SHOWN = 12
 class Existing(NamedTuple):
     """A job that is not removed, as its row stands. `last_tick`: the latest one claimed.
 
-    `paused`: its pause is in force; one with an end is over once a tick from then on has run, though PostgreSQL's clock
-    be set back before that end since. `paused_tick`: the first tick that the pause keeps from running. A paused job has
-    no next tick, unless the pause ends by itself, at `paused_until`: then that is the first one from then on.
+    `paused`: its pause is in force. One with an end is over once a tick from then on has run, even if PostgreSQL's
+    clock was set back before that end since. `paused_tick`: the first tick that the pause keeps from running. A paused
+    job has no next tick, unless the pause ends by itself, at `paused_until`: then that is the first one from then on.
     `opened_at`: when its present books began; or, of a cancelled job, which has none, when they ended.
     `ahead_from`, `ahead_until`: the first and the last tick of which it was decided ahead of their time that they don't
     run. While the last is still to come, they are taken back where the job's books are closed.
-    `orphaned`: its verb is in no active version. Then it has no next tick; `orphaned_tick` is the first that nobody had
-    decided, and it and all after it don't run until the verb is back.
+    `orphaned`: its verb is in no active version. Then it has no next tick. `orphaned_tick` is the first that nobody had
+    decided: it and all after it don't run until the verb is back.
     """
 
     job_id: int

@@ -1,8 +1,8 @@
 """What an operator set stays with the (module, verb): a declared job that comes back is as it was paused or cancelled.
 
 A job that its module no longer declares is removed; one that is declared again is a new row, with books of its own.
-What was set of the row removed last is then carried out on the new one as the order that it was, at the instant of its
-return. So its books are kept as after any such order, and nothing before that instant is in them.
+What was set of the row removed last is then carried out on the new one, as the order that it was. Its instant is that
+of the return. So its books are kept as after any such order, and nothing before that instant is in them.
 """
 
 from typing import Final, NamedTuple

@@ -9,11 +9,15 @@ WORST: Final = 8
 class Health:
     """A score from 0 (well) to WORST. Intervals and timeouts of probes are multiplied by score + 1.
 
-    What moves it (section IV.A of the paper): a probe answered in time -1; a failed probe without a single nack +1;
-    having to refute a suspicion of myself +1; having slept past a deadline +1.
+    What moves it (section IV.A of the paper):
 
-    The paper adds 1 for each nack that is missing. But one nack in time shows that I am well, and helpers that died
-    along with the target would make me slow just when several members have to be found dead.
+    - a probe answered in time: -1;
+    - a failed probe without a single nack: +1;
+    - having to refute a suspicion of myself: +1;
+    - having slept past a deadline: +1.
+
+    The paper adds 1 for each nack that is missing. But one nack in time shows that I am well. Helpers that died along
+    with the target would make me slow just when several members have to be found dead.
     """
 
     __slots__ = ("score",)

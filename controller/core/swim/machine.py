@@ -39,8 +39,8 @@ from cronring.controller.core.swim.seeds import Seeds
 
 MS: Final = 1_000_000
 
-# News is pushed to this many members at once, and again this often within a probe interval while there is any left to
-# tell (memberlist's gossip tick, silent when there is nothing). Without it news would wait for the next probe.
+# News is pushed to this many members at once, and again this often within a probe interval while there is any left.
+# (That is memberlist's gossip tick, silent when there is nothing.) Without it news would wait for the next probe.
 GOSSIP_FANOUT: Final = 3
 GOSSIPS_PER_PROBE: Final = 5
 
@@ -140,8 +140,8 @@ class Swim:
     def peer_refused(self, address: str, now_ns: int) -> Reaction:
         """A connection to this address was actively refused, so no process listens there: suspect it without a probe.
 
-        A suspicion like any other: it has to be confirmed or run out, and can be refuted (the member may only have been
-        slow to listen, or have moved its listener).
+        A suspicion like any other: it has to be confirmed or run out, and can be refuted. (The member may only have
+        been slow to listen, or have moved its listener.)
         """
         reaction = Reaction.nothing()
         if self._left:

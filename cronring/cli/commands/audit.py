@@ -34,8 +34,8 @@ def audit(
 ) -> None:  # fmt: skip
     """Recompute from the schedules which ticks were due, and hold that against the books.
 
-    Each tick is exactly one of: executed (on time, late, caught up after it was missed, or backfilled), skipped with a
-    reason, running, or pending (waiting for what runs, or for a runner). These four must be 0:
+    Each tick is exactly one of: executed, skipped with a reason, running, or pending. Executed is on time, late, caught
+    up after it was missed, or backfilled. Pending waits for what runs, or for a runner. These four must be 0:
 
     \b
       unaccounted  due, and neither executed nor skipped
@@ -43,8 +43,8 @@ def audit(
       early        executions that began before their run_at, or before their tick
       undue        executed or skipped by schedule, and never due
 
-    Jobs whose counts agree are counted only, which costs the same for a thousand ticks as for a billion; --thorough
-    also finds a missing tick that another one, which never was due, makes up for.
+    Jobs whose counts agree are counted only, which costs the same for a thousand ticks as for a billion. With
+    --thorough it also finds a missing tick that another one, which never was due, makes up for.
 
     Exit codes: 0 all four are 0; 1 they are not, and at most 20 of each are listed.
 

@@ -47,8 +47,8 @@ def dev(
     """Run FILES on a whole cluster on this machine: PostgreSQL, controllers, and a runner, shown live.
 
     Every part is a process of its own, so that you can break it: kill -9 a controller, and see the others take over. A
-    controller that you kill stays dead, as healing is what there is to see; a runner that you kill is replaced by a
-    new one. Ctrl-C ends everything within five seconds.
+    controller that you kill stays dead, as healing is what there is to see. A runner that you kill is replaced by a new
+    one. Ctrl-C ends everything within five seconds.
 
     \b
     Examples:

@@ -36,8 +36,8 @@ def doctor(controllers: tuple[str, ...], database_url: str | None, schema: str, 
 
     Verdicts: ok; warning; unchecked, which means that it could not be checked; problem.
 
-    Exit codes: 0 nothing worse than warnings; 1 a problem, or something that could not be checked; 2 wrong usage;
-    3 neither a controller nor the database can be reached.
+    Exit codes: 0 nothing worse than warnings; 1 a problem, or something that could not be checked; 2 wrong usage. It is
+    3 if neither a controller nor the database can be reached.
 
     \b
     Examples:

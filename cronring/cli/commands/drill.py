@@ -53,11 +53,11 @@ def kill_owner(
     would if it had died. It claims again by itself when the time is over, when this command ends (Ctrl-C, kill -9), or
     when no other controller is left. With --kill, only on a `cronring dev`, its process is killed instead.
 
-    The report: lateness (p50, p99, max) of the ticks that others took over, beside those of the same jobs before; who
-    took them; lost and duplicate ticks of all jobs in that time, from the audit.
+    The report: lateness (p50, p99, max) of the ticks that others took over, beside those of the same jobs before. It
+    says who took them, and counts lost and duplicate ticks of all jobs in that time, by the audit.
 
-    Exit codes: 0 it held; 1 a tick was lost, ran twice, or began more than 1 s late, or none was taken over, or it was
-    refused; 130 ended by Ctrl-C.
+    Exit codes: 0 it held; 130 ended by Ctrl-C. It is 1 if a tick was lost, ran twice, or began more than 1 s late. It
+    also is 1 if none was taken over, or if the drill was refused.
 
     \b
     Examples:

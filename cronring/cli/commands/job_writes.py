@@ -54,7 +54,7 @@ def create_job(
 
     It stays when the module is deployed anew, as long as VERB is there.
 
-    With --template its values are copied into the job; what is given here wins, and an empty value (--window "",
+    With --template its values are copied into the job. What is given here wins, and an empty value (--window "",
     --retries 0) leaves the template's out. The template may change later: this job doesn't.
 
     \b

@@ -34,8 +34,8 @@ def next_ticks(
 ) -> None:
     """Print the next ticks of a SCHEDULE. Needs no controller and no database.
 
-    A SCHEDULE is a cron pattern, `every 30m`, or `at 2027-03-01T08:00:00Z`. Each line is an instant in UTC; with
-    --timezone also as that zone's clocks show it, and what a change of these clocks did to it.
+    A SCHEDULE is a cron pattern, `every 30m`, or `at 2027-03-01T08:00:00Z`. Each line is an instant in UTC. With
+    --timezone it is also shown by that zone's clocks, with what a change of these clocks did to it.
 
     \b
     Examples:

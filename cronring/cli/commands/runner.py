@@ -29,8 +29,8 @@ def runner(files: tuple[Path, ...], log_level: str, log_format: str, stop_on_eof
     A runner connects to every controller, those that it was not told of included. Start as many as you like.
     What is due and has no room on any of them waits in the database, and runs as soon as there is.
 
-    Exit codes: 0 stopped; 1 a file is no valid module; 2 wrong usage; 3 results were left that no controller had
-    acknowledged when the drain timeout was over.
+    Exit codes: 0 stopped; 1 a file is no valid module; 2 wrong usage. It is 3 if results were left that no controller
+    had acknowledged when the drain timeout was over.
 
     \b
     Examples:

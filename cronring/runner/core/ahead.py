@@ -2,8 +2,8 @@
 
 A place that is granted when a run has ended is filled a claim later: the child of a verb that takes 5 ms would stand
 still for most of the time where PostgreSQL is 20 ms away. So of verbs whose runs all take about as long, the next is
-sent for when the run is expected to end within the time that a claim takes. What can't be foreseen isn't sent ahead:
-it would wait here, instead of in its job's row.
+sent for before the run ends. That is when its end is expected within the time that a claim takes. What can't be
+foreseen isn't sent ahead: it would wait here, instead of in its job's row.
 """
 
 from collections import deque

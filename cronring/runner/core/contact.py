@@ -5,11 +5,11 @@ The controllers declare a runner's executions lost when its lease in PostgreSQL 
 - An acknowledged beat whose renewal was committed is contact, counted from the beat's *sending*: `last_seen_at` is that
   or later, whatever the acknowledgement took.
 - All known controllers saying that they can't reach PostgreSQL is contact too, counted from the oldest of those beats:
-  nobody can declare anything. One that is silent might still reach it, so it must be all, and those that the others
+  nobody can declare anything. One that is silent might still reach it. So it must be all, and those that the others
   take for dead while they held a lease when that was last known: they may be cut off from the others only.
 - A welcome is contact, counted from the sending of Hello and for as long as the registration took after that, by the
   controller's word: it ends with setting `last_seen_at`. So a runner that comes back after an outage takes what was
-  waiting for it at once, though a large module took longer to be deployed than the fence.
+  waiting for it at once. It does so even if a large module took longer to be deployed than the fence.
 - A controller that merely answers is no contact. It has not renewed anything.
 """
 
@@ -91,8 +91,8 @@ class Contact:
         """Ids of controllers that were connected and are gone, or haven't been for a while; later now and then only.
 
         What such a one has claimed for this runner may never have come, as its results may never have come back. It
-        claims for it no more once it has noticed, so that after some time there is nothing left to be taken over, but
-        for what it adopts from others meanwhile.
+        claims for it no more once it has noticed. So after some time there is nothing left to be taken over, but for
+        what it adopts from others meanwhile.
         """
         return tuple(
             link.controller_id

@@ -47,10 +47,10 @@ class DrillsServicer:
     """
 
     def StandDown(self, request, context):
-        """StandDown makes the controller that is asked claim nothing (ticks, retries, runs by hand) for as long as the call
-        lasts, and for `for_ms` at most; its lease, its place in the ring and what it holds go on. So its slots' backups take
-        their ticks, half a second late. The first message says that it has begun, the last one that it is over, and one
-        comes each half second in between. Whoever hangs up, or dies, ends it at once.
+        """StandDown makes the controller that is asked claim nothing: no ticks, no retries, no runs by hand. It lasts as long
+        as the call, and `for_ms` at most. The lease, the place in the ring and what the controller holds go on. So its
+        slots' backups take their ticks, half a second late. The first message says that it has begun, the last one that it
+        is over, and one comes each half second in between. Whoever hangs up, or dies, ends it at once.
         FAILED_PRECONDITION, saying why: `controller` is another one, it or another controller stands down already, or no
         other one is ready to take over (but for `forced`).
         """

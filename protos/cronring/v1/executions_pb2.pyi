@@ -343,8 +343,8 @@ Global___FollowExecutionRequest: _TypeAlias = FollowExecutionRequest  # noqa: Y0
 
 @_typing.final
 class OutputChunk(_message.Message):
-    """Output is UTF-8, and a chunk may end within a character. A chunk that begins beyond the end of the one before says that
-    what lies between is gone: only the last 64 KiB are kept.
+    """Output is UTF-8, and a chunk may end within a character. A chunk that begins beyond the end of the one before says
+    that what lies between is gone: only the last 64 KiB are kept.
     """
 
     DESCRIPTOR: _descriptor.Descriptor

@@ -94,16 +94,16 @@ class ExecutionsServicer:
         raise NotImplementedError('Method not implemented!')
 
     def RetryExecution(self, request, context):
-        """Retry makes a further attempt at the tick of one that failed, timed out, was cancelled or lost, as soon as its job is
-        free. One that waits already is the answer. FAILED_PRECONDITION while one runs, or if one has completed.
+        """Retry makes a further attempt at the tick of one that failed, timed out, was cancelled or lost, as soon as its job
+        is free. One that waits already is the answer. FAILED_PRECONDITION while one runs, or if one has completed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def FollowExecution(self, request, context):
-        """Follow gives what an execution prints, while it runs, and then its outcome; of one that has ended, what was recorded.
-        A reader that doesn't keep up is dropped (RESOURCE_EXHAUSTED), and may go on from where it was.
+        """Follow gives what an execution prints, while it runs, and then its outcome; of one that has ended, what was
+        recorded. A reader that doesn't keep up is dropped (RESOURCE_EXHAUSTED), and may go on from where it was.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

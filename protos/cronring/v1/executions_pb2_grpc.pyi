@@ -42,12 +42,12 @@ class ExecutionsStub:
     and when; its end tells the outcome. FAILED_PRECONDITION if it had ended before, but for a cancelled one.
     """
     RetryExecution: _grpc.UnaryUnaryMultiCallable[_executions_pb2.RetryExecutionRequest, _jobs_pb2.Activation]
-    """Retry makes a further attempt at the tick of one that failed, timed out, was cancelled or lost, as soon as its job is
-    free. One that waits already is the answer. FAILED_PRECONDITION while one runs, or if one has completed.
+    """Retry makes a further attempt at the tick of one that failed, timed out, was cancelled or lost, as soon as its job
+    is free. One that waits already is the answer. FAILED_PRECONDITION while one runs, or if one has completed.
     """
     FollowExecution: _grpc.UnaryStreamMultiCallable[_executions_pb2.FollowExecutionRequest, _executions_pb2.OutputChunk]
-    """Follow gives what an execution prints, while it runs, and then its outcome; of one that has ended, what was recorded.
-    A reader that doesn't keep up is dropped (RESOURCE_EXHAUSTED), and may go on from where it was.
+    """Follow gives what an execution prints, while it runs, and then its outcome; of one that has ended, what was
+    recorded. A reader that doesn't keep up is dropped (RESOURCE_EXHAUSTED), and may go on from where it was.
     """
     WatchExecutions: _grpc.UnaryStreamMultiCallable[_executions_pb2.WatchExecutionsRequest, _executions_pb2.ExecutionEvent]
     """Watch tells of every start and every end from now on, or from where a token says. A reader that doesn't keep up is
@@ -67,12 +67,12 @@ class ExecutionsAsyncStub(ExecutionsStub):
     and when; its end tells the outcome. FAILED_PRECONDITION if it had ended before, but for a cancelled one.
     """
     RetryExecution: _aio.UnaryUnaryMultiCallable[_executions_pb2.RetryExecutionRequest, _jobs_pb2.Activation]  # type: ignore[assignment]
-    """Retry makes a further attempt at the tick of one that failed, timed out, was cancelled or lost, as soon as its job is
-    free. One that waits already is the answer. FAILED_PRECONDITION while one runs, or if one has completed.
+    """Retry makes a further attempt at the tick of one that failed, timed out, was cancelled or lost, as soon as its job
+    is free. One that waits already is the answer. FAILED_PRECONDITION while one runs, or if one has completed.
     """
     FollowExecution: _aio.UnaryStreamMultiCallable[_executions_pb2.FollowExecutionRequest, _executions_pb2.OutputChunk]  # type: ignore[assignment]
-    """Follow gives what an execution prints, while it runs, and then its outcome; of one that has ended, what was recorded.
-    A reader that doesn't keep up is dropped (RESOURCE_EXHAUSTED), and may go on from where it was.
+    """Follow gives what an execution prints, while it runs, and then its outcome; of one that has ended, what was
+    recorded. A reader that doesn't keep up is dropped (RESOURCE_EXHAUSTED), and may go on from where it was.
     """
     WatchExecutions: _aio.UnaryStreamMultiCallable[_executions_pb2.WatchExecutionsRequest, _executions_pb2.ExecutionEvent]  # type: ignore[assignment]
     """Watch tells of every start and every end from now on, or from where a token says. A reader that doesn't keep up is
@@ -113,8 +113,8 @@ class ExecutionsServicer(metaclass=_abc_1.ABCMeta):
         request: _executions_pb2.RetryExecutionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_jobs_pb2.Activation, _abc.Awaitable[_jobs_pb2.Activation]]:
-        """Retry makes a further attempt at the tick of one that failed, timed out, was cancelled or lost, as soon as its job is
-        free. One that waits already is the answer. FAILED_PRECONDITION while one runs, or if one has completed.
+        """Retry makes a further attempt at the tick of one that failed, timed out, was cancelled or lost, as soon as its job
+        is free. One that waits already is the answer. FAILED_PRECONDITION while one runs, or if one has completed.
         """
 
     @_abc_1.abstractmethod
@@ -123,8 +123,8 @@ class ExecutionsServicer(metaclass=_abc_1.ABCMeta):
         request: _executions_pb2.FollowExecutionRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_abc.Iterator[_executions_pb2.OutputChunk], _abc.AsyncIterator[_executions_pb2.OutputChunk]]:
-        """Follow gives what an execution prints, while it runs, and then its outcome; of one that has ended, what was recorded.
-        A reader that doesn't keep up is dropped (RESOURCE_EXHAUSTED), and may go on from where it was.
+        """Follow gives what an execution prints, while it runs, and then its outcome; of one that has ended, what was
+        recorded. A reader that doesn't keep up is dropped (RESOURCE_EXHAUSTED), and may go on from where it was.
         """
 
     @_abc_1.abstractmethod

@@ -444,8 +444,8 @@ class WatchJobsRequest(_message.Message):
     FILTER_FIELD_NUMBER: _builtins.int
     RESUME_TOKEN_FIELD_NUMBER: _builtins.int
     resume_token: _builtins.str
-    """Of an event of this or any other controller, at most a day old: changes since then follow at once, without a listing.
-    Then KIND_REMOVED may name jobs that the caller was never told of.
+    """Of an event of this or any other controller, at most a day old: changes since then follow at once, without a
+    listing. Then KIND_REMOVED may name jobs that the caller was never told of.
     """
     @_builtins.property
     def filter(self) -> Global___JobFilter: ...
@@ -654,7 +654,8 @@ class UpdateJobRequest(_message.Message):
     @_builtins.property
     def update_mask(self) -> _field_mask_pb2.FieldMask:
         """Fields of the spec to set: "schedule", "policy" or one of its fields like "policy.retries", "anchor", "payload",
-        "labels" or one of them like "labels.team", "timeout_ms", "on_disconnect". What it names and the spec lacks is unset.
+        "labels" or one of them like "labels.team", "timeout_ms", "on_disconnect". What it names and the spec lacks is
+        unset.
         """
 
     def __init__(

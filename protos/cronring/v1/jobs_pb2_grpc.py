@@ -26,9 +26,9 @@ if _version_not_supported:
 
 
 class JobsStub:
-    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob; SkipNextTick
-    needs its tick for that. What a job's state doesn't allow is FAILED_PRECONDITION, with google.rpc.ErrorInfo: reason
-    "ILLEGAL_TRANSITION", and "job", "action", "state" and "target" in its metadata.
+    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob;
+    SkipNextTick needs its tick for that. What a job's state doesn't allow is FAILED_PRECONDITION, with
+    google.rpc.ErrorInfo: reason "ILLEGAL_TRANSITION", and "job", "action", "state" and "target" in its metadata.
     """
 
     def __init__(self, channel):
@@ -125,9 +125,9 @@ class JobsStub:
 
 
 class JobsServicer:
-    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob; SkipNextTick
-    needs its tick for that. What a job's state doesn't allow is FAILED_PRECONDITION, with google.rpc.ErrorInfo: reason
-    "ILLEGAL_TRANSITION", and "job", "action", "state" and "target" in its metadata.
+    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob;
+    SkipNextTick needs its tick for that. What a job's state doesn't allow is FAILED_PRECONDITION, with
+    google.rpc.ErrorInfo: reason "ILLEGAL_TRANSITION", and "job", "action", "state" and "target" in its metadata.
     """
 
     def ListJobs(self, request, context):
@@ -157,8 +157,9 @@ class JobsServicer:
         raise NotImplementedError('Method not implemented!')
 
     def UpdateJob(self, request, context):
-        """Update changes a job that was made by CreateJob. A new schedule takes effect at its next tick, and the old one never
-        runs again. Two of them at once both count: each is merged with what the other left; of one field, the later one.
+        """Update changes a job that was made by CreateJob. A new schedule takes effect at its next tick, and the old one
+        never runs again. Two of them at once both count: each is merged with what the other left; of one field, the later
+        one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -344,9 +345,9 @@ def add_JobsServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class Jobs:
-    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob; SkipNextTick
-    needs its tick for that. What a job's state doesn't allow is FAILED_PRECONDITION, with google.rpc.ErrorInfo: reason
-    "ILLEGAL_TRANSITION", and "job", "action", "state" and "target" in its metadata.
+    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob;
+    SkipNextTick needs its tick for that. What a job's state doesn't allow is FAILED_PRECONDITION, with
+    google.rpc.ErrorInfo: reason "ILLEGAL_TRANSITION", and "job", "action", "state" and "target" in its metadata.
     """
 
     @staticmethod

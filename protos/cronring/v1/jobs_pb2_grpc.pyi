@@ -27,9 +27,9 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class JobsStub:
-    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob; SkipNextTick
-    needs its tick for that. What a job's state doesn't allow is FAILED_PRECONDITION, with google.rpc.ErrorInfo: reason
-    "ILLEGAL_TRANSITION", and "job", "action", "state" and "target" in its metadata.
+    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob;
+    SkipNextTick needs its tick for that. What a job's state doesn't allow is FAILED_PRECONDITION, with
+    google.rpc.ErrorInfo: reason "ILLEGAL_TRANSITION", and "job", "action", "state" and "target" in its metadata.
     """
 
     @_typing.overload
@@ -43,8 +43,9 @@ class JobsStub:
     CreateJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.CreateJobRequest, _jobs_pb2.Job]
     """Create makes a job for a verb of an active module, under the key `module.verb:name`."""
     UpdateJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.UpdateJobRequest, _jobs_pb2.Job]
-    """Update changes a job that was made by CreateJob. A new schedule takes effect at its next tick, and the old one never
-    runs again. Two of them at once both count: each is merged with what the other left; of one field, the later one.
+    """Update changes a job that was made by CreateJob. A new schedule takes effect at its next tick, and the old one
+    never runs again. Two of them at once both count: each is merged with what the other left; of one field, the later
+    one.
     """
     DeleteJob: _grpc.UnaryUnaryMultiCallable[_jobs_pb2.DeleteJobRequest, _jobs_pb2.DeleteJobResponse]
     """Delete removes a job that was made by CreateJob. What runs finishes, and history stays."""
@@ -73,9 +74,9 @@ class JobsStub:
 
 @_typing.type_check_only
 class JobsAsyncStub(JobsStub):
-    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob; SkipNextTick
-    needs its tick for that. What a job's state doesn't allow is FAILED_PRECONDITION, with google.rpc.ErrorInfo: reason
-    "ILLEGAL_TRANSITION", and "job", "action", "state" and "target" in its metadata.
+    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob;
+    SkipNextTick needs its tick for that. What a job's state doesn't allow is FAILED_PRECONDITION, with
+    google.rpc.ErrorInfo: reason "ILLEGAL_TRANSITION", and "job", "action", "state" and "target" in its metadata.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -86,8 +87,9 @@ class JobsAsyncStub(JobsStub):
     CreateJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.CreateJobRequest, _jobs_pb2.Job]  # type: ignore[assignment]
     """Create makes a job for a verb of an active module, under the key `module.verb:name`."""
     UpdateJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.UpdateJobRequest, _jobs_pb2.Job]  # type: ignore[assignment]
-    """Update changes a job that was made by CreateJob. A new schedule takes effect at its next tick, and the old one never
-    runs again. Two of them at once both count: each is merged with what the other left; of one field, the later one.
+    """Update changes a job that was made by CreateJob. A new schedule takes effect at its next tick, and the old one
+    never runs again. Two of them at once both count: each is merged with what the other left; of one field, the later
+    one.
     """
     DeleteJob: _aio.UnaryUnaryMultiCallable[_jobs_pb2.DeleteJobRequest, _jobs_pb2.DeleteJobResponse]  # type: ignore[assignment]
     """Delete removes a job that was made by CreateJob. What runs finishes, and history stays."""
@@ -115,9 +117,9 @@ class JobsAsyncStub(JobsStub):
     CancelActivation: _aio.UnaryUnaryMultiCallable[_jobs_pb2.CancelActivationRequest, _jobs_pb2.CancelActivationResponse]  # type: ignore[assignment]
 
 class JobsServicer(metaclass=_abc_1.ABCMeta):
-    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob; SkipNextTick
-    needs its tick for that. What a job's state doesn't allow is FAILED_PRECONDITION, with google.rpc.ErrorInfo: reason
-    "ILLEGAL_TRANSITION", and "job", "action", "state" and "target" in its metadata.
+    """Any controller takes any of these calls. Repeating one changes nothing, but for TriggerJob and BackfillJob;
+    SkipNextTick needs its tick for that. What a job's state doesn't allow is FAILED_PRECONDITION, with
+    google.rpc.ErrorInfo: reason "ILLEGAL_TRANSITION", and "job", "action", "state" and "target" in its metadata.
     """
 
     @_abc_1.abstractmethod
@@ -156,8 +158,9 @@ class JobsServicer(metaclass=_abc_1.ABCMeta):
         request: _jobs_pb2.UpdateJobRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_jobs_pb2.Job, _abc.Awaitable[_jobs_pb2.Job]]:
-        """Update changes a job that was made by CreateJob. A new schedule takes effect at its next tick, and the old one never
-        runs again. Two of them at once both count: each is merged with what the other left; of one field, the later one.
+        """Update changes a job that was made by CreateJob. A new schedule takes effect at its next tick, and the old one
+        never runs again. Two of them at once both count: each is merged with what the other left; of one field, the later
+        one.
         """
 
     @_abc_1.abstractmethod

@@ -61,8 +61,8 @@ class LimitsServicer:
     """
 
     def SetLimit(self, request, context):
-        """Set makes a limit, or changes it. What runs goes on, and counts: beyond a lower limit nothing begins until enough has
-        ended. What runs is counted anew.
+        """Set makes a limit, or changes it. What runs goes on, and counts: beyond a lower limit nothing begins until enough
+        has ended. What runs is counted anew.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

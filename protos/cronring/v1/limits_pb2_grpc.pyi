@@ -37,8 +37,8 @@ class LimitsStub:
     @_typing.overload
     def __new__(cls, channel: _aio.Channel) -> LimitsAsyncStub: ...
     SetLimit: _grpc.UnaryUnaryMultiCallable[_limits_pb2.SetLimitRequest, _limits_pb2.Limit]
-    """Set makes a limit, or changes it. What runs goes on, and counts: beyond a lower limit nothing begins until enough has
-    ended. What runs is counted anew.
+    """Set makes a limit, or changes it. What runs goes on, and counts: beyond a lower limit nothing begins until enough
+    has ended. What runs is counted anew.
     """
     RemoveLimit: _grpc.UnaryUnaryMultiCallable[_limits_pb2.RemoveLimitRequest, _limits_pb2.Limit]
     """Remove lets as many run as there are."""
@@ -53,8 +53,8 @@ class LimitsAsyncStub(LimitsStub):
 
     def __init__(self, channel: _aio.Channel) -> None: ...
     SetLimit: _aio.UnaryUnaryMultiCallable[_limits_pb2.SetLimitRequest, _limits_pb2.Limit]  # type: ignore[assignment]
-    """Set makes a limit, or changes it. What runs goes on, and counts: beyond a lower limit nothing begins until enough has
-    ended. What runs is counted anew.
+    """Set makes a limit, or changes it. What runs goes on, and counts: beyond a lower limit nothing begins until enough
+    has ended. What runs is counted anew.
     """
     RemoveLimit: _aio.UnaryUnaryMultiCallable[_limits_pb2.RemoveLimitRequest, _limits_pb2.Limit]  # type: ignore[assignment]
     """Remove lets as many run as there are."""
@@ -72,8 +72,8 @@ class LimitsServicer(metaclass=_abc_1.ABCMeta):
         request: _limits_pb2.SetLimitRequest,
         context: _ServicerContext,
     ) -> _typing.Union[_limits_pb2.Limit, _abc.Awaitable[_limits_pb2.Limit]]:
-        """Set makes a limit, or changes it. What runs goes on, and counts: beyond a lower limit nothing begins until enough has
-        ended. What runs is counted anew.
+        """Set makes a limit, or changes it. What runs goes on, and counts: beyond a lower limit nothing begins until enough
+        has ended. What runs is counted anew.
         """
 
     @_abc_1.abstractmethod

@@ -104,8 +104,8 @@ class SetTemplateRequest(_message.Message):
     def spec(self) -> _jobs_pb2.JobSpec: ...
     @_builtins.property
     def update_mask(self) -> _field_mask_pb2.FieldMask:
-        """"description", and fields of the spec as UpdateJob names them. What it names and the request lacks is unset; the rest
-        stays. Empty: all of them, so that the request is the whole template.
+        """"description", and fields of the spec as UpdateJob names them. What it names and the request lacks is unset; the
+        rest stays. Empty: all of them, so that the request is the whole template.
         """
 
     def __init__(

@@ -26,8 +26,8 @@ if _version_not_supported:
 
 
 class TemplatesStub:
-    """Templates are named defaults that jobs made by Jobs.CreateJob start from. A job copies them: a template that is changed or
-    deleted later changes no job. Any controller takes any of these calls; repeating one changes nothing.
+    """Templates are named defaults that jobs made by Jobs.CreateJob start from. A job copies them: a template that is
+    changed or deleted later changes no job. Any controller takes any of these calls; repeating one changes nothing.
     """
 
     def __init__(self, channel):
@@ -59,8 +59,8 @@ class TemplatesStub:
 
 
 class TemplatesServicer:
-    """Templates are named defaults that jobs made by Jobs.CreateJob start from. A job copies them: a template that is changed or
-    deleted later changes no job. Any controller takes any of these calls; repeating one changes nothing.
+    """Templates are named defaults that jobs made by Jobs.CreateJob start from. A job copies them: a template that is
+    changed or deleted later changes no job. Any controller takes any of these calls; repeating one changes nothing.
     """
 
     def SetTemplate(self, request, context):
@@ -121,8 +121,8 @@ def add_TemplatesServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class Templates:
-    """Templates are named defaults that jobs made by Jobs.CreateJob start from. A job copies them: a template that is changed or
-    deleted later changes no job. Any controller takes any of these calls; repeating one changes nothing.
+    """Templates are named defaults that jobs made by Jobs.CreateJob start from. A job copies them: a template that is
+    changed or deleted later changes no job. Any controller takes any of these calls; repeating one changes nothing.
     """
 
     @staticmethod

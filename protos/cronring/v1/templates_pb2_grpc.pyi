@@ -27,8 +27,8 @@ GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
 
 class TemplatesStub:
-    """Templates are named defaults that jobs made by Jobs.CreateJob start from. A job copies them: a template that is changed or
-    deleted later changes no job. Any controller takes any of these calls; repeating one changes nothing.
+    """Templates are named defaults that jobs made by Jobs.CreateJob start from. A job copies them: a template that is
+    changed or deleted later changes no job. Any controller takes any of these calls; repeating one changes nothing.
     """
 
     @_typing.overload
@@ -44,8 +44,8 @@ class TemplatesStub:
 
 @_typing.type_check_only
 class TemplatesAsyncStub(TemplatesStub):
-    """Templates are named defaults that jobs made by Jobs.CreateJob start from. A job copies them: a template that is changed or
-    deleted later changes no job. Any controller takes any of these calls; repeating one changes nothing.
+    """Templates are named defaults that jobs made by Jobs.CreateJob start from. A job copies them: a template that is
+    changed or deleted later changes no job. Any controller takes any of these calls; repeating one changes nothing.
     """
 
     def __init__(self, channel: _aio.Channel) -> None: ...
@@ -57,8 +57,8 @@ class TemplatesAsyncStub(TemplatesStub):
     """Delete removes a template. Jobs that came from it stay as they are, and still name it."""
 
 class TemplatesServicer(metaclass=_abc_1.ABCMeta):
-    """Templates are named defaults that jobs made by Jobs.CreateJob start from. A job copies them: a template that is changed or
-    deleted later changes no job. Any controller takes any of these calls; repeating one changes nothing.
+    """Templates are named defaults that jobs made by Jobs.CreateJob start from. A job copies them: a template that is
+    changed or deleted later changes no job. Any controller takes any of these calls; repeating one changes nothing.
     """
 
     @_abc_1.abstractmethod

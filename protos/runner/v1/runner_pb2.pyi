@@ -695,7 +695,7 @@ Global___Declined: _TypeAlias = Declined  # noqa: Y015
 @_typing.final
 class Grants(_message.Message):
     """Grants: the places that a controller may fill in a lane of this runner. A place is used by a run (place_epoch) or
-    given back (Wish.returned); when the run ends, the runner grants its place anew, to whoever wishes most urgently.
+    given back (Wish.returned). When the run ends, the runner grants its place anew, to whoever wishes most urgently.
     """
 
     DESCRIPTOR: _descriptor.Descriptor
@@ -986,8 +986,8 @@ class Usage(_message.Message):
     MEMORY_PEAK_BYTES_FIELD_NUMBER: _builtins.int
     MEMORY_SHARED_FIELD_NUMBER: _builtins.int
     cpu_us: _builtins.int
-    """Of a run with a limit: of its process and all that this started. Else of a sync run: of its process; of an async one:
-    of its steps on the event loop.
+    """Of a run with a limit: of its process and all that this started. Else of a sync run: of its process; of an async
+    one: of its steps on the event loop.
     """
     memory_peak_bytes: _builtins.int
     """of its child process, and (with a limit) what that started; 0: not known"""

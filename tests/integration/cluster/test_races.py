@@ -1,6 +1,6 @@
 """Operators who race a tick, an end, or each other, each through another of three living controllers.
 
-Each race is run until both orders were seen (and no fewer rounds than ROUNDS); what was answered, the books and the log
+Each race is run until both orders were seen (and no fewer rounds than ROUNDS). What was answered, the books and the log
 of actions must tell one story every time. Delays only spread the racers: nothing here waits for time to pass.
 """
 

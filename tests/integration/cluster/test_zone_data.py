@@ -1,6 +1,6 @@
 """Controllers whose tzdata differs: whoever decides a tick does so by its own rules, and its row holds for everybody.
 
-So ticks of that zone come by the one's rules or by the other's; but none twice, none early, none beside another, and
+So ticks of that zone come by the one's rules or by the other's. But none comes twice, early or beside another, and
 everything that differs is said: in the log, by the doctor, and by the audit.
 """
 

@@ -20,8 +20,9 @@ from grpc_status import rpc_status
 import cronring.protos.cronring.v1 as package
 
 MARK: Final = "StrangersWord"
-# A colour that nothing of ours has, a window's title (OSC), a device string (DCS), 8-bit CSI, cursor, DEL, NUL; text
-# turned round, isolates, nothing of any width, separators of lines; rich's markup; lines that look like ours; wide.
+# A colour that nothing of ours has, a window's title (OSC), a device string (DCS), 8-bit CSI, cursor, DEL, NUL. Then
+# text turned round, isolates, nothing of any width, separators of lines. Then rich's markup, lines that look like ours,
+# wide characters.
 HOSTILE: Final = (
     f"{MARK}\x1b[38;5;201mx\x1b]0;title\x07\x1bP1$r\x1b\\\x9b31m\x1b[2J\x1b[1A\x1b[8m\x7f\x00\b\x85\x90"
     "\u202egnp\u202c\u2066i\u2069\u200b\u200d\u2060\ufeff\xad\u2028\u2029\U000e0041"

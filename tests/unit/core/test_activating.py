@@ -114,7 +114,7 @@ def test_while_its_job_runs_it_is_tried_again_and_at_once_when_the_job_ends() ->
 
 
 def _freed_with_a_tick_that_waits(asked_at: int) -> Told:
-    """The job's run ends at T + 28 s; its tick of T + 20 s has been waiting, and so has a run that was asked for."""
+    """The job's run ends at T + 28 s. Its tick of T + 20 s has been waiting, and so has a run that was asked for."""
     told = Told()
     buffering = job(policy='{"overlap":"buffer_one"}')
     (running,) = told.running(buffering)
