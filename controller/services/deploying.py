@@ -89,6 +89,7 @@ class Deployer:
                 SentModule(namespace, name, fingerprint, judge), digest, self._settings.timeout_ms,
                 self._settings.default_jitter, by, self._settings.window_ms,
             )  # fmt: skip
+        # Kept until here: a runner tries again when the store fails, and 10,000 verbs take a second to judge.
         self._judged.pop(fingerprint, None)
         self._tell(deployed, by)
         return deployed
@@ -116,6 +117,7 @@ class Deployer:
         if not deployed.created:
             return
         if deployed.jobs:
+            # docs/decisions/0051: a NOTIFY may be lost, so whoever makes jobs watches them itself.
             self._put(JobsCreated(deployed.jobs))
         changes = {
             "added": deployed.added, "removed": deployed.removed, "orphaned": deployed.orphaned, "back": deployed.back

@@ -131,6 +131,7 @@ class DeploymentStatements:
         known = RecogniseDeployment(
             namespace=sent.namespace, module=sent.name, digest=digest, fingerprint=sent.fingerprint
         )
+        # Without the lock first: after an outage all runners come at once, and a lock would make them a queue.
         if found := await self._database.fetch(known):
             return _as_it_was(*found[0])
         name = _Name.of(sent.namespace, sent.name)

@@ -60,6 +60,8 @@ class ExecutionStatements:
         results = list(map(EndResult._make, records))
         if skipped:
             decided = {each.execution_id for each, made in zip(results, requests, strict=True) if _decided(each, made)}
+            # An end that came second, or found the job's row changed, wrote none of what it asked for: nothing is
+            # counted.
             own = (part for report, part in skipped if report.execution_id in decided)
             count_ticks(self._database.skipped, own)
         return results

@@ -68,6 +68,7 @@ class JobStatements:
         )
         results = list(map(ClaimResult._make, records))
         if skipped:
+            # Of a claim that another controller won, that one wrote and counted what was passed over.
             won = {result.job_id for result in results if result.updated}
             count_ticks(self._database.skipped, (part for job_id, part in skipped if job_id in won))
         return results[0].claimed_at, results

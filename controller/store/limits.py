@@ -42,6 +42,7 @@ async def _change(
     transaction: Transaction, namespace: str, module: str, max_concurrent: int | None, told: tuple[str, str]
 ) -> None:
     """First the jobs are locked, in order, then the limit: as claims and ends do."""
+    # docs/decisions/0013: with the limit first, this and a claim that holds a job would wait for each other.
     jobs = await transaction.fetch(LockJobsOfLimit(namespace=namespace, module=module))
     actor, note = told
     records = await transaction.fetch(
@@ -52,4 +53,6 @@ async def _change(
     await transaction.fetch(
         BindJobs(limit_id=limit_id, job_ids=job_ids, of_module=bool(module), bound=max_concurrent is not None)
     )
+    # What ran before was counted by nobody. Under these locks nothing begins or ends, so the count is exact from here
+    # on.
     await transaction.fetch(CountPlaces(limit_id=limit_id))

@@ -89,6 +89,8 @@ async def _maintain(connection: Connection, retention: Retention) -> Maintained:
 async def _retire(connection: Connection, boundary: int, retention: Retention) -> int:
     """Keep what is to be kept of all partitions up to the boundary, and close the books of the rest."""
     await connection.execute(*ClearClosings())
+    # One snapshot, so that what is kept and what is summed are the same rows. `recent` says how they stood: if any has
+    # changed by the swap, nothing is swapped.
     async with connection.transaction(isolation="repeatable_read"):
         await _wish(connection, retention)
         recent = await connection.fetchrow(*GetRecent(boundary=boundary))
@@ -101,6 +103,7 @@ async def _retire(connection: Connection, boundary: int, retention: Retention) -
     due = await asyncio.to_thread(_due, timelines)  # with many jobs it takes a while, and claims must not wait for it
     for _ in range(_SWAPS_TRIED):
         try:
+            # Short, and with a short lock timeout: claims wait behind a lock that is waited for.
             async with connection.transaction():
                 await _close(connection, timelines, due)
                 if not await _value(connection, staged):

@@ -136,6 +136,7 @@ class Database:
                         yield transaction
                         if rehearsal:
                             raise _Rehearsed
+                        # docs/decisions/0056: from here on a failure says nothing of whether it was done.
                         if not snapshot:
                             change.committing()
             self.skipped.update(transaction.skipped)

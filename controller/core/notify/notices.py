@@ -173,6 +173,8 @@ def decide(runs: Sequence[NoticeRun], given_up: Sequence[Given], failing: Mappin
                 pass  # it still runs; or somebody wanted it so: neither a failure nor a success
             case "completed":
                 before = now.get(run.job.job_id)
+                # Claimed after the failure. Runs may overlap and ends come late, so a success may be older than what
+                # failed.
                 if before is not None and run.execution_id > before.execution_id:
                     told.append(_recovered(run, before))
                     now[run.job.job_id] = None
@@ -248,6 +250,7 @@ def skipped(row: Passed) -> Notice:
         "last_tick": format_instant(row.last_tick),
         "ticks": row.ticks,
     }
+    # Not of its id or its end: a range that goes on is written anew, and would be told of each time.
     key = f"skipped:{row.job.job_id}:{row.reason}:{row.first_tick}"
     return Notice(Event.SKIPPED, row.job, key, row.decided_at, data)
 

@@ -140,6 +140,7 @@ def plan_redeploy(
     carried = [
         _carried(known[key], verb, now, timeout_ms, default_jitter) for key, verb in declared.items() if key in known
     ]
+    # A deployment takes nothing away that people made by hand: it orphans it at most (docs/decisions/0048).
     made = [job for job in existing if job.source == "api"]
     carried += [_kept(job) for job in made if job.verb in verbs and not job.orphaned]
     return Redeploy(

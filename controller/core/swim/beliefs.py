@@ -59,6 +59,7 @@ class Beliefs:
 
     def hear(self, update: Update, now_ns: int, reaction: Reaction, by_sync: bool = False) -> None:
         """Somebody says this. `by_sync`: it stood in a whole table, so it may be old."""
+        # Before all else: what is not heard can't raise my own incarnation.
         if update.incarnation >= INCARNATION_MAX + (update.status is Status.ALIVE):
             reaction.note(Level.WARNING, "absurd_incarnation", member=update.member_id)
         elif update.member_id == self.me.member_id:
@@ -79,6 +80,8 @@ class Beliefs:
 
     def bury_overdue(self, now_ns: int, reaction: Reaction) -> None:
         """Declare dead whoever has not refuted in time."""
+        # Each judges for itself, by its own suspicion's age. A verdict is gossip as well, and can be refuted: nothing
+        # waits for all to agree, as only PostgreSQL decides who may claim.
         overdue = [member_id for member_id, deadline_ns in self._deadlines_ns() if deadline_ns <= now_ns]
         for member_id in overdue:
             held = self.roster.get(member_id)
@@ -137,7 +140,9 @@ class Beliefs:
                 Level.WARNING, "refuted", status=update.status.name.lower(), accuser=update.accuser_id or "unknown"
             )
         if update.status is Status.DEAD:
+            # Whoever believed it has adopted what I hold: core/node/verifying.py looks that up.
             reaction.burials.append(update)
+        # Above theirs: only a higher incarnation wins over an accusation, and nobody but its member may raise it.
         self._reincarnate(update.incarnation + 1, Status.ALIVE, self.me.draining, now_ns, reaction)
 
     def _reincarnate(self, incarnation: int, status: Status, draining: bool, now_ns: int, reaction: Reaction) -> None:

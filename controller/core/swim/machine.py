@@ -106,6 +106,7 @@ class Swim:
         for update in packet.updates:
             self._beliefs.hear(update, now_ns, reaction)
         self._answer(packet, now_ns, reaction)
+        # A stranger: our tables meet now. Until they have, it may own slots on its ring that others own on mine.
         if self._beliefs.roster.belief(packet.sender_id) is None:
             self._send_sync(packet.sender_id, packet.sender_address, reaction)
         return self._done(now_ns, reaction)
@@ -166,8 +167,11 @@ class Swim:
         if self._left:
             return reaction
         others = self._beliefs.others()
+        # docs/decisions/0014: under a higher incarnation, so that it wins over whatever is still said of me.
         self._beliefs.announce(now_ns, reaction, status=Status.LEFT)
         for member in self._chance.sample(others, min(FAREWELLS, len(others))):
+            # Told at once and to several, as no later packet of mine can tell it. Who misses it hears it from others,
+            # or has to suspect me.
             farewell = Packet(self.me.member_id, self.me.address, (self.me,), Sync(False, ()))
             reaction.packets.append(SendPacket(member.address, farewell))
         self._deadline = None
@@ -238,6 +242,7 @@ class Swim:
                 self._health.better()
             probe.answered = True
             return
+        # Late or not: the requester's interval is longer than my timeout, and a late ack still saves the target.
         relay = self._relays.answered(ack.sequence)
         if relay is not None:
             self._send(relay.requester_id, relay.requester_address, Ack(relay.sequence), reaction)
@@ -247,6 +252,7 @@ class Swim:
         nack_ns = now_ns + self._timeout_ns * NACK_PERCENT // 100
         relay = Relay(packet.sender_id, packet.sender_address, asked.sequence, nack_ns, now_ns + self._interval_ns)
         self._relays.add(self._sequence, relay)
+        # Under a sequence of my own: that of the requester may stand for a probe of mine.
         self._send(asked.target_id, asked.target_address, Ping(self._sequence, asked.target_id), reaction)
 
     def _continue_probe(self, now_ns: int, reaction: Reaction) -> None:

@@ -32,6 +32,7 @@ def timeout_ns(min_ns: int, confirmations: int, wanted: int) -> int:
 
     With K = 0 it is min. The base of the logarithm cancels out.
     """
+    # Who accuses alone may be the one that is slow, so it waits six times as long. Several are hardly slow at once.
     if confirmations >= wanted:
         return min_ns
     max_ns = MAX_OVER_MIN * min_ns
