@@ -4,7 +4,7 @@ import time
 
 import click
 
-from bench import burst, herd, idle, limits, membership, ring, steady, summary
+from bench import burst, herd, idle, limits, membership, ring, steady, stored, summary
 from bench.results import RESULTS, Part, keep, previous
 from bench.rivals import part as rivals
 
@@ -14,6 +14,7 @@ PARTS: tuple[Part, ...] = (
     steady.PART,
     herd.PART,
     idle.PART,
+    stored.PART,
     membership.PART,
     ring.PART,
     rivals.PART,

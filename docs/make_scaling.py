@@ -24,7 +24,6 @@ WINDOW_S: Final = 90  # ClusterSettings.window_ms
 REFETCH_S: Final = 60
 SHARES: Final = 2  # a job is in the window of its primary and of its backup
 RETENTION_DAYS: Final = (1, 7, 30)
-HOT: Final = ("StartCronJobs", "EndCronJob", "RenewLease", "GetCronJobs", "SkipTicks", "StartActivations")
 LINE_MAX: Final = 120
 STEADY_RATES: Final = (1_000, 500, 100)  # the highest that was measured is nearest to what is reckoned
 
@@ -143,10 +142,10 @@ def _cpu_rows(results: Results) -> list[list[str]]:
 
 def _store_rows(results: Results) -> list[list[str]]:
     """What is written, kept and read."""
-    wal = figure(results, "slots", "wal_bytes_each")
-    execution, job = (figure(results, "slots", name) for name in ("execution_bytes", "job_bytes"))
-    served, taken = (figure(results, "slots", f"refetch_{name}_us") for name in ("postgresql", "python"))
-    held = figure(results, "slots", "window_job_bytes")
+    wal = figure(results, "stored", "wal_bytes_each")
+    execution, job = (figure(results, "stored", name) for name in ("execution_bytes", "job_bytes"))
+    served, taken = (figure(results, "stored", f"refetch_{name}_us") for name in ("postgresql", "python"))
+    held = figure(results, "stored", "window_job_bytes")
     in_window = min(JOBS, WINDOW_S * RATE)
     read_each_s = SHARES * in_window / REFETCH_S
     kept = ", ".join(f"{days} d" for days in RETENTION_DAYS)
@@ -233,42 +232,8 @@ def _other_rows(results: Results) -> list[list[str]]:
     ]
 
 
-def _slots(results: Results) -> list[str]:
-    """What the experiment gave."""
-    variants = {each["name"]: each for each in results.get("slots", {}).get("variants", [])}
-    if not variants:
-        return ["Partitions by slot: not measured (slots.json: variants)."]
-    rows = [f"| {each['words']} | {each['of_whole']:g} | {each['buffers']:g} |" for each in variants.values()]
-    head = "| claims and ends of 500 in a statement | rate, of `cron_jobs` as it is | blocks touched each |"
-    return [head, "|---|---|---|", *rows]
-
-
-def _citus(results: Results) -> list[str]:
-    """What Citus took."""
-    found = results.get("citus")
-    if found is None:
-        return ["On Citus: not tried (citus.json)."]
-    counts, about = found["statements"], found["machine"]
-    return [
-        _filled(
-            f"Citus {about['citus']} was tried on {about['date']}. It plans {counts['planned']} of the "
-            f"{counts['tried']} statements of `sql/` as they are. "
-            "This is what it makes of the hot ones, and of the parts of claims and ends:"
-        ),
-        "",
-        "| | shards that it goes to, or why it is refused |",
-        "|---|---|",
-        *(f"| `{name}`, as it is | {found['refused'].get(name, 'planned')} |" for name in HOT),
-        *(f"| {each['name']} | {each['refused'] or _shards(each['shards'], found)} |" for each in found["forms"]),
-    ]
-
-
-def _shards(shards: int, found: dict[str, Any]) -> str:
-    return f"{shards} of {found['shape']['shards']}" if shards else "taken, but by way of the coordinator"
-
-
 def _sources(results: Results) -> str:
-    used = {name: results.get(name, {}).get("machine", {}) for name in ("limits", "burst", "steady", "idle", "slots")}
+    used = {name: results.get(name, {}).get("machine", {}) for name in ("limits", "burst", "steady", "idle", "stored")}
     told = [
         f"{name}.json ({about.get('date', 'undated')})" if about else f"{name}.json (not there)"
         for name, about in used.items()
@@ -313,10 +278,6 @@ def figures(results: Results) -> str:
                 + of(lambda each: f"{number(each)}/s", best)
                 + "."
             ),
-            "",
-            *_slots(results),
-            "",
-            *_citus(results),
             END,
         ]
     )

@@ -3,7 +3,7 @@
 import hashlib
 from typing import Final, NamedTuple
 
-SLOTS: Final = 4096
+SLOTS: Final = 4096  # docs/decisions/0063: jobs are divided by them, tables are not
 DEFAULT_NAMESPACE: Final = "default"
 
 

@@ -1,4 +1,7 @@
-"""The gRPC server: every service of a controller on one port."""
+"""The gRPC server: every service of a controller on one port.
+
+It shares the event loop with the ticks. docs/decisions/0064: why it has no process of its own.
+"""
 
 import errno
 import socket

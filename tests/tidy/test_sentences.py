@@ -23,9 +23,6 @@ LATER: Final = frozenset({
     "EndCronJob", "StartCronJobs", "StartActivations", "SkipTicks", "CountUncounted", "GetSchedulerFigures",
     "AdoptExecutions", "GetUnfinished", "GetLost", "GetOverdueExecutions", "LockCronJobs", "LockJob", "LockJobsById",
 })  # fmt: skip
-LATER_FILES: Final = frozenset(
-    {"bench/api.py", "bench/citus.py", "bench/citus.sql", "bench/slots.py", "bench/slots.sql"}
-)
 
 
 class Block(NamedTuple):
@@ -82,7 +79,7 @@ def long_sentences(text: str) -> Iterator[str]:
 def read() -> list[Path]:
     """All that people write and read; what is generated is as long as what it was made from."""
     others = [path for path in tracked() if path.suffix in (".sql", ".proto") and path not in GENERATED]
-    return [path for path in sources() + others if str(path.relative_to(ROOT)) not in LATER_FILES]
+    return sources() + others
 
 
 def statement_at(path: Path, number: int) -> str:

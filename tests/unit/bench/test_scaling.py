@@ -30,9 +30,8 @@ def test_no_figure_of_a_kept_result_is_called_missing(script: dict[str, Any]) ->
 
 def test_what_is_missing_is_named_and_nothing_follows_from_it(script: dict[str, Any]) -> None:
     made = script["figures"]({})
-    for name in ("steady.json: 1000_controllers_cpu_ms", "slots.json: wal_bytes_each", "limits.json", "burst.json"):
+    for name in ("steady.json: 1000_controllers_cpu_ms", "stored.json: wal_bytes_each", "limits.json", "burst.json"):
         assert name in made
-    assert "On Citus: not tried" in made
     assert "busy" not in made
     assert "a day" not in made
 
@@ -59,11 +58,11 @@ def test_idle_jobs_are_those_of_the_largest_size(script: dict[str, Any]) -> None
 
 def test_bytes_follow_from_what_an_execution_writes(script: dict[str, Any]) -> None:
     figures = {"wal_bytes_each": 2_000, "execution_bytes": 500, "job_bytes": 1_500, "window_job_bytes": 800}
-    made = script["figures"]({"slots": {"figures": figures}})
+    made = script["figures"]({"stored": {"figures": figures}})
     assert "20 MB/s, 1.7 TB a day" in made
     assert "432 GB, 3 TB, 13 TB" in made
     assert "1.4 GB in all controllers together" in made
-    assert "not measured (slots.json: refetch_postgresql_us" in made
+    assert "not measured (stored.json: refetch_postgresql_us" in made
 
 
 @pytest.mark.parametrize(("value", "words"), [(0.0421, "0.042"), (0.2, "0.2"), (19.72, "19.7"), (23_753.0, "23,753")])
