@@ -109,6 +109,10 @@ BEGIN
     RETURN true;
 END $$;
 
+CREATE FUNCTION cronring.cron_full(state text, running smallint, concurrency smallint) RETURNS boolean
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN ((state = 'executing'::text) OR (running >= GREATEST((concurrency)::integer, 1)));
+
 CREATE FUNCTION cronring.cron_limit_job() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'cronring', 'pg_temp'
@@ -408,41 +412,6 @@ END))
 )
 PARTITION BY RANGE (tick);
 
-CREATE SEQUENCE cronring.cron_execution_ids
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1;
-
-ALTER SEQUENCE cronring.cron_execution_ids OWNED BY cronring.cron_executions.id;
-
-CREATE TABLE cronring.cron_failing (
-    job_id bigint NOT NULL,
-    execution_id bigint NOT NULL,
-    tick timestamp with time zone NOT NULL
-);
-
-CREATE UNLOGGED TABLE cronring.cron_fence_checks (
-    id bigint NOT NULL,
-    job_key text NOT NULL,
-    fence bigint NOT NULL
-);
-
-ALTER TABLE cronring.cron_fence_checks ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
-    SEQUENCE NAME cronring.cron_fence_checks_id_seq
-    START WITH 1
-    INCREMENT BY 1
-    NO MINVALUE
-    NO MAXVALUE
-    CACHE 1
-);
-
-CREATE TABLE cronring.cron_followers (
-    job_id bigint NOT NULL,
-    after text NOT NULL COLLATE pg_catalog."C"
-);
-
 CREATE TABLE cronring.cron_jobs (
     id bigint NOT NULL,
     key text NOT NULL COLLATE pg_catalog."C",
@@ -514,19 +483,150 @@ END))
 )
 WITH (fillfactor='45', autovacuum_vacuum_scale_factor='0.05');
 
+CREATE TABLE cronring.deployments (
+    id bigint NOT NULL,
+    key text NOT NULL COLLATE pg_catalog."C",
+    namespace text NOT NULL COLLATE pg_catalog."C",
+    module text NOT NULL COLLATE pg_catalog."C",
+    digest text NOT NULL,
+    schema_text text NOT NULL,
+    fingerprint text DEFAULT ''::text NOT NULL,
+    min_replicas integer NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    activated_at timestamp with time zone,
+    deactivated_at timestamp with time zone,
+    CONSTRAINT deployments_min_replicas_check CHECK ((min_replicas >= 0))
+);
+
+CREATE VIEW cronring.cron_execution_details AS
+ SELECT e.id,
+    j.key AS job,
+    d.key AS deployment,
+    e.tick,
+    e.run_at,
+    e.claimed_at,
+    e.started_at,
+    e.ended_at,
+    e.outcome,
+    e.attempt,
+    e.trigger,
+    e.controller_id,
+    e.runner_id,
+    e.error_type,
+    e.error_message,
+    e.missed,
+    e.previous_tick,
+    e.previous_success,
+    e.holds_job,
+    e.retry_at,
+    e.cancel_requested_at,
+    e.cancel_requested_by,
+    e.cancel_note,
+    e.number,
+    e.cpu_us,
+    e.memory_peak_bytes,
+    e.memory_shared,
+    e.job_id
+   FROM ((cronring.cron_executions e
+     CROSS JOIN LATERAL ( SELECT cron_jobs.key
+           FROM cronring.cron_jobs
+          WHERE (cron_jobs.id = e.job_id)
+         OFFSET 0) j)
+     JOIN cronring.deployments d ON ((d.id = e.deployment_id)));
+
+CREATE SEQUENCE cronring.cron_execution_ids
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE cronring.cron_execution_ids OWNED BY cronring.cron_executions.id;
+
+CREATE TABLE cronring.cron_failing (
+    job_id bigint NOT NULL,
+    execution_id bigint NOT NULL,
+    tick timestamp with time zone NOT NULL
+);
+
+CREATE UNLOGGED TABLE cronring.cron_fence_checks (
+    id bigint NOT NULL,
+    job_key text NOT NULL,
+    fence bigint NOT NULL
+);
+
+ALTER TABLE cronring.cron_fence_checks ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME cronring.cron_fence_checks_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE cronring.cron_followers (
+    job_id bigint NOT NULL,
+    after text NOT NULL COLLATE pg_catalog."C"
+);
+
+CREATE VIEW cronring.cron_job_details AS
+ SELECT j.id,
+    j.key,
+    j.namespace,
+    j.module,
+    j.verb,
+    j.schedule,
+    j.anchor,
+        CASE
+            WHEN ((j.cancelled_at IS NOT NULL) OR (j.removed_at IS NOT NULL)) THEN 'cancelled'::text
+            WHEN (j.orphaned_at IS NOT NULL) THEN 'orphaned'::text
+            WHEN cronring.cron_paused(j.paused_at, j.paused_until) THEN 'paused'::text
+            WHEN ((j.state = 'executing'::text) OR (j.running > 0)) THEN 'running'::text
+            WHEN (j.next_tick IS NOT NULL) THEN 'scheduled'::text
+            WHEN ((j.last_outcome IS NULL) OR (j.schedule = 'manual'::text)) THEN 'pending'::text
+            WHEN (j.last_outcome = 'completed'::text) THEN 'completed'::text
+            ELSE 'failed'::text
+        END AS status,
+    j.slot,
+    d.key AS deployment,
+    j.timeout_ms,
+    j.on_disconnect,
+    j.created_at,
+    j.removed_at,
+    j.next_tick,
+    j.next_execution,
+    j.last_outcome,
+    j.last_run_at,
+    j.last_started_at,
+    j.last_ended_at,
+    j.execution_id,
+    j.policy,
+    j.source,
+    j.labels,
+        CASE
+            WHEN cronring.cron_paused(j.paused_at, j.paused_until) THEN j.paused_at
+            ELSE NULL::timestamp with time zone
+        END AS paused_at,
+    j.paused_by,
+    j.paused_note,
+    j.failures,
+    j.last_success,
+    j.running,
+    j.last_tick,
+    j.paused_tick,
+    j.paused_until,
+    j.cancelled_at,
+    j.cancelled_by,
+    j.cancelled_note,
+    j.template,
+    j.orphaned_at
+   FROM (cronring.cron_jobs j
+     LEFT JOIN cronring.deployments d ON ((d.id = j.deployment_id)));
+
 CREATE VIEW cronring.cron_job_status AS
  SELECT id AS job_id,
-        CASE
-            WHEN ((cancelled_at IS NOT NULL) OR (removed_at IS NOT NULL)) THEN 'cancelled'::text
-            WHEN (orphaned_at IS NOT NULL) THEN 'orphaned'::text
-            WHEN cronring.cron_paused(paused_at, paused_until) THEN 'paused'::text
-            WHEN ((state = 'executing'::text) OR (running > 0)) THEN 'running'::text
-            WHEN (next_tick IS NOT NULL) THEN 'scheduled'::text
-            WHEN ((last_outcome IS NULL) OR (schedule = 'manual'::text)) THEN 'pending'::text
-            WHEN (last_outcome = 'completed'::text) THEN 'completed'::text
-            ELSE 'failed'::text
-        END AS status
-   FROM cronring.cron_jobs;
+    status
+   FROM cronring.cron_job_details;
 
 ALTER TABLE cronring.cron_jobs ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME cronring.cron_jobs_id_seq
@@ -625,6 +725,32 @@ CREATE TABLE cronring.cron_retrying (
     attempt integer NOT NULL
 );
 
+CREATE VIEW cronring.cron_scheduled_jobs AS
+ SELECT j.id,
+    j.key,
+    j.slot,
+    d.key AS deployment,
+    j.verb,
+    j.schedule,
+    j.anchor,
+    j.revision,
+    j.timeout_ms,
+    j.on_disconnect,
+    cronring.cron_full(j.state, j.running, j.concurrency) AS executing,
+    j.next_tick,
+    j.next_execution,
+    j.policy,
+    j.payload,
+    (d.min_replicas > 0) AS active,
+    j.namespace,
+    j.module,
+    j.removed_at,
+    j.orphaned_at,
+    j.paused_at,
+    j.paused_until
+   FROM (cronring.cron_jobs j
+     JOIN cronring.deployments d ON ((d.id = j.deployment_id)));
+
 CREATE TABLE cronring.cron_schedules (
     job_id bigint NOT NULL,
     revision integer NOT NULL,
@@ -699,6 +825,74 @@ CREATE TABLE cronring.cron_uncounted (
     lateness_us bigint NOT NULL
 );
 
+CREATE VIEW cronring.cron_unfinished_executions AS
+ SELECT e.id AS execution_id,
+    e.tick,
+    e.run_at,
+    e.claimed_at,
+    e.attempt,
+    e.trigger,
+    d.key AS execution_deployment,
+    e.runner_id,
+    e.missed,
+    e.previous_tick,
+    e.previous_success,
+    COALESCE(e.payload, j.payload) AS execution_payload,
+    e.holds_job,
+    e.of_schedule,
+    j.id,
+    j.key,
+    j.slot,
+    j.deployment,
+    j.verb,
+    j.schedule,
+    j.anchor,
+    j.revision,
+    j.timeout_ms,
+    j.on_disconnect,
+    j.executing,
+    j.next_tick,
+    j.next_execution,
+    j.policy,
+    j.payload,
+    j.active,
+    j.namespace,
+    j.module,
+    j.removed_at,
+    j.orphaned_at,
+    j.paused_at,
+    j.paused_until,
+    e.controller_id,
+    e.hard_deadline
+   FROM ((cronring.cron_executions e
+     JOIN cronring.deployments d ON ((d.id = e.deployment_id)))
+     CROSS JOIN LATERAL ( SELECT cron_scheduled_jobs.id,
+            cron_scheduled_jobs.key,
+            cron_scheduled_jobs.slot,
+            cron_scheduled_jobs.deployment,
+            cron_scheduled_jobs.verb,
+            cron_scheduled_jobs.schedule,
+            cron_scheduled_jobs.anchor,
+            cron_scheduled_jobs.revision,
+            cron_scheduled_jobs.timeout_ms,
+            cron_scheduled_jobs.on_disconnect,
+            cron_scheduled_jobs.executing,
+            cron_scheduled_jobs.next_tick,
+            cron_scheduled_jobs.next_execution,
+            cron_scheduled_jobs.policy,
+            cron_scheduled_jobs.payload,
+            cron_scheduled_jobs.active,
+            cron_scheduled_jobs.namespace,
+            cron_scheduled_jobs.module,
+            cron_scheduled_jobs.removed_at,
+            cron_scheduled_jobs.orphaned_at,
+            cron_scheduled_jobs.paused_at,
+            cron_scheduled_jobs.paused_until
+           FROM cronring.cron_scheduled_jobs
+          WHERE (cron_scheduled_jobs.id = e.job_id)
+         OFFSET 0) j)
+  WHERE (e.outcome IS NULL);
+
 CREATE TABLE cronring.cron_webhooks (
     id bigint NOT NULL,
     name text NOT NULL COLLATE pg_catalog."C",
@@ -744,21 +938,6 @@ CREATE TABLE cronring.cronring_migrations (
     checksum text NOT NULL,
     applied_at timestamp with time zone DEFAULT now() NOT NULL,
     works_with integer
-);
-
-CREATE TABLE cronring.deployments (
-    id bigint NOT NULL,
-    key text NOT NULL COLLATE pg_catalog."C",
-    namespace text NOT NULL COLLATE pg_catalog."C",
-    module text NOT NULL COLLATE pg_catalog."C",
-    digest text NOT NULL,
-    schema_text text NOT NULL,
-    fingerprint text DEFAULT ''::text NOT NULL,
-    min_replicas integer NOT NULL,
-    created_at timestamp with time zone DEFAULT now() NOT NULL,
-    activated_at timestamp with time zone,
-    deactivated_at timestamp with time zone,
-    CONSTRAINT deployments_min_replicas_check CHECK ((min_replicas >= 0))
 );
 
 ALTER TABLE cronring.deployments ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
@@ -982,6 +1161,8 @@ REVOKE ALL ON FUNCTION cronring.cron_fence(job_key text, fence bigint) FROM PUBL
 REVOKE ALL ON FUNCTION cronring.cron_fence_check() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_fence_commit(job_key text, fence bigint) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_full(state text, running smallint, concurrency smallint) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_limit_job() FROM PUBLIC;
 

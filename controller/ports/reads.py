@@ -40,11 +40,11 @@ class ActionFilter(NamedTuple):
 
 
 class JobRow(NamedTuple):
-    """A job as people see it. `status`: see the view cron_job_status. `next_run_at` is `next_execution` in the API.
+    """A job as people see it: the columns of the view cron_job_details, which says what `status` is, and two more.
 
-    `payload`: only from get_job. `failures`: ticks in a row that ended without success. `last_success`: the latest tick
-    whose execution completed. `running`: executions of an overlap "allow" that run now. `last_tick`: the latest one
-    claimed. `paused_tick`: the first that a pause keeps from running.
+    `next_run_at` is `next_execution` in the API. `payload`: only from get_job. `failures`: ticks in a row that ended
+    without success. `last_success`: the latest tick whose execution completed. `running`: executions of an overlap
+    "allow" that run now. `last_tick`: the latest one claimed. `paused_tick`: the first that a pause keeps from running.
     """
 
     job_id: int
@@ -68,10 +68,8 @@ class JobRow(NamedTuple):
     last_started_at: int | None
     last_ended_at: int | None
     running_execution_id: int | None
-    skipped: tuple[tuple[str, int], ...]  # (reason, ticks) of all time; empty in answers of job_changes
     policy: str = ""
     source: str = "annotation"
-    payload: str = ""
     labels: Mapping[str, str] = MappingProxyType({})
     paused_at: int | None = None
     paused_by: str | None = None
@@ -87,6 +85,8 @@ class JobRow(NamedTuple):
     cancelled_note: str | None = None
     template: str = ""
     orphaned_at: int | None = None
+    payload: str = ""
+    skipped: tuple[tuple[str, int], ...] = ()  # (reason, ticks) of all time; empty in answers of job_changes
 
 
 class ExecutionFilter(NamedTuple):
@@ -103,12 +103,12 @@ class ExecutionFilter(NamedTuple):
 
 
 class ExecutionRow(NamedTuple):
-    """An execution. `started_at` is known once its runner has reported; `output` and `payload` only from get_execution.
+    """An execution: the columns of the view cron_execution_details, and four more that only get_execution knows.
 
-    `payload`: in place of the job's own. `holds_job` False: it ran beside others. `cancel_requested_at`: when somebody
-    wanted it cancelled. `number`: of its job, 1, 2, 3... `cpu_us` and `memory_peak_bytes`: what its code used; the peak
-    is of its child process, which ran others meanwhile if `memory_shared`. `metrics`: JSON, what the verb reported;
-    only from get_execution, as is `stack`.
+    `started_at` is known once its runner has reported. `payload`: in place of the job's own. `holds_job` False: it ran
+    beside others. `cancel_requested_at`: when somebody wanted it cancelled. `number`: of its job, 1, 2, 3... `cpu_us`
+    and `memory_peak_bytes`: what its code used; the peak is of its child process, which ran others meanwhile if
+    `memory_shared`. `metrics`: JSON, what the verb reported.
     """
 
     execution_id: int
@@ -126,11 +126,9 @@ class ExecutionRow(NamedTuple):
     runner_id: str
     error_type: str | None
     error_message: str | None
-    output: str | None
     missed: int = 0
     previous_tick: int | None = None
     previous_success: int | None = None
-    payload: str | None = None
     holds_job: bool = True
     retry_at: int | None = None
     cancel_requested_at: int | None = None
@@ -140,6 +138,9 @@ class ExecutionRow(NamedTuple):
     cpu_us: int | None = None
     memory_peak_bytes: int | None = None
     memory_shared: bool | None = None
+    job_id: int = 0
+    output: str | None = None
+    payload: str | None = None
     stack: str | None = None
     metrics: str | None = None
 

@@ -5,6 +5,7 @@ import contextlib
 import json
 from collections import defaultdict
 from collections.abc import AsyncIterator, Sequence
+from itertools import starmap
 from typing import Final, TypedDict
 
 import asyncpg
@@ -76,8 +77,6 @@ from cronring.sql.records import Statement
 # However many ask, claims and ends find a free connection.
 _AT_ONCE: Final = 3
 _HIGHEST: Final = 2**63 - 1
-# So many columns of a job's row stand before JobRow.skipped, which comes from another statement.
-_BEFORE_SKIPPED: Final = JobRow._fields.index("skipped")
 
 
 class PostgresReads:
@@ -180,7 +179,7 @@ class PostgresReads:
             records = await self._fetch(
                 statement(before_id=before, after_id=after, since=where.since, outcome=where.outcome, limit=limit)
             )
-        return list(map(ExecutionRow._make, records))
+        return list(starmap(ExecutionRow, records))
 
     async def _of_job(self, where: ExecutionFilter, before: int, limit: int) -> list[ExecutionRow]:
         """A key that was removed and deployed anew has had several jobs; the newest one's executions come first."""
@@ -201,7 +200,7 @@ class PostgresReads:
                         until=where.until,
                     )
                 )
-                found += map(ExecutionRow._make, records)
+                found += starmap(ExecutionRow, records)
         return found
 
     async def get_execution(self, execution_id: int) -> ExecutionRow:
@@ -209,7 +208,7 @@ class PostgresReads:
         records = await self._fetch(GetExecution(execution_id=execution_id))
         if not records:
             raise NotFound(f"there is no execution {execution_id}; `cronring executions list` shows them")
-        return ExecutionRow._make(records[0])
+        return ExecutionRow(*records[0])
 
     async def list_tick_runs(self, job_id: int, first_tick: int, last_tick: int) -> list[TickRun]:
         """What ran of a job's ticks in [first_tick, last_tick], ascending; see
@@ -320,7 +319,7 @@ class PostgresReads:
             )
         )
         now = max(position.database_now, await self.database_now())
-        rows = [ExecutionRow._make(record) for record in records]
+        rows = list(starmap(ExecutionRow, records))
         executions, told = before.after((Row(row[0], row[0], row.outcome is not None, row.tick) for row in rows), now)
         news = frozenset(told)
         changes = [ExecutionChange(row, row[0] not in before.unsettled) for row in rows if row[0] in news]
@@ -384,8 +383,7 @@ def _columns(where: JobFilter) -> _Columns:
 
 
 def _job_row(record: asyncpg.Record, skipped: tuple[tuple[str, int], ...]) -> JobRow:
-    row = JobRow._make((*record[:_BEFORE_SKIPPED], skipped, *record[_BEFORE_SKIPPED:]))
-    return row._replace(labels=json.loads(record["labels"]))
+    return JobRow(*record)._replace(labels=json.loads(record["labels"]), skipped=skipped)
 
 
 def _dated(records: list[asyncpg.Record]) -> frozenset[tuple[int, int]]:

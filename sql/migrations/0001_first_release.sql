@@ -233,21 +233,52 @@ CREATE FUNCTION cron_after(policy text) RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN CASE WHEN policy LIKE '%"after":%' THEN policy::json ->> 'after' END;
 
--- What people see. `state` says only what a claim needs; everything else follows from the row. A job without a schedule
--- of its own is never done: it waits to be triggered, or for the job that it follows.
--- controller/core/states.py says the same of one row.
-CREATE VIEW cron_job_status AS
-SELECT id AS job_id,
-       CASE WHEN cancelled_at IS NOT NULL OR removed_at IS NOT NULL THEN 'cancelled'
-            WHEN orphaned_at IS NOT NULL THEN 'orphaned'
-            WHEN cron_paused(paused_at, paused_until) THEN 'paused'
-            WHEN state = 'executing' OR running > 0 THEN 'running'
-            WHEN next_tick IS NOT NULL THEN 'scheduled'
-            WHEN last_outcome IS NULL OR schedule = 'manual' THEN 'pending'
-            WHEN last_outcome = 'completed' THEN 'completed'
+-- Whether no further execution of a job may begin: one holds it, or as many run as may run at once.
+CREATE FUNCTION cron_full(state text, running smallint, concurrency smallint) RETURNS boolean
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN state = 'executing' OR running >= greatest(concurrency, 1);
+
+-- docs/decisions/0065: what stands in views, and why they cost nothing
+-- What follows are the projections that many statements give. PostgreSQL inlines these views, and the functions that
+-- they call, as both are simple: no plan differs from one of the tables (tests/plans/test_views.py). Rows are locked in
+-- the tables, never through a view. Statements give all columns of a view, by their order. So a later migration adds no
+-- column to a view: it makes another view, as programs of the release before are still at work.
+
+-- A job as a node schedules it, in the order of Job in controller/core/model.py. From `active` on stands what
+-- statements choose by: whether its deployment is active, where the job belongs, and whether its ticks run.
+CREATE VIEW cron_scheduled_jobs AS
+SELECT j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
+       j.on_disconnect, cron_full(j.state, j.running, j.concurrency) AS executing, j.next_tick, j.next_execution,
+       j.policy, j.payload,
+       d.min_replicas > 0 AS active, j.namespace, j.module, j.removed_at, j.orphaned_at, j.paused_at, j.paused_until
+FROM cron_jobs j
+JOIN deployments d ON d.id = j.deployment_id;
+
+-- A job as people see it, in the order of JobRow in controller/ports/reads.py. `state` says only what a claim needs;
+-- everything else follows from the row. A job without a schedule of its own is never done: it waits to be triggered, or
+-- for the job that it follows. (controller/core/orders/states.py says the same of one row.) Without its payload: a
+-- thousand of them would not fit into a message.
+CREATE VIEW cron_job_details AS
+SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor,
+       CASE WHEN j.cancelled_at IS NOT NULL OR j.removed_at IS NOT NULL THEN 'cancelled'
+            WHEN j.orphaned_at IS NOT NULL THEN 'orphaned'
+            WHEN cron_paused(j.paused_at, j.paused_until) THEN 'paused'
+            WHEN j.state = 'executing' OR j.running > 0 THEN 'running'
+            WHEN j.next_tick IS NOT NULL THEN 'scheduled'
+            WHEN j.last_outcome IS NULL OR j.schedule = 'manual' THEN 'pending'
+            WHEN j.last_outcome = 'completed' THEN 'completed'
             ELSE 'failed'
-       END AS status
-FROM cron_jobs;
+       END AS status,
+       j.slot, d.key AS deployment, j.timeout_ms, j.on_disconnect, j.created_at, j.removed_at, j.next_tick,
+       j.next_execution, j.last_outcome, j.last_run_at, j.last_started_at, j.last_ended_at, j.execution_id, j.policy,
+       j.source, j.labels, CASE WHEN cron_paused(j.paused_at, j.paused_until) THEN j.paused_at END AS paused_at,
+       j.paused_by, j.paused_note, j.failures, j.last_success, j.running, j.last_tick, j.paused_tick, j.paused_until,
+       j.cancelled_at, j.cancelled_by, j.cancelled_note, j.template, j.orphaned_at
+FROM cron_jobs j
+LEFT JOIN deployments d ON d.id = j.deployment_id; -- each has one: so who asks for nothing of it, reads none
+
+CREATE VIEW cron_job_status AS
+SELECT id AS job_id, status FROM cron_job_details;
 
 -- What a job's schedule was, and when: ticks in (from_at, until_at] were due by it. The books are recomputed from this.
 CREATE TABLE cron_schedules (
@@ -411,6 +442,33 @@ CREATE INDEX cron_executions_cancelling ON cron_executions (controller_id)
     WHERE outcome IS NULL AND cancel_requested_at IS NOT NULL;
 -- The ones people look for. An execution that completes has no entry here.
 CREATE INDEX cron_executions_troubled ON cron_executions (outcome, id) WHERE outcome <> 'completed';
+
+-- OFFSET 0 in the next two: whatever leads to an execution, its job is one probe. Else a plan that is made while there
+-- are no jobs may begin with all of them (docs/decisions/0002).
+
+-- An execution that has not ended, as a node holds it, with its job after it: in the order of `execution_of` in
+-- controller/store/rows.py.
+CREATE VIEW cron_unfinished_executions AS
+SELECT e.id AS execution_id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, d.key AS execution_deployment,
+       e.runner_id, e.missed, e.previous_tick, e.previous_success,
+       coalesce(e.payload, j.payload) AS execution_payload, e.holds_job, e.of_schedule,
+       j.*,
+       e.controller_id, e.hard_deadline
+FROM cron_executions e
+JOIN deployments d ON d.id = e.deployment_id
+CROSS JOIN LATERAL (SELECT * FROM cron_scheduled_jobs WHERE id = e.job_id OFFSET 0) j
+WHERE e.outcome IS NULL;
+
+-- An execution as people see it, in the order of ExecutionRow in controller/ports/reads.py. Without what may be long:
+-- output, payload, stack and metrics.
+CREATE VIEW cron_execution_details AS
+SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
+       e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, e.missed, e.previous_tick,
+       e.previous_success, e.holds_job, e.retry_at, e.cancel_requested_at, e.cancel_requested_by, e.cancel_note,
+       e.number, e.cpu_us, e.memory_peak_bytes, e.memory_shared, e.job_id
+FROM cron_executions e
+CROSS JOIN LATERAL (SELECT key FROM cron_jobs WHERE id = e.job_id OFFSET 0) j
+JOIN deployments d ON d.id = e.deployment_id;
 
 -- One row for each partition but cron_executions_later.
 CREATE TABLE cron_partitions (

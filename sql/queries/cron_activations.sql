@@ -11,13 +11,9 @@ SELECT n.database_now, waiting.*
 FROM (SELECT now() AS database_now) n
 LEFT JOIN (
     SELECT a.id AS activation_id, a.tick, a.until_tick, a.attempt, a.trigger, p.run_at,
-           coalesce(a.payload, '') AS activation_payload, a.beside,
-           j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
-           j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
-           j.next_execution, j.policy, j.payload
+           coalesce(a.payload, '') AS activation_payload, a.beside, j.*
     FROM cron_activations a
-    JOIN cron_jobs j ON j.id = ANY (ARRAY[a.job_id])
-    JOIN deployments d ON d.id = j.deployment_id
+    JOIN cron_scheduled_jobs j ON j.id = ANY (ARRAY[a.job_id])
     CROSS JOIN LATERAL (
         SELECT CASE WHEN NOT cron_paused(j.paused_at, j.paused_until) OR a.trigger = 'manual'
                          OR a.trigger = 'retry' AND a.requested_by > '' THEN a.run_at
@@ -38,14 +34,10 @@ LEFT JOIN (
     SELECT a.id AS activation_id, a.tick, a.until_tick, a.attempt, a.trigger,
            CASE WHEN cron_paused(j.paused_at, j.paused_until) THEN greatest(a.run_at, j.paused_until)
                 ELSE a.run_at END AS run_at,
-           coalesce(a.payload, '') AS activation_payload, a.beside,
-           j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
-           j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
-           j.next_execution, j.policy, j.payload
+           coalesce(a.payload, '') AS activation_payload, a.beside, j.*
     FROM unnest(:activation_ids::bigint[]) asked (id)
     CROSS JOIN LATERAL (SELECT * FROM cron_activations WHERE id = asked.id OFFSET 0) a
-    CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = a.job_id OFFSET 0) j
-    JOIN deployments d ON d.id = j.deployment_id
+    CROSS JOIN LATERAL (SELECT * FROM cron_scheduled_jobs WHERE id = a.job_id OFFSET 0) j
     WHERE j.orphaned_at IS NULL
       AND (NOT cron_paused(j.paused_at, j.paused_until) OR j.paused_until <= now() + interval '2 minutes')
 ) waiting ON true;
@@ -231,13 +223,9 @@ RETURNING id;
 -- name: ListActivations
 -- What waits for a job, the next one first. `:activation_id` null: all.
 SELECT a.id AS activation_id, a.tick, a.until_tick, a.attempt, a.trigger, a.run_at,
-       coalesce(a.payload, '') AS activation_payload, a.beside,
-       j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
-       j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
-       j.next_execution, j.policy, j.payload
+       coalesce(a.payload, '') AS activation_payload, a.beside, j.*
 FROM cron_activations a
-JOIN cron_jobs j ON j.id = a.job_id
-JOIN deployments d ON d.id = j.deployment_id
+JOIN cron_scheduled_jobs j ON j.id = a.job_id
 WHERE a.job_id = :job_id AND (:activation_id?::bigint IS NULL OR a.id = :activation_id)
 ORDER BY a.run_at, a.id;
 

@@ -18,86 +18,48 @@ WITH left_behind AS MATERIALIZED (
 )
 SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS deployment, e.runner_id, e.missed,
        e.previous_tick, e.previous_success, coalesce(e.payload, j.payload) AS payload, e.holds_job,
-       e.of_schedule, j.id AS job_id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
-       j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
-       j.next_execution, j.policy, j.payload AS job_payload
+       e.of_schedule, j.*
 FROM adopted e
 JOIN deployments ed ON ed.id = e.deployment_id
-CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = e.job_id OFFSET 0) j
-JOIN deployments d ON d.id = j.deployment_id
+CROSS JOIN LATERAL (SELECT * FROM cron_scheduled_jobs WHERE id = e.job_id OFFSET 0) j
 ORDER BY e.id;
 
 -- name: GetUnfinished
 -- `:controller_id`: who answers for them (null: anybody).
-SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS deployment, e.runner_id, e.missed,
-       e.previous_tick, e.previous_success, coalesce(e.payload, j.payload) AS payload, e.holds_job,
-       e.of_schedule, j.id AS job_id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
-       j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
-       j.next_execution, j.policy, j.payload AS job_payload
-FROM cron_executions e
-JOIN deployments ed ON ed.id = e.deployment_id
-CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = e.job_id OFFSET 0) j
-JOIN deployments d ON d.id = j.deployment_id
-WHERE e.id = ANY(:execution_ids::bigint[]) AND e.outcome IS NULL
-  AND (:controller_id?::text IS NULL OR e.controller_id = :controller_id)
-ORDER BY e.id;
+SELECT * FROM cron_unfinished_executions
+WHERE execution_id = ANY(:execution_ids::bigint[])
+  AND (:controller_id?::text IS NULL OR controller_id = :controller_id)
+ORDER BY execution_id;
 
 -- name: GetLost
 -- Unfinished executions of runners not seen for `:lost_after_ms`, but for jobs that run on without contact.
-SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS deployment, e.runner_id, e.missed,
-       e.previous_tick, e.previous_success, coalesce(e.payload, j.payload) AS payload, e.holds_job,
-       e.of_schedule, j.id AS job_id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
-       j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
-       j.next_execution, j.policy, j.payload AS job_payload
+SELECT e.*
 FROM runners r
 CROSS JOIN LATERAL (
-    SELECT * FROM cron_executions WHERE outcome IS NULL AND runner_id > '' AND runner_id = r.id OFFSET 0
+    SELECT * FROM cron_unfinished_executions WHERE runner_id > '' AND runner_id = r.id AND on_disconnect = 'stop' OFFSET 0
 ) e
-JOIN deployments ed ON ed.id = e.deployment_id
-CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = e.job_id OFFSET 0) j
-JOIN deployments d ON d.id = j.deployment_id
-WHERE r.last_seen_at < now() - :lost_after_ms::bigint * interval '1 millisecond' AND j.on_disconnect = 'stop'
-ORDER BY e.id;
+WHERE r.last_seen_at < now() - :lost_after_ms::bigint * interval '1 millisecond'
+ORDER BY e.execution_id;
 
 -- name: GetOverdueExecutions
 -- Unfinished executions past their hard deadline. Each has a row in controllers: that is how the index is entered.
-SELECT e.id, e.tick, e.run_at, e.claimed_at, e.attempt, e.trigger, ed.key AS deployment, e.runner_id, e.missed,
-       e.previous_tick, e.previous_success, coalesce(e.payload, j.payload) AS payload, e.holds_job,
-       e.of_schedule, j.id AS job_id, j.key, j.slot, d.key AS job_deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
-       j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
-       j.next_execution, j.policy, j.payload AS job_payload
+SELECT e.*
 FROM controllers c
 CROSS JOIN LATERAL (
-    SELECT * FROM cron_executions
-    WHERE outcome IS NULL AND controller_id > '' AND controller_id = c.id AND hard_deadline <= now()
-    OFFSET 0
+    SELECT * FROM cron_unfinished_executions
+    WHERE controller_id > '' AND controller_id = c.id AND hard_deadline <= now() OFFSET 0
 ) e
-JOIN deployments ed ON ed.id = e.deployment_id
-CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = e.job_id OFFSET 0) j
-JOIN deployments d ON d.id = j.deployment_id
-ORDER BY e.id;
+ORDER BY e.execution_id;
 
 -- name: GetExecution
-SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
-       e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, e.output,
-       e.missed, e.previous_tick, e.previous_success, e.payload, e.holds_job, e.retry_at,
-       e.cancel_requested_at, e.cancel_requested_by, e.cancel_note, e.number, e.cpu_us, e.memory_peak_bytes,
-       e.memory_shared, e.stack, e.metrics
-FROM cron_executions e
-JOIN cron_jobs j ON j.id = e.job_id
-JOIN deployments d ON d.id = e.deployment_id
-WHERE e.id = :execution_id;
+SELECT d.*, e.output, e.payload, e.stack, e.metrics
+FROM cron_execution_details d
+JOIN cron_executions e ON e.id = d.id AND e.tick = d.tick AND e.job_id = d.job_id
+WHERE d.id = :execution_id;
 
 -- name: ListExecutions
 -- The newest first. `:since` null: of any tick. `:outcome` "": any.
-SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
-       e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output,
-       e.missed, e.previous_tick, e.previous_success, NULL AS payload, e.holds_job, e.retry_at,
-       e.cancel_requested_at, e.cancel_requested_by, e.cancel_note, e.number, e.cpu_us, e.memory_peak_bytes,
-       e.memory_shared, NULL AS stack, NULL AS metrics
-FROM cron_executions e
-JOIN cron_jobs j ON j.id = e.job_id
-JOIN deployments d ON d.id = e.deployment_id
+SELECT * FROM cron_execution_details e
 WHERE e.id < :before_id AND e.id > :after_id AND e.tick >= coalesce(:since?::timestamptz, '-infinity')
   AND (:outcome = '' OR e.outcome = :outcome)
 ORDER BY e.id DESC
@@ -105,14 +67,7 @@ LIMIT :limit;
 
 -- name: ListTroubledExecutions
 -- As ListExecutions, of one `:outcome` that is not "completed": those have an index of their own.
-SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
-       e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output,
-       e.missed, e.previous_tick, e.previous_success, NULL AS payload, e.holds_job, e.retry_at,
-       e.cancel_requested_at, e.cancel_requested_by, e.cancel_note, e.number, e.cpu_us, e.memory_peak_bytes,
-       e.memory_shared, NULL AS stack, NULL AS metrics
-FROM cron_executions e
-JOIN cron_jobs j ON j.id = e.job_id
-JOIN deployments d ON d.id = e.deployment_id
+SELECT * FROM cron_execution_details e
 WHERE e.outcome <> 'completed' AND e.outcome = :outcome
   AND e.id < :before_id AND e.id > :after_id AND e.tick >= coalesce(:since?::timestamptz, '-infinity')
 ORDER BY e.id DESC
@@ -120,17 +75,11 @@ LIMIT :limit;
 
 -- name: ListRunningExecutions
 -- As ListExecutions, of unfinished ones.
-SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
-       e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output,
-       e.missed, e.previous_tick, e.previous_success, NULL AS payload, e.holds_job, e.retry_at,
-       e.cancel_requested_at, e.cancel_requested_by, e.cancel_note, e.number, e.cpu_us, e.memory_peak_bytes,
-       e.memory_shared, NULL AS stack, NULL AS metrics
+SELECT e.*
 FROM controllers c
 CROSS JOIN LATERAL (
-    SELECT * FROM cron_executions WHERE outcome IS NULL AND controller_id > '' AND controller_id = c.id OFFSET 0
+    SELECT * FROM cron_execution_details WHERE outcome IS NULL AND controller_id > '' AND controller_id = c.id OFFSET 0
 ) e
-JOIN cron_jobs j ON j.id = e.job_id
-JOIN deployments d ON d.id = e.deployment_id
 WHERE e.id < :before_id AND e.id > :after_id AND e.tick >= coalesce(:since?::timestamptz, '-infinity')
 ORDER BY e.id DESC
 LIMIT :limit;
@@ -145,14 +94,7 @@ ORDER BY id;
 -- name: ListJobExecutions
 -- As ListExecutions, of one job, entered by its ticks: they grow as ids do. `:outcome` may be "running"; `:until` null:
 -- up to the last tick.
-SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
-       e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output,
-       e.missed, e.previous_tick, e.previous_success, NULL AS payload, e.holds_job, e.retry_at,
-       e.cancel_requested_at, e.cancel_requested_by, e.cancel_note, e.number, e.cpu_us, e.memory_peak_bytes,
-       e.memory_shared, NULL AS stack, NULL AS metrics
-FROM cron_executions e
-JOIN cron_jobs j ON j.id = e.job_id
-JOIN deployments d ON d.id = e.deployment_id
+SELECT * FROM cron_execution_details e
 WHERE e.job_id = :job_id AND e.id < :before_id AND e.id > :after_id
   AND e.tick >= coalesce(:since?::timestamptz, '-infinity')
   AND e.tick <= coalesce(:until?::timestamptz, 'infinity')
@@ -232,18 +174,12 @@ SELECT 'job', id, id, true, paused_until, now(), NULL FROM cron_jobs WHERE pause
 
 -- name: GetExecutionChanges
 -- Executions as in GetChanges.
-SELECT e.id, j.key AS job, d.key AS deployment, e.tick, e.run_at, e.claimed_at, e.started_at, e.ended_at, e.outcome,
-       e.attempt, e.trigger, e.controller_id, e.runner_id, e.error_type, e.error_message, NULL AS output,
-       e.missed, e.previous_tick, e.previous_success, NULL AS payload, e.holds_job, e.retry_at,
-       e.cancel_requested_at, e.cancel_requested_by, e.cancel_note, e.number, e.cpu_us, e.memory_peak_bytes,
-       e.memory_shared, NULL AS stack, NULL AS metrics
-FROM ((SELECT * FROM cron_executions WHERE id > :after_execution_id ORDER BY id LIMIT 20000)
+SELECT e.*
+FROM ((SELECT * FROM cron_execution_details WHERE id > :after_execution_id ORDER BY id LIMIT 20000)
       UNION ALL
       (SELECT e.* FROM unnest(:first_execution_ids::bigint[], :last_execution_ids::bigint[]) AS g (first, last)
-       JOIN cron_executions e ON e.id BETWEEN g.first AND g.last LIMIT 20000)
+       JOIN cron_execution_details e ON e.id BETWEEN g.first AND g.last LIMIT 20000)
       UNION ALL
-      SELECT * FROM cron_executions WHERE id = ANY(:execution_ids::bigint[])
+      SELECT * FROM cron_execution_details WHERE id = ANY(:execution_ids::bigint[])
         AND tick BETWEEN :first_tick AND :last_tick) e
-JOIN cron_jobs j ON j.id = e.job_id
-JOIN deployments d ON d.id = e.deployment_id
 ORDER BY e.id;

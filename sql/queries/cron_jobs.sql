@@ -23,13 +23,9 @@
 SELECT n.database_now, due.*
 FROM (SELECT now() AS database_now) n
 LEFT JOIN (
-    SELECT j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
-           j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
-           j.next_execution, j.policy, j.payload
-    FROM cron_jobs j
-    JOIN deployments d ON d.id = j.deployment_id
-    WHERE j.slot = ANY(:slots::integer[])
-      AND j.next_execution <= now() + :window_ms::bigint * interval '1 millisecond'
+    SELECT * FROM cron_scheduled_jobs
+    WHERE slot = ANY(:slots::integer[])
+      AND next_execution <= now() + :window_ms::bigint * interval '1 millisecond'
 ) due ON true;
 
 -- name: GetOverdueJobs
@@ -40,13 +36,9 @@ FROM (SELECT now() AS database_now) n
 LEFT JOIN (
     SELECT found.*
     FROM (
-        SELECT j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
-               j.on_disconnect, false AS executing, j.next_tick, j.next_execution, j.policy, j.payload
-        FROM cron_jobs j
-        JOIN deployments d ON d.id = j.deployment_id
-        WHERE j.slot = ANY(:slots::integer[])
-          AND j.next_execution <= now() - :delay_ms::bigint * interval '1 millisecond'
-          AND j.state = 'idle' AND j.running < greatest(j.concurrency, 1) AND d.min_replicas > 0
+        SELECT * FROM cron_scheduled_jobs
+        WHERE slot = ANY(:slots::integer[])
+          AND next_execution <= now() - :delay_ms::bigint * interval '1 millisecond' AND NOT executing AND active
         OFFSET 0
     ) found
     ORDER BY found.id
@@ -476,14 +468,10 @@ FOR NO KEY UPDATE;
 
 -- name: GetModuleJobs
 -- The jobs of a module that are not removed, by key, those due by `:due_until` or all. Others as in LockCronJobs.
-SELECT j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
-       j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
-       j.next_execution, j.policy, j.payload
-FROM cron_jobs j
-JOIN deployments d ON d.id = j.deployment_id
-WHERE j.key > '' AND j.key > :low_key AND j.key < :high_key AND j.namespace = :namespace AND j.module = :module
-  AND j.removed_at IS NULL AND (:due_until?::timestamptz IS NULL OR j.next_execution <= :due_until)
-ORDER BY j.key;
+SELECT * FROM cron_scheduled_jobs
+WHERE key > '' AND key > :low_key AND key < :high_key AND namespace = :namespace AND module = :module
+  AND removed_at IS NULL AND (:due_until?::timestamptz IS NULL OR next_execution <= :due_until)
+ORDER BY key;
 
 -- name: CreateCronJobs
 -- Inserts jobs, and opens the books of their schedules.
@@ -599,50 +587,26 @@ FROM unnest(:job_ids::bigint[], :reasons::text[], :first_ticks::timestamptz[], :
     AS s (job_id, reason, first_tick, last_tick, ticks);
 
 -- name: ListJobs
--- Without payloads: a thousand of them would not fit into a message.
 -- Namespace, module, verb and status may be "", for any. `:labels` that they have: JSON.
-SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor, s.status, j.slot, d.key AS deployment,
-       j.timeout_ms, j.on_disconnect, j.created_at, j.removed_at, j.next_tick, j.next_execution, j.last_outcome,
-       j.last_run_at, j.last_started_at, j.last_ended_at, j.execution_id, j.policy, j.source, '' AS payload,
-       j.labels, CASE WHEN cron_paused(j.paused_at, j.paused_until) THEN j.paused_at END AS paused_at, j.paused_by,
-       j.paused_note, j.failures, j.last_success, j.running, j.last_tick, j.paused_tick, j.paused_until, j.cancelled_at,
-       j.cancelled_by, j.cancelled_note, j.template, j.orphaned_at
-FROM cron_jobs j
-JOIN cron_job_status s ON s.job_id = j.id
-JOIN deployments d ON d.id = j.deployment_id
-WHERE j.removed_at IS NULL AND j.key > '' AND j.key > :after_key
-  AND (:namespace = '' OR j.namespace = :namespace) AND (:module = '' OR j.module = :module)
-  AND (:verb = '' OR j.verb = :verb)
-  AND (:status = '' OR s.status = :status) AND (:labels::text = '{}' OR j.labels @> :labels::text::jsonb)
-ORDER BY j.key
+SELECT * FROM cron_job_details
+WHERE removed_at IS NULL AND key > '' AND key > :after_key
+  AND (:namespace = '' OR namespace = :namespace) AND (:module = '' OR module = :module)
+  AND (:verb = '' OR verb = :verb)
+  AND (:status = '' OR status = :status) AND (:labels::text = '{}' OR labels @> :labels::text::jsonb)
+ORDER BY key
 LIMIT :limit;
 
 -- name: GetJob
--- The job of that key that is not removed.
-SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor, s.status, j.slot, d.key AS deployment,
-       j.timeout_ms, j.on_disconnect, j.created_at, j.removed_at, j.next_tick, j.next_execution, j.last_outcome,
-       j.last_run_at, j.last_started_at, j.last_ended_at, j.execution_id, j.policy, j.source, j.payload AS payload,
-       j.labels, CASE WHEN cron_paused(j.paused_at, j.paused_until) THEN j.paused_at END AS paused_at, j.paused_by,
-       j.paused_note, j.failures, j.last_success, j.running, j.last_tick, j.paused_tick, j.paused_until, j.cancelled_at,
-       j.cancelled_by, j.cancelled_note, j.template, j.orphaned_at
-FROM cron_jobs j
-JOIN cron_job_status s ON s.job_id = j.id
-JOIN deployments d ON d.id = j.deployment_id
-WHERE j.removed_at IS NULL AND j.key > '' AND j.key = :key;
+-- The job of that key that is not removed, with its payload.
+SELECT d.*, (SELECT payload FROM cron_jobs WHERE id = d.id) AS payload
+FROM cron_job_details d
+WHERE d.removed_at IS NULL AND d.key > '' AND d.key = :key;
 
 -- name: GetJobsById
--- Removed ones among them; without payloads.
-SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor, s.status, j.slot, d.key AS deployment,
-       j.timeout_ms, j.on_disconnect, j.created_at, j.removed_at, j.next_tick, j.next_execution, j.last_outcome,
-       j.last_run_at, j.last_started_at, j.last_ended_at, j.execution_id, j.policy, j.source, '' AS payload,
-       j.labels, CASE WHEN cron_paused(j.paused_at, j.paused_until) THEN j.paused_at END AS paused_at, j.paused_by,
-       j.paused_note, j.failures, j.last_success, j.running, j.last_tick, j.paused_tick, j.paused_until, j.cancelled_at,
-       j.cancelled_by, j.cancelled_note, j.template, j.orphaned_at
-FROM cron_jobs j
-JOIN cron_job_status s ON s.job_id = j.id
-JOIN deployments d ON d.id = j.deployment_id
-WHERE j.id = ANY(:job_ids::bigint[])
-ORDER BY j.id;
+-- Removed ones among them.
+SELECT * FROM cron_job_details
+WHERE id = ANY(:job_ids::bigint[])
+ORDER BY id;
 
 -- name: GetSkippedTicks
 -- Ticks of all time by job and reason.

@@ -41,12 +41,7 @@ FOR NO KEY UPDATE;
 SELECT id FROM cron_jobs WHERE removed_at IS NULL AND key > '' AND key = :key;
 
 -- name: GetCronJobsById
-SELECT j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
-       j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
-       j.next_execution, j.policy, j.payload
-FROM cron_jobs j
-JOIN deployments d ON d.id = j.deployment_id
-WHERE j.id = ANY(:job_ids::bigint[]);
+SELECT * FROM cron_scheduled_jobs WHERE id = ANY(:job_ids::bigint[]);
 
 -- name: GetActiveModule
 -- The active deployment of a module, and PostgreSQL's now, past any wait for its lock.
@@ -188,14 +183,10 @@ RETURNING id;
 
 -- name: GetActivationsById
 SELECT a.id AS activation_id, a.tick, a.until_tick, a.attempt, a.trigger, a.run_at,
-       coalesce(a.payload, '') AS activation_payload, a.beside,
-       j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
-       j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing, j.next_tick,
-       j.next_execution, j.policy, j.payload
+       coalesce(a.payload, '') AS activation_payload, a.beside, j.*
 FROM unnest(:activation_ids::bigint[]) asked (id)
 CROSS JOIN LATERAL (SELECT * FROM cron_activations WHERE id = asked.id OFFSET 0) a
-CROSS JOIN LATERAL (SELECT * FROM cron_jobs WHERE id = a.job_id OFFSET 0) j
-JOIN deployments d ON d.id = j.deployment_id;
+CROSS JOIN LATERAL (SELECT * FROM cron_scheduled_jobs WHERE id = a.job_id OFFSET 0) j;
 
 -- name: FindJobs
 -- Ids and keys of jobs that are not removed, in order of their ids. Conditions as in ListJobs.

@@ -29,14 +29,13 @@ REPORT: Final = (
     # What knows it first, and what people see: the rest follows by its name.
     Edit("schema/execution.py", '"" for nothing\n', "    read_bytes: int | None = None\n"),
     Edit("cronring/runner/pool.py", "metrics=told.metrics, ", "read_bytes=7, "),
-    Edit("controller/ports/reads.py", "    metrics: str | None = None\n", "    read_bytes: int | None = None\n"),
+    Edit("controller/ports/reads.py", "    memory_shared: bool | None = None\n", "    read_bytes: int | None = None\n"),
     Edit("cronring/client/model.py", "# what the verb reported\n", "    read_bytes: int\n"),
     # The wire, the table and its statements.
     Edit("protos/runner/v1/runner.proto", "  string metrics_json = 14;", "  int64 read_bytes = 15;\n", before=True),
     Edit("protos/cronring/v1/executions.proto", "  string metrics_json =", "  int64 read_bytes = 37;\n", before=True),
     Edit("sql/migrations/0001_first_release.sql", "    memory_shared  boolean,\n", "    read_bytes bigint,\n"),
-    Edit("sql/queries/cron_executions.sql", "e.stack, e.metrics", ", e.read_bytes"),
-    Edit("sql/queries/cron_executions.sql", "NULL AS metrics", ", e.read_bytes"),
+    Edit("sql/migrations/0001_first_release.sql", "e.memory_peak_bytes, e.memory_shared", ", e.read_bytes"),
     Edit("sql/queries/cron_jobs.sql", ":metrics[?]::text[], ", ":read_bytes[?]::bigint[], "),
     Edit("sql/queries/cron_jobs.sql", "memory_shared, metrics, ", "read_bytes, "),
     Edit("sql/queries/cron_jobs.sql", "metrics = r.metrics", ", read_bytes = r.read_bytes"),

@@ -2,7 +2,7 @@
 
 `ORDERS` says what operators may do to a job in each state, and which states that may leave it in; what is absent is
 refused. `HAPPENINGS` says the same of what the cluster does by itself. docs/control.md draws both; the view
-cron_job_status derives the state of every row as `state_of` does for one.
+cron_job_details derives the state of every row as `state_of` does for one.
 """
 
 from collections.abc import Mapping

@@ -49,7 +49,7 @@ class MemoryControl:
         row = JobRow(
             len(self.rows) + 1, key, job.namespace, job.module, job.verb, job.schedule, job.anchor or NOW, "scheduled",
             slot_of(key), f"{job.module}@1", job.timeout_ms, job.on_disconnect, NOW, None, None, None, None, None, None,
-            None, None, (), job.policy, "api", job.payload, job.labels,
+            None, None, job.policy, "api", job.labels, payload=job.payload,
         )  # fmt: skip
         self.rows[key] = self._following(row._replace(template=job.template))
         return self._job(self.rows[key])

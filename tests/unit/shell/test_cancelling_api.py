@@ -9,7 +9,7 @@ from cronring.controller.errors import IllegalTransition
 from cronring.controller.ports.reads import ExecutionRow
 from cronring.protos.cronring.v1.executions_pb2 import CancelExecutionRequest
 
-RUNNING = ExecutionRow(7, "m.v", "d", 0, 0, 0, 0, None, None, 1, "manual", "c", "r", None, None, None)
+RUNNING = ExecutionRow(7, "m.v", "d", 0, 0, 0, 0, None, None, 1, "manual", "c", "r", None, None)
 COMPLETED = RUNNING._replace(ended_at=1, outcome="completed")
 
 

@@ -21,7 +21,7 @@ RUNNING, ENDED = Output.STATE_RUNNING, Output.STATE_ENDED
 
 def row(outcome: str | None = None, output: str | None = None) -> ExecutionRow:
     return ExecutionRow(
-        7, "m.v", "d", 0, 0, 0, 0, 1 if outcome else None, outcome, 1, "manual", "c", "r", "", "", output
+        7, "m.v", "d", 0, 0, 0, 0, 1 if outcome else None, outcome, 1, "manual", "c", "r", "", "", output=output
     )
 
 

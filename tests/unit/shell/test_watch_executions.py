@@ -18,9 +18,7 @@ POLL_S = 0.001
 
 def row(execution_id: int, outcome: str | None = None, job: str = "m.v") -> ExecutionRow:
     ended = 9 if outcome else None
-    return ExecutionRow(
-        execution_id, job, "d", 0, 0, 1, ended, ended, outcome, 1, "schedule", "c", "r", None, None, None
-    )
+    return ExecutionRow(execution_id, job, "d", 0, 0, 1, ended, ended, outcome, 1, "schedule", "c", "r", None, None)
 
 
 def change(execution_id: int, outcome: str | None = None, *, started: bool, job: str = "m.v") -> ExecutionChange:
