@@ -46,7 +46,7 @@ class AwaitingRunner:
 
     def park(self, entry: Entry) -> None:
         assert entry.run_at is not None, "parked without being due"
-        self._window.move_to(entry, Stage.PARKED)
+        self._window.move_to(entry, Stage.AWAITS_RUNNER)
         self._drop(entry.job.job_id)
         self._expired.pop(entry.job.job_id, None)  # of a tick before, which somebody else has decided meanwhile
         self._parked.setdefault(entry.job.deployment, {})[entry.job.job_id] = entry
@@ -127,7 +127,7 @@ class AwaitingRunner:
 
     def _is_parked(self, entry: Entry) -> bool:
         """Entries may have been forgotten or moved on meanwhile."""
-        return entry.stage is Stage.PARKED and self._window.entries.get(entry.job.job_id) is entry
+        return entry.stage is Stage.AWAITS_RUNNER and self._window.entries.get(entry.job.job_id) is entry
 
     def _skip(self, entry: Entry) -> None:
         """Of a job that waits longer than the grace, only ticks that have waited for so long."""

@@ -74,7 +74,7 @@ class Limiting:
             room.woken = True
 
     def _wait(self, entry: Entry, room: LimitQueue) -> None:
-        self._window.move_to(entry, Stage.ISOLATED)
+        self._window.move_to(entry, Stage.AWAITS_LIMIT)
         room.waiting[entry.job.job_id] = entry
 
     def next_deadline(self) -> int | None:
@@ -122,7 +122,7 @@ class Limiting:
         room.waiting = {
             job_id: entry
             for job_id, entry in room.waiting.items()
-            if entry.stage is Stage.ISOLATED and entries.get(job_id) is entry
+            if entry.stage is Stage.AWAITS_LIMIT and entries.get(job_id) is entry
         }
         chosen = nsmallest(room.width, room.waiting.values(), key=_rank)
         for entry in chosen:

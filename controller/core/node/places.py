@@ -100,7 +100,7 @@ class Places:
         if room is None:
             room = self._rooms[lane] = LaneQueue(self._context.now_ns)
         if isinstance(item, Entry):
-            self._window.move_to(item, Stage.QUEUED)
+            self._window.move_to(item, Stage.AWAITS_PLACE)
         self._serial += 1
         item.queued = self._serial
         heappush(room.standby if self._stands_in(item) else room.first, (item.rank_us, self._serial, item))
@@ -296,5 +296,5 @@ class Places:
         if item.queued != serial:
             return False
         if isinstance(item, Entry):
-            return item.stage is Stage.QUEUED and self._window.entries.get(item.job.job_id) is item
+            return item.stage is Stage.AWAITS_PLACE and self._window.entries.get(item.job.job_id) is item
         return True

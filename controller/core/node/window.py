@@ -31,16 +31,16 @@ class Stage(IntEnum):
     READY = 1  # due; goes into the next claim
     CLAIMING = 2  # in a claim under way
     RUNNING = 3  # this controller holds its execution, on a connected runner
-    PARKED = 4  # due, but no runner takes it
+    AWAITS_RUNNER = 4  # due, but no runner takes it
     SKIPPING = 5  # in a SkipTicks under way
-    ISOLATED = 6  # due, but its module or its namespace runs as many as it may
-    QUEUED = 7  # due, but its runners have no place for it
+    AWAITS_LIMIT = 6  # due, but its module or its namespace runs as many as it may
+    AWAITS_PLACE = 7  # due, but its runners have no place for it
 
 
 POPPED_AT_ONCE: Final = 256  # of a herd
 IN_FLIGHT: Final = (Stage.CLAIMING, Stage.SKIPPING)
-DUE: Final = (Stage.READY, Stage.ISOLATED)
-OF_RUNNERS: Final = (Stage.PARKED, Stage.QUEUED)
+DUE: Final = (Stage.READY, Stage.AWAITS_LIMIT)
+OF_RUNNERS: Final = (Stage.AWAITS_RUNNER, Stage.AWAITS_PLACE)
 
 
 class Entry:
@@ -271,7 +271,11 @@ class DueWindow:
     def runner_here(self, execution: Execution) -> None:
         """It is held here, on a connected runner: its end will tell its job's next tick, if it holds the job."""
         entry = self.entries.get(execution.job.job_id)
-        if execution.holds_job and entry is not None and entry.stage in (Stage.WAITING, Stage.READY, Stage.QUEUED):
+        if (
+            execution.holds_job
+            and entry is not None
+            and entry.stage in (Stage.WAITING, Stage.READY, Stage.AWAITS_PLACE)
+        ):
             self.move_to(entry, Stage.RUNNING)
 
     def retry_at(self, entry: Entry, at_us: int) -> None:

@@ -194,11 +194,11 @@ def test_stages_of_what_waits() -> None:
     told.ready_with_places(job(1))
     told.due()
     entry = told.node._parts.window.entries[1]
-    assert entry.stage is Stage.QUEUED
+    assert entry.stage is Stage.AWAITS_PLACE
     told.tell(events.JobsNotified())
     told.wait(100)
     told.fetched(job(1))
-    assert entry.stage is Stage.QUEUED
+    assert entry.stage is Stage.AWAITS_PLACE
     told.tell(events.JobsNotified())
     told.wait(100)
     told.fetched()  # it is gone
