@@ -15,17 +15,18 @@ from cronring.controller.core.node.window import DueWindow, Duty, Entry, Stage
 from cronring.schema.execution import SkipReason
 
 
+# docs/decisions/0066: three rooms in which what is due waits
 class AwaitingRunner:
-    """Parked entries by deployment, and the end of their grace."""
+    """Entries by deployment, and the end of their grace."""
 
     __slots__ = (
         "_context",
+        "_deployments",
         "_expired",
         "_grace",
         "_lease",
-        "_parked",
-        "_parked_for",
         "_skipping",
+        "_waiting",
         "_window",
         "ready_since_us",
     )
@@ -35,8 +36,8 @@ class AwaitingRunner:
         self._skipping = skipping
         self._window = window
         self._lease = lease
-        self._parked: dict[str, dict[int, Entry]] = {}
-        self._parked_for: dict[int, str] = {}  # the deployment under which a job stands in `_parked`
+        self._waiting: dict[str, dict[int, Entry]] = {}
+        self._deployments: dict[int, str] = {}  # the deployment under which a job stands in `_waiting`
         self._grace = Timers()
         self._expired: dict[int, None] = {}
         self.ready_since_us: int | None = None  # since when it holds its lease
@@ -44,13 +45,13 @@ class AwaitingRunner:
     def __len__(self) -> int:
         return len(self._grace) + len(self._expired)
 
-    def park(self, entry: Entry) -> None:
-        assert entry.run_at is not None, "parked without being due"
+    def wait(self, entry: Entry) -> None:
+        assert entry.run_at is not None, "waits without being due"
         self._window.move_to(entry, Stage.AWAITS_RUNNER)
         self._drop(entry.job.job_id)
         self._expired.pop(entry.job.job_id, None)  # of a tick before, which somebody else has decided meanwhile
-        self._parked.setdefault(entry.job.deployment, {})[entry.job.job_id] = entry
-        self._parked_for[entry.job.job_id] = entry.job.deployment
+        self._waiting.setdefault(entry.job.deployment, {})[entry.job.job_id] = entry
+        self._deployments[entry.job.job_id] = entry.job.deployment
         self._arm(entry, max(entry.run_at, entry.hosted_us))
 
     # docs/decisions/0032: the grace starts anew with the lease
@@ -58,9 +59,9 @@ class AwaitingRunner:
         """The lease is held (again): whatever waits, waits for runners that had no controller to come back to."""
         self.ready_since_us = self._context.now_us
         self._expired.clear()
-        for entries in self._parked.values():
+        for entries in self._waiting.values():
             for entry in entries.values():
-                if self._is_parked(entry) and entry.run_at is not None:
+                if self._window.waits(entry, Stage.AWAITS_RUNNER) and entry.run_at is not None:
                     self._arm(entry, entry.run_at)
 
     def _arm(self, entry: Entry, run_at: int) -> None:
@@ -73,30 +74,30 @@ class AwaitingRunner:
             grace_us += settings.backup_delay_ms * 1_000
         self._grace.arm(entry.job.job_id, max(run_at, self.ready_since_us or 0) + grace_us)
 
-    def unpark(self, deployments: tuple[str, ...]) -> list[Entry]:
+    def let_in(self, deployments: tuple[str, ...]) -> list[Entry]:
         """A runner of these deployments came: what waited for one."""
         found: list[Entry] = []
         for deployment in deployments:
-            for job_id, entry in self._parked.pop(deployment, {}).items():
-                del self._parked_for[job_id]
+            for job_id, entry in self._waiting.pop(deployment, {}).items():
+                del self._deployments[job_id]
                 self._grace.disarm(job_id)
                 self._expired.pop(job_id, None)
-                if self._is_parked(entry):
+                if self._window.waits(entry, Stage.AWAITS_RUNNER):
                     found.append(entry)
         return found
 
     def waits_for(self) -> list[str]:
         """Deployments whose runners jobs are waiting for."""
-        return sorted(self._parked)
+        return sorted(self._waiting)
 
     def _drop(self, job_id: int) -> None:
         """It no longer waits for a runner there: jobs move on to other deployments, and go."""
-        deployment = self._parked_for.pop(job_id, None)
+        deployment = self._deployments.pop(job_id, None)
         if deployment is not None:
-            waiting = self._parked[deployment]
+            waiting = self._waiting[deployment]
             del waiting[job_id]
             if not waiting:
-                del self._parked[deployment]
+                del self._waiting[deployment]
 
     def next_us(self) -> int | None:
         return self._grace.next_us()
@@ -106,33 +107,23 @@ class AwaitingRunner:
         context = self._context
         for job_id in self._grace.pop_due(context.now_us):
             self._expired[job_id] = None
-        if (
-            not self._expired
-            or self._skipping.busy
-            or not context.store_ok
-            or not self._lease.valid
-            or context.abstains
-        ):
+        if not self._expired or self._skipping.busy or not self._lease.may_claim:
             return
         expired = list(self._expired)
         self._expired.clear()
         for job_id in expired:
             self._drop(job_id)
         found = (self._window.entries.get(job_id) for job_id in expired)
-        entries = [entry for entry in found if entry is not None and self._is_parked(entry)]
+        entries = [entry for entry in found if entry is not None and self._window.waits(entry, Stage.AWAITS_RUNNER)]
         for entry in entries:
             self._skip(entry)
         if entries:
             context.note(Level.WARNING, "no_runner", jobs=len(entries), first=entries[0].job.key)
 
-    def _is_parked(self, entry: Entry) -> bool:
-        """Entries may have been forgotten or moved on meanwhile."""
-        return entry.stage is Stage.AWAITS_RUNNER and self._window.entries.get(entry.job.job_id) is entry
-
     def _skip(self, entry: Entry) -> None:
         """Of a job that waits longer than the grace, only ticks that have waited for so long."""
         slot = entry.slot
-        assert slot is not None, "parked without being due"
+        assert slot is not None, "waits without being due"
         grace_us = self._context.settings.runner_grace_ms * 1_000
         patience_us = ticks.waits_for_runner(entry.job, grace_us)
         until_us = self._context.now_us

@@ -148,7 +148,7 @@ class Claiming:
         self._resumes, self._won_now = self._won_now and len(self._ready) >= FIRST_BATCH, False
         if self._resumes:  # what is won should be on its way before a large claim is made
             return NONE
-        if not self._ready or context.abstains or not context.store_ok or not self._lease.valid:
+        if not self._ready or not self._lease.may_claim:
             return NONE
         awaited = False
         while self._ready and len(self._in_flight) < self._at_once() and context.now_ns >= self._not_before_ns:
@@ -206,7 +206,7 @@ class Claiming:
                 batch.entries.append(entry)
                 batch.places[job_id] = place
             elif not self._places.wait(entry, entry.job):
-                self._awaiting_runner.park(entry)
+                self._awaiting_runner.wait(entry)
                 awaited = True
         self._ranked = self._ranked and bool(ready)
         if batch.requests:

@@ -1,6 +1,6 @@
 """The executions this controller answers for: claimed or adopted by it, and not ended yet."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from itertools import repeat
 
 from cronring.controller.core.model import Execution
@@ -21,10 +21,10 @@ class Holding:
         "_context",
         "_lease",
         "_overlap_cancel",
+        "_released",
         "_sessions",
         "executions",
         "held_since_ns",
-        "released",
         "stale",
         "undispatched",
     )
@@ -46,7 +46,7 @@ class Holding:
         self.held_since_ns: dict[int, int] = {}  # in the order of holding, so the oldest stand first
         self.undispatched: dict[int, None] = {}  # to be verified, and dispatched, when that is possible
         self.stale: dict[int, None] = {}  # held with an outdated job: to be fetched again before it is ended
-        self.released: dict[int, None] | None = None  # since an adoption was asked for; None: none is under way
+        self._released: dict[int, None] | None = None  # see watch_releases
         self._by_runner: dict[str, dict[int, Execution]] = {}
 
     def adopt(self, execution: Execution) -> None:
@@ -71,8 +71,8 @@ class Holding:
 
     def release(self, execution_id: int) -> Execution | None:
         """It ended, or somebody else answers for it."""
-        if self.released is not None:
-            self.released[execution_id] = None
+        if self._released is not None:
+            self._released[execution_id] = None
         execution = self.executions.pop(execution_id, None)
         if execution is None:
             return None
@@ -88,6 +88,15 @@ class Holding:
         self._sessions.change_held(execution.runner_id, -1)
         return execution
 
+    def watch_releases(self) -> None:
+        """From now on, until they are asked for: an answer that is under way may name what ends meanwhile."""
+        self._released = {}
+
+    def releases(self) -> Collection[int]:
+        """What was released since. That watch is over."""
+        released, self._released = self._released or {}, None
+        return released
+
     def touch(self, execution_id: int) -> None:
         """It was seen to be unfinished: count from now how long it has been held."""
         if self.held_since_ns.pop(execution_id, None) is not None:
@@ -99,6 +108,11 @@ class Holding:
         if execution_ids is None:
             return list(held.values())
         return [held[execution_id] for execution_id in execution_ids if execution_id in held]
+
+    def dispatch_later(self, executions: Iterable[Execution]) -> None:
+        """Their runner may not have them."""
+        for execution in executions:
+            self.undispatched[execution.execution_id] = None
 
     def dispatch(self, executions: list[Execution], epochs: list[int] | None = None) -> None:
         """One effect for each connected runner among them; the others get theirs when they are back.

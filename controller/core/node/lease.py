@@ -53,6 +53,11 @@ class Lease:
     def valid(self) -> bool:
         return self._context.now_ns < self.valid_until_ns
 
+    @property
+    def may_claim(self) -> bool:
+        """What is due may be claimed or skipped now. False: that is for later, or for others."""
+        return self._context.store_ok and self.valid and not self._context.abstains
+
     def unbroken_ns(self) -> int:
         """For how long it has been valid without a gap; 0 while it isn't."""
         return self._context.now_ns - self.held_since_ns if self.valid and self.held_since_ns is not None else 0

@@ -33,6 +33,7 @@ class LimitQueue:
         self.refused = False
 
 
+# docs/decisions/0066: three rooms in which what is due waits
 class Limiting:
     """Rooms by the limit's id."""
 
@@ -79,18 +80,13 @@ class Limiting:
 
     def next_deadline(self) -> int | None:
         """Only while claims may be sent: what keeps them from that ends by an event."""
-        if not self._rooms or not self._open:
+        if not self._rooms or not self._lease.may_claim:
             return None
         return min(room.retry_ns for room in self._rooms.values())
 
-    @property
-    def _open(self) -> bool:
-        context = self._context
-        return context.store_ok and self._lease.valid and not context.abstains
-
     def turn(self) -> list[Entry]:
         """Those that are to be tried now."""
-        if not self._rooms or not self._open:
+        if not self._rooms or not self._lease.may_claim:
             return []
         found: list[Entry] = []
         for limit, room in list(self._rooms.items()):
@@ -118,12 +114,8 @@ class Limiting:
 
     def _tried(self, room: LimitQueue) -> list[Entry]:
         """The first `width` of those that still wait there."""
-        entries = self._window.entries
-        room.waiting = {
-            job_id: entry
-            for job_id, entry in room.waiting.items()
-            if entry.stage is Stage.AWAITS_LIMIT and entries.get(job_id) is entry
-        }
+        waits = self._window.waits
+        room.waiting = {job_id: entry for job_id, entry in room.waiting.items() if waits(entry, Stage.AWAITS_LIMIT)}
         chosen = nsmallest(room.width, room.waiting.values(), key=_rank)
         for entry in chosen:
             del room.waiting[entry.job.job_id]

@@ -46,6 +46,7 @@ class LaneQueue:
         return len(self.first) + len(self.standby)
 
 
+# docs/decisions/0066: three rooms in which what is due waits
 class Places:
     """Rooms by lane, and the places of what was called in."""
 
@@ -173,7 +174,7 @@ class Places:
 
     def call(self) -> list[Item]:
         """Those that there is a place for now, the most urgent first."""
-        if not self._may_claim() or not self._rooms:
+        if not self._lease.may_claim or not self._rooms:
             return []
         called: list[Item] = []
         lanes = dict.fromkeys(lane for _, lane in self._dirty if lane in self._rooms)
@@ -203,7 +204,7 @@ class Places:
 
     def tell(self) -> None:
         """Runners hear what waits here, and get back what nobody here waits for."""
-        is_open = self._may_claim()
+        is_open = self._lease.may_claim
         if is_open != self._open:
             self._open = is_open
             for room in self._rooms.values():
@@ -277,9 +278,6 @@ class Places:
             Level.WARNING, "waiting_for_place", deployment=lane[0], lane=kind, jobs=len(room), lateness_ms=late_ms
         )
 
-    def _may_claim(self) -> bool:
-        return self._context.store_ok and self._lease.valid and not self._context.abstains
-
     def _touch(self, lane: LaneKey) -> None:
         """All that host it may have to be told."""
         for session in self._sessions.hosting(lane[0]):
@@ -295,6 +293,4 @@ class Places:
         """Whatever waits may have been forgotten, or gone another way, or wait anew."""
         if item.queued != serial:
             return False
-        if isinstance(item, Entry):
-            return item.stage is Stage.AWAITS_PLACE and self._window.entries.get(item.job.job_id) is item
-        return True
+        return not isinstance(item, Entry) or self._window.waits(item, Stage.AWAITS_PLACE)

@@ -118,7 +118,7 @@ class Routing:
                 parts.sessions.join(runner, len(held))
                 parts.cancelling.runner_joined(runner.runner_id)
                 parts.verifying.dispatch_again(held)
-                parts.claiming.offer_all(parts.awaiting_runner.unpark(runner.deployments))
+                parts.claiming.offer_all(parts.awaiting_runner.let_in(runner.deployments))
                 parts.call_in(parts.places.runners_changed())
             case events.RunnerLeft(runner_id):
                 self._runner_left(runner_id)

@@ -40,7 +40,7 @@ class Skipping:
         context = self._context
         if not self._waiting or self._in_flight:
             return
-        if context.abstains or not context.store_ok or not self._lease.valid:
+        if not self._lease.may_claim:
             self._give_back()
             return
         batch, self._waiting = (

@@ -178,7 +178,7 @@ class Sweeping:
         else:
             return
         self._adopting = Adopt(self._context.request(self), controller_ids, runner_ids)
-        self._holding.released = {}
+        self._holding.watch_releases()
         self._context.effects.append(self._adopting)
 
     # docs/decisions/0023: what was released since must not be held again
@@ -190,8 +190,7 @@ class Sweeping:
         assert self._adopting is not None, "adopted without asking"
         controller_ids = self._adopting.controller_ids
         self._adopting = None
-        known, released = self._holding.executions, self._holding.released or {}
-        self._holding.released = None
+        known, released = self._holding.executions, self._holding.releases()
         new = [
             each for each in event.executions if each.execution_id not in known and each.execution_id not in released
         ]
@@ -260,7 +259,8 @@ class Sweeping:
                 self.adopt_from(self._adopting.controller_ids)
             if event.connection_lost and self._adopting.controller_ids != (self._context.controller_id,):
                 self.doubt()
-            self._adopting = self._holding.released = None
+            self._adopting = None
+            self._holding.releases()
             if not event.connection_lost:
                 self._not_before_ns = self._context.now_ns + REFUSED_RETRY_NS
         elif event.request_id == self._losing:

@@ -76,9 +76,8 @@ class Verifying:
 
         What it never got, or may have reported elsewhere, or was declared lost meanwhile, is to be told apart.
         """
-        for execution in executions:
-            self._holding.undispatched[execution.execution_id] = None
-            self._wishes[execution.execution_id] = None
+        self._holding.dispatch_later(executions)
+        self._wishes.update((execution.execution_id, None) for execution in executions)
 
     def soon(self) -> None:
         """Draining: look after what is held more often."""

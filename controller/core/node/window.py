@@ -278,6 +278,10 @@ class DueWindow:
         ):
             self.move_to(entry, Stage.RUNNING)
 
+    def waits(self, entry: Entry, stage: Stage) -> bool:
+        """It is still in that stage. Who waits somewhere may be forgotten, or move on, without a word to there."""
+        return entry.stage is stage and self.entries.get(entry.job.job_id) is entry
+
     def retry_at(self, entry: Entry, at_us: int) -> None:
         """Try the same tick again, unless the job was forgotten meanwhile."""
         if self.entries.get(entry.job.job_id) is not entry:

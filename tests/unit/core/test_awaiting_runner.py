@@ -27,8 +27,8 @@ def _awaiting_runner() -> tuple[NodeContext, DueWindow, Skipping, AwaitingRunner
 def test_nothing_is_kept_of_jobs_that_moved_on_or_went_while_they_waited_for_a_runner() -> None:
     context, window, _, awaiting_runner = _awaiting_runner()
     for version in range(20):
-        awaiting_runner.park(window.learn(job(1, due=T, deployment=f"d{version}", revision=version + 1)))
-    awaiting_runner.park(window.learn(job(2, due=T, deployment="d0")))
+        awaiting_runner.wait(window.learn(job(1, due=T, deployment=f"d{version}", revision=version + 1)))
+    awaiting_runner.wait(window.learn(job(2, due=T, deployment="d0")))
     assert awaiting_runner.waits_for() == ["d0", "d19"]
     window.forget(2)
     context.now_ns = ClusterSettings().runner_grace_ms * MS + S_US * 1_000
@@ -39,11 +39,11 @@ def test_nothing_is_kept_of_jobs_that_moved_on_or_went_while_they_waited_for_a_r
 def test_a_later_tick_has_a_grace_of_its_own_though_that_of_one_before_ended_while_postgres_was_away() -> None:
     """Seed 90249: the job had been rescheduled meanwhile, and its new tick was skipped as soon as it came due."""
     context, window, skipping, awaiting_runner = _awaiting_runner()
-    awaiting_runner.park(window.learn(job(1, due=T)))
+    awaiting_runner.wait(window.learn(job(1, due=T)))
     context.store_down_since_ns = 0
     context.now_ns = (ClusterSettings().runner_grace_ms + 1_000) * MS
     awaiting_runner.turn()
-    awaiting_runner.park(window.learn(job(1, due=context.now_us, revision=2)))
+    awaiting_runner.wait(window.learn(job(1, due=context.now_us, revision=2)))
     context.store_down_since_ns = None
     awaiting_runner.turn()
     skipping.turn()
