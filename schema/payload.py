@@ -42,6 +42,7 @@ _FORMATS: Final[dict[str, tuple[Callable[[Any], object], str]]] = {
     "uuid.UUID": (lambda value: UUID(str(value)), "12345678-1234-5678-1234-567812345678"),
     "decimal.Decimal": (lambda value: Decimal(str(value)), "12.50"),
 }
+_ENCODER: Final = json.JSONEncoder(allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 # What a record may not be called, as it would mean something else in a type.
 RESERVED: Final = frozenset(
     {*_NULLS, *_SCALARS, *_ARRAYS, *_OBJECTS, *_TUPLES, "Any", "object", "Optional", "Union", LITERAL}
@@ -66,7 +67,7 @@ class Type(NamedTuple):
 
 def canonical_json(value: object) -> str:
     """The one text of a JSON value, keys as they stand. Raises ValueError for what JSON has not, or UTF-8."""
-    text = json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    text = _ENCODER.encode(value)
     text.encode()  # lone surrogates
     return text
 

@@ -6,6 +6,7 @@ Names are written down, compared and shown; what a name's record holds, if it is
 import json
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 UNIT: Final = "Unit"
@@ -23,8 +24,11 @@ _SPELLED: Final = {",": ", ", "|": " | "}
 
 def canonical_type(text: str) -> str | None:
     """The type in its one spelling; None when it isn't a name, or names with arguments and alternatives."""
-    if len(text) > TYPE_LIMIT:
-        return None
+    return None if len(text) > TYPE_LIMIT else _canonical(text)
+
+
+@lru_cache(maxsize=10_000)  # a module's verbs take and return the same few
+def _canonical(text: str) -> str | None:
     tokens = _TOKEN.findall(text)
     found, end = read_type(tokens, 0)
     return found if found and end == len(tokens) and len(found) <= TYPE_LIMIT else None

@@ -3,6 +3,7 @@
 import contextlib
 import re
 from dataclasses import replace
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from cronring.schema.after import cycle_fault, cycle_of
@@ -19,7 +20,7 @@ from cronring.schema.payload import (
     read_payload,
     value_faults,
 )
-from cronring.schema.policy import Policy, policy_faults, read_each
+from cronring.schema.policy import Policy, Reading, policy_faults, read_each
 from cronring.schema.schedule import ScheduleError, check_schedule, is_interval
 from cronring.schema.types import UNIT, canonical_type
 
@@ -164,15 +165,24 @@ def _type_fault(text: str, schedule: str = "") -> str | None:
 def _policy_faults(verb: Verb) -> list[tuple[str, str | None]]:
     if verb.policy == DEFAULT_POLICY:
         return []
-    raw = verb.policy.raw()
-    canonical, errors = reading = read_each(raw)
-    faults = [(error.field, error.told(raw[error.field])) for error in errors]
-    for field, value in raw.items():
-        if field not in reading.unread and canonical.raw().get(field) != value:
-            faults.append((field, f"{value!r:.120} is written {getattr(canonical, field)!r:.120}"))
+    reading, spelling = _read_again(verb.policy)
+    faults = list(spelling)
     with contextlib.suppress(ValueError):  # the schedule is none, which is told by itself
-        faults += policy_faults(canonical, verb.schedule, reading.unread)
+        faults += policy_faults(reading.policy, verb.schedule, reading.unread)
     return [(f"policy.{field}", message) for field, message in faults]
+
+
+@lru_cache(maxsize=1_000)  # a module's verbs share a few
+def _read_again(policy: Policy) -> tuple[Reading, tuple[tuple[str, str], ...]]:
+    """Its values as if somebody had written them, and what is wrong with them, each by itself."""
+    raw = policy.raw()
+    reading = read_each(raw)
+    canonical = reading.policy.raw()
+    faults = [(error.field, error.told(raw[error.field])) for error in reading.errors]
+    for field, value in raw.items():
+        if field not in reading.unread and canonical.get(field) != value:
+            faults.append((field, f"{value!r:.120} is written {getattr(reading.policy, field)!r:.120}"))
+    return reading, tuple(faults)
 
 
 def _anchor_fault(verb: Verb) -> str | None:

@@ -12,7 +12,7 @@ from cronring.child import signature
 from cronring.child.buildable import REMEDY, unbuildable
 from cronring.child.describe_types import TypeDump
 from cronring.child.errors import error_text
-from cronring.child.load import load_file
+from cronring.child.load import compile_file, load_file
 from cronring.child.shapes import own_annotations, resolve
 from cronring.context import Context
 from cronring.declare import Declaration, declarations
@@ -28,10 +28,16 @@ _KINDS = {
 }
 
 
-def describe(path: str, source: bytes, namespace: str) -> dict[str, Any]:
-    """The dump of the file at `path`. An import that fails is a problem at the author's own line."""
+def describe(path: str, source: bytes, namespace: str, kept: int) -> dict[str, Any]:
+    """The dump of the file at `path`. An import that fails is a problem at the author's own line.
+
+    `kept`: a file for its code, which is written and closed before the author's code runs.
+    """
     try:
-        module = load_file(path, source)
+        with os.fdopen(kept, "wb") as file:
+            code = compile_file(path, source)
+            file.write(code)
+        module = load_file(path, source, code)
     except BaseException as error:  # SystemExit at import is a problem like any other
         dump = _dump(path, namespace)
         dump["problems"].append(_import_problem(path, error))

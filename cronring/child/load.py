@@ -7,6 +7,7 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import linecache
+import marshal
 import os
 import sys
 from types import CodeType, ModuleType
@@ -15,22 +16,42 @@ from types import CodeType, ModuleType
 class _BytesLoader(importlib.abc.InspectLoader):
     """A source loader over bytes; the file on disk may have moved on."""
 
-    def __init__(self, path: str, source: bytes) -> None:
+    def __init__(self, path: str, source: bytes, code: bytes) -> None:
         self._path = path
         self._source = source
+        self._code = code
 
     def get_source(self, fullname: str) -> str:  # noqa: ARG002  # importlib's signature, as below
         return importlib.util.decode_source(self._source)
 
     def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002
-        return compile(self._source, self._path, "exec", dont_inherit=True)
+        if self._code.startswith(importlib.util.MAGIC_NUMBER):
+            return _unmarshalled(self._code)
+        return _compiled(self._path, self._source)
 
     def is_package(self, fullname: str) -> bool:  # noqa: ARG002
         return False
 
 
-def load_file(path: str, source: bytes) -> ModuleType:
+def compile_file(path: str, source: bytes) -> bytes:
+    """The file's code, for `load_file`. Raises SyntaxError and ValueError."""
+    # docs/decisions/0067: as in a .pyc, so that no interpreter takes another's
+    return importlib.util.MAGIC_NUMBER + marshal.dumps(_compiled(path, source))
+
+
+def _compiled(path: str, source: bytes) -> CodeType:
+    return compile(source, path, "exec", dont_inherit=True)
+
+
+def _unmarshalled(code: bytes) -> CodeType:
+    made: CodeType = marshal.loads(memoryview(code)[len(importlib.util.MAGIC_NUMBER) :])  # noqa: S302  # our runner's
+    return made
+
+
+def load_file(path: str, source: bytes, code: bytes = b"") -> ModuleType:
     """Execute `source` as the module that lives at `path` (absolute), and return it.
+
+    `code`: what `compile_file` made of it; without it, or by another version of Python, it is compiled here.
 
     Its directory goes first on sys.path, so siblings import plainly. For a file inside a package it is the package's
     parent directory, and relative imports work. Raises ImportError for a name that is taken, and whatever the file
@@ -45,7 +66,7 @@ def load_file(path: str, source: bytes) -> ModuleType:
         raise ImportError(f"a module named {name!r} is loaded already: rename {os.path.basename(path)}")
     if package:
         importlib.import_module(package)
-    loader = _BytesLoader(path, source)
+    loader = _BytesLoader(path, source, code)
     spec = importlib.machinery.ModuleSpec(name, loader, origin=path)
     spec.has_location = True
     module = importlib.util.module_from_spec(spec)

@@ -31,28 +31,35 @@ def main(arguments: list[str]) -> None:
     """`arguments`: one JSON object.
 
     mode ("describe", "async", "sync"), file (absolute), namespace, parent (pid), and file descriptors: lifeline,
-    source, and socket and board (serving) or answer (describing).
+    source, code (read by who serves, written by who describes), and socket and board (serving) or answer (describing).
     """
     options = json.loads(arguments[0])
-    for name in ("lifeline", "source", "socket", "board", "answer"):
+    for name in ("lifeline", "source", "code", "socket", "board", "answer"):
         if name in options:
             os.set_inheritable(options[name], False)
     die_with_parent(options["lifeline"], options["parent"])
     path: str = options["file"]
-    source = os.pread(options["source"], os.fstat(options["source"]).st_size, 0)
-    os.close(options["source"])
+    source = _read_all(options["source"])
     sys.argv = [path]
     if options["mode"] == "describe":
         from cronring.child.describe import describe  # noqa: PLC0415  # serving children have no use for it
 
-        answer = json.dumps(describe(path, source, options["namespace"]))
+        answer = json.dumps(describe(path, source, options["namespace"], options["code"]))
         with os.fdopen(options["answer"], "w", encoding="utf-8") as stream:
             stream.write(answer)
         return
     _serve(options, path, source)
 
 
+def _read_all(descriptor: int) -> bytes:
+    """What is in a file, which is closed."""
+    data = os.pread(descriptor, os.fstat(descriptor).st_size, 0)
+    os.close(descriptor)
+    return data
+
+
 def _serve(options: dict[str, int | str], path: str, source: bytes) -> None:
+    code = _read_all(int(options["code"]))
     sock = socket.socket(fileno=int(options["socket"]))
     watch_forks(sock)
     channel = Channel(sock)
@@ -62,7 +69,7 @@ def _serve(options: dict[str, int | str], path: str, source: bytes) -> None:
     line_buffer()
     keep_logging_of_import()
     if options["mode"] == "sync":
-        module = _load(channel, path, source)
+        module = _load(channel, path, source, code)
         keep_logging()
         spare_the_collector()
         serve_sync(channel, board, Verbs(module.__name__))
@@ -71,7 +78,7 @@ def _serve(options: dict[str, int | str], path: str, source: bytes) -> None:
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
     capture_output()  # before the file is loaded: it may bind the streams, in a logging handler for instance
-    module = _load(channel, path, source)
+    module = _load(channel, path, source, code)
     keep_logging()
     follow_threads(loop)
     spare_the_collector()
@@ -89,9 +96,9 @@ def spare_the_collector() -> None:
         gc.set_threshold(COLLECTED_AFTER, *gc.get_threshold()[1:])
 
 
-def _load(channel: Channel, path: str, source: bytes) -> ModuleType:
+def _load(channel: Channel, path: str, source: bytes, code: bytes) -> ModuleType:
     try:
-        return load_file(path, source)
+        return load_file(path, source, code)
     except BaseException as error:  # SystemExit at import is a failure too
         error_type, message, stack = describe_error(error)
         channel.send({"failed": [error_type, f"{message}\n\n{stack}".strip()]})

@@ -1,8 +1,9 @@
 """From an author's file to what a controller registers."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
-from cronring.runner.describe import dump_module
+from cronring.runner.describe import Described, Describing
 from cronring.runner.spawn import Program
 from cronring.schema.declaration import Problem, read_declaration
 from cronring.schema.digest import digest
@@ -28,7 +29,13 @@ class LoadedModule(NamedTuple):
 
 def load_module(program: Program) -> LoadedModule:
     """Import the file in a child and read its declarations. Blocks. Raises InvalidFile, and DescribeFailed."""
-    declared = read_declaration(dump_module(program))
+    return read_module(program, Describing(program).described())
+
+
+def read_module(program: Program, described: Described) -> LoadedModule:
+    """What a child has said of the program's file. Raises InvalidFile."""
+    declared = read_declaration(described.dump)
     if not isinstance(declared, Module):
         raise InvalidFile(declared)
-    return LoadedModule(declared, digest(print_module(declared), program.source), program)
+    of_text = digest(print_module(declared), program.source)
+    return LoadedModule(declared, of_text, replace(program, code=described.code))

@@ -24,13 +24,27 @@ class Program:
     file: Path  # absolute
     source: bytes
     namespace: str
+    code: bytes = b""  # compiled by the child that described it; empty before that
 
     def source_file(self) -> IO[bytes]:
         """The bytes behind a descriptor that a child can read."""
-        file = tempfile.TemporaryFile()  # noqa: SIM115  # the caller closes it
-        file.write(self.source)
-        file.flush()
-        return file
+        return _file_of(self.source)
+
+    def code_file(self) -> IO[bytes]:
+        """As `source_file`."""
+        return _file_of(self.code)
+
+
+def empty_file() -> IO[bytes]:
+    """Without a name; the caller closes it."""
+    return tempfile.TemporaryFile()
+
+
+def _file_of(data: bytes) -> IO[bytes]:
+    file = empty_file()
+    file.write(data)
+    file.flush()
+    return file
 
 
 class Spawned(NamedTuple):
@@ -48,10 +62,20 @@ def spawn(program: Program, mode: str) -> Spawned:
     ours, theirs = socket.socketpair()
     lifeline_read, lifeline_write = os.pipe()
     output_read, output_write = os.pipe()
-    with theirs, program.source_file() as source, tempfile.TemporaryFile() as shared:
+    with (
+        theirs,
+        program.source_file() as source,
+        program.code_file() as code,
+        empty_file() as shared,
+    ):
         shared.truncate(board.BYTES)
         words = memoryview(mmap.mmap(shared.fileno(), board.BYTES)).cast("Q")
-        options = {"socket": theirs.fileno(), "board": shared.fileno(), "source": source.fileno()}
+        options = {
+            "socket": theirs.fileno(),
+            "board": shared.fileno(),
+            "source": source.fileno(),
+            "code": code.fileno(),
+        }
         try:
             process = start_child(program, mode, lifeline_read, output_write, options)
         except OSError:

@@ -38,10 +38,8 @@ def runner(files: tuple[Path, ...], log_level: str, log_format: str, stop_on_eof
       cronring runner billing.py --python ./billing-venv/bin/python
     """
     from cronring.cli.parent import watch_parent
-    from cronring.controller.config import LogFormat, LogLevel
-    from cronring.controller.runtime.logs import set_up_logging
     from cronring.runner.config import RunnerConfig
-    from cronring.runner.main import run
+    from cronring.runner.describe import DescribedFiles
 
     watch_parent(stop_on_eof)
     try:
@@ -49,5 +47,11 @@ def runner(files: tuple[Path, ...], log_level: str, log_format: str, stop_on_eof
         config = RunnerConfig(files=files, **{name: value for name, value in values.items() if value is not None})
     except ValueError as error:
         raise click.UsageError(str(error)) from error
+    described = DescribedFiles(config.files, config.interpreter, config.namespace)
+    # These take as long as what the children are doing meanwhile.
+    from cronring.controller.config import LogFormat, LogLevel
+    from cronring.controller.runtime.logs import set_up_logging
+    from cronring.runner.main import run
+
     set_up_logging(LogLevel(log_level), LogFormat(log_format))
-    sys.exit(run(config))
+    sys.exit(run(config, described))

@@ -1,13 +1,15 @@
 """What an author's file says of itself, through a real child."""
 
 import os
+import signal
 import sys
 import textwrap
 from pathlib import Path
 
 import pytest
 
-from cronring.runner.describe import DescribeFailed, dump_module, read_program
+from cronring.child.load import compile_file, load_file
+from cronring.runner.describe import DescribedFiles, DescribeFailed, Describing, read_program
 from cronring.runner.modules import InvalidFile, load_module
 from cronring.runner.spawn import Program
 from tests.support.faked_clocks import unless_waits_of_threads_never_run_out
@@ -21,10 +23,11 @@ def program(tmp_path: Path, source: str, name: str = "mod.py") -> Program:
 
 
 def test_annotations_are_told_in_one_spelling(tmp_path: Path) -> None:
-    dump = dump_module(
-        program(
-            tmp_path,
-            '''
+    dump = (
+        Describing(
+            program(
+                tmp_path,
+                '''
             """About the module."""
             from __future__ import annotations
             import cronring as c
@@ -41,7 +44,10 @@ def test_annotations_are_told_in_one_spelling(tmp_path: Path) -> None:
             @verb
             def three(items: list[int], *, flag: bool = True) -> dict[str, int]: ...
             ''',
+            )
         )
+        .described()
+        .dump
     )
     assert (dump["version"], dump["module"], dump["doc"], dump["problems"]) == (1, "mod", "About the module.", [])
     one, two, three = dump["verbs"]
@@ -127,13 +133,13 @@ def test_a_file_in_a_package_imports_its_siblings(tmp_path: Path) -> None:
 
 def test_a_file_that_ends_its_interpreter_shows_what_it_printed(tmp_path: Path) -> None:
     with pytest.raises(DescribeFailed, match=r"(?s)exit code 4.*goodbye"):
-        dump_module(program(tmp_path, "import os\nprint('goodbye', flush=True)\nos._exit(4)\n"))
+        Describing(program(tmp_path, "import os\nprint('goodbye', flush=True)\nos._exit(4)\n")).described()
 
 
 @unless_waits_of_threads_never_run_out
 def test_an_import_that_never_ends_is_killed(tmp_path: Path) -> None:
     with pytest.raises(DescribeFailed, match=r"took longer than 500ms"):
-        dump_module(program(tmp_path, "while True: pass\n"), timeout_s=0.5)
+        Describing(program(tmp_path, "while True: pass\n"), timeout_s=0.5).described()
 
 
 def test_no_file_and_no_interpreter(tmp_path: Path) -> None:
@@ -141,7 +147,84 @@ def test_no_file_and_no_interpreter(tmp_path: Path) -> None:
         read_program(tmp_path / "none.py", sys.executable, "default")
     (tmp_path / "mod.py").write_text("")
     with pytest.raises(DescribeFailed, match="--python /no/python"):
-        dump_module(read_program(tmp_path / "mod.py", "/no/python", "default"))
+        Describing(read_program(tmp_path / "mod.py", "/no/python", "default")).described()
+
+
+@pytest.fixture
+def two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+
+
+def described(*files: Path) -> DescribedFiles:
+    return DescribedFiles(files, sys.executable, "default")
+
+
+MEETS = """
+import os, time
+from cronring import verb
+open(__file__ + ".here", "w").close()
+folder, name = os.path.split(__file__)
+other = os.path.join(folder, {"a.py": "b.py", "b.py": "a.py"}[name])
+deadline = time.monotonic() + 25
+while not os.path.exists(other + ".here"):
+    assert time.monotonic() < deadline, "nobody else is at work"
+    time.sleep(0.01)
+@verb
+def work(): ...
+"""
+
+
+def test_two_files_are_described_at_a_time_and_told_in_their_order(two_cpus: None, tmp_path: Path) -> None:
+    a, b = (program(tmp_path, MEETS, f"{name}.py").file for name in "ab")
+    assert [(each.file, told.dump["problems"]) for each, told in described(b, a)] == [(b, []), (a, [])]
+
+
+def test_who_fails_stops_those_that_are_at_work(two_cpus: None, tmp_path: Path) -> None:
+    endless = program(tmp_path, "while True: pass\n").file
+    files = described(tmp_path / "none.py", endless)
+    with pytest.raises(DescribeFailed, match="No such file"):
+        list(files)
+    [begun] = files._at_work
+    assert not isinstance(begun, DescribeFailed)
+    _, stopped = begun
+    assert stopped._process.returncode == -signal.SIGKILL
+
+
+def test_an_answer_may_wait_to_be_asked_for(tmp_path: Path) -> None:
+    describing = Describing(program(tmp_path, "from cronring import verb\n@verb\ndef work(): ...\n"))
+    os.waitid(os.P_PID, describing._process.pid, os.WEXITED | os.WNOWAIT)
+    describing._expire()
+    assert describing.described().dump["problems"] == []
+
+
+def test_children_run_what_was_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "modules", {**sys.modules})
+    here = program(tmp_path, "FROM = 'the source'\n", "compiled_once.py")
+    code = compile_file(str(here.file), b"FROM = 'the code'\n")
+    loaded = [load_file(str(here.file), here.source, code)]
+    del sys.modules["compiled_once"]
+    other_version = bytes([code[0] ^ 1]) + code[1:]
+    loaded.append(load_file(str(here.file), here.source, other_version))
+    assert [module.FROM for module in loaded] == ["the code", "the source"]
+    assert load_module(program(tmp_path, "from cronring import verb\n@verb\ndef work(): ...\n")).program.code
+
+
+def test_the_code_is_out_of_the_authors_reach(tmp_path: Path) -> None:
+    """It is written and closed before the author's file runs, which writes to all that is open."""
+    source = """
+import os
+from cronring import verb
+for descriptor in range(3, 64):
+    try:
+        os.pwrite(descriptor, b"mine", 0)
+    except OSError:
+        pass
+@verb
+def work(): ...
+"""
+    mine = program(tmp_path, source)
+    assert Describing(mine).described().code == compile_file(str(mine.file), mine.source)
 
 
 def spent_s() -> float:

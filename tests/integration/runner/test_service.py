@@ -15,6 +15,7 @@ import pytest
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.runner.config import RunnerConfig
 from cronring.runner.core.settings import SECOND_NS, RunnerSettings
+from cronring.runner.describe import DescribedFiles
 from cronring.runner.main import hello_message, load_modules
 from cronring.runner.service import RunnerService
 from tests.integration.runner.fake_controller import FakeController, make_run
@@ -69,7 +70,8 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
 
     async def start_one(*controllers: FakeController, settings: RunnerSettings = CALM) -> Started:
         config = RunnerConfig((file,), tuple(c.address for c in controllers))
-        modules = await asyncio.to_thread(load_modules, config)
+        files = DescribedFiles(config.files, config.interpreter, config.namespace)
+        modules = await asyncio.to_thread(load_modules, files)
         service = RunnerService(settings, config.controllers, hello_message(modules), 1, 0)
         task = asyncio.create_task(service.run([(item.module, item.program) for item in modules]))
         started.append(Started(service, task))
@@ -245,8 +247,9 @@ async def test_the_process_ends_on_sigterm_with_nothing_left(tmp_path: Path) -> 
     async with FakeController("a") as a:
         program = (
             "import sys; from pathlib import Path; from cronring.runner.config import RunnerConfig; "
-            "from cronring.runner.main import run; "
-            "sys.exit(run(RunnerConfig((Path(sys.argv[1]),), (sys.argv[2],), drain_timeout=0.2)))"
+            "from cronring.runner.describe import DescribedFiles; from cronring.runner.main import run; "
+            "config = RunnerConfig((Path(sys.argv[1]),), (sys.argv[2],), drain_timeout=0.2); "
+            "sys.exit(run(config, DescribedFiles(config.files, config.interpreter, config.namespace)))"
         )
         process = await asyncio.create_subprocess_exec(sys.executable, "-c", program, str(file), a.address)
         await a.connected()

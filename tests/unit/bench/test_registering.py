@@ -1,15 +1,15 @@
 """The files, the table and the watch of `bench.registering`."""
 
 import asyncio
+import sys
 import time
 from io import StringIO
 from pathlib import Path
 
 from bench.loop_watch import LEAST_MS, Watch
 from bench.registering import files, table
-from cronring.child.describe import describe
-from cronring.schema.declaration import read_declaration
-from cronring.schema.module import Module
+from cronring.runner.describe import read_program
+from cronring.runner.modules import load_module
 from cronring.schema.validate import VERBS_LIMIT
 from tests.support.waiting import TIMEOUT_S
 
@@ -23,8 +23,7 @@ CASE = {
 def test_what_is_registered_is_what_authors_write_and_fills_several_modules(tmp_path: Path) -> None:
     first, second = files(tmp_path, VERBS_LIMIT + 5)
     assert first.read_text().count("def job_") == VERBS_LIMIT
-    module = read_declaration(describe(str(second), second.read_bytes(), "default"))
-    assert isinstance(module, Module), module
+    module = load_module(read_program(second, sys.executable, "default")).module
     assert len(module.verbs) == 5
     assert {verb.policy.retries for verb in module.verbs} == {0, 3}
 
