@@ -8,6 +8,21 @@ from enum import IntEnum, StrEnum
 from typing import Final, NamedTuple
 
 
+class Trigger(StrEnum):
+    """Why an execution runs."""
+
+    SCHEDULE = "schedule"
+    CATCH_UP = "catch_up"  # a tick that was missed, or one that comes late because others were
+    RETRY = "retry"
+    MANUAL = "manual"
+    BACKFILL = "backfill"
+    AFTER = "after"  # a tick of the job that it follows has succeeded
+
+
+# Claimed from the job's schedule; the others from an activation.
+OF_A_TICK: Final = (Trigger.SCHEDULE, Trigger.CATCH_UP)
+
+
 class Outcome(StrEnum):
     """How an execution ended. PostgreSQL counts them by their place in this order (cron_jobs.outcomes)."""
 

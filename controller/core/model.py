@@ -5,27 +5,9 @@ run_at, claimed_at). Monotonic times are `int` nanoseconds of the controller's o
 because a controller makes tens of thousands of them a second.
 """
 
-from enum import StrEnum
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from cronring.schema.execution import Report, Skipped
-
-
-class Trigger(StrEnum):
-    """Why an execution runs."""
-
-    SCHEDULE = "schedule"
-    CATCH_UP = "catch_up"  # a tick that was missed, or one that comes late because others were
-    RETRY = "retry"
-    MANUAL = "manual"
-    BACKFILL = "backfill"
-    AFTER = "after"  # a tick of the job that it follows has succeeded
-
-
-OF_A_TICK: Final = (
-    Trigger.SCHEDULE,
-    Trigger.CATCH_UP,
-)  # claimed from the job's schedule; the others from an activation
+from cronring.schema.execution import Report, Skipped, Trigger
 
 
 class Job(NamedTuple):

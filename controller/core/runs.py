@@ -5,8 +5,8 @@ from functools import lru_cache, partial
 from typing import Any, Final
 
 from cronring.controller.core import ticks
-from cronring.controller.core.model import Execution, Trigger
-from cronring.schema.execution import Run, ScheduleKind
+from cronring.controller.core.model import Execution
+from cronring.schema.execution import Run, ScheduleKind, Trigger
 from cronring.schema.policy import parse_policy
 
 _as_run: Callable[[Iterable[Any]], Run] = partial(tuple.__new__, Run)  # Run._make, without its Python

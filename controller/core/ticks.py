@@ -8,8 +8,8 @@ the answers don't change.
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from cronring.controller.core.model import OF_A_TICK, Execution, Job, Trigger
-from cronring.schema.execution import Outcome, Report, Skipped, SkipReason
+from cronring.controller.core.model import Execution, Job
+from cronring.schema.execution import OF_A_TICK, Outcome, Report, Skipped, SkipReason, Trigger
 from cronring.schema.retry import retry_at
 from cronring.schema.timetable import PlannedTick, Range, Timetable, timetable
 

@@ -5,7 +5,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import NamedTuple
 
-from cronring.controller.core.model import Activation, Job, Trigger
+from cronring.controller.core.model import Activation, Job
 from cronring.controller.core.orders.control import (
     Spec,
     Wanted,
@@ -28,7 +28,7 @@ from cronring.controller.store.ordering import Ordering, take_back
 from cronring.controller.store.plans import carry_jobs_over, policy_columns, refuse_cycles, remove_jobs
 from cronring.controller.store.pool import Transaction
 from cronring.controller.store.rows import activation_of, job_of
-from cronring.schema.execution import SkipReason
+from cronring.schema.execution import SkipReason, Trigger
 from cronring.schema.instant import format_instant
 from cronring.schema.keys import JobKey
 from cronring.schema.policy import parse_policy

@@ -6,8 +6,8 @@ from typing import NamedTuple, TypeVar
 
 import asyncpg
 
-from cronring.controller.core.model import Activation, Execution, Job, Trigger
-from cronring.schema.execution import Skipped, SkipReason
+from cronring.controller.core.model import Activation, Execution, Job
+from cronring.schema.execution import Skipped, SkipReason, Trigger
 
 T = TypeVar("T")
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from cronring.controller.core.model import OF_A_TICK, Trigger
 from cronring.controller.store.memory.rows import ExecutionRow, JobRow, SkipRow
 from cronring.controller.store.memory.store import MemoryStore
+from cronring.schema.execution import OF_A_TICK, Trigger
 from cronring.schema.explain import clock_change, clock_note, wall_text, zoned_pattern
 from cronring.schema.policy import parse_policy
 from cronring.schema.schedule import Schedule, parse_schedule

@@ -2,7 +2,6 @@
 
 from typing import Protocol
 
-from cronring.controller.core.model import Trigger
 from cronring.controller.ports.ledger import Ledger
 from cronring.controller.store.connect import Connection
 from cronring.controller.store.ledger import PostgresLedger
@@ -10,7 +9,7 @@ from cronring.controller.store.memory.ledger import MemoryLedger
 from cronring.controller.store.memory.rows import ExecutionRow, SkipRow
 from cronring.controller.store.memory.store import MemoryStore
 from cronring.controller.store.pool import Database
-from cronring.schema.execution import Outcome, Report, Skipped, SkipReason
+from cronring.schema.execution import Outcome, Report, Skipped, SkipReason, Trigger
 from tests.conformance.harness import LOST_AFTER_MS, MemoryScene, PostgresScene, Scene
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from cronring.controller.core.model import Activation, Execution, Job, Trigger
+from cronring.controller.core.model import Activation, Execution, Job
 from cronring.controller.ports.store import Backfill
-from cronring.schema.execution import Outcome
+from cronring.schema.execution import Outcome, Trigger
 from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, SLOTS, World, end_of
 

@@ -4,11 +4,11 @@ import asyncio
 
 import pytest
 
-from cronring.controller.core.model import Activation, Execution, Job, Trigger
+from cronring.controller.core.model import Activation, Execution, Job
 from cronring.controller.core.orders.orders import Cancel, Pause
 from cronring.controller.errors import Conflict
 from cronring.controller.ports.store import Backfill, JobChange, NewJob
-from cronring.schema.execution import Outcome
+from cronring.schema.execution import Outcome, Trigger
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, SLOTS, TIMEOUT_MS, World

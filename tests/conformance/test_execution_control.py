@@ -2,11 +2,11 @@
 
 import pytest
 
-from cronring.controller.core.model import CancelRequest, Execution, LeaseRenewal, Trigger
+from cronring.controller.core.model import CancelRequest, Execution, LeaseRenewal
 from cronring.controller.core.orders import orders
 from cronring.controller.errors import IllegalTransition, NotFound
 from cronring.controller.ports.store import ControllerInfo
-from cronring.schema.execution import Outcome
+from cronring.schema.execution import Outcome, Trigger
 from cronring.schema.policy import Policy
 from tests.conformance.harness import LEASE_MS, LOST_AFTER_MS, SECOND, World, end_of
 

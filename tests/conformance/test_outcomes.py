@@ -3,9 +3,9 @@
 import pytest
 
 from cronring.controller.core.ledger.books import Span
-from cronring.controller.core.model import Execution, SkipRequest, Trigger
+from cronring.controller.core.model import Execution, SkipRequest
 from cronring.controller.core.orders.orders import SkipNext
-from cronring.schema.execution import Outcome, Skipped, SkipReason
+from cronring.schema.execution import Outcome, Skipped, SkipReason, Trigger
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
 from tests.conformance.harness import GRACE_MS, SECOND, TIMEOUT_MS, World, claim_of, end_of

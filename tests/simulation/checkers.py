@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from cronring.controller.core.ledger.audit import LATE_AFTER_US, Audit, AuditFinding
 from cronring.controller.core.ledger.books import Span
-from cronring.controller.core.model import OF_A_TICK
 from cronring.controller.ports.ledger import AuditRequest
 from cronring.controller.store.memory.ledger import MemoryLedger
 from cronring.controller.store.memory.rows import ExecutionRow, JobRow, SkipRow
 from cronring.controller.store.memory.store import MemoryStore
-from cronring.schema.execution import Outcome, Run, SkipReason
+from cronring.schema.execution import OF_A_TICK, Outcome, Run, SkipReason
 from cronring.schema.schedule import parse_schedule
 from tests.simulation import placed
 from tests.simulation.history import RecordingStore, takes_a_place

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from cronring.controller.core.model import ClaimRequest, ClaimResult, EndRequest, EndResult, Job, SkipRequest, Trigger
+from cronring.controller.core.model import ClaimRequest, ClaimResult, EndRequest, EndResult, Job, SkipRequest
 from cronring.controller.errors import StoreError
 from cronring.controller.store.memory.rows import ActivationRow, ExecutionRow
 from cronring.controller.store.memory.store import MemoryStore
-from cronring.schema.execution import Outcome
+from cronring.schema.execution import Outcome, Trigger
 
 
 class RecordingStore(MemoryStore):

@@ -8,9 +8,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from cronring.controller.core.ledger.books import Span
-from cronring.controller.core.model import Trigger
 from cronring.controller.store.memory.rows import ExecutionRow
-from cronring.schema.execution import Outcome
+from cronring.schema.execution import Outcome, Trigger
 from cronring.schema.policy import parse_policy
 from cronring.schema.policy_model import Policy
 from cronring.schema.retry import backoff_us

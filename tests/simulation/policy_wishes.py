@@ -3,9 +3,8 @@
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from cronring.controller.core.model import Trigger
 from cronring.controller.store.memory.rows import ActivationRow, ExecutionRow
-from cronring.schema.execution import Outcome
+from cronring.schema.execution import Outcome, Trigger
 from cronring.schema.timetable import timetable
 from tests.simulation.policy_ticks import ticks_between
 from tests.simulation.year_books import Book, brief

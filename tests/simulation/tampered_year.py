@@ -7,9 +7,8 @@ from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 from cronring.controller.core.ledger.books import Span
-from cronring.controller.core.model import Trigger
 from cronring.controller.store.memory.rows import ExecutionRow, SkipRow
-from cronring.schema.execution import Outcome, Skipped, SkipReason
+from cronring.schema.execution import Outcome, Skipped, SkipReason, Trigger
 from tests.simulation.checkers import check_once, check_results
 from tests.simulation.year_books import Book
 from tests.simulation.year_checkers import books_of, check_books

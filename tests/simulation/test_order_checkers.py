@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from cronring.controller.core.model import Trigger
 from cronring.controller.core.orders.orders import Cancel, Pause, SkipNext
-from cronring.schema.execution import Outcome, SkipReason
+from cronring.schema.execution import Outcome, SkipReason, Trigger
 from tests.simulation.long_world import LongWorld
 from tests.simulation.order_checkers import check_orders
 from tests.simulation.policy_ticks import Calendar

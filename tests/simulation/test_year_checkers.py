@@ -6,9 +6,8 @@ from functools import cache, partial
 
 import pytest
 
-from cronring.controller.core.model import Trigger
 from cronring.controller.store.memory.rows import ActivationRow
-from cronring.schema.execution import Outcome, SkipReason
+from cronring.schema.execution import Outcome, SkipReason, Trigger
 from tests.simulation.tampered_year import Missing, TamperedYear, first, is_of, tampering
 from tests.simulation.year_checkers import oracle_of
 from tests.simulation.year_database import STATEMENTS_A_SECOND

@@ -3,9 +3,8 @@
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from cronring.controller.core.model import OF_A_TICK, Trigger
 from cronring.controller.store.memory.rows import ExecutionRow
-from cronring.schema.execution import Outcome
+from cronring.schema.execution import OF_A_TICK, Outcome, Trigger
 from tests.simulation.year_books import Book, brief
 from tests.simulation.year_history import Wish, YearStore
 from tests.simulation.year_oracle import length_us, policy_of, slice_of, window_of

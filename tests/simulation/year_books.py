@@ -5,9 +5,9 @@ from itertools import pairwise
 from typing import Final
 
 from cronring.controller.core.ledger.books import Span
-from cronring.controller.core.model import OF_A_TICK
 from cronring.controller.core.orders.orders import Restore
 from cronring.controller.store.memory.rows import ExecutionRow, JobRow, SkipRow
+from cronring.schema.execution import OF_A_TICK
 from tests.simulation.year_history import Pause, YearStore
 from tests.simulation.year_oracle import Oracle, policy_of, slice_of
 

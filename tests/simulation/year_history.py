@@ -3,10 +3,10 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from cronring.controller.core.model import Activation, Trigger
+from cronring.controller.core.model import Activation
 from cronring.controller.core.orders import orders
 from cronring.controller.store.memory.rows import ActivationRow, ExecutionRow, JobRow
-from cronring.schema.execution import Outcome
+from cronring.schema.execution import Outcome, Trigger
 from cronring.schema.instant import parse_instant
 from tests.simulation.history import RecordingStore
 

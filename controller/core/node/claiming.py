@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 
 from cronring.controller.core import ticks
-from cronring.controller.core.model import ClaimRequest, ClaimResult, Execution, Trigger
+from cronring.controller.core.model import ClaimRequest, ClaimResult, Execution
 from cronring.controller.core.node.awaiting_runner import AwaitingRunner
 from cronring.controller.core.node.context import MS, NodeContext
 from cronring.controller.core.node.effects import Claim, Level
@@ -24,7 +24,7 @@ from cronring.controller.core.node.skipping import Skipping
 from cronring.controller.core.node.stock import Place
 from cronring.controller.core.node.window import DueWindow, Duty, Entry, Stage
 from cronring.controller.core.ticks import PlannedTick
-from cronring.schema.execution import SkipReason
+from cronring.schema.execution import SkipReason, Trigger
 
 EARLY_MARGIN_US = 2_000  # how much later a claim that came too early is tried again
 CONTENDED_BASE_MS = 50  # a row that somebody else is claiming, or that is refused for a reason not told

@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Final
 
 from cronring.controller.core import ticks
-from cronring.controller.core.model import Activation, EndRequest, EndResult, Execution, Trigger
+from cronring.controller.core.model import Activation, EndRequest, EndResult, Execution
 from cronring.controller.core.node.activating import Activating
 from cronring.controller.core.node.context import NodeContext
 from cronring.controller.core.node.effects import AckReports, End, FetchExecutions, Level, ReportRefusal
@@ -18,7 +18,7 @@ from cronring.controller.core.node.events import Ended, ExecutionsFetched, Repor
 from cronring.controller.core.node.follow_ups import NONE, FollowUp, FollowUps, RowNewer, TickOverlooked
 from cronring.controller.core.node.holding import Holding
 from cronring.controller.core.node.window import DueWindow
-from cronring.schema.execution import Outcome, Report
+from cronring.schema.execution import Outcome, Report, Trigger
 
 # Of reports of what isn't held here: beyond, they are dropped without acknowledgement, and the runner sends them again.
 # Those of what is held are bounded by that, and never wait for the others: anybody may make those up.

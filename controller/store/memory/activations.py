@@ -1,10 +1,10 @@
 """Runs beside the schedule, in memory; see sql/queries/cron_activations.sql."""
 
 from cronring.controller.core import ticks
-from cronring.controller.core.model import Activation, ActivationRequest, ActivationResult, Trigger
+from cronring.controller.core.model import Activation, ActivationRequest, ActivationResult
 from cronring.controller.store.memory.limits import MemoryLimits
 from cronring.controller.store.memory.rows import ActivationRow, ExecutionRow, JobRow
-from cronring.schema.execution import Outcome
+from cronring.schema.execution import Outcome, Trigger
 
 SECOND_US = 1_000_000
 SOON_US = 120_000_000  # followers of paused jobs wait here for the end of the pause

@@ -1,6 +1,6 @@
 """What operators do to single jobs, in memory; see controller/store/control.py."""
 
-from cronring.controller.core.model import Activation, Job, Trigger
+from cronring.controller.core.model import Activation, Job
 from cronring.controller.core.orders.control import Spec, Wanted, finds_it_so, plan_backfill, plan_change, plan_creation
 from cronring.controller.core.orders.followers import followed
 from cronring.controller.core.orders.orders import Pause, Resume
@@ -10,7 +10,7 @@ from cronring.controller.errors import Conflict, Outdated
 from cronring.controller.ports.store import Backfill, JobChange, NewJob, RunByHand, Seen
 from cronring.controller.store.memory.orders import MemoryOrders
 from cronring.controller.store.memory.rows import DeploymentRow, JobRow
-from cronring.schema.execution import SkipReason
+from cronring.schema.execution import SkipReason, Trigger
 from cronring.schema.instant import format_instant
 from cronring.schema.keys import JobKey
 

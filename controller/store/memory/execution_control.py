@@ -1,12 +1,12 @@
 """What operators do to single executions, in memory; see controller/store/execution_control.py."""
 
-from cronring.controller.core.model import Activation, CancelRequest, Trigger
+from cronring.controller.core.model import Activation, CancelRequest
 from cronring.controller.core.orders.states import State
 from cronring.controller.errors import NotFound
 from cronring.controller.services.refusals import not_retried
 from cronring.controller.store.memory.activations import MemoryActivations
 from cronring.controller.store.memory.rows import ActionRow, ExecutionRow
-from cronring.schema.execution import Outcome
+from cronring.schema.execution import Outcome, Trigger
 from cronring.schema.instant import format_instant
 
 CANCELS_MAX = 1_000  # named in one renewal

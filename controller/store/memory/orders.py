@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from cronring.controller.core.model import OF_A_TICK, Activation, CancelRequest, Trigger
+from cronring.controller.core.model import Activation, CancelRequest
 from cronring.controller.core.orders.control import Start, manual_tick
 from cronring.controller.core.orders.orders import (
     Cancel,
@@ -26,7 +26,7 @@ from cronring.controller.ports.store import Controlled, RunByHand
 from cronring.controller.services.refusals import error_of
 from cronring.controller.store.memory.activations import MemoryActivations
 from cronring.controller.store.memory.rows import ActionRow, JobRow
-from cronring.schema.execution import Skipped, SkipReason
+from cronring.schema.execution import OF_A_TICK, Skipped, SkipReason, Trigger
 from cronring.schema.instant import format_instant
 
 _AHEAD = (SkipReason.PAUSED, SkipReason.CANCELLED, SkipReason.OUTSIDE_WINDOW)

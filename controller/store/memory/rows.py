@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from cronring.controller.core.model import Activation, CancelRequest, Execution, Job, RunnerInfo, Trigger
+from cronring.controller.core.model import Activation, CancelRequest, Execution, Job, RunnerInfo
 from cronring.controller.core.orders.redeploy import Existing
 from cronring.controller.core.ticks import PlannedTick, upcoming
 from cronring.controller.ports.store import ControllerInfo
-from cronring.schema.execution import Outcome, Report, Skipped
+from cronring.schema.execution import Outcome, Report, Skipped, Trigger
 from cronring.schema.module import Module
 from cronring.schema.policy import parse_policy
 

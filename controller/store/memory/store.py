@@ -15,7 +15,6 @@ from cronring.controller.core.model import (
     LeaseRenewal,
     RunnerInfo,
     SkipRequest,
-    Trigger,
 )
 from cronring.controller.ports.store import ControllerInfo
 from cronring.controller.store.memory.deployments import MemoryDeployments
@@ -28,7 +27,7 @@ from cronring.controller.store.memory.rows import (
     RunnerRow,
 )
 from cronring.controller.store.memory.templates import MemoryTemplates
-from cronring.schema.execution import Outcome, Skipped, SkipReason
+from cronring.schema.execution import Outcome, Skipped, SkipReason, Trigger
 from cronring.schema.policy import parse_policy
 from cronring.schema.schedule import MANUAL
 

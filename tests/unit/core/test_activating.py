@@ -8,11 +8,10 @@ from cronring.controller.core.model import (
     EndResult,
     Execution,
     Job,
-    Trigger,
 )
 from cronring.controller.core.node import effects, events
 from cronring.controller.core.node.window import Duty
-from cronring.schema.execution import Outcome
+from cronring.schema.execution import Outcome, Trigger
 from cronring.schema.keys import SLOTS
 from tests.unit.core.told import S_US, T, Told, job, report, runner
 

@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from cronring.controller.core.model import Activation, ClaimResult, Job, RunnerInfo, Trigger
+from cronring.controller.core.model import Activation, ClaimResult, Job, RunnerInfo
 from cronring.controller.core.node import effects, events
 from cronring.controller.core.node.window import Stage
+from cronring.schema.execution import Trigger
 from cronring.schema.lanes import Grant, LaneDemand, LaneKind
 from tests.unit.core.told import S_US, T, Told, job
 

@@ -2,10 +2,11 @@
 
 import pytest
 
-from cronring.controller.core.model import Activation, Trigger
+from cronring.controller.core.model import Activation
 from cronring.controller.core.node import effects, events
 from cronring.controller.core.node.drill import LONGEST_MS, DrillEnd
 from cronring.controller.core.swim.messages import Ack, Packet, Ping, Status, Sync, Update
+from cronring.schema.execution import Trigger
 from tests.unit.core.told import S_US, T, Told, job, report
 
 FIVE_S = events.StandDownRequested(5_000, False, "ann")

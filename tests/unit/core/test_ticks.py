@@ -1,7 +1,7 @@
 from cronring.controller.core import ticks
-from cronring.controller.core.model import Execution, Job, Trigger
+from cronring.controller.core.model import Execution, Job
 from cronring.controller.core.ticks import Moved, PlannedTick
-from cronring.schema.execution import Outcome, Report, Skipped, SkipReason
+from cronring.schema.execution import Outcome, Report, Skipped, SkipReason, Trigger
 from cronring.schema.instant import format_instant
 
 S = 1_000_000

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from cronring.controller.core.model import Activation, Job, Trigger
+from cronring.controller.core.model import Activation, Job
 from cronring.controller.core.orders.orders import Cancel, Pause, Resume, SkipNext, Wish, order_of
 from cronring.controller.errors import Conflict, NotFound, Outdated
 from cronring.controller.ports.reads import (
@@ -17,6 +17,7 @@ from cronring.controller.ports.reads import (
     TickRun,
 )
 from cronring.controller.ports.store import Backfill, Controlled, JobChange, NewJob, RunByHand
+from cronring.schema.execution import Trigger
 from cronring.schema.instant import format_instant
 from cronring.schema.keys import JobKey, slot_of
 from cronring.schema.module import Module

@@ -12,7 +12,6 @@ from cronring.controller.core.model import (
     Execution,
     Job,
     LeaseRenewal,
-    Trigger,
 )
 from cronring.controller.core.node import effects, events
 from cronring.controller.core.node.effects import Effect
@@ -27,7 +26,7 @@ from cronring.controller.runtime.notes import LINES_PER_PERIOD, Notes
 from cronring.controller.runtime.performer import Performer
 from cronring.controller.services.deploying import Deployer
 from cronring.controller.store.memory.store import MemoryStore
-from cronring.schema.execution import Outcome, Report
+from cronring.schema.execution import Outcome, Report, Trigger
 from tests.support.fake_runner import hello
 from tests.support.waiting import TIMEOUT_S, wait_until
 
