@@ -240,11 +240,6 @@ def is_interval(text: str) -> bool:
     return text.startswith(f"{_EVERY} ")
 
 
-def is_pattern(text: str) -> bool:
-    """Whether a canonical text is that of a pattern."""
-    return not text.startswith((f"{_EVERY} ", f"{_AT} ")) and text != MANUAL
-
-
 @lru_cache(maxsize=_TEXTS_CACHED)
 def _parse(
     text: str, timezone: str, dst_gap: str, dst_overlap: str

@@ -2,7 +2,7 @@
 
 A histogram's bucket b holds lengths of time from 2^(b/4) to 2^((b+1)/4) microseconds (0: all below as well): from a
 microsecond to a year there are 180. A quantile is told as the geometric middle of the bucket it lies in, so it is off
-by a factor of 2^(1/8) at most: 9.1 %. `cron_bucket` in sql/migrations is the same function.
+by a factor of 2^(1/8) at most: 9.1 %. `cron_bucket` in sql/migrations counts into them.
 """
 
 import math
@@ -13,10 +13,6 @@ from cronring.schema.execution import Outcome
 
 BUCKETS_PER_OCTAVE: Final = 4
 OUTCOMES: Final = tuple(outcome.value for outcome in Outcome)  # in the order of cron_jobs.outcomes
-
-
-def bucket_of(us: float) -> int:
-    return math.floor(math.log2(max(us, 1.0)) * BUCKETS_PER_OCTAVE)
 
 
 def quantile_us(histogram: Mapping[int, int], share: float) -> float | None:

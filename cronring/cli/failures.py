@@ -10,7 +10,6 @@ from cronring.cli.printing import say_failure
 from cronring.schema.nearest import nearest as nearest_of
 
 EXIT_FAILED: Final = 1  # what was asked for is refused, invalid, not there, or did not succeed
-EXIT_USAGE: Final = 2  # click's own
 EXIT_UNREACHABLE: Final = 3  # no controller, or no database, can be reached
 
 

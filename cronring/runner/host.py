@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from cronring.runner.children import Child, monotonic_us
 from cronring.runner.core.deadlines import Deadlines
-from cronring.runner.core.effects import Level
 from cronring.runner.core.machine import STOP_GRACE_MS
 from cronring.runner.core.model import StopReason
 from cronring.runner.held import Held, Stop
@@ -15,6 +14,7 @@ from cronring.runner.spawn import Program
 from cronring.schema.duration import measured
 from cronring.schema.execution import Outcome, Report, Run
 from cronring.schema.module import Module
+from cronring.schema.notes import Level
 
 TICK_S = 0.05
 _INTERRUPT_NS = 200_000_000  # how long an async verb has to notice its cancellation before it is taken for blocking

@@ -10,7 +10,6 @@ from collections import deque
 from typing import Protocol
 
 from cronring.runner.children import Child, monotonic_us
-from cronring.runner.core.effects import Level
 from cronring.runner.held import Held, Usage
 from cronring.runner.lines import Row
 from cronring.runner.quota import Unfit, meter_for, refused_memory
@@ -18,6 +17,7 @@ from cronring.runner.settle import settle
 from cronring.runner.spawn import Program
 from cronring.runner.tail import clean
 from cronring.schema.execution import Outcome, Report
+from cronring.schema.notes import Level
 
 _RECALL_NS = 100_000_000  # see cronring.child.board
 _ISOLATED_MAX = 16  # on mere suspicion: each is a process

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import assert_never
 
 import structlog
@@ -157,7 +157,7 @@ class RunnerService:
     def _runs_ended(self, results: list[Report]) -> None:
         self.post(RunsEnded(results))
 
-    def _note(self, level: Level, event: str, values: dict[str, str | int]) -> None:
+    def _note(self, level: Level, event: str, values: Mapping[str, str | int | float | bool]) -> None:
         getattr(log, _LEVELS[level])(event, **values)
 
     # Followers

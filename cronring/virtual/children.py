@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import Callable, Mapping
 
 from cronring.runner.children import monotonic_us
-from cronring.runner.core.effects import Level
 from cronring.runner.core.machine import STOP_GRACE_MS
 from cronring.runner.core.model import StopReason
 from cronring.runner.held import Held, Stop
@@ -18,6 +17,7 @@ from cronring.runner.host import Host, Notes
 from cronring.runner.modules import LoadedModule
 from cronring.schema.duration import measured
 from cronring.schema.execution import Outcome, Report, Run
+from cronring.schema.notes import Level
 from cronring.virtual.clock import Timer
 from cronring.virtual.times import VirtualTime
 

@@ -1,7 +1,7 @@
 """The one controller of a virtual cluster: a real node, whose statements are answered at the instant they are sent."""
 
 import random
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Final, Protocol
 
 from cronring.controller.core.model import RunnerInfo
@@ -28,7 +28,7 @@ class World(Protocol):
     time: VirtualTime
 
     def ask(self, call: Callable[[MemoryStore], Coroutine[Any, Any, Any]]) -> Any: ...
-    def note(self, who: str, level: str, event: str, values: dict[str, Any]) -> None: ...
+    def note(self, who: str, level: str, event: str, values: Mapping[str, Any]) -> None: ...
     def watch_deadlines(self) -> None: ...
 
 

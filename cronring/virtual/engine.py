@@ -7,7 +7,7 @@
 Everything is decided by the node and its policies; the engine only says what time it is, and when a part is away.
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -37,7 +37,7 @@ SPINS_MAX: Final = 10_000
 # As good as for ever: every job is known to the node from its creation on.
 WINDOW_MS: Final = 200 * 366 * 86_400_000
 
-Notes = Callable[[str, str, str, dict[str, Any]], None]
+Notes = Callable[[str, str, str, Mapping[str, Any]], None]
 
 
 class Engine:
@@ -64,7 +64,7 @@ class Engine:
     def now_us(self) -> int:
         return self.time.now_us
 
-    def note(self, who: str, level: str, event: str, values: dict[str, Any]) -> None:
+    def note(self, who: str, level: str, event: str, values: Mapping[str, Any]) -> None:
         self._notes(who, level, event, values)
 
     # What is done to the cluster

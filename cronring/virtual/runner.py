@@ -1,6 +1,6 @@
 """The one runner of a virtual cluster: a real runner's core. What its runs are made of is said by `Runs`."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
 from cronring.controller.core.model import RunnerInfo
@@ -47,7 +47,7 @@ class Surroundings(Protocol):
     time: VirtualTime
     controller: VirtualController | None
 
-    def note(self, who: str, level: str, event: str, values: dict[str, Any]) -> None: ...
+    def note(self, who: str, level: str, event: str, values: Mapping[str, Any]) -> None: ...
 
 
 class VirtualRunner(Process):

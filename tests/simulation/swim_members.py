@@ -6,12 +6,12 @@ from enum import Enum
 from hashlib import blake2b
 from typing import Final, Protocol
 
-from cronring.controller.core.notes import Note
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.core.swim.machine import Swim
 from cronring.controller.core.swim.member import MemberChange
 from cronring.controller.core.swim.messages import Packet, Status, Sync
 from cronring.controller.core.swim.reaction import Reaction
+from cronring.schema.notes import Note
 from cronring.virtual.clock import SECOND, Timer, VirtualClock
 from tests.simulation.network import Link, Network
 

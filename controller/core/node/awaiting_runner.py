@@ -86,10 +86,6 @@ class AwaitingRunner:
                     found.append(entry)
         return found
 
-    def waits_for(self) -> list[str]:
-        """Deployments whose runners jobs are waiting for."""
-        return sorted(self._waiting)
-
     def _drop(self, job_id: int) -> None:
         """It no longer waits for a runner there: jobs move on to other deployments, and go."""
         deployment = self._deployments.pop(job_id, None)

@@ -4,9 +4,9 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from cronring.controller.core.model import ActivationRequest, ClaimRequest, EndRequest, Execution, SkipRequest
-from cronring.controller.core.notes import Level, Note
 from cronring.controller.core.swim.messages import SendPacket
 from cronring.schema.lanes import LaneDemand
+from cronring.schema.notes import Level, Note
 
 __all__ = ["Level", "Note", "SendPacket"]  # part of the vocabulary, though gossip has them too
 

@@ -3,7 +3,6 @@
 from typing import Final
 
 from cronring.controller.core.chance import Chance
-from cronring.controller.core.notes import Level
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.core.swim.health import Health
 from cronring.controller.core.swim.member import Member, MemberChange, supersedes
@@ -13,6 +12,7 @@ from cronring.controller.core.swim.reaction import Reaction
 from cronring.controller.core.swim.roster import Roster
 from cronring.controller.core.swim.rumors import Rumors
 from cronring.controller.core.swim.suspicion import CONFIRMATIONS, Suspicion, minimum_ns
+from cronring.schema.notes import Level
 
 # Nobody refutes that often. Whatever claims so would push my own incarnation out of the wire's range. At the very limit
 # only ALIVE is heard: it refutes what came last below, and can't be refuted itself.

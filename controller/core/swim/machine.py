@@ -15,7 +15,6 @@ Each returns a Reaction: `packets` (SendPacket effects, in order), `changes` (Ch
 from typing import Final, assert_never
 
 from cronring.controller.core.chance import Chance
-from cronring.controller.core.notes import Level
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.core.swim.beliefs import Beliefs
 from cronring.controller.core.swim.health import Health
@@ -36,6 +35,7 @@ from cronring.controller.core.swim.reaction import Reaction
 from cronring.controller.core.swim.relays import Relay, Relays
 from cronring.controller.core.swim.rumors import PACKET_UPDATES
 from cronring.controller.core.swim.seeds import Seeds
+from cronring.schema.notes import Level
 
 MS: Final = 1_000_000
 

@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from cronring.controller.core.notes import Level, Note
 from cronring.controller.core.swim.member import MemberChange
 from cronring.controller.core.swim.messages import SendPacket, Update
+from cronring.schema.notes import Level, Note
 
 
 class Reaction(NamedTuple):

@@ -16,8 +16,8 @@ from cronring.cli.dev.replay_summary import summary_json, summary_text
 from cronring.controller.core.orders.redeploy import deployment_key
 from cronring.controller.core.settings import ClusterSettings
 from cronring.runner.config import default_sync_children
-from cronring.runner.core.effects import Level
 from cronring.runner.modules import LoadedModule
+from cronring.schema.notes import Level
 from cronring.virtual.children import RunsInChildren
 from cronring.virtual.engine import Engine
 from cronring.virtual.instants import moment
@@ -137,7 +137,7 @@ class Replay:
 
     # What is told
 
-    def _note(self, who: str, level: str, event: str, values: dict[str, Any]) -> None:
+    def _note(self, who: str, level: str, event: str, values: Mapping[str, Any]) -> None:
         if self._engine is not None and (level in TOLD or event.startswith(("outage_", "store_", "lease_"))):
             # Lengths of time are of the monotonic clock, which stands still when the other leaps.
             plain = {name: value for name, value in values.items() if not name.endswith("_ms")}

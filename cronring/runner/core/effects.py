@@ -1,11 +1,13 @@
 """Everything a runner's core may ask for."""
 
-from enum import StrEnum
 from typing import NamedTuple
 
 from cronring.runner.core.model import StopReason
 from cronring.schema.execution import Report, Run
 from cronring.schema.lanes import Grant
+from cronring.schema.notes import Level, Note
+
+__all__ = ["Level", "Note"]  # part of the vocabulary, though controllers have them too
 
 
 class OpenLink(NamedTuple):
@@ -62,20 +64,6 @@ class Finished(NamedTuple):
     """The drain is over. `undelivered`: results that no controller has acknowledged."""
 
     undelivered: int
-
-
-class Level(StrEnum):
-    DEBUG = "debug"
-    INFO = "info"
-    WARNING = "warning"
-
-
-class Note(NamedTuple):
-    """A line for the log."""
-
-    level: Level
-    event: str
-    values: dict[str, str | int]
 
 
 ToController = SendBeat | SendReports | SendGrants | SendDeclined

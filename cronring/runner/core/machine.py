@@ -384,7 +384,7 @@ class RunnerCore:
             self._finished = True
             self._effects.append(Finished(len(self._ledger.offers)))
 
-    def _note(self, level: Level, event: str, **values: str | int) -> None:
+    def _note(self, level: Level, event: str, **values: str | int | float | bool) -> None:
         self._effects.append(Note(level, event, values))
 
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from cronring.runner.core.effects import Level
 from cronring.runner.core.model import StopReason
 from cronring.runner.describe import read_program
 from cronring.runner.host import Host
 from cronring.runner.modules import load_module
 from cronring.schema.execution import Report, Run
+from cronring.schema.notes import Level
 from tests.support.waiting import TIMEOUT_S
 
 

@@ -18,7 +18,6 @@ from cronring.schema.schedule import (
     check_interval,
     check_schedule,
     is_interval,
-    is_pattern,
     parse_schedule,
 )
 from tests.support.costs import cpu_s
@@ -50,7 +49,6 @@ def test_canonical_texts(text: str, canonical: str):
     assert check_schedule(text) == canonical
     assert check_schedule(canonical) == canonical
     assert is_interval(canonical) == canonical.startswith("every")
-    assert is_pattern(canonical) == (canonical[0] not in "eam")
 
 
 def test_kinds():

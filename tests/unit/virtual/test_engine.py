@@ -1,5 +1,6 @@
 """The engine's own rules: leaps change nothing that anybody could see, and only skip what nobody does."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -30,7 +31,7 @@ class Played:
         self.engine.run_until(START_US + hours * HOUR_US)
         runs.close()
 
-    def _note(self, who: str, _level: str, event: str, _values: dict[str, Any]) -> None:
+    def _note(self, who: str, _level: str, event: str, _values: Mapping[str, Any]) -> None:
         self.notes.append((who, event))
 
     @property

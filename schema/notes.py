@@ -1,5 +1,6 @@
-"""What the core tells the log."""
+"""What the cores of controllers and runners tell their logs."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -16,4 +17,4 @@ class Note(NamedTuple):
 
     level: Level
     event: str
-    values: dict[str, str | int | float | bool]
+    values: Mapping[str, str | int | float | bool]
