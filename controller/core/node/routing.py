@@ -191,6 +191,7 @@ class Routing:
         first = not parts.lease.answered
         if parts.lease.renewed(event, sent_ns):
             parts.awaiting_runner.ready()
+            parts.verifying.doubt()
         parts.sweeping.renewed(event.renewal)
         parts.cancelling.asked(event.renewal.cancels, parts.holding.executions)
         if first:

@@ -36,7 +36,6 @@ class Verifying:
         "_echoes_ns",
         "_holding",
         "_lease",
-        "_lease_since_ns",
         "_not_before_ns",
         "_sessions",
         "_window",
@@ -56,7 +55,6 @@ class Verifying:
         self._asked_ns = 0
         self._echoes_ns: list[int] = []
         self._not_before_ns = 0
-        self._lease_since_ns: int | None = None
         self._all_at_ns = context.now_ns + context.jittered_ns(context.settings.refetch_interval_ms)
 
     def next_deadline(self) -> int | None:
@@ -67,7 +65,7 @@ class Verifying:
 
     # docs/decisions/0024: who was taken for dead may wait for ends that nobody will tell
     def doubt(self) -> None:
-        """Others took this controller for dead: they may have adopted what is held here, or be about to."""
+        """Others took this controller for dead, or may have: they may adopt what is held here, or have done so."""
         self._echoes_ns = [self._context.now_ns + echo_ms * MS for echo_ms in DOUBT_ECHOES_MS]
 
     # docs/decisions/0025: what a runner gave back is sent again
@@ -85,9 +83,6 @@ class Verifying:
 
     def turn(self) -> None:
         context = self._context
-        if self._lease.valid and self._lease.held_since_ns != self._lease_since_ns:
-            self._lease_since_ns = self._lease.held_since_ns
-            self.doubt()
         while self._echoes_ns and self._echoes_ns[0] <= context.now_ns:
             del self._echoes_ns[0]
             self._wishes.update(dict.fromkeys(self._holding.executions))
