@@ -36,7 +36,7 @@ from cronring.controller.ports.maintenance import DAY_MS, Maintained, Retention
 from cronring.controller.ports.store import ControllerInfo, Notifications, Topic
 from cronring.controller.runners.comings import Comings
 from cronring.controller.runners.gateway import Gateway, close_silent_sessions
-from cronring.controller.runners.sessions import Sessions
+from cronring.controller.runners.sessions import RunnerStreams
 from cronring.controller.runners.standings import Standings
 from cronring.controller.runtime.chance import controller_id, seeded_chance
 from cronring.controller.runtime.clock import SystemClock
@@ -50,7 +50,7 @@ from cronring.controller.runtime.notes import Notes
 from cronring.controller.runtime.performer import Performer
 from cronring.controller.runtime.readiness import Readiness
 from cronring.controller.runtime.service import Background, Stopping, within
-from cronring.controller.runtime.webhooks import Deliverer, Figures, HttpPosting, Interest, read_books
+from cronring.controller.runtime.webhooks import Deliverer, HttpPosting, Interest, WebhookFigures, read_books
 from cronring.controller.runtime.zones import compare_zone_data
 from cronring.controller.services.deploying import Deployer
 from cronring.controller.store.doctor import examine
@@ -210,7 +210,7 @@ class _Controller:
         self._server = server
         self._info = info
         self._node = Node(info.controller_id, info.grpc_address, base.settings, seeded_chance(), base.clock.now_ns())
-        self._sessions = Sessions()
+        self._sessions = RunnerStreams()
         self._standings = Standings(self._store, self._sessions)
         self._peers = PeerClient(lambda address: self._driver.put(PeerRefused(address)))
         self._performer = Performer(
@@ -221,7 +221,7 @@ class _Controller:
         self._notifier = PostgresNotifier(database, info.controller_id)
         self._outbox = PostgresOutbox(database, info.controller_id)
         self._posting = HttpPosting(base.notes)
-        self._notified = Figures()
+        self._notified = WebhookFigures()
         self._interest = Interest()
         self._background = Background(self._driver.fail)
         self._deployer = Deployer(self._store, base.settings, self._driver.put, base.notes.write)
@@ -363,7 +363,7 @@ class _Controller:
             **self._api.watchers(),
         }
 
-    # What the doctor asks (cronring.controller.api.doctor.Surroundings).
+    # What the doctor asks (cronring.controller.api.doctor.ProcessFacts).
 
     def not_ready(self) -> str | None:
         return self._base.readiness.why_not()

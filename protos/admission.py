@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 from google.protobuf.message import DecodeError, Message
 
-from cronring.protos.caps import Fault, Rule, faults, rules_of
+from cronring.protos.caps import Fault, FieldRule, faults, rules_of
 
 # Compression is off in both directions: a cap on bytes is then one on what they become.
 UNCOMPRESSED: Final = (
@@ -53,7 +53,7 @@ def admitted(kind: type[M], raw: bytes) -> M:
     return message
 
 
-def _weight(rule: Rule, size: int) -> int:
+def _weight(rule: FieldRule, size: int) -> int:
     if rule.inner is not None:
         return MESSAGE_WEIGHT
     return 1 if rule.is_text else 1 + size // 10  # numbers are packed, each in ten bytes at most

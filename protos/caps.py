@@ -135,7 +135,7 @@ CAPS: Final[Mapping[str, Cap]] = {
 Fault = tuple[str, str]
 
 
-class Rule(NamedTuple):
+class FieldRule(NamedTuple):
     """Of one field. `inner`: of a message, or of a map's values."""
 
     name: str
@@ -153,7 +153,7 @@ def faults(message: Message) -> list[Fault]:
     return found[:FAULTS_SHOWN]
 
 
-def rules_of(descriptor: Any) -> Mapping[int, Rule]:
+def rules_of(descriptor: Any) -> Mapping[int, FieldRule]:
     """Of the fields that can grow, by their numbers. Raises KeyError for a field that has no cap."""
     known = _RULES.get(descriptor.full_name)
     if known is None:
@@ -163,7 +163,7 @@ def rules_of(descriptor: Any) -> Mapping[int, Rule]:
     return known
 
 
-_RULES: Final[dict[str, dict[int, Rule]]] = {}
+_RULES: Final[dict[str, dict[int, FieldRule]]] = {}
 
 
 def can_grow(field: FieldDescriptor) -> bool:
@@ -173,13 +173,13 @@ def can_grow(field: FieldDescriptor) -> bool:
 _TEXT_TYPES: Final = frozenset({FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES})
 
 
-def _rule(field: FieldDescriptor) -> Rule:
+def _rule(field: FieldDescriptor) -> FieldRule:
     inner, is_text = field.message_type, field.type in _TEXT_TYPES
     cap = CAPS[field.name] if field.is_repeated or is_text else Cap()
     if (field.is_repeated and not cap.items) or (is_text and not cap.length):
         raise KeyError(f"protos/caps.py has no cap that fits {field.full_name}")
     is_map = inner is not None and inner.GetOptions().map_entry
-    return Rule(field.name, cap, field.is_repeated, is_map, is_text, inner)
+    return FieldRule(field.name, cap, field.is_repeated, is_map, is_text, inner)
 
 
 def _look(message: Message, found: list[Fault]) -> None:
@@ -198,7 +198,7 @@ def _look(message: Message, found: list[Fault]) -> None:
                 return
 
 
-def _look_inside(rule: Rule, value: Any, found: list[Fault]) -> None:
+def _look_inside(rule: FieldRule, value: Any, found: list[Fault]) -> None:
     if rule.repeats and len(value) > rule.cap.items:
         found.append((rule.name, f"has {len(value)} entries; at most {rule.cap.items} are allowed"))
     elif rule.is_map:
@@ -221,7 +221,7 @@ def _look_at_texts(name: str, texts: Any, length: int, found: list[Fault]) -> No
         found.append(_too_long(name, longest, length))
 
 
-def _look_in_map(rule: Rule, entries: Any, found: list[Fault]) -> None:
+def _look_in_map(rule: FieldRule, entries: Any, found: list[Fault]) -> None:
     assert rule.inner is not None
     key, value = (rules_of(rule.inner).get(number) for number in (1, 2))
     if key is not None:

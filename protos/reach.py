@@ -16,27 +16,27 @@ class Port(Enum):
     UNKNOWN = "unknown"  # no such host, no route to it, no HOST:PORT
 
 
-class Probe(NamedTuple):
+class ReachProbe(NamedTuple):
     port: Port
     words: str  # for people
 
 
-async def probe(address: str, timeout_s: float = PROBE_S) -> Probe:
+async def probe(address: str, timeout_s: float = PROBE_S) -> ReachProbe:
     """Whether anybody listens at HOST:PORT."""
     host, _, port = address.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65_535:
-        return Probe(Port.UNKNOWN, "it is not HOST:PORT")
+        return ReachProbe(Port.UNKNOWN, "it is not HOST:PORT")
     try:
         async with asyncio.timeout(timeout_s):
             _, writer = await asyncio.open_connection(host.removeprefix("[").removesuffix("]"), int(port))
     except TimeoutError:
-        return Probe(Port.SILENT, f"no connection within {timeout_s:g} s")
+        return ReachProbe(Port.SILENT, f"no connection within {timeout_s:g} s")
     except OSError as error:
         return _failed(error)
     writer.close()
     with contextlib.suppress(OSError):
         await writer.wait_closed()
-    return Probe(Port.OPEN, "it takes connections, but does not answer as a controller does")
+    return ReachProbe(Port.OPEN, "it takes connections, but does not answer as a controller does")
 
 
 async def refuses(address: str) -> bool:
@@ -44,7 +44,7 @@ async def refuses(address: str) -> bool:
     return (await probe(address)).port is Port.REFUSED
 
 
-def _failed(error: OSError) -> Probe:
+def _failed(error: OSError) -> ReachProbe:
     if isinstance(error, ConnectionRefusedError):
-        return Probe(Port.REFUSED, "connection refused: nothing listens there")
-    return Probe(Port.UNKNOWN, error.strerror or os.strerror(error.errno or 0))
+        return ReachProbe(Port.REFUSED, "connection refused: nothing listens there")
+    return ReachProbe(Port.UNKNOWN, error.strerror or os.strerror(error.errno or 0))

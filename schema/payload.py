@@ -49,7 +49,7 @@ RESERVED: Final = frozenset(
 )
 
 
-class PayloadError(ValueError):
+class NoPayload(ValueError):
     """A text that is no payload at all."""
 
 
@@ -79,23 +79,23 @@ def read_payload(text: str) -> Any:
     """
     size = len(text.encode("utf-8", "surrogatepass"))
     if size > PAYLOAD_LIMIT:
-        raise PayloadError(f"it has {size} bytes; at most {PAYLOAD_LIMIT} are allowed")
+        raise NoPayload(f"it has {size} bytes; at most {PAYLOAD_LIMIT} are allowed")
     try:
         value = json.loads(text, parse_constant=_no_constant, parse_float=_finite)
     except RecursionError:
-        raise PayloadError(f"it is nested deeper than {DEPTH_LIMIT}") from None
-    except PayloadError:
+        raise NoPayload(f"it is nested deeper than {DEPTH_LIMIT}") from None
+    except NoPayload:
         raise
     except json.JSONDecodeError as error:
-        raise PayloadError(f"it is no JSON: {error.msg}, line {error.lineno}, column {error.colno}") from None
+        raise NoPayload(f"it is no JSON: {error.msg}, line {error.lineno}, column {error.colno}") from None
     except ValueError as error:  # an integer of thousands of digits
-        raise PayloadError(f"it is no JSON: {error}") from None
+        raise NoPayload(f"it is no JSON: {error}") from None
     if _depth(value) > DEPTH_LIMIT:
-        raise PayloadError(f"it is nested deeper than {DEPTH_LIMIT}")
+        raise NoPayload(f"it is nested deeper than {DEPTH_LIMIT}")
     try:
         canonical_json(value)
     except ValueError:
-        raise PayloadError("it holds halves of surrogate pairs, which no text may") from None
+        raise NoPayload("it holds halves of surrogate pairs, which no text may") from None
     return value
 
 
@@ -103,7 +103,7 @@ def payload_faults(module: Module, type_text: str, json_text: str) -> list[str]:
     """What is wrong with a payload for a parameter of that type, each by its JSON path; none: the verb may have it."""
     try:
         value = read_payload(json_text)
-    except PayloadError as error:
+    except NoPayload as error:
         return [str(error)]
     return value_faults({data.name: data for data in module.types}, type_text, value)
 
@@ -266,12 +266,12 @@ def _step(key: str) -> str:
 def _finite(text: str) -> float:
     value = float(text)
     if value in {inf, -inf}:
-        raise PayloadError(f"it is no JSON that everybody reads: {text[:40]} is too large a number")
+        raise NoPayload(f"it is no JSON that everybody reads: {text[:40]} is too large a number")
     return value
 
 
 def _no_constant(name: str) -> None:
-    raise PayloadError(f"it is no JSON: {name} is no number there")
+    raise NoPayload(f"it is no JSON: {name} is no number there")
 
 
 def _depth(value: object) -> int:

@@ -15,7 +15,7 @@ from cronring.schema.policy_model import Policy
 from cronring.schema.schedule import BoundedSchedule, IntervalSchedule, Schedule, parse_schedule
 from cronring.schema.spacing import earliest_start, least_distance
 from cronring.schema.spread import most_us
-from cronring.schema.walk import OUTSIDE, Ledger, Range, first_open, last_open, stretches
+from cronring.schema.walk import OUTSIDE, Range, RangeCollector, first_open, last_open, stretches
 from cronring.schema.window import Window, parse_window
 
 __all__ = ["MISSED_AFTER", "After", "Due", "PlannedTick", "Range", "Timetable", "timetable"]
@@ -116,7 +116,7 @@ class Timetable:
 
     def owed(self, tick: int, until: int, reason: str) -> tuple[Range, ...]:
         """`tick` and those after it up to `until`, by their own instants and not by their jitter: books are closed."""
-        ledger = Ledger(self.schedule, None)
+        ledger = RangeCollector(self.schedule, None)
         ledger.add_tick(tick, reason)
         ledger.add_between(tick, until, reason)
         return ledger.ranges
@@ -158,7 +158,7 @@ class Timetable:
     def passed(self, key: str, slot: PlannedTick, now: int, reason: str) -> After:
         """`slot` and all that have come due since don't run, for this reason, which is that of all of them."""
         latest = max(slot.tick, self._latest(key, now) or 0)
-        ledger = Ledger(self.schedule, None)
+        ledger = RangeCollector(self.schedule, None)
         ledger.add_tick(slot.tick, reason)
         ledger.add_between(slot.tick, latest, reason)
         return After(self.following(key, latest), ledger.ranges)
@@ -174,7 +174,7 @@ class Timetable:
         earliest = earliest_start(ran.tick, ran.run_at, claimed_at, self._distance) if self._distance else 0
         if is_latest and (slot is None or slot.run_at >= earliest):
             return After(slot, ())
-        ledger = Ledger(self.schedule, self._window)
+        ledger = RangeCollector(self.schedule, self._window)
         if not is_latest:
             latest = max(ran.tick, self._latest(key, ended_at) or 0)
             owes = self._runs_all and (self._latest(key, claimed_at) or 0) > ran.tick
@@ -184,7 +184,7 @@ class Timetable:
 
     def resumed(self, key: str, slot: PlannedTick | None, ran: PlannedTick, claimed_at: int) -> After:
         """What `slot` becomes when a pause ends: no sooner behind the latest run than if there had been none."""
-        ledger = Ledger(self.schedule, self._window)
+        ledger = RangeCollector(self.schedule, self._window)
         earliest = earliest_start(ran.tick, ran.run_at, claimed_at, self._distance) if self._distance else 0
         return After(self._spaced(key, ledger, slot, earliest), ledger.ranges)
 
@@ -193,7 +193,7 @@ class Timetable:
         is_tick = self.schedule.next_after(slot.tick - 1) == slot.tick
         if slot.run_at > ended_at or self.policy.overlap == "allow" or not is_tick:
             return After(slot, ())
-        ledger = Ledger(self.schedule, self._window)
+        ledger = RangeCollector(self.schedule, self._window)
         latest = max(slot.tick, self._latest(key, ended_at) or 0)
         following = self._after_overlap(key, ledger, slot.tick - 1, latest, ended_at, owes=False)
         return After(following, ledger.ranges)
@@ -280,9 +280,9 @@ class Timetable:
 
     def _passed_over(
         self, key: str, slot: PlannedTick, until: int, run: PlannedTick | None, cutoff: int | None
-    ) -> Ledger:
+    ) -> RangeCollector:
         """`slot` and the ticks after it up to `until`, of which none runs: `run` does, or nothing."""
-        ledger = Ledger(self.schedule, self._window)
+        ledger = RangeCollector(self.schedule, self._window)
         if until < slot.tick:
             return ledger
         if run is None or self._runs_all:
@@ -299,7 +299,7 @@ class Timetable:
         return ledger
 
     def _after_overlap(
-        self, key: str, ledger: Ledger, after: int, latest: int, ended_at: int, *, owes: bool
+        self, key: str, ledger: RangeCollector, after: int, latest: int, ended_at: int, *, owes: bool
     ) -> PlannedTick | None:
         """What comes after a run during which the ticks of (after, latest] came due.
 
@@ -316,7 +316,7 @@ class Timetable:
             return self.following(key, latest)
         return PlannedTick(tick, self._run_at(key, tick) if owes else ended_at)
 
-    def _spaced(self, key: str, ledger: Ledger, slot: PlannedTick | None, earliest: int) -> PlannedTick | None:
+    def _spaced(self, key: str, ledger: RangeCollector, slot: PlannedTick | None, earliest: int) -> PlannedTick | None:
         """The slot, no earlier than `earliest`: delayed, unless the tick after it would follow too soon then."""
         while slot is not None and slot.run_at < earliest:
             if self._lets_run(slot.tick):

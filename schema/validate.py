@@ -13,7 +13,7 @@ from cronring.schema.keys import JobKey
 from cronring.schema.module import DEFAULT_POLICY, DataType, Module, Verb
 from cronring.schema.payload import (
     RESERVED,
-    PayloadError,
+    NoPayload,
     canonical_json,
     parse_type,
     payload_faults,
@@ -224,7 +224,7 @@ def _payload_fault(verb: Verb, module: Module) -> str | None:
 def _json_fault(text: str) -> str | None:
     try:
         canonical = canonical_json(read_payload(text))
-    except PayloadError as error:
+    except NoPayload as error:
         return str(error)
     return None if canonical == text else f"{text!r:.120} is written {canonical!r:.120}"
 

@@ -74,7 +74,7 @@ def last_open(schedule: Schedule, window: Window | None, after: int, until: int)
     return found[-1] if found else None
 
 
-class Ledger:
+class RangeCollector:
     """Collects ranges in ascending order. Neighbours of one reason become one."""
 
     def __init__(self, schedule: Schedule, window: Window | None) -> None:

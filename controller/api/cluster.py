@@ -26,7 +26,7 @@ _WITHIN_DEFAULT_MS: Final = 300_000
 _WITHIN_MAX_MS: Final = 86_400_000
 
 
-class NodeView(Protocol):
+class MemberNode(Protocol):
     """What a node shows of itself."""
 
     @property
@@ -38,7 +38,7 @@ class NodeView(Protocol):
 class ClusterService(cluster_pb2_grpc.ClusterServicer):
     """Members and ring are this controller's own view; leases and runners are PostgreSQL's."""
 
-    def __init__(self, controller_id: str, node: NodeView, reads: Reads, clock: Clock) -> None:
+    def __init__(self, controller_id: str, node: MemberNode, reads: Reads, clock: Clock) -> None:
         self._controller_id = controller_id
         self._node = node
         self._reads = reads

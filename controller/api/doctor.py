@@ -21,7 +21,7 @@ _STEPS_WITHIN_US: Final = 3_600_000_000
 _NS_PER_MS: Final = 1_000_000
 
 
-class NodeView(Protocol):
+class ExaminedNode(Protocol):
     """What a node shows of itself."""
 
     @property
@@ -41,7 +41,7 @@ class NodeView(Protocol):
     def members(self) -> list[Member]: ...
 
 
-class Surroundings(Protocol):
+class ProcessFacts(Protocol):
     """What the process knows beside its node."""
 
     def not_ready(self) -> str | None: ...
@@ -59,8 +59,8 @@ class DoctorService(doctor_pb2_grpc.DoctorServicer):
     def __init__(
         self,
         info: ControllerInfo,
-        node: NodeView,
-        around: Surroundings,
+        node: ExaminedNode,
+        around: ProcessFacts,
         clock: Clock,
         settings: ClusterSettings,
         examine: Callable[[], Awaitable[Sequence[Finding]]],

@@ -23,7 +23,7 @@ LOOKS_PER_MESSAGE: Final = 25
 Event = drills_pb2.StandDownEvent
 
 
-class NodeView(Protocol):
+class DrilledNode(Protocol):
     """What a node shows of itself."""
 
     @property
@@ -40,7 +40,7 @@ class DrillsService(drills_pb2_grpc.DrillsServicer):
     def __init__(
         self,
         controller_id: str,
-        node: NodeView,
+        node: DrilledNode,
         drills: Drills,
         clock: Clock,
         put: Callable[[StandDownRequested | StandDownReleased], None],

@@ -5,22 +5,22 @@ from collections.abc import AsyncIterator
 from typing import Final
 
 from cronring.controller.api.execution_writes import ExecutionWrites, Put
-from cronring.controller.api.following import Following
+from cronring.controller.api.following import OutputFollowers
 from cronring.controller.api.messages import execution_message
 from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import OUTCOMES, Context, execution_id, instant, name, one_of, row_id
 from cronring.controller.api.seal import Seal
-from cronring.controller.api.watch_executions import ExecutionHub, Kind, Matches
+from cronring.controller.api.watch_executions import ExecutionEventKind, ExecutionHub, Matches
 from cronring.controller.ports.reads import ExecutionFilter, Reads
 from cronring.controller.ports.store import ExecutionControl
 from cronring.protos.cronring.v1 import executions_pb2, executions_pb2_grpc
 from cronring.schema.execution import Outcome
 
 _KINDS: Final = {
-    Kind.WATCHING: executions_pb2.ExecutionEvent.KIND_WATCHING,
-    Kind.STARTED: executions_pb2.ExecutionEvent.KIND_STARTED,
-    Kind.ENDED: executions_pb2.ExecutionEvent.KIND_ENDED,
+    ExecutionEventKind.WATCHING: executions_pb2.ExecutionEvent.KIND_WATCHING,
+    ExecutionEventKind.STARTED: executions_pb2.ExecutionEvent.KIND_STARTED,
+    ExecutionEventKind.ENDED: executions_pb2.ExecutionEvent.KIND_ENDED,
 }
 
 
@@ -28,7 +28,13 @@ class ExecutionsService(ExecutionWrites, executions_pb2_grpc.ExecutionsServicer)
     """`put` takes what this controller's own node has to hear of what was done here."""
 
     def __init__(
-        self, reads: Reads, seal: Seal, control: ExecutionControl, following: Following, hub: ExecutionHub, put: Put
+        self,
+        reads: Reads,
+        seal: Seal,
+        control: ExecutionControl,
+        following: OutputFollowers,
+        hub: ExecutionHub,
+        put: Put,
     ) -> None:
         ExecutionWrites.__init__(self, control, reads, put)
         self._following = following
@@ -90,4 +96,6 @@ ENDED_OUTCOMES: Final = tuple(outcome.value for outcome in Outcome)
 
 def _matching(job: str, outcome: str) -> Matches:
     """With an outcome, only ends count."""
-    return lambda kind, row: job in {"", row.job} and (not outcome or (kind is Kind.ENDED and row.outcome == outcome))
+    return lambda kind, row: (
+        job in {"", row.job} and (not outcome or (kind is ExecutionEventKind.ENDED and row.outcome == outcome))
+    )

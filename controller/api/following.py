@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from cronring.controller.api.problems import SlowReaderError
 from cronring.controller.errors import RunnerAway, TooMany
 from cronring.controller.ports.reads import ExecutionRow, Reads
-from cronring.controller.ports.store import Outputs, OutputState, OutputStream
+from cronring.controller.ports.store import OutputParts, Outputs, OutputState
 from cronring.schema.recorded import read_recorded
 
 LOOK_S: Final = 0.2  # at the books: has it ended, or does its runner know it by now?
@@ -31,7 +31,7 @@ class Chunk(NamedTuple):
     row: ExecutionRow | None = None
 
 
-class Following:
+class OutputFollowers:
     """All followers of a controller."""
 
     def __init__(self, reads: Reads, outputs: Outputs) -> None:
@@ -84,7 +84,7 @@ class Following:
             await asyncio.sleep(END_LOOK_S if ended else LOOK_S)
 
 
-async def _parts(stream: OutputStream) -> AsyncGenerator[tuple[Chunk, OutputState], None]:
+async def _parts(stream: OutputParts) -> AsyncGenerator[tuple[Chunk, OutputState], None]:
     """Until its runner has said all, or it is time to look at the books. Raises SlowReaderError, TooMany."""
     with contextlib.closing(stream):
         while True:

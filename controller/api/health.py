@@ -21,7 +21,7 @@ class _Servicer(health_aio.HealthServicer):  # type: ignore[misc]  # absent from
         return health_pb2.HealthListResponse(statuses=each)
 
 
-class Health:
+class ServiceHealth:
     """The health of every service in `names`, and of the server as a whole (the empty name)."""
 
     def __init__(self, names: tuple[str, ...], is_ready: Callable[[], bool]) -> None:

@@ -15,7 +15,7 @@ from cronring.controller.api.paging import PAGE_SIZE_MAX, Pages, page_size
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import Context, instant, name
 from cronring.controller.api.seal import Seal
-from cronring.controller.api.watch import JobHub, Kind
+from cronring.controller.api.watch import JobEventKind, JobHub
 from cronring.controller.ports.reads import ActionFilter, JobFilter, JobRow, Reads
 from cronring.controller.ports.store import Control
 from cronring.controller.ports.templates import Templates, template_key
@@ -23,10 +23,10 @@ from cronring.protos.cronring.v1 import jobs_pb2, jobs_pb2_grpc
 from cronring.schema.keys import DEFAULT_NAMESPACE
 
 _KINDS: Final = {
-    Kind.PRESENT: jobs_pb2.JobEvent.KIND_PRESENT,
-    Kind.LISTED: jobs_pb2.JobEvent.KIND_LISTED,
-    Kind.CHANGED: jobs_pb2.JobEvent.KIND_CHANGED,
-    Kind.REMOVED: jobs_pb2.JobEvent.KIND_REMOVED,
+    JobEventKind.PRESENT: jobs_pb2.JobEvent.KIND_PRESENT,
+    JobEventKind.LISTED: jobs_pb2.JobEvent.KIND_LISTED,
+    JobEventKind.CHANGED: jobs_pb2.JobEvent.KIND_CHANGED,
+    JobEventKind.REMOVED: jobs_pb2.JobEvent.KIND_REMOVED,
 }
 
 

@@ -8,7 +8,7 @@ from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import Context, instant, name, number, required
 from cronring.controller.core.ledger.audit import LATE_AFTER_US, AuditFinding
 from cronring.controller.core.ledger.why import explain, verdict
-from cronring.controller.core.ledger.why_facts import Attempt, Facts, Skip, WaitingRun
+from cronring.controller.core.ledger.why_facts import Attempt, Facts, SkipFact, WaitingRun
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.ledger import AuditReport, AuditRequest, Ledger
 from cronring.controller.ports.reads import Reads
@@ -139,7 +139,7 @@ def _attempt_message(key: str, run: Attempt) -> executions_pb2.Execution:
     )
 
 
-def _skip_message(skip: Skip) -> ledger_pb2.Skip:
+def _skip_message(skip: SkipFact) -> ledger_pb2.Skip:
     return ledger_pb2.Skip(
         reason=skip.reason,
         first_tick=timestamp(skip.first_tick),

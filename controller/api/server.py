@@ -16,7 +16,7 @@ from grpc_reflection.v1alpha._async import ReflectionServicer
 from cronring.controller.api.bounds import LARGEST
 from cronring.controller.api.calls import Calls
 from cronring.controller.api.door import Door
-from cronring.controller.api.health import Health
+from cronring.controller.api.health import ServiceHealth
 from cronring.protos.admission import ANSWER_BYTES_MAX, UNCOMPRESSED
 
 _OPTIONS: Final = (
@@ -66,7 +66,7 @@ class GrpcServer:
         self._server = grpc.aio.server(options=_OPTIONS)
         self._door: Any = Door(self._server, refused, calls)
         self._is_ready = is_ready
-        self._health: Health | None = None
+        self._health: ServiceHealth | None = None
 
     def bind(self, address: str) -> int:
         """The port, which is another than asked for only if that was 0. Raises AddressInUseError."""
@@ -83,9 +83,9 @@ class GrpcServer:
         names = tuple(name for name, _ in services)
         for _, add in services:
             add(self._door)
-        self._health = Health(names, self._is_ready)
+        self._health = ServiceHealth(names, self._is_ready)
         health_pb2_grpc.add_HealthServicer_to_server(self._health.servicer, self._door)
-        health_name = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
+        health_name = health_pb2.DESCRIPTOR.services_by_name["ServiceHealth"].full_name
         servicer = ReflectionServicer((*names, health_name, reflection.SERVICE_NAME))
         reflection_pb2_grpc.add_ServerReflectionServicer_to_server(servicer, self._door)
 
@@ -100,6 +100,6 @@ class GrpcServer:
         self._door.close()
 
     @property
-    def health(self) -> Health:
+    def health(self) -> ServiceHealth:
         assert self._health is not None, "add() comes first"
         return self._health

@@ -8,10 +8,10 @@ import grpc
 
 from cronring.controller.api.cluster import ClusterService
 from cronring.controller.api.deployments import DeploymentsService
-from cronring.controller.api.doctor import DoctorService, Surroundings
+from cronring.controller.api.doctor import DoctorService, ProcessFacts
 from cronring.controller.api.drills import DrillsService
 from cronring.controller.api.executions import ExecutionsService
-from cronring.controller.api.following import Following
+from cronring.controller.api.following import OutputFollowers
 from cronring.controller.api.job_specs import Defaults
 from cronring.controller.api.jobs import JobsService
 from cronring.controller.api.ledger import LedgerService
@@ -63,7 +63,7 @@ class ApiParts(NamedTuple):
     deployer: Deployer
     outputs: Outputs
     posting: Posting
-    around: Surroundings
+    around: ProcessFacts
     examine: Callable[[], Awaitable[Sequence[Finding]]]
 
 
@@ -104,7 +104,7 @@ class Api:
 
     def _about_executions(self) -> list[Registration]:
         parts, stores = self._parts, self._parts.stores
-        following = Following(stores.reads, parts.outputs)
+        following = OutputFollowers(stores.reads, parts.outputs)
         executions = ExecutionsService(
             stores.reads, parts.seal, stores.execution_control, following, self._executions, parts.put
         )

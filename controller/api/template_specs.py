@@ -22,7 +22,7 @@ from cronring.controller.errors import NotFound
 from cronring.controller.ports.templates import TemplateRow, Templates, TemplateValues
 from cronring.protos.cronring.v1 import jobs_pb2, templates_pb2
 from cronring.protos.modules import policy_message, raw_policy
-from cronring.schema.payload import PAYLOAD_LIMIT, PayloadError
+from cronring.schema.payload import PAYLOAD_LIMIT, NoPayload
 from cronring.schema.policy import Policy, parse_policy
 from cronring.schema.schedule import is_interval
 
@@ -163,7 +163,7 @@ def _payload(text: str, problems: Violations) -> str:
     """Whether a verb takes it is seen when a job of that verb starts from it."""
     try:
         canonical = canonical_payload(text)
-    except PayloadError as error:
+    except NoPayload as error:
         problems.append(("spec.payload", str(error)))
         return ""
     if len(canonical.encode()) > PAYLOAD_LIMIT:

@@ -17,17 +17,17 @@ _KIND: Final = "watch jobs"
 PENDING_MAX: Final = 10_000  # jobs whose change a watcher hasn't read yet
 
 
-class Kind(Enum):
+class JobEventKind(Enum):
     PRESENT = "present"
     LISTED = "listed"
     CHANGED = "changed"
     REMOVED = "removed"
 
 
-class WatchEvent(NamedTuple):
+class JobWatchEvent(NamedTuple):
     """`row` is None only for LISTED. `token`: everything up to here has been told; "": see an event after this."""
 
-    kind: Kind
+    kind: JobEventKind
     row: JobRow | None
     token: str = ""
 
@@ -52,7 +52,7 @@ class JobFeed:
         return self._reads.decode_position(self._seal.open(_KIND, token))
 
 
-class Watcher:
+class JobWatcher:
     """One stream's share: changes of the rows that match, merged by key.
 
     `resumed`: what it was told of before isn't known, so whatever doesn't match (any more) is REMOVED.
@@ -62,7 +62,7 @@ class Watcher:
         self._matches = matches
         self._resumed = resumed
         self._present: set[str] = set()
-        self._pending: dict[str, WatchEvent] = {}
+        self._pending: dict[str, JobWatchEvent] = {}
         self._token: Token[Any, Any] | None = None
         self._something = asyncio.Event()
         self._failure: Exception | None = None
@@ -88,10 +88,10 @@ class Watcher:
         key = row.key
         if row.removed_at is None and self._matches(row):
             self._present.add(key)
-            self._pending[key] = WatchEvent(Kind.CHANGED, row)
+            self._pending[key] = JobWatchEvent(JobEventKind.CHANGED, row)
         elif key in self._present or self._resumed:
             self._present.discard(key)
-            self._pending[key] = WatchEvent(Kind.REMOVED, row)
+            self._pending[key] = JobWatchEvent(JobEventKind.REMOVED, row)
         else:
             return
         self._something.set()
@@ -101,7 +101,7 @@ class Watcher:
         self._pending.clear()
         self._something.set()
 
-    async def changes(self) -> AsyncGenerator[WatchEvent, None]:
+    async def changes(self) -> AsyncGenerator[JobWatchEvent, None]:
         """For ever. Raises what the watcher was failed with."""
         while True:
             await self._something.wait()
@@ -124,18 +124,18 @@ class JobHub(Hub[JobRow, WatchPosition]):
 
     async def watch(
         self, matches: Callable[[JobRow], bool], listing: Callable[[], AsyncIterator[JobRow]]
-    ) -> AsyncGenerator[WatchEvent, None]:
+    ) -> AsyncGenerator[JobWatchEvent, None]:
         """PRESENT for each row of the listing, LISTED, then CHANGED and REMOVED, those during the listing among them.
 
         Raises SlowReaderError, StoreUnavailable, StoreError.
         """
-        watcher = Watcher(matches, resumed=False)
+        watcher = JobWatcher(matches, resumed=False)
         begun = await self.add(watcher)
         try:
             async for row in listing():
                 watcher.present(row)
-                yield WatchEvent(Kind.PRESENT, row)
-            yield WatchEvent(Kind.LISTED, None, begun.text())
+                yield JobWatchEvent(JobEventKind.PRESENT, row)
+            yield JobWatchEvent(JobEventKind.LISTED, None, begun.text())
             async for event in watcher.changes():
                 yield event
         finally:
@@ -143,9 +143,9 @@ class JobHub(Hub[JobRow, WatchPosition]):
 
     async def resume(
         self, matches: Callable[[JobRow], bool], position: WatchPosition
-    ) -> AsyncGenerator[WatchEvent, None]:
+    ) -> AsyncGenerator[JobWatchEvent, None]:
         """CHANGED and REMOVED since `position`, some perhaps told before. Raises as `watch` does."""
-        watcher = Watcher(matches, resumed=True)
+        watcher = JobWatcher(matches, resumed=True)
         await self.add(watcher)
         try:
             while True:

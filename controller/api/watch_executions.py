@@ -15,21 +15,21 @@ PENDING_MAX: Final = 50_000  # a few seconds of the fastest cluster
 TOKEN_S: Final = 10.0  # who is told nothing gets a token this often all the same
 
 
-class Kind(Enum):
+class ExecutionEventKind(Enum):
     WATCHING = "watching"
     STARTED = "started"
     ENDED = "ended"
 
 
-class WatchEvent(NamedTuple):
+class ExecutionWatchEvent(NamedTuple):
     """`row` is None only for WATCHING. `token`: everything up to here has been told; "": see an event after this."""
 
-    kind: Kind
+    kind: ExecutionEventKind
     row: ExecutionRow | None
     token: str = ""
 
 
-Matches = Callable[[Kind, ExecutionRow], bool]
+Matches = Callable[[ExecutionEventKind, ExecutionRow], bool]
 
 
 class ExecutionFeed:
@@ -52,24 +52,24 @@ class ExecutionFeed:
         return self._reads.decode_position(self._seal.open(_KIND, token))
 
 
-def events_of(change: ExecutionChange) -> list[WatchEvent]:
+def events_of(change: ExecutionChange) -> list[ExecutionWatchEvent]:
     """Its start, if that is news, as it was then; and its end, if it has ended."""
     row = change.row
     found = []
     if change.started:
         begun = row._replace(started_at=None, ended_at=None, outcome=None, error_type=None, error_message=None)
-        found.append(WatchEvent(Kind.STARTED, begun))
+        found.append(ExecutionWatchEvent(ExecutionEventKind.STARTED, begun))
     if row.outcome is not None:
-        found.append(WatchEvent(Kind.ENDED, row))
+        found.append(ExecutionWatchEvent(ExecutionEventKind.ENDED, row))
     return found
 
 
-class Watcher:
+class ExecutionWatcher:
     """One stream's share. `behind`: it first catches up with what has happened before."""
 
     def __init__(self, matches: Matches, *, behind: bool) -> None:
         self._matches = matches
-        self._pending: deque[WatchEvent] = deque()
+        self._pending: deque[ExecutionWatchEvent] = deque()
         self._token: Token[Any, Any] | None = None
         self._something = asyncio.Event()
         self._failure: Exception | None = None
@@ -99,7 +99,7 @@ class Watcher:
         if self._pending:
             self._something.set()
 
-    def matches(self, event: WatchEvent) -> bool:
+    def matches(self, event: ExecutionWatchEvent) -> bool:
         return event.row is not None and self._matches(event.kind, event.row)
 
     def fail(self, error: Exception) -> None:
@@ -108,7 +108,7 @@ class Watcher:
         self._later = None
         self._something.set()
 
-    async def events(self) -> AsyncGenerator[WatchEvent, None]:
+    async def events(self) -> AsyncGenerator[ExecutionWatchEvent, None]:
         """For ever. Raises what the watcher was failed with."""
         while True:
             await self._heard()
@@ -117,7 +117,7 @@ class Watcher:
             pending, self._pending = self._pending, deque()
             token = "" if self._token is None else self._token.text()
             if not pending:
-                yield WatchEvent(Kind.WATCHING, None, token)
+                yield ExecutionWatchEvent(ExecutionEventKind.WATCHING, None, token)
             while pending:
                 event = pending.popleft()
                 yield event if pending else event._replace(token=token)
@@ -140,23 +140,23 @@ class ExecutionHub(Hub[ExecutionChange, WatchPosition]):
         super().__init__(ExecutionFeed(reads, seal), fail, poll_s)
         self._reads = reads
 
-    async def watch(self, matches: Matches) -> AsyncGenerator[WatchEvent, None]:
+    async def watch(self, matches: Matches) -> AsyncGenerator[ExecutionWatchEvent, None]:
         """WATCHING, then what happens. Raises SlowReaderError, StoreUnavailable, StoreError."""
-        watcher = Watcher(matches, behind=False)
+        watcher = ExecutionWatcher(matches, behind=False)
         begun = await self.add(watcher)
         try:
-            yield WatchEvent(Kind.WATCHING, None, begun.text())
+            yield ExecutionWatchEvent(ExecutionEventKind.WATCHING, None, begun.text())
             async for event in watcher.events():
                 yield event
         finally:
             self.remove(watcher)
 
-    async def resume(self, matches: Matches, position: WatchPosition) -> AsyncGenerator[WatchEvent, None]:
+    async def resume(self, matches: Matches, position: WatchPosition) -> AsyncGenerator[ExecutionWatchEvent, None]:
         """WATCHING, then what has happened since `position`, and goes on happening. Raises as `watch` does."""
-        watcher = Watcher(matches, behind=True)
+        watcher = ExecutionWatcher(matches, behind=True)
         await self.add(watcher)
         try:
-            yield WatchEvent(Kind.WATCHING, None)
+            yield ExecutionWatchEvent(ExecutionEventKind.WATCHING, None)
             while True:
                 position, changes = await self.feed.changes(position)
                 if not changes:
@@ -165,7 +165,11 @@ class ExecutionHub(Hub[ExecutionChange, WatchPosition]):
                 token = Token(self.feed, position).text()
                 for event in events[:-1]:
                     yield event
-                yield events[-1]._replace(token=token) if events else WatchEvent(Kind.WATCHING, None, token)
+                yield (
+                    events[-1]._replace(token=token)
+                    if events
+                    else ExecutionWatchEvent(ExecutionEventKind.WATCHING, None, token)
+                )
             reached = position
             watcher.caught_up(lambda change: self._reads.has_told(reached, change))
             async for event in watcher.events():

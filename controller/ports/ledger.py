@@ -2,7 +2,7 @@
 
 from typing import NamedTuple, Protocol
 
-from cronring.controller.core.ledger.audit import Audit, Runs
+from cronring.controller.core.ledger.audit import Audit, RunCounts
 from cronring.controller.core.ledger.audit_walk import AuditRun, SkipRange
 from cronring.controller.core.ledger.books import Closed, JobStanding, Span
 from cronring.controller.core.ledger.why_facts import Facts
@@ -64,7 +64,9 @@ class Books(Protocol):
         ...
 
     async def closed(self, job_ids: list[int]) -> list[Closed]: ...
-    async def count_runs(self, job_ids: list[int], afters: list[int], until: int, late_after: int) -> dict[int, Runs]:
+    async def count_runs(
+        self, job_ids: list[int], afters: list[int], until: int, late_after: int
+    ) -> dict[int, RunCounts]:
         """Of runs with ticks in (after, until] of each job; a job without any is absent."""
         ...
 

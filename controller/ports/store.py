@@ -67,7 +67,7 @@ class Deployed(NamedTuple):
     misfits: Sequence[Misfit] = ()
 
 
-class Activated(NamedTuple):
+class ActivatedDeployment(NamedTuple):
     """`deployed.created` False: it was the active one already. `previous`: the key of the one whose place it took.
 
     `running`: executions of the module's other versions that go on to their end.
@@ -135,7 +135,7 @@ class Store(Protocol):
     async def activate_deployment(
         self, key: str, min_replicas: int, timeout_ms: int, default_jitter: str = "", by: str = "", note: str = "",
         *, dry_run: bool = False,
-    ) -> Activated:  # fmt: skip
+    ) -> ActivatedDeployment:  # fmt: skip
         """Make a version that is there the active one; as create_deployment. Raises controller.errors.NotFound."""
         ...
 
@@ -240,7 +240,7 @@ class OutputPart(NamedTuple):
     state: OutputState
 
 
-class OutputStream(Protocol):
+class OutputParts(Protocol):
     """The first part comes at once, empty if nothing has been printed yet."""
 
     async def next(self) -> OutputPart: ...
@@ -250,7 +250,7 @@ class OutputStream(Protocol):
 class Outputs(Protocol):
     """What runs print, from connected runners."""
 
-    def follow(self, runner_id: str, execution_id: int, from_offset: int) -> OutputStream | None:
+    def follow(self, runner_id: str, execution_id: int, from_offset: int) -> OutputParts | None:
         """None: that runner isn't connected here."""
         ...
 

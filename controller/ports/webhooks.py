@@ -104,7 +104,7 @@ class Tried(NamedTuple):
     error: str
 
 
-class Reading(NamedTuple):
+class BooksReading(NamedTuple):
     """What a look at the books has come to. `ours` False: another controller's turn. `more`: there is more at once.
 
     `wanted` False: there is no webhook that is to be told of anything.

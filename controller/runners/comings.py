@@ -4,14 +4,14 @@ from typing import Final, Protocol
 
 import grpc
 
-from cronring.controller.runners.sessions import Closed
+from cronring.controller.runners.sessions import ClosedStream
 from cronring.protos.runner.v1 import runner_pb2 as wire
 
 # What this side ends without anybody being to blame: its own leaving, and a stream that a newer one has replaced.
 _BLAMELESS: Final = {grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.ABORTED}
 
 
-class Notes(Protocol):
+class NoteTaker(Protocol):
     def info(self, event: str, **values: str | int | float | bool) -> None: ...
     def warning(self, event: str, **values: str | int | float | bool) -> None: ...
 
@@ -19,7 +19,7 @@ class Notes(Protocol):
 class Comings:
     """`notes` takes the lines; the counts of them are metrics."""
 
-    def __init__(self, notes: Notes) -> None:
+    def __init__(self, notes: NoteTaker) -> None:
         self._notes = notes
 
     def came(self, hello: wire.Hello, address: str, modules: list[wire.RegisteredModule]) -> None:
@@ -29,7 +29,7 @@ class Comings:
             version=hello.version, modules=", ".join(map(_hosted, hello.modules, modules)),
         )  # fmt: skip
 
-    def went(self, runner_id: str, closed: Closed | None, *, registered: bool, draining: bool) -> None:
+    def went(self, runner_id: str, closed: ClosedStream | None, *, registered: bool, draining: bool) -> None:
         """`closed`: why this side ended the stream; None: it ended over there, or on the way."""
         if closed is not None and closed.code not in _BLAMELESS:
             self._notes.warning("runner_cut_off", runner=runner_id, reason=f"{closed.code.name}: {closed.details}")

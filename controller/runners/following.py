@@ -25,7 +25,7 @@ def _size(part: OutputPart) -> int:
 
 
 class Follow:
-    """cronring.controller.ports.store.OutputStream: one follower's share of one run's output."""
+    """cronring.controller.ports.store.OutputParts: one follower's share of one run's output."""
 
     def __init__(self, follow_id: int, follows: "Follows") -> None:
         self._follow_id = follow_id

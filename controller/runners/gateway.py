@@ -40,7 +40,7 @@ from cronring.controller.runners.codec import (
 )
 from cronring.controller.runners.comings import Comings
 from cronring.controller.runners.conduct import Lie
-from cronring.controller.runners.sessions import Closed, Session, Sessions
+from cronring.controller.runners.sessions import ClosedStream, RunnerStream, RunnerStreams
 from cronring.controller.runners.standings import Standings
 from cronring.controller.services.deploying import KEYS_LOGGED, Deployer
 from cronring.protos.executions import MalformedError, decode_reports
@@ -76,7 +76,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         welcome: wire.Welcome,
         store: Store,
         deployer: Deployer,
-        sessions: Sessions,
+        sessions: RunnerStreams,
         inbox: Inbox,
         peers: Callable[[], tuple[tuple[str, str], ...]],
         refused: Callable[[str, int], None],
@@ -108,12 +108,12 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         except MalformedError as error:
             self._refused("hello", 1)
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
-        session = Session(hello.runner_id, self._now_us, self._refused)
+        session = RunnerStream(hello.runner_id, self._now_us, self._refused)
         if (replaced := self._sessions.add(session)) is not None:
             replaced.close(grpc.StatusCode.ABORTED, "the same runner opened another stream")
             if replaced.registered:
                 self._inbox.put(RunnerLeft(replaced.runner_id))
-        closed: Closed | None = None
+        closed: ClosedStream | None = None
         try:
             closed = await self._serve(hello, session, request_iterator, context)
         finally:
@@ -158,8 +158,8 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         return first.hello
 
     async def _serve(
-        self, hello: wire.Hello, session: Session, messages: AsyncIterator[wire.RunnerMessage], context: Context
-    ) -> Closed | None:
+        self, hello: wire.Hello, session: RunnerStream, messages: AsyncIterator[wire.RunnerMessage], context: Context
+    ) -> ClosedStream | None:
         """Until the stream ends: why, if it was this side that ended it."""
         reading = asyncio.ensure_future(self._read_all(session, messages))
         registering = asyncio.ensure_future(self._register(hello, session, context.peer()))
@@ -180,7 +180,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
             await asyncio.gather(reading, registering, writing, return_exceptions=True)
         return session.closed.result() if session.closed.done() else None
 
-    async def _register(self, hello: wire.Hello, session: Session, address: str) -> None:
+    async def _register(self, hello: wire.Hello, session: RunnerStream, address: str) -> None:
         """Register, welcome, and tell the node; again and again while PostgreSQL is away."""
         came_us = self._now_us()
         while True:
@@ -228,7 +228,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
             first_gone=(*deployed.orphaned, *deployed.removed)[:KEYS_LOGGED],
         )
 
-    async def _read_all(self, session: Session, messages: AsyncIterator[wire.RunnerMessage]) -> None:
+    async def _read_all(self, session: RunnerStream, messages: AsyncIterator[wire.RunnerMessage]) -> None:
         try:
             async for message in messages:
                 self._take(session, message)
@@ -239,7 +239,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
             self._refused("runner_message", 1)
             session.close(grpc.StatusCode.INVALID_ARGUMENT, str(error))
 
-    def _take(self, session: Session, message: wire.RunnerMessage) -> None:
+    def _take(self, session: RunnerStream, message: wire.RunnerMessage) -> None:
         """Hot for reports. Raises MalformedError."""
         kind = message.WhichOneof("message")
         if kind == "reports":
@@ -270,7 +270,7 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
         else:
             raise MalformedError("a message of no kind that this version knows")
 
-    def _beat(self, session: Session, beat: wire.Beat) -> None:
+    def _beat(self, session: RunnerStream, beat: wire.Beat) -> None:
         session.draining = beat.draining
         if session.registered:
             self._inbox.put(decode_beat(session.runner_id, beat))
@@ -280,13 +280,13 @@ class Gateway(runner_pb2_grpc.RunnerGatewayServicer):
             session.send(AckBeat(session.runner_id, beat.sequence, renewed=False, database_ok=not away, peers=()))
 
 
-async def _write_all(session: Session, context: Context) -> None:
+async def _write_all(session: RunnerStream, context: Context) -> None:
     """A stream that broke shows when it is written to; its reader ends it."""
     with contextlib.suppress(grpc.aio.BaseError):
         await session.write_all(context.write)
 
 
-async def close_silent_sessions(sessions: Sessions, now_us: Callable[[], int], silence_ms: int) -> None:
+async def close_silent_sessions(sessions: RunnerStreams, now_us: Callable[[], int], silence_ms: int) -> None:
     """For ever: a runner that is stopped, or behind a dead connection, gets no runs."""
     while True:
         await asyncio.sleep(silence_ms / 1_000 / 8)

@@ -29,14 +29,14 @@ STALLED_US: Final = 15_000_000  # a runner that takes nothing of a message for s
 BEATS_MAX: Final = 16  # acknowledgements that a stalled runner may still find
 
 
-class Closed(NamedTuple):
+class ClosedStream(NamedTuple):
     """Why a session ended."""
 
     code: grpc.StatusCode
     details: str
 
 
-class Session:
+class RunnerStream:
     """One stream. `now_us` is any monotonic clock in microseconds; `counted` is told what was refused, how often."""
 
     def __init__(
@@ -50,7 +50,7 @@ class Session:
         self.registered = False
         self.draining = False  # its latest beat said so
         self.database_away = False  # so said the latest attempt to register it
-        self.closed: asyncio.Future[Closed] = asyncio.get_running_loop().create_future()
+        self.closed: asyncio.Future[ClosedStream] = asyncio.get_running_loop().create_future()
         self._now_us = now_us
         self._conduct = Conduct(now_us, counted)
         self._something = asyncio.Event()
@@ -79,7 +79,7 @@ class Session:
 
     def close(self, code: grpc.StatusCode, details: str) -> None:
         if not self.closed.done():
-            self.closed.set_result(Closed(code, details))
+            self.closed.set_result(ClosedStream(code, details))
 
     def is_stalled(self, now_us: int) -> bool:
         """What is written is taken as long as the runner reads, however slowly."""
@@ -239,11 +239,11 @@ class Session:
         )
 
 
-class Sessions:
+class RunnerStreams:
     """Every connected runner's session, one for each runner id."""
 
     def __init__(self) -> None:
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, RunnerStream] = {}
 
     def __len__(self) -> int:
         return len(self._sessions)
@@ -257,16 +257,16 @@ class Sessions:
         return tuple(self._sessions)
 
     @property
-    def welcomed(self) -> list[Session]:
+    def welcomed(self) -> list[RunnerStream]:
         return [session for session in self._sessions.values() if session.deployments]
 
-    def add(self, session: Session) -> Session | None:
+    def add(self, session: RunnerStream) -> RunnerStream | None:
         """Take the session in; the one that it replaces, if any."""
         replaced = self._sessions.get(session.runner_id)
         self._sessions[session.runner_id] = session
         return replaced
 
-    def remove(self, session: Session) -> bool:
+    def remove(self, session: RunnerStream) -> bool:
         """False when it has been replaced."""
         if self._sessions.get(session.runner_id) is not session:
             return False
@@ -288,7 +288,7 @@ class Sessions:
         if session is not None:
             session.send(effect)
 
-    def stalled_at(self, now_us: int) -> list[Session]:
+    def stalled_at(self, now_us: int) -> list[RunnerStream]:
         """Those whose runners have taken nothing of a message for STALLED_US."""
         return [session for session in self._sessions.values() if session.is_stalled(now_us)]
 

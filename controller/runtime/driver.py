@@ -16,7 +16,7 @@ TURN_NS_MAX: Final = 10_000_000
 INBOX_EVENTS_MAX: Final = 20_000
 
 
-class Machine(Protocol):
+class DrivenNode(Protocol):
     """A node, as the driver sees it. `now_ns` is monotonic."""
 
     def step(self, event: Event, now_ns: int) -> list[Effect]: ...
@@ -26,7 +26,7 @@ class Machine(Protocol):
 class Driver:
     """One per process. Everything that happens to the node comes through `put`, from the event loop's own thread."""
 
-    def __init__(self, node: Machine, clock: Clock, perform: Callable[[Effect], None]) -> None:
+    def __init__(self, node: DrivenNode, clock: Clock, perform: Callable[[Effect], None]) -> None:
         self._node = node
         self._clock = clock
         self._perform = perform

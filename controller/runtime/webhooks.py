@@ -17,7 +17,7 @@ import aiohttp
 
 from cronring.controller.core.notify.delivering import Answer, Next, headers, judged
 from cronring.controller.errors import StoreError, StoreUnavailable
-from cronring.controller.ports.webhooks import DeliveryBatch, Outbox, Reading, Sent, Tried, Waiting
+from cronring.controller.ports.webhooks import BooksReading, DeliveryBatch, Outbox, Sent, Tried, Waiting
 from cronring.controller.runtime.notes import Notes
 from cronring.schema.duration import measured
 
@@ -110,7 +110,7 @@ def _error(status: int) -> str:
     return f"HTTP {status}"
 
 
-class Figures:
+class WebhookFigures:
     """For metrics: what waits in the cluster, as last counted; what this controller has read and tried."""
 
     def __init__(self) -> None:
@@ -163,7 +163,11 @@ class Interest:
 
 
 async def read_books(
-    read: Callable[[], Awaitable[Reading]], interest: Interest, wake: asyncio.Event, figures: Figures, notes: Notes
+    read: Callable[[], Awaitable[BooksReading]],
+    interest: Interest,
+    wake: asyncio.Event,
+    figures: WebhookFigures,
+    notes: Notes,
 ) -> None:
     """For ever. `wake` is set when there is something to deliver."""
     while True:
@@ -193,7 +197,7 @@ class Deliverer:
         posting: HttpPosting,
         interest: Interest,
         wake: asyncio.Event,
-        figures: Figures,
+        figures: WebhookFigures,
         notes: Notes,
     ) -> None:
         self._outbox = outbox

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from cronring.controller.core.ledger.audit import Audit, Runs, Scope, add_closed, add_twins, begins_after, counted
+from cronring.controller.core.ledger.audit import Audit, RunCounts, Scope, add_closed, add_twins, begins_after, counted
 from cronring.controller.core.ledger.audit_walk import AuditRun, SkipRange, Walk
 from cronring.controller.core.ledger.books import Closed, JobStanding, Span, TickTimeline
 from cronring.controller.errors import NotFound
@@ -104,7 +104,7 @@ async def _audit_page(books: Books, scope: Scope, page: _Page, *, thorough: bool
 
 
 def _count(
-    scope: Scope, page: _Page, runs: dict[int, Runs], skips: list[CountedSkips]
+    scope: Scope, page: _Page, runs: dict[int, RunCounts], skips: list[CountedSkips]
 ) -> tuple[list[Audit], list[JobStanding]]:
     """The audits of jobs whose counts agree, and the jobs that must be walked."""
     skipped: dict[int, dict[str, int]] = defaultdict(lambda: defaultdict(int))
@@ -118,7 +118,7 @@ def _count(
     agreeing, to_walk = [], []
     for job in page.jobs:
         found = counted(
-            scope, job, page.timelines[job.job_id], runs.get(job.job_id, Runs()), skipped[job.job_id],
+            scope, job, page.timelines[job.job_id], runs.get(job.job_id, RunCounts()), skipped[job.job_id],
             page.closed.get(job.job_id),
         )  # fmt: skip
         if found is None:

@@ -11,7 +11,7 @@ from cronring.controller.core.node.events import JobsCreated, JobsNotified
 from cronring.controller.core.orders.orphaning import misfits
 from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.errors import InvalidModule
-from cronring.controller.ports.store import Activated, Deployed, Killed, SentModule, Store
+from cronring.controller.ports.store import ActivatedDeployment, Deployed, Killed, SentModule, Store
 from cronring.protos.cronring.v1 import schema_pb2
 from cronring.protos.modules import module_of
 from cronring.schema.canonical import canonical_module
@@ -94,7 +94,9 @@ class Deployer:
         self._tell(deployed, by)
         return deployed
 
-    async def activate(self, key: str, min_replicas: int, by: str, note: str, *, dry_run: bool = False) -> Activated:
+    async def activate(
+        self, key: str, min_replicas: int, by: str, note: str, *, dry_run: bool = False
+    ) -> ActivatedDeployment:
         """A version that is there becomes the active one. Raises what the store raises."""
         if problems := _problems_of_replicas(min_replicas):
             raise InvalidModule(problems)

@@ -5,11 +5,11 @@ from typing import Final, Protocol
 from cronring.controller.core.ledger.books import Closed, Span, TickTimeline
 from cronring.controller.core.ledger.why_facts import (
     TRANSACTION_US,
-    Action,
+    ActionFact,
     Attempt,
     Facts,
     Focus,
-    Skip,
+    SkipFact,
     WaitingRun,
     WhyJob,
     focus,
@@ -50,9 +50,9 @@ class Archive(Protocol):
         """The first run by schedule of a tick after `instant`."""
         ...
 
-    async def skip_at(self, job_id: int, tick: int) -> Skip | None: ...
+    async def skip_at(self, job_id: int, tick: int) -> SkipFact | None: ...
     async def waiting(self, job_id: int, limit: int) -> list[WaitingRun]: ...
-    async def actions_before(self, job_id: int, instant: int, limit: int) -> list[Action]:
+    async def actions_before(self, job_id: int, instant: int, limit: int) -> list[ActionFact]:
         """By operators, up to `instant`; the latest first."""
         ...
 
@@ -142,7 +142,7 @@ async def _upstream(archive: Archive, key: str, at: int | None, followers: tuple
     return facts if facts.subject.removed_at is None else None
 
 
-async def _actions(archive: Archive, job_id: int, instant: int, decided_at: int | None) -> list[Action]:
+async def _actions(archive: Archive, job_id: int, instant: int, decided_at: int | None) -> list[ActionFact]:
     """What was done before the tick, and what was done before it was decided: it may have been much later."""
     found = await archive.actions_before(job_id, instant, _ACTIONS)
     if decided_at is None:
@@ -151,7 +151,7 @@ async def _actions(archive: Archive, job_id: int, instant: int, decided_at: int 
     return [*(action for action in later if action.at > instant), *found]
 
 
-def _decided_at(skip: Skip | None, upstream: Facts | None) -> int | None:
+def _decided_at(skip: SkipFact | None, upstream: Facts | None) -> int | None:
     """When somebody's order skipped the tick, or the success came that was to be followed. None: as it came due."""
     if skip is not None:
         return None if skip.controller_id else skip.decided_at + TRANSACTION_US

@@ -23,7 +23,7 @@ EARLIEST: Final = -62_135_596_800_000_000
 LATEST: Final = 253_402_300_799_999_999
 
 
-class Row(NamedTuple):
+class SeenRow(NamedTuple):
     """`settled`: nothing more will happen to it."""
 
     row_id: int
@@ -71,7 +71,7 @@ class Stream(NamedTuple):
         missing = below > 0 and row_id <= self.missing[below - 1].last
         return row_id <= self.highest and not missing and not (settled and row_id in self.unsettled)
 
-    def after(self, rows: Iterable[Row], now: int) -> tuple["Stream", list[int]]:
+    def after(self, rows: Iterable[SeenRow], now: int) -> tuple["Stream", list[int]]:
         """The stream after an answer about ids above the highest and the open ones; and the jobs that it tells of."""
         found = {row.row_id: row for row in rows}
         seen = sorted(found)

@@ -16,7 +16,7 @@ from cronring.controller.core.orders.redeploy import (
     plan_removal,
 )
 from cronring.controller.errors import NotFound
-from cronring.controller.ports.store import Activated, Deployed, Killed, SentModule
+from cronring.controller.ports.store import ActivatedDeployment, Deployed, Killed, SentModule
 from cronring.controller.services.refusals import other_schema
 from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.ordering import latest_starts, take_back, take_over
@@ -146,7 +146,7 @@ class DeploymentStatements:
     async def activate_deployment(
         self, key: str, min_replicas: int, timeout_ms: int, default_jitter: str = "", by: str = "", note: str = "",
         *, dry_run: bool = False,
-    ) -> Activated:  # fmt: skip
+    ) -> ActivatedDeployment:  # fmt: skip
         """Make a version that is there the active one; see cronring.controller.ports.store.Store."""
         async with self._database.transaction("activating a deployment", rehearsal=dry_run) as transaction:
             name, digest, schema_text = await _find(transaction, key)
@@ -161,7 +161,7 @@ class DeploymentStatements:
                     CountRunningOfOthers(namespace=name.namespace, module=name.module, deployment_id=row.deployment_id)
                 )
             )[0][0]
-            return Activated(deployed, change.previous, running)
+            return ActivatedDeployment(deployed, change.previous, running)
 
     async def kill_deployment(self, key: str, by: str = "", note: str = "", *, dry_run: bool = False) -> Killed:
         """Deactivate it; its declared jobs are removed, others orphaned. Raises cronring.controller.errors.NotFound."""

@@ -13,10 +13,10 @@ from typing import Final
 import asyncpg
 
 from cronring.controller.core.figures import OUTCOMES
-from cronring.controller.core.ledger.audit import Runs
+from cronring.controller.core.ledger.audit import RunCounts
 from cronring.controller.core.ledger.audit_walk import AuditRun, SkipRange
 from cronring.controller.core.ledger.books import Closed, JobStanding, Span
-from cronring.controller.core.ledger.why_facts import Action, Attempt, Facts, Skip, WaitingRun, WhyJob
+from cronring.controller.core.ledger.why_facts import ActionFact, Attempt, Facts, SkipFact, WaitingRun, WhyJob
 from cronring.controller.ports.ledger import AuditReport, AuditRequest, CountedSkips, NumberedSpan, Twin, ZoneData
 from cronring.controller.services.audit import audit
 from cronring.controller.services.explaining import gather
@@ -107,9 +107,11 @@ class PostgresBooks:
         records = await self._transaction.fetch(GetClosedBooks(job_ids=job_ids))
         return [_closed(record) for record in records]
 
-    async def count_runs(self, job_ids: list[int], afters: list[int], until: int, late_after: int) -> dict[int, Runs]:
+    async def count_runs(
+        self, job_ids: list[int], afters: list[int], until: int, late_after: int
+    ) -> dict[int, RunCounts]:
         """In as many statements as it takes: none reads more than so many rows of a job."""
-        found: dict[int, Runs] = {}
+        found: dict[int, RunCounts] = {}
         while job_ids:
             records = await self._transaction.fetch(
                 CountRuns(
@@ -121,7 +123,7 @@ class PostgresBooks:
                 )
             )
             for record in records:
-                found[record["job_id"]] = _added(found.get(record["job_id"], Runs()), record)
+                found[record["job_id"]] = _added(found.get(record["job_id"], RunCounts()), record)
             more = [record for record in records if record["executions"] >= RUNS_COUNTED_AT_ONCE]
             job_ids = [record["job_id"] for record in more]
             afters = [record["last_tick"] for record in more]
@@ -189,19 +191,19 @@ class PostgresBooks:
         records = await self._transaction.fetch(GetRunAfter(job_id=job_id, instant=instant))
         return Attempt._make(records[0]) if records else None
 
-    async def skip_at(self, job_id: int, tick: int) -> Skip | None:
+    async def skip_at(self, job_id: int, tick: int) -> SkipFact | None:
         """The range that a tick is in."""
         records = await self._transaction.fetch(GetSkipAt(job_id=job_id, tick=tick))
-        return Skip._make(records[0]) if records else None
+        return SkipFact._make(records[0]) if records else None
 
     async def waiting(self, job_id: int, limit: int) -> list[WaitingRun]:
         """What waits beside the schedule, the next one first."""
         return list(map(WaitingRun._make, await self._transaction.fetch(GetWaiting(job_id=job_id, limit=limit))))
 
-    async def actions_before(self, job_id: int, instant: int, limit: int) -> list[Action]:
+    async def actions_before(self, job_id: int, instant: int, limit: int) -> list[ActionFact]:
         """By operators; the latest first."""
         records = await self._transaction.fetch(GetActionsBefore(job_id=job_id, instant=instant, limit=limit))
-        return [Action._make((*record[:4], json.loads(record["details"]))) for record in records]
+        return [ActionFact._make((*record[:4], json.loads(record["details"]))) for record in records]
 
 
 def _closed(record: asyncpg.Record) -> Closed:
@@ -209,14 +211,14 @@ def _closed(record: asyncpg.Record) -> Closed:
     return row._replace(skipped=json.loads(record["skipped"]), outcomes=json.loads(record["outcomes"]))
 
 
-def _added(before: Runs, record: asyncpg.Record) -> Runs:
+def _added(before: RunCounts, record: asyncpg.Record) -> RunCounts:
     """With what one more statement counted of the job."""
     outcomes = Counter(dict(before.outcomes))
     outcomes.update({name: record[name] for name in OUTCOMES if record[name]})
     outcomes["running"] += record["executions"] - sum(record[name] for name in OUTCOMES)
     ahead_of_run = record["ahead_of_run"] // _MICROSECOND
     ahead_of_tick = record["ahead_of_tick"]
-    return Runs(
+    return RunCounts(
         before.on_time + record["on_time"],
         before.late + record["late"],
         before.caught_up + record["caught_up"],

@@ -4,14 +4,14 @@ from typing import NamedTuple
 
 import asyncpg
 
-from cronring.controller.core.orders.orders import OrderTarget, Row
+from cronring.controller.core.orders.orders import OrderColumns, OrderTarget
 from cronring.controller.core.orders.redeploy import Existing
 from cronring.controller.errors import NotFound
 from cronring.controller.store.pool import Transaction
 from cronring.sql.parameters import LockJob, LockJobsById
 
 _ROW_FIRST = len(Existing._fields)
-_STANDING_NEXT = _ROW_FIRST + len(Row._fields)
+_STANDING_NEXT = _ROW_FIRST + len(OrderColumns._fields)
 _REST_FIRST = _STANDING_NEXT + 2
 
 
@@ -65,7 +65,7 @@ async def lock_jobs(transaction: Transaction, job_ids: list[int]) -> list[Locked
 def _locked(record: asyncpg.Record) -> Locked:
     values = tuple(record)
     job: Existing = Existing._make(values[:_ROW_FIRST])
-    row: Row = Row._make(values[_ROW_FIRST:_STANDING_NEXT])
+    row: OrderColumns = OrderColumns._make(values[_ROW_FIRST:_STANDING_NEXT])
     running, last_outcome = values[_STANDING_NEXT:_REST_FIRST]
     standing = OrderTarget(job, row, bool(running), None if last_outcome is None else str(last_outcome))
     return Locked._make((standing, *values[_REST_FIRST:]))

@@ -12,12 +12,12 @@ import asyncpg
 
 from cronring.controller.core.notify.notices import (
     Failing,
-    Given,
+    GivenUp,
     Letter,
     Notice,
     NoticeJob,
     NoticeRun,
-    Overdue,
+    OverdueTick,
     Passed,
     Paused,
     Subscription,
@@ -29,8 +29,8 @@ from cronring.controller.core.notify.notices import (
     skipped,
     turned,
 )
-from cronring.controller.ports.webhooks import Reading
-from cronring.controller.store.changes import Row, Stream, beginning, pack, unpack
+from cronring.controller.ports.webhooks import BooksReading
+from cronring.controller.store.changes import SeenRow, Stream, beginning, pack, unpack
 from cronring.controller.store.pool import Database, Transaction
 from cronring.schema.policy_read import LATE_AFTER_LEAST_MS
 from cronring.sql.parameters import (
@@ -69,7 +69,7 @@ _TURN_FIELDS: Final = Turn._fields[1:]
 _SUBJECT_FIELDS: Final = ("job_id", "key", "namespace", "module", "verb", "labels", "policy")
 
 
-class Place(NamedTuple):
+class NotifierPosition(NamedTuple):
     """How far the books have been read. `oldest`: no execution that is known to run has a tick before it."""
 
     executions: Stream
@@ -82,7 +82,7 @@ class Place(NamedTuple):
         return json.dumps(parts, separators=(",", ":"))
 
     @classmethod
-    def of(cls, text: str) -> "Place":
+    def of(cls, text: str) -> "NotifierPosition":
         """What `text` gave."""
         executions, oldest, skips = json.loads(text)
         return cls(unpack(executions), oldest, unpack(skips))
@@ -96,7 +96,7 @@ async def begin(transaction: Transaction) -> None:
     # The highest ids before what runs: what begins between the two statements is above them, and read as new.
     execution_id, skip_id, _ = (await transaction.fetch(GetLastIds()))[0]
     unfinished = [record[0] for record in await transaction.fetch(GetUnfinishedIds())]
-    place = Place(beginning(execution_id, unfinished), 0, beginning(skip_id, []))
+    place = NotifierPosition(beginning(execution_id, unfinished), 0, beginning(skip_id, []))
     await transaction.fetch(SeedFailing())
     await transaction.fetch(SetPosition(position=place.text()))
     await transaction.fetch(NotifyWebhooks())
@@ -110,42 +110,44 @@ class PostgresNotifier:
         self._controller_id = controller_id
         self._ours = False
 
-    async def read(self) -> Reading:
+    async def read(self) -> BooksReading:
         """One look. Whose turn it isn't asks by one statement, without a transaction and a lock."""
         if not self._ours:
             ((wanted, ours),) = await self._database.fetch(GetNotifierTurn(controller_id=self._controller_id))
             if not ours:
-                return Reading(ours=False, wanted=wanted)
+                return BooksReading(ours=False, wanted=wanted)
         reading = await self._read()
         self._ours = reading.ours and reading.wanted
         return reading
 
-    async def _read(self) -> Reading:
+    async def _read(self) -> BooksReading:
         async with self._database.transaction("reading the books for webhooks") as transaction:
             # The row's lease decides whose turn it is: what this controller remembers may be older than its successor.
             taken = await transaction.fetch(TakeNotifier(controller_id=self._controller_id))
             if not taken:
-                return Reading(ours=False)
+                return BooksReading(ours=False)
             position, cluster, now = taken[0]
             wishes = {record[0]: _wish(record) for record in await transaction.fetch(GetWishes())}
             if not wishes:
                 await transaction.fetch(ForgetNotices())
-                return Reading(ours=True, wanted=False)
+                return BooksReading(ours=True, wanted=False)
             # What is found, what is to be sent, and how far was read, are one transaction. If it is lost, the next look
             # finds all of it again under the same event ids: nothing is left out, and nothing is told twice.
-            place, notices, more = await _follow(transaction, Place.of(position), now)
+            place, notices, more = await _follow(transaction, NotifierPosition.of(position), now)
             added = await _add(transaction, addressed(cluster, wishes, notices))
             await transaction.fetch(
                 SaveNotifier(controller_id=self._controller_id, lease_ms=LEASE_MS, position=place.text())
             )
-            return Reading(True, added, more)
+            return BooksReading(True, added, more)
 
     async def leave(self) -> None:
         """Another controller goes on at once."""
         await self._database.fetch(LeaveNotifier(controller_id=self._controller_id))
 
 
-async def _follow(transaction: Transaction, place: Place, now: int) -> tuple[Place, list[Notice], bool]:
+async def _follow(
+    transaction: Transaction, place: NotifierPosition, now: int
+) -> tuple[NotifierPosition, list[Notice], bool]:
     executions, oldest, notices, more = await _executions(transaction, place)
     skips, passed, more_skips = await _skips(transaction, place.skips, now)
     notices += passed
@@ -154,13 +156,13 @@ async def _follow(transaction: Transaction, place: Place, now: int) -> tuple[Pla
     turns = await transaction.fetch(TakeOrphanings())
     notices += [turned(Turn(_subject(row), *(row[name] for name in _TURN_FIELDS))) for row in turns]
     notices += await _overdue(transaction)
-    return Place(executions, oldest, skips), notices, more or more_skips or len(turns) >= _AT_ONCE
+    return NotifierPosition(executions, oldest, skips), notices, more or more_skips or len(turns) >= _AT_ONCE
 
 
-async def _executions(transaction: Transaction, place: Place) -> tuple[Stream, int, list[Notice], bool]:
+async def _executions(transaction: Transaction, place: NotifierPosition) -> tuple[Stream, int, list[Notice], bool]:
     before = place.executions
     # Before the new ones, so that what fails and what is retried in this look is asked about in the next one.
-    given_up = [Given(_run(row), row["last_success"]) for row in await transaction.fetch(GetRetriesGivenUp())]
+    given_up = [GivenUp(_run(row), row["last_success"]) for row in await transaction.fetch(GetRetriesGivenUp())]
     firsts, lasts = before.gaps()
     head, *rows = await transaction.fetch(
         FollowExecutions(
@@ -173,7 +175,7 @@ async def _executions(transaction: Transaction, place: Place) -> tuple[Stream, i
     )
     # docs/decisions/0053: gaps stay open, as an id is drawn long before its row can be seen.
     ids, ended = head["ids"] or [], frozenset(head["ended"] or [])
-    after, told = before.after((Row(row_id, row_id, row_id in ended) for row_id in ids), head["database_now"])
+    after, told = before.after((SeenRow(row_id, row_id, row_id in ended) for row_id in ids), head["database_now"])
     news = frozenset(told)
     runs = [_run(row) for row in rows if row["execution_id"] in news]
     job_ids = sorted({run.job.job_id for run in runs} | {run.job.job_id for run, _ in given_up})
@@ -217,7 +219,7 @@ async def _skips(transaction: Transaction, before: Stream, now: int) -> tuple[St
     rows = await transaction.fetch(
         FollowSkips(after_skip_id=before.highest, first_skip_ids=firsts, last_skip_ids=lasts)
     )
-    after, _ = before.after((Row(row["id"], row["id"], True) for row in rows), now)
+    after, _ = before.after((SeenRow(row["id"], row["id"], True) for row in rows), now)
     notices = [
         skipped(Passed(_subject(row), row["reason"], row["first_tick"], row["last_tick"], row["ticks"],
                        row["decided_at"]))
@@ -228,7 +230,9 @@ async def _skips(transaction: Transaction, before: Stream, now: int) -> tuple[St
 
 async def _overdue(transaction: Transaction) -> list[Notice]:
     rows = await transaction.fetch(FindOverdue(overdue_ms=LATE_AFTER_LEAST_MS, limit=_OVERDUE_AT_ONCE))
-    found = [(row, overdue(Overdue(_subject(row), row["tick"], row["run_at"]), row["database_now"])) for row in rows]
+    found = [
+        (row, overdue(OverdueTick(_subject(row), row["tick"], row["run_at"]), row["database_now"])) for row in rows
+    ]
     late = [(row, notice) for row, notice in found if notice is not None]
     if late:
         await transaction.fetch(

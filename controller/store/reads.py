@@ -31,7 +31,7 @@ from cronring.controller.store.changes import (
     OPEN_FOR_US,
     ExecutionPosition,
     Position,
-    Row,
+    SeenRow,
     Stream,
     beginning,
     decode_position,
@@ -320,7 +320,9 @@ class PostgresReads:
         )
         now = max(position.database_now, await self.database_now())
         rows = list(starmap(ExecutionRow, records))
-        executions, told = before.after((Row(row[0], row[0], row.outcome is not None, row.tick) for row in rows), now)
+        executions, told = before.after(
+            (SeenRow(row[0], row[0], row.outcome is not None, row.tick) for row in rows), now
+        )
         news = frozenset(told)
         changes = [ExecutionChange(row, row[0] not in before.unsettled) for row in rows if row[0] in news]
         return ExecutionPosition(now, executions), changes
@@ -391,5 +393,5 @@ def _dated(records: list[asyncpg.Record]) -> frozenset[tuple[int, int]]:
 
 
 def _followed(stream: Stream, records: list[asyncpg.Record], now: int) -> tuple[Stream, list[int]]:
-    rows = (Row(record["id"], record["job_id"], record["settled"], record["tick"]) for record in records)
+    rows = (SeenRow(record["id"], record["job_id"], record["settled"], record["tick"]) for record in records)
     return stream.after(rows, now)

@@ -17,7 +17,7 @@ from cronring.child.quota import lift_ceilings, set_ceilings
 from cronring.child.steps import RunStep, step_factory
 from cronring.child.stopping import Stops
 from cronring.child.usage import peak_bytes, reset_peak, spent_ns
-from cronring.child.verbs import Run, Verbs, runs_from
+from cronring.child.verbs import ChildRun, Verbs, runs_from
 
 RESULTS_PER_LINE = 1000
 
@@ -55,7 +55,7 @@ class AsyncServer:
             for execution_id in message.get("stop", ()):
                 self._stop(execution_id)
 
-    def _begin(self, run: Run, offset_us: int) -> None:
+    def _begin(self, run: ChildRun, offset_us: int) -> None:
         printer = Printer(run.execution_id, run.slot, self._channel)
         spent_ns[run.slot] = 0
         if run.memory_limit or run.cpu_limit_us:

@@ -17,7 +17,7 @@ from cronring.child.fork import leave, process
 from cronring.child.quota import lift_ceilings, set_ceilings
 from cronring.child.stopping import Stops
 from cronring.child.usage import peak_bytes, reset_peak
-from cronring.child.verbs import Run, Verbs, runs_from
+from cronring.child.verbs import ChildRun, Verbs, runs_from
 
 
 def serve_sync(channel: Channel, board: memoryview, verbs: Verbs) -> None:
@@ -43,7 +43,7 @@ def serve_sync(channel: Channel, board: memoryview, verbs: Verbs) -> None:
                 _tidy(streams, stops)
 
 
-def _serve(run: Run, offset_us: int, channel: Channel, board: memoryview, verbs: Verbs, stops: Stops) -> None:
+def _serve(run: ChildRun, offset_us: int, channel: Channel, board: memoryview, verbs: Verbs, stops: Stops) -> None:
     board[STATE + run.slot] = STARTED  # before `recall` is read: see board
     if board[RECALL + run.slot]:
         channel.send({"back": [run.execution_id]})
@@ -91,7 +91,7 @@ def _tidy(streams: tuple[TextIO, TextIO], stops: Stops) -> None:
     stops.listen()
 
 
-def _call(run: Run, started_us: int, board: memoryview, verbs: Verbs) -> BaseException | None:
+def _call(run: ChildRun, started_us: int, board: memoryview, verbs: Verbs) -> BaseException | None:
     try:
         board[CURRENT] = run.slot
         returned = verbs.call(run, started_us)

@@ -17,7 +17,7 @@ from cronring.child.board import COMPLETED, CURRENT, RAISED, RECALL, STARTED, ST
 from cronring.child.fork import AwaitInFork, leave, process
 from cronring.child.output import Printer, current_printer
 from cronring.child.usage import spent_ns
-from cronring.child.verbs import Run, Verbs
+from cronring.child.verbs import ChildRun, Verbs
 
 
 class Ends(Protocol):
@@ -81,7 +81,9 @@ class RunStep(Coroutine[Any, Any, None]):
         "_began_ns", "_board", "_coroutine", "_ends", "_offset_us", "_verbs", "printer", "run", "started_us", "stopped",
     )  # fmt: skip
 
-    def __init__(self, run: Run, verbs: Verbs, board: memoryview, ends: Ends, printer: Printer, offset_us: int) -> None:
+    def __init__(
+        self, run: ChildRun, verbs: Verbs, board: memoryview, ends: Ends, printer: Printer, offset_us: int
+    ) -> None:
         self.run = run
         self.printer = printer
         self.started_us = 0  # monotonic; 0 until it begins

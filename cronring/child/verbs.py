@@ -15,7 +15,7 @@ from cronring.context import Context, RunFacts
 from cronring.declare import Declaration, declarations
 
 
-class Run(NamedTuple):
+class ChildRun(NamedTuple):
     """One execution, as the runner sends it: see `runs_from`."""
 
     slot: int
@@ -38,10 +38,12 @@ class Run(NamedTuple):
     cpu_limit_us: int = 0
 
 
-def runs_from(columns: Sequence[Sequence[Any]]) -> Iterator[Run]:
+def runs_from(columns: Sequence[Sequence[Any]]) -> Iterator[ChildRun]:
     """Runs by columns in the order of Run's fields: one with a single entry says that of all runs."""
     count = len(columns[1])  # ids of executions, no two of which are the same
-    return map(Run._make, zip(*[column if len(column) == count else repeat(column[0], count) for column in columns]))
+    return map(
+        ChildRun._make, zip(*[column if len(column) == count else repeat(column[0], count) for column in columns])
+    )
 
 
 class UnknownVerb(LookupError):
@@ -77,7 +79,7 @@ class Verbs:
         metrics = self.reported.pop(execution_id, None)
         return self.moved.pop(execution_id, 0), json.dumps(metrics, separators=(",", ":")) if metrics else ""
 
-    def call(self, run: Run, started_us: int) -> Any:
+    def call(self, run: ChildRun, started_us: int) -> Any:
         """Call the verb of `run`: its result, which is a coroutine for an async verb. Raises UnknownVerb, and
         PayloadError when its payload is none that the verb takes.
         """

@@ -86,7 +86,7 @@ def one_or_many(key: str | None, many: Many) -> None:
         raise click.UsageError("which job? Give its KEY; or which jobs: --label, --module, --namespace or --verb")
 
 
-class Wanted(NamedTuple):
+class BulkOrder(NamedTuple):
     """What is to become of them. `action`: a key of _DONE."""
 
     action: str
@@ -96,7 +96,7 @@ class Wanted(NamedTuple):
 
 
 def order_many(
-    controllers: tuple[str, ...], many: Many, wanted: Wanted, *, dry_run: bool, yes: bool, output: str
+    controllers: tuple[str, ...], many: Many, wanted: BulkOrder, *, dry_run: bool, yes: bool, output: str
 ) -> None:
     """Exits with 1 where any of them failed."""
     if dry_run or not yes:
@@ -113,7 +113,7 @@ def order_many(
         raise click.exceptions.Exit(EXIT_FAILED)
 
 
-def _ordered(controllers: tuple[str, ...], many: Many, wanted: Wanted, *, dry_run: bool) -> "list[Progress]":
+def _ordered(controllers: tuple[str, ...], many: Many, wanted: BulkOrder, *, dry_run: bool) -> "list[Progress]":
     """How it went with each, the last word on it where a controller died in the middle."""
 
     async def question(client: "Client") -> "dict[str, Progress]":
@@ -136,7 +136,7 @@ def _ordered(controllers: tuple[str, ...], many: Many, wanted: Wanted, *, dry_ru
     return list(ask(controllers, question).values())
 
 
-def _confirm(rehearsed: "Sequence[Progress]", wanted: Wanted) -> None:
+def _confirm(rehearsed: "Sequence[Progress]", wanted: BulkOrder) -> None:
     counted = _counted(rehearsed, wanted, "would be")
     if not sys.stdin.isatty():
         raise click.UsageError(f"{counted}. See which with --dry-run; do it with --yes")
@@ -144,7 +144,7 @@ def _confirm(rehearsed: "Sequence[Progress]", wanted: Wanted) -> None:
     confirm()
 
 
-def _tell(rows: "Sequence[Progress]", wanted: Wanted, output: str, *, dry_run: bool) -> None:
+def _tell(rows: "Sequence[Progress]", wanted: BulkOrder, output: str, *, dry_run: bool) -> None:
     if output == "json":
         print_json({
             "action": wanted.action,
@@ -169,7 +169,7 @@ def _tell(rows: "Sequence[Progress]", wanted: Wanted, output: str, *, dry_run: b
     say(_counted(rows, wanted, "would be" if dry_run else "are"), err=dry_run)
 
 
-def _outcome(row: "Progress", wanted: Wanted) -> str:
+def _outcome(row: "Progress", wanted: BulkOrder) -> str:
     if row.problem:
         return f"refused: {row.problem}"
     if row.unchanged:
@@ -178,7 +178,7 @@ def _outcome(row: "Progress", wanted: Wanted) -> str:
     return f"{_DONE[wanted.action]}{f' ({details})' if details else ''}"
 
 
-def _counted(rows: "Sequence[Progress]", wanted: Wanted, verb: str) -> str:
+def _counted(rows: "Sequence[Progress]", wanted: BulkOrder, verb: str) -> str:
     done = sum(row.done and not row.unchanged for row in rows)
     unchanged, refused = sum(row.unchanged for row in rows), sum(bool(row.problem) for row in rows)
     parts = [f"{done} of {len(rows)} jobs {verb} {_DONE[wanted.action]}"]

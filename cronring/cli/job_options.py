@@ -24,7 +24,7 @@ class VerbName(NamedTuple):
     verb: str
 
 
-class Verb(click.ParamType[VerbName]):
+class VerbParam(click.ParamType[VerbName]):
     """module.verb, or namespace/module.verb."""
 
     name = "VERB"

@@ -8,14 +8,14 @@ from cronring.cli.failures import Failure
 from cronring.schema.module import Module
 
 
-class Described(NamedTuple):
+class ReadModule(NamedTuple):
     """What a file declares. `digest`: hex SHA-256 over the schema's text and the source."""
 
     module: Module
     digest: str
 
 
-def described(file: str | Path, namespace: str, python: str | None) -> Described:
+def described(file: str | Path, namespace: str, python: str | None) -> ReadModule:
     """Raises Failure with every problem as `file:line: verb: message`, and what to do about each."""
     path = Path(file)
     if path.suffix == ".py":
@@ -23,7 +23,7 @@ def described(file: str | Path, namespace: str, python: str | None) -> Described
     return _from_text(path)
 
 
-def _from_python(path: Path, namespace: str, python: str) -> Described:
+def _from_python(path: Path, namespace: str, python: str) -> ReadModule:
     from cronring.runner.describe import DescribeFailed, read_program
     from cronring.runner.modules import InvalidFile, load_module
 
@@ -34,10 +34,10 @@ def _from_python(path: Path, namespace: str, python: str) -> Described:
     except InvalidFile as error:
         # Lines of their own, as editors read FILE:LINE at the beginning of one.
         raise Failure(str(error), prefix="") from error
-    return Described(loaded.module, loaded.digest)
+    return ReadModule(loaded.module, loaded.digest)
 
 
-def _from_text(path: Path) -> Described:
+def _from_text(path: Path) -> ReadModule:
     from cronring.schema.digest import digest
     from cronring.schema.text import SchemaError, parse_module, print_module
 
@@ -51,4 +51,4 @@ def _from_text(path: Path) -> Described:
         raise Failure("\n".join(f"{path}:{each}" for each in error.every), prefix="") from error
     except OSError as error:
         raise Failure(f"{path}: {error.strerror}") from error
-    return Described(module, digest(print_module(module), b""))
+    return ReadModule(module, digest(print_module(module), b""))

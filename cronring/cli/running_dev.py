@@ -27,7 +27,7 @@ def context_file() -> Path:
     return (Path(state) if state.startswith("/") else Path.home() / ".local" / "state") / "cronring" / "dev.json"
 
 
-class Context:
+class DevHold:
     """One dev's hold on the file; `owned` is false where another dev has it, or there is nowhere to write it."""
 
     def __init__(self) -> None:

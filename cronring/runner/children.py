@@ -33,7 +33,7 @@ from cronring.runner.held import Held
 from cronring.runner.lines import Done, Failed, GarbageError, HandedBack, Printed, Ready, Row, read_line
 from cronring.runner.quota import Meter, resident_bytes
 from cronring.runner.spawn import Program, kill_group, reap, spawn
-from cronring.runner.suspicion import Standstill, Suspicion
+from cronring.runner.suspicion import ChildProgress, Standstill
 from cronring.runner.tail import Tail
 from cronring.schema.zone import ZoneError, load_zone
 
@@ -85,7 +85,7 @@ class Child:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._last_words = Tail()
         self._stops = 0
-        self.suspicion = Suspicion()
+        self.suspicion = ChildProgress()
         self.standstill = Standstill()
         self.stood_still = False  # that is why it is killed: no run of its own is to blame
         self._open = True
@@ -117,7 +117,7 @@ class Child:
             board[FINISH + slot] = held.run.finish
             run = held.run
             self.held[run.execution_id] = held
-            # In the order of cronring.child.verbs.Run.
+            # In the order of cronring.child.verbs.ChildRun.
             rows.append((
                 slot,
                 run.execution_id,

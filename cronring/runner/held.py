@@ -28,7 +28,7 @@ class Stop:
         self.target = 0  # the board's TARGET, once the signal has been sent
 
 
-class Host(Protocol):
+class HoldingChild(Protocol):
     """The child that a run is in, as far as a run that must stop is concerned."""
 
     mode: str
@@ -49,7 +49,7 @@ class Held:
 
     def __init__(self, run: Run) -> None:
         self.run = run
-        self.child: Host | None = None  # None: it waits for one
+        self.child: HoldingChild | None = None  # None: it waits for one
         self.slot = 0
         self.sent_us = 0  # monotonic; when it went to its child
         self.stop: Stop | None = None

@@ -37,7 +37,7 @@ class PoolOwner(Protocol):
     def note(self, level: Level, event: str, **values: str | int) -> None: ...
 
 
-class Lane:
+class ChildLane:
     """Children that serve the same runs, and the runs that wait for one of them."""
 
     def __init__(self, children_max: int) -> None:
@@ -70,9 +70,9 @@ class Pool:
         self._alone = alone
         self._owner = owner
         self._warm = warm
-        self._shared = Lane(children_max)
-        self._isolated: dict[str, Lane] = {}
-        self._lane_of: dict[Child, Lane] = {}
+        self._shared = ChildLane(children_max)
+        self._isolated: dict[str, ChildLane] = {}
+        self._lane_of: dict[Child, ChildLane] = {}
         self._suspects: set[str] = set()
         self._spare: Child | None = None
         self._leaving: dict[Child, int] = {}  # blocked children: since when (monotonic ns)
@@ -115,7 +115,7 @@ class Pool:
             self._shared.enqueue(batch)
             self._pump(self._shared)
             return
-        by_lane: dict[int, tuple[Lane, list[Held]]] = {}
+        by_lane: dict[int, tuple[ChildLane, list[Held]]] = {}
         for held in batch:
             lane = self._isolated.get(held.run.verb, self._shared)
             by_lane.setdefault(id(lane), (lane, []))[1].append(held)
@@ -165,7 +165,7 @@ class Pool:
         if held.excess is not None:
             child.kill(held.excess.message, held)
 
-    def _start_limited(self, child: Child, lane: Lane) -> None:
+    def _start_limited(self, child: Child, lane: ChildLane) -> None:
         """The first that waits is to have this child to itself; another one if runs before have worn this one out."""
         held = lane.waiting.popleft()
         if not child.bare_bytes and not self._told_unmeasured:
@@ -199,7 +199,7 @@ class Pool:
 
     # Lanes
 
-    def _pump(self, lane: Lane) -> None:
+    def _pump(self, lane: ChildLane) -> None:
         if lane.waiting and 0 < self._owner.fence_ns <= time.monotonic_ns():
             self._refuse_waiting(lane)
         waiting = lane.waiting
@@ -218,7 +218,7 @@ class Pool:
             for _ in range(min(wanted - starting, lane.children_max - len(lane.children))):
                 self._add_child(lane)
 
-    def _refuse_waiting(self, lane: Lane) -> None:
+    def _refuse_waiting(self, lane: ChildLane) -> None:
         """Past the fence nothing begins. The core knows; but after a standstill, children's ends may come before it."""
         late = [held for held in lane.waiting if not held.run.finish]
         lane.waiting = deque(held for held in lane.waiting if held.run.finish)
@@ -228,7 +228,7 @@ class Pool:
                 held.fence()
         self._owner.runs_ended([held.stopped(now_us, now_us, "it had not begun") for held in late])
 
-    def _add_child(self, lane: Lane) -> None:
+    def _add_child(self, lane: ChildLane) -> None:
         """The spare if there is one, else a new child."""
         child = self._spare
         if child is not None:
@@ -260,7 +260,7 @@ class Pool:
         if not self._alone and self._spare is None and not self._closing:
             self._spare = self._spawn()
 
-    def _start_failed(self, lane: Lane, error_type: str, message: str) -> None:
+    def _start_failed(self, lane: ChildLane, error_type: str, message: str) -> None:
         """Nothing that waits can run: say so, and try again after a while."""
         self.warm.set()
         if self._closing:
@@ -279,7 +279,7 @@ class Pool:
         if results:
             self._owner.runs_ended(results)
 
-    def _try_again(self, lane: Lane) -> None:
+    def _try_again(self, lane: ChildLane) -> None:
         lane.resting = False
         if not self._closing:
             if not lane.children:
@@ -293,7 +293,7 @@ class Pool:
         if culprit is None or self._alone or culprit.run.verb in self._isolated:
             return
         verb = culprit.run.verb
-        self._isolated[verb] = lane = Lane(1)
+        self._isolated[verb] = lane = ChildLane(1)
         self._owner.note(Level.WARNING, "verb_isolated", verb=verb, file=str(self._program.file))
         others: deque[Held] = deque()
         for held in self._shared.waiting:
@@ -410,7 +410,7 @@ class Pool:
             return
         self._bury(child, code, lane)
 
-    def _bury(self, child: Child, code: int, lane: Lane | None) -> None:
+    def _bury(self, child: Child, code: int, lane: ChildLane | None) -> None:
         settlement = settle(child, code, self._owner.offset_us)
         if settlement.results:
             culprit = settlement.culprit

@@ -23,7 +23,7 @@ from cronring.runner.core.effects import (
     StartRuns,
     StopRuns,
 )
-from cronring.runner.core.events import DrainAsked, Event, RunsEnded, Woke
+from cronring.runner.core.events import DrainAsked, Event, RunnerWoke, RunsEnded
 from cronring.runner.core.lanes import ModuleLanes
 from cronring.runner.core.machine import RunnerCore
 from cronring.runner.core.settings import RunnerSettings
@@ -75,7 +75,7 @@ class RunnerService:
         try:
             self._modules = await self._host.open(modules)
             self._core = self._core_of()
-            self.post(Woke())
+            self.post(RunnerWoke())
             return await self._undelivered
         finally:
             if self._timer is not None:
@@ -124,7 +124,7 @@ class RunnerService:
 
     def _woke(self) -> None:
         self._timer = None
-        self.post(Woke())
+        self.post(RunnerWoke())
 
     def _perform(self, effect: Effect) -> None:  # noqa: C901  # one branch for each kind of effect
         match effect:

@@ -9,7 +9,7 @@ _OBSERVATIONS = 6  # a runner that was away itself has not watched
 _TICK_NS = 10_000_000  # /proc counts CPU time in hundredths of a second
 
 
-class Suspicion:
+class ChildProgress:
     """What was seen of a child's progress lately."""
 
     __slots__ = ("_cpu_ticks", "_observations", "_seen", "_since_ns", "told")

@@ -21,7 +21,7 @@ _OURS = (str(Path(__file__).parent), str(Path(child_errors.__file__).parent))
 _FORMAT = "%(levelname)s %(name)s: %(message)s"
 
 
-class Ended(NamedTuple):
+class VerbEnded(NamedTuple):
     """`error`: what the verb raised; None if it returned. `timed_out`: it was cancelled at its deadline."""
 
     error: BaseException | None
@@ -55,7 +55,7 @@ class Caller:
         if runner is not None:
             _away_from_loops(runner.close)
 
-    def call(self, verb: Any, limit_us: int) -> Ended:
+    def call(self, verb: Any, limit_us: int) -> VerbEnded:
         """`verb()` to its end. A coroutine is cancelled when it has lasted `limit_us`; sync code can't be."""
         tail = Tail()
         took_us, timed_out = 0, False
@@ -69,7 +69,7 @@ class Caller:
                 raise
             except (Exception, SystemExit, VerbStopped) as raised:
                 error = raised
-        return Ended(error, took_us, timed_out, tail.text())
+        return VerbEnded(error, took_us, timed_out, tail.text())
 
     def _wait(self, coroutine: Any, limit_us: int) -> tuple[BaseException | None, int, bool]:
         if self._runner is None:

@@ -11,7 +11,7 @@ from cronring.runner.held import Held, Stop
 from cronring.runner.quota import Excess, cpu_excess, memory_excess
 from cronring.schema.duration import measured
 from cronring.schema.execution import Outcome, Report, Run
-from cronring.virtual.calling import Caller, Ended
+from cronring.virtual.calling import Caller, VerbEnded
 from cronring.virtual.clock import Timer
 from cronring.virtual.loading import VerbsHere
 from cronring.virtual.times import VirtualTime
@@ -70,7 +70,7 @@ class RunsHere:
         else:
             running.timer = time.call_at(result.ended_at, lambda: self._end(run.execution_id, result))
 
-    def _result(self, run: Run, end: Ended, started_us: int, took_us: int, next_in_ms: int) -> Report:
+    def _result(self, run: Run, end: VerbEnded, started_us: int, took_us: int, next_in_ms: int) -> Report:
         held = Held(run)
         held.write(end.output)
         error_type, message, _ = end.told

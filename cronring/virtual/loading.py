@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 from cronring.child.describe import describe_module
 from cronring.child.load import load_file
-from cronring.child.verbs import Run as ChildRun
-from cronring.child.verbs import Verbs
+from cronring.child.verbs import ChildRun, Verbs
 from cronring.declare import declarations
 from cronring.runner.children import utc_offset_s
 from cronring.schema.declaration import read_declaration

@@ -58,7 +58,7 @@ class VirtualRunner(Process):
         self.info = RunnerInfo(name, "virtual", number, "virtual", deployments)
         self.welcomed = False
         self._core = RunnerCore(RunnerSettings(), (ADDRESS,), 0, engine.time.now_ns)
-        super().__init__(engine.time, name, self._core, events.Woke())
+        super().__init__(engine.time, name, self._core, events.RunnerWoke())
         self._engine = engine
         self._runs = runs
         self._controller: VirtualController | None = None

@@ -11,7 +11,7 @@ import pytest
 from cronring.controller.core.model import ClaimResult, Execution, Job, RunnerInfo
 from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resume, SkipNext
 from cronring.controller.errors import Conflict
-from cronring.controller.ports.store import Activated, Controlled, ControllerInfo, Deployed
+from cronring.controller.ports.store import ActivatedDeployment, Controlled, ControllerInfo, Deployed
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.control import PostgresControl
 from cronring.controller.store.pool import Database
@@ -245,7 +245,7 @@ async def test_of_two_versions_one_is_active_whoever_activates_them(racers: Race
         for digest in "abc"
     ]
 
-    async def activate(store: PostgresStore, version: Deployed) -> Activated:
+    async def activate(store: PostgresStore, version: Deployed) -> ActivatedDeployment:
         return await store.activate_deployment(version.key, 1, TIMEOUT_MS, "", "me", "")
 
     async def once_deployed(store: PostgresStore, digest: str) -> Deployed:

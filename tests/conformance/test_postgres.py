@@ -10,7 +10,7 @@ from cronring.controller.core.model import Job, SkipRequest
 from cronring.controller.core.orders.orders import Cancel, Pause, Resume, SkipNext
 from cronring.controller.errors import NotFound, SchemaVersionError, StoreError, StoreUnavailable
 from cronring.controller.ports.store import Topic
-from cronring.controller.ports.webhooks import DeliveryFilter, NewWebhook, Reading
+from cronring.controller.ports.webhooks import BooksReading, DeliveryFilter, NewWebhook
 from cronring.controller.store.connect import connect, connect_arguments
 from cronring.controller.store.listen import PostgresNotifications
 from cronring.controller.store.notices import PostgresNotifier
@@ -231,18 +231,21 @@ async def test_the_first_webhook_is_notified_and_its_books_are_read_by_one(
 ) -> None:
     first, second = PostgresNotifier(database, "c1"), PostgresNotifier(database, "c2")
     webhooks = PostgresWebhooks(database)
-    assert await first.read() == await second.read() == Reading(ours=False, wanted=False)
+    assert await first.read() == await second.read() == BooksReading(ours=False, wanted=False)
     notifications = PostgresNotifications(database_url, "cronring listener").listen()
     async with asyncio.timeout(TIMEOUT_S):
         await anext(notifications)  # connected
         await webhooks.add(WEBHOOK)
         assert await anext(notifications) == {Topic.WEBHOOKS}
-        assert [await first.read(), await second.read()] == [Reading(ours=True), Reading(ours=False)]
+        assert [await first.read(), await second.read()] == [BooksReading(ours=True), BooksReading(ours=False)]
         await webhooks.set_enabled("pager", enabled=False, reason="")
-        assert [await first.read(), await second.read()] == [Reading(True, wanted=False), Reading(False, wanted=False)]
+        assert [await first.read(), await second.read()] == [
+            BooksReading(True, wanted=False),
+            BooksReading(False, wanted=False),
+        ]
         await webhooks.set_enabled("pager", enabled=True, reason="")
         assert await anext(notifications) == {Topic.WEBHOOKS}
-        assert await second.read() == Reading(ours=True)
+        assert await second.read() == BooksReading(ours=True)
     await notifications.aclose()  # type: ignore[attr-defined]  # it is a generator
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from cronring.controller.core.model import Execution
 from cronring.controller.ports.reads import ExecutionChange, ExecutionFilter
-from cronring.controller.ports.webhooks import NewWebhook, Reading
+from cronring.controller.ports.webhooks import BooksReading, NewWebhook
 from cronring.controller.store.connect import connect
 from cronring.controller.store.keys import seal_key
 from cronring.controller.store.migrate import migrate
@@ -147,7 +147,7 @@ async def test_who_tells_webhooks_reads_over_such_a_jump_as_well(shop: Shop, dat
     await PostgresWebhooks(database).add(
         NewWebhook("pager", "http://127.0.0.1:9/", "whsec_", (), (), "", "", "", {}, "")
     )
-    assert await notifier.read() == Reading(ours=True)
+    assert await notifier.read() == BooksReading(ours=True)
     first, second = await shop.running("a", "b")
     await shop.world.end(first, Outcome.FAILED)
     await scene.execute(f"SELECT setval('cron_execution_ids', nextval('cron_execution_ids') + {JUMP})")

@@ -20,7 +20,7 @@ from cronring.protos.executions import METRICS_LENGTH_MAX, MalformedError, decod
 from cronring.protos.modules import policy_message, policy_of
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.schema.module import DataField, DataType, Module
-from cronring.schema.payload import PayloadError, payload_faults
+from cronring.schema.payload import NoPayload, payload_faults
 from cronring.schema.policy import parse_policy, read_each
 from cronring.webhooks import VerificationError, verify
 from tests.fuzz.bounds import Misbehaved, as_text, as_wire_text, placed
@@ -111,7 +111,7 @@ def payload(data: bytes) -> None:
         raise Misbehaved("a fault that says nothing, or too much")
     try:
         canonical = canonical_payload(text)
-    except PayloadError:
+    except NoPayload:
         if not faults:
             raise Misbehaved(f"{text!r} has no faults, and no canonical text") from None
         return

@@ -5,8 +5,7 @@ import socket
 from typing import Any, Final
 
 from cronring.child.channel import Channel
-from cronring.child.verbs import Run as ChildRun
-from cronring.child.verbs import runs_from
+from cronring.child.verbs import ChildRun, runs_from
 from cronring.protos.executions import decode_reports
 from cronring.runner.codec import report_messages
 from cronring.runner.held import Held

@@ -11,7 +11,7 @@ from cronring.protos.gossip.v1 import gossip_pb2
 from cronring.protos.runner.v1 import runner_pb2
 from cronring.runner.codec import beat_message, report_messages
 from cronring.runner.core.effects import CloseLink, Effect, OpenLink, SendBeat, SendReports, StartRuns, StopRuns
-from cronring.runner.core.events import Event, LinkDown, LinkOpened, LinkUp, RunsEnded, Woke
+from cronring.runner.core.events import Event, LinkDown, LinkOpened, LinkUp, RunnerWoke, RunsEnded
 from cronring.runner.core.machine import LINKS_MAX, RunnerCore
 from cronring.runner.core.settings import RunnerSettings
 from cronring.runner.held import Held
@@ -72,7 +72,7 @@ class _Runner:
         self.core = RunnerCore(RunnerSettings(), ("a:1",), 0, self.now_ns)
         self.held: dict[int, Run] = {}
         self.links = {"a:1"}
-        self.step(Woke())
+        self.step(RunnerWoke())
 
     def step(self, event: Event) -> None:
         for effect in self.core.step(event, self.now_ns):
@@ -129,5 +129,5 @@ def controller_message(data: bytes) -> None:
             runner.end_all()
         deadline_ns = runner.core.next_deadline()
         if deadline_ns <= runner.now_ns:
-            runner.step(Woke())
+            runner.step(RunnerWoke())
     runner.end_all()

@@ -14,7 +14,7 @@ from cronring.controller.core.model import Activation
 from cronring.controller.core.node.events import ActivationsCreated, Event, JobsCreated
 from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resume, SkipNext, Wish
 from cronring.controller.errors import Conflict
-from cronring.controller.ports.store import Activated, Controlled
+from cronring.controller.ports.store import ActivatedDeployment, Controlled
 from cronring.controller.store.memory.rows import ExecutionRow
 from cronring.controller.store.memory.store import MemoryStore
 from cronring.schema.execution import Outcome
@@ -146,5 +146,5 @@ def _changed(done: Controlled) -> Event | None:
     return JobsCreated([done.job]) if done.changed else None
 
 
-def _activated(done: Activated) -> Event | None:
+def _activated(done: ActivatedDeployment) -> Event | None:
     return JobsCreated(done.deployed.jobs) if done.deployed.created else None

@@ -133,7 +133,7 @@ class PlacesWorld:
         for address in self.nodes:
             self.tell(address, events.Woke())
         for runner in self.runners.values():
-            runner.tell(runner_events.Woke())
+            runner.tell(runner_events.RunnerWoke())
             for address in self.nodes:
                 self.join(runner, address)
 
@@ -169,7 +169,7 @@ class PlacesWorld:
             if deadline is not None and address not in self.stopped:
                 deadlines.append((deadline, address, partial(self.tell, address, events.Woke())))
         for name, runner in self.runners.items():
-            deadlines.append((runner.core.next_deadline(), name, partial(runner.tell, runner_events.Woke())))
+            deadlines.append((runner.core.next_deadline(), name, partial(runner.tell, runner_events.RunnerWoke())))
         at_ns, _, action = min(deadlines, key=lambda each: each[:2])
         if self._queue and self._queue[0][0] <= at_ns:
             at_ns, _, action = heapq.heappop(self._queue)

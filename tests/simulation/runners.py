@@ -49,7 +49,7 @@ class Runner(Process):
     def __init__(
         self, world: "World", runner_id: str, deployments: tuple[str, ...], rng: random.Random, drift_ppm: int
     ) -> None:
-        super().__init__(world.clock, runner_id, drift_ppm, events.Woke())
+        super().__init__(world.clock, runner_id, drift_ppm, events.RunnerWoke())
         self.world = world
         self.rng = rng
         self.info = RunnerInfo(runner_id, "host", 1, "simulated", deployments)
@@ -68,7 +68,7 @@ class Runner(Process):
         self.machine = self.core
 
     def start(self) -> None:
-        self.put(events.Woke())
+        self.put(events.RunnerWoke())
 
     def drain(self) -> None:
         """SIGTERM."""

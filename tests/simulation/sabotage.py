@@ -23,9 +23,9 @@ from cronring.controller.core.node.sweeping import Sweeping
 from cronring.controller.core.node.verifying import Verifying
 from cronring.controller.store.memory.rows import JobRow
 from cronring.controller.store.memory.store import MemoryStore
-from cronring.runner.core.clock import DatabaseClock
+from cronring.runner.core.clock import DispatchClock
 from cronring.runner.core.contact import Contact
-from cronring.runner.core.ledger import Ledger
+from cronring.runner.core.ledger import RunLedger
 from cronring.runner.core.machine import RunnerCore
 from tests.simulation.runners import Runner
 from tests.simulation.takeover import TakeoverWorld
@@ -121,16 +121,16 @@ def _read_once() -> dict[tuple[Any, str], Any]:
 
 
 def _begun_again() -> dict[tuple[Any, str], Any]:
-    take = Ledger.take
+    take = RunLedger.take
 
-    def take_all(self: Ledger, address: str, runs: list[Any]) -> Any:
+    def take_all(self: RunLedger, address: str, runs: list[Any]) -> Any:
         for run in runs:
             self._acked.discard(run.execution_id)
             self.held.pop(run.execution_id, None)
             self.offers.pop(run.execution_id, None)
         return take(self, address, runs)
 
-    return {(Ledger, "take"): take_all}
+    return {(RunLedger, "take"): take_all}
 
 
 def _one_blind_is_enough() -> dict[tuple[Any, str], Any]:
@@ -153,12 +153,12 @@ def _dispatches_unseen() -> dict[tuple[Any, str], Any]:
 
 
 def _clock_of_old() -> dict[tuple[Any, str], Any]:
-    sample = DatabaseClock.sample
+    sample = DispatchClock.sample
 
-    def trust(self: DatabaseClock, now_us: int, sent_after_ns: int, now_ns: int) -> None:  # is the point
+    def trust(self: DispatchClock, now_us: int, sent_after_ns: int, now_ns: int) -> None:  # is the point
         sample(self, now_us, 0, now_ns)
 
-    return {(DatabaseClock, "sample"): trust}
+    return {(DispatchClock, "sample"): trust}
 
 
 SABOTAGES: Final = (

@@ -60,7 +60,9 @@ class YearStore(RecordingStore):
         self.activation_of: dict[int, int] = {}  # by execution
         self.started_by: dict[int, list[ExecutionRow]] = {}  # by activation
 
-    def _write(self, row: JobRow, plan: orders.Ordered, after: orders.Row, wish: orders.Wish, *values: Any) -> int:
+    def _write(
+        self, row: JobRow, plan: orders.Ordered, after: orders.OrderColumns, wish: orders.Wish, *values: Any
+    ) -> int:
         now = self.now_us()
         if not isinstance(wish, orders.SkipNext):
             self._end_pause(row, now)

@@ -1,12 +1,17 @@
-"""One name, one thing: public classes of the core and of schema are told apart by their names alone."""
+"""One name, one thing: public classes are told apart by their names alone."""
 
 import ast
 from collections import defaultdict
 from pathlib import Path
+from typing import Final
 
 from tests.tidy.test_tidy import ROOT, sources
 
-ROOMS = ("controller/core/", "schema/")
+ROOMS: Final = ("controller/", "cronring/", "protos/", "schema/", "sql/")
+# What users import calls a thing by the plain word that a core has for it as well: it shows them the same thing.
+SHOWN: Final = ("cronring/client/", "cronring/virtual/records.py")
+# Rows of both stores are one shape, which is being put into one place.
+KNOWN: Final = frozenset({"ActionRow", "ControllerRow", "DeploymentRow", "ExecutionRow", "JobRow", "RunnerRow"})
 
 
 def classes(path: Path) -> list[str]:
@@ -14,12 +19,14 @@ def classes(path: Path) -> list[str]:
     return [node.name for node in body if isinstance(node, ast.ClassDef) and not node.name.startswith("_")]
 
 
-def test_no_public_class_name_twice_in_core_and_schema() -> None:
+def test_no_public_class_name_twice() -> None:
     places: dict[str, list[str]] = defaultdict(list)
     for path in sources():
         name = str(path.relative_to(ROOT))
-        if name.startswith(ROOMS):
+        if name.startswith(ROOMS) and not name.startswith(SHOWN):
             for each in classes(path):
                 places[each].append(name)
-    assert len(places) > 100, "these are not all"
-    assert not {each: files for each, files in places.items() if len(files) > 1}
+    assert len(places) > 700, "these are not all"
+    twice = {each: files for each, files in places.items() if len(files) > 1}
+    assert not {each: files for each, files in twice.items() if each not in KNOWN}
+    assert set(twice) >= KNOWN, "these stand once by now: take them off the list"

@@ -50,7 +50,7 @@ class AuditFinding(NamedTuple):
         return f"cronring why {self.job} --at {format_instant(self.tick)}"
 
 
-class Runs(NamedTuple):
+class RunCounts(NamedTuple):
     """How many scheduled ticks of a job ran how; counted by the database, not yet proved.
 
     `again`: scheduled runs of a tick that already had one. `ahead_of_run`, `ahead_of_tick`: the most that any began
@@ -128,7 +128,12 @@ def begins_after(scope: Scope, timeline: TickTimeline, closed: Closed | None) ->
 
 
 def counted(
-    scope: Scope, job: JobStanding, timeline: TickTimeline, runs: Runs, skipped: dict[str, int], closed: Closed | None
+    scope: Scope,
+    job: JobStanding,
+    timeline: TickTimeline,
+    runs: RunCounts,
+    skipped: dict[str, int],
+    closed: Closed | None,
 ) -> Audit | None:
     """The audit of a job whose counts agree; None: they don't, or counting can't tell, and its ticks must be walked."""
     after = begins_after(scope, timeline, closed)

@@ -3,7 +3,15 @@ what comes next.
 """
 
 from cronring.controller.core.ledger.why_after import follows, next_words, verdict_after
-from cronring.controller.core.ledger.why_facts import TRANSACTION_US, Action, Attempt, Facts, Skip, WaitingRun, WhyJob
+from cronring.controller.core.ledger.why_facts import (
+    TRANSACTION_US,
+    ActionFact,
+    Attempt,
+    Facts,
+    SkipFact,
+    WaitingRun,
+    WhyJob,
+)
 from cronring.controller.core.ledger.why_words import decided, instant, length, ticks, told
 from cronring.schema.policy import parse_policy
 from cronring.schema.policy_model import Policy
@@ -101,7 +109,7 @@ def _due(facts: Facts) -> list[str]:
             f"`{facts.schedule_then}`.", *_neighbours(facts)]  # fmt: skip
 
 
-def _cancelled_then(facts: Facts) -> Action | None:
+def _cancelled_then(facts: Facts) -> ActionFact | None:
     """The order that had cancelled it, where it has been restored since."""
     latest = next((each for each in facts.actions if each.order in _CANCELLATIONS and each.at <= facts.at), None)
     return latest.origin if latest is not None and latest.order == "cancel" else None
@@ -170,7 +178,7 @@ def _retried(facts: Facts, last: Attempt, retry_at: int) -> str:
     return f"Attempt {last.attempt + 1} was to follow at {instant(retry_at)}, and somebody took it back."
 
 
-def _skipped(facts: Facts, skip: Skip, tick: int, what: str = "It") -> list[str]:
+def _skipped(facts: Facts, skip: SkipFact, tick: int, what: str = "It") -> list[str]:
     is_ahead = tick > facts.now
     kept = f"{what} is not to run" if is_ahead else f"{what} was skipped"
     sentences = [f"{kept} ({skip.reason}): {_reason(facts, skip, tick)}."]
@@ -181,7 +189,7 @@ def _skipped(facts: Facts, skip: Skip, tick: int, what: str = "It") -> list[str]
     return [*sentences, _skipped_by(facts, skip)]
 
 
-def _reason(facts: Facts, skip: Skip, tick: int) -> str:
+def _reason(facts: Facts, skip: SkipFact, tick: int) -> str:
     match skip.reason:
         case "overlap":
             return _overlap(facts, tick)
@@ -201,7 +209,7 @@ def _reason(facts: Facts, skip: Skip, tick: int) -> str:
             return _BY_SOMEBODY[skip.reason]
 
 
-def _superseded(facts: Facts, skip: Skip) -> str:
+def _superseded(facts: Facts, skip: SkipFact) -> str:
     if not skip.controller_id:
         return "the job was given another schedule before it could run"
     if facts.after is None:
@@ -249,7 +257,7 @@ def _missed_policy(policy: Policy) -> str:
     return f" ({', '.join(stated)})" if stated else ""
 
 
-def _skipped_by(facts: Facts, skip: Skip) -> str:
+def _skipped_by(facts: Facts, skip: SkipFact) -> str:
     at = instant(skip.decided_at)
     if skip.controller_id:
         return f"Controller {skip.controller_id} decided that at {at}."
@@ -261,7 +269,7 @@ def _skipped_by(facts: Facts, skip: Skip) -> str:
     return f"That was decided at {at} by an operator."
 
 
-def _nearest_action(actions: tuple[Action, ...], skip: Skip) -> Action | None:
+def _nearest_action(actions: tuple[ActionFact, ...], skip: SkipFact) -> ActionFact | None:
     """The action by which that was decided: within its transaction, whose instants differ a little."""
     at, kinds = skip.decided_at, _DECIDED_BY.get(skip.reason)
     near = [

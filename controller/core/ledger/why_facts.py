@@ -82,7 +82,7 @@ class Attempt(NamedTuple):
     deployment: str = ""
 
 
-class Skip(NamedTuple):
+class SkipFact(NamedTuple):
     """Ticks skipped for one reason, of which one was asked about. `controller_id` "": an operator, or a deployment."""
 
     reason: str
@@ -105,7 +105,7 @@ class WaitingRun(NamedTuple):
     requested_by: str
 
 
-class Action(NamedTuple):
+class ActionFact(NamedTuple):
     """What an operator did."""
 
     at: int
@@ -120,12 +120,12 @@ class Action(NamedTuple):
         return KEPT.get(self.action, self.action)
 
     @property
-    def origin(self) -> "Action":
+    def origin(self) -> "ActionFact":
         """The order that it carries on, which its details tell of; itself, if it is one."""
         if self.action not in KEPT:
             return self
         since = parse_instant(self.details["since"])
-        return Action(since, self.order, self.details["by"], self.details["note"])
+        return ActionFact(since, self.order, self.details["by"], self.details["note"])
 
 
 class Facts(NamedTuple):
@@ -147,16 +147,16 @@ class Facts(NamedTuple):
     previous_tick: int | None
     following_tick: int | None
     attempts: tuple[Attempt, ...] = ()
-    skip: Skip | None = None
+    skip: SkipFact | None = None
     before: Attempt | None = None
     after: Attempt | None = None
     waiting: tuple[WaitingRun, ...] = ()
-    actions: tuple[Action, ...] = ()
+    actions: tuple[ActionFact, ...] = ()
     closed: Closed | None = None
     followed: str = ""
     upstream: "Facts | None" = None
     follows_since: int | None = None
-    previous_skip: Skip | None = None
+    previous_skip: SkipFact | None = None
     then: Span | None = None
     successor: WhyJob | None = None
 

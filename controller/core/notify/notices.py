@@ -78,7 +78,7 @@ class Passed(NamedTuple):
     decided_at: int
 
 
-class Overdue(NamedTuple):
+class OverdueTick(NamedTuple):
     """A job whose next tick should have begun."""
 
     job: NoticeJob
@@ -105,7 +105,7 @@ class Turn(NamedTuple):
     note: str
 
 
-class Given(NamedTuple):
+class GivenUp(NamedTuple):
     """An attempt whose retry was planned, and will not come: it was the tick's last. `last_success`: the job's."""
 
     run: NoticeRun
@@ -161,7 +161,7 @@ class Subscription(NamedTuple):
         )
 
 
-def decide(runs: Sequence[NoticeRun], given_up: Sequence[Given], failing: Mapping[int, Failing]) -> Decided:
+def decide(runs: Sequence[NoticeRun], given_up: Sequence[GivenUp], failing: Mapping[int, Failing]) -> Decided:
     """Failures, recoveries, and late starts. `failing`: the jobs of these runs that were failing before."""
     notices = [late_start(run) for run in runs]
     now: dict[int, Failing | None] = dict(failing)
@@ -218,7 +218,7 @@ def late_start(run: NoticeRun) -> Notice | None:
     return _late(run.job, run.tick, run.run_at, limit, began, run)
 
 
-def overdue(row: Overdue, now: int) -> Notice | None:
+def overdue(row: OverdueTick, now: int) -> Notice | None:
     """Of a job's next tick, which nobody has claimed. One outside of its window won't run, so it can't be late."""
     policy = parse_policy(row.job.policy)
     limit = late_after_us(row.job.policy)

@@ -59,7 +59,7 @@ class Restore(NamedTuple):
 Wish = Pause | Resume | SkipNext | Cancel | Restore
 
 
-class Row(NamedTuple):
+class OrderColumns(NamedTuple):
     """The columns of a job that orders set."""
 
     next_tick: int | None
@@ -81,7 +81,7 @@ class OrderTarget(NamedTuple):
     """A job as an order finds it. `running`: an execution holds it, or is counted by it. `latest`: start, if known."""
 
     job: Existing
-    row: Row
+    row: OrderColumns
     running: bool
     last_outcome: str | None
     latest: Start | None = None
@@ -106,7 +106,7 @@ class Ordered(NamedTuple):
     `closes_at`, `opens_at`: where the job's books end, and where new ones begin. `details`: kept with the action.
     """
 
-    row: Row | None
+    row: OrderColumns | None
     details: dict[str, object]
     skipped: tuple[Skipped, ...] = ()
     taken_back: tuple[int, tuple[SkipReason, ...]] | None = None
@@ -202,7 +202,7 @@ def _pause(standing: OrderTarget, wish: Pause, by: str, now: int) -> Ordered:
     first, freed = _without_pause(standing, table, now) if job.paused else (_first(standing, table), None)
     first, owed = _behind_run(standing, table, first, now)
     ahead_from, ahead_until = _ahead_without_pause(job, table) if job.paused else (job.ahead_from, job.ahead_until)
-    paused = Row(
+    paused = OrderColumns(
         None, None, row.paused_at if job.paused else now, None if first is None else first.tick, wish.until, by, note,
         ahead_from=ahead_from, ahead_until=ahead_until,
     )  # fmt: skip
@@ -226,7 +226,7 @@ def _resume(standing: OrderTarget, now: int) -> Ordered:
         return Ordered(None, {})
     if not job.paused:  # it was over, and by a clock that was set back it seems not to be
         return Ordered(
-            Row(row.next_tick, row.next_run_at, ahead_from=row.ahead_from, ahead_until=row.ahead_until), {}
+            OrderColumns(row.next_tick, row.next_run_at, ahead_from=row.ahead_from, ahead_until=row.ahead_until), {}
         )  # fmt: skip
     table = _table(job)
     ahead_from, ahead_until = _ahead_without_pause(job, table)
@@ -234,12 +234,12 @@ def _resume(standing: OrderTarget, now: int) -> Ordered:
         # What was decided ahead before the pause stays so, and comes before the pause's first tick.
         planned = plan_resume(job._replace(ahead_from=None, ahead_until=None), standing.latest, now)
         return Ordered(
-            Row(planned.next_tick, planned.next_run_at, ahead_from=ahead_from, ahead_until=ahead_until),
+            OrderColumns(planned.next_tick, planned.next_run_at, ahead_from=ahead_from, ahead_until=ahead_until),
             _told(ticks=sum(part.ticks for part in planned.skipped)), planned.skipped,
         )  # fmt: skip
     first, freed = _without_pause(standing, table, now)
     (tick, run_at), superseded = _distant(standing, *(not_before(first, now) or (None, None)))
-    return Ordered(Row(tick, run_at, ahead_from=ahead_from, ahead_until=ahead_until), {}, superseded, freed)
+    return Ordered(OrderColumns(tick, run_at, ahead_from=ahead_from, ahead_until=ahead_until), {}, superseded, freed)
 
 
 def _skip_next(standing: OrderTarget, wish: SkipNext, now: int) -> Ordered | OrderRefusal | NotNext:
@@ -258,7 +258,7 @@ def _skip_next(standing: OrderTarget, wish: SkipNext, now: int) -> Ordered | Ord
     chained = decided_ahead(job, now)
     ahead = slot.tick > now
     return Ordered(
-        Row(
+        OrderColumns(
             following, run_at,
             ahead_from=job.ahead_from if chained else first if ahead else None,
             ahead_until=slot.tick if ahead else job.ahead_until if chained else None,
@@ -278,7 +278,7 @@ def _cancel(standing: OrderTarget, wish: Cancel, by: str, now: int) -> Ordered:
     reasons = SkipReason.PAUSED, SkipReason.CANCELLED, SkipReason.OUTSIDE_WINDOW
     freed = (job.ahead_from, reasons) if decided_ahead(job, now) and job.ahead_from is not None else None
     return Ordered(
-        Row(None, None, cancelled_at=now, cancelled_by=by, cancelled_note=wish.note),
+        OrderColumns(None, None, cancelled_at=now, cancelled_by=by, cancelled_note=wish.note),
         _told(ticks=sum(part.ticks for part in skipped)), skipped, freed, closes_at=closes_at(job, now),
     )  # fmt: skip
 
@@ -290,7 +290,7 @@ def _restore(standing: OrderTarget, now: int) -> Ordered:
         return Ordered(None, {})
     opens_at = max(now, job.opened_at, job.last_tick or 0)
     (tick, run_at), superseded = _distant(standing, *(first_slot(_table(job), job.key, opens_at) or (None, None)))
-    return Ordered(Row(tick, run_at), _told(next_tick=tick), superseded, opens_at=opens_at)
+    return Ordered(OrderColumns(tick, run_at), _told(next_tick=tick), superseded, opens_at=opens_at)
 
 
 def _table(job: Existing) -> Timetable:

@@ -248,7 +248,7 @@ def _same_slot(job: Existing, table: Timetable, now: int) -> PlannedTick | None:
     return not_before(moved, max(now, job.paused_until or 0))
 
 
-class Held(NamedTuple):
+class HeldTicks(NamedTuple):
     """What a pause until an instant decides: ticks before it are `skipped`, and it goes on with `next_tick`."""
 
     next_tick: int | None
@@ -258,13 +258,13 @@ class Held(NamedTuple):
     ahead_until: int | None  # the last
 
 
-def hold(table: Timetable, key: str, first: PlannedTick, until: int) -> Held:
+def hold(table: Timetable, key: str, first: PlannedTick, until: int) -> HeldTicks:
     """`first` is the first tick that nobody has decided. No run begins before `until`, jitter or not."""
     if first.tick >= until:
-        return Held(first.tick, max(first.run_at, until), (), None, None)
+        return HeldTicks(first.tick, max(first.run_at, until), (), None, None)
     skipped = owed(table, first.tick, until - 1, SkipReason.PAUSED)
     tick, run_at = table.following(key, until - 1) or (None, None)
-    return Held(tick, None if run_at is None else max(run_at, until), skipped, first.tick, skipped[-1].last_tick)
+    return HeldTicks(tick, None if run_at is None else max(run_at, until), skipped, first.tick, skipped[-1].last_tick)
 
 
 def _kept(job: Existing) -> Carried:

@@ -6,7 +6,7 @@ from cronring.controller.core.orders.followers import declared
 from cronring.controller.core.orders.orphaning import Orphan, Return, keys_of, plan_orphans, plan_return, told
 from cronring.controller.core.orders.redeploy import Removed, deployment_key, plan_redeploy, plan_removal
 from cronring.controller.errors import NotFound
-from cronring.controller.ports.store import Activated, Deployed, Killed
+from cronring.controller.ports.store import ActivatedDeployment, Deployed, Killed
 from cronring.controller.services.refusals import other_schema
 from cronring.controller.store.memory.control import MemoryControl, job_row
 from cronring.controller.store.memory.rows import (
@@ -45,14 +45,14 @@ class MemoryDeployments(MemoryControl):
     async def activate_deployment(
         self, key: str, min_replicas: int, timeout_ms: int, default_jitter: str = "", by: str = "", note: str = "",
         *, dry_run: bool = False,
-    ) -> Activated:  # fmt: skip
+    ) -> ActivatedDeployment:  # fmt: skip
         row = self._deployment(key)
         self._refuse_cycles(row.schema)
         others = [other for other in self.deployments if other.module == row.module and other is not row]
         previous = next((other.key for other in others if other.min_replicas), None)
         action = "activate", by, note
         deployed = self._make_active(row, min_replicas, (timeout_ms, default_jitter), action, dry_run)
-        return Activated(
+        return ActivatedDeployment(
             deployed, previous, sum(each.deployment in others for each in self.unfinished.values())
         )  # fmt: skip
 

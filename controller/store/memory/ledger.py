@@ -2,10 +2,10 @@
 
 from collections import Counter
 
-from cronring.controller.core.ledger.audit import Runs
+from cronring.controller.core.ledger.audit import RunCounts
 from cronring.controller.core.ledger.audit_walk import SCHEDULED, AuditRun, SkipRange
 from cronring.controller.core.ledger.books import Closed, JobStanding, Span
-from cronring.controller.core.ledger.why_facts import Action, Attempt, Facts, Skip, WaitingRun, WhyJob
+from cronring.controller.core.ledger.why_facts import ActionFact, Attempt, Facts, SkipFact, WaitingRun, WhyJob
 from cronring.controller.ports.ledger import AuditReport, AuditRequest, CountedSkips, NumberedSpan, Twin, ZoneData
 from cronring.controller.services.audit import audit
 from cronring.controller.services.explaining import gather
@@ -70,7 +70,9 @@ class MemoryBooks:
     async def closed(self, job_ids: list[int]) -> list[Closed]:  # noqa: ARG002 - nothing is removed here
         return []
 
-    async def count_runs(self, job_ids: list[int], afters: list[int], until: int, late_after: int) -> dict[int, Runs]:
+    async def count_runs(
+        self, job_ids: list[int], afters: list[int], until: int, late_after: int
+    ) -> dict[int, RunCounts]:
         found = {}
         for job_id, after in zip(job_ids, afters, strict=True):
             runs = [_run(row) for row in self._runs_of(job_id) if after < row.tick <= until]
@@ -162,12 +164,12 @@ class MemoryArchive(MemoryBooks):
         rows = [row for row in self._by_tick(job_id) if row.tick > instant and row.trigger in SCHEDULED]
         return _attempt(rows[0]) if rows else None
 
-    async def skip_at(self, job_id: int, tick: int) -> Skip | None:
+    async def skip_at(self, job_id: int, tick: int) -> SkipFact | None:
         rows = [row for row in self._tables.skips if row.job_id == job_id and row.skipped.first_tick <= tick]
         latest = max(rows, key=lambda row: row.skipped.first_tick, default=None)
         if latest is None or latest.skipped.last_tick < tick:
             return None
-        return Skip(latest.skipped.reason.value, *latest.skipped[1:], latest.controller_id, latest.decided_at)
+        return SkipFact(latest.skipped.reason.value, *latest.skipped[1:], latest.controller_id, latest.decided_at)
 
     async def waiting(self, job_id: int, limit: int) -> list[WaitingRun]:
         rows = [row for row in self._tables.activations.values() if row.job.job_id == job_id]
@@ -179,10 +181,10 @@ class MemoryArchive(MemoryBooks):
             for row in sorted(rows, key=lambda row: (row.run_at, row.activation_id))[:limit]
         ]  # fmt: skip
 
-    async def actions_before(self, job_id: int, instant: int, limit: int) -> list[Action]:
+    async def actions_before(self, job_id: int, instant: int, limit: int) -> list[ActionFact]:
         deployment = self._tables.jobs[job_id].deployment.key
         return [
-            Action(row.at, row.action, row.actor, row.note, row.details)
+            ActionFact(row.at, row.action, row.actor, row.note, row.details)
             for row in reversed(self._tables.actions)
             if row.at <= instant and (row.job_id == job_id or row.deployment == deployment)
         ][:limit]
@@ -209,13 +211,13 @@ def _run(row: ExecutionRow) -> AuditRun:
     )  # fmt: skip
 
 
-def _counted(runs: list[AuditRun], late_after: int) -> Runs:
+def _counted(runs: list[AuditRun], late_after: int) -> RunCounts:
     scheduled = [run for run in runs if run.trigger in SCHEDULED]
     ended = [run for run in scheduled if run.outcome is not None]
     by_schedule = [run for run in ended if run.trigger == "schedule"]
     late = sum(run.lateness > late_after for run in by_schedule)
     outcomes = Counter(run.outcome or "running" for run in runs)
-    return Runs(
+    return RunCounts(
         on_time=len(by_schedule) - late,
         late=late,
         caught_up=len(ended) - len(by_schedule),
@@ -223,6 +225,6 @@ def _counted(runs: list[AuditRun], late_after: int) -> Runs:
         again=sum(run.attempt > 1 for run in scheduled),
         backfills=sum(run.trigger == "backfill" for run in runs),
         ahead_of_run=max(run.run_at - run.began_at for run in runs),
-        ahead_of_tick=max((run.tick - run.began_at for run in scheduled), default=Runs().ahead_of_tick),
+        ahead_of_tick=max((run.tick - run.began_at for run in scheduled), default=RunCounts().ahead_of_tick),
         outcomes=tuple(sorted(outcomes.items())),
     )

@@ -7,12 +7,12 @@ from cronring.controller.core.orders.control import Start, manual_tick
 from cronring.controller.core.orders.orders import (
     Cancel,
     NotNext,
+    OrderColumns,
     Ordered,
     OrderRefusal,
     OrderTarget,
     Restore,
     Resume,
-    Row,
     Wish,
     carry_out,
     order_of,
@@ -70,7 +70,7 @@ class MemoryOrders(MemoryActivations):
             cancelling = self._write(row, plan, plan.row, wish, by, now)
         return Controlled(row.job(), plan.row is not None, plan.details, held, cancelling)
 
-    def _write(self, row: JobRow, plan: Ordered, after: Row, wish: Wish, by: str, now: int) -> int:
+    def _write(self, row: JobRow, plan: Ordered, after: OrderColumns, wish: Wish, by: str, now: int) -> int:
         self._write_row(row, plan, after, by, now)
         if isinstance(wish, Resume | Restore):
             row.failures = 0
@@ -86,7 +86,7 @@ class MemoryOrders(MemoryActivations):
         self.on_notify()
         return cancelling
 
-    def _write_row(self, row: JobRow, plan: Ordered, after: Row, by: str, now: int) -> None:
+    def _write_row(self, row: JobRow, plan: Ordered, after: OrderColumns, by: str, now: int) -> None:
         if plan.taken_back is not None:
             self._take_back(row, *plan.taken_back, now)
         for name, value in after._asdict().items():
@@ -205,6 +205,6 @@ def _left(job_id: int, removed: JobRow) -> Left | None:
 
 
 def standing(row: JobRow) -> OrderTarget:
-    columns = Row._make(getattr(row, name) for name in Row._fields)
+    columns = OrderColumns._make(getattr(row, name) for name in OrderColumns._fields)
     outcome = None if row.last_outcome is None else row.last_outcome.value
     return OrderTarget(row.existing(), columns, row.executing or row.running > 0, outcome)

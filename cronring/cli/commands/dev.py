@@ -13,8 +13,8 @@ from cronring.cli.output import print_json_line
 from cronring.cli.printing import say_lines, screen
 
 if TYPE_CHECKING:
-    from cronring.cli.dev.session import View
-    from cronring.cli.dev.state import State
+    from cronring.cli.dev.session import DevView
+    from cronring.cli.dev.state import DevState
 
 
 @click.command()
@@ -76,21 +76,21 @@ def dev(
     if replaying["speed"] is not None:
         replay(files, for_s, namespace, python, plain, replaying)
         return
-    from cronring.cli.dev.cluster import Plan
+    from cronring.cli.dev.cluster import StartPlan
     from cronring.cli.dev.database import require_embedded
-    from cronring.cli.dev.session import Options, Session
-    from cronring.cli.dev.state import State
+    from cronring.cli.dev.session import DevOptions, DevSession
+    from cronring.cli.dev.state import DevState
     from cronring.cli.modules import described
 
     for file in files:
         described(file, namespace, python)  # what is wrong in a module is said before anything starts
     if database_url is None:
         require_embedded()
-    state = State()
+    state = DevState()
     output = replaying["output"] or ("text" if plain else None)
     view = _view(state, output, ", ".join(file.name for file in files))
-    plan = Plan(tuple(file.resolve() for file in files), controllers, python, namespace)
-    session = Session(Options(plan, for_s, data, database_url, schema), state, view)
+    plan = StartPlan(tuple(file.resolve() for file in files), controllers, python, namespace)
+    session = DevSession(DevOptions(plan, for_s, data, database_url, schema), state, view)
     code = run_loop(session.run())
     if session.summary is not None and output == "json":
         print_json_line(session.summary.as_json())
@@ -99,7 +99,7 @@ def dev(
     sys.exit(code)
 
 
-def _view(state: "State", output: str | None, title: str) -> "View":
+def _view(state: "DevState", output: str | None, title: str) -> "DevView":
     from cronring.cli.dev.panels import HEIGHT_MIN, WIDTH_MIN
 
     console = screen()

@@ -20,7 +20,7 @@ from cronring.schema.duration import measured
 if TYPE_CHECKING:
     from cronring.cli.drill.doing import Passed
     from cronring.cli.drill.findings import Findings
-    from cronring.cli.drill.plan import Plan, Wanted
+    from cronring.cli.drill.plan import DrillOrder, DrillPlan
     from cronring.client import Client
 
 SHORTEST_S: Final = 2.0
@@ -56,8 +56,8 @@ def kill_owner(
     The report: lateness (p50, p99, max) of the ticks that others took over, beside those of the same jobs before. It
     says who took them, and counts lost and duplicate ticks of all jobs in that time, by the audit.
 
-    Exit codes: 0 it held; 130 ended by Ctrl-C. It is 1 if a tick was lost, ran twice, or began more than 1 s late. It
-    also is 1 if none was taken over, or if the drill was refused.
+    Exit codes: 0 it held; 1 a tick was lost, ran twice, or began more than 1 s late; 130 ended by Ctrl-C. It also is 1
+    if no tick was taken over, or if the drill was refused.
 
     \b
     Examples:
@@ -65,7 +65,7 @@ def kill_owner(
       cronring drill kill-owner --job billing.refresh --for 30s
       cronring drill kill-owner --yes -o json
     """
-    from cronring.cli.drill.plan import LONGEST_S, Wanted, make_plan
+    from cronring.cli.drill.plan import LONGEST_S, DrillOrder, make_plan
 
     if not SHORTEST_S <= for_s <= LONGEST_S:
         raise click.BadParameter(
@@ -75,7 +75,7 @@ def kill_owner(
         raise click.UsageError("--force is for standing down; with --kill somebody must be left to watch")
     if not yes and not sys.stdin.isatty():
         raise click.UsageError("it asks for consent, and there is no terminal to ask on; give it with --yes")
-    wanted = Wanted(job, for_s, kill, force, actor(as_name))
+    wanted = DrillOrder(job, for_s, kill, force, actor(as_name))
     plan = ask(controllers, lambda client: make_plan(client, wanted))
     _agree(plan, wanted, yes=yes)
     addresses = tuple(dict.fromkeys((*controllers, *plan.addresses)))
@@ -91,7 +91,7 @@ def kill_owner(
         raise click.exceptions.Exit(EXIT_FAILED)
 
 
-def _agree(plan: "Plan", wanted: "Wanted", *, yes: bool) -> None:
+def _agree(plan: "DrillPlan", wanted: "DrillOrder", *, yes: bool) -> None:
     """Says what is about to happen, and asks. Raises Abort, and Failure where a process is not to be killed."""
     from cronring.cli.drill.target import require_dev
     from cronring.cli.drill.words import announced
@@ -104,9 +104,9 @@ def _agree(plan: "Plan", wanted: "Wanted", *, yes: bool) -> None:
         confirm()
 
 
-async def _drill(client: "Client", plan: "Plan") -> "Findings":
+async def _drill(client: "Client", plan: "DrillPlan") -> "Findings":
     from cronring.cli.drill.doing import perform
-    from cronring.cli.drill.findings import Books
+    from cronring.cli.drill.findings import DrillBooks
 
     view, owners = await client.cluster.get(), await client.cluster.owners(plan.job.key)
     if owners.primary != plan.primary.id or view.database_time is None:
@@ -114,7 +114,7 @@ async def _drill(client: "Client", plan: "Plan") -> "Findings":
             f"the ring has changed since: {owners.primary or 'nobody'} is the primary of {plan.job.key} now. "
             "Nothing was done; start again"
         )
-    books = await Books.open(client, plan, view.database_time)
+    books = await DrillBooks.open(client, plan, view.database_time)
     with _bar(plan) as passed:
         span = await perform(client, plan, passed)
     say("waiting until what came due is decided ...", err=True)
@@ -122,7 +122,7 @@ async def _drill(client: "Client", plan: "Plan") -> "Findings":
 
 
 @contextlib.contextmanager
-def _bar(plan: "Plan") -> "Iterator[Passed]":
+def _bar(plan: "DrillPlan") -> "Iterator[Passed]":
     """Only where somebody looks: into a pipe click would write a line for it."""
     total = round(plan.wanted.for_s * 10)
     label = f"{plan.primary.id} {'is dead' if plan.wanted.kill else 'claims nothing'}"
@@ -130,7 +130,7 @@ def _bar(plan: "Plan") -> "Iterator[Passed]":
         yield lambda seconds: bar.update(min(total, round(seconds * 10)) - bar.pos)
 
 
-def _tell(plan: "Plan", found: "Findings", output: str) -> None:
+def _tell(plan: "DrillPlan", found: "Findings", output: str) -> None:
     from cronring.cli.drill.words import told, verdict
 
     if output == "json":
@@ -140,7 +140,7 @@ def _tell(plan: "Plan", found: "Findings", output: str) -> None:
         say(line)
 
 
-def _json(plan: "Plan", found: "Findings") -> dict[str, Any]:
+def _json(plan: "DrillPlan", found: "Findings") -> dict[str, Any]:
     from cronring.cli.output import jsonable
 
     return {

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from cronring.cli.failures import Failure
-from cronring.cli.job_options import Verb, VerbName, whoami
+from cronring.cli.job_options import VerbName, VerbParam, whoami
 from cronring.cli.options import controllers_option, option, output_option
 from cronring.cli.output import print_json, short_instant
 from cronring.cli.printing import say, say_source
@@ -34,7 +34,7 @@ def import_group() -> None:
               help="module: Python that runs the commands. text: the schedules. jobs: made in a cluster.")  # fmt: skip
 @click.option("--write", "-O", "target", type=click.Path(dir_okay=False), envvar="CRONRING_IMPORT_CRONTAB_WRITE",
               help="Write to this file, which must not exist.  [standard output]")  # fmt: skip
-@click.option("--verb", type=Verb(), help="With --as jobs, the verb that is given the commands (see import verb).")
+@click.option("--verb", type=VerbParam(), help="With --as jobs, the verb that is given the commands (see import verb).")
 @click.option("--system", is_flag=True, help="A user's name stands before each command, as in /etc/crontab.")
 @click.option("--timezone", metavar="ZONE", default="", help="Where the crontab has no CRON_TZ: the machine's zone.")
 @option("--namespace", default="default", show_default=True, help="Where the jobs live (of the text form).")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cronring.cli.bulk import Many, Wanted, actor, as_option, many_options, note_option, one_or_many, order_many
+from cronring.cli.bulk import BulkOrder, Many, actor, as_option, many_options, note_option, one_or_many, order_many
 from cronring.cli.completion import deployment_key, job_key, template_name
 from cronring.cli.dependencies import followed
 from cronring.cli.instants import Moment, instant_option, resolved
@@ -253,7 +253,7 @@ def _many(
     values: dict[str, Any], many: Many, action: str, controllers: tuple[str, ...], output: str,
     until: "datetime | None" = None,
 ) -> None:  # fmt: skip
-    wanted = Wanted(action, values["note"], actor(values["as_name"]), until)
+    wanted = BulkOrder(action, values["note"], actor(values["as_name"]), until)
     order_many(controllers, many, wanted, dry_run=values["dry_run"], yes=values["yes"], output=output)
 
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cronring.cli.bulk import Many, Wanted, actor, as_option, many_options, note_option, one_or_many, order_many
+from cronring.cli.bulk import BulkOrder, Many, actor, as_option, many_options, note_option, one_or_many, order_many
 from cronring.cli.completion import job_key
 from cronring.cli.failures import EXIT_FAILED, Failure
 from cronring.cli.following import telling_how_it_goes_on
@@ -53,7 +53,7 @@ def trigger_job(key: str | None, payload: str | None, wait: bool, **values: Any)
     if key is None:
         if payload is not None or wait:
             raise click.UsageError("--payload and --wait are of one job; give its KEY")
-        wanted = Wanted("trigger", note, by)
+        wanted = BulkOrder("trigger", note, by)
         order_many(controllers, many, wanted, dry_run=values["dry_run"], yes=values["yes"], output=output)
         return
 

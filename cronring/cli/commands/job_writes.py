@@ -9,8 +9,8 @@ from cronring.cli.completion import job_key, template_name
 from cronring.cli.dependencies import followed, warn_of_unknown
 from cronring.cli.instants import resolved
 from cronring.cli.job_options import (
-    Verb,
     VerbName,
+    VerbParam,
     job_options,
     labels_of,
     schedule_text,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 @click.command("create")
-@click.argument("verb", type=Verb())
+@click.argument("verb", type=VerbParam())
 @click.option("--name", required=True, help="Tells it from the verb's other jobs; its key is MODULE.VERB:NAME.")
 @click.option("--template", default="", metavar="NAME", shell_complete=template_name,
               help="Start from this template of VERB's namespace (cronring template list).")  # fmt: skip

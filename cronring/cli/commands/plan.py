@@ -14,13 +14,13 @@ from cronring.cli.schedules import from_us, to_us
 from cronring.cli.session import ask
 
 if TYPE_CHECKING:
-    from cronring.cli.modules import Described
+    from cronring.cli.modules import ReadModule
     from cronring.client import Client
     from cronring.schema.forecast import JobForecast
     from cronring.schema.module import Module
 
 
-class Deployed(NamedTuple):
+class DeployedText(NamedTuple):
     """`text` is empty when the module has no active deployment."""
 
     key: str
@@ -95,7 +95,7 @@ def plan(file: str, days: int, namespace: str, python: str | None, output: str, 
         say(f"nothing changes: the {len(jobs)} jobs keep their {same:,} ticks")
 
 
-def _read(deployed: "Deployed") -> "Module":
+def _read(deployed: "DeployedText") -> "Module":
     """Raises Failure for what this program can't read."""
     from cronring.schema.text import SchemaError, parse_module
 
@@ -107,7 +107,7 @@ def _read(deployed: "Deployed") -> "Module":
         ) from error
 
 
-async def active(client: "Client", wanted: "Described") -> Deployed:
+async def active(client: "Client", wanted: "ReadModule") -> DeployedText:
     """What is deployed of the module now, and what controllers say of jobs made through the API."""
     module = wanted.module
     rows = await client.deployments.list(module.namespace, module.name, active_only=True)
@@ -120,7 +120,7 @@ async def active(client: "Client", wanted: "Described") -> Deployed:
         *(Made(key, "back", ()) for key in would.jobs_back if key not in misfit),
         *(Made(each.key, "payload", each.faults) for each in would.jobs_misfit),
     )
-    return Deployed(rows[0].key, rows[0].schema_text, anchors, made) if rows else Deployed("", "", {}, made)
+    return DeployedText(rows[0].key, rows[0].schema_text, anchors, made) if rows else DeployedText("", "", {}, made)
 
 
 def made_in_words(made: Made) -> list[str]:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from cronring.cli.dev.happenings import Happening, ProcessEnded, ProcessStarted, Progress
+from cronring.cli.dev.happenings import Happening, ProcessEnded, ProcessStarted, StartProgress
 from cronring.cli.dev.private import make_private
-from cronring.cli.dev.processes import Child, Processes, free_addresses
-from cronring.cli.dev.state import State
+from cronring.cli.dev.processes import DevProcess, Processes, free_addresses
+from cronring.cli.dev.state import DevState
 from cronring.cli.drill.target import PARENT
-from cronring.cli.running_dev import Context, FixedPorts
+from cronring.cli.running_dev import DevHold, FixedPorts
 
 GRPC_PORT: Final = 7400  # of the first controller; the others have the next ones
 HTTP_PORT: Final = 7480
@@ -23,7 +23,7 @@ QUICK_DEATHS_MAX: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class StartPlan:
     """What to start."""
 
     files: tuple[Path, ...]
@@ -39,7 +39,12 @@ class LocalCluster:
     """
 
     def __init__(
-        self, plan: Plan, state: State, folder: Path, database: dict[str, str], tell: Callable[[Happening], None]
+        self,
+        plan: StartPlan,
+        state: DevState,
+        folder: Path,
+        database: dict[str, str],
+        tell: Callable[[Happening], None],
     ) -> None:
         self._plan = plan
         self._state = state
@@ -53,7 +58,7 @@ class LocalCluster:
         environment = os.environ | {PARENT: str(os.getpid())}
         self._processes = Processes(logs, environment, self._on_exit)
         # The same ones each time, so that commands can be repeated: but for one dev of several.
-        self._context, self._ports = Context(), FixedPorts()
+        self._context, self._ports = DevHold(), FixedPorts()
         fixed = self._context.take() and self._ports.take()
         wanted = [port + index if fixed else 0 for port in (GRPC_PORT, HTTP_PORT) for index in range(plan.controllers)]
         addresses = free_addresses(wanted)
@@ -61,11 +66,15 @@ class LocalCluster:
         self._http_addresses = addresses[plan.controllers :]
         taken = [port for port, address in zip(wanted, addresses, strict=True) if not address.endswith(f":{port}")]
         if not self._context.owned:
-            tell(Progress("another cronring dev runs: this one is on other ports, and commands need its --controllers"))
+            tell(
+                StartProgress(
+                    "another cronring dev runs: this one is on other ports, and commands need its --controllers"
+                )
+            )
         elif not fixed:
-            tell(Progress("another user's cronring dev has the usual ports: this one is on others"))
+            tell(StartProgress("another user's cronring dev has the usual ports: this one is on others"))
         elif taken:
-            tell(Progress(f"ports {', '.join(map(str, taken))} are taken: others in their place"))
+            tell(StartProgress(f"ports {', '.join(map(str, taken))} are taken: others in their place"))
         self._restarts: set[asyncio.Task[None]] = set()
         self._quick_deaths = 0
         self.on_controller_death: Callable[[], None] = lambda: None
@@ -94,7 +103,7 @@ class LocalCluster:
         self._state.runners.append(child)
         self._tell(ProcessStarted(name, child.pid, "", ""))
 
-    def _on_exit(self, child: Child) -> None:
+    def _on_exit(self, child: DevProcess) -> None:
         if child.stopping:
             return
         if child in self._state.controllers:
@@ -102,7 +111,7 @@ class LocalCluster:
         else:
             self._runner_died(child)
 
-    def _controller_died(self, child: Child) -> None:
+    def _controller_died(self, child: DevProcess) -> None:
         left = sum(1 for each in self._state.controllers if each.alive)
         step = f"{left} left, the ring heals" if left else "none is left"
         self._tell(ProcessEnded(child.name, child.pid, child.end, step))
@@ -110,7 +119,7 @@ class LocalCluster:
         if not left:
             self.failed.set()
 
-    def _runner_died(self, child: Child) -> None:
+    def _runner_died(self, child: DevProcess) -> None:
         quick = time.monotonic_ns() - child.started_ns < QUICK_DEATH_S * 1e9
         self._quick_deaths = self._quick_deaths + 1 if quick else 0
         if self._quick_deaths >= QUICK_DEATHS_MAX:

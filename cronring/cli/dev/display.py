@@ -4,23 +4,23 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from cronring.cli.dev.happenings import Happening, Progress
+from cronring.cli.dev.happenings import Happening, StartProgress
 from cronring.cli.dev.panels import picture
-from cronring.cli.dev.state import State
+from cronring.cli.dev.state import DevState
 from cronring.cli.printing import visible
 
 
 class Display:
     """Steps of the start as lines; from `begin` on, the picture."""
 
-    def __init__(self, state: State, console: Console, title: str) -> None:
+    def __init__(self, state: DevState, console: Console, title: str) -> None:
         self._state = state
         self._console = console
         self._title = title
         self._live: Live | None = None
 
     def tell(self, happening: Happening) -> None:
-        if self._live is None and isinstance(happening, Progress):
+        if self._live is None and isinstance(happening, StartProgress):
             self._console.print(Text.assemble(("✓ ", "green"), visible(happening.text)))
 
     def draw(self) -> None:

@@ -11,14 +11,14 @@ from cronring.cli.dev.happenings import (
     Happening,
     Heartbeat,
     MemberChanged,
-    Printed,
+    OutputLine,
     RingHealed,
     RunEnded,
     RunStarted,
     ServedBy,
     ViewLost,
 )
-from cronring.cli.dev.state import State
+from cronring.cli.dev.state import DevState
 from cronring.client import Client, ClientError
 from cronring.client.model import Cluster, Execution
 from cronring.schema.keys import SLOTS
@@ -38,10 +38,10 @@ OUTPUTS_ASKED: Final = 5
 LINES_OF_OUTPUT: Final = 3
 
 
-class Feed:
+class DevFeed:
     """Keeps `state` fresh. `tell` is called for everything worth a line."""
 
-    def __init__(self, client: Client, state: State, tell: Callable[[Happening], None]) -> None:
+    def __init__(self, client: Client, state: DevState, tell: Callable[[Happening], None]) -> None:
         self._client = client
         self._state = state
         self._tell = tell
@@ -162,10 +162,10 @@ class Feed:
             if execution.id in asked:
                 found = await self._client.executions.get(execution.id)
                 lines = [line for line in found.output.splitlines() if line.strip()][-LINES_OF_OUTPUT:]
-            told = [Printed(execution.id, execution.job, line, is_error=False) for line in lines]
+            told = [OutputLine(execution.id, execution.job, line, is_error=False) for line in lines]
             if execution.error_type or execution.error_message:
                 why = f"{execution.error_type}: {execution.error_message}".strip(": ")
-                told.append(Printed(execution.id, execution.job, why.partition("\n")[0], is_error=True))
+                told.append(OutputLine(execution.id, execution.job, why.partition("\n")[0], is_error=True))
             for each in told:
                 self._state.printed.append(each)
                 self._tell(each)

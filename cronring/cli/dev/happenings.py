@@ -5,7 +5,7 @@ from typing import NamedTuple
 from cronring.client.model import Audit, Execution
 
 
-class Progress(NamedTuple):
+class StartProgress(NamedTuple):
     """A step of the start, done."""
 
     text: str
@@ -66,7 +66,7 @@ class RunEnded(NamedTuple):
     runner: str
 
 
-class Printed(NamedTuple):
+class OutputLine(NamedTuple):
     """A line of what an execution has printed, or why it failed."""
 
     execution_id: int
@@ -84,7 +84,7 @@ class Heartbeat(NamedTuple):
 
 
 Happening = (
-    Progress
+    StartProgress
     | ProcessStarted
     | ProcessEnded
     | MemberChanged
@@ -93,6 +93,6 @@ Happening = (
     | ViewLost
     | RunStarted
     | RunEnded
-    | Printed
+    | OutputLine
     | Heartbeat
 )

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable
 
 
-class Pace:
+class TimeScale:
     """`speed` times as fast as real time; None: as fast as it goes. What runs held up is not made up for."""
 
     def __init__(self, speed: float | None, start_us: int, now_s: Callable[[], float] = time.monotonic) -> None:

@@ -12,18 +12,18 @@ from cronring.cli.dev.happenings import (
     Happening,
     Heartbeat,
     MemberChanged,
-    Printed,
+    OutputLine,
     ProcessEnded,
     ProcessStarted,
-    Progress,
     RingHealed,
     RunEnded,
     RunStarted,
     ServedBy,
+    StartProgress,
     ViewLost,
 )
-from cronring.cli.dev.processes import Child
-from cronring.cli.dev.state import State
+from cronring.cli.dev.processes import DevProcess
+from cronring.cli.dev.state import DevState
 from cronring.cli.dev.summary import not_booked
 from cronring.cli.execution_rows import duration_ms
 from cronring.cli.glance import bar, countdown, time_of_day
@@ -41,7 +41,7 @@ FIXED_LINES: Final = 7
 LATE_MS: Final = 100.0
 
 
-def picture(state: State, title: str, width: int, height: int) -> RenderableType:
+def picture(state: DevState, title: str, width: int, height: int) -> RenderableType:
     """Everything, fitted to the terminal: pids, addresses, how to break it and how to stop it are never cut."""
     space = [Text()] if height >= 32 else []
     rows = height - FIXED_LINES - len(state.controllers) - len(state.runners[-1:]) - 4 * len(space)
@@ -56,7 +56,7 @@ def picture(state: State, title: str, width: int, height: int) -> RenderableType
     )  # fmt: skip
 
 
-def heading(state: State, title: str) -> Text:
+def heading(state: DevState, title: str) -> Text:
     line = Text.assemble(("cronring dev", "bold"), f"  {visible(title)}  ", (f"{state.now():%H:%M:%S} UTC", "bold"))
     if not state.answering:
         line.append("   no controller answers", "bold red")
@@ -65,7 +65,7 @@ def heading(state: State, title: str) -> Text:
     return _cut(line)
 
 
-def controllers(state: State, width: int) -> Table:
+def controllers(state: DevState, width: int) -> Table:
     wide = width >= WIDE
     bar_column = ("share of the ring",) if wide else ()
     table = _table("controller", "pid", "status", *bar_column, "share", "lease", "grpc, http")
@@ -77,7 +77,7 @@ def controllers(state: State, width: int) -> Table:
     return table
 
 
-def _controller(state: State, child: Child, wide: bool) -> tuple[str | Text, ...]:
+def _controller(state: DevState, child: DevProcess, wide: bool) -> tuple[str | Text, ...]:
     member = state.member_of(child)
     listens = f"{child.grpc_address} :{child.http_address.rpartition(':')[2]}"
     nothing = ("",) * (3 if wide else 2)
@@ -93,7 +93,7 @@ def _controller(state: State, child: Child, wide: bool) -> tuple[str | Text, ...
     )  # fmt: skip
 
 
-def jobs(state: State, shown: int, width: int) -> Table:
+def jobs(state: DevState, shown: int, width: int) -> Table:
     """With a row for how many there is no room for."""
     hidden = len(state.jobs) - shown
     if hidden > 0:
@@ -120,7 +120,7 @@ def _job(job: Job, now: datetime, words: bool) -> tuple[str | Text, ...]:
     )  # fmt: skip
 
 
-def executions(state: State, shown: int, width: int) -> Table:
+def executions(state: DevState, shown: int, width: int) -> Table:
     wide = width >= WIDE
     table = _table("time", "job", "outcome", "lateness", "took", "controller", *(("runner",) if wide else ()))
     newest = sorted(state.executions.values(), key=lambda each: each.id)[-shown:]
@@ -129,7 +129,7 @@ def executions(state: State, shown: int, width: int) -> Table:
     return table
 
 
-def _execution(state: State, execution: Execution) -> tuple[str | Text, ...]:
+def _execution(state: DevState, execution: Execution) -> tuple[str | Text, ...]:
     outcome = execution.outcome or "running"
     late = milliseconds(execution.lateness_ms, signed=True)
     return (
@@ -143,7 +143,7 @@ def _execution(state: State, execution: Execution) -> tuple[str | Text, ...]:
     )
 
 
-def output(state: State, shown: int, width: int) -> list[Text]:
+def output(state: DevState, shown: int, width: int) -> list[Text]:
     """The latest lines that verbs have printed, and why they failed."""
     latest = visible(list(state.printed))[-shown:]
     return [
@@ -152,7 +152,7 @@ def output(state: State, shown: int, width: int) -> list[Text]:
     ]
 
 
-def events(state: State, shown: int, width: int) -> list[Text]:
+def events(state: DevState, shown: int, width: int) -> list[Text]:
     """What happened to processes and membership, the latest last."""
     told = [(moment, text) for moment, each in state.happenings if (text := _event(visible(each))) is not None]
     return [_fitted(Text.assemble((f"{moment:%H:%M:%S}  ", "dim"), text), width) for moment, text in told[-shown:]]
@@ -172,13 +172,13 @@ def _event(happening: Happening) -> Text | None:
             return Text(f"this view now comes from {name}", "dim")
         case ViewLost(reason):
             return Text(reason, "red")
-        case Progress() | Printed() | RunStarted() | RunEnded() | Heartbeat():
+        case StartProgress() | OutputLine() | RunStarted() | RunEnded() | Heartbeat():
             return None
         case _:
             assert_never(happening)
 
 
-def counts(state: State, width: int) -> Text:
+def counts(state: DevState, width: int) -> Text:
     if state.books is None:
         return Text("counting ...", "dim")
     books = state.books
@@ -191,7 +191,7 @@ def counts(state: State, width: int) -> Text:
     return _fitted(line, width)
 
 
-def hints(state: State, width: int) -> list[Text]:
+def hints(state: DevState, width: int) -> list[Text]:
     """What to ask on another terminal, what to break, how to stop."""
     living = [child for child in state.controllers if child.alive]
     # One of them will do: whichever answers knows all.

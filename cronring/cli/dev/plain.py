@@ -8,18 +8,18 @@ from cronring.cli.dev.happenings import (
     Happening,
     Heartbeat,
     MemberChanged,
-    Printed,
+    OutputLine,
     ProcessEnded,
     ProcessStarted,
-    Progress,
     RingHealed,
     RunEnded,
     RunStarted,
     ServedBy,
+    StartProgress,
     ViewLost,
 )
 from cronring.cli.dev.replay_lines import json_line
-from cronring.cli.dev.state import State
+from cronring.cli.dev.state import DevState
 from cronring.cli.dev.summary import not_booked
 from cronring.cli.execution_rows import duration_ms
 from cronring.cli.output import instant_text, quoted
@@ -29,7 +29,7 @@ from cronring.schema.visible import visible_line
 class Plain:
     """Prints as it happens; every line is flushed, so a pipe sees it at once."""
 
-    def __init__(self, state: State, output: TextIO, *, as_json: bool = False) -> None:
+    def __init__(self, state: DevState, output: TextIO, *, as_json: bool = False) -> None:
         self._state = state
         self._output = output
         self._line = line_of_json if as_json else line
@@ -72,7 +72,7 @@ def _value(value: object) -> str:
 def fields(happening: Happening) -> tuple[str, dict[str, object]]:
     """The line's word and its values."""
     match happening:
-        case Progress(text):
+        case StartProgress(text):
             return "progress", {"step": text}
         case ProcessStarted(name, pid, grpc_address, http_address):
             addresses = {"grpc": grpc_address, "http": http_address} if grpc_address else {}
@@ -83,7 +83,7 @@ def fields(happening: Happening) -> tuple[str, dict[str, object]]:
             return _membership(happening)
         case RunStarted() | RunEnded():
             return _run(happening)
-        case Printed(execution_id, job, text, is_error):
+        case OutputLine(execution_id, job, text, is_error):
             return "error" if is_error else "output", {"id": execution_id, "job": job, "text": text}
         case Heartbeat(books, worst_lateness_ms, alive):
             return "heartbeat", {

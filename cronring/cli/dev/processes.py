@@ -19,7 +19,7 @@ TAIL_LINES: Final = 25
 
 
 @dataclass(slots=True)
-class Child:
+class DevProcess:
     """A process that was started. `stopping`: dev itself asked it to end."""
 
     name: str
@@ -59,17 +59,17 @@ class Child:
 class Processes:
     """Starts and stops them. `on_exit` is called in the event loop once one has ended and been reaped."""
 
-    def __init__(self, logs: Path, environment: Mapping[str, str], on_exit: Callable[[Child], None]) -> None:
+    def __init__(self, logs: Path, environment: Mapping[str, str], on_exit: Callable[[DevProcess], None]) -> None:
         self._logs = logs
         self._environment = dict(environment)
         self._on_exit = on_exit
         self._watchers: set[asyncio.Task[None]] = set()
-        self.children: list[Child] = []
+        self.children: list[DevProcess] = []
 
     async def start(
         self, name: str, arguments: list[str], grpc_address: str = "", http_address: str = "",
         environment: Mapping[str, str] = MappingProxyType({}),
-    ) -> Child:  # fmt: skip
+    ) -> DevProcess:  # fmt: skip
         """`cronring ARGUMENTS`, with --stop-on-eof over a pipe that only this process holds. `environment`: its own."""
         log = self._logs / f"{name}.log"
         with append_privately(log) as output:
@@ -78,19 +78,19 @@ class Processes:
                 stdin=asyncio.subprocess.PIPE, stdout=output, stderr=output,
                 env={**self._environment, **environment}, start_new_session=True,
             )  # fmt: skip
-        child = Child(name, process, log, grpc_address, http_address)
+        child = DevProcess(name, process, log, grpc_address, http_address)
         self.children.append(child)
         watcher = asyncio.create_task(self._watch(child))
         self._watchers.add(watcher)
         watcher.add_done_callback(self._watchers.discard)
         return child
 
-    async def _watch(self, child: Child) -> None:
+    async def _watch(self, child: DevProcess) -> None:
         await child.process.wait()
         child.ended_ns = time.monotonic_ns()
         self._on_exit(child)
 
-    async def stop(self, children: list[Child], grace_s: float) -> None:
+    async def stop(self, children: list[DevProcess], grace_s: float) -> None:
         """SIGTERM to all, and SIGKILL to those that are still there after `grace_s`."""
         running = [child for child in children if child.alive]
         for child in running:

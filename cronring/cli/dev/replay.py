@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, Protocol
 
-from cronring.cli.dev.pace import Pace
+from cronring.cli.dev.pace import TimeScale
 from cronring.cli.dev.replay_drag import Drag
-from cronring.cli.dev.replay_news import Books, News, Noted
+from cronring.cli.dev.replay_news import News, Noted, ReplayedBooks
 from cronring.cli.dev.replay_summary import summary_json, summary_text
 from cronring.controller.core.orders.redeploy import deployment_key
 from cronring.controller.core.settings import ClusterSettings
@@ -33,7 +33,7 @@ FOREVER_US: Final = 4_102_444_800_000_000  # the end of 2099, where schedules en
 TOLD: Final = ("warning", "error")
 
 
-class View(Protocol):
+class ReplayView(Protocol):
     """Who shows it: replay_picture.py or replay_lines.py."""
 
     def tell(self, at: datetime, news: News) -> None: ...
@@ -42,11 +42,11 @@ class View(Protocol):
 
 
 class ViewMaker(Protocol):
-    def __call__(self, engine: Engine) -> View: ...
+    def __call__(self, engine: Engine) -> ReplayView: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ReplayPlan:
     """`until_us` None: until Ctrl-C. `speed` None: as fast as it goes. `durations_us`: by verb."""
 
     modules: tuple[LoadedModule, ...]
@@ -60,7 +60,7 @@ class Plan:
 class Replay:
     """`run` plays; `summary` and `summary_json` tell what came of it."""
 
-    def __init__(self, plan: Plan, make_view: ViewMaker) -> None:
+    def __init__(self, plan: ReplayPlan, make_view: ViewMaker) -> None:
         self._plan = plan
         self._make_view = make_view
         self._stop = asyncio.Event()
@@ -91,9 +91,14 @@ class Replay:
             view.close()
             await runs.close()
 
-    async def _play(self, engine: Engine, runs: RunsInChildren, view: View) -> None:
+    async def _play(self, engine: Engine, runs: RunsInChildren, view: ReplayView) -> None:
         until_us = self._plan.until_us or FOREVER_US
-        pace, books, drawn, began = Pace(self._plan.speed, engine.now_us), Books(engine.store), 0.0, time.monotonic()
+        pace, books, drawn, began = (
+            TimeScale(self._plan.speed, engine.now_us),
+            ReplayedBooks(engine.store),
+            0.0,
+            time.monotonic(),
+        )
         with contextlib.suppress(BrokenPipeError):  # whoever read it has had enough
             while engine.now_us < until_us and not self._stop.is_set():
                 runs.arrived.clear()
@@ -146,7 +151,7 @@ class Replay:
     def _note_host(self, level: Level, event: str, values: dict[str, str | int]) -> None:
         self._note("children", str(level), event, dict(values))
 
-    def _tell(self, view: View, books: Books) -> None:
+    def _tell(self, view: ReplayView, books: ReplayedBooks) -> None:
         noted, self._noted = self._noted, []
         for at_us, news in sorted([*noted, *books.news()], key=lambda each: each[0]):
             view.tell(moment(at_us), news)

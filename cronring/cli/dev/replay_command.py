@@ -12,7 +12,7 @@ from cronring.cli.interrupts import run_loop
 from cronring.cli.printing import say, say_source, screen
 
 if TYPE_CHECKING:
-    from cronring.cli.dev.replay import Plan, View
+    from cronring.cli.dev.replay import ReplayPlan, ReplayView
     from cronring.runner.modules import LoadedModule
     from cronring.virtual.engine import Engine
 
@@ -55,7 +55,7 @@ def replay(
     output: str | None = options["output"] or ("text" if plain or not sys.stdout.isatty() else None)
     pace = "as fast as it goes" if plan.speed is None else f"{plan.speed:,.6g}x"
 
-    def make_view(engine: "Engine") -> "View":
+    def make_view(engine: "Engine") -> "ReplayView":
         return _view(engine, output, ", ".join(file.name for file in files), pace)
 
     played = Replay(plan, make_view)
@@ -67,7 +67,7 @@ def replay(
         say(line)
 
 
-def _cut_by_timeouts(plan: "Plan") -> list[str]:
+def _cut_by_timeouts(plan: "ReplayPlan") -> list[str]:
     """Hints about durations that no run will last, as the verb's timeout comes first."""
     from cronring.controller.core.settings import ClusterSettings
     from cronring.schema.duration import format_duration
@@ -88,9 +88,9 @@ def _cut_by_timeouts(plan: "Plan") -> list[str]:
 
 def _plan(
     files: tuple[Path, ...], for_s: float | None, namespace: str, python: str | None, options: dict[str, Any]
-) -> "Plan":
+) -> "ReplayPlan":
     from cronring.cli.clock import wall_now
-    from cronring.cli.dev.replay import Plan
+    from cronring.cli.dev.replay import ReplayPlan
     from cronring.cli.instants import resolved
     from cronring.virtual.instants import instant_us
 
@@ -107,7 +107,7 @@ def _plan(
             raise Failure(f"--outage {outage}: it begins before the replay, which starts {start:%Y-%m-%dT%H:%M:%SZ}")
     until_us = None if for_s is None else start_us + round(for_s * 1_000_000)
     speed = None if options["speed"] == MAX else options["speed"]
-    return Plan(modules, start_us, until_us, speed, durations, tuple(options["outage"]))
+    return ReplayPlan(modules, start_us, until_us, speed, durations, tuple(options["outage"]))
 
 
 def _load(file: Path, namespace: str, python: str | None) -> "LoadedModule":
@@ -123,7 +123,7 @@ def _load(file: Path, namespace: str, python: str | None) -> "LoadedModule":
         raise Failure(str(error), prefix="") from error
 
 
-def _view(engine: "Engine", output: str | None, title: str, pace: str) -> "View":
+def _view(engine: "Engine", output: str | None, title: str, pace: str) -> "ReplayView":
     if output is not None:
         from cronring.cli.dev.replay_lines import Lines
 

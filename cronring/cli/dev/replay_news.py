@@ -19,7 +19,7 @@ class Noted(NamedTuple):
 News = Execution | Skip | Noted
 
 
-class Books:
+class ReplayedBooks:
     """Follows the store: each execution is told once it has ended, each skip when it is decided."""
 
     def __init__(self, store: MemoryStore) -> None:

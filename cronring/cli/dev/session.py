@@ -11,11 +11,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, Protocol
 
-from cronring.cli.dev.cluster import LocalCluster, Plan
+from cronring.cli.dev.cluster import LocalCluster, StartPlan
 from cronring.cli.dev.database import EmbeddedDatabase, data_folder
-from cronring.cli.dev.feed import Feed
-from cronring.cli.dev.happenings import Happening, Progress
-from cronring.cli.dev.state import State
+from cronring.cli.dev.feed import DevFeed
+from cronring.cli.dev.happenings import Happening, StartProgress
+from cronring.cli.dev.state import DevState
 from cronring.cli.dev.summary import Summary, not_booked, settled
 from cronring.cli.failures import EXIT_FAILED, Failure
 from cronring.cli.printing import say
@@ -37,7 +37,7 @@ STOP_CONTROLLERS_S: Final = 1.5
 STOP_DATABASE_S: Final = 1.5
 
 
-class View(Protocol):
+class DevView(Protocol):
     """Who shows it: display.py or plain.py."""
 
     def tell(self, happening: Happening) -> None: ...
@@ -46,20 +46,20 @@ class View(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class DevOptions:
     """What the user asked for. `for_s` None: until Ctrl-C. `data` None: a temporary folder."""
 
-    plan: Plan
+    plan: StartPlan
     for_s: float | None
     data: str | None
     database_url: str | None
     schema: str
 
 
-class Session:
+class DevSession:
     """`run` gives the exit code."""
 
-    def __init__(self, options: Options, state: State, view: View) -> None:
+    def __init__(self, options: DevOptions, state: DevState, view: DevView) -> None:
         self._options = options
         self._state = state
         self._view = view
@@ -91,7 +91,7 @@ class Session:
                 await asyncio.shield(self._end(cluster, client))
 
     async def _watch(self, cluster: LocalCluster, client: Client) -> int:
-        feed = Feed(client, self._state, self._tell)
+        feed = DevFeed(client, self._state, self._tell)
         cluster.on_controller_death = feed.controller_died
         if not await self._start(cluster, feed, client):
             return 0
@@ -127,7 +127,9 @@ class Session:
     async def _embedded(self, folder: Path, temporary: bool) -> AsyncIterator[str]:
         began = time.monotonic()
         database = await EmbeddedDatabase.start(folder, remove=temporary)
-        self._tell(Progress(f"PostgreSQL is up ({measured((time.monotonic() - began) * 1_000)}), its data in {folder}"))
+        self._tell(
+            StartProgress(f"PostgreSQL is up ({measured((time.monotonic() - began) * 1_000)}), its data in {folder}")
+        )
         try:
             yield database.url
         finally:
@@ -138,22 +140,22 @@ class Session:
         from cronring.controller.store.migrate import migrate
 
         applied = await migrate(url, schema=self._options.schema)
-        self._tell(Progress(f"{applied} migrations applied" if applied else "the tables are up to date"))
+        self._tell(StartProgress(f"{applied} migrations applied" if applied else "the tables are up to date"))
 
-    async def _start(self, cluster: LocalCluster, feed: Feed, client: Client) -> bool:
+    async def _start(self, cluster: LocalCluster, feed: DevFeed, client: Client) -> bool:
         """Everything up and known to each other. False when the user stopped it meanwhile."""
         await cluster.start_controllers()
         wanted = set(cluster.grpc_addresses)
         if not await self._until(cluster, lambda: self._members_alive(client, wanted)):
             return False
         cluster.open_to_others()
-        self._tell(Progress(f"{len(wanted)} controllers form one ring"))
+        self._tell(StartProgress(f"{len(wanted)} controllers form one ring"))
         await feed.begin()
         await cluster.start_runner()
         if not await self._until(cluster, lambda: self._runner_alive(client)):
             return False
         await feed.ask_jobs()
-        self._tell(Progress(f"a runner hosts {len(self._state.jobs)} jobs"))
+        self._tell(StartProgress(f"a runner hosts {len(self._state.jobs)} jobs"))
         return True
 
     async def _members_alive(self, client: Client, wanted: set[str]) -> bool:
@@ -202,7 +204,7 @@ class Session:
                 return False
         return True
 
-    async def _settle(self, cluster: LocalCluster, client: Client, feed: Feed) -> Audit:
+    async def _settle(self, cluster: LocalCluster, client: Client, feed: DevFeed) -> Audit:
         """The books of all ticks up to now, once they are settled; what runs too long for that is cancelled."""
         until = self._state.now()
         books = await self._poll_books(client, feed, until, SETTLE_S)
@@ -215,7 +217,7 @@ class Session:
             await feed.ask_executions()  # the last ones, which ended since it asked by itself
         return books
 
-    async def _poll_books(self, client: Client, feed: Feed, until: datetime, timeout_s: float) -> Audit | None:
+    async def _poll_books(self, client: Client, feed: DevFeed, until: datetime, timeout_s: float) -> Audit | None:
         """The last answer within `timeout_s`, earlier if it is settled, or the user has had enough."""
         books: Audit | None = None
         deadline = time.monotonic() + timeout_s
@@ -239,7 +241,7 @@ class Session:
 
     async def _end(self, cluster: LocalCluster, client: Client) -> None:
         self._ending = time.monotonic()
-        self._tell(Progress("stopping"))
+        self._tell(StartProgress("stopping"))
         await client.close()
         await cluster.stop_runners(STOP_RUNNER_S)
         await cluster.stop_controllers(STOP_CONTROLLERS_S)

@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from cronring.cli.clock import wall_now
-from cronring.cli.dev.happenings import Happening, Printed
-from cronring.cli.dev.processes import Child
+from cronring.cli.dev.happenings import Happening, OutputLine
+from cronring.cli.dev.processes import DevProcess
 from cronring.client.model import Audit, Cluster, Execution, Job, Member
 
 RECENT_EXECUTIONS: Final = 60
@@ -17,11 +17,11 @@ RECENT_PRINTED: Final = 60  # lines, of all verbs
 
 
 @dataclass(slots=True)
-class State:
+class DevState:
     """One dev session. `controllers` and `runners` are in the order they were started."""
 
-    controllers: list[Child] = field(default_factory=list)
-    runners: list[Child] = field(default_factory=list)
+    controllers: list[DevProcess] = field(default_factory=list)
+    runners: list[DevProcess] = field(default_factory=list)
     cluster: Cluster | None = None
     jobs: list[Job] = field(default_factory=list)
     executions: dict[int, Execution] = field(default_factory=dict)  # the newest ones, by id
@@ -33,7 +33,7 @@ class State:
     clock: tuple[datetime, int] | None = None  # PostgreSQL's time, and monotonic ns when it was told
     answering: bool = True
     found_by_commands: bool = False  # on other terminals, without --controllers
-    printed: deque[Printed] = field(default_factory=lambda: deque(maxlen=RECENT_PRINTED))
+    printed: deque[OutputLine] = field(default_factory=lambda: deque(maxlen=RECENT_PRINTED))
 
     def now(self) -> datetime:
         """PostgreSQL's time; the own wall clock before a controller has told it."""
@@ -42,7 +42,7 @@ class State:
         told, at_ns = self.clock
         return told + timedelta(microseconds=(time.monotonic_ns() - at_ns) // 1000)
 
-    def member_of(self, child: Child) -> Member | None:
+    def member_of(self, child: DevProcess) -> Member | None:
         """The member that this process is."""
         if self.cluster is None:
             return None

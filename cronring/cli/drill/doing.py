@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from cronring.cli.drill.plan import Plan
+from cronring.cli.drill.plan import DrillPlan
 from cronring.cli.drill.target import kill
 from cronring.cli.failures import EXIT_UNREACHABLE, Failure
 from cronring.client import Client
@@ -25,7 +25,7 @@ CALL_S: Final = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class DrillSpan:
     """From when until when it claimed nothing, in PostgreSQL's time. `cut`: why it ended early; "": it didn't."""
 
     begun: datetime
@@ -40,23 +40,23 @@ class Span:
 Passed = Callable[[float], None]  # told how many seconds of it have passed
 
 
-async def perform(client: Client, plan: Plan, passed: Passed) -> Span:
+async def perform(client: Client, plan: DrillPlan, passed: Passed) -> DrillSpan:
     """Raises Failure when it can't begin. What happens in the middle, the span tells."""
     if plan.wanted.kill:
         return await _kill(client, plan, passed)
     return await _stand_down(plan, passed)
 
 
-async def _kill(client: Client, plan: Plan, passed: Passed) -> Span:
+async def _kill(client: Client, plan: DrillPlan, passed: Passed) -> DrillSpan:
     view = await client.cluster.get()
     if view.database_time is None:
         raise Failure("the controller that answers has not heard from PostgreSQL yet; try again in a second")
     kill(plan.primary)
     await _wait(plan.wanted.for_s, passed)
-    return Span(view.database_time, view.database_time + timedelta(seconds=plan.wanted.for_s), "")
+    return DrillSpan(view.database_time, view.database_time + timedelta(seconds=plan.wanted.for_s), "")
 
 
-async def _stand_down(plan: Plan, passed: Passed) -> Span:
+async def _stand_down(plan: DrillPlan, passed: Passed) -> DrillSpan:
     wanted, begun, latest = plan.wanted, None, None
     async with Client((plan.primary.grpc_address,), timeout_s=CALL_S) as direct:
         words: AsyncGenerator[StandDown, None] = direct.drills.stand_down(
@@ -68,7 +68,7 @@ async def _stand_down(plan: Plan, passed: Passed) -> Span:
                     begun, latest = begun or word.at, word.at
                     passed((word.at - begun).total_seconds())
                     if word.phase is Phase.ENDED:
-                        return Span(begun, word.at, "" if word.time_over else word.reason)
+                        return DrillSpan(begun, word.at, "" if word.time_over else word.reason)
             except Unreachable as error:
                 if begun is None or latest is None:
                     raise _out_of_reach(plan) from error
@@ -76,14 +76,14 @@ async def _stand_down(plan: Plan, passed: Passed) -> Span:
     return await _after_loss(wanted.for_s, begun, latest or begun, passed)
 
 
-async def _after_loss(for_s: float, begun: datetime, latest: datetime, passed: Passed) -> Span:
+async def _after_loss(for_s: float, begun: datetime, latest: datetime, passed: Passed) -> DrillSpan:
     """It died, or can't be reached. In either case others go on: see what they make of it, for as long as was asked."""
     before_s = (latest - begun).total_seconds()
     await _wait(for_s - before_s, lambda seconds: passed(before_s + seconds))
     cut = (
         f"the connection to it was lost after {measured(before_s * 1_000)}: it died, was restarted, or can't be reached"
     )
-    return Span(begun, begun + timedelta(seconds=for_s), cut)
+    return DrillSpan(begun, begun + timedelta(seconds=for_s), cut)
 
 
 async def _wait(for_s: float, passed: Passed) -> None:
@@ -95,7 +95,7 @@ async def _wait(for_s: float, passed: Passed) -> None:
     passed(for_s)
 
 
-def _out_of_reach(plan: Plan) -> Failure:
+def _out_of_reach(plan: DrillPlan) -> Failure:
     return Failure(
         f"{plan.primary.id} can't be reached at {plan.primary.grpc_address}, though others say that it is alive. A "
         "drill asks it directly: run this where all controllers can be reached, as runners can",

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from cronring.cli.drill.doing import Span
-from cronring.cli.drill.plan import JOBS_MAX, Plan
+from cronring.cli.drill.doing import DrillSpan
+from cronring.cli.drill.plan import JOBS_MAX, DrillPlan
 from cronring.client import Client
 from cronring.client.model import Audit, Execution
 
@@ -84,26 +84,26 @@ class Findings:
         return self.clean and not self.late and not self.undecided and self.shown
 
 
-class Books:
+class DrillBooks:
     """Remembers what was there before; `read` waits until what came due is decided."""
 
-    def __init__(self, plan: Plan, before: Sequence[Execution]) -> None:
+    def __init__(self, plan: DrillPlan, before: Sequence[Execution]) -> None:
         self._plan = plan
         self._before = before
         self._after_id = max(0, max((each.id for each in before), default=0) - ID_SLACK)
 
     @classmethod
-    async def open(cls, client: Client, plan: Plan, now: datetime) -> "Books":
+    async def open(cls, client: Client, plan: DrillPlan, now: datetime) -> "DrillBooks":
         since = now - timedelta(seconds=plan.wanted.for_s + SPREAD_S)
         return cls(plan, await client.executions.list(since=since, limit=BEFORE_MAX))
 
-    async def read(self, client: Client, span: Span) -> Findings:
+    async def read(self, client: Client, span: DrillSpan) -> Findings:
         runs, undecided = await self._decided(client, span)
         audit = await client.ledger.audit(span.begun, span.ended, thorough=True)
         digest = (await client.cluster.ring()).digest
         return self._found(span, runs, undecided, audit, ring_changed=digest != self._plan.ring.digest)
 
-    async def _decided(self, client: Client, span: Span) -> tuple[list[Execution], list[str]]:
+    async def _decided(self, client: Client, span: DrillSpan) -> tuple[list[Execution], list[str]]:
         """Runs of what came due, and jobs of which nobody has decided a tick."""
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -117,7 +117,7 @@ class Books:
             await asyncio.sleep(POLL_S)
 
     @staticmethod
-    async def _undecided(client: Client, span: Span) -> list[str]:
+    async def _undecided(client: Client, span: DrillSpan) -> list[str]:
         jobs = await client.jobs.list(status="scheduled", limit=JOBS_MAX)
         return [job.key for job in jobs if job.next_execution and span.begun <= job.next_execution <= span.ended]
 
@@ -138,7 +138,7 @@ class Books:
         ]
 
     def _found(
-        self, span: Span, runs: list[Execution], undecided: list[str], audit: Audit, *, ring_changed: bool
+        self, span: DrillSpan, runs: list[Execution], undecided: list[str], audit: Audit, *, ring_changed: bool
     ) -> Findings:
         plan = self._plan
         others = [run for run in runs if run.controller != plan.primary.id]

@@ -23,7 +23,7 @@ TICKING: Final = ("scheduled", "running")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DrillOrder:
     """What the user asked for. `job` "": one that ticks often."""
 
     job: str
@@ -34,7 +34,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
+class TicksAhead:
     """A job of the controller that stops, and about how many of its ticks come due meanwhile."""
 
     job: str
@@ -43,16 +43,16 @@ class Ahead:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class DrillPlan:
     """What is about to happen. `chosen`: why this job, where the user named none. `others`: who else is alive."""
 
-    wanted: Wanted
+    wanted: DrillOrder
     job: Job
     chosen: str
     primary: Member
     backup: str | None
     others: tuple[Member, ...]
-    ahead: tuple[Ahead, ...]
+    ahead: tuple[TicksAhead, ...]
     ring: Ring
 
     @property
@@ -65,7 +65,7 @@ class Plan:
         return tuple(dict.fromkeys(member.grpc_address for member in (*self.others, self.primary)))
 
 
-async def make_plan(client: "Client", wanted: Wanted) -> Plan:
+async def make_plan(client: "Client", wanted: DrillOrder) -> DrillPlan:
     """Raises Failure where the drill would show nothing, or would do harm, saying what to do instead."""
     view, ring = await client.cluster.get(), await client.cluster.ring()
     jobs = await client.jobs.list(limit=JOBS_MAX)
@@ -80,7 +80,7 @@ async def make_plan(client: "Client", wanted: Wanted) -> Plan:
     owners = await client.cluster.owners(job.key)
     primary, others = _parts(view, owners, forced=wanted.forced)
     _require_runner(view, job)
-    return Plan(wanted, job, chosen, primary, owners.backup, others, _ahead(counted, ring, primary), ring)
+    return DrillPlan(wanted, job, chosen, primary, owners.backup, others, _ahead(counted, ring, primary), ring)
 
 
 def ticks_within(job: Job, now: datetime, for_s: float) -> int:
@@ -95,11 +95,11 @@ def ticks_within(job: Job, now: datetime, for_s: float) -> int:
     return timetable(job.schedule, anchor, read_policy(job.policy).text).count_within(to_us(now), to_us(until))
 
 
-def _reach(wanted: Wanted) -> str:
+def _reach(wanted: DrillOrder) -> str:
     return measured((wanted.for_s - TAKEOVER_S) * 1_000)
 
 
-async def _named(client: "Client", wanted: Wanted, now: datetime) -> Job:
+async def _named(client: "Client", wanted: DrillOrder, now: datetime) -> Job:
     job = await or_nearest(client.jobs.get(wanted.job), "job", wanted.job, lambda: job_keys(client))
     if job.status == "paused":
         raise Failure(f"{job.key} is paused, so it has no ticks: `cronring jobs resume {job.key}`, or another --job")
@@ -114,7 +114,7 @@ async def _named(client: "Client", wanted: Wanted, now: datetime) -> Job:
     return job
 
 
-def _often(jobs: Sequence[Job], counted: dict[str, int], wanted: Wanted, now: datetime) -> tuple[Job, str]:
+def _often(jobs: Sequence[Job], counted: dict[str, int], wanted: DrillOrder, now: datetime) -> tuple[Job, str]:
     """The job that ticks most often, and why it."""
     if not counted:
         to_come = [job.next_tick for job in jobs if job.status in TICKING and job.next_tick is not None]
@@ -155,7 +155,7 @@ def _require_runner(view: Cluster, job: Job) -> None:
         )
 
 
-def _ahead(counted: dict[str, int], ring: Ring, primary: Member) -> tuple[Ahead, ...]:
+def _ahead(counted: dict[str, int], ring: Ring, primary: Member) -> tuple[TicksAhead, ...]:
     """What comes due of the jobs whose primary it is."""
     from cronring.schema.keys import slot_of
 
@@ -163,7 +163,7 @@ def _ahead(counted: dict[str, int], ring: Ring, primary: Member) -> tuple[Ahead,
     for key, ticks in counted.items():
         slot = slot_of(key)
         if _name(ring, ring.primary[slot]) == primary.id:
-            found.append(Ahead(key, ticks, _name(ring, ring.backup[slot])))
+            found.append(TicksAhead(key, ticks, _name(ring, ring.backup[slot])))
     return tuple(found)
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from cronring.cli.drill.findings import LATE_AFTER_MS, Findings, Late, Lateness
-from cronring.cli.drill.plan import Plan
+from cronring.cli.drill.plan import DrillPlan
 from cronring.cli.output import aligned, milliseconds, short_instant
 from cronring.schema.duration import measured
 
@@ -13,7 +13,7 @@ SHOWN_MAX: Final = 5
 NOBODY: Final = "nobody"
 
 
-def announced(plan: Plan) -> list[str]:
+def announced(plan: DrillPlan) -> list[str]:
     """What is about to happen, to be agreed to."""
     primary, deed = plan.primary, f"claims nothing for {measured(plan.wanted.for_s * 1_000)}; what runs goes on"
     ends = "by itself; at once with Ctrl-C, or when this command dies, or nobody else is left"
@@ -33,7 +33,7 @@ def announced(plan: Plan) -> list[str]:
     ]
 
 
-def told(plan: Plan, found: Findings) -> list[str]:
+def told(plan: DrillPlan, found: Findings) -> list[str]:
     """What came of it, the verdict last."""
     what = "was killed" if plan.wanted.kill else f"claimed nothing for {measured(found.lasted_ms)}"
     lines = [f"{plan.primary.id} {what}, from {short_instant(found.begun)} to {short_instant(found.ended)}", ""]
@@ -50,7 +50,7 @@ def told(plan: Plan, found: Findings) -> list[str]:
     return [*lines, *(f"note: {each}" for each in remarks(found)), verdict(plan, found)]
 
 
-def table(plan: Plan, found: Findings) -> list[str]:
+def table(plan: DrillPlan, found: Findings) -> list[str]:
     rows: list[tuple[str, Lateness]] = [("before", found.before), ("taken over", found.taken_over)]
     if len(plan.ahead) > 1:
         rows.append((f"  {plan.job.key}", found.of_job))
@@ -74,7 +74,7 @@ def remarks(found: Findings) -> list[str]:
     return said
 
 
-def verdict(plan: Plan, found: Findings) -> str:
+def verdict(plan: DrillPlan, found: Findings) -> str:
     """One line. What was not as it must be comes first."""
     wrong = faults(found)
     if wrong:
@@ -115,7 +115,7 @@ def _where(late: Late) -> str:
     return f"it was claimed {measured(late.claimed_ms)} late, and its runner took the rest: is that short of CPU?"
 
 
-def _backups(plan: Plan) -> str:
+def _backups(plan: DrillPlan) -> str:
     shares = Counter(each.backup or NOBODY for each in plan.ahead)
     return ", ".join(f"{backup} ({_jobs(jobs)})" for backup, jobs in shares.most_common()) or NOBODY
 
@@ -124,7 +124,7 @@ def _jobs(count: int) -> str:
     return f"{count} job" if count == 1 else f"{count} jobs"
 
 
-def _named(plan: Plan) -> str:
+def _named(plan: DrillPlan) -> str:
     return _some([each.job for each in sorted(plan.ahead, key=lambda each: -each.ticks)])
 
 

@@ -6,7 +6,7 @@ _SAMPLES = 16
 _SLACK_US = 100_000  # controllers estimate PostgreSQL's clock, each a little otherwise; and clocks drift
 
 
-class DatabaseClock:
+class DispatchClock:
     """`Dispatch.now_us` was true when it was sent, so a sample can only be behind, by the way it took.
 
     The largest offset of the last few samples is therefore the best (NTP's clock filter, one way). Unless PostgreSQL's

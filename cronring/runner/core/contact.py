@@ -20,7 +20,7 @@ from cronring.runner.core.settings import RunnerSettings
 CLOCKS_DIFFER_BY: Final = 500  # one part in so many, at most: a controller's seconds may be shorter than this machine's
 
 
-class Link:
+class ControllerContact:
     """What is known of one controller."""
 
     __slots__ = (
@@ -61,7 +61,7 @@ class Contact:
     """Links by address, the time of contact, and the renewer."""
 
     def __init__(self, settings: RunnerSettings, now_ns: int) -> None:
-        self.links: dict[str, Link] = {}
+        self.links: dict[str, ControllerContact] = {}
         self.contact_ns = now_ns  # a runner that has just started runs nothing yet
         self.renewer: str | None = None
         self.settings = settings
@@ -100,7 +100,7 @@ class Contact:
             if link.controller_id and not link.open and self._to_be_taken_over(link, now_ns)
         )
 
-    def _to_be_taken_over(self, link: Link, now_ns: int) -> bool:
+    def _to_be_taken_over(self, link: ControllerContact, now_ns: int) -> bool:
         settings = self.settings
         down_ns = now_ns - link.down_since_ns
         often = link.gone or 2 * settings.beat_ns <= down_ns

@@ -6,7 +6,7 @@ from cronring.schema.execution import Report, Run
 from cronring.schema.lanes import LaneDemand
 
 
-class Woke(NamedTuple):
+class RunnerWoke(NamedTuple):
     """The deadline has come, or nothing happened at all."""
 
 
@@ -85,7 +85,7 @@ class DrainAsked(NamedTuple):
 
 
 Event = (
-    Woke
+    RunnerWoke
     | LinkOpened
     | LinkUp
     | LinkDown

@@ -23,7 +23,7 @@ class Offer:
         self.offered_ns = offered_ns
 
 
-class Ledger:
+class RunLedger:
     """Held runs, offers, and ids that were finished and acknowledged lately."""
 
     def __init__(self) -> None:

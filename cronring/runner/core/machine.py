@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import assert_never
 
-from cronring.runner.core.clock import DatabaseClock
-from cronring.runner.core.contact import Contact, Link
+from cronring.runner.core.clock import DispatchClock
+from cronring.runner.core.contact import Contact, ControllerContact
 from cronring.runner.core.effects import (
     CloseLink,
     Effect,
@@ -29,14 +29,14 @@ from cronring.runner.core.events import (
     LinkOpened,
     LinkUp,
     ReportsAcked,
+    RunnerWoke,
     RunsEnded,
     Wished,
-    Woke,
 )
 from cronring.runner.core.lanes import ModuleLanes
-from cronring.runner.core.ledger import Ledger, Offer
+from cronring.runner.core.ledger import Offer, RunLedger
 from cronring.runner.core.model import StopReason
-from cronring.runner.core.places import Places
+from cronring.runner.core.places import GrantedPlaces
 from cronring.runner.core.settings import MS_NS, RunnerSettings
 from cronring.schema.execution import Report, Run
 
@@ -68,9 +68,9 @@ class RunnerCore:
         self._given = addresses
         self._contact = Contact(settings, now_ns)
         self._contact.start_turn(turn)
-        self._ledger = Ledger()
-        self.places = Places(lanes)
-        self._clock = DatabaseClock()
+        self._ledger = RunLedger()
+        self.places = GrantedPlaces(lanes)
+        self._clock = DispatchClock()
         self._fenced = False
         self._next_beat_ns = now_ns
         self._next_review_ns = now_ns + self._settings.review_ns
@@ -121,7 +121,7 @@ class RunnerCore:
                 self.places.wished(address, wishes, now_ns, self._now_us(now_ns))
             case DrainAsked():
                 self._drain(now_ns)
-            case Woke():
+            case RunnerWoke():
                 pass
             case _:
                 assert_never(event)
@@ -133,7 +133,7 @@ class RunnerCore:
         return effects
 
     def next_deadline(self) -> int:
-        """Monotonic ns at which `step(Woke())` is due."""
+        """Monotonic ns at which `step(RunnerWoke())` is due."""
         deadline = min(self._next_beat_ns, self._next_review_ns)
         places_ns = self.places.next_deadline()
         if places_ns is not None:
@@ -154,7 +154,7 @@ class RunnerCore:
                 self._told_many = True
                 self._note(Level.WARNING, "too_many_controllers", known=LINKS_MAX, named=address[:200])
         elif link is None:
-            self._contact.links[address] = Link(now_ns)
+            self._contact.links[address] = ControllerContact(now_ns)
             self._effects.append(OpenLink(address))
         else:
             link.named_ns = now_ns

@@ -46,7 +46,7 @@ class Lane:
         return self.places - self.held - sum(share.out for share in self.shares.values())
 
 
-class Places:
+class GrantedPlaces:
     """Lanes by deployment and kind. `modules` in the order of Hello."""
 
     def __init__(self, modules: tuple[ModuleLanes, ...]) -> None:

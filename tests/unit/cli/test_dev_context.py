@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from cronring.cli import running_dev
-from cronring.cli.running_dev import PORTS_NAME, Context, FixedPorts, context_file, controllers_of_dev
+from cronring.cli.running_dev import PORTS_NAME, DevHold, FixedPorts, context_file, controllers_of_dev
 from tests.unit.cli.conftest import Cronring
 from tests.unit.cli.fake_api import FakeApi
 
 
 def test_nobody_but_its_user_may_read_it() -> None:
-    held = Context()
+    held = DevHold()
     assert held.take()
     held.tell(["127.0.0.1:1"])
     assert stat.S_IMODE(context_file().stat().st_mode) == 0o600
@@ -27,7 +27,7 @@ def test_nobody_but_its_user_may_read_it() -> None:
 
 
 def test_one_dev_has_it_and_the_next_once_that_has_ended() -> None:
-    first, second = Context(), Context()
+    first, second = DevHold(), DevHold()
     assert first.take()
     assert not second.take()
     second.tell(["127.0.0.1:2"])  # goes nowhere
@@ -56,7 +56,7 @@ def test_of_devs_with_different_files_one_has_the_fixed_ports(monkeypatch: pytes
 
 def test_what_a_killed_dev_left_is_seen_to_be_stale() -> None:
     script = (
-        "import os, signal; from cronring.cli.running_dev import Context; held = Context(); held.take(); "
+        "import os, signal; from cronring.cli.running_dev import DevHold; held = DevHold(); held.take(); "
         "held.tell(['127.0.0.1:9']); os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", script], check=False)
@@ -66,7 +66,7 @@ def test_what_a_killed_dev_left_is_seen_to_be_stale() -> None:
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"controllers": 7}', "\x00"])
 def test_garbage_is_no_dev(text: str) -> None:
-    held = Context()
+    held = DevHold()
     assert held.take()
     context_file().write_text(text)
     assert controllers_of_dev() == ()
@@ -76,11 +76,11 @@ def test_garbage_is_no_dev(text: str) -> None:
 def test_nowhere_to_write_is_no_failure(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "file"))
-    assert not Context().take()
+    assert not DevHold().take()
 
 
 def test_a_command_needs_no_addresses_while_dev_runs(api: FakeApi, cronring: Cronring) -> None:
-    held = Context()
+    held = DevHold()
     held.take()
     held.tell([api.address])
     assert "billing.refresh" in cronring("jobs", "list").stdout

@@ -14,11 +14,11 @@ import pytest
 from rich.console import Console
 
 from cronring.cli.dev import happenings as say
-from cronring.cli.dev.feed import Feed
+from cronring.cli.dev.feed import DevFeed
 from cronring.cli.dev.panels import picture
 from cronring.cli.dev.plain import Plain, line
-from cronring.cli.dev.processes import Child, Processes, free_addresses
-from cronring.cli.dev.state import RECENT_EXECUTIONS, State
+from cronring.cli.dev.processes import DevProcess, Processes, free_addresses
+from cronring.cli.dev.state import RECENT_EXECUTIONS, DevState
 from cronring.cli.dev.summary import last_line, outcomes_line, settled
 from cronring.cli.glance import bar, countdown
 from cronring.cli.output import milliseconds
@@ -83,7 +83,7 @@ MOMENT = datetime(2026, 11, 21, 8, 0, 1, 234567, UTC)
 @pytest.mark.parametrize(
     ("happening", "text"),
     [
-        (say.Progress("the tables are up to date"), 'progress step="the tables are up to date"'),
+        (say.StartProgress("the tables are up to date"), 'progress step="the tables are up to date"'),
         (say.ProcessStarted("controller-1", 7, "127.0.0.1:1", "127.0.0.1:2"),
          "process_started name=controller-1 pid=7 grpc=127.0.0.1:1 http=127.0.0.1:2"),
         (say.ProcessStarted("runner-1", 8, "", ""), "process_started name=runner-1 pid=8"),
@@ -107,18 +107,18 @@ def test_plain_lines(happening: say.Happening, text: str) -> None:
     assert line(MOMENT, happening) == f"2026-11-21T08:00:01.234000Z {text}"
 
 
-def child(name: str, returncode: int | None = None, address: str = "") -> Child:
+def child(name: str, returncode: int | None = None, address: str = "") -> DevProcess:
     """A process that is only looked at."""
 
     class Process:
         pid = 4242
 
     Process.returncode = returncode  # type: ignore[attr-defined]  # as asyncio's has it
-    return Child(name, Process(), Path("no.log"), address, address.replace(":740", ":748"))  # type: ignore[arg-type]  # only these are read
+    return DevProcess(name, Process(), Path("no.log"), address, address.replace(":740", ":748"))  # type: ignore[arg-type]  # only these are read
 
 
-def state() -> State:
-    made = State()
+def state() -> DevState:
+    made = DevState()
     made.controllers = [
         child("controller-1", address="127.0.0.1:7400"),
         child("controller-2", -signal.SIGKILL, "127.0.0.1:7401"),
@@ -131,8 +131,8 @@ def state() -> State:
         made.keep(convert.execution(execution(number)))
     made.books = BOOKS
     made.happenings.append((EPOCH, say.RingHealed(1.84, 2)))
-    made.printed.append(say.Printed(1, "billing.refresh", "12 rows", is_error=False))
-    made.printed.append(say.Printed(2, "billing.refresh", "ValueError: no such month", is_error=True))
+    made.printed.append(say.OutputLine(1, "billing.refresh", "12 rows", is_error=False))
+    made.printed.append(say.OutputLine(2, "billing.refresh", "ValueError: no such month", is_error=True))
     return made
 
 
@@ -173,7 +173,7 @@ async def test_picture_fits_the_terminal_and_nothing_that_counts_is_cut(api: Fak
 
 def test_a_picture_shows_what_strangers_write() -> None:
     made = state()
-    made.printed.append(say.Printed(3, "billing.refresh", "\x1b[2J[red]\u202e", is_error=False))
+    made.printed.append(say.OutputLine(3, "billing.refresh", "\x1b[2J[red]\u202e", is_error=False))
     console = Console(file=io.StringIO(), width=80, height=24, force_terminal=True, color_system=None)
     console.print(picture(made, "[b]\x1b.py", 80, 24))
     assert isinstance(console.file, io.StringIO)
@@ -183,14 +183,14 @@ def test_a_picture_shows_what_strangers_write() -> None:
 
 
 def test_the_countdown_goes_on_between_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = State()
+    made = DevState()
     made.clock = (EPOCH, 5_000_000_000)
     monkeypatch.setattr("time.monotonic_ns", lambda: 6_500_000_000)
     assert made.now() == EPOCH + timedelta(seconds=1.5)
 
 
 def test_only_the_newest_executions_are_kept_and_those_that_run() -> None:
-    made = State()
+    made = DevState()
     made.keep(convert.execution(execution(1, outcome="", ended_at=None)))
     for number in range(2, RECENT_EXECUTIONS + 50):
         made.keep(convert.execution(execution(number)))
@@ -208,7 +208,7 @@ class Told(list[say.Happening]):
 async def test_feed_tells_each_run_once_and_its_end_once(api: FakeApi) -> None:
     told = Told()
     async with Client([api.address]) as client:
-        feed = Feed(client, State(), told.append)
+        feed = DevFeed(client, DevState(), told.append)
         api.executions = [execution(1)]
         await feed.begin()  # what was there before is no news
         api.executions = [execution(2, outcome="", ended_at=None), execution(1)]
@@ -227,15 +227,15 @@ async def test_feed_tells_each_run_once_and_its_end_once(api: FakeApi) -> None:
 
 
 async def test_feed_tells_what_was_printed_and_why_it_failed(api: FakeApi) -> None:
-    told, shown = Told(), State()
+    told, shown = Told(), DevState()
     async with Client([api.address]) as client:
-        feed = Feed(client, shown, told.append)
+        feed = DevFeed(client, shown, told.append)
         api.executions = [
             execution(2, outcome="failed", output="1\n2\n3\n4\n", error_type="ValueError", error_message="no\nmonth")
         ]
         await feed.ask_executions()
         await feed.ask_executions()
-    lines = [(each.text, each.is_error) for each in told.of(say.Printed) if isinstance(each, say.Printed)]
+    lines = [(each.text, each.is_error) for each in told.of(say.OutputLine) if isinstance(each, say.OutputLine)]
     assert lines == [("2", False), ("3", False), ("4", False), ("ValueError: no", True)]
     assert [each.text for each in shown.printed] == [text for text, _ in lines]
     assert line(MOMENT, told[-1]).endswith('error id=2 job=billing.refresh text="ValueError: no"')
@@ -244,7 +244,7 @@ async def test_feed_tells_what_was_printed_and_why_it_failed(api: FakeApi) -> No
 async def test_feed_looks_again_for_ids_that_are_committed_late(api: FakeApi) -> None:
     told = Told()
     async with Client([api.address]) as client:
-        feed = Feed(client, State(), told.append)
+        feed = DevFeed(client, DevState(), told.append)
         api.executions = [execution(4), execution(2)]
         await feed.ask_executions()
         api.executions = [execution(4), execution(3), execution(2)]
@@ -255,7 +255,7 @@ async def test_feed_looks_again_for_ids_that_are_committed_late(api: FakeApi) ->
 async def test_feed_tells_members_and_the_healed_ring(api: FakeApi) -> None:
     told, shown = Told(), state()
     async with Client([api.address]) as client:
-        feed = Feed(client, shown, told.append)
+        feed = DevFeed(client, shown, told.append)
         await feed.ask_cluster()
         feed.controller_died()
         await feed.ask_cluster()
@@ -275,7 +275,7 @@ async def test_feed_tells_members_and_the_healed_ring(api: FakeApi) -> None:
 async def test_feed_counts_from_its_beginning(api: FakeApi) -> None:
     told, shown = Told(), state()
     async with Client([api.address]) as client:
-        feed = Feed(client, shown, told.append)
+        feed = DevFeed(client, shown, told.append)
         await feed.begin()
         await feed.ask_books()
     assert api.requests[-1].since.ToDatetime(UTC) == feed.since
@@ -317,7 +317,7 @@ def test_wanted_ports_are_had_where_nobody_listens() -> None:
 
 async def test_stop_ends_even_what_is_paused_or_deaf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Real processes: one that ends on SIGTERM, one that is stopped, one that ignores SIGTERM."""
-    ended: list[Child] = []
+    ended: list[DevProcess] = []
     scripts = {
         "polite": "import sys; print('up', flush=True); sys.stdin.read()",
         "paused": "import sys; print('up', flush=True); sys.stdin.read()",

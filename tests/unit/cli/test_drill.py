@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from cronring.cli.drill.doing import Span
+from cronring.cli.drill.doing import DrillSpan
 from cronring.cli.drill.findings import Findings, Late, Lateness, spread
-from cronring.cli.drill.plan import Ahead, Plan, Wanted, make_plan, ticks_within
+from cronring.cli.drill.plan import DrillOrder, DrillPlan, TicksAhead, make_plan, ticks_within
 from cronring.cli.drill.target import PARENT, kill, require_dev
 from cronring.cli.drill.words import announced, told, verdict
 from cronring.cli.failures import Failure
@@ -22,7 +22,7 @@ from tests.unit.cli.conftest import Cronring
 from tests.unit.cli.fake_api import FakeApi, execution, job
 
 NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
-WANTED = Wanted("", 15.0, False, False, "ann")
+WANTED = DrillOrder("", 15.0, False, False, "ann")
 OF_NOTHING = Lateness(0, None, None, None)
 
 
@@ -63,12 +63,12 @@ class FakeClient:
         return Owners(key, slot_of(key), "c1", "c2")
 
 
-async def plan_of(*jobs: Job, wanted: Wanted = WANTED, **parts: Any) -> Plan:
+async def plan_of(*jobs: Job, wanted: DrillOrder = WANTED, **parts: Any) -> DrillPlan:
     client: Any = FakeClient(*jobs, **parts)
     return await make_plan(client, wanted)
 
 
-async def refusal_of(*jobs: Job, wanted: Wanted = WANTED, **parts: Any) -> str:
+async def refusal_of(*jobs: Job, wanted: DrillOrder = WANTED, **parts: Any) -> str:
     with pytest.raises(Failure) as refused:
         await plan_of(*jobs, wanted=wanted, **parts)
     return refused.value.message
@@ -78,7 +78,7 @@ async def test_without_a_job_it_takes_the_one_that_ticks_most_and_says_why() -> 
     plan = await plan_of(a_job("seldom", "*/5 * * * * *"), a_job("often"), a_job("still", "0 0 1 1 *", 1e6))
     assert plan.job.key == "billing.often"
     assert plan.chosen == "it ticks most often: 7 times meanwhile"
-    assert set(plan.ahead) == {Ahead("billing.often", 7, "c2"), Ahead("billing.seldom", 2, "c2")}
+    assert set(plan.ahead) == {TicksAhead("billing.often", 7, "c2"), TicksAhead("billing.seldom", 2, "c2")}
     assert plan.addresses == ("c2:1", "c1:1"), "the primary comes last: it may be dead by then"
     assert "about 9 ticks of 2 jobs (billing.often, billing.seldom), half a second late" in "\n".join(announced(plan))
 
@@ -90,7 +90,7 @@ def test_only_ticks_that_others_could_take_over_count(fields: dict[str, Any], ti
 
 
 async def test_what_would_show_nothing_is_refused_with_what_to_do() -> None:
-    often = Wanted("billing.often", 15.0, False, False, "ann")
+    often = DrillOrder("billing.often", 15.0, False, False, "ann")
     assert "`cronring jobs resume billing.often`" in await refusal_of(a_job(status="paused"), wanted=often)
     assert "is cancelled" in await refusal_of(a_job(status="cancelled"), wanted=often)
     assert "its next one is at 2026-11-22 12:01:40Z" in await refusal_of(a_job(in_s=100.0), wanted=often)
@@ -102,7 +102,7 @@ async def test_what_would_show_nothing_is_refused_with_what_to_do() -> None:
     assert "c1 is the only controller alive" in await refusal_of(a_job(), members=dead)
     busy = (a_member("c1"), a_member("c2", "standing_down"), a_member("c3"))
     assert "c2 stands down for a drill already" in await refusal_of(a_job(), members=busy)
-    forced = Wanted("", 15.0, False, True, "ann")
+    forced = DrillOrder("", 15.0, False, True, "ann")
     assert (await plan_of(a_job(), wanted=forced, members=(a_member("c1"),))).others == ()
 
 
@@ -160,7 +160,7 @@ def test_quantiles_are_ranks_and_what_still_runs_counts_by_its_claim() -> None:
     assert spread([run(float(each)) for each in range(1, 101)]) == Lateness(100, 50.0, 99.0, 100.0)
     assert spread([]) == OF_NOTHING
     assert spread([run(None)]) == Lateness(1, 1.0, 1.0, 1.0)
-    assert Span(NOW, NOW + timedelta(seconds=2.5), "").lasted_s == 2.5
+    assert DrillSpan(NOW, NOW + timedelta(seconds=2.5), "").lasted_s == 2.5
 
 
 SLEEP = "import sys; print('up', flush=True); sys.stdin.read()"

@@ -10,9 +10,9 @@ from typing import Any, Final
 import click
 import pytest
 
-from cronring.cli.dev.happenings import Progress, RingHealed
+from cronring.cli.dev.happenings import RingHealed, StartProgress
 from cronring.cli.dev.plain import Plain
-from cronring.cli.dev.state import State
+from cronring.cli.dev.state import DevState
 from cronring.cli.root import cli
 from tests.unit.cli.conftest import Cronring
 from tests.unit.cli.fake_api import FakeApi
@@ -181,8 +181,8 @@ def test_top(asked: Cronring) -> None:
 
 def test_dev_says_its_lines_as_json() -> None:
     output = io.StringIO()
-    plain = Plain(State(), output, as_json=True)
-    plain.tell(Progress('"a step"'))
+    plain = Plain(DevState(), output, as_json=True)
+    plain.tell(StartProgress('"a step"'))
     plain.tell(RingHealed(1.5, 2))
     first, second = map(json.loads, output.getvalue().splitlines())
     assert (first["event"], first["step"]) == ("progress", '"a step"')

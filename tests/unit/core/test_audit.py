@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import pytest
 
-from cronring.controller.core.ledger.audit import Audit, Runs, Scope, add_closed, counted
+from cronring.controller.core.ledger.audit import Audit, RunCounts, Scope, add_closed, counted
 from cronring.controller.core.ledger.audit_walk import AuditRun, SkipRange, Walk
 from cronring.controller.core.ledger.books import Closed, JobStanding, Span, TickTimeline
 from cronring.schema.policy import Policy
@@ -66,7 +66,7 @@ def walked(case: Case) -> Audit:
     return walk.finish()
 
 
-def counts(case: Case) -> Runs:
+def counts(case: Case) -> RunCounts:
     """What the database counts."""
     timeline = TickTimeline(list(case.spans))
     start = Walk(case.scope, case.job, timeline, case.closed).start
@@ -75,7 +75,7 @@ def counts(case: Case) -> Runs:
     ended = [each for each in scheduled if each.outcome is not None]
     on_time = [each for each in ended if each.trigger == "schedule" and each.lateness <= case.scope.late_after]
     caught_up = sum(each.trigger == "catch_up" for each in ended)
-    return Runs(
+    return RunCounts(
         len(on_time), len(ended) - len(on_time) - caught_up, caught_up, len(scheduled) - len(ended),
         sum(each.attempt > 1 for each in scheduled), sum(each.trigger == "backfill" for each in found),
         max((each.run_at - each.began_at for each in found), default=-1),

@@ -8,10 +8,10 @@ import pytest
 from cronring.controller.core.notify.notices import (
     Event,
     Failing,
-    Given,
+    GivenUp,
     NoticeJob,
     NoticeRun,
-    Overdue,
+    OverdueTick,
     Passed,
     Paused,
     Subscription,
@@ -84,14 +84,14 @@ def test_an_attempt_that_is_retried_is_waited_for() -> None:
 
 def test_a_retry_that_never_came_makes_its_attempt_the_last() -> None:
     attempt = run(1, "failed", retry_at=NOW + 90 * S)
-    decided = decide([], [Given(attempt, None)], {})
+    decided = decide([], [GivenUp(attempt, None)], {})
     assert [notice.key for notice in decided.notices] == ["failed:1"]
     assert decided.failing == {7: Failing(1, attempt.tick)}
 
 
 def test_where_the_job_is_well_again_by_then_both_are_told() -> None:
     attempt = run(1, "failed", retry_at=NOW + 90 * S)
-    decided = decide([], [Given(attempt, run(2, None).tick)], {})
+    decided = decide([], [GivenUp(attempt, run(2, None).tick)], {})
     assert [notice.event for notice in decided.notices] == [Event.FAILED, Event.RECOVERED]
     assert decided.failing == {}
 
@@ -108,19 +108,19 @@ def test_a_late_start_is_told_by_what_is_known_of_it() -> None:
 
 
 def test_a_tick_that_nobody_claims_is_late_once_its_time_is_over() -> None:
-    row = Overdue(LATE, NOW, NOW)
+    row = OverdueTick(LATE, NOW, NOW)
     assert overdue(row, NOW + 5 * S) is None
     notice = overdue(row, NOW + 5 * S + 1)
     assert notice is not None
     assert (notice.key, notice.at, notice.data["started"]) == (f"late:7:{NOW}", NOW + 5 * S, False)
-    assert overdue(Overdue(JOB, NOW, NOW), NOW + 3_600 * S) is None
+    assert overdue(OverdueTick(JOB, NOW, NOW), NOW + 3_600 * S) is None
 
 
 def test_a_tick_outside_of_its_window_is_not_late() -> None:
     policy = '{"window":"Mon-Fri 08:00-18:00","late_after":"5s"}'
-    assert overdue(Overdue(JOB._replace(policy=policy), NOW, NOW), NOW + 60 * S) is None
+    assert overdue(OverdueTick(JOB._replace(policy=policy), NOW, NOW), NOW + 60 * S) is None
     monday = NOW + 86_400 * S
-    assert overdue(Overdue(JOB._replace(policy=policy), monday, monday), monday + 60 * S) is not None
+    assert overdue(OverdueTick(JOB._replace(policy=policy), monday, monday), monday + 60 * S) is not None
 
 
 def test_a_range_that_grows_is_one_event() -> None:

@@ -4,12 +4,12 @@ import pytest
 
 from cronring.controller.core.orders.control import Start
 from cronring.controller.core.orders.orders import (
+    OrderColumns,
     Ordered,
     OrderTarget,
     Pause,
     Restore,
     Resume,
-    Row,
     SkipNext,
     Wish,
     carry_out,
@@ -36,7 +36,7 @@ SUPERSEDED = Skipped(SkipReason.SUPERSEDED, at(60), at(60), 1)
 
 def standing(latest: Start | None, **changes: object) -> OrderTarget:
     job = JOB._replace(**changes)  # type: ignore[arg-type]  # fields by name
-    row = Row(job.next_tick, job.next_tick, paused_tick=job.paused_tick, paused_until=job.paused_until)
+    row = OrderColumns(job.next_tick, job.next_tick, paused_tick=job.paused_tick, paused_until=job.paused_until)
     return OrderTarget(job, row, job.executing, "completed", latest)
 
 

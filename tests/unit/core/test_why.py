@@ -5,11 +5,11 @@ import pytest
 from cronring.controller.core.ledger.books import Closed, Span, TickTimeline
 from cronring.controller.core.ledger.why import explain, verdict
 from cronring.controller.core.ledger.why_facts import (
-    Action,
+    ActionFact,
     Attempt,
     Facts,
     Focus,
-    Skip,
+    SkipFact,
     WaitingRun,
     WhyJob,
     focus,
@@ -49,8 +49,8 @@ def facts(**changes: object) -> Facts:
     return made._replace(**changes)  # type: ignore[arg-type]  # fields by name
 
 
-def skip(reason: str, ticks: int = 1, controller: str = "c2") -> Skip:
-    return Skip(reason, T9, T9 + (ticks - 1) * 10 * MINUTE, ticks, controller, T9 + 2 * SECOND)
+def skip(reason: str, ticks: int = 1, controller: str = "c2") -> SkipFact:
+    return SkipFact(reason, T9, T9 + (ticks - 1) * 10 * MINUTE, ticks, controller, T9 + 2 * SECOND)
 
 
 def paused(**changes: object) -> WhyJob:
@@ -199,7 +199,7 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
     "its deployment was removed": (
         facts(skip=skip("deployment_removed", controller=""),
               subject=job(removed_at=T9 + 2 * SECOND, next_tick=None, next_run_at=None),
-              actions=(Action(T9 + 2 * SECOND + 5, "undeploy", "ada", "sold"),)),
+              actions=(ActionFact(T9 + 2 * SECOND + 5, "undeploy", "ada", "sold"),)),
         "skipped",
         [DUE, "It was skipped (deployment_removed): its deployment was removed before it could run.",
          "That was decided at 2026-11-21 09:00:02Z by ada (“sold”) (undeploy).",
@@ -208,14 +208,14 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
     "it is deployed again": (
         facts(skip=skip("deployment_removed", controller=""), successor=job(job_id=2, created_at=T9 + 3 * MINUTE),
               subject=job(removed_at=T9 + 2 * SECOND, next_tick=None, next_run_at=None),
-              actions=(Action(T9 + 2 * SECOND + 5, "undeploy", "ada", "sold"),)),
+              actions=(ActionFact(T9 + 2 * SECOND + 5, "undeploy", "ada", "sold"),)),
         "skipped",
         [DUE, "It was skipped (deployment_removed): its deployment was removed before it could run.",
          "That was decided at 2026-11-21 09:00:02Z by ada (“sold”) (undeploy).",
          "It was removed at 2026-11-21 09:00:02Z, and made anew at 2026-11-21 09:03:00Z.", NEXT],
     ),
     "skip-next": (
-        facts(skip=skip("cancelled", controller=""), actions=(Action(T9 + 2 * SECOND, "skip_next", "bob", ""),)),
+        facts(skip=skip("cancelled", controller=""), actions=(ActionFact(T9 + 2 * SECOND, "skip_next", "bob", ""),)),
         "skipped",
         [DUE, "It was skipped (cancelled): somebody decided that it doesn't run.",
          "That was decided at 2026-11-21 09:00:02Z by bob (skip_next).", NEXT],
@@ -223,7 +223,7 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
     "skip-next, of a tick to come": (
         facts(tick=T9 + 10 * MINUTE, at=T9 + 10 * MINUTE, subject=job(next_tick=T9 + 20 * MINUTE,
                                                                       next_run_at=T9 + 20 * MINUTE),
-              skip=Skip("cancelled", T9 + 10 * MINUTE, T9 + 10 * MINUTE, 1, "", T9 + 4 * MINUTE)),
+              skip=SkipFact("cancelled", T9 + 10 * MINUTE, T9 + 10 * MINUTE, 1, "", T9 + 4 * MINUTE)),
         "skipped",
         ["A tick of billing.sync is due at 2026-11-21 09:10:00Z.",
          "It is not to run (cancelled): somebody decided that it doesn't run.",
@@ -231,7 +231,8 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
     ),
     "it had been paused": (
         facts(skip=skip("paused", controller=""), now=T9 + 5 * MINUTE,
-              actions=(Action(T9 + 2 * SECOND, "resume", "bob", ""), Action(T9 - HOUR, "pause", "ada", "disk full"))),
+              actions=(ActionFact(T9 + 2 * SECOND, "resume", "bob", ""),
+                       ActionFact(T9 - HOUR, "pause", "ada", "disk full"))),
         "skipped",
         [DUE, "It was skipped (paused): the job was paused since 2026-11-21 08:00:00Z by ada (“disk full”).",
          "That was decided at 2026-11-21 09:00:02Z by bob (resume).", NEXT],
@@ -242,8 +243,8 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
     ),
     "it is paused until later": (
         facts(subject=paused(paused_until=T9 + HOUR, next_tick=T9 + HOUR, next_run_at=T9 + HOUR),
-              skip=Skip("paused", T9, T9 + 50 * MINUTE, 6, "", T9 - 5 * MINUTE),
-              actions=(Action(T9 - 5 * MINUTE, "pause", "ada", "disk full"),)),
+              skip=SkipFact("paused", T9, T9 + 50 * MINUTE, 6, "", T9 - 5 * MINUTE),
+              actions=(ActionFact(T9 - 5 * MINUTE, "pause", "ada", "disk full"),)),
         "skipped",
         [DUE, "It was skipped (paused): the job was paused since 2026-11-21 08:55:00Z by ada (“disk full”).",
          "So were 6 ticks in all, from 2026-11-21 09:00:00Z to 2026-11-21 09:50:00Z.",
@@ -311,7 +312,7 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
     "between ticks, of which the one before was skipped": (
         facts(tick=None, at=T9 + 7 * SECOND, before=EARLIER._replace(ended_at=T9 - 9 * MINUTE), previous_tick=T9,
               previous_skip=skip("cancelled", controller=""),
-              actions=(Action(T9 + 2 * SECOND, "skip_next", "bo", ""),)),
+              actions=(ActionFact(T9 + 2 * SECOND, "skip_next", "bo", ""),)),
         "not_due",
         ["No tick of billing.sync was due at 2026-11-21 09:00:07Z, by its schedule `*/10 * * * *`.",
          "The tick before it is 2026-11-21 09:00:00Z, the next one 2026-11-21 09:10:00Z.",
@@ -321,14 +322,14 @@ TABLE: dict[str, tuple[Facts, str, list[str]]] = {
          "1m and completed.", NEXT],
     ),
     "while it was cancelled": (
-        facts(tick=None, at=T9, actions=(Action(T9 - MINUTE, "cancel", "ada", "wrong data"),)), "not_due",
+        facts(tick=None, at=T9, actions=(ActionFact(T9 - MINUTE, "cancel", "ada", "wrong data"),)), "not_due",
         ["No tick of billing.sync was due at 2026-11-21 09:00:00Z: it was cancelled then, since 2026-11-21 08:59:00Z "
          "by ada (“wrong data”).",
          "The tick before it is 2026-11-21 08:50:00Z, the next one 2026-11-21 09:10:00Z.", NEXT],
     ),
     "after it had been restored": (
         facts(tick=None, at=T9 + SECOND,
-              actions=(Action(T9, "restore", "bob", ""), Action(T9 - MINUTE, "cancel", "ada", ""))), "not_due",
+              actions=(ActionFact(T9, "restore", "bob", ""), ActionFact(T9 - MINUTE, "cancel", "ada", ""))), "not_due",
         ["No tick of billing.sync was due at 2026-11-21 09:00:01Z, by its schedule `*/10 * * * *`.",
          "The tick before it is 2026-11-21 08:50:00Z, the next one 2026-11-21 09:10:00Z.", NEXT],
     ),

@@ -4,7 +4,7 @@ import asyncio
 
 from cronring.protos.runner.v1 import runner_pb2
 from cronring.runner.core.effects import SendBeat, SendGrants
-from cronring.runner.core.events import Dispatched, LinkOpened, LinkUp, ReportsAcked, RunsEnded, Woke
+from cronring.runner.core.events import Dispatched, LinkOpened, LinkUp, ReportsAcked, RunnerWoke, RunsEnded
 from cronring.runner.core.lanes import ModuleLanes
 from cronring.runner.core.machine import OFFERS_MAX, RunnerCore
 from cronring.runner.core.settings import RunnerSettings
@@ -34,7 +34,7 @@ def test_what_is_offered_again_to_one_who_does_not_read_waits_once() -> None:
 def test_results_that_nobody_takes_stop_the_granting_of_places() -> None:
     """Claims go on and ends don't: PostgreSQL refuses them, say. Nothing is lost, and nothing is begun any more."""
     core = RunnerCore(RunnerSettings(), ("a",), 0, S, (ModuleLanes(frozenset(), 1, 4_000, 1),))
-    core.step(Woke(), S)
+    core.step(RunnerWoke(), S)
     core.step(LinkOpened("a", S), S)
     effects = core.step(LinkUp("a", "c1", ("a",), 1_000, 8_000, ("d",)), S)
     now_ns, begun, granted = S, 0, 0

@@ -22,8 +22,8 @@ from cronring.runner.core.events import (
     LinkOpened,
     LinkUp,
     ReportsAcked,
+    RunnerWoke,
     RunsEnded,
-    Woke,
 )
 from cronring.runner.core.machine import LINKS_MAX, RunnerCore
 from cronring.runner.core.model import StopReason
@@ -385,7 +385,7 @@ def test_only_so_many_cancellations_are_remembered() -> None:
 
 def test_controllers_that_are_made_up_are_bounded() -> None:
     core = RunnerCore(RunnerSettings(), ("a:1",), 0, 0)
-    opened = [effect for effect in core.step(Woke(), 0) if isinstance(effect, OpenLink)]
+    opened = [effect for effect in core.step(RunnerWoke(), 0) if isinstance(effect, OpenLink)]
     peers = tuple(f"h{number}:1" for number in range(LINKS_MAX + 50))
     effects = core.step(LinkOpened("a:1", 0), 0) + core.step(LinkUp("a:1", "c-1", peers, 0, 0), 0)
     opened += [effect for effect in effects if isinstance(effect, OpenLink)]

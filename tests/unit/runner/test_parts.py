@@ -10,25 +10,25 @@ from hypothesis import strategies as st
 
 from cronring.runner.codec import report_messages
 from cronring.runner.config import RunnerConfig
-from cronring.runner.core.clock import DatabaseClock
+from cronring.runner.core.clock import DispatchClock
 from cronring.runner.core.deadlines import Deadlines
 from cronring.runner.core.settings import SECOND_NS, RunnerSettings
 from cronring.runner.lines import Done, GarbageError, Row, read_line
-from cronring.runner.suspicion import Suspicion
+from cronring.runner.suspicion import ChildProgress
 from cronring.runner.tail import Tail
 from cronring.schema.execution import Outcome, Report
 from cronring.schema.recorded import KEEP_BYTES, read_recorded
 
 
 def test_the_clock_trusts_the_quickest_message() -> None:
-    clock = DatabaseClock()
+    clock = DispatchClock()
     for delay_us in (500, 20, 9_000):
         clock.sample(5_000_000 + 1_000_000, 0, (1_000_000 + delay_us) * 1_000)
     assert clock.offset_us == 5_000_000 - 20
 
 
 def test_the_clock_tells_one_that_was_set_back_from_a_message_that_was_long_on_its_way() -> None:
-    clock = DatabaseClock()
+    clock = DispatchClock()
     clock.sample(60_000_000, 0, SECOND_NS)
     assert clock.offset_us == 59_000_000
     # 20 s after, says a controller, by a message that it may have sent 14 s ago: so long it was on its way.
@@ -97,7 +97,7 @@ def test_a_mark_says_when_more_was_dropped_on_the_way() -> None:
 
 
 def test_a_child_is_blocked_only_if_the_same_step_lasts() -> None:
-    suspicion = Suspicion()
+    suspicion = ChildProgress()
     for tick in range(40):  # steps move on
         assert not suspicion.observe((3, tick, 0), os.getpid(), tick * 50_000_000)
     for tick in range(40):  # idle
@@ -107,7 +107,7 @@ def test_a_child_is_blocked_only_if_the_same_step_lasts() -> None:
 
 
 def test_a_step_that_lasts_is_blocked_when_it_sleeps() -> None:
-    suspicion = Suspicion()
+    suspicion = ChildProgress()
     no_such_pid = 2**22 + 1  # no /proc entry: taken for asleep
     seen = [suspicion.observe((3, 41, 0), no_such_pid, tick * 50_000_000) for tick in range(20)]
     assert seen.index(True) in {11, 12}

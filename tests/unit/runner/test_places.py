@@ -4,7 +4,7 @@ import pytest
 
 from cronring.runner.core.ahead import EACH_MAX, MS_NS, Ahead, Pace, lead_ns
 from cronring.runner.core.lanes import ModuleLanes
-from cronring.runner.core.places import PATIENCE_NS, Places
+from cronring.runner.core.places import PATIENCE_NS, GrantedPlaces
 from cronring.schema.execution import Outcome, Report, Run
 from cronring.schema.lanes import Grant, LaneDemand, LaneKind
 
@@ -20,7 +20,7 @@ class Divided:
     """Places of one module, and what each controller was told last of its lane for sync verbs."""
 
     def __init__(self, places: int, *addresses: str, concurrent: int = 4) -> None:
-        self.places = Places((ModuleLanes(frozenset({"v"}), places, concurrent, 1),))
+        self.places = GrantedPlaces((ModuleLanes(frozenset({"v"}), places, concurrent, 1),))
         self.now_ns = 10 * S
         self.told: dict[str, Grant] = {}
         self.messages = 0

@@ -12,7 +12,7 @@ from cronring.runner.core.events import (
     Event,
     LinkOpened,
     LinkUp,
-    Woke,
+    RunnerWoke,
 )
 from cronring.runner.core.machine import RunnerCore
 from cronring.runner.core.settings import SECOND_NS, RunnerSettings
@@ -39,7 +39,7 @@ class World:
         self.effects: list[Effect] = []
         self.silent: set[str] = set()
         self.blind: set[str] = set()
-        self.step(Woke())
+        self.step(RunnerWoke())
 
     def step(self, event: Event) -> list[Effect]:
         effects = self.core.step(event, self.now_ns)
@@ -63,7 +63,7 @@ class World:
         while (deadline_ns := self.core.next_deadline()) <= end_ns:
             assert deadline_ns >= self.now_ns
             self.now_ns = deadline_ns
-            self.step(Woke())
+            self.step(RunnerWoke())
         self.now_ns = end_ns
 
     def of(self, kind: type[T]) -> list[T]:

@@ -6,7 +6,7 @@ from hypothesis import given
 from cronring.schema.module import DataField, DataType, Module
 from cronring.schema.payload import (
     PAYLOAD_LIMIT,
-    PayloadError,
+    NoPayload,
     Type,
     canonical_json,
     parse_type,
@@ -184,6 +184,6 @@ def test_what_is_no_text_of_its_class_is_refused_with_an_example(type_text: str,
 @pytest.mark.parametrize("payload", ["1e999", '{"a":[-1e999]}', '"\\ud800"', '{"\\udfff":1}'])
 def test_what_is_taken_has_a_canonical_text(payload: str):
     """These had none, though they were read: an internal error in a template's payload."""
-    with pytest.raises(PayloadError, match=r"too large a number|surrogate"):
+    with pytest.raises(NoPayload, match=r"too large a number|surrogate"):
         read_payload(payload)
     assert payload_faults(Module("m", ()), "Any", payload)

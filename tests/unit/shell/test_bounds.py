@@ -6,7 +6,7 @@ from cronring.controller.core.model import Execution, Job
 from cronring.controller.core.node.effects import Dispatch
 from cronring.controller.ports.store import OutputState
 from cronring.controller.runners.following import PART_BYTES, UNREAD_BYTES_MAX, Follows
-from cronring.controller.runners.sessions import QUEUE_ITEMS_MAX, Session
+from cronring.controller.runners.sessions import QUEUE_ITEMS_MAX, RunnerStream
 from cronring.protos.admission import ANSWER_BYTES_MAX, admitted
 from cronring.protos.executions import decode_runs
 from cronring.protos.runner.v1 import runner_pb2 as wire
@@ -28,7 +28,7 @@ def test_parts_without_data_fill_a_followers_room_as_well() -> None:
 
 def test_a_runner_that_does_not_read_who_follows_it_is_hung_up() -> None:
     async def asked() -> bool:
-        session = Session("r1", lambda: 0)
+        session = RunnerStream("r1", lambda: 0)
         for _ in range(QUEUE_ITEMS_MAX // 2 + 1):
             session.follow(1, 0).close()
         session.follow(1, 0)
@@ -49,7 +49,7 @@ def test_large_payloads_are_dispatched_in_messages_that_a_runner_takes() -> None
         runs.append(plain._replace(execution_id=number, **own))
 
     async def written() -> list[wire.ControllerMessage]:
-        session = Session("r1", lambda: 0)
+        session = RunnerStream("r1", lambda: 0)
         session.send(Dispatch("r1", 0, runs, [0] * len(runs)))
         messages = []
         while (message := session._next()) is not None:

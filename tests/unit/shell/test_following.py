@@ -6,7 +6,7 @@ from collections.abc import Callable
 import pytest
 
 from cronring.controller.api import following as following_module
-from cronring.controller.api.following import Chunk, Following
+from cronring.controller.api.following import Chunk, OutputFollowers
 from cronring.controller.api.problems import SlowReaderError
 from cronring.controller.errors import NotFound, RunnerAway, TooMany
 from cronring.controller.ports.reads import ExecutionRow
@@ -33,7 +33,7 @@ class Stage:
         self.follows: Follows | None = Follows()
         self.asked: list[tuple[str, int, int]] = []
         self.looks = 0
-        self.following = Following(self, self)  # type: ignore[arg-type]  # one method of Reads
+        self.following = OutputFollowers(self, self)  # type: ignore[arg-type]  # one method of Reads
 
     async def get_execution(self, execution_id: int) -> ExecutionRow:
         self.looks += 1

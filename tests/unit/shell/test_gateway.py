@@ -29,7 +29,7 @@ from cronring.controller.runners import sessions as sessions_module
 from cronring.controller.runners.comings import Comings
 from cronring.controller.runners.conduct import ALLOWED, Lie
 from cronring.controller.runners.gateway import Gateway
-from cronring.controller.runners.sessions import Sessions
+from cronring.controller.runners.sessions import RunnerStreams
 from cronring.controller.runners.standings import Standings
 from cronring.controller.services.deploying import Deployer
 from cronring.controller.store.memory.store import MemoryStore
@@ -67,7 +67,7 @@ class AwayStore(MemoryStore):
 class World:
     store: AwayStore
     inbox: Inbox
-    sessions: Sessions
+    sessions: RunnerStreams
     refused: list[str]
     channel: grpc.aio.Channel
     log: Log
@@ -92,7 +92,7 @@ def now_us() -> int:
 
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
-    store, inbox, sessions = AwayStore(lambda: time.time_ns() // 1_000), Inbox(), Sessions()
+    store, inbox, sessions = AwayStore(lambda: time.time_ns() // 1_000), Inbox(), RunnerStreams()
     refused: list[str] = []
     log, standings = Log(), Standings(store, sessions)
     store.on_notify = standings.look_again

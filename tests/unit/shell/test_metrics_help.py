@@ -12,7 +12,7 @@ from cronring.controller.core.settings import ClusterSettings
 from cronring.controller.runtime.gauges import node_counters, node_gauges
 from cronring.controller.runtime.help import HELP
 from cronring.controller.runtime.metrics import Metrics
-from cronring.controller.runtime.webhooks import Figures
+from cronring.controller.runtime.webhooks import WebhookFigures
 
 
 def says_something(name: str, text: str) -> bool:
@@ -36,7 +36,7 @@ def test_each_line_says_something(name: str) -> None:
 
 def test_every_figure_of_a_node_and_of_webhooks_is_explained() -> None:
     node = Node("c-1", "127.0.0.1:7400", ClusterSettings(), random.Random(1), 1)
-    figures = Figures()
+    figures = WebhookFigures()
     shown = {**node_counters(node)(), **node_gauges(node, "c-1")(), **figures.counters(), **figures.gauges()}
     assert shown.keys() <= HELP.keys()
     assert {f"node_{field.name}" for field in dataclasses.fields(Stats)} <= HELP.keys()

@@ -15,7 +15,7 @@ from cronring.controller.store.changes import (
     ExecutionPosition,
     Gap,
     Position,
-    Row,
+    SeenRow,
     Stream,
     beginning,
     decode_position,
@@ -36,8 +36,8 @@ POSITIONS = st.one_of(
 )
 
 
-def rows(*ids: int) -> list[Row]:
-    return [Row(row_id, row_id, True) for row_id in ids]
+def rows(*ids: int) -> list[SeenRow]:
+    return [SeenRow(row_id, row_id, True) for row_id in ids]
 
 
 @given(POSITIONS)
@@ -57,7 +57,7 @@ def test_many_running_executions_are_packed_small() -> None:
 
 
 def test_what_a_stream_has_told() -> None:
-    stream, told = beginning(0, []).after([Row(1, 1, True), Row(2, 2, False), Row(4, 4, True)], 0)
+    stream, told = beginning(0, []).after([SeenRow(1, 1, True), SeenRow(2, 2, False), SeenRow(4, 4, True)], 0)
     assert told == [1, 2, 4]
     assert stream.has_told(1, settled=True)
     assert stream.has_told(2, settled=False)

@@ -8,7 +8,7 @@ from cronring.controller.api import hub as hub_module
 from cronring.controller.api import watch as watch_module
 from cronring.controller.api.problems import InvalidRequest, SlowReaderError
 from cronring.controller.api.seal import Seal
-from cronring.controller.api.watch import JobHub, Kind, WatchEvent
+from cronring.controller.api.watch import JobEventKind, JobHub, JobWatchEvent
 from cronring.controller.errors import StoreError, StoreUnavailable
 from cronring.controller.ports.reads import JobRow
 from tests.support.sealing import SEAL
@@ -73,17 +73,17 @@ def anything(row: JobRow) -> bool:
     return bool(row.key)
 
 
-def watching(hub: JobHub, *rows: JobRow, matches: Callable[[JobRow], bool] = anything) -> AsyncIterator[WatchEvent]:
+def watching(hub: JobHub, *rows: JobRow, matches: Callable[[JobRow], bool] = anything) -> AsyncIterator[JobWatchEvent]:
     return hub.watch(matches, lambda: listing(*rows))
 
 
-async def take(events: AsyncIterator[WatchEvent], count: int) -> list[tuple[Kind, str]]:
+async def take(events: AsyncIterator[JobWatchEvent], count: int) -> list[tuple[JobEventKind, str]]:
     async with asyncio.timeout(TIMEOUT_S):
         taken = [await anext(events) for _ in range(count)]
     return [(event.kind, event.row.key if event.row else "") for event in taken]
 
 
-async def end(events: AsyncIterator[WatchEvent]) -> None:
+async def end(events: AsyncIterator[JobWatchEvent]) -> None:
     await events.aclose()  # type: ignore[attr-defined]  # it is an async generator
 
 
@@ -91,9 +91,17 @@ async def test_a_listing_then_changes() -> None:
     changes = Changes()
     hub, _ = made(changes)
     events = watching(hub, row("a"), row("b"))
-    assert await take(events, 3) == [(Kind.PRESENT, "a"), (Kind.PRESENT, "b"), (Kind.LISTED, "")]
+    assert await take(events, 3) == [
+        (JobEventKind.PRESENT, "a"),
+        (JobEventKind.PRESENT, "b"),
+        (JobEventKind.LISTED, ""),
+    ]
     changes.batches.append([row("a", "running"), row("c"), row("b", removed=True), row("unknown", removed=True)])
-    assert await take(events, 3) == [(Kind.CHANGED, "a"), (Kind.CHANGED, "c"), (Kind.REMOVED, "b")]
+    assert await take(events, 3) == [
+        (JobEventKind.CHANGED, "a"),
+        (JobEventKind.CHANGED, "c"),
+        (JobEventKind.REMOVED, "b"),
+    ]
     await end(events)
 
 
@@ -101,11 +109,15 @@ async def test_what_changes_during_the_listing_follows_it() -> None:
     changes = Changes()
     hub, _ = made(changes)
     events = watching(hub, row("a"), row("b"))
-    assert await take(events, 1) == [(Kind.PRESENT, "a")]
+    assert await take(events, 1) == [(JobEventKind.PRESENT, "a")]
     changes.batches.append([row("a", "running")])
     polls = changes.polls
     await wait_until(lambda: changes.polls > polls + 1, "the poller sleeps")
-    assert await take(events, 3) == [(Kind.PRESENT, "b"), (Kind.LISTED, ""), (Kind.CHANGED, "a")]
+    assert await take(events, 3) == [
+        (JobEventKind.PRESENT, "b"),
+        (JobEventKind.LISTED, ""),
+        (JobEventKind.CHANGED, "a"),
+    ]
     await end(events)
 
 
@@ -115,9 +127,9 @@ async def test_a_job_that_leaves_the_filter_is_removed_and_may_come_back() -> No
     events = watching(hub, row("a", "running"), matches=lambda row: row.status == "running")
     await take(events, 2)
     changes.batches.append([row("a", "scheduled"), row("b", "scheduled")])
-    assert await take(events, 1) == [(Kind.REMOVED, "a")]
+    assert await take(events, 1) == [(JobEventKind.REMOVED, "a")]
     changes.batches.append([row("a", "running")])
-    assert await take(events, 1) == [(Kind.CHANGED, "a")]
+    assert await take(events, 1) == [(JobEventKind.CHANGED, "a")]
     await end(events)
 
 
@@ -129,7 +141,7 @@ async def test_the_poller_runs_only_while_somebody_watches_and_serves_all() -> N
     await take(second, 1)
     assert len(hub) == 2
     changes.batches.append([row("a")])
-    assert await take(first, 1) == await take(second, 1) == [(Kind.CHANGED, "a")]
+    assert await take(first, 1) == await take(second, 1) == [(JobEventKind.CHANGED, "a")]
     await end(first)
     polls = changes.polls
     await wait_until(lambda: changes.polls > polls, "the second watcher lost its poller")
@@ -151,7 +163,7 @@ async def test_changes_of_one_job_are_merged_for_who_reads_late() -> None:
     polls = changes.polls
     await wait_until(lambda: changes.polls > polls + 1, "the poller sleeps")
     changes.batches.append([row("b")])
-    assert await take(events, 2) == [(Kind.CHANGED, "a"), (Kind.CHANGED, "b")]
+    assert await take(events, 2) == [(JobEventKind.CHANGED, "a"), (JobEventKind.CHANGED, "b")]
     await end(events)
 
 
@@ -164,7 +176,7 @@ async def test_a_slow_watcher_is_dropped_and_the_others_go_on(monkeypatch: pytes
     await take(quick, 1)
     for number in range(11):
         changes.batches.append([row(f"job-{number}")])
-        assert await take(quick, 1) == [(Kind.CHANGED, f"job-{number}")]
+        assert await take(quick, 1) == [(JobEventKind.CHANGED, f"job-{number}")]
     with pytest.raises(SlowReaderError, match="open another stream"):
         await take(slow, 1)
     assert len(hub) == 1
@@ -181,7 +193,7 @@ async def test_a_short_absence_of_the_database_goes_unnoticed() -> None:
     await wait_until(lambda: changes.polls > polls + 3, "the poller gave up")
     changes.error = None
     changes.batches.append([row("a")])
-    assert await take(events, 1) == [(Kind.CHANGED, "a")]
+    assert await take(events, 1) == [(JobEventKind.CHANGED, "a")]
     assert not failures
     await end(events)
 
@@ -230,11 +242,15 @@ async def test_a_watch_goes_on_from_a_token_without_a_listing() -> None:
     hub, _ = made(changes)
     events = hub.resume(lambda row: row.status == "scheduled", hub.resumed(token(1), 0))
     # Whatever doesn't match may be something that it was told of before.
-    assert await take(events, 3) == [(Kind.CHANGED, "b"), (Kind.REMOVED, "c"), (Kind.REMOVED, "d")]
+    assert await take(events, 3) == [
+        (JobEventKind.CHANGED, "b"),
+        (JobEventKind.REMOVED, "c"),
+        (JobEventKind.REMOVED, "d"),
+    ]
     changes.batches.append([row("e")])
     async with asyncio.timeout(TIMEOUT_S):
         last = await anext(events)
-    assert (last.kind, last.token) == (Kind.CHANGED, token(4))
+    assert (last.kind, last.token) == (JobEventKind.CHANGED, token(4))
     await end(events)
     assert len(hub) == 0
 

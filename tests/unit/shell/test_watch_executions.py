@@ -8,7 +8,7 @@ import pytest
 
 from cronring.controller.api import watch_executions as watch_module
 from cronring.controller.api.problems import SlowReaderError
-from cronring.controller.api.watch_executions import ExecutionHub, Kind, WatchEvent
+from cronring.controller.api.watch_executions import ExecutionEventKind, ExecutionHub, ExecutionWatchEvent
 from cronring.controller.ports.reads import ExecutionChange, ExecutionRow
 from tests.support.sealing import SEAL
 from tests.support.waiting import TIMEOUT_S
@@ -61,7 +61,7 @@ def token(batches: int) -> str:
     return SEAL.seal("watch executions", b"%d" % batches)
 
 
-def anything(kind: Kind, row: ExecutionRow) -> bool:
+def anything(kind: ExecutionEventKind, row: ExecutionRow) -> bool:
     return bool(kind and row)
 
 
@@ -72,7 +72,7 @@ def made(books: Books) -> ExecutionHub:
     return ExecutionHub(books, SEAL, fail, POLL_S)  # type: ignore[arg-type]  # five methods of Reads
 
 
-async def take(events: AsyncGenerator[WatchEvent, None], count: int) -> list[tuple[str, int, str]]:
+async def take(events: AsyncGenerator[ExecutionWatchEvent, None], count: int) -> list[tuple[str, int, str]]:
     async with asyncio.timeout(TIMEOUT_S):
         taken = [await anext(events) for _ in range(count)]
     return [(event.kind.value, event.row.execution_id if event.row else 0, event.token) for event in taken]
@@ -126,18 +126,18 @@ async def test_a_resumed_watch_is_told_what_it_missed_and_nothing_twice() -> Non
 async def test_a_watch_of_something_else_gets_tokens_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watch_module, "TOKEN_S", 0.02)
     books = Books()
-    events = made(books).watch(lambda kind, row: kind is Kind.ENDED and row.job == "m.rare")
+    events = made(books).watch(lambda kind, row: kind is ExecutionEventKind.ENDED and row.job == "m.rare")
     await take(events, 1)
     books.batches.append([change(1, "completed", started=True)])
     tokens = [token for _, _, token in await take(events, 3)]
     assert tokens[-1] == token(1)
     books.batches.append([change(2, "completed", started=True, job="m.rare")])
     found = [event async for event in until_row(events)]
-    assert found[-1].kind is Kind.ENDED
+    assert found[-1].kind is ExecutionEventKind.ENDED
     await events.aclose()
 
 
-async def until_row(events: AsyncGenerator[WatchEvent, None]) -> AsyncGenerator[WatchEvent, None]:
+async def until_row(events: AsyncGenerator[ExecutionWatchEvent, None]) -> AsyncGenerator[ExecutionWatchEvent, None]:
     async with asyncio.timeout(TIMEOUT_S):
         async for event in events:
             yield event
