@@ -39,10 +39,10 @@ class PlannedTick(NamedTuple):
 
 
 class Due(NamedTuple):
-    """What to do when a slot has come due: `run`, or, if that is None, wait for `next`.
+    """What to do when a planned tick has come due: `run`, or, if that is None, wait for `next`.
 
-    `skipped` are the ticks before `run` (or before `next`), from the slot's on. `caught_up`: it runs late, or instead
-    of others that don't.
+    `skipped` are the ticks before `run` (or before `next`), from the planned one on. `caught_up`: it runs late, or
+    instead of others that don't.
     """
 
     run: PlannedTick | None
@@ -95,15 +95,15 @@ class Timetable:
 
     def following(self, key: str, after: int) -> PlannedTick | None:
         """The first tick after `after`, in the window or not, with its jitter (an interval's run_at may be earlier)."""
-        return self._slot(key, self._next_after(after))
+        return self._planned(key, self._next_after(after))
 
     def following_open(self, key: str, after: int) -> PlannedTick | None:
         """The first tick after `after` that lies in the window, with its jitter."""
-        return self._slot(key, first_open(self.schedule, self._window, after))
+        return self._planned(key, first_open(self.schedule, self._window, after))
 
-    def upcoming(self, key: str, slot: PlannedTick) -> PlannedTick | None:
-        """The first of `slot` and those after it that the window lets run."""
-        return slot if self._lets_run(slot.tick) else self.following_open(key, slot.tick)
+    def upcoming(self, key: str, planned: PlannedTick) -> PlannedTick | None:
+        """The first of `planned` and those after it that the window lets run."""
+        return planned if self._lets_run(planned.tick) else self.following_open(key, planned.tick)
 
     def next_within(self, after: int, until: int) -> int | None:
         """The first tick in (after, until] that lies in the window."""
@@ -134,20 +134,20 @@ class Timetable:
 
     # What the controller decides by
 
-    def due(self, key: str, slot: PlannedTick, now: int) -> Due:
-        """What to run, and what to pass over, when `slot` is due at `now`. Its own run_at counts for its tick."""
-        is_late = now - slot.run_at > MISSED_AFTER
-        if self._is_latest(slot.tick, now) and (not is_late or self._runs_late) and self._lets_run(slot.tick):
-            return Due(slot, (), None, is_late)
-        latest = max(slot.tick, self._latest(key, now) or 0)
+    def due(self, key: str, planned: PlannedTick, now: int) -> Due:
+        """What to run, and what to pass over, when `planned` is due at `now`. Its own run_at counts for its tick."""
+        is_late = now - planned.run_at > MISSED_AFTER
+        if self._is_latest(planned.tick, now) and (not is_late or self._runs_late) and self._lets_run(planned.tick):
+            return Due(planned, (), None, is_late)
+        latest = max(planned.tick, self._latest(key, now) or 0)
         cutoff = self._cutoff(now)
         if self._runs_all:
             assert cutoff is not None, "run_all has a bound, its own or the usual one"
-            run = self._oldest_due(key, slot, latest, cutoff)
+            run = self._oldest_due(key, planned, latest, cutoff)
         else:
-            last = last_open(self.schedule, self._window, slot.tick, latest)
-            run = self._latest_due(slot, self._slot(key, last), cutoff)
-        ledger = self._passed_over(key, slot, latest if run is None else run.tick - 1, run, cutoff)
+            last = last_open(self.schedule, self._window, planned.tick, latest)
+            run = self._latest_due(planned, self._planned(key, last), cutoff)
+        ledger = self._passed_over(key, planned, latest if run is None else run.tick - 1, run, cutoff)
         skipped = ledger.ranges
         if run is None:
             return Due(None, skipped, self.following(key, latest), False)
@@ -155,12 +155,12 @@ class Timetable:
             run, skipped, None, now - run.run_at > MISSED_AFTER or any(part.reason != OUTSIDE for part in skipped)
         )
 
-    def passed(self, key: str, slot: PlannedTick, now: int, reason: str) -> After:
-        """`slot` and all that have come due since don't run, for this reason, which is that of all of them."""
-        latest = max(slot.tick, self._latest(key, now) or 0)
+    def passed(self, key: str, planned: PlannedTick, now: int, reason: str) -> After:
+        """`planned` and all that have come due since don't run, for this reason, which is that of all of them."""
+        latest = max(planned.tick, self._latest(key, now) or 0)
         ledger = RangeCollector(self.schedule, None)
-        ledger.add_tick(slot.tick, reason)
-        ledger.add_between(slot.tick, latest, reason)
+        ledger.add_tick(planned.tick, reason)
+        ledger.add_between(planned.tick, latest, reason)
         return After(self.following(key, latest), ledger.ranges)
 
     def after_claim(self, key: str, ran: PlannedTick) -> PlannedTick | None:
@@ -170,32 +170,32 @@ class Timetable:
     def after_run(self, key: str, ran: PlannedTick, claimed_at: int, ended_at: int) -> After:
         """What comes after a run, and the ticks that came due until its end and don't run."""
         is_latest = self.policy.overlap == "allow" or self._is_latest(ran.tick, ended_at)
-        slot = self.following(key, ran.tick) if is_latest else None
+        planned = self.following(key, ran.tick) if is_latest else None
         earliest = earliest_start(ran.tick, ran.run_at, claimed_at, self._distance) if self._distance else 0
-        if is_latest and (slot is None or slot.run_at >= earliest):
-            return After(slot, ())
+        if is_latest and (planned is None or planned.run_at >= earliest):
+            return After(planned, ())
         ledger = RangeCollector(self.schedule, self._window)
         if not is_latest:
             latest = max(ran.tick, self._latest(key, ended_at) or 0)
             owes = self._runs_all and (self._latest(key, claimed_at) or 0) > ran.tick
-            slot = self._after_overlap(key, ledger, ran.tick, latest, ended_at, owes=owes)
-        slot = self._spaced(key, ledger, slot, earliest)
-        return After(slot, ledger.ranges)
+            planned = self._after_overlap(key, ledger, ran.tick, latest, ended_at, owes=owes)
+        planned = self._spaced(key, ledger, planned, earliest)
+        return After(planned, ledger.ranges)
 
-    def resumed(self, key: str, slot: PlannedTick | None, ran: PlannedTick, claimed_at: int) -> After:
-        """What `slot` becomes when a pause ends: no sooner behind the latest run than if there had been none."""
+    def resumed(self, key: str, planned: PlannedTick | None, ran: PlannedTick, claimed_at: int) -> After:
+        """What `planned` becomes when a pause ends: no sooner behind the latest run than if there had been none."""
         ledger = RangeCollector(self.schedule, self._window)
         earliest = earliest_start(ran.tick, ran.run_at, claimed_at, self._distance) if self._distance else 0
-        return After(self._spaced(key, ledger, slot, earliest), ledger.ranges)
+        return After(self._spaced(key, ledger, planned, earliest), ledger.ranges)
 
-    def overlapped(self, key: str, slot: PlannedTick, ended_at: int) -> After:
-        """`slot` was still to come when a run ended that was none of the schedule's ticks before it (a trigger's)."""
-        is_tick = self.schedule.next_after(slot.tick - 1) == slot.tick
-        if slot.run_at > ended_at or self.policy.overlap == "allow" or not is_tick:
-            return After(slot, ())
+    def overlapped(self, key: str, planned: PlannedTick, ended_at: int) -> After:
+        """`planned` was still to come when a run ended that was a trigger's, not a tick of the schedule before it."""
+        is_tick = self.schedule.next_after(planned.tick - 1) == planned.tick
+        if planned.run_at > ended_at or self.policy.overlap == "allow" or not is_tick:
+            return After(planned, ())
         ledger = RangeCollector(self.schedule, self._window)
-        latest = max(slot.tick, self._latest(key, ended_at) or 0)
-        following = self._after_overlap(key, ledger, slot.tick - 1, latest, ended_at, owes=False)
+        latest = max(planned.tick, self._latest(key, ended_at) or 0)
+        following = self._after_overlap(key, ledger, planned.tick - 1, latest, ended_at, owes=False)
         return After(following, ledger.ranges)
 
     # What these are made of
@@ -209,7 +209,7 @@ class Timetable:
             answer = self._answers[instant] = self.schedule.next_after(instant)
             return answer
 
-    def _slot(self, key: str, tick: int | None) -> PlannedTick | None:
+    def _planned(self, key: str, tick: int | None) -> PlannedTick | None:
         return None if tick is None else PlannedTick(tick, self._run_at(key, tick))
 
     def _run_at(self, key: str, tick: int) -> int:
@@ -251,21 +251,21 @@ class Timetable:
             return now - self._catch_up
         return now - _RUN_ALL_WINDOW if self._runs_all else None
 
-    def _latest_due(self, slot: PlannedTick, latest: PlannedTick | None, cutoff: int | None) -> PlannedTick | None:
-        """The latest of `slot` and those after it in the window, unless that is too late."""
+    def _latest_due(self, planned: PlannedTick, latest: PlannedTick | None, cutoff: int | None) -> PlannedTick | None:
+        """The latest of `planned` and those after it in the window, unless that is too late."""
         run = latest
-        if run is None and self._lets_run(slot.tick):
-            run = slot
+        if run is None and self._lets_run(planned.tick):
+            run = planned
         return None if run is None or (cutoff is not None and run.run_at < cutoff) else run
 
-    def _oldest_due(self, key: str, slot: PlannedTick, latest: int, cutoff: int) -> PlannedTick | None:
-        """The first of `slot` and those after it, in the window, that isn't too late."""
-        if slot.run_at >= cutoff and self._lets_run(slot.tick):
-            return slot
-        tick = self._first_in_time(key, slot.tick, latest, cutoff)
-        if tick is None and self._runs_late and self._lets_run(slot.tick):
-            return slot
-        return self._slot(key, tick)
+    def _oldest_due(self, key: str, planned: PlannedTick, latest: int, cutoff: int) -> PlannedTick | None:
+        """The first of `planned` and those after it, in the window, that isn't too late."""
+        if planned.run_at >= cutoff and self._lets_run(planned.tick):
+            return planned
+        tick = self._first_in_time(key, planned.tick, latest, cutoff)
+        if tick is None and self._runs_late and self._lets_run(planned.tick):
+            return planned
+        return self._planned(key, tick)
 
     def _first_in_time(self, key: str, after: int, latest: int, cutoff: int) -> int | None:
         """The first tick of (after, latest] in the window that isn't too late.
@@ -279,22 +279,22 @@ class Timetable:
         return tick
 
     def _passed_over(
-        self, key: str, slot: PlannedTick, until: int, run: PlannedTick | None, cutoff: int | None
+        self, key: str, planned: PlannedTick, until: int, run: PlannedTick | None, cutoff: int | None
     ) -> RangeCollector:
-        """`slot` and the ticks after it up to `until`, of which none runs: `run` does, or nothing."""
+        """`planned` and the ticks after it up to `until`, of which none runs: `run` does, or nothing."""
         ledger = RangeCollector(self.schedule, self._window)
-        if until < slot.tick:
+        if until < planned.tick:
             return ledger
         if run is None or self._runs_all:
-            ledger.add_tick(slot.tick, _MISSED)
-            ledger.add_between(slot.tick, until, _MISSED)
+            ledger.add_tick(planned.tick, _MISSED)
+            ledger.add_between(planned.tick, until, _MISSED)
         elif self.policy.on_missed != "skip" or cutoff is None:
-            ledger.add_tick(slot.tick, _SUPERSEDED)
-            ledger.add_between(slot.tick, until, _SUPERSEDED)
+            ledger.add_tick(planned.tick, _SUPERSEDED)
+            ledger.add_between(planned.tick, until, _SUPERSEDED)
         else:
-            ledger.add_tick(slot.tick, _MISSED if slot.run_at < cutoff else _SUPERSEDED)
-            too_late = max(slot.tick, min(self._latest(key, cutoff - 1) or 0, until))
-            ledger.add_between(slot.tick, too_late, _MISSED)
+            ledger.add_tick(planned.tick, _MISSED if planned.run_at < cutoff else _SUPERSEDED)
+            too_late = max(planned.tick, min(self._latest(key, cutoff - 1) or 0, until))
+            ledger.add_between(planned.tick, too_late, _MISSED)
             ledger.add_between(too_late, until, _SUPERSEDED)
         return ledger
 
@@ -316,16 +316,18 @@ class Timetable:
             return self.following(key, latest)
         return PlannedTick(tick, self._run_at(key, tick) if owes else ended_at)
 
-    def _spaced(self, key: str, ledger: RangeCollector, slot: PlannedTick | None, earliest: int) -> PlannedTick | None:
+    def _spaced(
+        self, key: str, ledger: RangeCollector, planned: PlannedTick | None, earliest: int
+    ) -> PlannedTick | None:
         """The slot, no earlier than `earliest`: delayed, unless the tick after it would follow too soon then."""
-        while slot is not None and slot.run_at < earliest:
-            if self._lets_run(slot.tick):
-                following = self.following_open(key, slot.tick)
+        while planned is not None and planned.run_at < earliest:
+            if self._lets_run(planned.tick):
+                following = self.following_open(key, planned.tick)
                 if following is None or following.run_at - earliest >= self._distance:
-                    return PlannedTick(slot.tick, earliest)
-            ledger.add_tick(slot.tick, _SUPERSEDED)
-            slot = self.following(key, slot.tick)
-        return slot
+                    return PlannedTick(planned.tick, earliest)
+            ledger.add_tick(planned.tick, _SUPERSEDED)
+            planned = self.following(key, planned.tick)
+        return planned
 
 
 def _jitter_rule(schedule: str, policy: Policy) -> JitterRule | None:

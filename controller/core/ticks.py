@@ -84,8 +84,8 @@ def upcoming(key: str, timing: tuple[str, int, str], tick: int | None, run_at: i
     """
     if tick is None or run_at is None:
         return None
-    slot = PlannedTick(tick, run_at)
-    return timetable(*timing).upcoming(key, slot) if timing[2] else slot
+    planned = PlannedTick(tick, run_at)
+    return timetable(*timing).upcoming(key, planned) if timing[2] else planned
 
 
 def next_within(job: Job, after_us: int, until_us: int) -> int | None:
@@ -98,11 +98,11 @@ def after_claim(job: Job, ran: PlannedTick) -> PlannedTick | None:
     return _table(job).after_claim(job.key, ran)
 
 
-def due(job: Job, slot: PlannedTick, now_us: int) -> Decision:
-    """What to do when `slot` is due."""
-    if not job.policy and now_us - slot.tick < SECOND_US:
-        return Decision(slot, (), None, False)
-    answer = _table(job).due(job.key, slot, now_us)
+def due(job: Job, planned: PlannedTick, now_us: int) -> Decision:
+    """What to do when `planned` is due."""
+    if not job.policy and now_us - planned.tick < SECOND_US:
+        return Decision(planned, (), None, False)
+    answer = _table(job).due(job.key, planned, now_us)
     return Decision(answer.run, _skipped(answer.skipped), answer.next, answer.caught_up)
 
 
@@ -111,9 +111,9 @@ def missed(skipped: tuple[Skipped, ...]) -> int:
     return sum(part.ticks for part in skipped if part.reason in _MISSED)
 
 
-def passed(job: Job, slot: PlannedTick, now_us: int, reason: SkipReason) -> NextTick:
-    """`slot` and all that have come due since are not to run."""
-    answer = _table(job).passed(job.key, slot, now_us, reason.value)
+def passed(job: Job, planned: PlannedTick, now_us: int, reason: SkipReason) -> NextTick:
+    """`planned` and all that have come due since are not to run."""
+    answer = _table(job).passed(job.key, planned, now_us, reason.value)
     return NextTick(answer.next, _skipped(answer.skipped))
 
 
@@ -168,8 +168,8 @@ def moved(execution: Execution, report: Report, undecided: PlannedTick) -> Moved
     decided = max(own, table.schedule.last_at_or_before(undecided.tick - 1) or 0)
     tick = -(-max(report.ended_at + report.next_in_ms * MS_US, decided + 1) // SECOND_US) * SECOND_US
     anchor = tick - table.interval_us
-    slot = timetable(job.schedule, anchor, job.policy).following(job.key, tick - 1)
-    return Moved(anchor, PlannedTick(tick, tick) if slot is not None and slot.tick == tick else slot, decided)
+    planned = timetable(job.schedule, anchor, job.policy).following(job.key, tick - 1)
+    return Moved(anchor, PlannedTick(tick, tick) if planned is not None and planned.tick == tick else planned, decided)
 
 
 def retry(execution: Execution, report: Report, ended_at: int, next_run_at: int | None) -> int | None:
@@ -185,8 +185,8 @@ def retry(execution: Execution, report: Report, ended_at: int, next_run_at: int 
     if not execution.of_schedule:
         next_run_at = None
     elif not execution.holds_job:
-        slot = following(job, execution.tick)
-        next_run_at = None if slot is None else slot.run_at
+        planned = following(job, execution.tick)
+        next_run_at = None if planned is None else planned.run_at
     answer = retry_at(
         policy, execution.attempt, report.outcome.value, report.error_type, ended_at, next_run_at, report.error_bases
     )
@@ -206,23 +206,23 @@ def cut_at(execution: Execution) -> int | None:
     if job.next_tick is None or job.next_run_at is None:
         return None
     own = execution.trigger in OF_A_TICK and job.next_tick <= execution.tick
-    slot = _table(job).following_open(job.key, execution.tick if own else job.next_tick - 1)
-    if slot is None:
+    planned = _table(job).following_open(job.key, execution.tick if own else job.next_tick - 1)
+    if planned is None:
         return None
     # The end of a pause may keep that tick from running before.
-    return slot.run_at if own or slot.tick != job.next_tick else max(slot.run_at, job.next_run_at)
+    return planned.run_at if own or planned.tick != job.next_tick else max(planned.run_at, job.next_run_at)
 
 
 # docs/decisions/0027: ticks before the claim were missed, not overlapped
-def _undecided(job: Job, slot: PlannedTick, claimed_at: int, ended_at: int) -> NextTick:
-    """`slot` is next, unless it came due during the run.
+def _undecided(job: Job, planned: PlannedTick, claimed_at: int, ended_at: int) -> NextTick:
+    """`planned` is next, unless it came due during the run.
 
     What had been due before that was missed, and is for the next claim to decide: a run by hand that comes first after
     an outage must not take the place of the ticks that are to be caught up.
     """
-    if not claimed_at < slot.run_at <= ended_at:
-        return NextTick(slot, ())
-    answer = _table(job).overlapped(job.key, slot, ended_at)
+    if not claimed_at < planned.run_at <= ended_at:
+        return NextTick(planned, ())
+    answer = _table(job).overlapped(job.key, planned, ended_at)
     return NextTick(answer.next, _skipped(answer.skipped))
 
 

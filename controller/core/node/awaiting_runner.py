@@ -118,12 +118,12 @@ class AwaitingRunner:
 
     def _skip(self, entry: Entry) -> None:
         """Of a job that waits longer than the grace, only ticks that have waited for so long."""
-        slot = entry.slot
-        assert slot is not None, "waits without being due"
+        planned = entry.planned
+        assert planned is not None, "waits without being due"
         grace_us = self._context.settings.runner_grace_ms * 1_000
         patience_us = ticks.waits_for_runner(entry.job, grace_us)
         until_us = self._context.now_us
         if patience_us is not None and patience_us > grace_us:
-            until_us = max(until_us - patience_us, slot.run_at)
-        answer = ticks.passed(entry.job, slot, until_us, SkipReason.NO_RUNNER)
+            until_us = max(until_us - patience_us, planned.run_at)
+        answer = ticks.passed(entry.job, planned, until_us, SkipReason.NO_RUNNER)
         self._skipping.skip(entry, answer.skipped, answer.next)

@@ -215,9 +215,9 @@ class Claiming:
 
     @staticmethod
     def _decide(entry: Entry, now_us: int) -> ticks.Decision:
-        slot = entry.slot
-        assert slot is not None, "ready without being due"
-        return ticks.due(entry.job, slot, now_us)
+        planned = entry.planned
+        assert planned is not None, "ready without being due"
+        return ticks.due(entry.job, planned, now_us)
 
     # docs/decisions/0020: the deployment is named, as the job may have moved on
     def _request(self, entry: Entry, run: PlannedTick, decision: ticks.Decision, runner_id: str) -> ClaimRequest:
@@ -351,15 +351,15 @@ class Claiming:
         But what came due while nobody could claim is not decided before the runners' reports had time to come: runs
         that ended meanwhile still count in their job's row.
         """
-        slot, ready_since_us = entry.slot, self._awaiting_runner.ready_since_us
-        assert slot is not None, "claimed without a tick"
+        planned, ready_since_us = entry.planned, self._awaiting_runner.ready_since_us
+        assert planned is not None, "claimed without a tick"
         patience_ns = self._context.settings.runner_lost_after_ms * MS
-        if slot.run_at < (ready_since_us or 0) and self._lease.unbroken_ns() < patience_ns:
+        if planned.run_at < (ready_since_us or 0) and self._lease.unbroken_ns() < patience_ns:
             entry.retries += 1
             wait_ns = self._context.backoff_ns(entry.retries, CONTENDED_BASE_MS, CONTENDED_CAP_MS)
             self._window.retry_at(entry, self._context.now_us + wait_ns // 1_000)
             return
-        answer = ticks.passed(entry.job, slot, self._context.now_us, SkipReason.OVERLAP)
+        answer = ticks.passed(entry.job, planned, self._context.now_us, SkipReason.OVERLAP)
         self._skipping.skip(entry, answer.skipped, answer.next)
 
     def failed(self, event: StoreFailed) -> FollowUps:

@@ -74,7 +74,7 @@ class Entry:
         self.hosted_us = 0  # it waited for a place until then, when its last runner left
 
     @property
-    def slot(self) -> PlannedTick | None:
+    def planned(self) -> PlannedTick | None:
         """The tick to claim next, and when."""
         return None if self.tick is None or self.run_at is None else PlannedTick(self.tick, self.run_at)
 

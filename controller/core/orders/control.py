@@ -7,7 +7,15 @@ on are skipped as `paused` when it is resumed.
 
 from typing import NamedTuple
 
-from cronring.controller.core.orders.redeploy import Added, Carried, Existing, closed, first_slot, reopened, rescheduled
+from cronring.controller.core.orders.redeploy import (
+    Added,
+    Carried,
+    Existing,
+    closed,
+    first_planned,
+    reopened,
+    rescheduled,
+)
 from cronring.schema.execution import Skipped, SkipReason
 from cronring.schema.keys import slot_of
 from cronring.schema.past import past_fault
@@ -61,7 +69,7 @@ def plan_creation(key: str, verb: str, spec: Spec, now: int) -> Added:
     """A new job's row; its books open at `now`. Raises NeverRuns."""
     anchor = now if spec.anchor is None else spec.anchor
     _refuse_past(spec.schedule, spec.policy, anchor, now)
-    tick, run_at = first_slot(timetable(spec.schedule, anchor, spec.policy), key, now) or (None, None)
+    tick, run_at = first_planned(timetable(spec.schedule, anchor, spec.policy), key, now) or (None, None)
     return Added(
         key, verb, slot_of(key), spec.schedule, anchor, spec.timeout_ms, spec.on_disconnect, tick, run_at, spec.policy,
         spec.payload,
@@ -122,22 +130,22 @@ def plan_resume(job: Existing, latest: Start | None, now: int) -> Resumed:
     """
     if job.paused_tick is None:
         return Resumed(None, None, ())
-    slot, superseded = distant(job, reopened(job, timetable(job.schedule, job.anchor, job.policy), now), latest)
-    tick, run_at = slot or (None, None)
+    planned, superseded = distant(job, reopened(job, timetable(job.schedule, job.anchor, job.policy), now), latest)
+    tick, run_at = planned or (None, None)
     return Resumed(tick, run_at, (*closed(job, now), *superseded))
 
 
 def distant(
-    job: Existing, slot: PlannedTick | None, latest: Start | None
+    job: Existing, planned: PlannedTick | None, latest: Start | None
 ) -> tuple[PlannedTick | None, tuple[Skipped, ...]]:
-    """`slot`, or what runs in its place, no sooner behind the latest start than if there had been no order.
+    """`planned`, or what runs in its place, no sooner behind the latest start than if there had been no order.
 
     And the ticks that are passed over for that: orders don't make two runs come closer (cronring.schema.spacing).
     """
     if latest is None:
-        return slot, ()
+        return planned, ()
     table = timetable(job.schedule, job.anchor, job.policy)
-    after = table.resumed(job.key, slot, PlannedTick(latest.tick, latest.run_at), latest.claimed_at)
+    after = table.resumed(job.key, planned, PlannedTick(latest.tick, latest.run_at), latest.claimed_at)
     return after.next, tuple(Skipped(SkipReason(part.reason), *part[1:]) for part in after.skipped)
 
 

@@ -13,7 +13,7 @@ from cronring.controller.core.orders.redeploy import (
     closed,
     closes_at,
     decided_ahead,
-    first_slot,
+    first_planned,
     hold,
     not_before,
     went_on,
@@ -166,8 +166,8 @@ def carry_out(standing: OrderTarget, wish: Wish, by: str, now: int) -> Ordered |
 # docs/decisions/0048: planned as if its verb were back
 def _of_orphan(standing: OrderTarget, wish: Wish, by: str, now: int) -> Ordered | OrderRefusal | NotNext:
     """As if its verb were back by now, but that its next tick goes on waiting for that."""
-    slot, skipped = upcoming(standing.job, now)
-    tick, run_at = slot or (None, None)
+    planned, skipped = upcoming(standing.job, now)
+    tick, run_at = planned or (None, None)
     hosted = standing._replace(
         job=standing.job._replace(orphaned=False, orphaned_tick=None, next_tick=tick),
         row=standing.row._replace(orphaned_tick=None, next_tick=tick, next_run_at=run_at),
@@ -246,25 +246,25 @@ def _skip_next(standing: OrderTarget, wish: SkipNext, now: int) -> Ordered | Ord
     job, table = standing.job, _table(standing.job)
     upcoming, owed = _behind_run(standing, table, _first(standing, table), now)
     first = None if upcoming is None else upcoming.tick
-    slot = None if first is None else table.following_open(job.key, first - 1)
-    if first is None or slot is None:
+    planned = None if first is None else table.following_open(job.key, first - 1)
+    if first is None or planned is None:
         message = f"{job.key!r} has no tick to come that could be skipped; `cronring jobs show` tells its schedule"
         return OrderRefusal(job.key, Order.SKIP_NEXT, None, message)
-    if wish.tick is not None and wish.tick != slot.tick:
-        return NotNext(job.key, wish.tick, slot.tick)
-    closed_window = table.owed(first, slot.tick - 1, SkipReason.OUTSIDE_WINDOW.value) if first < slot.tick else ()
+    if wish.tick is not None and wish.tick != planned.tick:
+        return NotNext(job.key, wish.tick, planned.tick)
+    closed_window = table.owed(first, planned.tick - 1, SkipReason.OUTSIDE_WINDOW.value) if first < planned.tick else ()
     outside = tuple(Skipped(SkipReason(part.reason), *part[1:]) for part in closed_window)
-    (following, run_at), superseded = _distant(standing, *(table.following(job.key, slot.tick) or (None, None)))
+    (following, run_at), superseded = _distant(standing, *(table.following(job.key, planned.tick) or (None, None)))
     chained = decided_ahead(job, now)
-    ahead = slot.tick > now
+    ahead = planned.tick > now
     return Ordered(
         OrderColumns(
             following, run_at,
             ahead_from=job.ahead_from if chained else first if ahead else None,
-            ahead_until=slot.tick if ahead else job.ahead_until if chained else None,
+            ahead_until=planned.tick if ahead else job.ahead_until if chained else None,
         ),
-        _told(tick=slot.tick),
-        (*owed, *outside, Skipped(SkipReason.CANCELLED, slot.tick, slot.tick, 1), *superseded),
+        _told(tick=planned.tick),
+        (*owed, *outside, Skipped(SkipReason.CANCELLED, planned.tick, planned.tick, 1), *superseded),
     )  # fmt: skip
 
 
@@ -289,7 +289,7 @@ def _restore(standing: OrderTarget, now: int) -> Ordered:
     if not job.cancelled:
         return Ordered(None, {})
     opens_at = max(now, job.opened_at, job.last_tick or 0)
-    (tick, run_at), superseded = _distant(standing, *(first_slot(_table(job), job.key, opens_at) or (None, None)))
+    (tick, run_at), superseded = _distant(standing, *(first_planned(_table(job), job.key, opens_at) or (None, None)))
     return Ordered(OrderColumns(tick, run_at), _told(next_tick=tick), superseded, opens_at=opens_at)
 
 
@@ -301,8 +301,8 @@ def _distant(
     standing: OrderTarget, tick: int | None, run_at: int | None
 ) -> tuple[tuple[int | None, int | None], tuple[Skipped, ...]]:
     """What the row goes on to instead of this tick, if that came too soon behind the latest start."""
-    slot = None if tick is None or run_at is None else PlannedTick(tick, run_at)
-    kept, superseded = distant(standing.job, slot, standing.latest)
+    planned = None if tick is None or run_at is None else PlannedTick(tick, run_at)
+    kept, superseded = distant(standing.job, planned, standing.latest)
     return kept or (None, None), superseded
 
 

@@ -57,9 +57,9 @@ def plan_return(jobs: Iterable[Existing], latest: Mapping[int, Start], now: int)
 
 
 def _returned(job: Existing, latest: Start | None, now: int) -> Return:
-    slot, skipped = upcoming(job, now)
-    slot, superseded = distant(job, slot, latest)
-    tick, run_at = slot or (None, None)
+    planned, skipped = upcoming(job, now)
+    planned, superseded = distant(job, planned, latest)
+    tick, run_at = planned or (None, None)
     return Return(job.job_id, job.key, tick, run_at, (*skipped, *superseded))
 
 
@@ -69,10 +69,10 @@ def upcoming(job: Existing, now: int) -> tuple[PlannedTick | None, tuple[Skipped
         return None, ()
     table = timetable(job.schedule, job.anchor, job.policy)
     skipped = owed(table, job.orphaned_tick, now, SkipReason.NO_VERB)
-    slot = not_before(table.following(job.key, max(job.orphaned_tick - 1, now)), now)
-    if slot is None or not job.paused or job.paused_until is None:
-        return slot, skipped
-    return slot._replace(run_at=max(slot.run_at, job.paused_until)), skipped
+    planned = not_before(table.following(job.key, max(job.orphaned_tick - 1, now)), now)
+    if planned is None or not job.paused or job.paused_until is None:
+        return planned, skipped
+    return planned._replace(run_at=max(planned.run_at, job.paused_until)), skipped
 
 
 def misfits(module: Module, jobs: Iterable[Job]) -> list[Misfit]:

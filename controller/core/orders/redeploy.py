@@ -166,7 +166,7 @@ def _anchor(verb: Verb, otherwise: int) -> int:
 def _added(key: str, verb: Verb, now: int, timeout_ms: int, default_jitter: str) -> Added:
     policy = stored_policy(verb.schedule, verb.policy.text, default_jitter)
     anchor = _anchor(verb, now)
-    tick, run_at = first_slot(timetable(verb.schedule, anchor, policy), key, now) or (None, None)
+    tick, run_at = first_planned(timetable(verb.schedule, anchor, policy), key, now) or (None, None)
     return Added(
         key, verb.name, slot_of(key), verb.schedule, anchor, verb.timeout_ms or timeout_ms, verb.on_disconnect,
         tick, run_at, policy, verb.payload,
@@ -221,12 +221,12 @@ def _by_another_policy(job: Existing, carried: Carried, table: Timetable, now: i
 
     So a tick that waits goes on waiting, and what came due during a run is for its end to judge.
     """
-    first, last, slot = undecided(job, now), job.last_tick, _same_slot(job, table, now)
+    first, last, planned = undecided(job, now), job.last_tick, _same_planned(job, table, now)
     if job.executing and first is not None and last is not None and first <= last:
         first = table.schedule.next_after(last)
         if table.policy.overlap == "allow":  # which decides about that one while this one runs
-            slot = first_slot(table, job.key, last)
-    tick, run_at = slot or (None, None)
+            planned = first_planned(table, job.key, last)
+    tick, run_at = planned or (None, None)
     closes = closes_at(job, now)
     if first is not None:
         closes = max(job.opened_at, job.last_tick or 0, table.schedule.last_at_or_before(first - 1) or 0)
@@ -236,15 +236,15 @@ def _by_another_policy(job: Existing, carried: Carried, table: Timetable, now: i
     )  # fmt: skip
 
 
-def _same_slot(job: Existing, table: Timetable, now: int) -> PlannedTick | None:
+def _same_planned(job: Existing, table: Timetable, now: int) -> PlannedTick | None:
     """The next tick, which stays, with another run_at only if that is still to come and jitter has become another."""
     if job.next_tick is None or job.next_run_at is None:
         return None
-    slot = PlannedTick(job.next_tick, job.next_run_at)
+    planned = PlannedTick(job.next_tick, job.next_run_at)
     jitter = timetable(job.schedule, job.anchor, job.policy).policy.jitter
-    moved = table.following(job.key, slot.tick - 1)
-    if jitter == table.policy.jitter or slot.run_at <= now or moved is None or moved.tick != slot.tick:
-        return slot
+    moved = table.following(job.key, planned.tick - 1)
+    if jitter == table.policy.jitter or planned.run_at <= now or moved is None or moved.tick != planned.tick:
+        return planned
     return not_before(moved, max(now, job.paused_until or 0))
 
 
@@ -276,18 +276,18 @@ def _kept(job: Existing) -> Carried:
 
 def reopened(job: Existing, table: Timetable, now: int) -> PlannedTick | None:
     """The first tick of a job's new books."""
-    return first_slot(table, job.key, closes_at(job, now))
+    return first_planned(table, job.key, closes_at(job, now))
 
 
-def first_slot(table: Timetable, key: str, opens_at: int) -> PlannedTick | None:
+def first_planned(table: Timetable, key: str, opens_at: int) -> PlannedTick | None:
     """The first tick of books that open then."""
     return not_before(table.following(key, opens_at), opens_at)
 
 
 # docs/decisions/0029: or a deployment makes the tick late at once
-def not_before(slot: PlannedTick | None, opens_at: int) -> PlannedTick | None:
+def not_before(planned: PlannedTick | None, opens_at: int) -> PlannedTick | None:
     """Jitter may have meant an interval's tick to be run before: it would be late, and its runner's grace over."""
-    return None if slot is None else slot._replace(run_at=max(slot.run_at, opens_at))
+    return None if planned is None else planned._replace(run_at=max(planned.run_at, opens_at))
 
 
 # docs/decisions/0017: not simply now: the clock may have been set back

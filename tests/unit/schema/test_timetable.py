@@ -34,11 +34,11 @@ def clock(instant: int) -> str:
     return text if day == 0 else f"{day + 21}T{text}"
 
 
-def said(slot: PlannedTick | None) -> str:
+def said(planned: PlannedTick | None) -> str:
     """`12:00`, or `12:00@12:00:30` where it is attempted at another instant."""
-    if slot is None:
+    if planned is None:
         return "never"
-    return clock(slot.tick) if slot.run_at == slot.tick else f"{clock(slot.tick)}@{clock(slot.run_at)}"
+    return clock(planned.tick) if planned.run_at == planned.tick else f"{clock(planned.tick)}@{clock(planned.run_at)}"
 
 
 def passed_over(ranges: tuple[Range, ...]) -> str:
@@ -48,7 +48,7 @@ def passed_over(ranges: tuple[Range, ...]) -> str:
     )
 
 
-def slot_of(text: str) -> PlannedTick:
+def planned_of(text: str) -> PlannedTick:
     tick, _, run_at = text.partition("@")
     return PlannedTick(at(tick), at(run_at or tick))
 
@@ -63,7 +63,7 @@ OFFICE = {"window": "Sat 08:00-18:00"}
 
 
 @pytest.mark.parametrize(
-    ("schedule", "policy", "slot", "now", "run", "skipped", "caught_up"),
+    ("schedule", "policy", "planned", "now", "run", "skipped", "caught_up"),
     [
         # as it ought to be
         (EVERY_MINUTE, {}, "12:00", "12:00:00.004", "12:00", "", False),
@@ -130,8 +130,8 @@ OFFICE = {"window": "Sat 08:00-18:00"}
         ("at 2026-11-21T12:00:00Z", SKIP_MISSED, "12:00", "15:00", "none, never", "missed 12:00-12:00 x1", False),
     ],
 )  # fmt: skip
-def test_due(schedule: str, policy: dict[str, Any], slot: str, now: str, run: str, skipped: str, caught_up: bool):
-    due = table(schedule, **policy).due("job", slot_of(slot), at(now))
+def test_due(schedule: str, policy: dict[str, Any], planned: str, now: str, run: str, skipped: str, caught_up: bool):
+    due = table(schedule, **policy).due("job", planned_of(planned), at(now))
     shown = f"none, {said(due.next)}" if due.run is None else said(due.run)
     assert (shown, passed_over(due.skipped), due.caught_up) == (run, skipped, caught_up)
 
@@ -200,12 +200,12 @@ CANCEL = {"overlap": "cancel_running"}
 def test_after_run(
     schedule: str, policy: dict[str, Any], ran: str, claimed: str, ended: str, following: str, skipped: str
 ):
-    after = table(schedule, **policy).after_run("job", slot_of(ran), at(claimed), at(ended))
+    after = table(schedule, **policy).after_run("job", planned_of(ran), at(claimed), at(ended))
     assert (said(after.next), passed_over(after.skipped)) == (following, skipped)
 
 
 @pytest.mark.parametrize(
-    ("schedule", "policy", "slot", "now", "following", "skipped"),
+    ("schedule", "policy", "planned", "now", "following", "skipped"),
     [
         # paused or without a runner as it was due
         (EVERY_MINUTE, {}, "12:00", "12:00", "12:01", "paused 12:00-12:00 x1"),
@@ -215,18 +215,18 @@ def test_after_run(
         ("0 12 * * *", {}, "12:00", "22T11:59", "22T12:00", "paused 12:00-12:00 x1"),
         # the reason is that of all, in the window or not
         ("0 * * * *", OFFICE, "16:00", "20:30", "21:00", "paused 16:00-20:00 x5"),
-        # a clock a little behind: the slot itself is passed all the same, or it would come again and again
+        # a clock a little behind: the planned tick itself is passed all the same, or it would come again and again
         (EVERY_MINUTE, {}, "12:00", "11:59:59.9", "12:01", "paused 12:00-12:00 x1"),
         ("at 2026-11-21T12:00:00Z", {}, "12:00", "12:05", "never", "paused 12:00-12:00 x1"),
     ],
 )
-def test_passed(schedule: str, policy: dict[str, Any], slot: str, now: str, following: str, skipped: str):
-    after = table(schedule, **policy).passed("job", slot_of(slot), at(now), "paused")
+def test_passed(schedule: str, policy: dict[str, Any], planned: str, now: str, following: str, skipped: str):
+    after = table(schedule, **policy).passed("job", planned_of(planned), at(now), "paused")
     assert (said(after.next), passed_over(after.skipped)) == (following, skipped)
 
 
 @pytest.mark.parametrize(
-    ("policy", "slot", "ended", "following", "skipped"),
+    ("policy", "planned", "ended", "following", "skipped"),
     [
         ({}, "12:00", "11:59", "12:00", ""),
         ({}, "12:00", "12:00", "12:01", "overlap 12:00-12:00 x1"),
@@ -238,8 +238,8 @@ def test_passed(schedule: str, policy: dict[str, Any], slot: str, now: str, foll
         ({}, "12:00:07", "12:02:30", "12:00:07", ""),  # none of the schedule's ticks: it stays due
     ],
 )
-def test_overlapped_by_a_run_of_no_tick(policy: dict[str, Any], slot: str, ended: str, following: str, skipped: str):
-    after = table(EVERY_MINUTE, **policy).overlapped("job", slot_of(slot), at(ended))
+def test_overlapped_by_a_run_of_no_tick(policy: dict[str, Any], planned: str, ended: str, following: str, skipped: str):
+    after = table(EVERY_MINUTE, **policy).overlapped("job", planned_of(planned), at(ended))
     assert (said(after.next), passed_over(after.skipped)) == (following, skipped)
 
 
@@ -305,8 +305,8 @@ def test_when_the_clocks_change(schedule: str, policy: dict[str, Any], after: st
     berlin = table(schedule, timezone="Europe/Berlin", **policy)
     instant = utc(after)
     for expected in following:
-        slot = berlin.following("job", instant)
-        assert slot == (utc(expected), utc(expected))
+        planned = berlin.following("job", instant)
+        assert planned == (utc(expected), utc(expected))
         instant = utc(expected)
 
 
@@ -324,40 +324,42 @@ def test_a_daily_job_is_caught_up_over_the_gap_once():
 
 def test_an_hour_that_comes_twice_is_run_twice_and_never_less_than_a_minute_apart():
     berlin = table("* * * * *", timezone="Europe/Berlin")
-    slot = berlin.following("job", utc("2026-10-25T00:58"))
+    planned = berlin.following("job", utc("2026-10-25T00:58"))
     for minute in range(59, 59 + 120):
-        assert slot is not None
-        assert slot.tick == utc("2026-10-25T00:00") + minute * MINUTE
-        slot = berlin.after_run("job", slot, slot.run_at + 5, slot.run_at + 30 * S).next
+        assert planned is not None
+        assert planned.tick == utc("2026-10-25T00:00") + minute * MINUTE
+        planned = berlin.after_run("job", planned, planned.run_at + 5, planned.run_at + 30 * S).next
 
 
 def test_intervals_do_not_drift_over_a_million_ticks():
     """Each run 3 s late, and each tenth one overruns: the ticks stay on their multiples."""
     fast = timetable("every 7s", ANCHOR, "")
-    slot, passed = fast.following("job", ANCHOR), 0
-    assert slot is not None
+    planned, passed = fast.following("job", ANCHOR), 0
+    assert planned is not None
     for number in range(20_000):
-        after = fast.after_run("job", slot, slot.run_at + 3 * S, slot.run_at + (20 if number % 10 == 0 else 4) * S)
+        after = fast.after_run(
+            "job", planned, planned.run_at + 3 * S, planned.run_at + (20 if number % 10 == 0 else 4) * S
+        )
         passed += sum(part.ticks for part in after.skipped)
         assert after.next is not None
-        slot = after.next
-    assert slot.tick == ANCHOR + (1 + 20_000 + passed) * 7 * S
+        planned = after.next
+    assert planned.tick == ANCHOR + (1 + 20_000 + passed) * 7 * S
     assert passed == 2 * 2_000
-    due = fast.due("job", slot, slot.tick + 7_000_000 * S)
-    assert due.run == (slot.tick + 7_000_000 * S, slot.tick + 7_000_000 * S)
+    due = fast.due("job", planned, planned.tick + 7_000_000 * S)
+    assert due.run == (planned.tick + 7_000_000 * S, planned.tick + 7_000_000 * S)
     assert due.skipped[0].ticks == 1_000_000
 
 
 def test_a_day_is_24_hours_to_an_interval():
     daily = timetable("every 1d", utc("2026-03-27T09:00"), '{"timezone":"Europe/Berlin"}')
-    ticks = [slot.tick for day in (28, 29) if (slot := daily.following("job", utc(f"2026-03-{day}T08:00")))]
+    ticks = [planned.tick for day in (28, 29) if (planned := daily.following("job", utc(f"2026-03-{day}T08:00")))]
     assert ticks == [utc("2026-03-28T09:00"), utc("2026-03-29T09:00")]
 
 
 def offsets_of(jitter: str, schedule: str = "every 10m") -> list[int]:
     table = timetable(schedule, ANCHOR, f'{{"jitter":"{jitter}"}}')
-    slots = [table.following(f"job{n}", ANCHOR) for n in range(300)]
-    return [slot.run_at - slot.tick for slot in slots if slot is not None]
+    planned_ticks = [table.following(f"job{n}", ANCHOR) for n in range(300)]
+    return [planned.run_at - planned.tick for planned in planned_ticks if planned is not None]
 
 
 @pytest.mark.parametrize(
@@ -374,16 +376,16 @@ def test_nothing_starts_before_its_tick_that_has_not_asked_for_it(jitter: str, m
 
 def test_without_a_word_every_job_starts_on_its_tick():
     for schedule in ("every 30m", "0 6 * * *", "at 2026-11-21T12:00:00Z", "*/5 * * * * *"):
-        slot = timetable(schedule, ANCHOR, "").following("job", ANCHOR)
-        assert slot is not None
-        assert slot.run_at == slot.tick
+        planned = timetable(schedule, ANCHOR, "").following("job", ANCHOR)
+        assert planned is not None
+        assert planned.run_at == planned.tick
 
 
 def test_auto_goes_by_the_shortest_gap():
     """That of Friday to Monday is three days; the job's is one."""
     daily = timetable("0 9 * * 1-5", ANCHOR, '{"timezone":"Europe/Berlin","jitter":"auto"}')
     friday = utc("2026-11-20T00:00")
-    offsets = [slot.run_at - slot.tick for n in range(200) if (slot := daily.following(f"job{n}", friday))]
+    offsets = [planned.run_at - planned.tick for n in range(200) if (planned := daily.following(f"job{n}", friday))]
     assert 27 * S < max(offsets) <= 30 * S
     minutely = timetable("* * * * *", ANCHOR, '{"jitter":"auto"}').following("job", ANCHOR)
     assert minutely is not None
@@ -399,53 +401,55 @@ def test_an_interval_that_asks_for_it_is_jittered_both_ways():
 
 def test_a_run_that_starts_before_its_tick_is_followed_by_the_tick_after_it():
     early = timetable("every 10m", ANCHOR, '{"jitter":"±50%"}')
-    slots = {key: early.following(key, ANCHOR) for key in map(str, range(99))}
-    key, slot = next(
-        (key, slot) for key, slot in slots.items() if slot is not None and slot.run_at < ANCHOR + 6 * MINUTE
+    planned_ticks = {key: early.following(key, ANCHOR) for key in map(str, range(99))}
+    key, planned = next(
+        (key, planned)
+        for key, planned in planned_ticks.items()
+        if planned is not None and planned.run_at < ANCHOR + 6 * MINUTE
     )
-    assert early.due(key, slot, slot.run_at).run == slot
-    after = early.after_run(key, slot, slot.run_at, slot.run_at + 5 * S)
-    assert after == (early.following(key, slot.tick), ())
+    assert early.due(key, planned, planned.run_at).run == planned
+    after = early.after_run(key, planned, planned.run_at, planned.run_at + 5 * S)
+    assert after == (early.following(key, planned.tick), ())
 
 
 def test_an_interval_is_due_before_its_tick_by_its_jitter():
     """12:00 is owed, and 12:10 has come due at 12:08, say: before its own instant."""
     early = timetable("every 10m", ANCHOR, '{"jitter":"±50%"}')
     for key in map(str, range(50)):
-        slot, following = early.following(key, at("11:55")), early.following(key, at("12:00"))
-        assert slot is not None
+        planned, following = early.following(key, at("11:55")), early.following(key, at("12:00"))
+        assert planned is not None
         assert following is not None
         if following.run_at < following.tick:
-            due = early.due(key, slot, following.run_at)
+            due = early.due(key, planned, following.run_at)
             assert (due.run, passed_over(due.skipped)) == (following, "superseded 12:00-12:00 x1")
-            assert early.due(key, slot, following.run_at - 1).run == slot
+            assert early.due(key, planned, following.run_at - 1).run == planned
             assert (
-                passed_over(early.after_run(key, slot, slot.run_at, following.run_at).skipped)
+                passed_over(early.after_run(key, planned, planned.run_at, following.run_at).skipped)
                 == "overlap 12:10-12:10 x1"
             )
 
 
 def test_no_start_is_before_start_at():
     late = timetable("every 10m", ANCHOR, '{"start_at":"2026-11-21T12:00:00Z","jitter":"±50%"}')
-    slots = [late.following(f"job{n}", ANCHOR) for n in range(50)]
-    assert {slot.tick for slot in slots if slot is not None} == {at("12:00")}
-    assert all(slot.run_at >= at("12:00") for slot in slots if slot is not None)
-    assert any(slot.run_at > at("12:00") for slot in slots if slot is not None)
+    planned_ticks = [late.following(f"job{n}", ANCHOR) for n in range(50)]
+    assert {planned.tick for planned in planned_ticks if planned is not None} == {at("12:00")}
+    assert all(planned.run_at >= at("12:00") for planned in planned_ticks if planned is not None)
+    assert any(planned.run_at > at("12:00") for planned in planned_ticks if planned is not None)
 
 
 def test_a_jittered_tick_is_due_with_its_jitter():
     spread = timetable("0 * * * *", ANCHOR, '{"jitter":"100%"}')
-    slot = spread.following("job", at("11:59"))
+    planned = spread.following("job", at("11:59"))
     following = spread.following("job", at("12:00"))
-    assert slot is not None
+    assert planned is not None
     assert following is not None
-    assert at("12:00") < slot.run_at < at("13:00") < following.run_at
+    assert at("12:00") < planned.run_at < at("13:00") < following.run_at
     # at 13:00 the next tick has come, but not its run_at
-    assert spread.due("job", slot, at("13:00")).run == slot
-    due = spread.due("job", slot, following.run_at)
+    assert spread.due("job", planned, at("13:00")).run == planned
+    due = spread.due("job", planned, following.run_at)
     assert due.run == following
-    assert spread.after_run("job", slot, slot.run_at, following.run_at - 1) == (following, ())
-    assert spread.after_run("job", slot, slot.run_at, following.run_at).skipped[0].reason == "overlap"
+    assert spread.after_run("job", planned, planned.run_at, following.run_at - 1) == (following, ())
+    assert spread.after_run("job", planned, planned.run_at, following.run_at).skipped[0].reason == "overlap"
 
 
 def test_timetables_are_cached_and_texts_shared():
@@ -456,12 +460,12 @@ def test_timetables_are_cached_and_texts_shared():
 def test_the_hot_path_is_fast():
     """Generous bounds for a busy machine; bench/ has the figures."""
     plain = timetable("0 * * * *", ANCHOR, "")
-    slot = plain.following("job", at("12:00"))
-    assert slot is not None
+    planned = plain.following("job", at("12:00"))
+    assert planned is not None
 
     def each_twice() -> None:
         for _ in range(1_000):
-            plain.due("job", slot, slot.run_at + 5)
-            plain.after_run("job", slot, slot.run_at + 5, slot.run_at + S)
+            plain.due("job", planned, planned.run_at + 5)
+            plain.after_run("job", planned, planned.run_at + 5, planned.run_at + S)
 
     assert cpu_s(each_twice) < 1_000 * 2 * 25e-6

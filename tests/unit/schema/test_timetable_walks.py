@@ -93,8 +93,8 @@ class Books:
         self.window = parse_window(policy.window, policy.timezone) if policy.window else None
         self.decided = start
 
-    def expect(self, slot: PlannedTick | None) -> None:
-        assert (None if slot is None else slot.tick) == self.schedule.next_after(self.decided)
+    def expect(self, planned: PlannedTick | None) -> None:
+        assert (None if planned is None else planned.tick) == self.schedule.next_after(self.decided)
 
     def write(self, ranges: tuple[Range, ...], said: str = "") -> None:
         for reason, first, last, ticks in ranges:
@@ -127,24 +127,24 @@ def walk(text: str, policy: Policy, key: str, lengths: list[tuple[int, int, bool
     table = Timetable(parse_schedule(text, START, policy), policy)
     books = Books(table.schedule, policy, START)
     distance = least_distance(table.schedule, policy)
-    slot, earliest = table.following(key, START), 0
-    seen: list[object] = [slot]
+    planned, earliest = table.following(key, START), 0
+    seen: list[object] = [planned]
     for wait, duration, no_runner in lengths:
-        books.expect(slot)
-        if slot is None:
+        books.expect(planned)
+        if planned is None:
             break
-        now = slot.run_at + wait
+        now = planned.run_at + wait
         if no_runner:
-            passed = table.passed(key, slot, now, "no_runner")
+            passed = table.passed(key, planned, now, "no_runner")
             seen.append(passed)
             books.write(passed.skipped, "no_runner")
-            slot = passed.next
+            planned = passed.next
             continue
-        due = table.due(key, slot, now)
+        due = table.due(key, planned, now)
         seen.append(due)
         books.write(due.skipped)
         if due.run is None:
-            slot = due.next
+            planned = due.next
             continue
         books.run(due.run.tick)
         assert due.run.run_at <= now
@@ -159,7 +159,7 @@ def walk(text: str, policy: Policy, key: str, lengths: list[tuple[int, int, bool
         after = table.after_run(key, due.run, claimed_at, claimed_at + duration)
         seen.append(after)
         books.write(after.skipped)
-        slot = after.next
+        planned = after.next
         if policy.overlap == "allow":
             assert after == (table.after_claim(key, due.run), ())
     return seen
@@ -182,15 +182,15 @@ def test_every_tick_is_accounted_for_once(table: tuple[str, Policy], lengths: li
 def test_jitter_keeps_the_order_of_ticks(table: tuple[str, Policy], key: str, after: int):
     text, policy = table
     timetable = Timetable(parse_schedule(text, START, policy), policy)
-    slot = timetable.following(key, START + after)
+    planned = timetable.following(key, START + after)
     for _ in range(20):
-        if slot is None:
+        if planned is None:
             return
-        following = timetable.following(key, slot.tick)
-        assert "±" in policy.jitter or slot.run_at >= slot.tick
-        assert slot.run_at % 1_000 == 0
+        following = timetable.following(key, planned.tick)
+        assert "±" in policy.jitter or planned.run_at >= planned.tick
+        assert planned.run_at % 1_000 == 0
         if following is not None:
-            assert slot.run_at < following.tick
-            assert slot.run_at < following.run_at
-            assert slot.tick < following.run_at
-        slot = following
+            assert planned.run_at < following.tick
+            assert planned.run_at < following.run_at
+            assert planned.tick < following.run_at
+        planned = following
