@@ -199,13 +199,18 @@ def _jitter(text: str, _: str) -> str:
     return parse_jitter(text).text
 
 
-def _catch_up_window(text: str, _: str) -> str:
+def _at_least(text: str, least_ms: int, why: str) -> str:
+    """`why` names it as {least}."""
     length_ms = parse_duration(text)
-    if length_ms < MISSED_AFTER_MS:
-        least = format_duration(MISSED_AFTER_MS)
-        message = f"within {least} a tick is not late, so it is at least that (on_missed=skip drops what is later)"
-        raise DurationError(message, 0, least)
+    if length_ms < least_ms:
+        least = format_duration(least_ms)
+        raise DurationError(why.format(least=least), 0, least)
     return format_duration(length_ms)
+
+
+def _catch_up_window(text: str, _: str) -> str:
+    why = "within {least} a tick is not late, so it is at least that (on_missed=skip drops what is later)"
+    return _at_least(text, MISSED_AFTER_MS, why)
 
 
 def _backoff(text: str, _: str) -> str:
@@ -217,11 +222,7 @@ def _backoff(text: str, _: str) -> str:
 
 
 def _late_after(text: str, _: str) -> str:
-    length_ms = parse_duration(text)
-    if length_ms < LATE_AFTER_LEAST_MS:
-        least = format_duration(LATE_AFTER_LEAST_MS)
-        raise DurationError(f"a start within {least} is on time, so it is at least that", 0, least)
-    return format_duration(length_ms)
+    return _at_least(text, LATE_AFTER_LEAST_MS, "a start within {least} is on time, so it is at least that")
 
 
 def _memory_limit(text: str, _: str) -> str:
@@ -236,11 +237,7 @@ def _memory_limit(text: str, _: str) -> str:
 
 
 def _cpu_limit(text: str, _: str) -> str:
-    length_ms = parse_duration(text)
-    if length_ms < CPU_LIMIT_LEAST_MS:
-        least = format_duration(CPU_LIMIT_LEAST_MS)
-        raise DurationError(f"CPU time is looked at in steps of 50ms, so it is at least {least}", 0, least)
-    return format_duration(length_ms)
+    return _at_least(text, CPU_LIMIT_LEAST_MS, "CPU time is looked at in steps of 50ms, so it is at least {least}")
 
 
 def _history(text: str, _: str) -> str:

@@ -36,7 +36,8 @@ ORDER BY execution_id;
 SELECT e.*
 FROM runners r
 CROSS JOIN LATERAL (
-    SELECT * FROM cron_unfinished_executions WHERE runner_id > '' AND runner_id = r.id AND on_disconnect = 'stop' OFFSET 0
+    SELECT * FROM cron_unfinished_executions
+    WHERE runner_id > '' AND runner_id = r.id AND on_disconnect = 'stop' OFFSET 0
 ) e
 WHERE r.last_seen_at < now() - :lost_after_ms::bigint * interval '1 millisecond'
 ORDER BY e.execution_id;

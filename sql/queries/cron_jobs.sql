@@ -455,11 +455,12 @@ ORDER BY a.position;
 -- The jobs of a module that are not removed, locked in order of their ids until the transaction ends.
 -- Every key of the module lies between `:low_key` and `:high_key`.
 SELECT id, key, schedule, anchor, state = 'executing' AS executing, next_tick, last_tick, policy, verb, source,
-       paused_at IS NOT NULL AND coalesce(paused_until > greatest(clock_timestamp(), last_tick), true) AS paused, paused_tick,
+       paused_at IS NOT NULL AND coalesce(paused_until > greatest(clock_timestamp(), last_tick), true) AS paused,
+       paused_tick,
        (SELECT coalesce(s.until_at, s.from_at) FROM cron_schedules s WHERE s.job_id = cron_jobs.id
         ORDER BY s.revision DESC LIMIT 1) AS opened_at,
-       cancelled_at IS NOT NULL AS cancelled, paused_until, ahead_from, ahead_until, orphaned_at IS NOT NULL AS orphaned,
-       orphaned_tick, next_execution
+       cancelled_at IS NOT NULL AS cancelled, paused_until, ahead_from, ahead_until,
+       orphaned_at IS NOT NULL AS orphaned, orphaned_tick, next_execution
 FROM cron_jobs
 WHERE key > '' AND key > :low_key AND key < :high_key AND namespace = :namespace AND module = :module
   AND removed_at IS NULL

@@ -4,11 +4,12 @@
 -- The job of that key that is not removed, locked until the transaction ends; and PostgreSQL's now, past any wait for
 -- the lock. Other tables are as they were before that wait: a deployment made since has no key here.
 SELECT id, key, schedule, anchor, state = 'executing' AS executing, next_tick, last_tick, policy, verb, source,
-       paused_at IS NOT NULL AND coalesce(paused_until > greatest(clock_timestamp(), last_tick), true) AS paused, paused_tick,
+       paused_at IS NOT NULL AND coalesce(paused_until > greatest(clock_timestamp(), last_tick), true) AS paused,
+       paused_tick,
        (SELECT coalesce(s.until_at, s.from_at) FROM cron_schedules s WHERE s.job_id = cron_jobs.id
         ORDER BY s.revision DESC LIMIT 1) AS opened_at,
-       cancelled_at IS NOT NULL AS cancelled, paused_until, ahead_from, ahead_until, orphaned_at IS NOT NULL AS orphaned,
-       orphaned_tick, next_execution,
+       cancelled_at IS NOT NULL AS cancelled, paused_until, ahead_from, ahead_until,
+       orphaned_at IS NOT NULL AS orphaned, orphaned_tick, next_execution,
        next_tick, next_execution, paused_at, paused_tick, paused_until, paused_by, paused_note, cancelled_at,
        cancelled_by, cancelled_note, ahead_from, ahead_until, orphaned_tick,
        state = 'executing' OR running > 0 AS running, last_outcome,
@@ -21,11 +22,12 @@ FOR NO KEY UPDATE;
 -- name: LockJobsById
 -- As LockJob, those of the ids that are not removed, locked in their order.
 SELECT id, key, schedule, anchor, state = 'executing' AS executing, next_tick, last_tick, policy, verb, source,
-       paused_at IS NOT NULL AND coalesce(paused_until > greatest(clock_timestamp(), last_tick), true) AS paused, paused_tick,
+       paused_at IS NOT NULL AND coalesce(paused_until > greatest(clock_timestamp(), last_tick), true) AS paused,
+       paused_tick,
        (SELECT coalesce(s.until_at, s.from_at) FROM cron_schedules s WHERE s.job_id = cron_jobs.id
         ORDER BY s.revision DESC LIMIT 1) AS opened_at,
-       cancelled_at IS NOT NULL AS cancelled, paused_until, ahead_from, ahead_until, orphaned_at IS NOT NULL AS orphaned,
-       orphaned_tick, next_execution,
+       cancelled_at IS NOT NULL AS cancelled, paused_until, ahead_from, ahead_until,
+       orphaned_at IS NOT NULL AS orphaned, orphaned_tick, next_execution,
        next_tick, next_execution, paused_at, paused_tick, paused_until, paused_by, paused_note, cancelled_at,
        cancelled_by, cancelled_note, ahead_from, ahead_until, orphaned_tick,
        state = 'executing' OR running > 0 AS running, last_outcome,

@@ -21,7 +21,6 @@ GENERATED: Final = {ROOT / "sql" / "schema.sql"}
 # Statements that are being written anew, and are held to this when they have been.
 LATER: Final = frozenset({
     "EndCronJob", "StartCronJobs", "StartActivations", "SkipTicks", "CountUncounted", "GetSchedulerFigures",
-    "AdoptExecutions", "GetUnfinished", "GetLost", "GetOverdueExecutions", "LockCronJobs", "LockJob", "LockJobsById",
 })  # fmt: skip
 
 
