@@ -140,6 +140,7 @@ def counted(
     until = max(after, decided_until(job, scope.until))
     due = timeline.count(after, until)
     booked = runs.on_time + runs.late + runs.caught_up + runs.running + sum(skipped.values())
+    # A tick that ran again hides a missing one, and a backfill makes up for a skip: sums can't tell these apart.
     if due != booked or runs.again or runs.backfills or runs.ahead_of_run > 0:
         return None
     if runs.ahead_of_tick > timeline.early_us:
@@ -186,6 +187,7 @@ def add_closed(found: Audit, scope: Scope, closed: Closed | None) -> None:
     found.caught_up += closed.caught_up
     found.skipped.update(closed.skipped)
     found.outcomes.update(closed.outcomes)
+    # The rows are gone: what is missing, or in the books twice, is known by its number alone.
     missing = closed.due - closed.executed - skipped
     found.unaccounted += max(missing, 0)
     found.duplicates += max(-missing, 0)

@@ -91,6 +91,7 @@ class Walk:
         twice = self._timeline.count(first - 1, covered) if first <= covered else 0
         rest = self._timeline.count(max(first - 1, self._done), last) if last > self._done else 0
         is_cut = (first, last) != (part.first_tick, part.last_tick)
+        # What the row counts is of the whole range: a part of it can't be held against that.
         booked = twice + rest if is_cut else part.ticks
         self._found.skipped[part.reason] += booked
         name = f"skipped ({part.reason}) from {format_instant(part.first_tick)} to {format_instant(part.last_tick)}"

@@ -250,12 +250,14 @@ def _skip_next(standing: OrderTarget, wish: SkipNext, now: int) -> Ordered | Ord
     if first is None or planned is None:
         message = f"{job.key!r} has no tick to come that could be skipped; `cronring jobs show` tells its schedule"
         return OrderRefusal(job.key, Order.SKIP_NEXT, None, message)
+    # Who repeats the call names the tick that it meant: no second one is skipped for it.
     if wish.tick is not None and wish.tick != planned.tick:
         return NotNext(job.key, wish.tick, planned.tick)
     closed_window = table.owed(first, planned.tick - 1, SkipReason.OUTSIDE_WINDOW.value) if first < planned.tick else ()
     outside = tuple(Skipped(SkipReason(part.reason), *part[1:]) for part in closed_window)
     (following, run_at), superseded = _distant(standing, *(table.following(job.key, planned.tick) or (None, None)))
     chained = decided_ahead(job, now)
+    # Booked ahead of its time: it leaves the books again if they close before it comes.
     ahead = planned.tick > now
     return Ordered(
         OrderColumns(
@@ -276,6 +278,7 @@ def _cancel(standing: OrderTarget, wish: Cancel, by: str, now: int) -> Ordered:
         return Ordered(row._replace(cancelled_by=by, cancelled_note=wish.note), {})
     skipped = closed(job, now, SkipReason.CANCELLED)
     reasons = SkipReason.PAUSED, SkipReason.CANCELLED, SkipReason.OUTSIDE_WINDOW
+    # The books end now, so what was decided ahead and has not come leaves them.
     freed = (job.ahead_from, reasons) if decided_ahead(job, now) and job.ahead_from is not None else None
     return Ordered(
         OrderColumns(None, None, cancelled_at=now, cancelled_by=by, cancelled_note=wish.note),
@@ -288,6 +291,7 @@ def _restore(standing: OrderTarget, now: int) -> Ordered:
     job = standing.job
     if not job.cancelled:
         return Ordered(None, {})
+    # docs/decisions/0017: behind all that is decided, though the clock was set back since.
     opens_at = max(now, job.opened_at, job.last_tick or 0)
     (tick, run_at), superseded = _distant(standing, *(first_planned(_table(job), job.key, opens_at) or (None, None)))
     return Ordered(OrderColumns(tick, run_at), _told(next_tick=tick), superseded, opens_at=opens_at)

@@ -195,6 +195,7 @@ def rescheduled(job: Existing, carried: Carried, now: int) -> Carried:
 
 def _rescheduled(job: Existing, carried: Carried, now: int) -> Carried:
     if job.cancelled:
+        # It has no books to close: they ended when it was cancelled.
         return carried._replace(closes_at=job.opened_at)
     table = timetable(carried.schedule, carried.anchor, carried.policy)
     before = timetable(job.schedule, job.anchor, job.policy)
@@ -351,7 +352,7 @@ def closed(job: Existing, now: int, reason: SkipReason = SkipReason.SUPERSEDED) 
         return owed(table, job.paused_tick, now, SkipReason.PAUSED)
     if job.orphaned:
         return owed(table, job.orphaned_tick, now, SkipReason.NO_VERB)
-    if job.paused:
+    if job.paused:  # until an instant: its ticks up to there were booked when it was paused
         return ()
     if not job.executing:
         return owed(table, job.next_tick, now, reason)
