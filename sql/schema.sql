@@ -575,8 +575,6 @@ CREATE VIEW cronring.cron_job_details AS
     j.namespace,
     j.module,
     j.verb,
-    j.schedule,
-    j.anchor,
         CASE
             WHEN ((j.cancelled_at IS NOT NULL) OR (j.removed_at IS NOT NULL)) THEN 'cancelled'::text
             WHEN (j.orphaned_at IS NOT NULL) THEN 'orphaned'::text
@@ -589,8 +587,6 @@ CREATE VIEW cronring.cron_job_details AS
         END AS status,
     j.slot,
     d.key AS deployment,
-    j.timeout_ms,
-    j.on_disconnect,
     j.created_at,
     j.removed_at,
     j.next_tick,
@@ -600,9 +596,7 @@ CREATE VIEW cronring.cron_job_details AS
     j.last_started_at,
     j.last_ended_at,
     j.execution_id,
-    j.policy,
     j.source,
-    j.labels,
         CASE
             WHEN cronring.cron_paused(j.paused_at, j.paused_until) THEN j.paused_at
             ELSE NULL::timestamp with time zone
@@ -619,7 +613,13 @@ CREATE VIEW cronring.cron_job_details AS
     j.cancelled_by,
     j.cancelled_note,
     j.template,
-    j.orphaned_at
+    j.orphaned_at,
+    j.schedule,
+    j.anchor,
+    j.timeout_ms,
+    j.on_disconnect,
+    j.policy,
+    j.labels
    FROM (cronring.cron_jobs j
      LEFT JOIN cronring.deployments d ON ((d.id = j.deployment_id)));
 

@@ -108,7 +108,7 @@ class ActivationWrites:
         """None: the job's own, which must be one that its verb can be run with. Raises InvalidRequest."""
         module = await find_module_of(self._reads, row)
         payload = request.payload if request.HasField("payload") else None
-        given = row.payload if payload is None else payload
+        given = row.spec.payload if payload is None else payload
         problems = payload_violations("payload", module, find_verb(module, row.verb), given, required=True)
         if problems:
             raise InvalidRequest(problems)
@@ -139,13 +139,14 @@ class ActivationWrites:
 
 
 def table_of(row: JobRow) -> Timetable:
-    return timetable(row.schedule, row.anchor, row.policy)
+    return timetable(*row.spec.timing)
 
 
 def _existing(row: JobRow) -> Existing:
+    schedule, anchor, policy = row.spec.timing
     return Existing(
-        row.job_id, row.key, row.schedule, row.anchor, row.running_execution_id is not None, row.next_tick,
-        row.last_tick, row.policy, row.verb, row.source, row.paused_at is not None, row.paused_tick,
+        row.job_id, row.key, schedule, anchor, row.running_execution_id is not None, row.next_tick, row.last_tick,
+        policy, row.verb, row.source, row.paused_at is not None, row.paused_tick,
     )  # fmt: skip
 
 

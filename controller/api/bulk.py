@@ -80,7 +80,7 @@ class JobsInBulk(JobWrites):
                 if of not in modules:
                     modules[of] = await find_module(self._reads, *of)
                 faults = payload_violations(
-                    "payload", modules[of], find_verb(modules[of], row.verb), row.payload, required=True
+                    "payload", modules[of], find_verb(modules[of], row.verb), row.spec.payload, required=True
                 )
             except NotFound as error:
                 problems[job_id] = str(error)

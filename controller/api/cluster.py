@@ -2,7 +2,7 @@
 
 from typing import Final, Protocol
 
-from cronring.controller.api.messages import runner_message, timestamp
+from cronring.controller.api.messages import runner_message
 from cronring.controller.api.requests import Context, number, required
 from cronring.controller.core.node.ring import Ring
 from cronring.controller.core.swim.member import Member
@@ -10,6 +10,7 @@ from cronring.controller.core.swim.messages import Status
 from cronring.controller.ports.clock import Clock
 from cronring.controller.ports.reads import ControllerRow, Reads
 from cronring.protos.cronring.v1 import cluster_pb2, cluster_pb2_grpc
+from cronring.protos.instants import timestamp
 from cronring.schema.keys import SLOTS
 
 _STATUS_WORDS: Final = {

@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Final, Protocol
 
 from cronring.controller.api.cluster import status_word
-from cronring.controller.api.messages import timestamp
 from cronring.controller.api.requests import Context
 from cronring.controller.core.doctor.finding import Finding
 from cronring.controller.core.node.pgclock import DatabaseClock
@@ -16,6 +15,7 @@ from cronring.controller.core.swim.member import Member
 from cronring.controller.ports.clock import Clock
 from cronring.controller.ports.store import ControllerInfo
 from cronring.protos.cronring.v1 import doctor_pb2, doctor_pb2_grpc
+from cronring.protos.instants import timestamp
 
 _STEPS_WITHIN_US: Final = 3_600_000_000
 _NS_PER_MS: Final = 1_000_000

@@ -5,7 +5,6 @@ import contextlib
 from collections.abc import AsyncIterator, Callable
 from typing import Final, Protocol
 
-from cronring.controller.api.messages import timestamp
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import Context, actor, required
 from cronring.controller.core.node.drill import LONGEST_MS, DrillEnd, StoodDown
@@ -14,6 +13,7 @@ from cronring.controller.errors import Conflict, CronringError
 from cronring.controller.ports.clock import Clock
 from cronring.controller.ports.drills import Drills
 from cronring.protos.cronring.v1 import drills_pb2, drills_pb2_grpc
+from cronring.protos.instants import timestamp
 
 SHORTEST_MS: Final = 1_000
 BEGIN_MAX_S: Final = 2.0  # from the event to the node's word that it stands down

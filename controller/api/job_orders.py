@@ -4,7 +4,7 @@ import json
 
 from cronring.controller.api.job_writes import JobWrites
 from cronring.controller.api.lookup import find_job
-from cronring.controller.api.messages import job_message, timestamp
+from cronring.controller.api.messages import job_message
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import Context, actor, instant, note
 from cronring.controller.core.node.events import JobsCreated
@@ -12,6 +12,7 @@ from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resum
 from cronring.controller.ports.reads import Reads
 from cronring.controller.ports.store import Controlled
 from cronring.protos.cronring.v1 import jobs_pb2
+from cronring.protos.instants import timestamp
 from cronring.schema.instant import parse_instant
 
 

@@ -11,7 +11,9 @@ from cronring.controller.api.requests import instant
 from cronring.controller.ports.reads import JobRow
 from cronring.controller.ports.store import JobChange, NewJob, Seen
 from cronring.protos.cronring.v1 import jobs_pb2
+from cronring.protos.jobs import decode_spec
 from cronring.protos.modules import raw_policy
+from cronring.schema.job import JobSpec
 from cronring.schema.labels import label_faults
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import FIELDS, Policy, RawValue, Reading, parse_policy, policy_faults, read_each
@@ -21,7 +23,7 @@ from cronring.schema.validate import ON_DISCONNECT, timeout_fault
 
 _SCHEDULE: Final = 'a pattern like "0 6 1 * *", "every 30m", "at 2026-03-01T08:00:00Z", or "manual"'
 POLICY_PATHS: Final = tuple(f"policy.{field.name}" for field in FIELDS)
-SPEC_PATHS: Final = ("schedule", "policy", "anchor", "payload", "labels", "timeout_ms", "on_disconnect")
+SPEC_PATHS: Final = JobSpec._fields
 LABEL: Final = "labels."
 PROBLEMS_MAX: Final = 20  # of paths that name nothing
 
@@ -51,14 +53,22 @@ def new_job(request: jobs_pb2.CreateJobRequest, module: Module, verb: Verb, defa
         module=module.name,
         verb=verb.name,
         name=request.name,
-        schedule=schedule,
-        policy=stored_policy(schedule, policy.text, defaults.jitter),
-        anchor=anchor,
-        payload=canonical_payload(spec.payload),
-        labels=labels,
+        spec=_completed(spec, verb, defaults)._replace(
+            schedule=schedule,
+            policy=stored_policy(schedule, policy.text, defaults.jitter),
+            anchor=anchor,
+            payload=canonical_payload(spec.payload),
+            labels=labels,
+        ),
+        template=request.template,
+    )
+
+
+def _completed(spec: jobs_pb2.JobSpec, verb: Verb, defaults: Defaults) -> JobSpec:
+    """With what the verb says where the spec says nothing, and the cluster where that doesn't either."""
+    return decode_spec(spec)._replace(
         timeout_ms=spec.timeout_ms or verb.timeout_ms or defaults.timeout_ms,
         on_disconnect=spec.on_disconnect or verb.on_disconnect,
-        template=request.template,
     )
 
 
@@ -72,29 +82,30 @@ def job_change(
         problems.append(("update_mask", f"names nothing to set; it may name {', '.join(SPEC_PATHS)}, policy.retries"))
     fields = {path.partition(".")[0] for path in paths}
     reading = _changed_policy(spec, row, paths, defaults, problems)
-    policy, schedule = reading.policy, row.schedule
+    policy, schedule = reading.policy, row.spec.schedule
     if "schedule" in fields:
         schedule = read_schedule(spec.schedule, policy.timezone, problems)
     if fields & {"schedule", "policy"}:
         problems += contradictions(reading, schedule)
     anchor = read_anchor(spec, schedule, problems) if "anchor" in fields else None
     if fields & {"schedule", "payload"} or "policy" in paths or "policy.after" in paths:
-        payload = spec.payload if "payload" in fields else row.payload
+        payload = spec.payload if "payload" in fields else row.spec.payload
         problems += payload_violations("spec.payload", module, verb, payload, _runs(schedule, policy))
     labels = _changed_labels(spec, row, paths, problems)
     check_running(spec, problems)
     if problems:
         raise InvalidRequest(problems)
-    return JobChange(
-        schedule=schedule if "schedule" in fields else None,
-        policy=stored_policy(schedule, policy.text, defaults.jitter) if fields & {"schedule", "policy"} else None,
+    wanted = _completed(spec, verb, defaults)._replace(
+        schedule=schedule,
+        policy=stored_policy(schedule, policy.text, defaults.jitter),
         anchor=anchor,
-        payload=canonical_payload(spec.payload) if "payload" in fields else None,
-        labels=labels if "labels" in fields else None,
-        timeout_ms=(spec.timeout_ms or verb.timeout_ms or defaults.timeout_ms) if "timeout_ms" in fields else None,
-        on_disconnect=(spec.on_disconnect or verb.on_disconnect) if "on_disconnect" in fields else None,
-        seen=Seen(row.deployment, row.schedule, row.policy, row.payload, dict(row.labels)),
+        payload=canonical_payload(spec.payload) if "payload" in fields else "",
+        labels=labels,
     )
+    # Whether jitter is the cluster's goes by the schedule.
+    names = fields | {"policy"} if "schedule" in fields else fields
+    seen = Seen(row.deployment, row.spec.schedule, row.spec.policy, row.spec.payload, row.spec.labels)
+    return JobChange(wanted, frozenset(names), seen)
 
 
 def read_mask(field: str, paths: Iterable[str], problems: Violations, more: tuple[str, ...] = ()) -> list[str]:
@@ -134,8 +145,8 @@ def _changed_policy(
     asked = raw_policy(spec.policy)
     if "policy" in paths:
         return read_policy(asked, problems)
-    policy = parse_policy(row.policy)
-    if has_default_jitter(row.schedule, row.policy, defaults.jitter):
+    policy = parse_policy(row.spec.policy)
+    if has_default_jitter(row.spec.schedule, row.spec.policy, defaults.jitter):
         policy = replace(policy, jitter="")
     names = [path.partition(".")[2] for path in paths if path in POLICY_PATHS]
     if not names:
@@ -172,8 +183,8 @@ def _changed_labels(spec: jobs_pb2.JobSpec, row: JobRow, paths: list[str], probl
         return read_labels(spec.labels, problems)
     keys = [path.removeprefix(LABEL) for path in paths if path.startswith(LABEL)]
     if not keys:
-        return dict(row.labels)
-    kept = {key: value for key, value in row.labels.items() if key not in keys}
+        return dict(row.spec.labels)
+    kept = {key: value for key, value in row.spec.labels.items() if key not in keys}
     return read_labels(kept | {key: spec.labels[key] for key in keys if key in spec.labels}, problems)
 
 

@@ -14,7 +14,7 @@ from cronring.controller.core.model import Job
 from cronring.controller.core.node.events import ActivationsCreated, JobsCreated, JobsNotified
 from cronring.controller.core.orders.control import SECOND_US, NeverRuns
 from cronring.controller.errors import Outdated, StoreUnavailable
-from cronring.controller.ports.reads import JobRow, Reads
+from cronring.controller.ports.reads import Reads
 from cronring.controller.ports.store import Control
 from cronring.controller.ports.templates import Templates
 from cronring.protos.cronring.v1 import jobs_pb2
@@ -96,7 +96,7 @@ class JobWrites:
         self._put(JobsCreated([await self._control.update_job(row.key, change, by, why)]))
         updated = await self._reads.get_job(row.key)
         message = job_message(updated, self._defaults.jitter)
-        message.unchanged = _set_by_update(updated) == _set_by_update(row)
+        message.unchanged = updated.spec == row.spec
         return message
 
     async def DeleteJob(self, request: jobs_pb2.DeleteJobRequest, context: Context) -> jobs_pb2.DeleteJobResponse:
@@ -109,12 +109,6 @@ class JobWrites:
     async def _changed(self, job: Job) -> jobs_pb2.Job:
         self._put(JobsCreated([job]))
         return job_message(await self._reads.get_job(job.key), self._defaults.jitter)
-
-
-def _set_by_update(row: JobRow) -> tuple[object, ...]:
-    return (
-        row.schedule, row.policy, row.anchor, row.payload, dict(row.labels), row.timeout_ms, row.on_disconnect,
-    )  # fmt: skip
 
 
 def _check_names(request: jobs_pb2.CreateJobRequest) -> None:

@@ -110,4 +110,4 @@ def _template_key(asked: str) -> str:
 
 def _matches(row: JobRow, where: JobFilter) -> bool:
     named = zip(where[:-1], (row.namespace, row.module, row.verb, row.status), strict=True)
-    return all(not wanted or wanted == found for wanted, found in named) and matches(row.labels, where.labels)
+    return all(not wanted or wanted == found for wanted, found in named) and matches(row.spec.labels, where.labels)

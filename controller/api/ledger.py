@@ -3,7 +3,7 @@
 from typing import Final
 
 from cronring.controller.api.lookup import unknown_job
-from cronring.controller.api.messages import NEVER, UTC_NAME, local_text, timestamp
+from cronring.controller.api.messages import NEVER, UTC_NAME, local_text
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.api.requests import Context, instant, name, number, required
 from cronring.controller.core.ledger.audit import LATE_AFTER_US, AuditFinding
@@ -13,6 +13,7 @@ from cronring.controller.errors import NotFound
 from cronring.controller.ports.ledger import AuditReport, AuditRequest, Ledger
 from cronring.controller.ports.reads import Reads
 from cronring.protos.cronring.v1 import executions_pb2, ledger_pb2, ledger_pb2_grpc
+from cronring.protos.instants import timestamp
 
 _LATE_AFTER_MS_MAX: Final = 366 * 86_400_000
 

@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from cronring.controller.api.messages import timestamp
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import Context, actor, name, note
 from cronring.controller.ports.limits import LimitRow, Limits
 from cronring.protos.cronring.v1 import limits_pb2, limits_pb2_grpc
+from cronring.protos.instants import timestamp
 from cronring.schema.keys import DEFAULT_NAMESPACE
 from cronring.schema.validate import name_fault, namespace_fault
 

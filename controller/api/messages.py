@@ -1,5 +1,6 @@
 """Rows of the store as messages of the API."""
 
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 from typing import Any, Final
@@ -10,7 +11,8 @@ from cronring.controller.core.model import Activation
 from cronring.controller.core.ticks import upcoming
 from cronring.controller.ports.reads import ActionRow, DeploymentRow, ExecutionRow, JobRow, RunnerRow, TickRun
 from cronring.protos.cronring.v1 import cluster_pb2, deployments_pb2, executions_pb2, jobs_pb2
-from cronring.protos.modules import policy_message
+from cronring.protos.instants import timestamp
+from cronring.protos.jobs import spec_fields
 from cronring.schema.policy import parse_policy
 from cronring.schema.schedule import parse_schedule
 from cronring.schema.spread import has_default_jitter
@@ -20,18 +22,6 @@ from cronring.schema.zone import load_zone
 UTC_NAME: Final = "UTC"
 NEVER: Final = (None, None)  # a job's next tick, and its run_at
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def timestamp(instant_us: int | None) -> Timestamp | None:
-    """None stays None: the field is absent then."""
-    if instant_us is None:
-        return None
-    seconds, microseconds = divmod(instant_us, 1_000_000)
-    return Timestamp(seconds=seconds, nanos=microseconds * 1_000)
-
-
-def instant_us(stamp: Timestamp) -> int:
-    return stamp.seconds * 1_000_000 + stamp.nanos // 1_000
 
 
 @lru_cache(maxsize=20_000)
@@ -47,50 +37,45 @@ def local_text(instant_us: int, zone: str) -> str:
     return (_EPOCH + timedelta(seconds=second)).astimezone(offset).isoformat()
 
 
+# Fields that a row and its message have by one name; the others are named in `job_message`.
+_JOB_FIELDS: Final = jobs_pb2.Job.DESCRIPTOR.fields_by_name
+_JOB_ALIKE: Final = tuple(name for name in _JOB_FIELDS if name in JobRow._fields and name != "skipped")
+
+
 def job_message(row: JobRow, default_jitter: str) -> jobs_pb2.Job:
     """`default_jitter`: the cluster's, for jobs that state none."""
-    started, run_at = row.last_started_at, row.last_run_at
-    policy = parse_policy(row.policy)
-    zone = policy.timezone or UTC_NAME
-    tick, runs_at = upcoming(row.key, (row.schedule, row.anchor, row.policy), row.next_tick, row.next_run_at) or NEVER
+    started, run_at, spec = row.last_started_at, row.last_run_at, row.spec
+    zone = parse_policy(spec.policy).timezone or UTC_NAME
+    tick, runs_at = upcoming(row.key, spec.timing, row.next_tick, row.next_run_at) or NEVER
     return jobs_pb2.Job(
-        key=row.key,
-        namespace=row.namespace,
-        module=row.module,
-        verb=row.verb,
-        schedule=row.schedule,
-        schedule_words=schedule_words(row.schedule, row.policy),
-        status=row.status,
-        next_tick=timestamp(tick),
-        next_execution=timestamp(runs_at),
-        last_outcome=row.last_outcome or "",
-        last_started_at=timestamp(started),
-        last_ended_at=timestamp(row.last_ended_at),
-        last_lateness_ms=0.0 if started is None or run_at is None else (started - run_at) / 1_000,
-        timeout_ms=row.timeout_ms,
-        on_disconnect=row.on_disconnect,
-        deployment=row.deployment,
-        slot=row.slot,
-        id=row.job_id,
-        created_at=timestamp(row.created_at),
-        running_execution_id=row.running_execution_id or 0,
-        skipped=[jobs_pb2.SkippedTicks(reason=reason, ticks=ticks) for reason, ticks in row.skipped],
-        policy=policy_message(policy),
-        timezone=zone,
-        next_tick_local="" if tick is None else local_text(tick, zone),
-        anchor=timestamp(row.anchor),
-        source=row.source,
-        payload=row.payload,
-        labels=row.labels,
-        paused=_pause_message(row),
-        failures=row.failures,
-        last_success=timestamp(row.last_success),
-        running=row.running,
-        cancelled=_cancellation_message(row),
-        jitter_is_default=has_default_jitter(row.schedule, row.policy, default_jitter),
-        template=row.template,
-        orphaned=_orphaning_message(row),
+        **_alike(row, _JOB_ALIKE, _JOB_FIELDS)
+        | spec_fields(spec)
+        | {
+            "id": row.job_id,
+            "schedule_words": schedule_words(spec.schedule, spec.policy),
+            "next_tick": timestamp(tick),
+            "next_execution": timestamp(runs_at),
+            "last_outcome": row.last_outcome or "",
+            "last_lateness_ms": 0.0 if started is None or run_at is None else (started - run_at) / 1_000,
+            "running_execution_id": row.running_execution_id or 0,
+            "skipped": [jobs_pb2.SkippedTicks(reason=reason, ticks=ticks) for reason, ticks in row.skipped],
+            "timezone": zone,
+            "next_tick_local": "" if tick is None else local_text(tick, zone),
+            "paused": _pause_message(row),
+            "cancelled": _cancellation_message(row),
+            "jitter_is_default": has_default_jitter(spec.schedule, spec.policy, default_jitter),
+            "orphaned": _orphaning_message(row),
+        }
     )
+
+
+def _alike(row: JobRow | ExecutionRow, names: Iterable[str], fields: Mapping[str, Any]) -> dict[str, Any]:
+    """What a row and its message have by these names."""
+    values = row._asdict()
+    return {
+        name: timestamp(values[name]) if fields[name].message_type is Timestamp.DESCRIPTOR else values[name]
+        for name in names
+    }
 
 
 def _pause_message(row: JobRow) -> jobs_pb2.Pause | None:
@@ -159,14 +144,11 @@ def backfill_tick_message(tick: int, run: TickRun | None) -> jobs_pb2.BackfillTi
 # Fields that a row and its message have by one name; the others are named in `execution_message`.
 _FIELDS: Final = executions_pb2.Execution.DESCRIPTOR.fields_by_name
 _ALIKE: Final = tuple(name for name in _FIELDS if name in ExecutionRow._fields)
-_INSTANTS: Final = {name for name, field in _FIELDS.items() if field.message_type is Timestamp.DESCRIPTOR}
 
 
 def execution_message(row: ExecutionRow) -> executions_pb2.Execution:
-    values = row._asdict()
-    alike: dict[str, Any] = {name: timestamp(values[name]) if name in _INSTANTS else values[name] for name in _ALIKE}
     return executions_pb2.Execution(
-        **alike,
+        **_alike(row, _ALIKE, _FIELDS),
         id=row.execution_id,
         controller=row.controller_id,
         runner=row.runner_id,

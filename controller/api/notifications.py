@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Final
 from urllib.parse import urlsplit
 
-from cronring.controller.api.messages import timestamp
 from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import Context, actor, labels, name, note, one_of, required
@@ -16,6 +15,7 @@ from cronring.controller.core.notify.notices import EVENTS, trial_letter
 from cronring.controller.ports.webhooks import DeliveryFilter, DeliveryRow, NewWebhook, Posting, WebhookRow, Webhooks
 from cronring.protos.cronring.v1 import notifications_pb2 as pb2
 from cronring.protos.cronring.v1 import notifications_pb2_grpc
+from cronring.protos.instants import timestamp
 from cronring.schema.execution import SkipReason
 from cronring.schema.nearest import nearest
 

@@ -7,9 +7,9 @@ import grpc
 from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from cronring.controller.api.messages import instant_us
 from cronring.controller.api.problems import InvalidRequest
 from cronring.controller.core.orders.states import State
+from cronring.protos.instants import instant_us
 from cronring.schema.execution import Outcome
 from cronring.schema.labels import label_faults
 

@@ -1,13 +1,13 @@
 """cronring.v1.Statistics: figures of all time, the same whoever answers."""
 
 from cronring.controller.api.lookup import unknown_job
-from cronring.controller.api.messages import timestamp
 from cronring.controller.api.requests import Context, required
 from cronring.controller.core.figures import Figures, Spread
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.reads import Reads
 from cronring.controller.ports.statistics import Statistics
 from cronring.protos.cronring.v1 import statistics_pb2, statistics_pb2_grpc
+from cronring.protos.instants import timestamp
 
 
 class StatisticsService(statistics_pb2_grpc.StatisticsServicer):

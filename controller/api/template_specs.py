@@ -6,6 +6,7 @@ from typing import Final, TypeVar
 from cronring.controller.api.job_specs import (
     LABEL,
     POLICY_PATHS,
+    SPEC_PATHS,
     check_running,
     contradictions,
     read_anchor,
@@ -15,13 +16,13 @@ from cronring.controller.api.job_specs import (
     read_schedule,
 )
 from cronring.controller.api.lookup import nearest
-from cronring.controller.api.messages import timestamp
 from cronring.controller.api.payloads import canonical_payload
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.templates import TemplateRow, Templates, TemplateValues
 from cronring.protos.cronring.v1 import jobs_pb2, templates_pb2
-from cronring.protos.modules import policy_message, raw_policy
+from cronring.protos.jobs import decode_spec, encode_spec
+from cronring.protos.modules import raw_policy
 from cronring.schema.payload import PAYLOAD_LIMIT, NoPayload
 from cronring.schema.policy import Policy, parse_policy
 from cronring.schema.schedule import is_interval
@@ -31,7 +32,8 @@ Made = TypeVar("Made")
 DESCRIPTION: Final = "description"
 DESCRIPTION_LENGTH_MAX: Final = 1_000
 _LOOKED_THROUGH: Final = 1_000  # names, for the nearest one
-_WHOLE: Final = (DESCRIPTION, "schedule", "policy", "anchor", "payload", "labels", "timeout_ms", "on_disconnect")
+_WHOLE: Final = (DESCRIPTION, *SPEC_PATHS)
+_FILLED_OTHERWISE: Final = {"anchor", "policy", "labels"}  # field by field, or by what goes with it
 
 
 async def find_template(templates: Templates, namespace: str, name: str) -> TemplateRow:
@@ -75,9 +77,9 @@ def started_from(
 
 def _fill(spec: jobs_pb2.JobSpec, template: TemplateRow, explicit: frozenset[str]) -> frozenset[str]:
     """Put the template's values where the spec sets none; the fields that are the template's now."""
-    given, taken = spec_message(template.values), set[str]()
+    given, taken = encode_spec(template.values.spec), set[str]()
     asked_schedule = bool(spec.schedule) or "schedule" in explicit
-    for field in ("schedule", "payload", "timeout_ms", "on_disconnect"):
+    for field in (name for name in SPEC_PATHS if name not in _FILLED_OTHERWISE):
         asked_for = spec.HasField("timeout_ms") if field == "timeout_ms" else getattr(spec, field)
         if getattr(given, field) and not asked_for and field not in explicit:
             setattr(spec, field, getattr(given, field))
@@ -98,25 +100,13 @@ def _fill(spec: jobs_pb2.JobSpec, template: TemplateRow, explicit: frozenset[str
     return frozenset(taken)
 
 
-def spec_message(values: TemplateValues) -> jobs_pb2.JobSpec:
-    return jobs_pb2.JobSpec(
-        schedule=values.schedule,
-        policy=policy_message(parse_policy(values.policy)),
-        anchor=timestamp(values.anchor),
-        payload=values.payload,
-        labels=values.labels,
-        timeout_ms=values.timeout_ms or None,
-        on_disconnect=values.on_disconnect,
-    )
-
-
 def template_values(request: templates_pb2.SetTemplateRequest, there: TemplateValues) -> TemplateValues:
     """What the mask names of the request, beside what stays of `there`. Raises InvalidRequest with all faults."""
     spec, problems = request.spec, Violations()
     paths = read_mask("update_mask", request.update_mask.paths, problems, (DESCRIPTION,)) or _WHOLE
     fields = {path.partition(".")[0] for path in paths}
-    policy = _policy(spec, parse_policy(there.policy), paths, problems)
-    schedule, anchor = there.schedule, there.anchor
+    policy = _policy(spec, parse_policy(there.spec.policy), paths, problems)
+    schedule, anchor = there.spec.schedule, there.spec.anchor
     if "schedule" in fields:
         schedule = read_schedule(spec.schedule, policy.timezone, problems) if spec.schedule else ""
         anchor = anchor if is_interval(schedule) else None
@@ -126,13 +116,13 @@ def template_values(request: templates_pb2.SetTemplateRequest, there: TemplateVa
             problems.append(("spec.anchor", "is where an interval counts from; give the template one, like `every 6h`"))
     values = TemplateValues(
         description=_description(request.description, problems) if DESCRIPTION in fields else there.description,
-        schedule=schedule,
-        anchor=anchor,
-        policy=policy.text,
-        payload=_payload(spec.payload, problems) if "payload" in fields else there.payload,
-        labels=_labels(spec, there, paths, problems),
-        timeout_ms=spec.timeout_ms if "timeout_ms" in fields else there.timeout_ms,
-        on_disconnect=spec.on_disconnect if "on_disconnect" in fields else there.on_disconnect,
+        spec=there.spec.taking(decode_spec(spec), fields - {DESCRIPTION})._replace(
+            schedule=schedule,
+            anchor=anchor,
+            policy=policy.text,
+            payload=_payload(spec.payload, problems) if "payload" in fields else there.spec.payload,
+            labels=_labels(spec, there, paths, problems),
+        ),
     )
     check_running(spec, problems)
     if problems:
@@ -177,5 +167,5 @@ def _labels(
     if "labels" in paths:
         return read_labels(spec.labels, problems)
     keys = [path.removeprefix(LABEL) for path in paths if path.startswith(LABEL)]
-    kept = {key: value for key, value in there.labels.items() if key not in keys}
+    kept = {key: value for key, value in there.spec.labels.items() if key not in keys}
     return read_labels(kept | {key: spec.labels[key] for key in keys if key in spec.labels}, problems)

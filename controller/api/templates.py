@@ -3,15 +3,17 @@
 import contextlib
 
 from cronring.controller.api.job_writes import TRIES
-from cronring.controller.api.messages import schedule_words, timestamp
+from cronring.controller.api.messages import schedule_words
 from cronring.controller.api.paging import Pages, page_size
 from cronring.controller.api.problems import InvalidRequest, Violations
 from cronring.controller.api.requests import Context, actor, name, note
 from cronring.controller.api.seal import Seal
-from cronring.controller.api.template_specs import find_template, spec_message, template_values
+from cronring.controller.api.template_specs import find_template, template_values
 from cronring.controller.errors import NotFound, Outdated
 from cronring.controller.ports.templates import TemplateRow, Templates, TemplateValues
 from cronring.protos.cronring.v1 import templates_pb2, templates_pb2_grpc
+from cronring.protos.instants import timestamp
+from cronring.protos.jobs import encode_spec
 from cronring.schema.keys import DEFAULT_NAMESPACE
 from cronring.schema.names import job_name_fault
 from cronring.schema.validate import namespace_fault
@@ -75,19 +77,19 @@ class TemplatesService(templates_pb2_grpc.TemplatesServicer):
 
 
 def template_message(row: TemplateRow) -> templates_pb2.Template:
-    schedule = row.values.schedule
+    schedule = row.values.spec.schedule
     return templates_pb2.Template(
         namespace=row.namespace,
         name=row.name,
         description=row.values.description,
-        spec=spec_message(row.values),
+        spec=encode_spec(row.values.spec),
         created_at=timestamp(row.created_at),
         created_by=row.created_by,
         changed_at=timestamp(row.changed_at),
         changed_by=row.changed_by,
         revision=row.revision,
         jobs=row.jobs,
-        schedule_words=schedule_words(schedule, row.values.policy) if schedule else "",
+        schedule_words=schedule_words(schedule, row.values.spec.policy) if schedule else "",
     )
 
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
+from cronring.schema.job import JobSpec
+
 
 class JobFilter(NamedTuple):
     """Empty: any."""
@@ -40,11 +42,12 @@ class ActionFilter(NamedTuple):
 
 
 class JobRow(NamedTuple):
-    """A job as people see it: the columns of the view cron_job_details, which says what `status` is, and two more.
+    """A job as people see it: the columns of the view cron_job_details, which says what `status` is.
 
-    `next_run_at` is `next_execution` in the API. `payload`: only from get_job. `failures`: ticks in a row that ended
-    without success. `last_success`: the latest tick whose execution completed. `running`: executions of an overlap
-    "allow" that run now. `last_tick`: the latest one claimed. `paused_tick`: the first that a pause keeps from running.
+    `next_run_at` is `next_execution` in the API. `spec`: with a payload only from get_job. `failures`: ticks in a row
+    that ended without success. `last_success`: the latest tick whose execution completed. `running`: executions of an
+    overlap "allow" that run now. `last_tick`: the latest one claimed. `paused_tick`: the first that a pause keeps from
+    running.
     """
 
     job_id: int
@@ -52,13 +55,9 @@ class JobRow(NamedTuple):
     namespace: str
     module: str
     verb: str
-    schedule: str
-    anchor: int
     status: str
     slot: int
     deployment: str
-    timeout_ms: int
-    on_disconnect: str
     created_at: int
     removed_at: int | None
     next_tick: int | None
@@ -68,9 +67,7 @@ class JobRow(NamedTuple):
     last_started_at: int | None
     last_ended_at: int | None
     running_execution_id: int | None
-    policy: str = ""
     source: str = "annotation"
-    labels: Mapping[str, str] = MappingProxyType({})
     paused_at: int | None = None
     paused_by: str | None = None
     paused_note: str | None = None
@@ -85,7 +82,7 @@ class JobRow(NamedTuple):
     cancelled_note: str | None = None
     template: str = ""
     orphaned_at: int | None = None
-    payload: str = ""
+    spec: JobSpec = JobSpec()
     skipped: tuple[tuple[str, int], ...] = ()  # (reason, ticks) of all time; empty in answers of job_changes
 
 

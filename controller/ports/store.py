@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from enum import Enum
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from cronring.controller.core.model import (
     Activation,
@@ -21,6 +21,7 @@ from cronring.controller.core.model import (
 from cronring.controller.core.orders.orders import Wish
 from cronring.controller.core.orders.orphaning import Misfit
 from cronring.controller.errors import Conflict
+from cronring.schema.job import JobSpec
 from cronring.schema.module import Module
 
 
@@ -277,14 +278,8 @@ class NewJob(NamedTuple):
     module: str
     verb: str
     name: str
-    schedule: str  # canonical
-    policy: str  # canonical
-    anchor: int | None  # of an interval; None: now
-    payload: str
-    labels: dict[str, str]
-    timeout_ms: int
-    on_disconnect: str
-    template: str = ""  # that it starts from; its values stand above
+    spec: JobSpec
+    template: str = ""  # that it starts from; its values stand in the spec
 
 
 class Seen(NamedTuple):
@@ -294,20 +289,23 @@ class Seen(NamedTuple):
     schedule: str
     policy: str
     payload: str
-    labels: dict[str, str]
+    labels: Mapping[str, str]
 
 
 class JobChange(NamedTuple):
-    """None: as it is. `seen` None: whatever is there by now, the change goes with it."""
+    """Fields of a job's spec, by `names`, that are to be as in this one; the others stay.
 
-    schedule: str | None = None
-    policy: str | None = None
-    anchor: int | None = None
-    payload: str | None = None
-    labels: dict[str, str] | None = None
-    timeout_ms: int | None = None
-    on_disconnect: str | None = None
+    `seen` None: whatever is there by now, the change goes with it.
+    """
+
+    spec: JobSpec
+    names: frozenset[str]
     seen: Seen | None = None
+
+    @classmethod
+    def to(cls, seen: Seen | None = None, **fields: Any) -> "JobChange":
+        """To these."""
+        return cls(JobSpec(**fields), frozenset(fields), seen)
 
 
 class Backfill(NamedTuple):

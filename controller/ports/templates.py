@@ -1,21 +1,15 @@
 """Templates: named defaults that jobs made through the API start from. Instants are int microseconds since 1970."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import NamedTuple, Protocol
+
+from cronring.schema.job import JobSpec
 
 
 class TemplateValues(NamedTuple):
-    """What a template sets: canonical texts. What is empty, 0 or None is left to the job. `policy` is partial."""
+    """What a template sets. What its spec doesn't say is left to the job."""
 
     description: str = ""
-    schedule: str = ""
-    anchor: int | None = None  # of an interval
-    policy: str = ""
-    payload: str = ""
-    labels: Mapping[str, str] = MappingProxyType({})
-    timeout_ms: int = 0
-    on_disconnect: str = ""
+    spec: JobSpec = JobSpec()
 
 
 class TemplateRow(NamedTuple):

@@ -7,9 +7,6 @@ from typing import NamedTuple
 
 from cronring.controller.core.model import Activation, Job
 from cronring.controller.core.orders.control import (
-    Spec,
-    Wanted,
-    finds_it_so,
     manual_tick,
     plan_backfill,
     plan_change,
@@ -27,7 +24,7 @@ from cronring.controller.store.locked import Locked, find_job, lock_job, no_such
 from cronring.controller.store.ordering import Ordering, take_back
 from cronring.controller.store.plans import carry_jobs_over, policy_columns, refuse_cycles, remove_jobs
 from cronring.controller.store.pool import Transaction
-from cronring.controller.store.rows import activation_of, job_of
+from cronring.controller.store.rows import activation_of, job_of, spec_columns
 from cronring.schema.execution import SkipReason, Trigger
 from cronring.schema.instant import format_instant
 from cronring.schema.keys import JobKey
@@ -71,8 +68,8 @@ class PostgresControl(Ordering):
             found = await find_job(transaction, key)
             if found is None:
                 job_id = await _insert(transaction, key, job, deployment_id, now, by)
-                details = {"schedule": job.schedule} | ({"template": job.template} if job.template else {})
-                await refuse_cycles(transaction, [key] if parse_policy(job.policy).after else [])
+                details = {"schedule": job.spec.schedule} | ({"template": job.template} if job.template else {})
+                await refuse_cycles(transaction, [key] if parse_policy(job.spec.policy).after else [])
                 created = Action("create", by, note, job_id=job_id, details=details)
                 await add_actions(transaction, [created], now)
                 await transaction.fetch(NotifyJobs(payload=module))
@@ -84,24 +81,19 @@ class PostgresControl(Ordering):
 
     async def update_job(self, key: str, change: JobChange, by: str, note: str = "") -> Job:
         """See cronring.controller.ports.store.Control."""
-        wanted = Wanted(
-            change.schedule, change.policy, change.anchor, change.payload, change.timeout_ms, change.on_disconnect
-        )
         async with self._changing(key, "updating a job", Order.UPDATE) as (transaction, row):
             _check_source(row, key, "updated")
             _check_seen(row, change.seen)
-            planned = plan_change(row.job, wanted, row.now)
-            has_labels = change.labels in (None, json.loads(row.labels))
-            if has_labels and finds_it_so(planned, row.payload, row.timeout_ms, row.on_disconnect):
+            planned = plan_change(row.job, row.spec, change.spec, change.names, row.now)
+            if planned.spec == row.spec:
                 return await _job(transaction, row.job.job_id)
             if planned.takes_back:
                 await take_back(transaction, [row.job], row.now)
             await carry_jobs_over(transaction, row.deployment_id, [planned])
             await refuse_cycles(transaction, list(followed([planned])))
-            labels = None if change.labels is None else json.dumps(change.labels)
+            labels = json.dumps(dict(change.spec.labels)) if "labels" in change.names else None
             await transaction.fetch(LabelJob(job_id=row.job.job_id, labels=labels, actor=by))
-            fields = {name: value for name, value in change._asdict().items() if value is not None and name != "seen"}
-            await _keep(transaction, row, Order.UPDATE, by, note, _shown(fields))
+            await _keep(transaction, row, Order.UPDATE, by, note, _shown(change))
             return await _job(transaction, row.job.job_id)
 
     async def delete_job(self, key: str, by: str, note: str = "") -> None:
@@ -180,13 +172,12 @@ async def _keep(
     await add_actions(transaction, [Action(action, by, note, job_id=row.job.job_id, details=details)], row.now)
 
 
-def _shown(fields: dict[str, object]) -> dict[str, object]:
+def _shown(change: JobChange) -> dict[str, object]:
     """What was set, as it is kept: payloads may hold what is nobody else's business."""
-    anchor = fields.get("anchor")
-    shown = {name: value for name, value in fields.items() if name not in {"payload", "anchor"}}
-    if isinstance(anchor, int):
-        shown["anchor"] = format_instant(anchor)
-    return shown | ({"payload": True} if "payload" in fields else {})
+    spec = change.spec
+    anchor = None if spec.anchor is None else format_instant(spec.anchor)
+    values = spec._asdict() | {"anchor": anchor, "labels": dict(spec.labels), "payload": True}
+    return {name: value for name, value in values.items() if name in change.names and value is not None}
 
 
 def _check_source(row: Locked, key: str, done: str) -> None:
@@ -195,7 +186,7 @@ def _check_source(row: Locked, key: str, done: str) -> None:
 
 
 def _check_seen(row: Locked, seen: Seen | None) -> None:
-    there = Seen(row.deployment or "", row.job.schedule, row.job.policy, row.payload, json.loads(row.labels))
+    there = Seen(row.deployment or "", row.spec.schedule, row.spec.policy, row.spec.payload, row.spec.labels)
     if seen not in (None, there):
         raise Outdated(f"{row.job.key!r} has been changed meanwhile; try again")
 
@@ -216,19 +207,13 @@ async def _active_deployment(transaction: Transaction, job: NewJob) -> tuple[int
 
 
 def _is_same(row: Locked, job: NewJob) -> bool:
-    there = row.job
-    return (
-        (there.schedule, there.policy, row.payload, row.timeout_ms, row.on_disconnect)
-        == (job.schedule, job.policy, job.payload, job.timeout_ms, job.on_disconnect)
-        and (json.loads(row.labels), row.template) == (job.labels, job.template)
-        and job.anchor in (None, there.anchor)
-    )
+    there = row.spec if job.spec.anchor is not None else row.spec._replace(anchor=None)
+    return (there, row.template) == (job.spec, job.template)
 
 
 async def _insert(transaction: Transaction, key: str, job: NewJob, deployment_id: int, now: int, by: str) -> int:
-    spec = Spec(job.schedule, job.policy, job.anchor, job.payload, job.timeout_ms, job.on_disconnect)
-    added = plan_creation(key, job.verb, spec, now)
-    (policy,), (concurrency,), (pause_after,) = policy_columns([added.policy])
+    added = plan_creation(key, job.verb, job.spec, now)
+    (concurrency,), (pause_after,) = policy_columns([added.spec])
     records = await transaction.fetch(
         CreateApiJob(
             key=key,
@@ -237,17 +222,11 @@ async def _insert(transaction: Transaction, key: str, job: NewJob, deployment_id
             verb=added.verb,
             slot=added.slot,
             deployment_id=deployment_id,
-            schedule=added.schedule,
-            anchor=added.anchor,
-            timeout_ms=added.timeout_ms,
-            on_disconnect=added.on_disconnect,
+            **spec_columns(added.spec),
             next_tick=added.next_tick,
             next_run_at=added.next_run_at,
-            policy=policy,
             concurrency=concurrency,
             pause_after=pause_after,
-            payload=added.payload,
-            labels=json.dumps(job.labels),
             actor=by,
             now=now,
             template=job.template,

@@ -29,7 +29,7 @@ from cronring.controller.store.plans import (
     remove_jobs,
 )
 from cronring.controller.store.pool import Database, Transaction
-from cronring.controller.store.rows import job_of
+from cronring.controller.store.rows import job_of, specs_columns
 from cronring.schema.keys import JobKey
 from cronring.schema.module import Module
 from cronring.schema.text import parse_module, print_module
@@ -370,7 +370,8 @@ async def _apply(transaction: Transaction, name: _Name, deployment_id: int, plan
     for carried in _batches(plan.carried):
         await carry_jobs_over(transaction, deployment_id, carried)
     for added in _batches(plan.added):
-        policies, concurrencies, pause_afters = policy_columns([job.policy for job in added])
+        specs = [job.spec for job in added]
+        concurrencies, pause_afters = policy_columns(specs)
         await transaction.fetch(
             CreateCronJobs(
                 namespace=name.namespace,
@@ -380,16 +381,11 @@ async def _apply(transaction: Transaction, name: _Name, deployment_id: int, plan
                 keys=[job.key for job in added],
                 verbs=[job.verb for job in added],
                 slots=[job.slot for job in added],
-                schedules=[job.schedule for job in added],
-                anchors=[job.anchor for job in added],
-                timeouts_ms=[job.timeout_ms for job in added],
-                on_disconnects=[job.on_disconnect for job in added],
                 next_ticks=[job.next_tick for job in added],
                 next_run_ats=[job.next_run_at for job in added],
-                policies=policies,
                 concurrencies=concurrencies,
                 pause_afters=pause_afters,
-                payloads=[job.payload for job in added],
+                **specs_columns(CreateCronJobs, specs),
             )
         )
 

@@ -8,11 +8,15 @@ from cronring.controller.core.orders.orders import OrderColumns, OrderTarget
 from cronring.controller.core.orders.redeploy import Existing
 from cronring.controller.errors import NotFound
 from cronring.controller.store.pool import Transaction
+from cronring.controller.store.rows import spec_of
+from cronring.schema.job import JobSpec
 from cronring.sql.parameters import LockJob, LockJobsById
 
 _ROW_FIRST = len(Existing._fields)
 _STANDING_NEXT = _ROW_FIRST + len(OrderColumns._fields)
 _REST_FIRST = _STANDING_NEXT + 2
+_SPEC_FIRST = _REST_FIRST + 4
+_SPEC_END = _SPEC_FIRST + len(JobSpec._fields)
 
 
 class Locked(NamedTuple):
@@ -26,10 +30,7 @@ class Locked(NamedTuple):
     deployment: str | None
     namespace: str
     module: str
-    payload: str
-    labels: str
-    timeout_ms: int
-    on_disconnect: str
+    spec: JobSpec
     execution_id: int | None
     template: str
     now: int
@@ -68,4 +69,5 @@ def _locked(record: asyncpg.Record) -> Locked:
     row: OrderColumns = OrderColumns._make(values[_ROW_FIRST:_STANDING_NEXT])
     running, last_outcome = values[_STANDING_NEXT:_REST_FIRST]
     standing = OrderTarget(job, row, bool(running), None if last_outcome is None else str(last_outcome))
-    return Locked._make((standing, *values[_REST_FIRST:]))
+    spec = spec_of(values[_SPEC_FIRST:_SPEC_END])
+    return Locked._make((standing, *values[_REST_FIRST:_SPEC_FIRST], spec, *values[_SPEC_END:]))

@@ -3,14 +3,16 @@ transaction.
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 from cronring.controller.core.orders.orphaning import Orphan, Return
 from cronring.controller.core.orders.redeploy import Carried, Removed
 from cronring.controller.errors import Conflict
 from cronring.controller.store.pool import Transaction
-from cronring.controller.store.rows import count_ticks, skip_columns
+from cronring.controller.store.rows import count_ticks, skip_columns, specs_columns
 from cronring.schema.after import cycle_fault, cycle_of
 from cronring.schema.execution import Skipped
+from cronring.schema.job import JobSpec
 from cronring.schema.policy import parse_policy
 from cronring.sql.parameters import (
     AddSkips,
@@ -21,32 +23,33 @@ from cronring.sql.parameters import (
     RemoveCronJobs,
 )
 
+_TIMING: Final = {"schedules", "anchors", "policies"}  # what a job's ticks follow from
 
-def policy_columns(policies: list[str]) -> tuple[list[str], list[int], list[int]]:
-    """Policies, and what of them statements have to know."""
-    parsed = [parse_policy(policy) for policy in policies]
-    return policies, [policy.concurrency for policy in parsed], [policy.pause_after_failures for policy in parsed]
+
+def policy_columns(specs: Iterable[JobSpec]) -> tuple[list[int], list[int]]:
+    """What of their policies statements have to know: concurrencies, and after how many failures a job is paused."""
+    parsed = [parse_policy(spec.policy) for spec in specs]
+    return [policy.concurrency for policy in parsed], [policy.pause_after_failures for policy in parsed]
 
 
 async def carry_jobs_over(transaction: Transaction, deployment_id: int, carried: list[Carried]) -> None:
     """Jobs as a new deployment, or an operator, wants them; skips close the books of those that are rescheduled."""
     if not carried:
         return
-    policies, concurrencies, pause_afters = policy_columns([job.policy for job in carried])
+    specs = [job.spec for job in carried]
+    concurrencies, pause_afters = policy_columns(specs)
+    columns = specs_columns(CarryCronJobsOver, specs)
+    for name in columns.keys() - _TIMING:
+        columns[name] = [None if job.keeps else value for job, value in zip(carried, columns[name], strict=True)]
     await transaction.fetch(
         CarryCronJobsOver(
             deployment_id=deployment_id,
             closes_ats=[job.closes_at for job in carried],
             job_ids=[job.job_id for job in carried],
-            timeouts_ms=[job.timeout_ms for job in carried],
-            on_disconnects=[job.on_disconnect for job in carried],
-            payloads=[job.payload for job in carried],
             rescheduled=[job.rescheduled for job in carried],
-            schedules=[job.schedule for job in carried],
-            anchors=[job.anchor for job in carried],
             next_ticks=[job.next_tick for job in carried],
             next_run_ats=[job.next_run_at for job in carried],
-            policies=policies,
+            **columns,
             concurrencies=concurrencies,
             pause_afters=pause_afters,
             paused_ticks=[job.paused_tick for job in carried],

@@ -38,6 +38,7 @@ from cronring.controller.store.changes import (
     encode_position,
 )
 from cronring.controller.store.pool import Database
+from cronring.controller.store.rows import spec_of
 from cronring.sql.parameters import (
     CountChosenJobs,
     CountJobs,
@@ -77,6 +78,7 @@ from cronring.sql.records import Statement
 # However many ask, claims and ends find a free connection.
 _AT_ONCE: Final = 3
 _HIGHEST: Final = 2**63 - 1
+_SPEC_FIRST: Final = JobRow._fields.index("spec")
 
 
 class PostgresReads:
@@ -385,7 +387,7 @@ def _columns(where: JobFilter) -> _Columns:
 
 
 def _job_row(record: asyncpg.Record, skipped: tuple[tuple[str, int], ...]) -> JobRow:
-    return JobRow(*record)._replace(labels=json.loads(record["labels"]), skipped=skipped)
+    return JobRow._make((*record[:_SPEC_FIRST], spec_of(record[_SPEC_FIRST:]), skipped))
 
 
 def _dated(records: list[asyncpg.Record]) -> frozenset[tuple[int, int]]:

@@ -1,18 +1,22 @@
 """Between rows of PostgreSQL and the core's tuples. Column orders are those of sql/queries."""
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 import asyncpg
 
 from cronring.controller.core.model import Activation, Execution, Job
 from cronring.schema.execution import Skipped, SkipReason, Trigger
+from cronring.schema.job import JobSpec
+from cronring.sql.records import Statement
 
 T = TypeVar("T")
 
 _EXECUTION_COLUMNS = 14
 _ACTIVATION_COLUMNS = 8
+_PLURALS: Final = {"policy": "policies", "timeout_ms": "timeouts_ms"}
 
 
 def job_of(record: asyncpg.Record, first: int = 0) -> Job:
@@ -32,6 +36,27 @@ def activation_of(record: asyncpg.Record, first: int = 0) -> Activation:
     activation_id, tick, until_tick, attempt, trigger, run_at, payload, beside = record[first:job_first]
     job = job_of(record, job_first)
     return Activation(activation_id, job, tick, until_tick, attempt, Trigger(trigger), run_at, payload, beside)
+
+
+def spec_of(columns: Sequence[Any]) -> JobSpec:
+    """The spec that these columns are, in its order; a payload may be missing."""
+    spec = JobSpec(*columns)
+    return spec._replace(labels=json.loads(str(spec.labels)))
+
+
+def spec_columns(spec: JobSpec) -> dict[str, Any]:
+    """Parameters of a statement that writes a job, or a template."""
+    return spec._asdict() | {"labels": json.dumps(dict(spec.labels))}
+
+
+def specs_columns(statement: type[Statement], specs: Sequence[JobSpec]) -> dict[str, Any]:
+    """Those that a statement takes of many specs, as parallel arrays."""
+    columns = dict(zip(map(_plural, JobSpec._fields), zip(*specs, strict=True), strict=True))
+    return {name: column for name, column in columns.items() if name in statement.__annotations__}
+
+
+def _plural(field: str) -> str:
+    return _PLURALS.get(field, f"{field}s")
 
 
 class SkipColumns(NamedTuple):

@@ -1,18 +1,17 @@
 """Templates in PostgreSQL: a statement or a transaction each, with who did it and why."""
 
-import json
-from typing import TypedDict
-
 import asyncpg
 
 from cronring.controller.errors import NotFound, Outdated
 from cronring.controller.ports.templates import TemplateRow, TemplateValues, template_key
 from cronring.controller.store.actions import Action, add_actions
 from cronring.controller.store.pool import Database
+from cronring.controller.store.rows import spec_columns, spec_of
+from cronring.schema.job import JobSpec
 from cronring.sql.parameters import CreateTemplate, DeleteTemplate, GetTemplate, ListTemplates, UpdateTemplate
 
 _VALUES_FIRST = TemplateRow._fields.index("values")
-_VALUES_END = _VALUES_FIRST + len(TemplateValues._fields)
+_VALUES_END = _VALUES_FIRST + 1 + len(JobSpec._fields)
 
 
 class PostgresTemplates:
@@ -40,7 +39,7 @@ class PostgresTemplates:
         self, namespace: str, name: str, values: TemplateValues, seen: TemplateRow | None, by: str, note: str = ""
     ) -> None:
         """Raises Outdated; see cronring.controller.ports.templates.Templates."""
-        columns = _columns(values)
+        columns = spec_columns(values.spec) | {"description": values.description}
         key = template_key(namespace, name)
         async with self._database.transaction("setting a template") as transaction:
             if seen is None:
@@ -69,34 +68,9 @@ def no_such_template(namespace: str, name: str) -> NotFound:
     return NotFound(f"there is no template {template_key(namespace, name)!r}; `cronring template list` shows them")
 
 
-class _Columns(TypedDict):
-    """TemplateValues as its row has them."""
-
-    description: str
-    schedule: str
-    anchor: int | None
-    policy: str
-    payload: str
-    labels: str
-    timeout_ms: int
-    on_disconnect: str
-
-
-def _columns(values: TemplateValues) -> _Columns:
-    return {
-        "description": values.description,
-        "schedule": values.schedule,
-        "anchor": values.anchor,
-        "policy": values.policy,
-        "payload": values.payload,
-        "labels": json.dumps(dict(values.labels)),
-        "timeout_ms": values.timeout_ms,
-        "on_disconnect": values.on_disconnect,
-    }
-
-
 def _row(record: asyncpg.Record) -> TemplateRow:
     columns = tuple(record)
-    values = TemplateValues._make(columns[_VALUES_FIRST:_VALUES_END])
-    values = values._replace(labels=json.loads(record["labels"]))
-    return TemplateRow._make((*columns[:_VALUES_FIRST], values, *columns[_VALUES_END:]))
+    description, *spec = columns[_VALUES_FIRST:_VALUES_END]
+    return TemplateRow._make(
+        (*columns[:_VALUES_FIRST], TemplateValues(description, spec_of(spec)), *columns[_VALUES_END:])
+    )

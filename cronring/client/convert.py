@@ -1,11 +1,12 @@
 """Protobuf messages to the client's values."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from google.protobuf.message import Message
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from cronring.client import model, versions
@@ -47,47 +48,44 @@ def timestamp(moment: datetime | None) -> Timestamp | None:
     return stamp
 
 
+def _read(message: Any, names: Iterable[str]) -> dict[str, Any]:
+    """Fields of a message that its value has by the same names."""
+    values = ((name, getattr(message, name)) for name in names)
+    return {name: instant(value) if isinstance(value, Timestamp) else value for name, value in values}
+
+
+def _alike(value: type[Any], message: type[Message]) -> tuple[str, ...]:
+    """What a value and its message have by one name; the others are named where one is made of the other."""
+    return tuple(each.name for each in fields(value) if each.name in message.DESCRIPTOR.fields_by_name)
+
+
+_SPEC: Final = _alike(model.JobSpec, jobs_pb2.JobSpec)
+_JOB: Final = _alike(model.Job, jobs_pb2.Job)
+_EXECUTION: Final = _alike(model.Execution, executions_pb2.Execution)
+
+
 def job(message: jobs_pb2.Job) -> model.Job:
-    started_at = instant(message.last_started_at)
-    return model.Job(
-        key=message.key,
-        namespace=message.namespace,
-        module=message.module,
-        verb=message.verb,
-        schedule=message.schedule,
-        schedule_words=message.schedule_words,
-        status=message.status,
-        next_tick=instant(message.next_tick),
-        next_execution=instant(message.next_execution),
-        last_outcome=message.last_outcome or None,
-        last_started_at=started_at,
-        last_ended_at=instant(message.last_ended_at),
-        last_lateness_ms=message.last_lateness_ms if started_at is not None else None,
-        timeout_ms=message.timeout_ms,
-        on_disconnect=message.on_disconnect,
-        deployment=message.deployment,
-        slot=message.slot,
-        id=message.id,
-        created_at=instant(message.created_at),
-        running_execution_id=message.running_execution_id or None,
-        skipped={each.reason: each.ticks for each in message.skipped},
-        policy=raw_policy(message.policy),
-        timezone=message.timezone,
-        next_tick_local=message.next_tick_local,
-        anchor=instant(message.anchor),
-        source=message.source,
-        payload=message.payload,
-        labels=dict(message.labels),
-        paused=pause(message.paused) if message.HasField("paused") else None,
-        failures=message.failures,
-        last_success=instant(message.last_success),
-        running=message.running,
-        cancelled=cancellation(message.cancelled) if message.HasField("cancelled") else None,
-        unchanged=message.unchanged,
-        jitter_is_default=message.jitter_is_default,
-        template=message.template,
-        orphaned_at=instant(message.orphaned.at) if message.HasField("orphaned") else None,
-    )
+    values = _read(message, _JOB) | _spec_of(message)
+    values |= {
+        "last_outcome": message.last_outcome or None,
+        "last_lateness_ms": message.last_lateness_ms if values["last_started_at"] is not None else None,
+        "running_execution_id": message.running_execution_id or None,
+        "skipped": {each.reason: each.ticks for each in message.skipped},
+        "paused": pause(message.paused) if message.HasField("paused") else None,
+        "cancelled": cancellation(message.cancelled) if message.HasField("cancelled") else None,
+        "orphaned_at": instant(message.orphaned.at) if message.HasField("orphaned") else None,
+    }
+    return model.Job(**values)
+
+
+def _spec_of(message: jobs_pb2.Job | jobs_pb2.JobSpec) -> dict[str, Any]:
+    """What somebody wants of a job."""
+    return _read(message, _SPEC) | {"policy": raw_policy(message.policy), "labels": dict(message.labels)}
+
+
+def spec(message: jobs_pb2.JobSpec) -> model.JobSpec:
+    values = _spec_of(message)
+    return model.JobSpec(**values | {"timeout_ms": message.timeout_ms if message.HasField("timeout_ms") else None})
 
 
 def job_spec(spec: model.JobSpec) -> jobs_pb2.JobSpec:
@@ -97,27 +95,9 @@ def job_spec(spec: model.JobSpec) -> jobs_pb2.JobSpec:
         raise Invalid(f"there is no policy {unknown[0]!r}; there are {', '.join(_POLICY_KINDS)}")
     given = {name: value for name, value in spec.policy.items() if value != ""}  # empty: unset, if its path is named
     raw: dict[str, Any] = {name: _POLICY_KINDS[name](value) for name, value in given.items()}
-    return jobs_pb2.JobSpec(
-        schedule=spec.schedule,
-        policy=schema_pb2.Policy(**raw),
-        anchor=timestamp(spec.anchor),
-        payload=spec.payload,
-        labels=spec.labels,
-        timeout_ms=spec.timeout_ms,
-        on_disconnect=spec.on_disconnect,
-    )
-
-
-def spec(message: jobs_pb2.JobSpec) -> model.JobSpec:
-    return model.JobSpec(
-        schedule=message.schedule,
-        policy=raw_policy(message.policy),
-        anchor=instant(message.anchor),
-        payload=message.payload,
-        labels=dict(message.labels),
-        timeout_ms=message.timeout_ms if message.HasField("timeout_ms") else None,
-        on_disconnect=message.on_disconnect,
-    )
+    values: dict[str, Any] = {name: getattr(spec, name) for name in _SPEC}
+    values |= {"policy": schema_pb2.Policy(**raw), "anchor": timestamp(spec.anchor)}
+    return jobs_pb2.JobSpec(**values)
 
 
 def template(message: templates_pb2.Template) -> model.Template:
@@ -195,15 +175,8 @@ def job_event(message: jobs_pb2.JobEvent) -> model.JobEvent:
     return model.JobEvent(kind, None if kind is model.JobEventKind.LISTED else job(message.job))
 
 
-# Fields that a message and its value have by one name; the others are named in `execution`.
-_ALIKE: Final = tuple(
-    each.name for each in fields(model.Execution) if each.name in executions_pb2.Execution.DESCRIPTOR.fields_by_name
-)
-
-
 def execution(message: executions_pb2.Execution) -> model.Execution:
-    values: dict[str, Any] = {name: getattr(message, name) for name in _ALIKE}
-    values = {name: instant(value) if isinstance(value, Timestamp) else value for name, value in values.items()}
+    values = _read(message, _EXECUTION)
     values |= {
         "outcome": message.outcome or None,
         "lateness_ms": None if values["started_at"] is None else message.lateness_ms,

@@ -1,6 +1,6 @@
 """What the API tells, as plain values. Instants are aware datetimes in UTC; None where there is none (yet)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -26,18 +26,29 @@ class Cancellation:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """A schedule bound to a verb.
+class JobSpec:
+    """What may be set of a job. `policy`: values by the names of schema.policy.FIELDS. The defaults are the verb's."""
 
-    `policy`: what isn't the default, by the names of schema.policy.FIELDS. `payload`: JSON for the verb's parameter;
-    only from `get`, and from what changes a job.
+    schedule: str = ""  # a pattern, "every 30m", "at 2026-03-01T08:00:00Z", or "manual"
+    policy: Mapping[str, str | int | list[str]] = field(default_factory=dict)
+    anchor: datetime | None = None  # of an interval
+    payload: str = ""  # JSON for the verb's parameter
+    labels: Mapping[str, str] = field(default_factory=dict)
+    timeout_ms: int | None = None
+    on_disconnect: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job(JobSpec):
+    """A schedule bound to a verb: its spec, with nothing left to defaults, and how it stands.
+
+    `policy`: what isn't the default. `payload`: only from `get`, and from what changes a job.
     """
 
     key: str
     namespace: str
     module: str
     verb: str
-    schedule: str
     schedule_words: str
     status: str
     next_tick: datetime | None
@@ -46,21 +57,15 @@ class Job:
     last_started_at: datetime | None
     last_ended_at: datetime | None
     last_lateness_ms: float | None  # None before the first run
-    timeout_ms: int
-    on_disconnect: str
     deployment: str
     slot: int
     id: int
     created_at: datetime | None
     running_execution_id: int | None
     skipped: Mapping[str, int]  # ticks by reason
-    policy: Mapping[str, str | int | list[str]]
     timezone: str
     next_tick_local: str  # on the clocks of `timezone`, with their offset; "" for no tick
-    anchor: datetime | None
     source: str  # "annotation" | "api"
-    payload: str
-    labels: Mapping[str, str]
     paused: Pause | None
     failures: int  # ticks in a row without success
     last_success: datetime | None  # the latest tick that completed
@@ -70,19 +75,6 @@ class Job:
     jitter_is_default: bool = False  # the policy's jitter is what the cluster gives to a job that states none
     template: str = ""  # that it was made from
     orphaned_at: datetime | None = None  # since when no active version of its module has its verb; None: one has
-
-
-@dataclass(frozen=True, slots=True)
-class JobSpec:
-    """What may be set of a job. `policy`: values by the names of schema.policy.FIELDS. The defaults are the verb's."""
-
-    schedule: str = ""  # a pattern, "every 30m", "at 2026-03-01T08:00:00Z", or "manual"
-    policy: Mapping[str, str | int | Sequence[str]] = field(default_factory=dict)
-    anchor: datetime | None = None  # of an interval
-    payload: str = ""  # JSON for the verb's parameter
-    labels: Mapping[str, str] = field(default_factory=dict)
-    timeout_ms: int | None = None
-    on_disconnect: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,8 +63,9 @@ def job_reports(store: MemoryStore, start_us: int, until_us: int) -> list[JobRep
 def _report(
     row: JobRow, executions: list[ExecutionRow], skips: list[SkipRow], start_us: int, until_us: int
 ) -> JobReport:
-    policy = parse_policy(row.policy)
-    schedule = parse_schedule(row.schedule, row.anchor, policy)
+    text, anchor, said = row.spec.timing
+    policy = parse_policy(said)
+    schedule = parse_schedule(text, anchor, policy)
     of_ticks = sorted(each.tick for each in executions if each.trigger in (*OF_A_TICK, Trigger.AFTER))
     skipped: Counter[str] = Counter()
     for skip in skips:
@@ -73,7 +74,7 @@ def _report(
     triggers = Counter(each.trigger for each in executions)
     return JobReport(
         row.key,
-        row.schedule,
+        text,
         policy.timezone or "UTC",
         max(accounted, _due(row, schedule, start_us, until_us)),
         len(of_ticks),

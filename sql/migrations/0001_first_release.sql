@@ -254,12 +254,12 @@ SELECT j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j
 FROM cron_jobs j
 JOIN deployments d ON d.id = j.deployment_id;
 
--- A job as people see it, in the order of JobRow in controller/ports/reads.py. `state` says only what a claim needs;
--- everything else follows from the row. A job without a schedule of its own is never done: it waits to be triggered, or
--- for the job that it follows. (controller/core/orders/states.py says the same of one row.) Without its payload: a
--- thousand of them would not fit into a message.
+-- A job as people see it, in the order of JobRow in controller/ports/reads.py, then its spec (schema/job.py). `state`
+-- says only what a claim needs; everything else follows from the row. A job without a schedule of its own is never done:
+-- it waits to be triggered, or for the job that it follows. (controller/core/orders/states.py says the same of one row.)
+-- Without its payload: a thousand of them would not fit into a message.
 CREATE VIEW cron_job_details AS
-SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor,
+SELECT j.id, j.key, j.namespace, j.module, j.verb,
        CASE WHEN j.cancelled_at IS NOT NULL OR j.removed_at IS NOT NULL THEN 'cancelled'
             WHEN j.orphaned_at IS NOT NULL THEN 'orphaned'
             WHEN cron_paused(j.paused_at, j.paused_until) THEN 'paused'
@@ -269,11 +269,12 @@ SELECT j.id, j.key, j.namespace, j.module, j.verb, j.schedule, j.anchor,
             WHEN j.last_outcome = 'completed' THEN 'completed'
             ELSE 'failed'
        END AS status,
-       j.slot, d.key AS deployment, j.timeout_ms, j.on_disconnect, j.created_at, j.removed_at, j.next_tick,
-       j.next_execution, j.last_outcome, j.last_run_at, j.last_started_at, j.last_ended_at, j.execution_id, j.policy,
-       j.source, j.labels, CASE WHEN cron_paused(j.paused_at, j.paused_until) THEN j.paused_at END AS paused_at,
+       j.slot, d.key AS deployment, j.created_at, j.removed_at, j.next_tick, j.next_execution, j.last_outcome,
+       j.last_run_at, j.last_started_at, j.last_ended_at, j.execution_id, j.source,
+       CASE WHEN cron_paused(j.paused_at, j.paused_until) THEN j.paused_at END AS paused_at,
        j.paused_by, j.paused_note, j.failures, j.last_success, j.running, j.last_tick, j.paused_tick, j.paused_until,
-       j.cancelled_at, j.cancelled_by, j.cancelled_note, j.template, j.orphaned_at
+       j.cancelled_at, j.cancelled_by, j.cancelled_note, j.template, j.orphaned_at,
+       j.schedule, j.anchor, j.timeout_ms, j.on_disconnect, j.policy, j.labels
 FROM cron_jobs j
 LEFT JOIN deployments d ON d.id = j.deployment_id; -- each has one: so who asks for nothing of it, reads none
 

@@ -14,7 +14,8 @@ SELECT id, key, schedule, anchor, state = 'executing' AS executing, next_tick, l
        cancelled_by, cancelled_note, ahead_from, ahead_until, orphaned_tick,
        state = 'executing' OR running > 0 AS running, last_outcome,
        deployment_id, (SELECT d.key FROM deployments d WHERE d.id = deployment_id) AS deployment, namespace, module,
-       payload, labels, timeout_ms, on_disconnect, execution_id, template, clock_timestamp() AS now
+       schedule, anchor, timeout_ms, on_disconnect, policy, labels, payload, execution_id, template,
+       clock_timestamp() AS now
 FROM cron_jobs
 WHERE removed_at IS NULL AND key > '' AND key = :key
 FOR NO KEY UPDATE;
@@ -32,7 +33,8 @@ SELECT id, key, schedule, anchor, state = 'executing' AS executing, next_tick, l
        cancelled_by, cancelled_note, ahead_from, ahead_until, orphaned_tick,
        state = 'executing' OR running > 0 AS running, last_outcome,
        deployment_id, (SELECT d.key FROM deployments d WHERE d.id = deployment_id) AS deployment, namespace, module,
-       payload, labels, timeout_ms, on_disconnect, execution_id, template, clock_timestamp() AS now
+       schedule, anchor, timeout_ms, on_disconnect, policy, labels, payload, execution_id, template,
+       clock_timestamp() AS now
 FROM cron_jobs
 WHERE id = ANY(:job_ids::bigint[]) AND (removed_at IS NULL) IS TRUE
 ORDER BY id

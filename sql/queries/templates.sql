@@ -1,8 +1,8 @@
 -- Templates: named defaults that jobs made through the API start from.
 
 -- name: GetTemplate
-SELECT t.id, t.namespace, t.name, t.description, t.schedule, t.anchor, t.policy, t.payload, t.labels, t.timeout_ms,
-       t.on_disconnect, t.revision, t.created_at, t.created_by, t.changed_at, t.changed_by,
+SELECT t.id, t.namespace, t.name, t.description, t.schedule, t.anchor, t.timeout_ms, t.on_disconnect, t.policy,
+       t.labels, t.payload, t.revision, t.created_at, t.created_by, t.changed_at, t.changed_by,
        (SELECT count(*) FROM cron_jobs j
         WHERE j.namespace = t.namespace AND j.template = t.name AND j.template > '' AND j.removed_at IS NULL) AS jobs
 FROM cron_templates t
@@ -10,8 +10,8 @@ WHERE t.namespace = :namespace AND t.name = :name;
 
 -- name: ListTemplates
 -- Without payloads: a thousand of them would not fit into a message. `:namespace` "": any.
-SELECT t.id, t.namespace, t.name, t.description, t.schedule, t.anchor, t.policy, '' AS payload, t.labels, t.timeout_ms,
-       t.on_disconnect, t.revision, t.created_at, t.created_by, t.changed_at, t.changed_by,
+SELECT t.id, t.namespace, t.name, t.description, t.schedule, t.anchor, t.timeout_ms, t.on_disconnect, t.policy,
+       t.labels, '' AS payload, t.revision, t.created_at, t.created_by, t.changed_at, t.changed_by,
        (SELECT count(*) FROM cron_jobs j
         WHERE j.namespace = t.namespace AND j.template = t.name AND j.template > '' AND j.removed_at IS NULL) AS jobs
 FROM cron_templates t

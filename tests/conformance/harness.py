@@ -180,7 +180,8 @@ class MemoryScene:
         row.next_tick = row.next_run_at = tick
 
     async def set_anchor(self, job_id: int, anchor: int) -> None:
-        self._store.jobs[job_id].anchor = anchor
+        row = self._store.jobs[job_id]
+        row.spec = row.spec._replace(anchor=anchor)
 
     async def set_followed(self, job_id: int, key: str) -> None:
         self._store.followers.set(job_id, key)
@@ -218,7 +219,7 @@ class MemoryScene:
         row = self._store.jobs[job_id]
         return BookedJob(
             row.executing, row.running, row.next_tick, row.next_run_at, row.last_tick, row.last_success, row.failures,
-            row.revision, row.anchor, row.paused, row.paused_tick, row.paused_by or "", row.paused_note or "",
+            row.revision, row.spec.timing[1], row.paused, row.paused_tick, row.paused_by or "", row.paused_note or "",
         )  # fmt: skip
 
     async def spans(self, job_id: int) -> list[Span]:

@@ -39,7 +39,7 @@ class MemoryHands:
 
     async def open_books(self, job_id: int, at: int, last_tick: int | None) -> None:
         row = self._store.jobs[job_id]
-        row.anchor = row.opened_at = at
+        row.spec, row.opened_at = row.spec._replace(anchor=at), at
         row.last_tick = last_tick
         self._store.spans[job_id][-1] = self._store.spans[job_id][-1]._replace(anchor=at, from_at=at)
 

@@ -9,6 +9,7 @@ from cronring.controller.core.orders.orders import Cancel, Pause
 from cronring.controller.errors import Conflict
 from cronring.controller.ports.store import Backfill, JobChange, NewJob
 from cronring.schema.execution import Outcome, Trigger
+from cronring.schema.job import JobSpec
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, SLOTS, TIMEOUT_MS, World
@@ -196,15 +197,13 @@ async def test_the_follower_may_be_deployed_first_and_go_and_come_back(world: Wo
 async def test_jobs_made_by_hand_follow_and_are_followed(world: World) -> None:
     close = (await deploy(world, BILLING))[CLOSE]
     await deploy(world, reports(Verb("month")))
-    wanted = NewJob(
-        "default", "reports", "month", "eu", "manual", after(CLOSE).text, None, "", {}, TIMEOUT_MS, "stop"
-    )  # fmt: skip
+    spec = JobSpec("manual", timeout_ms=TIMEOUT_MS, on_disconnect="stop", policy=after(CLOSE).text)
+    wanted = NewJob("default", "reports", "month", "eu", spec)
     made = await world.control.create_job(wanted, "me")
     assert [each.job.key for each in await followers(world, await run(world, close, 20))] == [made.key]
-    change = JobChange(None, "", None, None, None, None, None)
-    await world.control.update_job(made.key, change, "me")
+    await world.control.update_job(made.key, JobChange.to(policy=""), "me")
     assert await followers(world, await run(world, close, 10)) == []
-    await world.control.update_job(made.key, change._replace(policy=after(CLOSE).text), "me")
+    await world.control.update_job(made.key, JobChange.to(policy=after(CLOSE).text), "me")
     await world.control.delete_job(made.key, "me")
     assert await followers(world, await run(world, close, 1)) == []
 
@@ -297,9 +296,8 @@ async def test_a_visible_cycle_is_refused_and_leaves_nothing_behind(world: World
     with pytest.raises(Conflict, match=r"billing\.close runs after reports\.month, which runs after billing\.close"):
         await deploy(world, circle, "c")
     assert len(await followers(world, await run(world, close, 10))) == 1
-    wanted = NewJob(
-        "default", "billing", "close", "me", "manual", after("billing.close:me").text, None, "", {}, TIMEOUT_MS, "stop"
-    )  # fmt: skip
+    spec = JobSpec("manual", timeout_ms=TIMEOUT_MS, on_disconnect="stop", policy=after("billing.close:me").text)
+    wanted = NewJob("default", "billing", "close", "me", spec)
     with pytest.raises(Conflict, match="after itself"):
         await world.control.create_job(wanted, "me")
 

@@ -8,6 +8,7 @@ from cronring.controller.core.node.ending import request_of
 from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resume, SkipNext
 from cronring.controller.ports.store import JobChange, NewJob
 from cronring.schema.execution import Report
+from cronring.schema.job import JobSpec
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, TIMEOUT_MS, World, claim_of, end_of
@@ -19,7 +20,7 @@ HIGH = Policy(jitter="off", priority=7).text
 
 
 def change(**fields: object) -> Edit:
-    return lambda world, key: world.control.update_job(key, JobChange(**fields), "me")  # type: ignore[arg-type]  # fields by name
+    return lambda world, key: world.control.update_job(key, JobChange.to(**fields), "me")  # type: ignore[arg-type]  # fields by name
 
 
 async def toggle(world: World, key: str) -> None:
@@ -96,7 +97,14 @@ async def made(world: World, names: list[str], policy: Policy = OFF, schedule: s
     await world.store.create_deployment(Module("billing", (Verb("a"),)), "a" * 64, 1, TIMEOUT_MS, True)
     jobs = [
         await world.control.create_job(
-            NewJob("default", "billing", "a", name, schedule, policy.text, None, "", {}, TIMEOUT_MS, "stop"), "me"
+            NewJob(
+                "default",
+                "billing",
+                "a",
+                name,
+                JobSpec(schedule, timeout_ms=TIMEOUT_MS, on_disconnect="stop", policy=policy.text),
+            ),
+            "me",
         )
         for name in names
     ]
@@ -155,7 +163,7 @@ async def test_what_waits_for_the_end_of_a_run_still_does_once_its_priority_is_a
     run = await claimed(world, job)
     await until(world, run.tick + int(2.3 * SECOND))
     policy = Policy(jitter="off", overlap="buffer_one", priority=3)
-    await world.control.update_job(job.key, JobChange(policy=policy.text), "me")
+    await world.control.update_job(job.key, JobChange.to(policy=policy.text), "me")
     before = await world.scene.now()
     await ended(world, run)
     after = await world.scene.now()
@@ -168,7 +176,7 @@ async def test_several_runs_that_go_on_when_only_one_may_cost_their_ticks(world:
     (job,) = await made(world, ["x"], Policy(jitter="off", overlap="allow", max_concurrent=3), "3s")
     first = await claimed_beside(world, job)
     second = await claimed_beside(world, await world.job(job.job_id))
-    await world.control.update_job(job.key, JobChange(policy=OFF.text), "me")
+    await world.control.update_job(job.key, JobChange.to(policy=OFF.text), "me")
     await until(world, second.tick + 7 * SECOND)
     await ended(world, first)
     assert await fates(world, job) == {}, "the other one still goes on"

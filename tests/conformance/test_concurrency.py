@@ -311,8 +311,8 @@ async def test_of_operators_who_change_a_job_at_once_nobody_loses_anything(
         ]
         await asyncio.gather(*(writes.UpdateJob(request, context) for request in requests))
         row = await reads.get_job("m.a:x")
-        assert row.labels == {f"k{number}": "v" for number in range(10)}
-        assert (row.schedule, row.policy) == ("every 2h", '{"overlap":"allow","retries":3}')
+        assert row.spec.labels == {f"k{number}": "v" for number in range(10)}
+        assert (row.spec.schedule, row.spec.policy) == ("every 2h", '{"overlap":"allow","retries":3}')
     finally:
         await database.close()
 

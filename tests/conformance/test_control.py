@@ -5,12 +5,19 @@ import pytest
 from cronring.controller.core.orders.control import NeverRuns
 from cronring.controller.errors import Conflict, NotFound, Outdated
 from cronring.controller.ports.store import JobChange, NewJob, Seen
+from cronring.schema.job import JobSpec
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, TIMEOUT_MS, World
 
 MINUTE = 60 * SECOND
-NIGHTLY = NewJob("default", "billing", "a", "nightly", "every 1m", "", None, '{"n": 1}', {"team": "x"}, 1_000, "stop")
+NIGHTLY = NewJob(
+    "default",
+    "billing",
+    "a",
+    "nightly",
+    JobSpec("every 1m", timeout_ms=1_000, on_disconnect="stop", labels={"team": "x"}, payload='{"n": 1}'),
+)
 OFF = Policy(jitter="off")
 
 
@@ -39,8 +46,11 @@ async def test_making_the_same_job_again_is_nothing_and_another_is_a_conflict(wo
     await module(world)
     job = await world.control.create_job(NIGHTLY, "me")
     assert await world.control.create_job(NIGHTLY, "you") == job
-    assert await world.control.create_job(NIGHTLY._replace(anchor=job.anchor), "you") == job
-    for other in (NIGHTLY._replace(schedule="every 2m"), NIGHTLY._replace(labels={})):
+    assert await world.control.create_job(NIGHTLY._replace(spec=NIGHTLY.spec._replace(anchor=job.anchor)), "you") == job
+    for other in (
+        NIGHTLY._replace(spec=NIGHTLY.spec._replace(schedule="every 2m")),
+        NIGHTLY._replace(spec=NIGHTLY.spec._replace(labels={})),
+    ):
         with pytest.raises(Conflict, match=r"billing\.a:nightly"):
             await world.control.create_job(other, "me")
 
@@ -66,7 +76,7 @@ async def test_a_new_schedule_takes_effect_at_its_next_tick_and_the_old_one_is_o
     await module(world)
     job = await world.control.create_job(NIGHTLY, "me")
     due = await world.due(job)
-    changed = await world.control.update_job(job.key, JobChange(schedule="every 2h", timeout_ms=2_000), "me")
+    changed = await world.control.update_job(job.key, JobChange.to(schedule="every 2h", timeout_ms=2_000), "me")
     assert (changed.schedule, changed.revision, changed.timeout_ms) == ("every 2h", job.revision + 1, 2_000)
     assert changed.next_tick is not None
     assert changed.next_tick > await world.scene.now() + 7_000 * SECOND
@@ -86,7 +96,7 @@ async def test_a_change_while_it_runs_is_not_undone_by_the_end(world: World) -> 
     (claimed,) = await world.claim("c1", await world.due(job))
     assert claimed.execution_id is not None
     (execution,) = await world.store.get_unfinished((claimed.execution_id,))
-    changed = await world.control.update_job(job.key, JobChange(schedule="every 2h"), "me")
+    changed = await world.control.update_job(job.key, JobChange.to(schedule="every 2h"), "me")
     result = await world.end(execution)
     assert (result.next_tick, result.revision) == (changed.next_tick, changed.revision)
 
@@ -94,23 +104,30 @@ async def test_a_change_while_it_runs_is_not_undone_by_the_end(world: World) -> 
 async def test_a_change_of_nothing_but_what_it_is_given_keeps_its_ticks(world: World) -> None:
     await module(world)
     job = await world.control.create_job(NIGHTLY, "me")
-    changed = await world.control.update_job(job.key, JobChange(payload="{}", labels={"a": "b"}), "me")
+    changed = await world.control.update_job(job.key, JobChange.to(payload="{}", labels={"a": "b"}), "me")
     assert changed == job._replace(payload="{}")
-    same = await world.control.update_job(job.key, JobChange(schedule=job.schedule, policy=""), "me")
+    same = await world.control.update_job(job.key, JobChange.to(schedule=job.schedule, policy=""), "me")
     assert same == changed
     assert len(await world.scene.spans(job.job_id)) == 1
-    assert await world.control.create_job(NIGHTLY._replace(payload="{}", labels={"a": "b"}), "me") == changed
+    assert (
+        await world.control.create_job(
+            NIGHTLY._replace(spec=NIGHTLY.spec._replace(payload="{}", labels={"a": "b"})), "me"
+        )
+        == changed
+    )
 
 
 async def test_a_change_to_what_is_so_already_is_none(world: World) -> None:
     await module(world)
-    job = await world.control.create_job(NIGHTLY._replace(payload="{}", labels={"a": "b"}), "me")
-    change = JobChange(schedule="every 2h", payload='{"n": 1}', labels={"a": "c"}, timeout_ms=2_000)
+    job = await world.control.create_job(
+        NIGHTLY._replace(spec=NIGHTLY.spec._replace(payload="{}", labels={"a": "b"})), "me"
+    )
+    change = JobChange.to(schedule="every 2h", payload='{"n": 1}', labels={"a": "c"}, timeout_ms=2_000)
     changed = await world.control.update_job(job.key, change, "me")
     assert await world.control.update_job(job.key, change, "you", "again") == changed
-    assert await world.control.update_job(job.key, JobChange(on_disconnect=changed.on_disconnect), "you") == changed
+    assert await world.control.update_job(job.key, JobChange.to(on_disconnect=changed.on_disconnect), "you") == changed
     assert [each.actor for each in await world.scene.actions() if each.action == "update"] == ["me"]
-    await world.control.update_job(job.key, JobChange(labels={}), "you")
+    await world.control.update_job(job.key, JobChange.to(labels={}), "you")
     assert [each.actor for each in await world.scene.actions() if each.action == "update"] == ["me", "you"]
 
 
@@ -118,13 +135,14 @@ async def test_a_change_that_was_judged_by_what_is_no_more_changes_nothing(world
     await module(world)
     job = await world.control.create_job(NIGHTLY, "me")
     seen = Seen(job.deployment, job.schedule, job.policy, job.payload, {"team": "x"})
-    first = JobChange(labels={"team": "x", "a": "1"}, seen=seen)
-    second = JobChange(labels={"team": "x", "b": "2"}, seen=seen)
+    first = JobChange.to(labels={"team": "x", "a": "1"}, seen=seen)
+    second = JobChange.to(labels={"team": "x", "b": "2"}, seen=seen)
     await world.control.update_job(job.key, first, "me")
     with pytest.raises(Outdated, match="try again"):
         await world.control.update_job(job.key, second, "you")
     now_seen = seen._replace(labels={"a": "1", "team": "x"})
-    await world.control.update_job(job.key, second._replace(timeout_ms=7, seen=now_seen), "you")
+    second = JobChange.to(labels={"team": "x", "b": "2"}, timeout_ms=7, seen=now_seen)
+    await world.control.update_job(job.key, second, "you")
     assert (await world.job(job.job_id)).timeout_ms == 7
     await module(world, "b")  # its verb may take another payload now
     with pytest.raises(Outdated, match="try again"):
@@ -142,19 +160,23 @@ async def test_a_change_that_was_judged_by_what_is_no_more_changes_nothing(world
 async def test_what_would_never_run_is_refused(world: World, schedule: str, policy: str) -> None:
     await module(world)
     with pytest.raises(NeverRuns, match="would never run; give a later time"):
-        await world.control.create_job(NIGHTLY._replace(schedule=schedule, policy=policy), "me")
+        await world.control.create_job(
+            NIGHTLY._replace(spec=NIGHTLY.spec._replace(schedule=schedule, policy=policy)), "me"
+        )
     job = await world.control.create_job(NIGHTLY, "me")
     with pytest.raises(NeverRuns, match="would never run; give a later time"):
-        await world.control.update_job(job.key, JobChange(schedule=schedule, policy=policy), "me")
+        await world.control.update_job(job.key, JobChange.to(schedule=schedule, policy=policy), "me")
     assert await world.job(job.job_id) == job
-    await world.control.create_job(NIGHTLY._replace(name="by_hand", schedule="manual"), "me")
+    await world.control.create_job(
+        NIGHTLY._replace(name="by_hand", spec=NIGHTLY.spec._replace(schedule="manual")), "me"
+    )
 
 
 async def test_a_policy_takes_effect_as_a_schedule_does(world: World) -> None:
     await module(world)
     job = await world.control.create_job(NIGHTLY, "me")
     policy = Policy(overlap="allow", max_concurrent=3, jitter="off")
-    changed = await world.control.update_job(job.key, JobChange(policy=policy.text), "me")
+    changed = await world.control.update_job(job.key, JobChange.to(policy=policy.text), "me")
     assert (changed.policy, changed.revision, changed.anchor) == (policy.text, job.revision + 1, job.anchor)
     assert changed.next_tick == changed.next_run_at
     await world.controller("c1")
@@ -179,7 +201,7 @@ async def test_a_deleted_job_is_gone_and_its_key_is_free(world: World) -> None:
 async def test_what_a_module_declares_is_changed_by_deploying(world: World) -> None:
     (job,) = await world.jobs("a")
     with pytest.raises(Conflict, match="declared in its module"):
-        await world.control.update_job(job.key, JobChange(payload="1"), "me")
+        await world.control.update_job(job.key, JobChange.to(payload="1"), "me")
     with pytest.raises(Conflict, match="declared in its module"):
         await world.control.delete_job(job.key, "me")
 
@@ -269,7 +291,7 @@ async def test_what_is_not_there_is_said(world: World) -> None:
         world.control.pause_job("billing.x", "me", ""),
         world.control.resume_job("billing.x", "me"),
         world.control.trigger_job("billing.x", "me", None),
-        world.control.update_job("billing.x", JobChange(), "me"),
+        world.control.update_job("billing.x", JobChange.to(), "me"),
         world.control.list_activations("billing.x"),
         world.control.cancel_activation("billing.x", 1),
     ):

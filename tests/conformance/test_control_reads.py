@@ -11,12 +11,19 @@ from cronring.controller.ports.store import NewJob
 from cronring.controller.store.connect import connect
 from cronring.controller.store.pool import Database
 from cronring.controller.store.reads import PostgresReads
+from cronring.schema.job import JobSpec
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
 from tests.conformance.harness import LOST_AFTER_MS, SECOND, TIMEOUT_MS, PostgresScene, World
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
-HOURLY = NewJob("default", "m", "a", "x", "every 1h", Policy(jitter="off").text, None, "", {}, 1_000, "stop")
+HOURLY = NewJob(
+    "default",
+    "m",
+    "a",
+    "x",
+    JobSpec("every 1h", timeout_ms=1_000, on_disconnect="stop", policy=Policy(jitter="off").text),
+)
 
 
 @pytest.fixture
@@ -54,7 +61,7 @@ async def test_a_pause_is_shown_while_it_is_in_force_and_its_end_is_told(world: 
 
 async def test_jobs_are_found_by_labels_and_status_in_order_of_their_ids(world: World, reads: PostgresReads) -> None:
     made = [
-        await world.control.create_job(HOURLY._replace(name=name, labels=labels), "me")
+        await world.control.create_job(HOURLY._replace(name=name, spec=HOURLY.spec._replace(labels=labels)), "me")
         for name, labels in (("c", {"team": "x"}), ("b", {"team": "x", "tier": "1"}), ("a", {"team": "y"}))
     ]
     await world.control.order_job(made[0].key, Cancel(), "me")

@@ -5,11 +5,18 @@ import pytest
 from cronring.controller.core.model import Execution
 from cronring.controller.ports.store import Backfill, JobChange, NewJob
 from cronring.schema.execution import Outcome
+from cronring.schema.job import JobSpec
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, TIMEOUT_MS, World
 
-JOB = NewJob("default", "billing", "a", "x", "every 1m", Policy(jitter="off").text, None, "", {}, 1_000, "stop")
+JOB = NewJob(
+    "default",
+    "billing",
+    "a",
+    "x",
+    JobSpec("every 1m", timeout_ms=1_000, on_disconnect="stop", policy=Policy(jitter="off").text),
+)
 RETRIED = Policy(retries=3, backoff="1s", jitter="off")
 
 
@@ -35,8 +42,10 @@ async def failures(world: World, execution: Execution) -> int:
 async def test_every_order_to_a_job_keeps_its_note(world: World) -> None:
     await world.store.create_deployment(Module("billing", (Verb("a"),)), "a" * 64, 1, TIMEOUT_MS, True)
     now = await world.scene.now()
-    job = await world.control.create_job(JOB._replace(anchor=now - now % SECOND - 86_400 * SECOND), "ann", "why create")
-    await world.control.update_job(job.key, JobChange(timeout_ms=7), "bob", "why update")
+    job = await world.control.create_job(
+        JOB._replace(spec=JOB.spec._replace(anchor=now - now % SECOND - 86_400 * SECOND)), "ann", "why create"
+    )
+    await world.control.update_job(job.key, JobChange.to(timeout_ms=7), "bob", "why update")
     waiting = await world.control.trigger_job(job.key, "cid", None, "why trigger")
     assert await world.control.cancel_activation(job.key, waiting.activation_id, "dan", "why cancel_activation")
     wanted = Backfill(now - 3_600 * SECOND, now, beside=False, again=False)

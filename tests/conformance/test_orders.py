@@ -7,6 +7,7 @@ from cronring.controller.core.orders.orders import Cancel, Pause, Restore, Resum
 from cronring.controller.errors import Conflict, IllegalTransition, NotFound
 from cronring.controller.ports.store import Backfill, JobChange, NewJob, RunByHand
 from cronring.schema.execution import Outcome
+from cronring.schema.job import JobSpec
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, TIMEOUT_MS, BookedSkip, World
@@ -233,10 +234,12 @@ async def test_outside_its_window_the_next_tick_is_the_next_that_would_run(world
 async def test_a_new_schedule_takes_back_what_was_skipped_ahead(world: World) -> None:
     declared = Module("billing", (Verb("a"),))
     await world.store.create_deployment(declared, "a" * 64, 1, TIMEOUT_MS, True)
-    yearly = NewJob("default", "billing", "a", "x", "0 0 1 1 *", OFF.text, None, "", {}, 1_000, "stop")
+    yearly = NewJob(
+        "default", "billing", "a", "x", JobSpec("0 0 1 1 *", timeout_ms=1_000, on_disconnect="stop", policy=OFF.text)
+    )
     job = await world.control.create_job(yearly, "me")
     await world.control.order_job(job.key, SkipNext(), "me")
-    changed = await world.control.update_job(job.key, JobChange(schedule="* * * * *"), "me")
+    changed = await world.control.update_job(job.key, JobChange.to(schedule="* * * * *"), "me")
     assert changed.next_tick is not None
     assert changed.next_tick <= await world.scene.now() + MINUTE, "and not behind the year's tick that was skipped"
     assert await skips(world, job) == []

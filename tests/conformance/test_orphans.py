@@ -10,6 +10,7 @@ from cronring.controller.errors import Conflict, IllegalTransition
 from cronring.controller.ports.ledger import AuditRequest
 from cronring.controller.ports.store import Backfill, Deployed, JobChange, NewJob, RunByHand
 from cronring.schema.execution import Outcome
+from cronring.schema.job import JobSpec
 from cronring.schema.module import Module, Verb
 from cronring.schema.policy import Policy
 from tests.conformance.harness import SECOND, SLOTS, TIMEOUT_MS, World
@@ -30,7 +31,13 @@ async def deploy(world: World, module: Module, digest: str, *, dry_run: bool = F
 
 async def make(world: World, name: str = "berlin", policy: Policy = OFF, schedule: str = "* * * * *") -> Job:
     wanted = NewJob(
-        "default", "billing", "close", name, schedule, policy.text, None, '"x"', {"tier": "slow"}, 7_000, "stop"
+        "default",
+        "billing",
+        "close",
+        name,
+        JobSpec(
+            schedule, timeout_ms=7_000, on_disconnect="stop", policy=policy.text, labels={"tier": "slow"}, payload='"x"'
+        ),
     )
     return await world.control.create_job(wanted, "bob", "by hand")
 
@@ -230,7 +237,7 @@ async def test_ticks_that_were_skipped_ahead_stay_skipped(world: World, job: Job
 async def test_an_update_is_for_when_the_verb_is_back(world: World, job: Job) -> None:
     await deploy(world, WITHOUT, "b")
     first = await orphaned_for(world, job, 3)
-    updated = await world.control.update_job(KEY, JobChange(schedule="*/5 * * * *", payload='"y"'), "bob")
+    updated = await world.control.update_job(KEY, JobChange.to(schedule="*/5 * * * *", payload='"y"'), "bob")
     assert (updated.next_tick, updated.schedule, updated.payload) == (None, "*/5 * * * *", '"y"')
     assert await world.scene.state(job.job_id) == "orphaned"
     assert await reasons(world, job) == [("no_verb", first, 3)]

@@ -13,12 +13,13 @@ from cronring.controller.core.orders.states import ORDERS, Order, State
 from cronring.controller.errors import IllegalTransition
 from cronring.controller.ports.store import Backfill, JobChange, NewJob
 from cronring.schema.execution import Outcome
+from cronring.schema.job import JobSpec
 from cronring.schema.module import Module, Verb
 from tests.conformance.harness import SECOND, TIMEOUT_MS, World
 
 HOUR: Final = 3600 * SECOND
-MANUAL: Final = NewJob("default", "m", "a", "x", "manual", "", None, "", {}, 60_000, "stop")
-HOURLY: Final = MANUAL._replace(schedule="every 1h")
+MANUAL: Final = NewJob("default", "m", "a", "x", JobSpec("manual", timeout_ms=60_000, on_disconnect="stop"))
+HOURLY: Final = MANUAL._replace(spec=MANUAL.spec._replace(schedule="every 1h"))
 
 
 async def new_job(world: World, made: NewJob, name: str = "x") -> Job:
@@ -89,7 +90,7 @@ async def give(world: World, order: Order, key: str) -> None:
         case Order.BACKFILL:
             await control.backfill_job(key, "me", Backfill(now - HOUR, now, beside=False, again=False))
         case Order.UPDATE:
-            await control.update_job(key, JobChange(schedule="every 2h"), "me")
+            await control.update_job(key, JobChange.to(schedule="every 2h"), "me")
         case Order.DELETE:
             await control.delete_job(key, "me")
 
@@ -174,9 +175,9 @@ async def test_what_runs_by_hand_waits_for_the_next_one_until_it_has_a_schedule(
     job = await in_state(world, State.PENDING)
     await world.end(await by_hand(world, job), outcome, next_tick=None, next_run_at=None)
     assert await world.scene.state(job.job_id) == State.PENDING
-    changed = await world.control.update_job(job.key, JobChange(schedule="every 2h"), "me")
+    changed = await world.control.update_job(job.key, JobChange.to(schedule="every 2h"), "me")
     execution = await by_schedule(world, changed)
     await world.end(execution, outcome, next_tick=None, next_run_at=None)
     assert await world.scene.state(job.job_id) == outcome.value
-    await world.control.update_job(job.key, JobChange(schedule="manual"), "me")
+    await world.control.update_job(job.key, JobChange.to(schedule="manual"), "me")
     assert await world.scene.state(job.job_id) == State.PENDING

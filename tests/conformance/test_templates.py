@@ -5,14 +5,17 @@ import pytest
 from cronring.controller.errors import Conflict, NotFound, Outdated
 from cronring.controller.ports.store import NewJob
 from cronring.controller.ports.templates import TemplateRow, TemplateValues
+from cronring.schema.job import JobSpec
 from cronring.schema.module import Module, Verb
 from tests.conformance.harness import TIMEOUT_MS, BookedAction, World
 
 NIGHTLY = TemplateValues(
-    "what runs at night", "0 3 * * *", None, '{"timezone":"Europe/Berlin","retries":3}', '{"n": 1}', {"tier": "slow"},
-    7_000, "finish",
-)  # fmt: skip
-JOB = NewJob("default", "billing", "a", "x", "every 1h", "", None, "", {}, 1_000, "stop", "nightly")
+    "what runs at night",
+    JobSpec(
+        "0 3 * * *", None, 7_000, "finish", '{"timezone":"Europe/Berlin","retries":3}', {"tier": "slow"}, '{"n": 1}'
+    ),
+)
+JOB = NewJob("default", "billing", "a", "x", JobSpec("every 1h", timeout_ms=1_000, on_disconnect="stop"), "nightly")
 FIRST = ("", "")
 
 
@@ -35,14 +38,14 @@ async def test_a_template_is_kept_as_it_was_set(world: World) -> None:
 
 
 async def test_an_anchor_is_kept_with_its_interval(world: World) -> None:
-    values = TemplateValues(schedule="every 6h", anchor=1_790_000_000_000_000)
+    values = TemplateValues(spec=JobSpec("every 6h", 1_790_000_000_000_000))
     await world.templates.set_template("default", "grid", values, None, "ann")
     assert (await world.templates.get_template("default", "grid")).values == values
 
 
 async def test_a_change_raises_the_revision_and_keeps_who_made_it(world: World) -> None:
     row = await made(world)
-    changed = NIGHTLY._replace(schedule="", labels={}, timeout_ms=0)
+    changed = NIGHTLY._replace(spec=NIGHTLY.spec._replace(schedule="", labels={}, timeout_ms=0))
     await world.templates.set_template("default", "nightly", changed, row, "bob", "less")
     after = await world.templates.get_template("default", "nightly")
     assert (after.values, after.revision, after.template_id) == (changed, 2, row.template_id)
@@ -52,17 +55,23 @@ async def test_a_change_raises_the_revision_and_keeps_who_made_it(world: World) 
 
 async def test_what_was_judged_by_an_older_one_is_refused(world: World) -> None:
     row = await made(world)
-    await world.templates.set_template("default", "nightly", NIGHTLY._replace(timeout_ms=1), row, "bob")
+    await world.templates.set_template(
+        "default", "nightly", NIGHTLY._replace(spec=NIGHTLY.spec._replace(timeout_ms=1)), row, "bob"
+    )
     for seen in (row, None):
         with pytest.raises(Outdated, match="nightly"):
-            await world.templates.set_template("default", "nightly", NIGHTLY._replace(timeout_ms=2), seen, "cid")
-    assert (await world.templates.get_template("default", "nightly")).values.timeout_ms == 1
+            await world.templates.set_template(
+                "default", "nightly", NIGHTLY._replace(spec=NIGHTLY.spec._replace(timeout_ms=2)), seen, "cid"
+            )
+    assert (await world.templates.get_template("default", "nightly")).values.spec.timeout_ms == 1
     await world.templates.delete_template("default", "nightly", "bob")
     with pytest.raises(Outdated):
         await world.templates.set_template("default", "nightly", NIGHTLY, row, "cid")
     again = await made(world)
     with pytest.raises(Outdated):  # of the same name and revision, and yet another one
-        await world.templates.set_template("default", "nightly", NIGHTLY._replace(timeout_ms=3), row, "cid")
+        await world.templates.set_template(
+            "default", "nightly", NIGHTLY._replace(spec=NIGHTLY.spec._replace(timeout_ms=3)), row, "cid"
+        )
     assert again.revision == 1
 
 
@@ -71,8 +80,8 @@ async def test_templates_are_listed_by_namespace_and_name_without_payloads(world
         await made(world, name, namespace)
     listed = await world.templates.list_templates("", FIRST, 10)
     assert [(row.namespace, row.name) for row in listed] == [("default", "a"), ("default", "b"), ("staging", "a")]
-    assert {row.values.payload for row in listed} == {""}
-    assert listed[0].values == NIGHTLY._replace(payload="")
+    assert {row.values.spec.payload for row in listed} == {""}
+    assert listed[0].values == NIGHTLY._replace(spec=NIGHTLY.spec._replace(payload=""))
     rest = await world.templates.list_templates("", ("default", "a"), 1)
     assert [(row.namespace, row.name) for row in rest] == [("default", "b")]
     assert [row.name for row in await world.templates.list_templates("staging", FIRST, 10)] == ["a"]
@@ -107,7 +116,9 @@ async def test_jobs_stay_when_their_template_goes_and_all_of_it_is_kept(world: W
     await module(world)
     row = await made(world)
     job = await world.control.create_job(JOB, "ann")
-    await world.templates.set_template("default", "nightly", NIGHTLY._replace(schedule=""), row, "bob", "by job")
+    await world.templates.set_template(
+        "default", "nightly", NIGHTLY._replace(spec=NIGHTLY.spec._replace(schedule="")), row, "bob", "by job"
+    )
     assert await world.job(job.job_id) == job, "a job copies its template"
     assert await world.templates.delete_template("default", "nightly", "cid", "no longer used") == 1
     assert await world.job(job.job_id) == job

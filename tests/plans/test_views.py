@@ -8,6 +8,7 @@ from cronring import sql
 from cronring.controller.core.model import Job
 from cronring.controller.ports.reads import ExecutionRow, JobRow
 from cronring.controller.store.connect import Connection
+from cronring.schema.job import JobSpec
 from tests.plans.explained import execution, session
 
 ON_BOTH = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres15"])
@@ -57,8 +58,10 @@ async def test_views_give_the_columns_that_their_readers_expect(database_url: st
     scheduled = await columns(database_url, "cron_scheduled_jobs")
     assert [ALIASES.get(name, name) for name in scheduled[: len(Job._fields)]] == list(Job._fields)
     details = await columns(database_url, "cron_job_details")
-    assert [ALIASES.get(name, name) for name in details] == [*JobRow._fields[: len(details)]]
-    assert JobRow._fields[len(details) :] == ("payload", "skipped")
+    row = JobRow._fields.index("spec")
+    assert [ALIASES.get(name, name) for name in details[:row]] == [*JobRow._fields[:row]]
+    assert (*details[row:], "payload") == JobSpec._fields
+    assert JobRow._fields[row:] == ("spec", "skipped")
     executions = await columns(database_url, "cron_execution_details")
     assert ["execution_id", *executions[1:]] == [*ExecutionRow._fields[: len(executions)]]
     assert ExecutionRow._fields[len(executions) :] == ("output", "payload", "stack", "metrics")

@@ -191,7 +191,7 @@ def check_converged(world: "World") -> None:
     living = [runner.name for runner in world.runners if runner.alive]
     lied_about = {execution_id for runner in world.runners for execution_id in runner.lied_about}
     for row in store.unfinished.values():
-        if (row.job.on_disconnect == "finish" and row.runner_id not in living) or row.execution_id in lied_about:
+        if (row.job.spec.on_disconnect == "finish" and row.runner_id not in living) or row.execution_id in lied_about:
             continue  # only its hard timeout ends it: a true report may have been refused with a false one
         if world.journal.is_running(row.execution_id) or placed.may_wait(world, row.execution_id):
             continue  # a long one, or behind one

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 from cronring.controller.core.model import Activation
 from cronring.controller.core.node.events import ActivationsCreated, Event, JobsNotified
 from cronring.controller.ports.store import Backfill, JobChange, NewJob
+from cronring.schema.job import JobSpec
 from cronring.virtual.clock import MS, SECOND
 from tests.simulation.asking import Asker, created
 from tests.simulation.database import Call
@@ -102,19 +103,17 @@ class Operator(Asker):
         self._made += 1
         verb = self._rng.choice(API_VERBS)
         timing = self._workload.timing(self._rng)
-        job = NewJob(
-            "default", "sim", verb.name, f"made{self._made}", timing.schedule, timing.policy.text, None, "", {},
-            verb.timeout_ms or 0, verb.on_disconnect,
-        )  # fmt: skip
+        spec = JobSpec(timing.schedule, None, verb.timeout_ms or 0, verb.on_disconnect, timing.policy.text)
+        job = NewJob("default", "sim", verb.name, f"made{self._made}", spec)
         call: Call = lambda store: store.create_job(job, "operator")  # noqa: E731
-        self._ask(f"creates {job.verb}:{job.name} {job.schedule} {job.policy}", call, created)
+        self._ask(f"creates {job.verb}:{job.name} {job.spec.schedule} {job.spec.policy}", call, created)
 
     def _update(self) -> None:
         row = self._some("api")
         if row is not None:
             key, timing = row.key, self._workload.timing(self._rng)
             schedule = None if self._rng.random() < 0.3 and not timing.policy.text else timing.schedule
-            change = JobChange(schedule=schedule, policy=timing.policy.text)
+            change = JobChange.to(schedule=schedule, policy=timing.policy.text)
             call: Call = lambda store: store.update_job(key, change, "operator")  # noqa: E731
             self._ask(f"changes {key} to {change}", call, created)
 

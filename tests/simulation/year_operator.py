@@ -8,6 +8,7 @@ from cronring.controller.core.node.events import ActivationsCreated, Event, Jobs
 from cronring.controller.core.orders.control import NeverRuns
 from cronring.controller.errors import Conflict, NotFound, StoreUnavailable
 from cronring.controller.ports.store import Backfill, JobChange, NewJob
+from cronring.schema.job import JobSpec
 from cronring.virtual.clock import SECOND
 from tests.simulation.database import Call
 from tests.simulation.year_workload import DAY_US
@@ -102,7 +103,7 @@ class Operator:
         if key is None or row is None:
             return
         from_at = now_us - self._rng.randint(1, 20) * DAY_US
-        longest = DAY_US if row.schedule.startswith("*/") else 10 * DAY_US
+        longest = DAY_US if row.spec.schedule.startswith("*/") else 10 * DAY_US
         wanted = Backfill(
             from_at, from_at + self._rng.randint(0, longest), self._rng.random() < 0.3, self._rng.random() < 0.3
         )
@@ -115,11 +116,11 @@ class Operator:
         self._made += 1
         now_us = self._world.database.now_us()
         timing = self._world.year.timing(now_us, self._rng)
-        job = NewJob(
-            "default", "year", "api", f"made{self._made}", timing.schedule, timing.policy.text, None, "", {},
-            3_600_000, "stop",
-        )  # fmt: skip
-        self._ask(f"creates {job.name} {job.schedule} {job.policy}", lambda store: store.create_job(job, "x"), _job)
+        spec = JobSpec(timing.schedule, None, 3_600_000, "stop", timing.policy.text)
+        job = NewJob("default", "year", "api", f"made{self._made}", spec)
+        self._ask(
+            f"creates {job.name} {job.spec.schedule} {job.spec.policy}", lambda store: store.create_job(job, "x"), _job
+        )
 
     def _made_key(self) -> str | None:
         rows = self._world.database.store.jobs.values()
@@ -130,7 +131,7 @@ class Operator:
         key = self._made_key()
         if key is not None:
             timing = self._world.year.timing(self._world.database.now_us(), self._rng)
-            change = JobChange(schedule=timing.schedule, policy=timing.policy.text)
+            change = JobChange.to(schedule=timing.schedule, policy=timing.policy.text)
             self._ask(f"changes {key} to {timing}", lambda store: store.update_job(key, change, "operator"), _job)
 
     def _delete(self) -> None:

@@ -11,13 +11,14 @@ from cronring.controller.core.orders.redeploy import (
     Added,
     Carried,
     Existing,
+    added,
     closed,
-    first_planned,
+    kept,
     reopened,
     rescheduled,
 )
 from cronring.schema.execution import Skipped, SkipReason
-from cronring.schema.keys import slot_of
+from cronring.schema.job import JobSpec
 from cronring.schema.past import past_fault
 from cronring.schema.policy import parse_policy
 from cronring.schema.timetable import PlannedTick, timetable
@@ -43,73 +44,36 @@ class Resumed(NamedTuple):
     skipped: tuple[Skipped, ...]
 
 
-class Spec(NamedTuple):
-    """What a new job does, and when. `anchor` None: now."""
-
-    schedule: str
-    policy: str
-    anchor: int | None
-    payload: str
-    timeout_ms: int
-    on_disconnect: str
-
-
-class Wanted(NamedTuple):
-    """A change of what a job does, and when; None: as it is."""
-
-    schedule: str | None
-    policy: str | None
-    anchor: int | None
-    payload: str | None
-    timeout_ms: int | None
-    on_disconnect: str | None
-
-
-def plan_creation(key: str, verb: str, spec: Spec, now: int) -> Added:
+def plan_creation(key: str, verb: str, spec: JobSpec, now: int) -> Added:
     """A new job's row; its books open at `now`. Raises NeverRuns."""
-    anchor = now if spec.anchor is None else spec.anchor
-    _refuse_past(spec.schedule, spec.policy, anchor, now)
-    tick, run_at = first_planned(timetable(spec.schedule, anchor, spec.policy), key, now) or (None, None)
-    return Added(
-        key, verb, slot_of(key), spec.schedule, anchor, spec.timeout_ms, spec.on_disconnect, tick, run_at, spec.policy,
-        spec.payload,
-    )  # fmt: skip
+    anchored = spec._replace(anchor=now) if spec.anchor is None else spec
+    _refuse_past(anchored, now)
+    return added(key, verb, anchored, now)
 
 
-def plan_change(job: Existing, wanted: Wanted, now: int) -> Carried:
+def plan_change(job: Existing, there: JobSpec, wanted: JobSpec, names: frozenset[str], now: int) -> Carried:
     """Another schedule, policy or anchor closes the books at `now` and opens new ones; the old never ticks again.
 
-    Raises NeverRuns for a change to what is past; one that is past already may have its policies changed.
+    `there`: the job's spec, of which these `names` are to be as wanted. Raises NeverRuns for a change to what is past;
+    one that is past already may have its policies changed.
     """
-    schedule = job.schedule if wanted.schedule is None else wanted.schedule
-    policy = job.policy if wanted.policy is None else wanted.policy
-    anchor = wanted.anchor
-    if anchor is None:
-        anchor = job.anchor if schedule == job.schedule else now
-    kept = wanted.timeout_ms, wanted.on_disconnect, wanted.payload
-    if (schedule, policy, anchor) == (job.schedule, job.policy, job.anchor):
-        return Carried(
-            job.job_id, job.key, *kept, False, schedule, anchor, job.next_tick, None, (), policy, job.paused_tick, None
-        )  # fmt: skip
-    if schedule != job.schedule or _past(job.schedule, job.policy, job.anchor, now) is None:
-        _refuse_past(schedule, policy, anchor, now)
-    carried = Carried(job.job_id, job.key, *kept, True, schedule, anchor, None, None, (), policy, None, None)
-    return rescheduled(job, carried, now)
+    spec = there.taking(wanted, names)
+    if "anchor" not in names or wanted.anchor is None:
+        spec = spec._replace(anchor=job.anchor if spec.schedule == job.schedule else now)
+    if spec.timing == there.timing:
+        return kept(job)._replace(spec=spec, keeps=False)
+    if spec.schedule != job.schedule or _past(there, now) is None:
+        _refuse_past(spec, now)
+    return rescheduled(job, Carried(job.job_id, job.key, spec, rescheduled=True), now)
 
 
-def finds_it_so(planned: Carried, payload: str, timeout_ms: int, on_disconnect: str) -> bool:
-    """Whether a change wants of a job with these what it has already. Its labels aren't looked at."""
-    wanted = planned.payload, planned.timeout_ms, planned.on_disconnect
-    there = payload, timeout_ms, on_disconnect
-    return not planned.rescheduled and all(new in {None, old} for new, old in zip(wanted, there, strict=True))
-
-
-def _past(schedule: str, policy: str, anchor: int, now: int) -> str | None:
+def _past(spec: JobSpec, now: int) -> str | None:
+    schedule, anchor, policy = spec.timing
     return past_fault(schedule, parse_policy(policy), anchor, now)
 
 
-def _refuse_past(schedule: str, policy: str, anchor: int, now: int) -> None:
-    fault = _past(schedule, policy, anchor, now)
+def _refuse_past(spec: JobSpec, now: int) -> None:
+    fault = _past(spec, now)
     if fault is not None:
         raise NeverRuns(f"{fault}, so it would never run; give a later time, or `manual` and trigger it")
 

@@ -19,5 +19,5 @@ def declared(module: Module) -> dict[str, str]:
 
 def followed(planned: Iterable[Added | Carried]) -> dict[str, str]:
     """The same, of jobs that are planned."""
-    follows = ((job.key, parse_policy(job.policy).after) for job in planned if job.policy)
+    follows = ((job.key, parse_policy(job.spec.policy).after) for job in planned if job.spec.policy)
     return {key: after for key, after in follows if after}

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from cronring.schema.execution import Skipped, SkipReason
 from cronring.schema.instant import parse_instant
+from cronring.schema.job import JobSpec
 from cronring.schema.keys import JobKey, slot_of
 from cronring.schema.module import Module, Verb
 from cronring.schema.spread import stored_policy
@@ -59,18 +60,14 @@ class Added(NamedTuple):
     key: str
     verb: str
     slot: int
-    schedule: str
-    anchor: int
-    timeout_ms: int
-    on_disconnect: str
+    spec: JobSpec
     next_tick: int | None
     next_run_at: int | None
-    policy: str
-    payload: str
 
 
 class Carried(NamedTuple):
     """`rescheduled`: schedule, anchor, policy and next tick are new, and the revision grows. Else the row keeps them.
+    `keeps`: it keeps the rest as well; then `spec` says of it no more than what its ticks follow from.
     `ticks_stay`: they do all the same, and so does what was decided ahead of its time: only the policy is another.
 
     A paused job has no next tick; `paused_tick` is then the new schedule's first one; so it is with an orphaned one and
@@ -80,18 +77,14 @@ class Carried(NamedTuple):
 
     job_id: int
     key: str
-    timeout_ms: int | None  # None: the row keeps it, as those after it
-    on_disconnect: str | None
-    payload: str | None
+    spec: JobSpec
     rescheduled: bool
-    schedule: str
-    anchor: int
-    next_tick: int | None
-    next_run_at: int | None
-    skipped: tuple[Skipped, ...]
-    policy: str
-    paused_tick: int | None
-    closes_at: int | None
+    keeps: bool = False
+    next_tick: int | None = None
+    next_run_at: int | None = None
+    skipped: tuple[Skipped, ...] = ()
+    paused_tick: int | None = None
+    closes_at: int | None = None
     ahead_from: int | None = None
     ahead_until: int | None = None
     orphaned_tick: int | None = None
@@ -136,15 +129,14 @@ def plan_redeploy(
     declared = {str(JobKey(module.namespace, module.name, verb.name)): verb for verb in module.verbs if verb.schedule}
     verbs = {verb.name for verb in module.verbs}
     known = {job.key: job for job in existing if job.source == "annotation"}
-    added = [_added(key, verb, now, timeout_ms, default_jitter) for key, verb in declared.items() if key not in known]
-    carried = [
-        _carried(known[key], verb, now, timeout_ms, default_jitter) for key, verb in declared.items() if key in known
-    ]
+    specs = {key: _spec(verb, known.get(key), now, timeout_ms, default_jitter) for key, verb in declared.items()}
+    new = [added(key, verb.name, specs[key], now) for key, verb in declared.items() if key not in known]
+    carried = [_carried(known[key], spec, now) for key, spec in specs.items() if key in known]
     # A deployment takes nothing away that people made by hand: it orphans it at most (docs/decisions/0048).
     made = [job for job in existing if job.source == "api"]
-    carried += [_kept(job) for job in made if job.verb in verbs and not job.orphaned]
+    carried += [kept(job) for job in made if job.verb in verbs and not job.orphaned]
     return Redeploy(
-        added,
+        new,
         carried,
         plan_removal([job for key, job in known.items() if key not in declared], now),
         [job for job in made if job.verb not in verbs and not job.orphaned],
@@ -159,30 +151,29 @@ def plan_removal(
     return [Removed(job.job_id, job.key, closed(job, now, reason), closes_at(job, now)) for job in existing]
 
 
-def _anchor(verb: Verb, otherwise: int) -> int:
-    return parse_instant(verb.anchor) if verb.anchor else otherwise
+def _spec(verb: Verb, job: Existing | None, now: int, timeout_ms: int, default_jitter: str) -> JobSpec:
+    """What a declaration wants of its job, which may be there already."""
+    anchor = job.anchor if job is not None and verb.schedule == job.schedule else now
+    return JobSpec(
+        schedule=verb.schedule,
+        anchor=parse_instant(verb.anchor) if verb.anchor else anchor,
+        timeout_ms=verb.timeout_ms or timeout_ms,
+        on_disconnect=verb.on_disconnect,
+        policy=stored_policy(verb.schedule, verb.policy.text, default_jitter),
+        payload=verb.payload,
+    )
 
 
-def _added(key: str, verb: Verb, now: int, timeout_ms: int, default_jitter: str) -> Added:
-    policy = stored_policy(verb.schedule, verb.policy.text, default_jitter)
-    anchor = _anchor(verb, now)
-    tick, run_at = first_planned(timetable(verb.schedule, anchor, policy), key, now) or (None, None)
-    return Added(
-        key, verb.name, slot_of(key), verb.schedule, anchor, verb.timeout_ms or timeout_ms, verb.on_disconnect,
-        tick, run_at, policy, verb.payload,
-    )  # fmt: skip
+def added(key: str, verb: str, spec: JobSpec, now: int) -> Added:
+    """A new job, whose books open at `now`."""
+    tick, run_at = first_planned(timetable(*spec.timing), key, now) or (None, None)
+    return Added(key, verb, slot_of(key), spec, tick, run_at)
 
 
-def _carried(job: Existing, verb: Verb, now: int, timeout_ms: int, default_jitter: str) -> Carried:
-    timeout_ms = verb.timeout_ms or timeout_ms
-    policy = stored_policy(verb.schedule, verb.policy.text, default_jitter)
-    anchor = _anchor(verb, job.anchor if verb.schedule == job.schedule else now)
-    if (verb.schedule, policy, anchor) == (job.schedule, job.policy, job.anchor):
-        return _kept(job)._replace(timeout_ms=timeout_ms, on_disconnect=verb.on_disconnect, payload=verb.payload)
-    return rescheduled(job, Carried(
-        job.job_id, job.key, timeout_ms, verb.on_disconnect, verb.payload, True, verb.schedule, anchor,
-        None, None, (), policy, None, None,
-    ), now)  # fmt: skip
+def _carried(job: Existing, spec: JobSpec, now: int) -> Carried:
+    if spec.timing == (job.schedule, job.anchor, job.policy):
+        return kept(job)._replace(spec=spec, keeps=False)
+    return rescheduled(job, Carried(job.job_id, job.key, spec, rescheduled=True), now)
 
 
 def rescheduled(job: Existing, carried: Carried, now: int) -> Carried:
@@ -197,7 +188,7 @@ def _rescheduled(job: Existing, carried: Carried, now: int) -> Carried:
     if job.cancelled:
         # It has no books to close: they ended when it was cancelled.
         return carried._replace(closes_at=job.opened_at)
-    table = timetable(carried.schedule, carried.anchor, carried.policy)
+    table = timetable(*carried.spec.timing)
     before = timetable(job.schedule, job.anchor, job.policy)
     # What was skipped ahead of its time as outside a window was by the old one.
     same_ahead = table.policy.window == before.policy.window or not decided_ahead(job, now)
@@ -268,11 +259,12 @@ def hold(table: Timetable, key: str, first: PlannedTick, until: int) -> HeldTick
     return HeldTicks(tick, None if run_at is None else max(run_at, until), skipped, first.tick, skipped[-1].last_tick)
 
 
-def _kept(job: Existing) -> Carried:
+def kept(job: Existing) -> Carried:
+    """As it is."""
+    spec = JobSpec(job.schedule, job.anchor, policy=job.policy)
     return Carried(
-        job.job_id, job.key, None, None, None, False, job.schedule, job.anchor, job.next_tick, None, (), job.policy,
-        job.paused_tick, None,
-    )  # fmt: skip
+        job.job_id, job.key, spec, rescheduled=False, keeps=True, next_tick=job.next_tick, paused_tick=job.paused_tick
+    )
 
 
 def reopened(job: Existing, table: Timetable, now: int) -> PlannedTick | None:

@@ -1,7 +1,7 @@
 """What operators do to single jobs, in memory; see controller/store/control.py."""
 
 from cronring.controller.core.model import Activation, Job
-from cronring.controller.core.orders.control import Spec, Wanted, finds_it_so, plan_backfill, plan_change, plan_creation
+from cronring.controller.core.orders.control import plan_backfill, plan_change, plan_creation
 from cronring.controller.core.orders.followers import followed
 from cronring.controller.core.orders.orders import Pause, Resume
 from cronring.controller.core.orders.redeploy import Added, plan_removal
@@ -16,10 +16,7 @@ from cronring.schema.keys import JobKey
 
 
 def job_row(job_id: int, added: Added, deployment: DeploymentRow) -> JobRow:
-    return JobRow(
-        job_id, added.key, added.slot, deployment, added.verb, added.schedule, added.anchor, added.timeout_ms,
-        added.on_disconnect, added.next_tick, added.next_run_at, added.policy, added.payload,
-    )  # fmt: skip
+    return JobRow(job_id, added.key, added.slot, deployment, added.verb, added.spec, added.next_tick, added.next_run_at)
 
 
 class MemoryControl(MemoryOrders):
@@ -33,37 +30,30 @@ class MemoryControl(MemoryOrders):
         if all(verb.name != job.verb for verb in deployment.schema.verbs):
             raise Conflict(f"{deployment.key} has no verb {job.verb!r}")
         key = str(JobKey(job.namespace, job.module, f"{job.verb}:{job.name}"))
-        spec = Spec(job.schedule, job.policy, job.anchor, job.payload, job.timeout_ms, job.on_disconnect)
         row = next((row for row in self.jobs.values() if row.key == key and not row.removed), None)
         if row is not None:
-            there = Spec(
-                row.schedule, row.policy, job.anchor and row.anchor, row.payload, row.timeout_ms, row.on_disconnect
-            )
-            if (there, row.labels, row.template) != (spec, job.labels, job.template):
+            there = row.spec if job.spec.anchor is not None else row.spec._replace(anchor=None)
+            if (there, row.template) != (job.spec, job.template):
                 raise Conflict(f"there is another job {key!r}")
             return row.job()
-        added = plan_creation(key, job.verb, spec, self.now_us())
+        added = plan_creation(key, job.verb, job.spec, self.now_us())
         self.followers.refuse_cycles(list(self.jobs.values()), followed([added]))
         row = job_row(len(self.jobs) + 1, added, deployment)
-        row.source, row.labels, row.changed_by, row.template = "api", dict(job.labels), by, job.template
+        row.source, row.changed_by, row.template = "api", by, job.template
         self._add_job(row)
         template = {"template": job.template} if job.template else {}
-        self._act("create", by, note, row, schedule=row.schedule, **template)
+        self._act("create", by, note, row, schedule=row.spec.schedule, **template)
         self.on_notify()
         return row.job()
 
     async def update_job(self, key: str, change: JobChange, by: str, note: str = "") -> Job:
         row = self._of_api(key, "updated")
-        wanted = Wanted(
-            change.schedule, change.policy, change.anchor, change.payload, change.timeout_ms, change.on_disconnect
-        )
         self._check(row, Order.UPDATE)
-        there = Seen(row.deployment.key, row.schedule, row.policy, row.payload, row.labels)
+        there = Seen(row.deployment.key, row.spec.schedule, row.spec.policy, row.spec.payload, row.spec.labels)
         if change.seen not in (None, there):
             raise Outdated(f"{key!r} has been changed meanwhile; try again")
-        planned = plan_change(row.existing(), wanted, self.now_us())
-        has_labels = change.labels in (None, row.labels)
-        if has_labels and finds_it_so(planned, row.payload, row.timeout_ms, row.on_disconnect):
+        planned = plan_change(row.existing(), row.spec, change.spec, change.names, self.now_us())
+        if planned.spec == row.spec:
             return row.job()
         others = [each for each in self.jobs.values() if each is not row]
         self.followers.refuse_cycles(others, followed([planned]))
@@ -71,7 +61,7 @@ class MemoryControl(MemoryOrders):
             self._take_back_all([row])
         self._carry(planned, row.deployment)
         self._act(Order.UPDATE, by, note, row)
-        row.labels = row.labels if change.labels is None else dict(change.labels)
+        row.spec = row.spec._replace(labels=planned.spec.labels)
         row.changed_by = by
         self.on_notify()
         return row.job()

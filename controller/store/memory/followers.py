@@ -19,7 +19,7 @@ class Followers:
 
     def note(self, job: JobRow) -> None:
         """The job is new, or another, or removed."""
-        self.set(job.job_id, parse_policy(job.policy).after if job.policy and not job.removed else "")
+        self.set(job.job_id, parse_policy(job.spec.policy).after if job.spec.policy and not job.removed else "")
 
     def set(self, job_id: int, after: str) -> None:
         """It follows that job from now on; "": none."""

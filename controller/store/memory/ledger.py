@@ -140,12 +140,12 @@ class MemoryArchive(MemoryBooks):
         spans, key = self._tables.spans[row.job_id], row.deployment.key
         seen = [each.last_seen_at for each in self._tables.runners.values() if key in each.info.deployments]
         return WhyJob(
-            row.job_id, row.key, row.schedule, row.policy, key, row.source, spans[0].from_at,
+            row.job_id, row.key, row.spec.schedule, row.spec.policy, key, row.source, spans[0].from_at,
             spans[-1].until_at if row.removed else None, row.executing, row.execution_id, row.running, row.next_tick,
             row.next_run_at, row.last_tick, row.paused_at, row.paused_tick, row.paused_until, row.paused_by,
             row.paused_note, row.cancelled_at, row.cancelled_by, row.cancelled_note,
             row.orphaned_at, row.orphaned_tick, key in self._hosted, max(seen, default=None),
-            full_in_words(self._tables, row), row.anchor,
+            full_in_words(self._tables, row), row.spec.timing[1],
         )  # fmt: skip
 
     async def spans_around(self, job_id: int, at: int, limit: int) -> list[Span]:

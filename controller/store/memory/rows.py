@@ -1,13 +1,14 @@
 """The rows of the store in memory, by the columns of sql/migrations. They are public, for checkers to read."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from cronring.controller.core.model import Activation, CancelRequest, Execution, Job, RunnerInfo
 from cronring.controller.core.orders.redeploy import Existing
 from cronring.controller.core.ticks import PlannedTick, upcoming
 from cronring.controller.ports.store import ControllerInfo
 from cronring.schema.execution import Outcome, Report, Skipped, Trigger
+from cronring.schema.job import JobSpec
 from cronring.schema.module import Module
 from cronring.schema.policy import parse_policy
 
@@ -29,14 +30,9 @@ class JobRow:
     slot: int
     deployment: DeploymentRow
     verb: str
-    schedule: str
-    anchor: int
-    timeout_ms: int
-    on_disconnect: str
+    spec: JobSpec
     next_tick: int | None
     next_run_at: int | None
-    policy: str = ""
-    payload: str = ""
     revision: int = 1
     removed: bool = False
     execution_id: int | None = None
@@ -59,7 +55,6 @@ class JobRow:
     orphaned_at: int | None = None
     orphaned_tick: int | None = None
     source: str = "annotation"
-    labels: dict[str, str] = field(default_factory=dict)
     changed_by: str = ""
     template: str = ""  # that it was made from
     opened_at: int = 0  # of its present books, which are in cron_schedules; or where they ended, of a cancelled job
@@ -88,7 +83,7 @@ class JobRow:
 
     @property
     def concurrency(self) -> int:
-        return parse_policy(self.policy).concurrency if self.policy else 0
+        return parse_policy(self.spec.policy).concurrency if self.spec.policy else 0
 
     @property
     def full(self) -> bool:
@@ -98,20 +93,21 @@ class JobRow:
     @property
     def upcoming(self) -> PlannedTick | None:
         """What is to run next, and when."""
-        return upcoming(self.key, (self.schedule, self.anchor, self.policy), self.next_tick, self.next_run_at)
+        return upcoming(self.key, self.spec.timing, self.next_tick, self.next_run_at)
 
     def job(self) -> Job:
+        schedule, anchor, timeout_ms, on_disconnect, policy, _, payload = self.spec
         return Job(
-            self.job_id, self.key, self.slot, self.deployment.key, self.verb, self.schedule, self.anchor,
-            self.revision, self.timeout_ms, self.on_disconnect, self.full, self.next_tick, self.next_run_at,
-            self.policy, self.payload,
+            self.job_id, self.key, self.slot, self.deployment.key, self.verb, schedule, anchor or 0, self.revision,
+            timeout_ms, on_disconnect, self.full, self.next_tick, self.next_run_at, policy, payload,
         )  # fmt: skip
 
     def existing(self) -> Existing:
         over = self.paused_until is not None and (self.last_tick or 0) >= self.paused_until
+        schedule, anchor, policy = self.spec.timing
         return Existing(
-            self.job_id, self.key, self.schedule, self.anchor, self.executing, self.next_tick, self.last_tick,
-            self.policy, self.verb, self.source, self.paused and not over, self.paused_tick, self.opened_at,
+            self.job_id, self.key, schedule, anchor, self.executing, self.next_tick, self.last_tick, policy,
+            self.verb, self.source, self.paused and not over, self.paused_tick, self.opened_at,
             self.cancelled_at is not None, self.paused_until, self.ahead_from, self.ahead_until, self.orphaned,
             self.orphaned_tick, self.next_run_at,
         )  # fmt: skip
@@ -146,7 +142,7 @@ class ExecutionRow:
     cancel: CancelRequest | None = None  # somebody wants it cancelled
 
     def execution(self) -> Execution:
-        payload = self.job.payload if self.payload is None else self.payload
+        payload = self.job.spec.payload if self.payload is None else self.payload
         return Execution(
             self.execution_id, self.job.job(), self.tick, self.run_at, self.claimed_at, self.attempt, self.trigger,
             self.deployment.key, self.runner_id, self.missed, self.previous_tick, self.previous_success, payload,

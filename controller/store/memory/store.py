@@ -153,7 +153,9 @@ class MemoryStore(MemoryDeployments, MemoryExecutionControl, MemoryTemplates, Me
         active = row.deployment.min_replicas > 0
         hosted = active and row.deployment.key == request.deployment
         claimable = leased and hosted and not row.full and self._is_due(row, request)
-        plain = not row.policy and request.run_tick == request.expected_tick  # neither schedule nor policy was asked
+        plain = (
+            not row.spec.policy and request.run_tick == request.expected_tick
+        )  # neither schedule nor policy was asked
         claimable = claimable and (plain or row.revision == request.revision)
         if not claimable:
             return ClaimResult(
@@ -168,7 +170,7 @@ class MemoryStore(MemoryDeployments, MemoryExecutionControl, MemoryTemplates, Me
         missed, row.missed = row.missed + ticks.missed(request.skipped), 0
         execution = ExecutionRow(
             len(self.executions) + 1, row, row.deployment, request.run_tick, request.run_at, now, controller_id,
-            request.runner_id, now + (row.timeout_ms + hard_grace_ms) * 1000, 1, request.trigger,
+            request.runner_id, now + (row.spec.timeout_ms + hard_grace_ms) * 1000, 1, request.trigger,
             missed, previous_tick, row.last_success,
             holds_job=row.concurrency == 0, counted=row.concurrency > 0,
         )  # fmt: skip
@@ -294,14 +296,14 @@ class MemoryStore(MemoryDeployments, MemoryExecutionControl, MemoryTemplates, Me
         return self._pause_failing(row)
 
     def _move_anchor(self, row: JobRow, anchor: int, closes_at: int | None) -> None:
-        row.anchor, row.revision = anchor, row.revision + 1
+        row.spec, row.revision = row.spec._replace(anchor=anchor), row.revision + 1
         if closes_at is not None:
             row.ahead_from = row.ahead_until = None  # of the books that end here: nothing takes them back
             self._open_span(row, self._close_span(row, closes_at))
 
     def _pause_failing(self, row: JobRow) -> bool:
-        most = parse_policy(row.policy).pause_after_failures if row.policy else 0
-        if not 0 < most <= row.failures or not row.active or (row.next_tick is None and row.schedule != MANUAL):
+        most = parse_policy(row.spec.policy).pause_after_failures if row.spec.policy else 0
+        if not 0 < most <= row.failures or not row.active or (row.next_tick is None and row.spec.schedule != MANUAL):
             return False
         row.paused_at, row.paused_until = self.now_us(), None
         row.paused_tick, row.next_tick, row.next_run_at = row.next_tick, None, None
@@ -334,7 +336,7 @@ class MemoryStore(MemoryDeployments, MemoryExecutionControl, MemoryTemplates, Me
         return [
             row
             for row in self.unfinished.values()
-            if row.job.on_disconnect == "stop"
+            if row.job.spec.on_disconnect == "stop"
             and row.runner_id in self.runners
             and self.runners[row.runner_id].last_seen_at < seen_before
         ]

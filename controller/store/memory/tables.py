@@ -1,6 +1,7 @@
 """What every part of the store in memory stands on: its tables, leases, and the books of schedules."""
 
 from collections.abc import Callable
+from typing import Final
 
 from cronring.controller.core.ledger.books import Span
 from cronring.controller.core.orders.orphaning import Orphan, Return
@@ -19,6 +20,10 @@ from cronring.controller.store.memory.rows import (
     SkipRow,
 )
 from cronring.schema.execution import Skipped
+from cronring.schema.job import JobSpec
+
+_TIMING: Final = {"schedule", "anchor", "policy"}
+_CARRIED: Final = {*JobSpec._fields} - _TIMING - {"labels"}
 
 
 class MemoryTables:
@@ -87,16 +92,16 @@ class MemoryTables:
 
     def _open_span(self, row: JobRow, from_at: int) -> None:
         row.opened_at = from_at
-        self.spans[row.job_id].append(Span(row.schedule, row.anchor, from_at, None, row.policy))
+        schedule, anchor, policy = row.spec.timing
+        self.spans[row.job_id].append(Span(schedule, anchor, from_at, None, policy))
 
     def _carry(self, carried: Carried, deployment: DeploymentRow) -> None:
         row = self.jobs[carried.job_id]
         row.deployment = deployment
-        row.timeout_ms = row.timeout_ms if carried.timeout_ms is None else carried.timeout_ms
-        row.on_disconnect = row.on_disconnect if carried.on_disconnect is None else carried.on_disconnect
-        row.payload = row.payload if carried.payload is None else carried.payload
+        if not carried.keeps:
+            row.spec = row.spec.taking(carried.spec, _CARRIED)
         if carried.rescheduled:
-            row.schedule, row.anchor, row.policy = carried.schedule, carried.anchor, carried.policy
+            row.spec = row.spec.taking(carried.spec, _TIMING)
             self.followers.note(row)
             row.next_tick, row.next_run_at = carried.next_tick, carried.next_run_at
             row.paused_tick, row.revision = carried.paused_tick, row.revision + 1

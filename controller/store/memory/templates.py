@@ -15,7 +15,7 @@ class MemoryTemplates(MemoryTables):
     async def list_templates(self, namespace: str, after: tuple[str, str], limit: int) -> list[TemplateRow]:
         keys = [key for key in sorted(self.templates) if key > after and namespace in {"", key[0]}]
         rows = [self._template(*key) for key in keys[:limit]]
-        return [row._replace(values=row.values._replace(payload="")) for row in rows]
+        return [row._replace(values=row.values._replace(spec=row.values.spec._replace(payload=""))) for row in rows]
 
     async def set_template(
         self, namespace: str, name: str, values: TemplateValues, seen: TemplateRow | None, by: str, note: str = ""

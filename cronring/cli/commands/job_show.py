@@ -45,7 +45,7 @@ def print_job(job: "Job", waiting: "Sequence[Activation]", limits: "Sequence[Lim
                 "skipped ticks",
                 ", ".join(f"{reason} {ticks}" for reason, ticks in sorted(job.skipped.items())) or "none",
             ),
-            ("timeout", format_duration(job.timeout_ms)),
+            ("timeout", format_duration(job.timeout_ms or 0)),
             ("on disconnect", job.on_disconnect),
             ("deployment", job.deployment),
             ("slot", str(job.slot)),

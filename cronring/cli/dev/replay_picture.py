@@ -93,7 +93,7 @@ class Picture:
             left_s = None if slot is None else (slot.run_at - self._engine.now_us) / 1e6
             next_run = "paused" if row.paused else "-" if left_s is None else countdown(left_s)
             table.add_row(
-                row.key, self._schedule(row.schedule, row.anchor, row.policy), Text(last, style_of(last)),
+                row.key, self._schedule(*row.spec.timing), Text(last, style_of(last)),
                 f"{self._ran[row.key]:,}", f"{self._skipped[row.key]:,}", "running" if row.running else next_run,
             )  # fmt: skip
         if len(rows) > shown:

@@ -1,12 +1,12 @@
 """What an operator's decision about one job writes."""
 
+from typing import Any
+
 import pytest
 
 from cronring.controller.core.orders.control import (
     NeverRuns,
-    Spec,
     Start,
-    Wanted,
     manual_tick,
     plan_backfill,
     plan_change,
@@ -14,15 +14,15 @@ from cronring.controller.core.orders.control import (
     plan_pause,
     plan_resume,
 )
-from cronring.controller.core.orders.redeploy import Existing
+from cronring.controller.core.orders.redeploy import Carried, Existing
 from cronring.schema.execution import Skipped, SkipReason
 from cronring.schema.instant import format_instant
+from cronring.schema.job import JobSpec
 from cronring.schema.keys import slot_of
 
 SECOND = 1_000_000
 T0 = 1_790_000_000 * SECOND
 NOW = T0 + 400_000
-AS_IT_IS = Wanted(None, None, None, None, None, None)
 
 
 def at(seconds: int) -> int:
@@ -36,21 +36,26 @@ def existing(**changes: object) -> Existing:
     return job._replace(next_run_at=job.next_tick)
 
 
+def change(job: Existing, **wanted: Any) -> Carried:
+    there = JobSpec(job.schedule, job.anchor, 5, "stop", job.policy, payload="1")
+    return plan_change(job, there, JobSpec(**wanted), frozenset(wanted), NOW)
+
+
 def test_a_new_job_begins_with_the_first_tick_after_now() -> None:
-    added = plan_creation("billing.a:x", "a", Spec("every 10s", "", None, "1", 5, "stop"), NOW)
-    assert (added.anchor, added.next_tick, added.next_run_at) == (NOW, at(10), at(10))
-    assert (added.slot, added.payload, added.timeout_ms) == (slot_of("billing.a:x"), "1", 5)
-    given = plan_creation("billing.a:x", "a", Spec("every 10s", "", at(-3), "", 5, "stop"), NOW)
-    assert (given.anchor, given.next_tick) == (at(-3), at(7))
+    added = plan_creation("billing.a:x", "a", JobSpec("every 10s", None, 5, "stop", payload="1"), NOW)
+    assert (added.spec.anchor, added.next_tick, added.next_run_at) == (NOW, at(10), at(10))
+    assert (added.slot, added.spec.payload, added.spec.timeout_ms) == (slot_of("billing.a:x"), "1", 5)
+    given = plan_creation("billing.a:x", "a", JobSpec("every 10s", at(-3), 5, "stop"), NOW)
+    assert (given.spec.anchor, given.next_tick) == (at(-3), at(7))
 
 
 def test_a_one_shot_that_has_passed_may_have_its_policies_changed() -> None:
     past = existing(schedule=f"at {format_instant(at(-50))}", next_tick=None, last_tick=at(-50))
-    changed = plan_change(past, AS_IT_IS._replace(policy='{"retries":3}'), NOW)
-    assert (changed.next_tick, changed.policy) == (None, '{"retries":3}')
+    changed = change(past, policy='{"retries":3}')
+    assert (changed.next_tick, changed.spec.policy) == (None, '{"retries":3}')
     with pytest.raises(NeverRuns, match="give a later time"):
-        plan_change(past, AS_IT_IS._replace(schedule=f"at {format_instant(at(-40))}"), NOW)
-    later = plan_change(past, AS_IT_IS._replace(schedule=f"at {format_instant(at(40))}"), NOW)
+        change(past, schedule=f"at {format_instant(at(-40))}")
+    later = change(past, schedule=f"at {format_instant(at(40))}")
     assert later.next_tick == at(40)
 
 
@@ -105,26 +110,26 @@ def test_toggled_at_the_tick_itself_the_tick_does_not_run() -> None:
 
 def test_a_change_of_nothing_keeps_the_books() -> None:
     job = existing(next_tick=at(-50))
-    for wanted in (AS_IT_IS, AS_IT_IS._replace(schedule=job.schedule, policy="", anchor=job.anchor, payload="2")):
-        planned = plan_change(job, wanted, NOW)
+    same = {"schedule": job.schedule, "policy": "", "anchor": job.anchor, "payload": "2"}
+    for planned, payload in ((change(job), "1"), (change(job, **same), "2")):
         assert (planned.rescheduled, planned.next_tick, planned.skipped) == (False, at(-50), ())
-        assert planned.payload == wanted.payload
+        assert planned.spec.payload == payload
 
 
 def test_a_new_schedule_closes_the_old_ones_books_and_counts_from_now() -> None:
-    planned = plan_change(existing(next_tick=at(-50)), AS_IT_IS._replace(schedule="every 7s"), NOW)
-    assert (planned.rescheduled, planned.anchor, planned.next_tick) == (True, NOW, at(7))
+    planned = change(existing(next_tick=at(-50)), schedule="every 7s")
+    assert (planned.rescheduled, planned.spec.anchor, planned.next_tick) == (True, NOW, at(7))
     assert planned.skipped == (Skipped(SkipReason.SUPERSEDED, at(-50), at(0), 6),)
 
 
 def test_a_new_policy_keeps_the_anchor() -> None:
-    planned = plan_change(existing(), AS_IT_IS._replace(policy='{"retries":3}'), NOW)
-    assert (planned.rescheduled, planned.anchor, planned.next_tick) == (True, at(-100), at(10))
+    planned = change(existing(), policy='{"retries":3}')
+    assert (planned.rescheduled, planned.spec.anchor, planned.next_tick) == (True, at(-100), at(10))
 
 
 def test_a_paused_job_that_is_changed_stays_paused() -> None:
     job = existing(next_tick=None, paused=True, paused_tick=at(-50), last_tick=at(-60))
-    planned = plan_change(job, AS_IT_IS._replace(schedule="every 7s"), NOW)
+    planned = change(job, schedule="every 7s")
     assert (planned.next_tick, planned.next_run_at, planned.paused_tick) == (None, None, at(7))
     assert planned.skipped == (Skipped(SkipReason.PAUSED, at(-50), at(0), 6),)
 

@@ -38,7 +38,12 @@ def test_a_deployment_is_named_for_its_module_and_digest(namespace: str, key: st
 def test_only_verbs_with_a_schedule_become_jobs_with_the_next_tick_after_now() -> None:
     plan = plan_redeploy(module(Verb("a", schedule="every 10s"), Verb("b")), [], NOW, DEFAULT_MS)
     (added,) = plan.added
-    assert (added.key, added.next_tick, added.anchor, added.timeout_ms) == ("billing.a", at(10), NOW, DEFAULT_MS)
+    assert (added.key, added.next_tick, added.spec.anchor, added.spec.timeout_ms) == (
+        "billing.a",
+        at(10),
+        NOW,
+        DEFAULT_MS,
+    )
     assert (plan.carried, plan.removed) == ([], [])
 
 
@@ -65,8 +70,8 @@ def test_nothing_is_due_before_its_schedule_was_deployed() -> None:
 def test_an_unchanged_schedule_keeps_its_tick_and_owes_nothing() -> None:
     job = existing(next_tick=at(-50))
     (carried,) = plan_redeploy(module(Verb("a", schedule="every 10s", timeout_ms=5)), [job], NOW, DEFAULT_MS).carried
-    assert (carried.rescheduled, carried.next_tick, carried.anchor) == (False, job.next_tick, job.anchor)
-    assert (carried.timeout_ms, carried.skipped) == (5, ())
+    assert (carried.rescheduled, carried.next_tick, carried.spec.anchor) == (False, job.next_tick, job.anchor)
+    assert (carried.spec.timeout_ms, carried.skipped) == (5, ())
 
 
 @pytest.mark.parametrize(
@@ -93,7 +98,7 @@ def test_a_changed_or_removed_schedule_closes_its_books(job: Existing, skipped: 
     plan = plan_redeploy(module(Verb("a", schedule="every 7s")), [job], NOW, DEFAULT_MS)
     (carried,) = plan.carried
     tick, paused_tick = (None, at(7)) if job.paused else (at(7), None)
-    assert (carried.rescheduled, carried.anchor) == (True, NOW)
+    assert (carried.rescheduled, carried.spec.anchor) == (True, NOW)
     assert (carried.next_tick, carried.paused_tick) == (tick, paused_tick)
     assert carried.skipped == skipped
     assert plan_removal([job], NOW) == plan_redeploy(module(), [job], NOW, DEFAULT_MS).removed
@@ -124,8 +129,8 @@ def test_a_tick_that_was_decided_does_not_come_again_when_the_clock_was_set_back
 def test_a_changed_policy_opens_new_books_and_keeps_the_anchor() -> None:
     verb = Verb("a", schedule="every 10s", policy=Policy(retries=2))
     (carried,) = plan_redeploy(module(verb), [existing()], NOW, DEFAULT_MS).carried
-    assert (carried.rescheduled, carried.anchor, carried.next_tick) == (True, at(-100), at(10))
-    assert carried.policy == '{"retries":2}'
+    assert (carried.rescheduled, carried.spec.anchor, carried.next_tick) == (True, at(-100), at(10))
+    assert carried.spec.policy == '{"retries":2}'
 
 
 @pytest.mark.parametrize(
@@ -186,10 +191,10 @@ def test_a_policy_that_changes_the_ticks_closes_the_books(policy: Policy) -> Non
 def test_the_clusters_jitter_is_that_of_jobs_that_state_none() -> None:
     verbs = Verb("a", schedule="every 10m"), Verb("b", schedule="every 10m", policy=Policy(jitter="off"))
     added = {job.verb: job for job in plan_redeploy(module(*verbs), [], NOW, DEFAULT_MS, "5m:3s").added}
-    assert added["a"].policy == '{"jitter":"3s"}'
-    assert added["b"].policy == '{"jitter":"off"}'
+    assert added["a"].spec.policy == '{"jitter":"3s"}'
+    assert added["b"].spec.policy == '{"jitter":"off"}'
     assert added["b"].next_run_at == added["b"].next_tick
-    again = existing(schedule="every 10m", anchor=NOW, policy=added["a"].policy)
+    again = existing(schedule="every 10m", anchor=NOW, policy=added["a"].spec.policy)
     (carried,) = plan_redeploy(module(verbs[0]), [again], NOW, DEFAULT_MS, "5m:3s").carried
     assert not carried.rescheduled
 
@@ -198,14 +203,14 @@ def test_the_clusters_jitter_is_that_of_jobs_that_state_none() -> None:
 def test_of_a_cluster_as_it_comes_every_run_is_on_its_tick(schedule: str) -> None:
     default = ClusterSettings().default_jitter
     (added,) = plan_redeploy(module(Verb("a", schedule=schedule)), [], NOW, DEFAULT_MS, default).added
-    assert added.policy == ""
+    assert added.spec.policy == ""
     assert added.next_run_at == added.next_tick
 
 
 def test_jobs_made_through_the_api_are_orphaned_without_their_verb_and_come_back_with_it() -> None:
     job = existing("billing.b:acme", source="api", verb="b", schedule="every 7s")
     plan = plan_redeploy(module(Verb("b")), [job], NOW, DEFAULT_MS)
-    assert [(each.key, each.rescheduled, each.timeout_ms) for each in plan.carried] == [(job.key, False, None)]
+    assert [(each.key, each.rescheduled, each.keeps) for each in plan.carried] == [(job.key, False, True)]
     assert (plan.added, plan.removed) == ([], [])
     plan = plan_redeploy(module(Verb("c")), [job], NOW, DEFAULT_MS)
     assert (plan.removed, plan.orphaned, plan.back) == ([], [job], [])

@@ -45,12 +45,12 @@ class MemoryControl:
     async def create_job(self, job: NewJob, by: str, note: str = "") -> Job:
         self._asked("create", by, *([note] if note else []))
         key = f"{JobKey(job.namespace, job.module, job.verb)}:{job.name}"
-        if key in self.rows and self.rows[key].schedule != job.schedule:
-            raise Conflict(f"{key} is there already, with the schedule {self.rows[key].schedule!r}; update it")
+        if key in self.rows and self.rows[key].spec.schedule != job.spec.schedule:
+            raise Conflict(f"{key} is there already, with the schedule {self.rows[key].spec.schedule!r}; update it")
         row = JobRow(
-            len(self.rows) + 1, key, job.namespace, job.module, job.verb, job.schedule, job.anchor or NOW, "scheduled",
-            slot_of(key), f"{job.module}@1", job.timeout_ms, job.on_disconnect, NOW, None, None, None, None, None, None,
-            None, None, job.policy, "api", job.labels, payload=job.payload,
+            len(self.rows) + 1, key, job.namespace, job.module, job.verb, "scheduled", slot_of(key), f"{job.module}@1",
+            NOW, None, None, None, None, None, None, None, None, "api",
+            spec=job.spec._replace(anchor=job.spec.anchor or NOW),
         )  # fmt: skip
         self.rows[key] = self._following(row._replace(template=job.template))
         return self._job(self.rows[key])
@@ -63,8 +63,9 @@ class MemoryControl:
         if self.meanwhile:
             self.rows[key] = self.meanwhile.pop(0)(row)
             raise Outdated("changed meanwhile")
-        fields = {name: value for name, value in change._replace(seen=None)._asdict().items() if value is not None}
-        self.rows[key] = self._following(row._replace(**fields))
+        spec = row.spec.taking(change.spec, change.names)
+        spec = spec._replace(anchor=row.spec.anchor if spec.anchor is None else spec.anchor)
+        self.rows[key] = self._following(row._replace(spec=spec))
         return self._job(self.rows[key])
 
     async def delete_job(self, key: str, by: str, note: str = "") -> None:
@@ -119,7 +120,7 @@ class MemoryControl:
     async def backfill_job(self, key: str, by: str, backfill: Backfill, note: str = "") -> Activation | None:
         self._asked("backfill", by, backfill, *([note] if note else []))
         row = self._row(key)
-        tick = timetable(row.schedule, row.anchor, row.policy).next_within(backfill.from_at - 1, backfill.until_at)
+        tick = timetable(*row.spec.timing).next_within(backfill.from_at - 1, backfill.until_at)
         if tick is None:
             return None
         return self._wait(key, Trigger.BACKFILL, tick, backfill.until_at, "", backfill.beside)
@@ -143,7 +144,7 @@ class MemoryControl:
         return [
             row for row in rows
             if where.module in {"", row.module} and where.namespace in {"", row.namespace}
-            and where.labels.items() <= row.labels.items()
+            and where.labels.items() <= row.spec.labels.items()
         ][:limit]  # fmt: skip
 
     async def find_jobs(self, where: JobFilter, after_id: int, limit: int) -> list[tuple[int, str]]:
@@ -184,13 +185,14 @@ class MemoryControl:
         return self.rows[key]
 
     def _following(self, row: JobRow) -> JobRow:
-        slot = timetable(row.schedule, row.anchor, row.policy).following(row.key, NOW)
+        slot = timetable(*row.spec.timing).following(row.key, NOW)
         return row._replace(next_tick=slot.tick if slot else None, next_run_at=slot.run_at if slot else None)
 
     def _job(self, row: JobRow) -> Job:
+        schedule, anchor, policy = row.spec.timing
         return Job(
-            row.job_id, row.key, row.slot, row.deployment, row.verb, row.schedule, row.anchor, 1, row.timeout_ms,
-            row.on_disconnect, False, row.next_tick, row.next_run_at, row.policy, row.payload,
+            row.job_id, row.key, row.slot, row.deployment, row.verb, schedule, anchor, 1, row.spec.timeout_ms,
+            row.spec.on_disconnect, False, row.next_tick, row.next_run_at, policy, row.spec.payload,
         )  # fmt: skip
 
     def _wait(self, key: str, trigger: Trigger, tick: int, until: int | None, payload: str, beside: bool) -> Activation:

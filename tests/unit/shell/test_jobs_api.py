@@ -222,8 +222,8 @@ async def test_of_two_changes_at_once_both_count(api: Api) -> None:
     key = (await api.create(policy=Policy(retries=2, backoff="5s"), labels={"a": "1"})).key
     other = '{"jitter":"3s","retries":2,"backoff":"9s"}'
     api.control.meanwhile = [
-        lambda row: row._replace(policy=other),
-        lambda row: row._replace(labels={"a": "1", "b": "2"}),
+        lambda row: row._replace(spec=row.spec._replace(policy=other)),
+        lambda row: row._replace(spec=row.spec._replace(labels={"a": "1", "b": "2"})),
     ]
     job = await api.update(key, "policy.retries", "labels.c", policy=Policy(retries=7), labels={"c": "3"})
     assert (job.policy.retries, job.policy.backoff) == (7, "9s")
@@ -232,7 +232,7 @@ async def test_of_two_changes_at_once_both_count(api: Api) -> None:
 
 async def test_what_others_made_wrong_meanwhile_is_refused(api: Api) -> None:
     key = (await api.create(schedule="every 1h")).key
-    api.control.meanwhile = [lambda row: row._replace(schedule="manual", policy="")]
+    api.control.meanwhile = [lambda row: row._replace(spec=row.spec._replace(schedule="manual", policy=""))]
     told = await refused(api.update(key, "policy.window", policy=Policy(window="Mon 08:00-18:00")))
     assert "leave it out" in told["spec.policy.window"]
 

@@ -122,4 +122,4 @@ async def test_a_deployment_takes_every_spelling_that_a_job_takes():
     spec = jobs_pb2.JobSpec(schedule="0 9  * * *", policy=policy_message(written))
     module = Module("m", (Verb("v"),))
     job = new_job(jobs_pb2.CreateJobRequest(name="a", spec=spec), module, module.verbs[0], Defaults(1_000, ""))
-    assert (job.schedule, job.policy) == (SCHEDULE, canonical.text)
+    assert (job.spec.schedule, job.spec.policy) == (SCHEDULE, canonical.text)

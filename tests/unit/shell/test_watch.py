@@ -19,7 +19,7 @@ POLL_S = 0.001
 
 def row(key: str, status: str = "scheduled", removed: bool = False) -> JobRow:
     return JobRow(
-        1, key, "default", "m", "v", "5s", 0, status, 1, "d", 1_000, "stop", 0, 1 if removed else None,
+        1, key, "default", "m", "v", status, 1, "d", 0, 1 if removed else None,
         None, None, None, None, None, None, None,
     )  # fmt: skip
 

@@ -1,0 +1,31 @@
+"""What somebody wants of a job: one value, whoever says it. Instants are int microseconds since 1970.
+
+A declaration, a call of the API, a template and a row each become this at one seam: core/orders/redeploy.py and
+controller/api/job_specs.py (as they judge it), protos/jobs.py, controller/store/rows.py. What a job is by now (its next
+tick, what runs) stands beside it, in the values that hold it.
+"""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+
+class JobSpec(NamedTuple):
+    """Texts are canonical. What is empty, 0 or None is not said: a template leaves it to the job."""
+
+    schedule: str = ""  # see cronring.schema.schedule.parse_schedule
+    anchor: int | None = None  # that an interval counts from; None: when it is scheduled so
+    timeout_ms: int = 0
+    on_disconnect: str = ""  # "stop" | "finish"
+    policy: str = ""  # see cronring.schema.policy.parse_policy; of a template it is partial
+    labels: Mapping[str, str] = MappingProxyType({})
+    payload: str = ""  # JSON for the verb's parameter; "" for none
+
+    @property
+    def timing(self) -> tuple[str, int, str]:
+        """What the ticks of a job follow from, once it has an anchor."""
+        return self.schedule, self.anchor or 0, self.policy
+
+    def taking(self, other: "JobSpec", names: Iterable[str]) -> "JobSpec":
+        """With the fields of that name as the other has them."""
+        return self._replace(**{name: getattr(other, name) for name in names})
