@@ -2,30 +2,41 @@
 
 `python -m tests.conformance.journey report NAME VALUE`: a field of a report, from the runner to the client.
 `python -m tests.conformance.journey reason NAME WORDS`: a reason to skip a tick, from a controller to who asks why.
+`python -m tests.conformance.journey spec NAME VALUE`: a text that is wanted of a job, from the client to what runs, and
+back.
 """
 
 import asyncio
 import sys
+from typing import Any
+
+from google.protobuf.field_mask_pb2 import FieldMask
 
 from cronring.client import convert
-from cronring.controller.api.messages import execution_message
+from cronring.client.model import JobSpec
+from cronring.controller.api.job_specs import Defaults, job_change, new_job
+from cronring.controller.api.messages import execution_message, job_message
 from cronring.controller.core.ledger.why import explain
 from cronring.controller.core.model import SkipRequest
 from cronring.controller.core.node.ending import request_of
 from cronring.controller.core.runs import run_of
+from cronring.controller.ports.templates import TemplateValues
 from cronring.controller.store.connect import connect
 from cronring.controller.store.ledger import PostgresLedger
 from cronring.controller.store.memory.store import MemoryStore
 from cronring.controller.store.pool import Database
 from cronring.controller.store.reads import PostgresReads
+from cronring.protos.cronring.v1 import jobs_pb2
 from cronring.protos.executions import decode_reports, decode_runs, encode_runs
+from cronring.protos.jobs import decode_spec, encode_spec
 from cronring.protos.runner.v1 import runner_pb2 as wire
 from cronring.runner.codec import report_messages
 from cronring.runner.held import NOT_KNOWN, Held
 from cronring.runner.lines import Row, Told
 from cronring.runner.pool import result_of
 from cronring.schema.execution import Report, Run, Skipped, SkipReason
-from tests.conformance.harness import LOST_AFTER_MS, SECOND, MemoryScene, PostgresScene, World
+from cronring.schema.module import Module, Verb
+from tests.conformance.harness import LOST_AFTER_MS, SECOND, TIMEOUT_MS, MemoryScene, PostgresScene, World
 from tests.support.databases import running_server
 
 FAILED = Told("failed", "ValueError", "no", "", 0, "", ())
@@ -77,8 +88,45 @@ async def of_a_reason(world: World, reads: PostgresReads | None, name: str, word
         assert words in " ".join(explain(facts))
 
 
+async def of_a_spec(world: World, reads: PostgresReads | None, name: str, value: str) -> None:
+    declared = Module("billing", (Verb("a"),))
+    (verb,), defaults = declared.verbs, Defaults(TIMEOUT_MS, "")
+    await world.store.create_deployment(declared, "a" * 64, 1, TIMEOUT_MS, True)
+    said = spec_by_wire("every 1m", **{name: value})
+    request = jobs_pb2.CreateJobRequest(module="billing", verb="a", name="x", spec=said)
+    job = await world.control.create_job(new_job(request, declared, verb, defaults), "me")
+    await world.controller("c1")
+    await world.runner("r1")
+    (claimed,) = await world.claim("c1", await world.due(job))
+    assert claimed.execution_id is not None
+    (execution,) = await world.store.get_unfinished((claimed.execution_id,))
+    assert getattr(execution.job, name) == value, "of what runs"
+    if reads is None:
+        return
+    for wanted, mask in (("other", [name]), ("other", ["timeout_ms"]), ("", [name])):
+        change = jobs_pb2.UpdateJobRequest(spec=spec_by_wire(**{name: wanted}), update_mask=FieldMask(paths=mask))
+        row = await reads.get_job(job.key)
+        assert (
+            getattr(
+                await world.control.update_job(job.key, job_change(change, row, declared, verb, defaults), "me"), name
+            )
+            == wanted
+        )
+        message = job_message(await reads.get_job(job.key), "")
+        assert getattr(convert.job(jobs_pb2.Job.FromString(message.SerializeToString())), name) == wanted, (
+            "for the client"
+        )
+    await world.templates.set_template("default", "t", TemplateValues("", decode_spec(said)), None, "me")
+    kept = (await world.templates.get_template("default", "t")).values.spec
+    assert getattr(convert.spec(encode_spec(kept)), name) == value, "in a template"
+
+
+def spec_by_wire(schedule: str = "", **fields: Any) -> jobs_pb2.JobSpec:
+    return jobs_pb2.JobSpec.FromString(convert.job_spec(JobSpec(schedule, **fields)).SerializeToString())
+
+
 async def go(url: str, what: str, name: str, value: str) -> None:
-    journey = {"report": of_a_report, "reason": of_a_reason}[what]
+    journey = {"report": of_a_report, "reason": of_a_reason, "spec": of_a_spec}[what]
     await journey(World(MemoryScene()), None, name, value)
     database, connection = await Database.open(url, "cronring journey"), await connect(url, "cronring journey")
     await journey(World(PostgresScene(database, connection)), PostgresReads(database, LOST_AFTER_MS), name, value)

@@ -1,8 +1,9 @@
-"""How many Python files know of every field of a report, and of every reason to skip a tick.
+"""How many Python files know of every field of a report or of a job's spec, and of every reason to skip a tick.
 
 A copy of the tree gets a new one of each. What `make protos` and `make parameters` write is written by them.
 """
 
+import ast
 import os
 import shutil
 import subprocess
@@ -11,6 +12,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import pytest
+
+from cronring.schema.job import JobSpec
+from tests.tidy.test_tidy import sources
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 FOLDERS: Final = ("cronring", "controller", "schema", "protos", "sql", "tests")
@@ -46,6 +50,68 @@ REASON: Final = (
     Edit("sql/migrations/0001_first_release.sql", "reason IN (", "'holiday', "),
 )
 
+MIGRATION: Final = "sql/migrations/0001_first_release.sql"
+SPEC: Final = (
+    # What knows it first, what a claim tells of it, and what people see.
+    Edit("schema/job.py", "labels: Mapping[str, str] = MappingProxyType({})\n", '    memo: str = ""\n'),
+    Edit(
+        "controller/core/model.py",
+        'payload: str = ""  # JSON for the verb\'s parameter; "" for none\n',
+        '    memo: str = ""\n',
+    ),
+    Edit("controller/store/memory/rows.py", "spec.policy, spec.payload,", " spec.memo,"),
+    Edit(
+        "cronring/client/model.py", "labels: Mapping[str, str] = field(default_factory=dict)\n", '    memo: str = ""\n'
+    ),
+    # The wire, the tables, their views and statements.
+    Edit("protos/cronring/v1/jobs.proto", '  string on_disconnect = 7; // "stop"', "  string memo = 8;\n", before=True),
+    Edit("protos/cronring/v1/jobs.proto", "  string template = 42;", "  string memo = 44;\n", before=True),
+    Edit(MIGRATION, "    timeout_ms     bigint NOT NULL,\n", "    memo text NOT NULL DEFAULT '',\n"),
+    Edit(
+        MIGRATION,
+        "    timeout_ms     bigint NOT NULL DEFAULT 0 CHECK (timeout_ms >= 0),\n",
+        "    memo text NOT NULL DEFAULT '',\n",
+    ),
+    Edit(MIGRATION, "       j.policy, j.payload,\n", "       j.memo,\n"),
+    Edit(MIGRATION, "j.on_disconnect, j.policy, j.labels", ", j.memo"),
+    Edit("sql/queries/job_control.sql", "timeout_ms, on_disconnect, policy, labels, ", "memo, "),
+    Edit("sql/queries/job_control.sql", "policy, concurrency, pause_after, payload, labels,", " memo,"),
+    Edit("sql/queries/job_control.sql", ":payload, :labels::text::jsonb, ", ":memo, "),
+    Edit(
+        "sql/queries/cron_jobs.sql", "payload = coalesce(c.payload, j.payload),\n", "memo = coalesce(c.memo, j.memo),\n"
+    ),
+    Edit("sql/queries/cron_jobs.sql", ":payloads[?]::text[],\n", ":memos[?]::text[],\n"),
+    Edit("sql/queries/cron_jobs.sql", "AS c (job_id, timeout_ms, on_disconnect, payload, ", "memo, "),
+    Edit("sql/queries/templates.sql", "t.labels, ", "t.memo, "),
+    Edit("sql/queries/templates.sql", "anchor, policy, payload, labels, ", "memo, "),
+    Edit("sql/queries/templates.sql", ":payload, :labels::text::jsonb, ", ":memo, "),
+    Edit("sql/queries/templates.sql", "    labels = :labels::text::jsonb, ", "memo = :memo, "),
+)
+# What lists five fields or more of what is wanted of a job, and of what it is wanted for. Others hold one of these.
+NAMES: Final = {*JobSpec._fields, "key", "namespace", "module", "verb"}
+LISTING: Final = {
+    "schema/job.py": "JobSpec",
+    "schema/module.py": "Verb",  # as authors write it: nothing is judged yet
+    "controller/core/model.py": "Job",  # flat, as claims read tens of thousands a second
+    "controller/core/orders/redeploy.py": "Existing",  # a row, as what plans lock it
+    "controller/core/notify/notices.py": "NoticeJob",  # whose job it is
+    "cronring/client/model.py": "JobSpec",  # in the user's types
+}
+
+
+def listing(path: Path) -> list[str]:
+    """Classes of a file that list them."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ClassDef):
+            fields = {
+                each.target.id
+                for each in node.body
+                if isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name)
+            }
+            found += [node.name] if len(fields & NAMES) >= 5 else []
+    return found
+
 
 def apply(tree: Path, edits: tuple[Edit, ...]) -> int:
     """How many Python files that changes."""
@@ -79,6 +145,20 @@ def test_a_field_of_a_report_is_named_in_four_files(tree: Path) -> None:
     run(tree, "protos/generate.py")
     run(tree, "-m", "cronring.sql.generate")
     run(tree, "-m", "tests.conformance.journey", "report", "read_bytes", "7")
+
+
+def test_a_field_of_a_spec_is_named_in_four_files(tree: Path) -> None:
+    """It was in nineteen."""
+    assert apply(tree, SPEC) <= 4
+    run(tree, "protos/generate.py")
+    run(tree, "-m", "cronring.sql.generate")
+    run(tree, "-m", "tests.conformance.journey", "spec", "memo", "hear, hear")
+
+
+def test_a_jobs_fields_are_listed_once_for_each_purpose() -> None:
+    """There were seventeen of them."""
+    written = [path for path in sources() if not path.is_relative_to(ROOT / "tests")]
+    assert {str(path.relative_to(ROOT)): name for path in written for name in listing(path)} == LISTING
 
 
 def test_a_reason_to_skip_is_named_in_two_files(tree: Path) -> None:

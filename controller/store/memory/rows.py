@@ -96,10 +96,11 @@ class JobRow:
         return upcoming(self.key, self.spec.timing, self.next_tick, self.next_run_at)
 
     def job(self) -> Job:
-        schedule, anchor, timeout_ms, on_disconnect, policy, _, payload = self.spec
+        spec = self.spec
         return Job(
-            self.job_id, self.key, self.slot, self.deployment.key, self.verb, schedule, anchor or 0, self.revision,
-            timeout_ms, on_disconnect, self.full, self.next_tick, self.next_run_at, policy, payload,
+            self.job_id, self.key, self.slot, self.deployment.key, self.verb, spec.schedule, spec.anchor or 0,
+            self.revision, spec.timeout_ms, spec.on_disconnect, self.full, self.next_tick, self.next_run_at,
+            spec.policy, spec.payload,
         )  # fmt: skip
 
     def existing(self) -> Existing:
