@@ -299,13 +299,13 @@ class JobChange(NamedTuple):
     """
 
     spec: JobSpec
-    names: frozenset[str]
+    names: tuple[str, ...]
     seen: Seen | None = None
 
     @classmethod
     def to(cls, seen: Seen | None = None, **fields: Any) -> "JobChange":
         """To these."""
-        return cls(JobSpec(**fields), frozenset(fields), seen)
+        return cls(JobSpec(**fields), tuple(fields), seen)
 
 
 class Backfill(NamedTuple):

@@ -5,6 +5,7 @@ paused job keeps its books open: `paused_tick` is the first tick that its pause 
 on are skipped as `paused` when it is resumed.
 """
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 from cronring.controller.core.orders.redeploy import (
@@ -51,7 +52,7 @@ def plan_creation(key: str, verb: str, spec: JobSpec, now: int) -> Added:
     return added(key, verb, anchored, now)
 
 
-def plan_change(job: Existing, there: JobSpec, wanted: JobSpec, names: frozenset[str], now: int) -> Carried:
+def plan_change(job: Existing, there: JobSpec, wanted: JobSpec, names: Collection[str], now: int) -> Carried:
     """Another schedule, policy or anchor closes the books at `now` and opens new ones; the old never ticks again.
 
     `there`: the job's spec, of which these `names` are to be as wanted. Raises NeverRuns for a change to what is past;

@@ -38,7 +38,7 @@ def existing(**changes: object) -> Existing:
 
 def change(job: Existing, **wanted: Any) -> Carried:
     there = JobSpec(job.schedule, job.anchor, 5, "stop", job.policy, payload="1")
-    return plan_change(job, there, JobSpec(**wanted), frozenset(wanted), NOW)
+    return plan_change(job, there, JobSpec(**wanted), tuple(wanted), NOW)
 
 
 def test_a_new_job_begins_with_the_first_tick_after_now() -> None:
