@@ -255,9 +255,9 @@ FROM cron_jobs j
 JOIN deployments d ON d.id = j.deployment_id;
 
 -- A job as people see it, in the order of JobRow in controller/ports/reads.py, then its spec (schema/job.py). `state`
--- says only what a claim needs; everything else follows from the row. A job without a schedule of its own is never done:
--- it waits to be triggered, or for the job that it follows. (controller/core/orders/states.py says the same of one row.)
--- Without its payload: a thousand of them would not fit into a message.
+-- says only what a claim needs; everything else follows from the row. A job without a schedule of its own is never
+-- done: it waits to be triggered, or for the job that it follows. (controller/core/orders/states.py says the same of
+-- one row.) Without its payload: a thousand of them would not fit into a message.
 CREATE VIEW cron_job_details AS
 SELECT j.id, j.key, j.namespace, j.module, j.verb,
        CASE WHEN j.cancelled_at IS NOT NULL OR j.removed_at IS NOT NULL THEN 'cancelled'
