@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 ARGS ?=
 WORKERS ?= 3
-PYTHONS ?= python3.12 python3.13
+PYTHONS ?= $(or $(wildcard $(HOME)/.pyenv/versions/3.1[23].*/bin/python),python3.12 python3.13)
 
 .DEFAULT_GOAL := help
 
@@ -43,9 +43,9 @@ test-long: $(VENV)/.test  ## the long tests: faults and chaos in real processes,
 # The whole suite runs on one Python; what another one may change is in these folders.
 test-pythons:  ## unit, conformance and acceptance tests on the other Pythons of this machine (PYTHONS="python3.12")
 	@for each in $(PYTHONS); do \
-	  if command -v $$each >/dev/null; then \
-	    $(MAKE) --no-print-directory VENV=$(VENV)/$$each PYTHON=$$each test-python || exit 1; \
-	  else echo "skipped: there is no $$each on this machine's PATH"; fi; \
+	  if name=$$($$each -c 'import sys; print("python%d.%d" % sys.version_info[:2])' 2>/dev/null); then \
+	    $(MAKE) --no-print-directory VENV=$(VENV)/$$name PYTHON=$$each test-python || exit 1; \
+	  else echo "skipped: $$each can't be run on this machine"; fi; \
 	done
 
 test-python: $(VENV)/.test

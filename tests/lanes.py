@@ -1,6 +1,7 @@
 """Which tests are long: those of `make test-long`. All others are `make test`, which people run before each commit.
 
-A file or folder is listed when it waits for real processes through minutes, or draws many seeds.
+A file or folder is listed when it waits for real processes through minutes, or draws many seeds. So are those that only
+prove that a benchmark can be run.
 """
 
 from pathlib import Path
@@ -25,10 +26,12 @@ LONG: Final = (
     "faults/test_processes.py",
     "faults/test_runners.py",
     "faults/test_upgrades.py",
+    "integration/bench",
     "integration/cluster",
     "integration/notifications/test_deaths.py",
     "integration/operations/test_drill.py",
     "integration/operations/test_restore.py",
+    "proxies/test_burst.py",
     "simulation/test_long_world.py",
     "simulation/test_seeds.py",
     "simulation/test_swim_simulation.py",

@@ -10,25 +10,45 @@ from typing import Final, TypeVar
 
 ROOT: Final = Path(__file__).parent
 # docs/decisions/0041: in alphabetical order the machine idles, then is short of cores
-WAITING: Final = ("faults", "integration", "acceptance", "attacks")  # the longest first: none is left to the end
+WAITING: Final = ("faults", "integration", "acceptance", "attacks")
+# Of those in `make test`, what takes a minute or more: first of all, as one that is left to the end is waited for.
+LONGEST: Final = (
+    "acceptance/test_demo.py",
+    "integration/controller/test_jobs_api.py",
+    "acceptance/test_terminals.py",
+    "plans/test_idle.py",
+    "acceptance/test_crontab.py",
+    "acceptance/test_distributions.py",
+)
+ENDS: Final = 0.8  # by then all that wait have been begun: quick files fill the rest evenly
 T = TypeVar("T")
 
 
 def mixed(files: Iterable[Path]) -> list[Path]:
-    """Those that wait at even distances, in the order of their folders above, and the others in the given order."""
+    """Those that wait at even distances, in the orders above, and the others in the given order."""
     every = list(files)
-    waiting = sorted(
-        (file for file in every if _folder(file) in WAITING), key=lambda file: WAITING.index(_folder(file))
-    )
-    return spread(waiting, [file for file in every if _folder(file) not in WAITING])
+    waiting = sorted((file for file in every if _waits(file)), key=_turn)
+    return spread(waiting, [file for file in every if not _waits(file)])
 
 
 def spread(few: Sequence[T], many: Sequence[T]) -> list[T]:
-    """Both in their own orders, `few` at even distances, one of them in front."""
-    places = [(number / max(1, len(few)), 0, each) for number, each in enumerate(few)]
+    """Both in their own orders, `few` at even distances, one of them in front, and the last well before the end."""
+    places = [(ENDS * number / max(1, len(few)), 0, each) for number, each in enumerate(few)]
     places += [((number + 0.5) / max(1, len(many)), 1, each) for number, each in enumerate(many)]
     return [each for _, _, each in sorted(places, key=lambda place: place[:2])]
 
 
+def _waits(file: Path) -> bool:
+    return _name(file) in LONGEST or _folder(file) in WAITING
+
+
+def _turn(file: Path) -> int:
+    return LONGEST.index(_name(file)) if _name(file) in LONGEST else len(LONGEST) + WAITING.index(_folder(file))
+
+
+def _name(file: Path) -> str:
+    return file.relative_to(ROOT).as_posix() if file.is_relative_to(ROOT) else ""
+
+
 def _folder(file: Path) -> str:
-    return file.relative_to(ROOT).parts[0] if file.is_relative_to(ROOT) else ""
+    return _name(file).partition("/")[0]

@@ -75,5 +75,13 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         future.add_done_callback(self._thread_done)
         return future
 
+    async def shutdown_default_executor(self, *limit: float | None) -> None:
+        """A thread does it. `limit`: from Python 3.12 on, in seconds; in virtual time they would be over at once."""
+        self._virtual.threads += 1
+        try:
+            await super().shutdown_default_executor(*limit)
+        finally:
+            self._virtual.threads -= 1
+
     def _thread_done(self, _: object) -> None:
         self._virtual.threads -= 1

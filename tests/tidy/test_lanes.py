@@ -21,3 +21,9 @@ def test_ci_runs_both_lanes_and_fails_for_either() -> None:
 def test_the_lanes_are_complements() -> None:
     chosen = re.findall(r"-m '([^']+)'", (ROOT / "Makefile").read_text())
     assert chosen == ["not soak and not long", "long and not soak", "not soak and not long"]
+
+
+def test_the_pythons_that_are_claimed_are_tried() -> None:
+    claimed = re.findall(r'Python :: (3\.\d+)"', (ROOT / "pyproject.toml").read_text())
+    (others,) = re.findall(r"^PYTHONS \?= .*\),(.*)\)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert claimed == ["3.11", *re.findall(r"python(3\.\d+)", others)]

@@ -77,6 +77,7 @@ class LocalCluster:
             tell(StartProgress(f"ports {', '.join(map(str, taken))} are taken: others in their place"))
         self._restarts: set[asyncio.Task[None]] = set()
         self._quick_deaths = 0
+        self.hosted = False  # the modules, by a runner; before, any death is a quick one, however slow its import was
         self.on_controller_death: Callable[[], None] = lambda: None
         self.failed = asyncio.Event()  # set when there is nothing left to watch
 
@@ -120,7 +121,7 @@ class LocalCluster:
             self.failed.set()
 
     def _runner_died(self, child: DevProcess) -> None:
-        quick = time.monotonic_ns() - child.started_ns < QUICK_DEATH_S * 1e9
+        quick = not self.hosted or time.monotonic_ns() - child.started_ns < QUICK_DEATH_S * 1e9
         self._quick_deaths = self._quick_deaths + 1 if quick else 0
         if self._quick_deaths >= QUICK_DEATHS_MAX:
             self._tell(ProcessEnded(child.name, child.pid, child.end, "it keeps dying; not started again"))

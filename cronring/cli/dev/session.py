@@ -154,6 +154,7 @@ class DevSession:
         await cluster.start_runner()
         if not await self._until(cluster, lambda: self._runner_alive(client)):
             return False
+        cluster.hosted = True
         await feed.ask_jobs()
         self._tell(StartProgress(f"a runner hosts {len(self._state.jobs)} jobs"))
         return True
@@ -170,7 +171,7 @@ class DevSession:
         return any(runner.alive and runner.deployments and runner.pid in pids for runner in view.runners)
 
     async def _until(self, cluster: LocalCluster, ready: Callable[[], Awaitable[bool]]) -> bool:
-        """Ask until ready. Raises Failure when a process dies, or after a minute; False when the user stops it."""
+        """Ask until ready. Raises Failure when a process dies, or after two minutes; False when the user stops it."""
         deadline = time.monotonic() + READY_TIMEOUT_S
         while not self._stop.is_set():
             with contextlib.suppress(ClientError):

@@ -1,10 +1,10 @@
-"""The reckoning and the table of `python -m bench.idle`; and one small run of it."""
+"""The reckoning and the table of `python -m bench.idle`."""
 
 from typing import Any
 
 import pytest
 
-from bench.idle import LINES, Options, Span, gauge, idle, minute, table
+from bench.idle import LINES, Span, gauge, minute, table
 from bench.statement_log import Spent, spent
 from cronring import sql
 
@@ -90,14 +90,3 @@ def test_the_table_has_a_column_for_each_size_and_says_the_goals() -> None:
         "| GetNow | 0.2 | 0 |",
         "| GetModuleJobs | 0 | 0.1 |",
     ]
-
-
-def test_a_small_run_measures_its_size() -> None:
-    result = idle(Options(sizes=(150,), controllers=1, quiet_s=1.5))
-    (found,) = result["sizes"]
-    assert set(result["figures"]) == {f"150_jobs_{line.name}" for line in LINES if line.figure}
-    assert 0 < found["ready_s"] <= found["window_s"]
-    assert found["per_s"]["RenewLease"] > 0
-    assert not {"ClaimDeliveries", "TakeNotifier", "BEGIN"} & found["per_s"].keys(), "there are no webhooks"
-    assert found["controller_rss_mib"] > 10
-    assert "150 jobs" in table(result)
