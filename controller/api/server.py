@@ -85,7 +85,7 @@ class GrpcServer:
             add(self._door)
         self._health = ServiceHealth(names, self._is_ready)
         health_pb2_grpc.add_HealthServicer_to_server(self._health.servicer, self._door)
-        health_name = health_pb2.DESCRIPTOR.services_by_name["ServiceHealth"].full_name
+        health_name = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
         servicer = ReflectionServicer((*names, health_name, reflection.SERVICE_NAME))
         reflection_pb2_grpc.add_ServerReflectionServicer_to_server(servicer, self._door)
 
