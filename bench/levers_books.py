@@ -26,7 +26,6 @@ import click
 from bench.limits_store import Worker, prepare
 from bench.machine import machine
 from bench.results import head, keep, rows
-from cronring import sql
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.pool import SESSION_SETTINGS, Database
 from cronring.controller.store.store import PostgresStore
@@ -60,8 +59,8 @@ UNLOCKED: Final = (
     ("StartCronJobs", "        FOR NO KEY UPDATE SKIP LOCKED\n", ""),
     (
         "EndCronJob",
-        "FROM cron_jobs WHERE id = u.job_id\n        FOR NO KEY UPDATE\n",
-        "FROM cron_jobs WHERE id = u.job_id\n",
+        "FROM cron_jobs WHERE id = r.job_id\n        FOR NO KEY UPDATE\n",
+        "FROM cron_jobs WHERE id = r.job_id\n",
     ),
 )
 
@@ -99,9 +98,8 @@ def change(name: str) -> str:
     return {name: text for name, _, text in (part.partition("\n") for part in parts)}[name]
 
 
-def said(lever: Lever, name: str) -> str:
-    """The statement as this lever has it. Raises ValueError where it doesn't hold what is to be replaced."""
-    text = sql.statement(name)
+def said(lever: Lever, name: str, text: str) -> str:
+    """A statement's text as this lever has it. Raises ValueError where it doesn't hold what is to be replaced."""
     for of, words, others in lever.said:
         if of == name:
             if words not in text:
@@ -116,9 +114,9 @@ class _Saying(Database):
     lever: Lever
 
     async def fetch(self, statement: Statement) -> list[asyncpg.Record]:
-        _, *arguments = statement
+        text, *arguments = statement
         async with self._connection(statement.name) as connection:
-            records: list[asyncpg.Record] = await connection.fetch(said(self.lever, statement.name), *arguments)
+            records: list[asyncpg.Record] = await connection.fetch(said(self.lever, statement.name, text), *arguments)
             return records
 
 

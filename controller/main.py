@@ -41,6 +41,7 @@ from cronring.controller.runners.standings import Standings
 from cronring.controller.runtime.chance import controller_id, seeded_chance
 from cronring.controller.runtime.clock import SystemClock
 from cronring.controller.runtime.driver import Driver
+from cronring.controller.runtime.folding import Folding
 from cronring.controller.runtime.gauges import node_counters, node_gauges
 from cronring.controller.runtime.lag import watch_loop_lag
 from cronring.controller.runtime.logs import set_up_logging
@@ -54,6 +55,7 @@ from cronring.controller.runtime.webhooks import Deliverer, HttpPosting, Interes
 from cronring.controller.runtime.zones import compare_zone_data
 from cronring.controller.services.deploying import Deployer
 from cronring.controller.store.doctor import examine
+from cronring.controller.store.folding import fold_figures
 from cronring.controller.store.keys import seal_key
 from cronring.controller.store.listen import PostgresNotifications
 from cronring.controller.store.maintenance import maintain
@@ -222,6 +224,7 @@ class _Controller:
         self._outbox = PostgresOutbox(database, info.controller_id)
         self._posting = HttpPosting(base.notes)
         self._notified = WebhookFigures()
+        self._folding = Folding()
         self._interest = Interest()
         self._background = Background(self._driver.fail)
         self._deployer = Deployer(self._store, base.settings, self._driver.put, base.notes.write)
@@ -294,6 +297,7 @@ class _Controller:
         start("joining", greet_until_joined(base.config.join, self._is_alone, self._driver.put))
         start("zone data", compare_zone_data(self._store, self._info, base.notes))
         start("history", look_after_history(self._maintain, base.notes))
+        start("figures", self._folding.go_on(partial(fold_figures, self._database), base.notes))
         wake = asyncio.Event()
         start("webhooks", read_books(self._notifier.read, self._interest, wake, self._notified, base.notes))
         deliverer = Deliverer(self._outbox, self._posting, self._interest, wake, self._notified, base.notes)
@@ -348,6 +352,8 @@ class _Controller:
         )  # fmt: skip
         self._base.metrics.add_counters(node_counters(self._node))
         self._base.metrics.add_counters(self._notified.counters)
+        self._base.metrics.add_counters(self._folding.counters)
+        self._base.metrics.add_gauges(self._folding.gauges)
         self._base.metrics.add_gauges(self._notified.gauges)
         self._base.metrics.add_gauges(node_gauges(self._node, self._base.controller_id))
         self._base.metrics.add_gauges(lambda: {name: float(value) for name, value in self._process_gauges().items()})

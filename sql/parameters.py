@@ -35,6 +35,11 @@ class AddPartition(Statement):
     ahead_ms: int
 
 
+class AddRetries(Statement):
+    execution_ids: Sequence[int]
+    ticks: Sequence[int]
+
+
 class AddRetrying(Statement):
     job_ids: Sequence[int]
     ticks: Sequence[int]
@@ -77,6 +82,11 @@ class AdoptExecutions(Statement):
     controller_id: str
 
 
+class AdvanceBackfills(Statement):
+    activation_ids: Sequence[int]
+    next_ticks: Sequence[int]
+
+
 class BindJobs(Statement):
     of_module: bool
     bound: bool
@@ -97,7 +107,6 @@ class BringCronJobsBack(Statement):
 
 class CancelExecutionsOfJobs(Statement):
     job_ids: Sequence[int]
-    skip_locked: bool
     actor: str
     note: str
 
@@ -189,10 +198,6 @@ class CountSkips(Statement):
     job_ids: Sequence[int]
     after_ticks: Sequence[int]
     until_tick: int
-
-
-class CountUncounted(Statement):
-    limit: int
 
 
 class CountWaiting(Statement): ...
@@ -317,6 +322,12 @@ class DisableWebhook(Statement):
     webhook_id: int
 
 
+class DropActivations(Statement):
+    activation_ids: Sequence[int]
+    failed_job_ids: Sequence[int]
+    failures: Sequence[int]
+
+
 class DropGone(Statement): ...
 
 
@@ -325,6 +336,7 @@ class EnableWebhook(Statement):
 
 
 class EndCronJob(Statement):
+    whole: bool
     execution_ids: Sequence[int]
     job_ids: Sequence[int]
     claimed_ats: Sequence[int]
@@ -339,21 +351,12 @@ class EndCronJob(Statement):
     next_run_ats: Sequence[int | None]
     retry_ats: Sequence[int | None]
     anchors: Sequence[int | None]
-    closes_ats: Sequence[int | None]
-    ticks: Sequence[int]
     stacks: Sequence[str | None]
     cpu_us: Sequence[int | None]
     memory_peak_bytes: Sequence[int | None]
     memory_shared: Sequence[bool | None]
     metrics: Sequence[str | None]
     missed: Sequence[int]
-    controller_id: str
-    skip_execution_ids: Sequence[int]
-    skip_job_ids: Sequence[int]
-    skip_reasons: Sequence[str]
-    skip_first_ticks: Sequence[int]
-    skip_last_ticks: Sequence[int]
-    skip_tick_counts: Sequence[int]
 
 
 class FillClosings(Statement):
@@ -426,6 +429,11 @@ class FinishDeliveries(Statement):
     errors: Sequence[str]
 
 
+class FoldFigures(Statement):
+    folded_id: int
+    until_id: int
+
+
 class FoldGone(Statement):
     history_ms: int
     limit: int
@@ -443,6 +451,12 @@ class FollowSkips(Statement):
     after_skip_id: int
     first_skip_ids: Sequence[int]
     last_skip_ids: Sequence[int]
+
+
+class FollowTicks(Statement):
+    execution_ids: Sequence[int]
+    job_ids: Sequence[int]
+    ticks: Sequence[int]
 
 
 class ForgetActions(Statement):
@@ -663,6 +677,11 @@ class GetOverdueJobs(Statement):
     limit: int
 
 
+class GetPartition(Statement):
+    from_at: int
+    until_at: int
+
+
 class GetRecent(Statement):
     boundary: int
 
@@ -769,16 +788,16 @@ class GetTwins(Statement):
     limit: int
 
 
-class GetUncounted(Statement):
-    job_id: int
-
-
 class GetUnfinished(Statement):
     execution_ids: Sequence[int]
     controller_id: str | None
 
 
 class GetUnfinishedIds(Statement): ...
+
+
+class GetUnfolded(Statement):
+    job_id: int
 
 
 class GetWaiting(Statement):
@@ -790,6 +809,11 @@ class GetWishes(Statement): ...
 
 
 class GetZoneData(Statement): ...
+
+
+class GivePlacesBack(Statement):
+    limit_ids: Sequence[int]
+    places: Sequence[int]
 
 
 class HasMigrations(Statement): ...
@@ -1025,10 +1049,24 @@ class LockModule(Statement):
 class LockNotifier(Statement): ...
 
 
+class LockPlaces(Statement):
+    limit_ids: Sequence[int]
+
+
 class MarkCancelled(Statement):
     actor: str
     note: str
     execution_id: int
+
+
+class MoveAnchors(Statement):
+    job_ids: Sequence[int]
+    anchors: Sequence[int]
+    closes_ats: Sequence[int | None]
+
+
+class MoveFolding(Statement):
+    until_id: int
 
 
 class NoteZoneData(Statement):
@@ -1071,6 +1109,10 @@ class OrphanCronJobs(Statement):
     now: int
     job_ids: Sequence[int]
     orphaned_ticks: Sequence[int | None]
+
+
+class PauseFailing(Statement):
+    job_ids: Sequence[int]
 
 
 class RecogniseDeployment(Statement):
@@ -1223,10 +1265,12 @@ class StartActivations(Statement):
     deployments: Sequence[str]
     next_ticks: Sequence[int | None]
     controller_id: str
+    placed: bool
     hard_grace_ms: int
 
 
 class StartCronJobs(Statement):
+    placed: bool
     job_ids: Sequence[int]
     expected_ticks: Sequence[int]
     ticks: Sequence[int]
@@ -1240,11 +1284,6 @@ class StartCronJobs(Statement):
     revisions: Sequence[int]
     controller_id: str
     hard_grace_ms: int
-    skip_job_ids: Sequence[int]
-    skip_reasons: Sequence[str]
-    skip_first_ticks: Sequence[int]
-    skip_last_ticks: Sequence[int]
-    skip_tick_counts: Sequence[int]
 
 
 class SumClosings(Statement):
@@ -1265,6 +1304,10 @@ class TakeBackSkips(Statement):
     reasons: Sequence[str]
 
 
+class TakeFolding(Statement):
+    limit: int
+
+
 class TakeNotifier(Statement):
     controller_id: str
 
@@ -1273,6 +1316,11 @@ class TakeOrphanings(Statement): ...
 
 
 class TakePauses(Statement): ...
+
+
+class TakePlaces(Statement):
+    limit_ids: Sequence[int]
+    places: Sequence[int]
 
 
 class TryLockMaintenance(Statement): ...

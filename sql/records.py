@@ -1,7 +1,9 @@
 """What a statement is run by: a record of its parameters, which knows its text (docs/decisions/0060)."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar, dataclass_transform
+import copy
+import functools
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar, Self, dataclass_transform
 
 from cronring.sql.loader import loaded
 
@@ -38,6 +40,23 @@ class Statement:
     def __iter__(self) -> Iterator[Any]:
         return iter((self._text, *map(vars(self).__getitem__, self._names)))
 
+    def worded(self, words: Mapping[str, str]) -> Self:
+        """The same statement with literals in place of others. Raises ValueError where one does not stand in it."""
+        if not words:
+            return self
+        other = copy.copy(self)
+        vars(other)["_text"] = _worded(self._text, tuple(words.items()))
+        return other
+
     @property
     def name(self) -> str:
         return type(self).__name__
+
+
+@functools.lru_cache(maxsize=64)
+def _worded(text: str, words: tuple[tuple[str, str], ...]) -> str:
+    for literal, other in words:
+        if literal not in text:
+            raise ValueError(f"{literal} does not stand in the statement")
+        text = text.replace(literal, other)
+    return text

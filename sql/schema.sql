@@ -145,6 +145,18 @@ BEGIN
     INSERT INTO cron_partitions VALUES (name, from_at, until_at);
 END $$;
 
+CREATE FUNCTION cronring.cron_merged(histogram integer[], other integer[]) RETURNS integer[]
+    LANGUAGE plpgsql IMMUTABLE
+    AS $$
+BEGIN
+    FOR bucket IN coalesce(array_lower(other, 1), 1)..coalesce(array_upper(other, 1), 0) LOOP
+        IF other[bucket] > 0 THEN
+            histogram[bucket] := coalesce(histogram[bucket], 0) + other[bucket];
+        END IF;
+    END LOOP;
+    RETURN histogram;
+END $$;
+
 CREATE FUNCTION cronring.cron_note_pause() RETURNS trigger
     LANGUAGE plpgsql
     SET search_path TO 'cronring', 'pg_temp'
@@ -182,6 +194,8 @@ BEGIN
     LEFT JOIN cron_wishes w ON w.job_id = e.job_id
     WHERE e.tick < (SELECT boundary)
       AND (c.job_id IS NULL OR e.tick > c.until_at
+           -- What its job's figures don't count yet.
+           OR e.id > (SELECT folded_id FROM cron_folding) OR e.id IN (SELECT execution_id FROM cron_unfolded)
            OR e.number > j.executions - coalesce(w.runs, cron_stage_kept.runs)
               AND coalesce(j.removed_at > c.until_at, true));
     ALTER TABLE cron_executions_staged ADD PRIMARY KEY (id, tick), ADD UNIQUE (job_id, tick, attempt);
@@ -465,11 +479,6 @@ CREATE TABLE cronring.cron_jobs (
     last_success timestamp with time zone,
     failures integer DEFAULT 0 NOT NULL,
     executions bigint DEFAULT 0 NOT NULL,
-    outcomes bigint[] DEFAULT '{0,0,0,0,0,0,0}'::bigint[] NOT NULL,
-    duration_us bigint DEFAULT 0 NOT NULL,
-    lateness_us bigint DEFAULT 0 NOT NULL,
-    durations integer[] DEFAULT '{}'::integer[] NOT NULL,
-    latenesses integer[] DEFAULT '{}'::integer[] NOT NULL,
     CONSTRAINT cron_jobs_sound CHECK (((key > ''::text) AND ((slot >= 0) AND (slot <= 4095)) AND (timeout_ms > 0) AND (on_disconnect = ANY (ARRAY['stop'::text, 'finish'::text])) AND ((next_tick IS NULL) = (next_execution IS NULL)) AND (((removed_at IS NULL) AND (cancelled_at IS NULL) AND (orphaned_at IS NULL)) OR (next_tick IS NULL)) AND ((orphaned_tick IS NULL) OR (orphaned_at IS NOT NULL)) AND
 CASE
     WHEN (paused_at IS NULL) THEN ((paused_tick IS NULL) AND (paused_until IS NULL))
@@ -563,6 +572,26 @@ ALTER TABLE cronring.cron_fence_checks ALTER COLUMN id ADD GENERATED ALWAYS AS I
     NO MAXVALUE
     CACHE 1
 );
+
+CREATE TABLE cronring.cron_figures (
+    job_id bigint NOT NULL,
+    outcomes bigint[] NOT NULL,
+    duration_us bigint NOT NULL,
+    lateness_us bigint NOT NULL,
+    durations integer[] NOT NULL,
+    latenesses integer[] NOT NULL
+)
+WITH (fillfactor='50', autovacuum_vacuum_scale_factor='0.05');
+
+CREATE TABLE cronring.cron_folding (
+    single boolean DEFAULT true NOT NULL,
+    folded_id bigint DEFAULT 0 NOT NULL,
+    known_id bigint DEFAULT 0 NOT NULL,
+    known_by xid8 DEFAULT '0'::xid8 NOT NULL,
+    CONSTRAINT cron_folding_check CHECK ((folded_id <= known_id)),
+    CONSTRAINT cron_folding_single_check CHECK (single)
+)
+WITH (fillfactor='50');
 
 CREATE TABLE cronring.cron_followers (
     job_id bigint NOT NULL,
@@ -818,13 +847,6 @@ ALTER TABLE cronring.cron_templates ALTER COLUMN id ADD GENERATED ALWAYS AS IDEN
     CACHE 1
 );
 
-CREATE TABLE cronring.cron_uncounted (
-    job_id bigint NOT NULL,
-    outcome text NOT NULL,
-    duration_us bigint NOT NULL,
-    lateness_us bigint NOT NULL
-);
-
 CREATE VIEW cronring.cron_unfinished_executions AS
  SELECT e.id AS execution_id,
     e.tick,
@@ -892,6 +914,13 @@ CREATE VIEW cronring.cron_unfinished_executions AS
           WHERE (cron_scheduled_jobs.id = e.job_id)
          OFFSET 0) j)
   WHERE (e.outcome IS NULL);
+
+CREATE TABLE cronring.cron_unfolded (
+    execution_id bigint NOT NULL,
+    job_id bigint NOT NULL,
+    tick timestamp with time zone NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0.05');
 
 CREATE TABLE cronring.cron_webhooks (
     id bigint NOT NULL,
@@ -998,6 +1027,12 @@ ALTER TABLE ONLY cronring.cron_failing
 ALTER TABLE ONLY cronring.cron_fence_checks
     ADD CONSTRAINT cron_fence_checks_pkey PRIMARY KEY (id);
 
+ALTER TABLE ONLY cronring.cron_figures
+    ADD CONSTRAINT cron_figures_pkey PRIMARY KEY (job_id);
+
+ALTER TABLE ONLY cronring.cron_folding
+    ADD CONSTRAINT cron_folding_pkey PRIMARY KEY (single);
+
 ALTER TABLE ONLY cronring.cron_followers
     ADD CONSTRAINT cron_followers_pkey PRIMARY KEY (job_id);
 
@@ -1042,6 +1077,9 @@ ALTER TABLE ONLY cronring.cron_templates
 
 ALTER TABLE ONLY cronring.cron_templates
     ADD CONSTRAINT cron_templates_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY cronring.cron_unfolded
+    ADD CONSTRAINT cron_unfolded_pkey PRIMARY KEY (execution_id);
 
 ALTER TABLE ONLY cronring.cron_webhooks
     ADD CONSTRAINT cron_webhooks_name_key UNIQUE (name);
@@ -1126,7 +1164,7 @@ CREATE INDEX cron_schedules_open ON cronring.cron_schedules USING btree (job_id)
 
 CREATE INDEX cron_skips_job ON cronring.cron_skips USING btree (job_id, first_tick);
 
-CREATE INDEX cron_uncounted_job ON cronring.cron_uncounted USING btree (job_id);
+CREATE INDEX cron_unfolded_job ON cronring.cron_unfolded USING btree (job_id);
 
 CREATE UNIQUE INDEX deployments_one_active ON cronring.deployments USING btree (namespace, module) WHERE (min_replicas > 0);
 
@@ -1167,6 +1205,8 @@ REVOKE ALL ON FUNCTION cronring.cron_full(state text, running smallint, concurre
 REVOKE ALL ON FUNCTION cronring.cron_limit_job() FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_make_partition(from_at timestamp with time zone, until_at timestamp with time zone) FROM PUBLIC;
+
+REVOKE ALL ON FUNCTION cronring.cron_merged(histogram integer[], other integer[]) FROM PUBLIC;
 
 REVOKE ALL ON FUNCTION cronring.cron_note_pause() FROM PUBLIC;
 

@@ -159,11 +159,11 @@ class EndResult(NamedTuple):
     next_tick: int | None
     next_run_at: int | None
     revision: int
+    stale: bool = False  # not ended: the request was made by an older row of the job; look it up, and make another
     retry_id: int | None = None  # the activation that was made for the retry
     paused: bool = False  # this end was the last failure that `pause_after_failures` allows
     followers: list[int] | None = None  # activations of jobs that follow this one, made by this end
     moved: bool = False  # the anchor that was asked for is the job's by this statement
-    stale: bool = False  # not ended: the request was made by an older row of the job; look it up, and make another
 
 
 class SkipRequest(NamedTuple):

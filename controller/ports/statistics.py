@@ -30,6 +30,13 @@ class SchedulerFigures(NamedTuple):
     last_maintenance: int | None
 
 
+class Folded(NamedTuple):
+    """What a round of folding has done. `behind`: how many ids of executions it has left."""
+
+    executions: int
+    behind: int
+
+
 class Statistics(Protocol):
     """Every method raises cronring.controller.errors.StoreUnavailable or StoreError."""
 

@@ -1,13 +1,24 @@
 """Runs beside the schedule: what waits, and claims of it."""
 
+from collections import Counter
+
 import asyncpg
 
-from cronring.controller.core.model import Activation, ActivationRequest, ActivationResult
+from cronring.controller.core.model import Activation, ActivationRequest, ActivationResult, Execution
+from cronring.controller.store.placing import Fetch, WantedPlace, lock_places, take_places, who_waits
 from cronring.controller.store.pool import Database
 from cronring.controller.store.rows import activation_of, execution_of
-from cronring.sql.parameters import GetActivations, GetFollowers, GetNow, StartActivations
+from cronring.sql.parameters import (
+    AdvanceBackfills,
+    DropActivations,
+    GetActivations,
+    GetFollowers,
+    GetNow,
+    GetUnfinished,
+    StartActivations,
+)
 
-_EXECUTION_FIRST = 6
+_NOT_TO_RUN = ("superseded", "over", "passed")
 
 
 class ActivationStatements:
@@ -30,18 +41,106 @@ class ActivationStatements:
         """Claim what is due and whose job may run, under a valid lease; every request is answered, in order."""
         if not requests:
             return (await self._database.fetch(GetNow()))[0][0], []
-        records = await self._database.fetch(
+        activating = _Activating(controller_id, hard_grace_ms)
+        results = await activating.make(self._database, requests)
+        return activating.database_now, results
+
+
+class _Activating:
+    """Claims of activations: most are one statement, and few need a transaction."""
+
+    def __init__(self, controller_id: str, hard_grace_ms: int) -> None:
+        self._controller_id = controller_id
+        self._hard_grace_ms = hard_grace_ms
+        self.database_now = 0
+        self._records: dict[int, asyncpg.Record] = {}  # by activation
+        self._moved: dict[int, int | None] = {}  # where those stand now that are not to run; None: they are gone
+        self._full: dict[int, int] = {}
+
+    async def make(self, database: Database, requests: list[ActivationRequest]) -> list[ActivationResult]:
+        """Their results, in order."""
+        await self._start(database.fetch, requests)
+        more = [request for request in requests if _has_more(self._records[request.activation_id])]
+        if more:
+            async with database.transaction("claiming activations") as transaction:
+                await self._start(transaction.fetch, more)
+                await self._move(transaction.fetch, more)
+                await self._start_under_limits(transaction.fetch, more)
+        started = [record["execution_id"] for record in self._records.values() if record["execution_id"] is not None]
+        executions: dict[int, Execution] = {}
+        if started:
+            records = await database.fetch(GetUnfinished(execution_ids=started, controller_id=None))
+            executions = {execution.execution_id: execution for execution in map(execution_of, records)}
+        return [self._result(request.activation_id, executions) for request in requests]
+
+    async def _start(self, fetch: Fetch, requests: list[ActivationRequest], *, placed: bool = False) -> None:
+        """`placed`: there is a place for each. Without one, what is under a limit is not started."""
+        if not requests:
+            return
+        records = await fetch(
             StartActivations(
-                controller_id=controller_id,
+                controller_id=self._controller_id,
                 activation_ids=[request.activation_id for request in requests],
                 expected_ticks=[request.tick for request in requests],
                 runner_ids=[request.runner_id for request in requests],
                 deployments=[request.deployment for request in requests],
                 next_ticks=[request.next_tick for request in requests],
-                hard_grace_ms=hard_grace_ms,
+                hard_grace_ms=self._hard_grace_ms,
+                placed=placed,
             )
         )
-        return records[0][0], list(map(_result, records))
+        self.database_now = records[0]["database_now"]
+        self._records |= {record["activation_id"]: record for record in records}
+
+    async def _move(self, fetch: Fetch, requests: list[ActivationRequest]) -> None:
+        """What is not to run goes, or goes on."""
+        failures: Counter[int] = Counter()
+        for activation_id, _, _, _, _, next_tick in requests:
+            record = self._records[activation_id]
+            if record["verdict"] in _NOT_TO_RUN:
+                self._moved[activation_id] = next_tick if record["verdict"] == "passed" else None
+                failures[record["job_id"]] += record["verdict"] == "superseded"
+        going = {activation_id: tick for activation_id, tick in self._moved.items() if tick is not None}
+        failed = +failures
+        if len(going) < len(self._moved):
+            await fetch(
+                DropActivations(
+                    activation_ids=list(self._moved.keys() - going),
+                    failed_job_ids=list(failed),
+                    failures=list(failed.values()),
+                )
+            )
+        if going:
+            await fetch(AdvanceBackfills(activation_ids=list(going), next_ticks=list(going.values())))
+
+    async def _start_under_limits(self, fetch: Fetch, requests: list[ActivationRequest]) -> None:
+        """As many as there are places."""
+        wanted = {
+            request.activation_id: WantedPlace(*record[-3:])
+            for request in requests
+            if (record := self._records[request.activation_id])["waits_from"] is not None
+        }
+        if not wanted:
+            return
+        self._full = who_waits(wanted, await lock_places(fetch, wanted.values()))
+        placed = [each for each in requests if each.activation_id in wanted.keys() - self._full]
+        await self._start(fetch, placed, placed=True)
+        started = [each for key, each in wanted.items() if self._records[key]["execution_id"] is not None]
+        await take_places(fetch, started)
+
+    def _result(self, activation_id: int, executions: dict[int, Execution]) -> ActivationResult:
+        if activation_id in self._moved:
+            next_tick = self._moved[activation_id]
+            return ActivationResult(activation_id, None, next_tick is None, next_tick)
+        _, _, execution_id, gone, next_tick, *_ = self._records[activation_id]
+        full = self._full.get(activation_id)
+        return ActivationResult(activation_id, executions.get(execution_id), gone, next_tick, full)
+
+
+def _has_more(record: asyncpg.Record) -> bool:
+    """Whether it needs a transaction."""
+    waits = record["execution_id"] is None and record["waits_from"] is not None
+    return waits or record["verdict"] in _NOT_TO_RUN
 
 
 def _fetched(records: list[asyncpg.Record]) -> tuple[int, list[Activation]]:
@@ -49,9 +148,3 @@ def _fetched(records: list[asyncpg.Record]) -> tuple[int, list[Activation]]:
     if records[0][1] is None:
         return database_now, []
     return database_now, [activation_of(record, 1) for record in records]
-
-
-def _result(record: asyncpg.Record) -> ActivationResult:
-    _, activation_id, started, gone, next_tick, full = record[:_EXECUTION_FIRST]
-    execution = execution_of(record, _EXECUTION_FIRST) if started else None
-    return ActivationResult(activation_id, execution, gone, next_tick, full)

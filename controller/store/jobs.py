@@ -2,9 +2,10 @@
 
 from cronring.controller.core.model import ClaimRequest, ClaimResult, Job, SkipRequest
 from cronring.controller.core.ticks import missed
+from cronring.controller.store.claiming import Claims
 from cronring.controller.store.pool import Database
-from cronring.controller.store.rows import count_ticks, job_of, skip_columns, unless_null
-from cronring.sql.parameters import GetCronJobs, GetNow, GetOverdueJobs, SkipTicks, StartCronJobs
+from cronring.controller.store.rows import count_ticks, job_of, skip_columns
+from cronring.sql.parameters import GetCronJobs, GetNow, GetOverdueJobs, SkipTicks
 from cronring.sql.records import Statement
 
 
@@ -38,39 +39,7 @@ class JobStatements:
         """Claim what is idle and due, under a valid lease; every request is answered, in order."""
         if not requests:
             return (await self._database.fetch(GetNow()))[0][0], []
-        # Transposed at once: attribute by attribute costs three times as much.
-        job_ids, expected, ticks, run_ats, runners, keys, skips, triggers, next_ticks, next_run_ats, revisions = zip(
-            *requests, strict=True
-        )
-        skipped = [(request.job_id, part) for request in requests for part in request.skipped] if any(skips) else []
-        passed = skip_columns([part for _, part in skipped])
-        records = await self._database.fetch(
-            StartCronJobs(
-                controller_id=controller_id,
-                job_ids=job_ids,
-                expected_ticks=expected,
-                ticks=ticks,
-                run_ats=run_ats,
-                runner_ids=runners,
-                deployments=keys,
-                triggers=triggers,
-                missed=[missed(ranges) if ranges else 0 for ranges in skips],
-                next_ticks=unless_null(next_ticks),
-                next_run_ats=unless_null(next_run_ats),
-                revisions=revisions,
-                skip_job_ids=[job_id for job_id, _ in skipped],
-                skip_reasons=passed.reasons,
-                skip_first_ticks=passed.first_ticks,
-                skip_last_ticks=passed.last_ticks,
-                skip_tick_counts=passed.tick_counts,
-                hard_grace_ms=hard_grace_ms,
-            )
-        )
-        results = list(map(ClaimResult._make, records))
-        if skipped:
-            # Of a claim that another controller won, that one wrote and counted what was passed over.
-            won = {result.job_id for result in results if result.updated}
-            count_ticks(self._database.skipped, (part for job_id, part in skipped if job_id in won))
+        results = await Claims(controller_id, hard_grace_ms).make(self._database, requests)
         return results[0].claimed_at, results
 
     async def skip_ticks(self, controller_id: str, requests: list[SkipRequest]) -> list[Job]:

@@ -16,13 +16,13 @@ from cronring.controller.core.ledger.books import Span, TickTimeline
 from cronring.controller.ports.maintenance import Maintained, Retention
 from cronring.controller.store.connect import Connection, connect
 from cronring.controller.store.errors import translated
+from cronring.controller.store.folding import fold
 from cronring.schema.duration import parse_duration
 from cronring.schema.policy import parse_policy
 from cronring.sql.parameters import (
     AddPartition,
     AddToClosedBooks,
     ClearClosings,
-    CountUncounted,
     CutSkips,
     DropGone,
     FillClosings,
@@ -44,7 +44,6 @@ from cronring.sql.records import Statement
 
 LOCK_TIMEOUT_MS: Final = 200
 _SWAPS_TRIED: Final = 20
-_COUNTED_AT_ONCE: Final = 1_000
 _FOLDED_AT_ONCE: Final = 1_000
 SETTINGS: Final = {"timezone": "UTC", "lock_timeout": f"{LOCK_TIMEOUT_MS}ms", "jit": "off"}
 
@@ -72,18 +71,32 @@ async def _maintain(connection: Connection, retention: Retention) -> Maintained:
         while await _value(connection, AddPartition(ahead_ms=retention.ahead_ms)):
             made += 1
         await _value(connection, DropGone())
+        await _fold(connection)
         boundary: int | None = await _value(connection, GetBoundary(history_ms=retention.history_ms))
         if boundary is not None:
             closed = await _retire(connection, boundary, retention)
         while await _value(connection, FoldGone(history_ms=retention.history_ms, limit=_FOLDED_AT_ONCE)):
-            pass
-        while await _value(connection, CountUncounted(limit=_COUNTED_AT_ONCE)):
             pass
         await connection.execute(*ForgetActions(history_ms=retention.history_ms))
     except (_Busy, asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
         waiting = True
     await connection.execute(*RecordMaintenance())
     return Maintained(True, made, closed, waiting)
+
+
+async def _fold(connection: Connection) -> None:
+    """All that can be: what is not in its job's figures yet stays."""
+
+    async def fetch(statement: Statement) -> list[asyncpg.Record]:
+        return await connection.fetch(*statement)
+
+    known = False  # the first round may only find out how far the next one can go
+    while True:
+        async with connection.transaction():
+            done = await fold(fetch)
+        if done is None or (known and not done.executions):
+            return
+        known = True
 
 
 async def _retire(connection: Connection, boundary: int, retention: Retention) -> int:

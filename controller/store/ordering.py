@@ -1,7 +1,7 @@
 """Orders to jobs, single ones or many at a time: a transaction each, planned by cronring.controller.core.orders.orders.
 
 Whatever the order, the same few statements write what it makes of all its jobs. Rows are locked in order of their ids,
-and executions before jobs, as everywhere.
+and jobs before executions, as everywhere.
 """
 
 from collections import Counter
@@ -41,7 +41,6 @@ from cronring.sql.parameters import (
     GetActivationsById,
     GetCronJobsById,
     GetFateOfTick,
-    GetJobId,
     GetLatestStarts,
     GetLeft,
     NotifyJobs,
@@ -63,9 +62,6 @@ class Ordering:
     async def order_job(self, key: str, wish: Wish, by: str, *, dry_run: bool = False) -> Controlled:
         """Raises NotFound, IllegalTransition, Conflict."""
         async with self._database.transaction(f"{order_name(wish)}: a job") as transaction:
-            if isinstance(wish, Cancel) and not dry_run:
-                found = await transaction.fetch(GetJobId(key=key))
-                await _cancel_executions(transaction, [record[0] for record in found], by, wish, wait=True)
             row = await lock_job(transaction, key)
             (done,) = await _order(transaction, [row], wish, by, dry_run=dry_run)
             if isinstance(done, Conflict):
@@ -78,8 +74,6 @@ class Ordering:
         """What became of each, in this order; None: it is gone. One transaction."""
         ids = sorted(job_ids)
         async with self._database.transaction("ordering jobs") as transaction:
-            if isinstance(wish, Cancel) and not dry_run:
-                await _cancel_executions(transaction, ids, by, wish, wait=True)
             # docs/decisions/0047: rows are locked in one order everywhere
             rows = await lock_jobs(transaction, ids)
             if isinstance(wish, RunByHand):
@@ -146,8 +140,8 @@ async def _write(
     cancelled: Counter[int] = Counter()
     forgotten: Counter[int] = Counter()
     if isinstance(wish, Cancel):
-        # What was claimed since the first look: nothing is from here on, as the jobs' rows are locked.
-        cancelled = await _cancel_executions(transaction, ids, by, wish, wait=False)
+        # Nothing is claimed from here on, and nothing ends: the jobs' rows are locked.
+        cancelled = await _cancel_executions(transaction, ids, by, wish)
         forgotten = Counter(record[0] for record in await transaction.fetch(ForgetActivations(job_ids=ids)))
     await add_actions(
         transaction,
@@ -283,13 +277,11 @@ async def _fate(transaction: Transaction, row: Locked, other: NotNext) -> Ordere
     return Conflict(f"{other.message}; give that one, or none")
 
 
-async def _cancel_executions(
-    transaction: Transaction, job_ids: list[int], by: str, wish: Cancel, *, wait: bool
-) -> "Counter[int]":
+async def _cancel_executions(transaction: Transaction, job_ids: list[int], by: str, wish: Cancel) -> "Counter[int]":
     """How many of each job run, and are marked now."""
     if not job_ids:
         return Counter()
-    marking = CancelExecutionsOfJobs(job_ids=job_ids, actor=by, note=wish.note, skip_locked=not wait)
+    marking = CancelExecutionsOfJobs(job_ids=job_ids, actor=by, note=wish.note)
     return Counter(record[0] for record in await transaction.fetch(marking))
 
 

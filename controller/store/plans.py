@@ -108,9 +108,15 @@ async def bring_back(transaction: Transaction, deployment_id: int, back: list[Re
 
 
 async def add_skips(
-    transaction: Transaction, skips: Iterable[tuple[int, tuple[Skipped, ...]]], *, again: bool = False
+    transaction: Transaction,
+    skips: Iterable[tuple[int, tuple[Skipped, ...]]],
+    *,
+    by: str = "",
+    again: bool = False,
 ) -> None:
-    """Ranges that no controller decided. `again`: what is left of some that were counted when they were decided."""
+    """Ranges of ticks, by job. `by`: the controller that decided; "": none did. `again`: what is left of some that
+    were counted when they were decided.
+    """
     found = [(job_id, skipped) for job_id, ranges in skips for skipped in ranges]
     if found:
         columns = skip_columns([skipped for _, skipped in found])
@@ -121,7 +127,7 @@ async def add_skips(
                 first_ticks=columns.first_ticks,
                 last_ticks=columns.last_ticks,
                 tick_counts=columns.tick_counts,
-                controller_id="",
+                controller_id=by,
             )
         )
         if not again:

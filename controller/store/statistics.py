@@ -1,4 +1,4 @@
-"""Figures of jobs and of the scheduler, as ends keep them in the jobs' rows."""
+"""Figures of jobs and of the scheduler: what is folded of executions, and what is not yet."""
 
 import asyncio
 import json
@@ -11,7 +11,7 @@ from cronring.controller.core.ticks import upcoming
 from cronring.controller.errors import NotFound
 from cronring.controller.ports.statistics import JobFigures, SchedulerFigures
 from cronring.controller.store.pool import Database
-from cronring.sql.parameters import GetJobFigures, GetSchedulerFigures, GetUncounted
+from cronring.sql.parameters import GetJobFigures, GetSchedulerFigures, GetUnfolded
 
 # The scheduler's figures look at every job's row: that takes a twentieth of the time at most, however many ask.
 _KEPT_S: Final = 2.0
@@ -39,12 +39,12 @@ class PostgresStatistics:
             if not records:
                 raise NotFound(f"there is no job {key!r}; `cronring jobs list` shows them")
             row = records[0]
-            uncounted = await transaction.fetch(GetUncounted(job_id=row["id"]))
+            unfolded = await transaction.fetch(GetUnfolded(job_id=row["id"]))
         outcomes = Counter(dict(zip(OUTCOMES, row["outcomes"], strict=True)))
         durations = _histogram(row["first_duration"], row["durations"])
         latenesses = _histogram(row["first_lateness"], row["latenesses"])
         duration_us, lateness_us = row["duration_us"], row["lateness_us"]
-        for outcome, lasted_us, late_us, duration, lateness in uncounted:
+        for outcome, lasted_us, late_us, duration, lateness in unfolded:
             outcomes[outcome] += 1
             duration_us, lateness_us = duration_us + lasted_us, lateness_us + late_us
             durations[duration] += 1

@@ -166,14 +166,6 @@ CREATE TABLE cron_jobs (
     failures       integer NOT NULL DEFAULT 0,
     -- Executions claimed so far: the number of the latest one.
     executions     bigint NOT NULL DEFAULT 0,
-    -- Ends by outcome: completed, failed, timed_out, cancelled, lost, out_of_memory, out_of_cpu.
-    outcomes       bigint[] NOT NULL DEFAULT '{0,0,0,0,0,0,0}',
-    duration_us    bigint NOT NULL DEFAULT 0,
-    lateness_us    bigint NOT NULL DEFAULT 0,
-    -- How many lasted, or were late, so long: by bucket, each 2^(1/4) times as wide as the one before
-    -- (controller/core/figures.py). An array reaches from the first bucket that is used to the last: most are short.
-    durations      integer[] NOT NULL DEFAULT '{}',
-    latenesses     integer[] NOT NULL DEFAULT '{}',
 
     -- One constraint in place of many: whatever an update changes, each of them is evaluated for its row.
     CONSTRAINT cron_jobs_sound CHECK (
@@ -562,15 +554,52 @@ BEGIN
     RETURN histogram;
 END $$;
 
--- Ends that their job's row does not count yet: of those that ran beside, and of several in one statement. Maintenance
--- adds them up.
-CREATE TABLE cron_uncounted (
-    job_id         bigint NOT NULL,
-    outcome        text NOT NULL,
+-- `histogram`, and what another one has counted.
+CREATE FUNCTION cron_merged(histogram integer[], other integer[]) RETURNS integer[]
+LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    FOR bucket IN coalesce(array_lower(other, 1), 1)..coalesce(array_upper(other, 1), 0) LOOP
+        IF other[bucket] > 0 THEN
+            histogram[bucket] := coalesce(histogram[bucket], 0) + other[bucket];
+        END IF;
+    END LOOP;
+    RETURN histogram;
+END $$;
+
+-- Figures of all time, of each job's executions that have ended. No end writes them: they are folded in the background,
+-- by id (sql/queries/statistics.sql).
+CREATE TABLE cron_figures (
+    job_id         bigint PRIMARY KEY,
+    -- Ends by outcome: completed, failed, timed_out, cancelled, lost, out_of_memory, out_of_cpu.
+    outcomes       bigint[] NOT NULL,
     duration_us    bigint NOT NULL,
-    lateness_us    bigint NOT NULL
-);
-CREATE INDEX cron_uncounted_job ON cron_uncounted (job_id);
+    lateness_us    bigint NOT NULL,
+    -- How many lasted, or were late, so long: by bucket, each 2^(1/4) times as wide as the one before
+    -- (controller/core/figures.py). An array reaches from the first bucket that is used to the last: most are short.
+    durations      integer[] NOT NULL,
+    latenesses     integer[] NOT NULL
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
+
+-- How far the figures have been folded. Ids are drawn before they are committed, so a lower one may turn up later than
+-- a higher one. Whoever has drawn one up to `known_id` had a transaction id below `known_by` by then: once all such
+-- transactions are over, there is nothing more to come up to `known_id`.
+CREATE TABLE cron_folding (
+    single         boolean PRIMARY KEY DEFAULT true CHECK (single),
+    -- What ended up to here is folded, but for what cron_unfolded has.
+    folded_id      bigint NOT NULL DEFAULT 0,
+    known_id       bigint NOT NULL DEFAULT 0,
+    known_by       xid8 NOT NULL DEFAULT '0',
+    CHECK (folded_id <= known_id)
+) WITH (fillfactor = 50);
+INSERT INTO cron_folding DEFAULT VALUES;
+
+-- Executions up to `folded_id` that had not ended yet.
+CREATE TABLE cron_unfolded (
+    execution_id   bigint PRIMARY KEY,
+    job_id         bigint NOT NULL,
+    tick           timestamptz NOT NULL
+) WITH (autovacuum_vacuum_scale_factor = 0.05);
+CREATE INDEX cron_unfolded_job ON cron_unfolded (job_id);
 
 -- ---------------------------------------------------------------------------------------------------------------------
 -- Runs beside the schedule, ticks that did not run, and what people did
@@ -734,9 +763,9 @@ BEGIN
     RETURN true;
 END $$;
 
--- Copies what stays of all partitions up to `boundary`: what is not closed yet, and the newest `runs` executions (or
--- how many its policy says; cron_wishes) of each job that is not long gone. It asks for (SELECT boundary): of a bare
--- parameter, partitions are pruned before execution.
+-- Copies what stays of all partitions up to `boundary`: what is not closed or not folded yet. Of each job that is
+-- not long gone, the newest `runs` executions stay, or how many its policy says (cron_wishes). It asks for (SELECT
+-- boundary): of a bare parameter, partitions are pruned before execution.
 CREATE FUNCTION cron_stage_kept(boundary timestamptz, runs bigint) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET timezone = 'UTC' AS $$
 BEGIN
@@ -751,6 +780,8 @@ BEGIN
     LEFT JOIN cron_wishes w ON w.job_id = e.job_id
     WHERE e.tick < (SELECT boundary)
       AND (c.job_id IS NULL OR e.tick > c.until_at
+           -- What its job's figures don't count yet.
+           OR e.id > (SELECT folded_id FROM cron_folding) OR e.id IN (SELECT execution_id FROM cron_unfolded)
            OR e.number > j.executions - coalesce(w.runs, cron_stage_kept.runs)
               AND coalesce(j.removed_at > c.until_at, true));
     ALTER TABLE cron_executions_staged ADD PRIMARY KEY (id, tick), ADD UNIQUE (job_id, tick, attempt);

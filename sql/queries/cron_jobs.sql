@@ -49,350 +49,184 @@ ORDER BY due.id;
 -- name: StartCronJobs
 -- Claims, in one statement, those of the wanted jobs that may run (once more) and are due in PostgreSQL's time, if the
 -- caller's lease is valid, and inserts their executions. Answers with every attempted row, in the order asked.
--- A job of which several may run at once stays idle: it is counted, and goes on to its next tick here. Whoever claims it
--- by an older revision may not know that, and would leave it without one.
--- All but `:controller_id` and `:hard_grace_ms` (after the timeout) are parallel arrays, `:job_ids` ascending. The
--- caller expects `:expected_ticks` in the rows, and runs `:ticks`. `:deployments` are keys of what the runners host.
--- `:skip_...`: parallel arrays of the ticks that are passed over.
--- Who passes ticks over, goes on to the next one or heeds a window has asked schedule and policy: they must be those
--- that the row has by now. Without a policy the next tick is the next tick, whoever knows it.
+-- A job of which several may run at once stays idle: it is counted, and goes on to its next tick here. Whoever claims
+-- it by an older revision may not know that, and would leave it without one.
+-- All but `:controller_id`, `:hard_grace_ms` (after the timeout) and `:placed` are parallel arrays, `:job_ids`
+-- ascending. The caller expects `:expected_ticks` in the rows, and runs `:ticks`. `:deployments` are keys of what the
+-- runners host.
+-- A job under a limit is left as it is: the answer has its limits, and since when it waits, where a level of priority
+-- is worth a second. Who asks again in a transaction has it locked, finds a place for it, and claims it then
+-- (`:placed`). Who passes ticks over, goes on to the next one or heeds a window has asked schedule and policy: they
+-- must be those that the row has by now. Without a policy the next tick is the next tick, whoever knows it.
 -- SKIP LOCKED: a row somebody else is claiming right now is not ours, and waiting for it would only make us late.
--- Of jobs under a limit only as many are claimed as there are places, those that have waited longest first (a level of
--- priority is worth a second). For a limit's row claims do wait, having all their jobs: it says exactly how many run.
--- Nobody waits for a job, so nobody deadlocks. What the answer says of a row that was not claimed is as old as the statement.
-WITH wanted AS MATERIALIZED (
-    SELECT * FROM unnest(:job_ids::bigint[], :expected_ticks::timestamptz[], :ticks::timestamptz[],
-                         :run_ats::timestamptz[], :runner_ids::text[], :deployments::text[], :triggers::text[],
-                         :missed::bigint[], :next_ticks[?]::timestamptz[], :next_run_ats[?]::timestamptz[],
-                         :revisions::integer[])
+-- Nobody waits for a job, so nobody deadlocks. What the answer says of a row that was not claimed is as old as the
+-- statement.
+WITH open AS MATERIALIZED (
+    SELECT w.*, j.*, CASE WHEN j.id IS NOT NULL AND (j.waits_from IS NULL OR :placed::boolean)
+                          THEN nextval('cron_execution_ids') END AS execution_id
+    FROM unnest(:job_ids::bigint[], :expected_ticks::timestamptz[], :ticks::timestamptz[], :run_ats::timestamptz[],
+                :runner_ids::text[], :deployments::text[], :triggers::text[], :missed::bigint[],
+                :next_ticks[?]::timestamptz[], :next_run_ats[?]::timestamptz[], :revisions::integer[])
         WITH ORDINALITY
         AS w (job_id, expected_tick, run_tick, run_at, runner_id, deployment, trigger, missed, next_tick,
               next_execution, revision, position)
-), open AS MATERIALIZED (
-    SELECT j.id, j.previous_tick, j.previous_success, w.run_tick, w.run_at, w.runner_id, w.trigger,
-           j.missed + w.missed AS missed,
-           w.next_tick, w.next_execution, nextval('cron_execution_ids') AS execution_id, j.module_limit,
-           j.namespace_limit, j.place
-    FROM wanted w
-    CROSS JOIN LATERAL (
-        SELECT id, last_tick AS previous_tick, last_success AS previous_success, missed, module_limit, namespace_limit,
-               CASE WHEN coalesce(module_limit, namespace_limit) IS NOT NULL
-                    THEN next_execution - cron_priority(policy) * interval '1 second' END AS place
+    LEFT JOIN LATERAL (
+        SELECT id, deployment_id, timeout_ms, concurrency, running, next_tick AS own_tick,
+               next_execution AS own_execution, revision AS own_revision, missed AS missed_before,
+               last_tick AS previous_tick, last_success AS previous_success, executions + 1 AS number, module_limit, namespace_limit,
+               CASE WHEN module_limit IS NOT NULL OR namespace_limit IS NOT NULL
+                    THEN next_execution - cron_priority(policy) * interval '1 second' END AS waits_from
         FROM cron_jobs
-        WHERE id = w.job_id AND state = 'idle' AND running < greatest(concurrency, 1) AND next_tick = w.expected_tick
+        WHERE id = w.job_id AND NOT cron_full(state, running, concurrency) AND next_tick = w.expected_tick
           AND coalesce(next_execution, 'infinity') <= now() AND w.run_at <= now()
           AND (last_tick IS NULL OR last_tick < w.run_tick)
           AND (revision = w.revision OR policy = '' AND w.run_tick = w.expected_tick)
           AND EXISTS (SELECT FROM controllers WHERE id = :controller_id AND lease_expires_at > now())
           AND (SELECT min_replicas > 0 AND key = w.deployment FROM deployments WHERE id = deployment_id)
         FOR NO KEY UPDATE SKIP LOCKED
-    ) j
-), limits AS MATERIALIZED (
-    SELECT l.id, l.free
-    FROM (
-        SELECT DISTINCT v.id FROM open CROSS JOIN LATERAL (VALUES (module_limit), (namespace_limit)) v (id)
-        WHERE place IS NOT NULL AND v.id IS NOT NULL ORDER BY v.id
-    ) g
-    CROSS JOIN LATERAL (
-        SELECT id, coalesce(max_concurrent - running, 2147483647) AS free FROM cron_limits WHERE id = g.id
-        FOR NO KEY UPDATE
-    ) l
-), placed AS MATERIALIZED ( -- of jobs under a limit; the namespace's places go to those for whom their module has one
-    SELECT id, module_limit, namespace_limit,
-           CASE WHEN NOT in_module THEN module_limit WHEN namespace_limit IS NOT NULL AND nth > free THEN namespace_limit END
-               AS full_limit
-    FROM (
-        SELECT m.*, count(*) FILTER (WHERE in_module) OVER (PARTITION BY namespace_limit ORDER BY place, id) AS nth
-        FROM (
-            SELECT d.id, d.module_limit, d.namespace_limit, d.place, coalesce(n.free, 0) AS free,
-                   d.module_limit IS NULL
-                       OR count(*) OVER (PARTITION BY d.module_limit ORDER BY d.place, d.id) <= coalesce(m.free, 0) AS in_module
-            FROM open d LEFT JOIN limits m ON m.id = d.module_limit LEFT JOIN limits n ON n.id = d.namespace_limit
-            WHERE d.place IS NOT NULL
-        ) m
-    ) p
-), taken AS (
-    UPDATE cron_limits l SET running = l.running + t.places
-    FROM (
-        SELECT v.id, count(*) AS places FROM placed CROSS JOIN LATERAL (VALUES (module_limit), (namespace_limit)) v (id)
-        WHERE full_limit IS NULL AND v.id IS NOT NULL GROUP BY v.id
-    ) t
-    WHERE l.id = t.id
--- docs/decisions/0013: why
-), due AS MATERIALIZED ( -- not a condition of the update: that would be asked again, of other rows, when a row has changed
-    SELECT * FROM open
-    WHERE CASE WHEN place IS NULL THEN true ELSE id IN (SELECT id FROM placed WHERE full_limit IS NULL) END
+    ) j ON true
 ), claimed AS (
     UPDATE cron_jobs j
-    SET last_tick = due.run_tick, missed = 0,
-        executions = j.executions + 1,
+    SET last_tick = o.run_tick, missed = 0, executions = o.number,
         state = CASE WHEN j.concurrency = 0 THEN 'executing' ELSE 'idle' END,
         start_time = CASE WHEN j.concurrency = 0 THEN now() END,
-        execution_id = CASE WHEN j.concurrency = 0 THEN due.execution_id END,
+        execution_id = CASE WHEN j.concurrency = 0 THEN o.execution_id END,
         running = j.running + (j.concurrency > 0)::integer,
-        next_tick = CASE WHEN j.concurrency = 0 THEN j.next_tick ELSE due.next_tick END,
-        next_execution = CASE WHEN j.concurrency = 0 THEN j.next_execution ELSE due.next_execution END
-    FROM due
-    WHERE j.id = due.id
-    RETURNING j.id, due.execution_id, j.deployment_id, j.timeout_ms, due.run_tick, due.run_at, due.runner_id,
-              due.trigger, due.missed, due.previous_tick, due.previous_success, j.next_tick, j.next_execution,
-              j.executions AS number, j.revision, j.concurrency = 0 AS holds_job, j.concurrency = 0 OR j.running >= j.concurrency AS executing
+        next_tick = CASE WHEN j.concurrency = 0 THEN j.next_tick ELSE o.next_tick END,
+        next_execution = CASE WHEN j.concurrency = 0 THEN j.next_execution ELSE o.next_execution END
+    FROM (SELECT * FROM open WHERE execution_id IS NOT NULL) o
+    WHERE j.id = o.id
 ), inserted AS (
     INSERT INTO cron_executions (id, job_id, deployment_id, tick, run_at, claimed_at, controller_id, runner_id,
                                  hard_deadline, trigger, missed, previous_tick, previous_success, holds_job, counted,
                                  number)
     SELECT execution_id, id, deployment_id, run_tick, run_at, now(), :controller_id, runner_id,
-           now() + (timeout_ms + :hard_grace_ms::bigint) * interval '1 millisecond', trigger, missed, previous_tick,
-           previous_success, holds_job, NOT holds_job, number
-    FROM claimed
-), skips AS (
-    INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)
-    SELECT s.*, :controller_id
-    FROM unnest(:skip_job_ids::bigint[], :skip_reasons::text[], :skip_first_ticks::timestamptz[],
-                :skip_last_ticks::timestamptz[], :skip_tick_counts::bigint[])
-        AS s (job_id, reason, first_tick, last_tick, ticks)
-    WHERE CASE WHEN s.job_id IN (SELECT id FROM claimed) THEN true END
+           now() + (timeout_ms + :hard_grace_ms::bigint) * interval '1 millisecond', trigger, missed_before + missed,
+           previous_tick, previous_success, concurrency = 0, concurrency > 0, number
+    FROM open WHERE execution_id IS NOT NULL
 )
-SELECT a.job_id,
-       a.execution_id IS NOT NULL AS updated,
-       a.execution_id IS NOT NULL OR coalesce(d.min_replicas > 0, false) AS has_min_replicas,
-       a.execution_id,
-       now() AS claimed_at,
-       coalesce(a.executing, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1), false) AS executing,
-       CASE WHEN a.execution_id IS NULL THEN j.next_tick ELSE a.next_tick END AS next_tick,
-       CASE WHEN a.execution_id IS NULL THEN j.next_execution ELSE a.next_execution END AS next_execution,
-       coalesce(a.revision, j.revision, 0) AS revision,
-       a.previous_tick,
-       a.previous_success,
-       a.missed,
-       a.full_limit
-FROM (
-    SELECT w.job_id, w.position, c.execution_id, c.executing, c.next_tick, c.next_execution, c.revision,
-           c.previous_tick, c.previous_success, c.missed, p.full_limit
-    FROM wanted w
-    FULL JOIN claimed c ON c.id = w.job_id
-    FULL JOIN placed p ON p.id = w.job_id
-) a
+SELECT o.job_id, o.execution_id IS NOT NULL AS updated,
+       o.execution_id IS NOT NULL OR coalesce(d.min_replicas > 0, false) AS has_min_replicas,
+       o.execution_id, now() AS claimed_at,
+       CASE WHEN o.execution_id IS NOT NULL THEN o.running + 1 >= o.concurrency
+            ELSE coalesce(cron_full(j.state, j.running, j.concurrency), false) END AS executing,
+       CASE WHEN o.execution_id IS NULL THEN j.next_tick WHEN o.concurrency = 0 THEN o.own_tick ELSE o.next_tick END
+           AS next_tick,
+       CASE WHEN o.execution_id IS NULL THEN j.next_execution WHEN o.concurrency = 0 THEN o.own_execution
+            ELSE o.next_execution END AS next_execution,
+       coalesce(o.own_revision, j.revision, 0) AS revision, o.previous_tick, o.previous_success,
+       o.missed_before + o.missed AS missed, NULL::bigint AS full_limit, o.module_limit, o.namespace_limit, o.waits_from
+FROM open o
 -- Looked up only where the claim itself doesn't tell: a probe for null is none.
-LEFT JOIN cron_jobs j ON j.id = CASE WHEN a.execution_id IS NULL THEN a.job_id END
+LEFT JOIN cron_jobs j ON j.id = CASE WHEN o.execution_id IS NULL THEN o.job_id END
 LEFT JOIN deployments d ON d.id = j.deployment_id
-ORDER BY a.position;
+ORDER BY o.position;
 
 -- name: EndCronJob
--- docs/decisions/0003: name job, tick and id in what looks into partitions
--- Ends, in one statement, those executions that are unfinished and whose claim is the reported one, if their job's row is
--- the one that the request was made by. Else (`stale`) nothing is written of it: which ticks passed while it ran is
--- reckoned by the row as it stands. One that held its job frees it and sets its next tick, unless several may run by now,
--- or it would move its next run to before where the present books begin: then the row's own next tick stays. But not if
--- that is the one that ran: by a clock that was set back, a pause that was over is in force again. One of several is no
--- longer counted; the last of them sets the next tick if only one may run by now. One that ran beside leaves the job as it
--- is. A retry that is wanted is put beside the
--- schedule, whatever the schedule is by now; a job that has had no success for too long is paused. Should it have come to
--- that by a tick whose retry was superseded, an end that is retried itself pauses it too. A cancelled run is neither a
--- success nor a failure: somebody, or the job's own overlap policy, decided that it should not go on.
--- A tick counts once: one that had, before somebody had it tried again by hand (`settled`), doesn't again.
--- All but `:controller_id` are parallel arrays, `:job_ids` ascending. `:claimed_ats`: the claims' start_time.
--- `:anchors`: the schedule counts from these now; the books of the ones before end at `:closes_ats`. `:ticks`: where
--- the executions' rows are, as only that partition is looked into. `:missed`: ticks among those that passed.
--- `:skip_...`: parallel arrays of ticks that passed meanwhile.
--- What has completed a tick is followed (cron_followers), in the same statement: activations of trigger "after".
--- The job's row counts its end, too: the one that frees it, or the latest of several; the others go into cron_uncounted.
--- Locks executions, then jobs, then limits, each in order of their ids; so does everything else that waits for them.
-WITH reported AS MATERIALIZED (
-    SELECT r.*, (SELECT j.revision <> r.revision FROM cron_jobs j WHERE j.id = r.job_id) IS TRUE AS stale
+-- Ends, in one statement, those executions that are unfinished and whose claim is the reported one, if their job's row
+-- is the one that the request was made by. Else (`stale`) nothing is written of it: which ticks passed while it ran is
+-- reckoned by the row as it stands.
+-- One that held its job frees it and sets its next tick (`decides`), unless several may run by now, or it would move
+-- its next run to before where the present books begin: then the row's own next tick stays. But not if that is the one
+-- that ran: by a clock that was set back, a pause that was over is in force again. One of several is no longer counted;
+-- the last of them sets the next tick if only one may run by now. One that ran beside leaves the job as it is.
+-- A cancelled run is neither a success nor a failure: somebody, or the job's own overlap policy, decided that it should
+-- not go on. A tick counts once: one that had, before somebody had it tried again by hand (`settled`), doesn't again.
+-- An end that has more to write is left as it is, and answered as `more`: one of a job under a limit, one that others
+-- follow, one that may pause its job. Who asks again, `:whole`, has a transaction open. Further statements (ends.sql)
+-- write there what the answer says of each row. What is not found is `more` as well: it may be in another partition.
+-- All but `:whole` are parallel arrays, `:job_ids` ascending. `:claimed_ats`: the claims' start_time. `:anchors`: the
+-- schedule is to count from these. `:missed`: ticks among those that passed. Where it is known in which partition the
+-- executions are, the caller names that one instead of cron_executions (controller/store/ending.py).
+-- Locks jobs, then executions, then limits, each in order of their ids; so does everything else that waits for them.
+WITH held AS MATERIALIZED (
+    SELECT r.*, j.*, j.own_revision = r.revision AND (:whole::boolean OR NOT j.more) AS goes
     FROM unnest(:execution_ids::bigint[], :job_ids::bigint[], :claimed_ats::timestamptz[], :outcomes::text[],
                 :started_ats::timestamptz[], :ended_ats::timestamptz[], :error_types[?]::text[],
                 :error_messages[?]::text[], :outputs[?]::text[], :revisions::integer[], :next_ticks[?]::timestamptz[],
                 :next_run_ats[?]::timestamptz[], :retry_ats[?]::timestamptz[], :anchors[?]::timestamptz[],
-                :closes_ats[?]::timestamptz[], :ticks::timestamptz[], :stacks[?]::text[], :cpu_us[?]::bigint[],
-                :memory_peak_bytes[?]::bigint[], :memory_shared[?]::boolean[], :metrics[?]::text[], :missed::bigint[])
+                :stacks[?]::text[], :cpu_us[?]::bigint[], :memory_peak_bytes[?]::bigint[],
+                :memory_shared[?]::boolean[], :metrics[?]::text[], :missed::bigint[])
         WITH ORDINALITY
         AS r (execution_id, job_id, claimed_at, outcome, started_at, ended_at, error_type, error_message, output,
-              revision, next_tick, next_execution, retry_at, anchor, closes_at, tick, stack, cpu_us,
-              memory_peak_bytes, memory_shared, metrics, missed, position)
+              revision, next_tick, next_execution, retry_at, anchor, stack, cpu_us, memory_peak_bytes, memory_shared,
+              metrics, missed, position)
+    LEFT JOIN LATERAL (
+        SELECT revision AS own_revision, next_tick AS own_tick, next_execution AS own_execution, execution_id AS holder,
+               running, concurrency, NOT cron_full(state, running, concurrency) AS free, module_limit,
+               namespace_limit, pause_after,
+               cron_active(removed_at, cancelled_at, orphaned_at, paused_at, paused_until) AS active,
+               CASE WHEN r.anchor IS NOT NULL THEN (
+                    SELECT from_at FROM cron_schedules WHERE job_id = r.job_id AND until_at IS NULL) END AS opened_at,
+               module_limit IS NOT NULL OR namespace_limit IS NOT NULL OR r.outcome <> 'completed' AND pause_after > 0
+               OR r.outcome = 'completed' AND (SELECT EXISTS (SELECT FROM cron_followers)) -- else no row asks
+                  AND EXISTS (SELECT FROM cron_followers WHERE after = key) AS more
+        FROM cron_jobs WHERE id = r.job_id
+        FOR NO KEY UPDATE
+    ) j ON true
 ), ended AS ( -- locks as it goes, in order of the subquery: the only join that there can be here is a loop over that
     UPDATE cron_executions e
-    SET outcome = r.outcome, started_at = greatest(e.claimed_at, least(r.started_at, now())),
-        ended_at = greatest(e.claimed_at, least(r.started_at, now()), least(r.ended_at, now())),
-        error_type = r.error_type, error_message = r.error_message, output = r.output,
+    SET outcome = h.outcome, started_at = greatest(e.claimed_at, least(h.started_at, now())),
+        ended_at = greatest(e.claimed_at, least(h.started_at, now()), least(h.ended_at, now())),
+        error_type = h.error_type, error_message = h.error_message, output = h.output,
         -- What somebody wanted cancelled is not tried again, however it ended.
-        retry_at = CASE WHEN e.cancel_requested_at IS NULL THEN r.retry_at END,
-        stack = r.stack, cpu_us = r.cpu_us, memory_peak_bytes = r.memory_peak_bytes, memory_shared = r.memory_shared,
-        metrics = r.metrics
-    FROM (SELECT * FROM reported WHERE NOT stale ORDER BY execution_id) r
-    WHERE e.id = ANY (ARRAY[r.execution_id]) AND e.job_id = ANY (ARRAY[r.job_id]) AND e.tick = r.tick
-          AND e.claimed_at = r.claimed_at AND e.ended_at IS NULL
-    RETURNING e.id, e.job_id, e.tick, e.run_at, e.trigger, e.holds_job, e.counted, e.outcome, e.started_at, e.ended_at,
-              e.retry_at, e.attempt, e.payload, e.of_schedule, e.settled, r.revision, r.next_tick, r.next_execution, r.anchor,
-              r.closes_at, r.missed, r.position
-), held AS MATERIALIZED ( -- each with its job; only a tick's last attempt tells whether the tick was a success
-    SELECT u.id, u.job_id, u.position, u.tick, u.run_at, u.outcome, u.started_at, u.ended_at, u.counted, u.retry_at,
-           u.attempt, u.payload, u.of_schedule, u.settled, j.slot, j.holds, j.counts, j.final, j.follows, j.failures, j.pause_after, j.active,
-           u.of_schedule AND u.outcome <> 'completed' AS troubled,
-           j.final AND NOT u.settled AND u.outcome NOT IN ('completed', 'cancelled') AS failed,
-           CASE WHEN j.retried THEN nextval('cron_activation_ids') END AS retry_id, j.key,
-           CASE WHEN j.counts THEN u.next_tick ELSE j.next_tick END AS next_tick,
-           CASE WHEN j.counts THEN u.next_execution ELSE j.next_execution END AS next_execution,
-           CASE WHEN j.counts THEN u.anchor END AS anchor, CASE WHEN j.counts THEN u.closes_at END AS closes_at,
-           CASE WHEN j.counts THEN u.missed ELSE 0 END AS missed, j.module_limit, j.namespace_limit
-    FROM (SELECT * FROM ended ORDER BY job_id) u
-    CROSS JOIN LATERAL (
-        SELECT slot, key, next_tick, next_execution, failures, pause_after, module_limit, namespace_limit,
-               cron_active(removed_at, cancelled_at, orphaned_at, paused_at, paused_until) AS active, schedule = 'manual' AS follows,
-               u.holds_job AND execution_id = u.id AS holds,
-               CASE WHEN u.counted THEN state = 'idle' AND running = 1 ELSE u.holds_job AND execution_id = u.id END
-                   AND concurrency = 0
-                   AND (revision = u.revision AND cron_active(removed_at, cancelled_at, orphaned_at, paused_at, paused_until)
-                        OR next_tick = u.tick)
-                   AND (u.anchor IS NULL OR u.next_tick IS NULL OR u.next_tick > (
-                       SELECT from_at FROM cron_schedules WHERE job_id = u.job_id AND until_at IS NULL)) AS counts,
-               u.retry_at IS NOT NULL AND cron_active(removed_at, cancelled_at, orphaned_at, paused_at, paused_until) AS retried,
-               u.of_schedule AND NOT (u.retry_at IS NOT NULL
-                                      AND cron_active(removed_at, cancelled_at, orphaned_at, paused_at, paused_until)) AS final
-        FROM cron_jobs WHERE id = u.job_id
-        FOR NO KEY UPDATE
-    ) j
-), settled AS ( -- one row for each job: of several that ended, the latest says how it stands
-    SELECT id, job_id, run_at, started_at, ended_at, outcome, next_tick, next_execution, anchor, closes_at, missed, active,
-           follows, pause_after, failures, 0 AS leaving, CASE WHEN final AND outcome = 'completed' THEN tick END AS succeeded,
-           failed::integer AS failed, troubled::integer AS troubled
-    FROM held WHERE holds
-    UNION ALL
-    (SELECT DISTINCT ON (job_id) id, job_id, run_at, started_at, ended_at, outcome, next_tick, next_execution, NULL, NULL,
-           missed, active, follows, pause_after, failures, count(*) OVER of_job, succeeded,
-           count(*) FILTER (WHERE failed AND (succeeded IS NULL OR tick > succeeded)) OVER of_job,
-           count(*) FILTER (WHERE troubled AND (succeeded IS NULL OR tick > succeeded)) OVER of_job
-    FROM (
-        SELECT *, max(tick) FILTER (WHERE final AND outcome = 'completed') OVER (PARTITION BY job_id) AS succeeded
-        FROM held WHERE counted
-    ) several
-    WINDOW of_job AS (PARTITION BY job_id)
-    ORDER BY job_id, ended_at DESC)
+        retry_at = CASE WHEN e.cancel_requested_at IS NULL THEN h.retry_at END,
+        stack = h.stack, cpu_us = h.cpu_us, memory_peak_bytes = h.memory_peak_bytes, memory_shared = h.memory_shared,
+        metrics = h.metrics
+    FROM (SELECT * FROM held WHERE goes ORDER BY execution_id) h
+    WHERE e.id = ANY (ARRAY[h.execution_id]) AND (e.job_id = h.job_id) IS TRUE AND e.claimed_at = h.claimed_at
+          AND e.ended_at IS NULL
+    RETURNING h.position, h.job_id, e.tick, e.run_at, e.started_at, e.ended_at, e.outcome, e.of_schedule, e.settled,
+              e.counted, e.holds_job AND h.holder = e.id AS holds, e.retry_at IS NOT NULL AND h.active AS retried,
+              CASE WHEN e.counted THEN h.running = 1 ELSE e.holds_job AND h.holder = e.id END AND h.concurrency = 0
+                  AND (h.active OR h.own_tick = e.tick) AND coalesce(h.next_tick > h.opened_at, true) AS decides,
+              h.next_tick, h.next_execution, h.missed
 ), freed AS (
     UPDATE cron_jobs j
     SET state = 'idle', start_time = NULL, execution_id = NULL, running = greatest(j.running - s.leaving, 0),
         last_run_at = s.run_at, last_started_at = s.started_at, last_ended_at = s.ended_at, last_outcome = s.outcome,
-        last_success = greatest(j.last_success, s.succeeded), failures = s.failures_now, missed = j.missed + s.missed,
-        outcomes[s.place] = j.outcomes[s.place] + 1,
-        duration_us = j.duration_us + s.lasted_us::bigint, lateness_us = j.lateness_us + s.late_us::bigint,
-        durations[s.duration_bucket] = coalesce(j.durations[s.duration_bucket], 0) + 1,
-        latenesses[s.lateness_bucket] = coalesce(j.latenesses[s.lateness_bucket], 0) + 1,
-        anchor = coalesce(s.anchor, j.anchor),
-        revision = j.revision + (s.pauses OR s.anchor IS NOT NULL)::integer,
-        next_tick = CASE WHEN s.pauses THEN NULL ELSE s.next_tick END,
-        next_execution = CASE WHEN s.pauses THEN NULL ELSE s.next_execution END,
-        paused_at = CASE WHEN s.pauses THEN now() ELSE j.paused_at END,
-        paused_tick = CASE WHEN s.pauses THEN s.next_tick ELSE j.paused_tick END,
-        paused_until = CASE WHEN s.pauses THEN NULL ELSE j.paused_until END,
-        paused_by = CASE WHEN s.pauses THEN 'cronring' ELSE j.paused_by END,
-        paused_note = CASE WHEN s.pauses THEN 'ticks in a row without success: ' || s.failures_now
-                           ELSE j.paused_note END,
-        -- Ticks decided ahead are of the books that end here: nothing takes them back.
-        ahead_from = CASE WHEN s.closes_at IS NULL THEN j.ahead_from END,
-        ahead_until = CASE WHEN s.closes_at IS NULL THEN j.ahead_until END
-    FROM (
-        SELECT t.*, n.*, cron_bucket(n.lasted_us) AS duration_bucket, cron_bucket(n.late_us) AS lateness_bucket,
-               t.active AND t.troubled > 0 AND t.pause_after BETWEEN 1 AND n.failures_now 
-                   AND (t.next_tick IS NOT NULL OR t.follows)
-                   AS pauses
-        FROM (SELECT * FROM settled ORDER BY job_id) t -- sorted: no job changes before all of `held` has been read
-        CROSS JOIN LATERAL (
-            SELECT CASE WHEN t.succeeded IS NULL THEN t.failures ELSE 0 END + t.failed AS failures_now,
-                   array_position('{completed,failed,timed_out,cancelled,lost,out_of_memory,out_of_cpu}', t.outcome) AS place,
-                   date_part('epoch', t.ended_at - t.started_at) * 1e6 AS lasted_us,
-                   date_part('epoch', t.started_at - t.run_at) * 1e6 AS late_us
-        ) n
+        last_success = greatest(j.last_success, s.succeeded),
+        failures = CASE WHEN s.succeeded IS NULL THEN j.failures ELSE 0 END + s.failed,
+        missed = j.missed + CASE WHEN s.decides THEN s.missed ELSE 0 END,
+        next_tick = CASE WHEN s.decides THEN s.next_tick ELSE j.next_tick END,
+        next_execution = CASE WHEN s.decides THEN s.next_execution ELSE j.next_execution END
+    FROM ( -- one row for each job: of several that ended, the latest says how it stands
+        SELECT DISTINCT ON (job_id) *, count(*) FILTER (WHERE counted) OVER of_job AS leaving,
+               count(*) FILTER (WHERE failure AND (succeeded IS NULL OR tick > succeeded)) OVER of_job AS failed
+        FROM ( -- only a tick's last attempt tells whether the tick was a success
+            SELECT *, of_schedule AND NOT retried AND NOT settled AND outcome NOT IN ('completed', 'cancelled')
+                      AS failure,
+                   max(tick) FILTER (WHERE of_schedule AND outcome = 'completed') OVER (PARTITION BY job_id)
+                      AS succeeded
+            FROM ended WHERE holds OR counted
+        ) e
+        WINDOW of_job AS (PARTITION BY job_id)
+        ORDER BY job_id, ended_at DESC
     ) s
     WHERE j.id = s.job_id
-    RETURNING j.id, s.id AS counted_id, j.next_tick, j.next_execution, j.revision, j.anchor,
-              s.anchor IS NOT NULL AS moved, s.pauses, s.closes_at, j.running < greatest(j.concurrency, 1) AS free
-), places AS MATERIALIZED (
-    SELECT l.id, g.places
-    FROM (
-        SELECT v.id, count(*) AS places FROM held CROSS JOIN LATERAL (VALUES (module_limit), (namespace_limit)) v (id)
-        WHERE coalesce(module_limit, namespace_limit) IS NOT NULL AND v.id IS NOT NULL GROUP BY v.id ORDER BY v.id
-    ) g
-    CROSS JOIN LATERAL (SELECT id FROM cron_limits WHERE id = g.id FOR NO KEY UPDATE) l
-), given_back AS (
-    UPDATE cron_limits l SET running = greatest(l.running - p.places, 0)
-    FROM places p
-    WHERE l.id = p.id
-    RETURNING CASE WHEN l.running + p.places >= l.max_concurrent THEN pg_notify(current_schema() || '.places', '') END
-), uncounted AS (
-    INSERT INTO cron_uncounted (job_id, outcome, duration_us, lateness_us)
-    SELECT job_id, outcome, (date_part('epoch', ended_at - started_at) * 1e6)::bigint,
-           (date_part('epoch', started_at - run_at) * 1e6)::bigint
-    FROM held WHERE CASE WHEN id IN (SELECT counted_id FROM freed) THEN false ELSE true END
-), retries AS (
-    INSERT INTO cron_activations (id, job_id, slot, trigger, tick, attempt, run_at, payload, beside, of_schedule, settled)
-    SELECT retry_id, job_id, slot, 'retry', tick, attempt + 1, retry_at, payload, NOT (holds OR counted), of_schedule,
-           settled
-    FROM held WHERE retry_id IS NOT NULL
-), following AS MATERIALIZED ( -- where nobody follows anybody, no row asks
-    SELECT nextval('cron_activation_ids') AS id, f.job_id, f.slot, h.tick, h.id AS execution_id
-    FROM held h
-    CROSS JOIN LATERAL (SELECT job_id FROM cron_followers WHERE after = h.key OFFSET 0) c
-    CROSS JOIN LATERAL (SELECT id AS job_id, slot, cancelled_at, orphaned_at FROM cron_jobs WHERE id = c.job_id OFFSET 0) f
-    WHERE (SELECT EXISTS (SELECT FROM cron_followers)) AND h.outcome = 'completed'
-      AND h.tick = date_trunc('second', h.tick) -- that of a run by hand is none of a schedule's
-      -- Whatever is followed runs once for a tick.
-      AND f.cancelled_at IS NULL AND f.orphaned_at IS NULL AND cron_attempts(f.job_id, h.tick) = 0
-), followed AS (
-    INSERT INTO cron_activations (id, job_id, slot, trigger, tick, attempt, run_at, of_schedule)
-    SELECT id, job_id, slot, 'after', tick, 1, now(), true FROM following
-    ON CONFLICT (job_id, tick) WHERE trigger = 'after' DO NOTHING
-), closed AS (
-    UPDATE cron_schedules c SET until_at = greatest(c.from_at, f.closes_at)
-    FROM freed f
-    WHERE f.closes_at IS NOT NULL AND c.job_id = f.id AND c.until_at IS NULL
-    RETURNING c.job_id, f.revision, c.schedule, f.anchor, c.policy, c.until_at
-), opened AS (
-    INSERT INTO cron_schedules (job_id, revision, schedule, anchor, policy, from_at) SELECT * FROM closed
-), skips AS (
-    INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)
-    SELECT s.job_id, s.reason, s.first_tick, s.last_tick, s.ticks, :controller_id
-    FROM unnest(:skip_execution_ids::bigint[], :skip_job_ids::bigint[], :skip_reasons::text[],
-                :skip_first_ticks::timestamptz[], :skip_last_ticks::timestamptz[], :skip_tick_counts::bigint[])
-        AS s (execution_id, job_id, reason, first_tick, last_tick, ticks)
-    WHERE CASE WHEN s.execution_id IN (SELECT id FROM held WHERE counts) THEN true END
+    RETURNING j.id, j.next_tick, j.next_execution, NOT cron_full(j.state, j.running, j.concurrency) AS free
 )
-SELECT a.execution_id,
-       a.job_id,
-       a.ended_id IS NOT NULL AS ended,
-       CASE WHEN a.freed_id IS NULL THEN CASE WHEN j.free THEN j.next_tick END WHEN a.free THEN a.next_tick END
-           AS next_tick,
-       CASE WHEN a.freed_id IS NULL THEN CASE WHEN j.free THEN j.next_execution END WHEN a.free THEN a.next_execution END
+SELECT h.execution_id, h.job_id, e.position IS NOT NULL AS ended,
+       CASE WHEN f.id IS NULL THEN CASE WHEN h.free THEN h.own_tick END WHEN f.free THEN f.next_tick END AS next_tick,
+       CASE WHEN f.id IS NULL THEN CASE WHEN h.free THEN h.own_execution END WHEN f.free THEN f.next_execution END
            AS next_execution,
-       coalesce(a.revision, j.revision, 0) AS revision,
-       a.retry_id,
-       coalesce(a.ended_id IS NOT NULL AND a.pauses, false) AS paused,
-       a.followers,
-       coalesce(a.ended_id = a.counted_id AND a.moved, false) AS moved,
-       a.stale AND a.ended_id IS NULL AS stale
-FROM (
-    SELECT r.execution_id, r.job_id, r.position, r.stale, h.id AS ended_id, h.retry_id, f.id AS freed_id, f.free, f.next_tick,
-           f.next_execution, f.revision, f.pauses, f.counted_id, f.moved, w.followers
-    FROM reported r
-    FULL JOIN held h ON h.position = r.position
-    FULL JOIN freed f ON f.id = r.job_id
-    FULL JOIN (SELECT execution_id, array_agg(id) AS followers FROM following GROUP BY execution_id) w
-        ON w.execution_id = r.execution_id
-) a
-LEFT JOIN LATERAL (
-    SELECT next_tick, next_execution, revision, state = 'idle' AND running < greatest(concurrency, 1) AS free
-    FROM cron_jobs WHERE id = CASE WHEN a.freed_id IS NULL THEN a.job_id END
-    OFFSET 0
-) j ON true
-ORDER BY a.position;
+       coalesce(h.own_revision, 0) AS revision, (h.own_revision <> h.revision) IS TRUE AS stale,
+       (h.own_revision = h.revision AND e.position IS NULL) IS TRUE AS more, e.decides, e.retried, e.tick,
+       e.of_schedule AND e.outcome <> 'completed' AND h.pause_after > 0 AND (e.holds OR e.counted) AS troubled,
+       h.more AND e.outcome = 'completed' AS followed, h.module_limit, h.namespace_limit
+FROM held h
+FULL JOIN ended e ON e.position = h.position
+FULL JOIN freed f ON f.id = h.job_id
+ORDER BY h.position;
 
 -- name: SkipTicks
 -- Records that due ticks of jobs are not run, and moves the jobs to their next tick, if the caller's lease is valid.
 -- Answers with the jobs' rows as they are now, of every attempted one, and whether this moved them.
--- A range that goes on where the job's latest one ended, for the same reason, takes its place: a job that is outside its
--- window for a night has one. It goes on there if nothing ran since and the books are the same ones: they have no holes.
--- (In place of it, and not in it, as whoever follows the jobs goes by ids.)
--- Where several may run, ticks go on beside a run that has held the job since only one might; and there is no overlap to
--- record any more when one of them has ended in the meantime.
+-- A range that goes on where the job's latest one ended, for the same reason, takes its place: a job that is outside
+-- its window for a night has one. It goes on there if nothing ran since and the books are the same ones: they have no
+-- holes. (In place of it, and not in it, as whoever follows the jobs goes by ids.)
+-- Where several may run, ticks go on beside a run that has held the job since only one might; and there is no overlap
+-- to record any more when one of them has ended in the meantime.
 -- All but `:controller_id` are parallel arrays, `:job_ids` ascending. The caller expects `:expected_ticks` in the rows.
 -- `:reasons` to `:tick_counts` are each job's first range, `:further_...` the other ones.
 WITH wanted AS MATERIALIZED (

@@ -139,8 +139,7 @@ DELETE FROM cron_activations WHERE job_id = ANY(:job_ids::bigint[]) RETURNING jo
 
 -- name: CancelExecutionsOfJobs
 -- Marks what runs of these jobs and isn't marked yet, and tells whoever listens. Answers with the job of each one that
--- runs, marked now or before. `:skip_locked`: leave those alone whose rows somebody else has locked.
--- Executions come before jobs wherever both are locked (see EndCronJob).
+-- runs, marked now or before. The jobs are locked: they come before executions wherever both are (see EndCronJob).
 WITH running AS MATERIALIZED (
     SELECT e.id, e.job_id, e.cancel_requested_at IS NULL AS fresh
     FROM controllers c
@@ -150,15 +149,9 @@ WITH running AS MATERIALIZED (
           AND job_id = ANY(:job_ids::bigint[]) OFFSET 0
     ) e
 ), locked AS MATERIALIZED ( -- by id alone: see cron_jobs.sql for what a tick would do here
-    SELECT * FROM (SELECT id FROM cron_executions
-                   WHERE NOT :skip_locked::boolean AND id = ANY (ARRAY(SELECT id FROM running WHERE fresh))
-                     AND ended_at IS NULL
-                   ORDER BY id FOR NO KEY UPDATE) waited
-    UNION ALL
-    SELECT * FROM (SELECT id FROM cron_executions
-                   WHERE :skip_locked::boolean AND id = ANY (ARRAY(SELECT id FROM running WHERE fresh))
-                     AND ended_at IS NULL
-                   ORDER BY id FOR NO KEY UPDATE SKIP LOCKED) skipping
+    SELECT id FROM cron_executions
+    WHERE id = ANY (ARRAY(SELECT id FROM running WHERE fresh)) AND ended_at IS NULL
+    ORDER BY id FOR NO KEY UPDATE
 ), marked AS (
     UPDATE cron_executions e SET cancel_requested_at = now(), cancel_requested_by = :actor, cancel_note = :note
     FROM locked l

@@ -55,3 +55,30 @@ FROM cron_limits
 WHERE max_concurrent IS NOT NULL AND (:namespace?::text IS NULL OR namespace = :namespace)
   AND (:module?::text IS NULL OR module = :module)
 ORDER BY namespace, module;
+
+-- Claims and ends of jobs under a limit take places, and give them back, in their own transaction, having their jobs.
+
+-- name: LockPlaces
+-- How many places each limit has left, until the transaction ends: claims wait for each other here, and for ends.
+SELECT id, coalesce(max_concurrent - running, 2147483647) AS free
+FROM cron_limits WHERE id = ANY(:limit_ids::bigint[])
+ORDER BY id
+FOR NO KEY UPDATE;
+
+-- name: TakePlaces
+-- Parallel arrays, of limits that are locked.
+UPDATE cron_limits l SET running = l.running + t.places
+FROM unnest(:limit_ids::bigint[], :places::integer[]) t (id, places)
+WHERE l.id = t.id;
+
+-- name: GivePlacesBack
+-- Parallel arrays, `:limit_ids` ascending. Whoever waits for a place of one that was full is told.
+WITH given AS MATERIALIZED (
+    SELECT l.id, g.places
+    FROM unnest(:limit_ids::bigint[], :places::integer[]) g (id, places)
+    CROSS JOIN LATERAL (SELECT id FROM cron_limits WHERE id = g.id FOR NO KEY UPDATE) l
+)
+UPDATE cron_limits l SET running = greatest(l.running - g.places, 0)
+FROM given g
+WHERE l.id = g.id
+RETURNING CASE WHEN l.running + g.places >= l.max_concurrent THEN pg_notify(current_schema() || '.places', '') END;

@@ -169,11 +169,12 @@ WITH gone AS (
           AND NOT EXISTS (SELECT FROM cron_skips WHERE job_id = o.id)
           AND NOT EXISTS (SELECT FROM cron_schedules WHERE job_id = o.id)
           AND NOT EXISTS (SELECT FROM cron_activations WHERE job_id = o.id)
-          AND NOT EXISTS (SELECT FROM cron_uncounted WHERE job_id = o.id)
         LIMIT :limit FOR UPDATE SKIP LOCKED
     ) g
     WHERE j.id = g.id
-    RETURNING j.id, j.executions, j.outcomes, j.duration_us, j.lateness_us
+    RETURNING j.id, j.executions
+), counted AS ( -- all of it: nothing of theirs is left to be folded
+    DELETE FROM cron_figures f USING gone g WHERE f.job_id = g.id RETURNING f.*
 ), books AS (
     DELETE FROM cron_closed_books b USING gone g WHERE b.job_id = g.id RETURNING b.*
 ), all_books AS (
@@ -199,11 +200,11 @@ WITH gone AS (
     UPDATE cron_maintenance m
     SET gone_jobs = m.gone_jobs + s.jobs, gone_executions = m.gone_executions + s.executions,
         gone_outcomes = ARRAY(SELECT coalesce(m.gone_outcomes[n], 0) + coalesce(
-                                  (SELECT sum(outcomes[n]) FROM gone), 0)::bigint FROM generate_series(1, 7) n),
-        gone_duration_us = m.gone_duration_us + s.duration_us, gone_lateness_us = m.gone_lateness_us + s.lateness_us
-    FROM (SELECT count(*) AS jobs, coalesce(sum(executions), 0) AS executions,
-                 coalesce(sum(duration_us), 0) AS duration_us, coalesce(sum(lateness_us), 0) AS lateness_us
-          FROM gone) s
+                                  (SELECT sum(outcomes[n]) FROM counted), 0)::bigint FROM generate_series(1, 7) n),
+        gone_duration_us = m.gone_duration_us + f.duration_us, gone_lateness_us = m.gone_lateness_us + f.lateness_us
+    FROM (SELECT count(*) AS jobs, coalesce(sum(executions), 0) AS executions FROM gone) s,
+         (SELECT coalesce(sum(duration_us), 0) AS duration_us, coalesce(sum(lateness_us), 0) AS lateness_us
+          FROM counted) f
     WHERE s.jobs > 0
 )
 SELECT count(*) FROM gone;

@@ -1,81 +1,138 @@
--- Figures that ends keep in their jobs' rows. What cron_uncounted has waits to be added to those.
+-- Figures of jobs. Ends don't write them: they are folded out of executions in the background, each once, by id. What
+-- is not folded yet, whoever asks adds.
+
+-- name: TakeFolding
+-- How far the figures are folded, and how far they can be now: up to `:limit` executions further, and as far as nothing
+-- more can turn up (cron_folding). No row: somebody else is at it. A database that was restored elsewhere begins its
+-- transaction ids anew, and what stands there is over.
+SELECT f.folded_id,
+       coalesce(CASE WHEN f.known_by <= pg_snapshot_xmin(s.now) OR f.known_by > pg_snapshot_xmax(s.now) THEN
+           CASE WHEN n.executions < :limit::bigint THEN f.known_id ELSE n.last_id END END, f.folded_id) AS until_id
+FROM (SELECT * FROM cron_folding FOR UPDATE SKIP LOCKED) f
+CROSS JOIN (SELECT pg_current_snapshot() AS now) s
+CROSS JOIN LATERAL (
+    SELECT count(*) AS executions, max(id) AS last_id FROM (
+        SELECT id FROM cron_executions WHERE id > f.folded_id AND id <= f.known_id ORDER BY id LIMIT :limit
+    ) next
+) n;
+
+-- name: FoldFigures
+-- Adds what has ended of the executions above `:folded_id` up to `:until_id`, and of those below that had not ended
+-- before. What hasn't ended waits in cron_unfolded. Says how many ended.
+WITH found AS MATERIALIZED (
+    SELECT id, job_id, tick, outcome, started_at, ended_at, run_at, false AS waited
+    FROM cron_executions WHERE id > :folded_id AND id <= :until_id
+    UNION ALL
+    SELECT e.id, e.job_id, e.tick, e.outcome, e.started_at, e.ended_at, e.run_at, true
+    FROM cron_unfolded u
+    CROSS JOIN LATERAL (SELECT * FROM cron_executions WHERE id = u.execution_id AND tick = u.tick OFFSET 0) e
+    WHERE e.outcome IS NOT NULL
+), waiting AS (
+    INSERT INTO cron_unfolded (execution_id, job_id, tick) SELECT id, job_id, tick FROM found WHERE outcome IS NULL
+), over AS (
+    DELETE FROM cron_unfolded u USING (SELECT id FROM found WHERE waited) f WHERE u.execution_id = f.id
+), folded AS (
+    INSERT INTO cron_figures AS f (job_id, outcomes, duration_us, lateness_us, durations, latenesses)
+    SELECT job_id,
+           ARRAY[count(*) FILTER (WHERE outcome = 'completed'), count(*) FILTER (WHERE outcome = 'failed'),
+                 count(*) FILTER (WHERE outcome = 'timed_out'), count(*) FILTER (WHERE outcome = 'cancelled'),
+                 count(*) FILTER (WHERE outcome = 'lost'), count(*) FILTER (WHERE outcome = 'out_of_memory'),
+                 count(*) FILTER (WHERE outcome = 'out_of_cpu')],
+           sum(lasted_us)::bigint, sum(late_us)::bigint,
+           cron_counted('{}', array_agg(cron_bucket(lasted_us))), cron_counted('{}', array_agg(cron_bucket(late_us)))
+    FROM (
+        SELECT job_id, outcome, (date_part('epoch', ended_at - started_at) * 1e6)::bigint AS lasted_us,
+               (date_part('epoch', started_at - run_at) * 1e6)::bigint AS late_us
+        FROM found WHERE outcome IS NOT NULL
+    ) ended
+    GROUP BY job_id
+    ON CONFLICT (job_id) DO UPDATE
+    SET outcomes = ARRAY(SELECT f.outcomes[n] + excluded.outcomes[n] FROM generate_series(1, 7) n),
+        duration_us = f.duration_us + excluded.duration_us, lateness_us = f.lateness_us + excluded.lateness_us,
+        durations = cron_merged(f.durations, excluded.durations),
+        latenesses = cron_merged(f.latenesses, excluded.latenesses)
+)
+SELECT count(*) FROM found WHERE outcome IS NOT NULL;
+
+-- name: MoveFolding
+-- What was taken is folded up to `:until_id`. Where that is all that was known, what there is by now is known from here
+-- on. Says how many ids are known and not folded.
+UPDATE cron_folding
+SET folded_id = :until_id,
+    known_id = CASE WHEN :until_id < known_id THEN known_id ELSE n.last_id END,
+    known_by = CASE WHEN :until_id < known_id THEN known_by ELSE pg_snapshot_xmax(pg_current_snapshot()) END
+FROM (SELECT greatest(max(id), :until_id::bigint) AS last_id FROM cron_executions) n
+RETURNING known_id - folded_id AS behind;
 
 -- name: GetJobFigures
 -- Of the job of that key that is not removed. `first_...`: the bucket that an array begins with.
-SELECT j.id, s.status, j.executions, j.outcomes, j.duration_us, j.lateness_us,
-       coalesce(array_lower(j.durations, 1), 0) AS first_duration, j.durations,
-       coalesce(array_lower(j.latenesses, 1), 0) AS first_lateness, j.latenesses,
+SELECT j.id, s.status, j.executions, coalesce(f.outcomes, '{0,0,0,0,0,0,0}') AS outcomes,
+       coalesce(f.duration_us, 0) AS duration_us, coalesce(f.lateness_us, 0) AS lateness_us,
+       coalesce(array_lower(f.durations, 1), 0) AS first_duration, coalesce(f.durations, '{}') AS durations,
+       coalesce(array_lower(f.latenesses, 1), 0) AS first_lateness, coalesce(f.latenesses, '{}') AS latenesses,
        j.last_started_at, j.last_ended_at, coalesce(j.last_outcome, '') AS last_outcome, j.next_tick, j.next_execution,
        j.schedule, j.anchor, j.policy
 FROM cron_jobs j
 JOIN cron_job_status s ON s.job_id = j.id
+LEFT JOIN cron_figures f ON f.job_id = j.id
 WHERE j.removed_at IS NULL AND j.key > '' AND j.key = :key;
 
--- name: GetUncounted
-SELECT outcome, duration_us, lateness_us, cron_bucket(duration_us) AS duration, cron_bucket(lateness_us) AS lateness
-FROM cron_uncounted WHERE job_id = :job_id;
-
--- name: CountUncounted
--- Adds up to `:limit` ends to their jobs' rows; says how many.
-WITH taken AS (
-    DELETE
-    FROM cron_uncounted WHERE ctid = ANY(ARRAY(SELECT ctid FROM cron_uncounted LIMIT :limit FOR UPDATE SKIP LOCKED))
-    RETURNING job_id, outcome, duration_us, lateness_us
-), locked AS MATERIALIZED ( -- in order of ids, as everything that waits for jobs does
-    SELECT t.* FROM (
-        SELECT job_id, count(*) AS ends, sum(duration_us)::bigint AS duration_us, sum(lateness_us)::bigint AS lateness_us,
-               array_agg(cron_bucket(duration_us)) AS durations, array_agg(cron_bucket(lateness_us)) AS latenesses,
-               count(*) FILTER (WHERE outcome = 'completed') AS completed,
-               count(*) FILTER (WHERE outcome = 'failed') AS failed,
-               count(*) FILTER (WHERE outcome = 'timed_out') AS timed_out,
-               count(*) FILTER (WHERE outcome = 'cancelled') AS cancelled,
-               count(*) FILTER (WHERE outcome = 'lost') AS lost,
-               count(*) FILTER (WHERE outcome = 'out_of_memory') AS out_of_memory,
-               count(*) FILTER (WHERE outcome = 'out_of_cpu') AS out_of_cpu
-        FROM taken GROUP BY job_id ORDER BY job_id
-    ) t
-    CROSS JOIN LATERAL (SELECT id FROM cron_jobs WHERE id = t.job_id FOR NO KEY UPDATE) j
-), counted AS (
-    UPDATE cron_jobs j
-    SET outcomes = ARRAY[j.outcomes[1] + l.completed, j.outcomes[2] + l.failed, j.outcomes[3] + l.timed_out,
-                         j.outcomes[4] + l.cancelled, j.outcomes[5] + l.lost, j.outcomes[6] + l.out_of_memory,
-                         j.outcomes[7] + l.out_of_cpu],
-        duration_us = j.duration_us + l.duration_us, lateness_us = j.lateness_us + l.lateness_us,
-        durations = cron_counted(j.durations, l.durations), latenesses = cron_counted(j.latenesses, l.latenesses)
-    FROM locked l
-    WHERE j.id = l.job_id
-)
-SELECT count(*) FROM taken;
+-- name: GetUnfolded
+-- Of a job, what has ended and is not folded yet. Found by id: a job may have far more executions than that.
+SELECT outcome, lasted_us, late_us, cron_bucket(lasted_us) AS duration, cron_bucket(late_us) AS lateness
+FROM (
+    SELECT outcome, (date_part('epoch', ended_at - started_at) * 1e6)::bigint AS lasted_us,
+           (date_part('epoch', started_at - run_at) * 1e6)::bigint AS late_us
+    FROM (
+        SELECT outcome, started_at, ended_at, run_at
+        FROM cron_executions WHERE id > (SELECT folded_id FROM cron_folding) AND job_id + 0 = :job_id::bigint
+        UNION ALL
+        SELECT e.outcome, e.started_at, e.ended_at, e.run_at
+        FROM cron_unfolded u
+        CROSS JOIN LATERAL (SELECT * FROM cron_executions WHERE id = u.execution_id AND tick = u.tick OFFSET 0) e
+        WHERE u.job_id = :job_id
+    ) found
+    WHERE outcome IS NOT NULL
+) ended;
 
 -- name: GetSchedulerFigures
 -- Reads every job's row: its caller keeps the answer for a while.
+WITH unfolded AS MATERIALIZED (
+    SELECT outcome, (date_part('epoch', ended_at - started_at) * 1e6)::bigint AS duration_us,
+           (date_part('epoch', started_at - run_at) * 1e6)::bigint AS lateness_us
+    FROM (
+        SELECT outcome, started_at, ended_at, run_at
+        FROM cron_executions WHERE id > (SELECT folded_id FROM cron_folding)
+        UNION ALL
+        SELECT e.outcome, e.started_at, e.ended_at, e.run_at
+        FROM cron_unfolded u
+        CROSS JOIN LATERAL (SELECT * FROM cron_executions WHERE id = u.execution_id AND tick = u.tick OFFSET 0) e
+    ) found
+    WHERE outcome IS NOT NULL
+), counted AS (
+    SELECT outcomes, duration_us, lateness_us FROM cron_figures
+    UNION ALL
+    SELECT gone_outcomes, gone_duration_us, gone_lateness_us FROM cron_maintenance
+    UNION ALL
+    SELECT ARRAY[count(*) FILTER (WHERE outcome = 'completed'), count(*) FILTER (WHERE outcome = 'failed'),
+                 count(*) FILTER (WHERE outcome = 'timed_out'), count(*) FILTER (WHERE outcome = 'cancelled'),
+                 count(*) FILTER (WHERE outcome = 'lost'), count(*) FILTER (WHERE outcome = 'out_of_memory'),
+                 count(*) FILTER (WHERE outcome = 'out_of_cpu')],
+           coalesce(sum(duration_us), 0), coalesce(sum(lateness_us), 0)
+    FROM unfolded
+)
 SELECT now() AS database_now,
        (SELECT jsonb_object_agg(status, jobs) FROM (
            SELECT s.status, count(*) AS jobs FROM cron_jobs j JOIN cron_job_status s ON s.job_id = j.id
            WHERE j.removed_at IS NULL GROUP BY s.status) of_status)::text AS jobs,
-       t.executions + m.gone_executions AS executions, ARRAY[t.completed + u.completed + m.gone_outcomes[1],
-           t.failed + u.failed + m.gone_outcomes[2],
-           t.timed_out + u.timed_out + m.gone_outcomes[3],
-           t.cancelled + u.cancelled + m.gone_outcomes[4],
-           t.lost + u.lost + m.gone_outcomes[5],
-           t.out_of_memory + u.out_of_memory + m.gone_outcomes[6],
-           t.out_of_cpu + u.out_of_cpu + m.gone_outcomes[7]] AS outcomes,
-       t.duration_us + u.duration_us + m.gone_duration_us AS duration_us, t.lateness_us + u.lateness_us + m.gone_lateness_us AS lateness_us,
-       m.leases_cleared, m.checked_at, (SELECT max(lease_expires_at) FROM controllers) AS latest_lease
+       (SELECT coalesce(sum(executions), 0) FROM cron_jobs)::bigint + m.gone_executions AS executions,
+       ARRAY[t.completed, t.failed, t.timed_out, t.cancelled, t.lost, t.out_of_memory, t.out_of_cpu]::bigint[]
+           AS outcomes,
+       t.duration_us::bigint AS duration_us, t.lateness_us::bigint AS lateness_us, m.leases_cleared, m.checked_at,
+       (SELECT max(lease_expires_at) FROM controllers) AS latest_lease, (SELECT count(*) FROM unfolded) AS unfolded
 FROM (
-    SELECT coalesce(sum(executions), 0)::bigint AS executions, coalesce(sum(outcomes[1]), 0)::bigint AS completed,
-           coalesce(sum(outcomes[2]), 0)::bigint AS failed, coalesce(sum(outcomes[3]), 0)::bigint AS timed_out,
-           coalesce(sum(outcomes[4]), 0)::bigint AS cancelled, coalesce(sum(outcomes[5]), 0)::bigint AS lost,
-           coalesce(sum(outcomes[6]), 0)::bigint AS out_of_memory, coalesce(sum(outcomes[7]), 0)::bigint AS out_of_cpu,
-           coalesce(sum(duration_us), 0)::bigint AS duration_us, coalesce(sum(lateness_us), 0)::bigint AS lateness_us
-    FROM cron_jobs
-) t, (
-    SELECT count(*) FILTER (WHERE outcome = 'completed') AS completed,
-           count(*) FILTER (WHERE outcome = 'failed') AS failed,
-           count(*) FILTER (WHERE outcome = 'timed_out') AS timed_out,
-           count(*) FILTER (WHERE outcome = 'cancelled') AS cancelled, count(*) FILTER (WHERE outcome = 'lost') AS lost,
-           count(*) FILTER (WHERE outcome = 'out_of_memory') AS out_of_memory,
-           count(*) FILTER (WHERE outcome = 'out_of_cpu') AS out_of_cpu,
-           coalesce(sum(duration_us), 0)::bigint AS duration_us, coalesce(sum(lateness_us), 0)::bigint AS lateness_us
-    FROM cron_uncounted
-) u, cron_maintenance m;
+    SELECT sum(outcomes[1]) AS completed, sum(outcomes[2]) AS failed, sum(outcomes[3]) AS timed_out,
+           sum(outcomes[4]) AS cancelled, sum(outcomes[5]) AS lost, sum(outcomes[6]) AS out_of_memory,
+           sum(outcomes[7]) AS out_of_cpu, sum(duration_us) AS duration_us, sum(lateness_us) AS lateness_us
+    FROM counted
+) t, cron_maintenance m;

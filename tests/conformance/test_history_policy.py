@@ -100,8 +100,7 @@ async def test_of_jobs_long_gone_sums_stay(scene: tuple[World, Connection], data
             ELSE now() - interval '7 days' END AS removed_at FROM cron_jobs WHERE verb <> 'hourly';
         DELETE FROM cron_executions e USING r WHERE e.job_id = r.id AND e.tick > r.removed_at;
         UPDATE cron_jobs j SET removed_at = r.removed_at, next_tick = NULL, next_execution = NULL,
-            executions = (SELECT count(*) FROM cron_executions WHERE job_id = j.id), outcomes = '{2,1,0,0,0,0,0}',
-            duration_us = 30, lateness_us = 3
+            executions = (SELECT count(*) FROM cron_executions WHERE job_id = j.id)
         FROM r WHERE j.id = r.id;
         UPDATE cron_schedules s SET until_at = r.removed_at FROM r WHERE s.job_id = r.id;
         """

@@ -41,8 +41,8 @@ REPORT: Final = (
     Edit("sql/migrations/0001_first_release.sql", "    memory_shared  boolean,\n", "    read_bytes bigint,\n"),
     Edit("sql/migrations/0001_first_release.sql", "e.memory_peak_bytes, e.memory_shared", ", e.read_bytes"),
     Edit("sql/queries/cron_jobs.sql", ":metrics[?]::text[], ", ":read_bytes[?]::bigint[], "),
-    Edit("sql/queries/cron_jobs.sql", "memory_shared, metrics, ", "read_bytes, "),
-    Edit("sql/queries/cron_jobs.sql", "metrics = r.metrics", ", read_bytes = r.read_bytes"),
+    Edit("sql/queries/cron_jobs.sql", "              metrics, ", "read_bytes, "),
+    Edit("sql/queries/cron_jobs.sql", "metrics = h.metrics", ", read_bytes = h.read_bytes"),
 )
 REASON: Final = (
     Edit("schema/execution.py", 'OVERLAP = "overlap"\n', '    HOLIDAY = "holiday"\n'),

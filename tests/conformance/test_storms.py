@@ -14,14 +14,12 @@ from tests.support.databases import PostgresServer, running_server
 from tests.support.storms import FULL, SCENE, Storm, Stormed
 
 ENDS = """
-SELECT 'c1' AS controller_id, array_agg(id) AS execution_ids, array_agg(job_id) AS job_ids,
+SELECT {whole} AS whole, array_agg(id) AS execution_ids, array_agg(job_id) AS job_ids,
        array_agg(claimed_at) AS claimed_ats, array_agg('completed'::text) AS outcomes,
        array_agg(claimed_at) AS started_ats, array_agg(claimed_at) AS ended_ats, array_agg(n) AS error_types,
        array_agg(n) AS error_messages, array_agg(n) AS outputs, array_agg(1) AS revisions,
        array_agg(later) AS next_ticks, array_agg(later) AS next_run_ats, array_agg(never) AS retry_ats,
-       array_agg(never) AS anchors, array_agg(never) AS closes_ats, '{}'::bigint[] AS skip_execution_ids,
-       '{}'::bigint[] AS skip_job_ids, '{}'::text[] AS skip_reasons, '{}'::timestamptz[] AS skip_first_ticks,
-       '{}'::timestamptz[] AS skip_last_ticks, '{}'::bigint[] AS skip_tick_counts, array_agg(tick) AS ticks,
+       array_agg(never) AS anchors,
        array_agg(n) AS stacks, array_agg(n::bigint) AS cpu_us, array_agg(n::bigint) AS memory_peak_bytes,
        array_agg(n::boolean) AS memory_shared, array_agg(n) AS metrics, array_agg(0) AS missed
 FROM (SELECT *, NULL::text AS n, NULL::timestamptz AS never, run_at + interval '1 hour' AS later FROM cron_executions
@@ -32,9 +30,7 @@ SELECT 'c1' AS controller_id, array_agg(id) AS job_ids, array_agg(next_tick) AS 
        array_agg(next_tick) AS ticks, array_agg(next_tick) AS run_ats, array_agg('r1'::text) AS runner_ids,
        array_agg('m@1'::text) AS deployments, array_agg('schedule'::text) AS triggers, array_agg(0) AS missed,
        array_agg(NULL::timestamptz) AS next_ticks, array_agg(NULL::timestamptz) AS next_run_ats,
-       array_agg(1) AS revisions, '{}'::bigint[] AS skip_job_ids, '{}'::text[] AS skip_reasons,
-       '{}'::timestamptz[] AS skip_first_ticks, '{}'::timestamptz[] AS skip_last_ticks,
-       '{}'::bigint[] AS skip_tick_counts, 30000 AS hard_grace_ms
+       array_agg(1) AS revisions, {placed} AS placed, 30000 AS hard_grace_ms
 FROM (SELECT * FROM cron_jobs WHERE id BETWEEN 11 AND 19 ORDER BY id) j
 """
 SKIPS = """
@@ -49,25 +45,22 @@ FROM (SELECT *, next_tick + interval '1 hour' AS later FROM cron_jobs WHERE id B
 RETRIES = """
 SELECT 'c1' AS controller_id, array_agg(id) AS activation_ids, array_agg(tick) AS expected_ticks,
        array_agg('r1'::text) AS runner_ids, array_agg('m@1'::text) AS deployments,
-       array_agg(NULL::timestamptz) AS next_ticks, 30000 AS hard_grace_ms
+       array_agg(NULL::timestamptz) AS next_ticks, {placed} AS placed, 30000 AS hard_grace_ms
 FROM (SELECT * FROM cron_activations ORDER BY id) a
 """
 STORMED = {
-    "EndCronJob": Stormed(ENDS),
-    "StartCronJobs": Stormed(CLAIMS, gate="controllers"),
+    "EndCronJob": Stormed(ENDS.format(whole=False)),
+    "EndCronJob, whole": Stormed(ENDS.format(whole=True)),
+    "StartCronJobs": Stormed(CLAIMS.format(placed=False), gate="controllers"),
+    "StartCronJobs, placed": Stormed(CLAIMS.format(placed=True), gate="controllers"),
     "SkipTicks": Stormed(SKIPS, gate="controllers"),
-    "StartActivations": Stormed(RETRIES, gate="controllers"),
+    "StartActivations": Stormed(RETRIES.format(placed=False), gate="controllers"),
+    "StartActivations, placed": Stormed(RETRIES.format(placed=True), gate="controllers"),
+    "LockPlaces": Stormed("SELECT array_agg(id) AS limit_ids FROM cron_limits"),
+    "GivePlacesBack": Stormed("SELECT array_agg(id) AS limit_ids, array_agg(1) AS places FROM cron_limits"),
     "AdoptExecutions": Stormed("SELECT 'c2' AS controller_id, '{c1}'::text[] AS from_ids, NULL AS runner_ids"),
     "CancelExecutionsOfJobs": Stormed(
-        """
-        SELECT array_agg(id) AS job_ids, 'somebody' AS actor, 'why' AS note, false AS skip_locked
-        FROM cron_jobs WHERE id < 10""",
-    ),
-    "CancelExecutionsOfJobs, skipping": Stormed(
-        """
-        SELECT array_agg(id) AS job_ids, 'somebody' AS actor, 'why' AS note, true AS skip_locked
-        FROM cron_jobs WHERE id < 10""",
-        gate="controllers",
+        "SELECT array_agg(id) AS job_ids, 'somebody' AS actor, 'why' AS note FROM cron_jobs WHERE id < 10",
     ),
     "MarkCancelled": Stormed(
         """
@@ -92,15 +85,15 @@ STORMED = {
                '{}'::integer[] AS busy_limits, 9 AS each_limit, 9 AS limit""",
         gate="cron_webhooks",
     ),
-    "CountUncounted": Stormed("SELECT 100 AS limit"),
     # Its trigger asks at the commit, which is this statement's own.
     "cron_fence_commit": Stormed(
         "SELECT 'm.v1', min(id) FROM cron_executions WHERE outcome IS NULL", text="SELECT cron_fence_commit($1, $2)"
     ),
-    "FoldGone": Stormed("SELECT 3600000 AS history_ms, 1000 AS limit", gate="cron_uncounted"),
+    "FoldGone": Stormed("SELECT 3600000 AS history_ms, 1000 AS limit", gate="cron_schedules"),
 }
-# They read partitions and change rows that nobody else has: maintenance's own, one round at a time.
-ALONE = {"FillClosings", "SumClosings"}
+# They read partitions and change rows that nobody else has: those of maintenance and of folding, one round at a time,
+# and what an end's own transaction has locked.
+ALONE = {"FillClosings", "SumClosings", "TakeFolding", "FoldFigures", "MoveFolding", "AddRetries", "PauseFailing"}
 
 
 @pytest.fixture(scope="module", params=["postgres18", "postgres16", "postgres15"])

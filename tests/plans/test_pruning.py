@@ -9,13 +9,10 @@ from collections.abc import AsyncIterator
 import pytest
 
 from cronring import sql
-from cronring.sql.loader import loaded
 from tests.support.plan_trees import Planner, planner, pruning
 
 pytestmark = pytest.mark.parametrize("postgres_name", ["postgres18", "postgres16", "postgres15"])
 QUERIES = {"SELECT", "INSERT", "UPDATE", "DELETE", "MERGE", "WITH"}
-# `ended` is read to its end, and sorted, before `held` locks a first job.
-UPDATES_FIRST = {"EndCronJob"}
 FILL = """
 SELECT cron_add_partition('infinity') FROM generate_series(1, 5);
 INSERT INTO deployments (key, namespace, module, digest, schema_text, min_replicas)
@@ -31,8 +28,8 @@ FROM cron_jobs j, generate_series(now() - interval '1 day', now() + interval '1 
 TOUR = """
 UPDATE cron_notifier SET position = 'x';
 UPDATE cron_jobs SET paused_at = now(), paused_by = 'cronring', paused_note = '' WHERE id = 1;
-SELECT cron_counted('{}', '{1}'), cron_attempts(1, now()), cron_tick(1, now()), cron_tenth_runs(1, now()),
-       cron_fence('m.v1', 1);
+SELECT cron_counted('{}', '{1}'), cron_merged('{1}', '{1}'), cron_attempts(1, now()), cron_tick(1, now()),
+       cron_tenth_runs(1, now()), cron_fence('m.v1', 1);
 SELECT cron_stage_kept(date_trunc('day', now(), 'UTC'), 1);
 SELECT cron_swap_staged(date_trunc('day', now(), 'UTC'), 0, n.n, n.n)
 FROM (SELECT 100 * (extract(epoch FROM now() - date_trunc('day', now(), 'UTC'))::bigint / 28800) AS n) n;
@@ -46,7 +43,6 @@ WHERE p.pronamespace = (SELECT relnamespace FROM pg_class WHERE oid = to_regclas
   AND p.prosqlbody IS NULL AND l.lanname IN ('plpgsql', 'sql')
   AND coalesce(pg_stat_get_function_calls(p.oid), 0) = 0
 """
-ASKS_ITSELF = """(SELECT count(*) FROM cron_executions WHERE job_id = f.job_id AND tick = h.tick{bounds})"""
 
 
 @pytest.fixture(params=["empty", "full", "analysed"])
@@ -70,7 +66,7 @@ async def test_no_statement_prunes_where_it_locks_or_changes(planning: Planner, 
     complaints = []
     for name, text in planned_statements().items():
         (tree,) = await planning.plan(text)
-        complaints += [f"{name}: {said}" for said in pruning(tree, updates_first=name in UPDATES_FIRST)]
+        complaints += [f"{name}: {said}" for said in pruning(tree)]
     assert complaints == []
 
 
@@ -92,22 +88,6 @@ async def test_no_function_does_either(planning: Planner, postgres_name: str) ->
 
 
 @pytest.mark.parametrize(
-    ("bounds", "said"),
-    [
-        (" AND tick BETWEEN ({ticks}::timestamptz[])[1] AND ({ticks})[1]", "partitions are pruned before execution"),
-        ("", "partitions are pruned beside a lock"),
-    ],
-)
-async def test_it_catches_what_ends_once_did(planning: Planner, postgres_name: str, bounds: str, said: str) -> None:
-    now = "cron_attempts(f.job_id, h.tick)"
-    text, ticks = sql.statement("EndCronJob"), f"${loaded()['EndCronJob'].names.index('ticks') + 1}"
-    assert now in text
-    before = ASKS_ITSELF.format(bounds=bounds.format(ticks=ticks))
-    (tree,) = await planning.plan(text.replace(now, before))
-    assert said in pruning(tree, updates_first=True)
-
-
-@pytest.mark.parametrize(
     ("statement", "said"),
     [
         ("UPDATE cron_executions SET output = '' WHERE tick = $1", ["partitions are pruned before execution"]),
@@ -117,6 +97,11 @@ async def test_it_catches_what_ends_once_did(planning: Planner, postgres_name: s
         ("UPDATE cron_executions SET output = '' WHERE tick = (SELECT $1::timestamptz)", []),
         (
             "SELECT FROM cron_executions WHERE tick = (SELECT $1::timestamptz) FOR SHARE",
+            ["partitions are pruned beside a lock"],
+        ),
+        (
+            "SELECT (SELECT count(*) FROM cron_executions WHERE job_id = j.id AND tick = j.next_tick) "
+            "FROM cron_jobs j FOR NO KEY UPDATE OF j",
             ["partitions are pruned beside a lock"],
         ),
     ],

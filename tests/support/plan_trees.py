@@ -42,11 +42,8 @@ def nodes(tree: str) -> Iterator[Node]:
             yield Node(label, tree[start : brace.end()], tuple(above for above, _ in opened))
 
 
-def pruning(tree: str, *, updates_first: bool = False) -> list[str]:
-    """What a plan does that PostgreSQL 18 can't do: empty for one that changes and locks nothing.
-
-    `updates_first`: all that it updates among partitions, it has updated before it locks a first row.
-    """
+def pruning(tree: str) -> list[str]:
+    """What a plan does that PostgreSQL 18 can't do: empty for one that changes and locks nothing."""
     found = list(nodes(tree))
     labels = {node.label for node in found}
     if not labels & {"MODIFYTABLE", "LOCKROWS"}:
@@ -62,7 +59,7 @@ def pruning(tree: str, *, updates_first: bool = False) -> list[str]:
         last = len(node.above) - 1 - node.above[::-1].index("MODIFYTABLE") if "MODIFYTABLE" in node.above else None
         if last is not None and _GATHERING & set(node.above[last:]):
             complaints.append("what is updated is pruned by a row that was read before")
-        if "LOCKROWS" in labels and (last is None or not updates_first):
+        if "LOCKROWS" in labels:
             complaints.append("partitions are pruned beside a lock")
     return complaints
 

@@ -55,7 +55,8 @@ FROM cron_webhooks w, generate_series(1, 9) i;
 INSERT INTO cron_failing SELECT id, 0, now() FROM cron_jobs WHERE id < 50;
 INSERT INTO cron_late SELECT id, now() FROM cron_jobs WHERE id < 50;
 INSERT INTO cron_pauses (job_id, paused_at, failures, note) SELECT id, now(), 1, '' FROM cron_jobs WHERE id < 10;
-INSERT INTO cron_uncounted SELECT id, 'completed', 1, 1 FROM cron_jobs WHERE id < 10;
+INSERT INTO cron_figures SELECT id, '{1,0,0,0,0,0,0}', 1, 1, '{1}', '{1}' FROM cron_jobs WHERE id < 50;
+INSERT INTO cron_unfolded SELECT id, job_id, tick FROM cron_executions WHERE job_id < 10;
 INSERT INTO cron_templates (namespace, name, created_at, created_by, changed_at, changed_by)
 VALUES ('default', 't', now(), '', now(), '');
 INSERT INTO cron_actions (at, job_id, action, actor, untold)
@@ -82,10 +83,10 @@ CHANGED = {
     "deployments": "module", "cron_webhooks": "url", "cron_deliveries": "body", "cron_failing": "execution_id",
     "cron_late": "tick", "cron_pauses": "note", "cron_templates": "payload",
     "cron_actions": "note", "cron_skips": "reason", "cron_closings": "until_at", "cron_closed_books": "until_at",
-    "cron_notifier": "holder", "cron_followers": "after",
+    "cron_notifier": "holder", "cron_followers": "after", "cron_figures": "duration_us",
 }  # fmt: skip
-# Ends that are not counted yet are passed over while somebody holds them: nobody does.
-READ = (*CHANGED, "cron_uncounted")
+# How far figures are folded is passed over while somebody holds it: nobody does.
+READ = (*CHANGED, "cron_folding", "cron_unfolded")
 # A statement that waits for no row is held at a table that it reads before it locks: as a view, that asks here first.
 GATE = """
 CREATE FUNCTION storm_gate() RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$

@@ -251,8 +251,8 @@ class MemoryStore(MemoryDeployments, MemoryExecutionControl, MemoryTemplates, Me
             return EndResult(report.execution_id, report.job_id, ended, None, None, 0)
         next_tick, next_run_at = (None, None) if row.full else (row.next_tick, row.next_run_at)
         return EndResult(
-            report.execution_id, report.job_id, ended, next_tick, next_run_at, row.revision, retry_id, paused,
-            followers, moved, stale,
+            report.execution_id, report.job_id, ended, next_tick, next_run_at, row.revision, stale, retry_id, paused,
+            followers, moved,
         )  # fmt: skip
 
     def _retry(self, execution: ExecutionRow) -> int | None:

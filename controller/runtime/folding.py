@@ -1,0 +1,42 @@
+"""Folds figures now and then. Any number of controllers may: PostgreSQL lets one at a time."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+from cronring.controller.errors import StoreError, StoreUnavailable
+from cronring.controller.ports.statistics import Folded
+from cronring.controller.runtime.notes import Notes
+
+INTERVAL_S: Final = 15.0
+BACKLOG: Final = 10_000  # executions: so many left, and the next round comes at once
+
+
+class Folding:
+    """How far behind the figures are, by this controller's own rounds."""
+
+    def __init__(self) -> None:
+        self._executions = 0
+        self._behind: int | None = None  # None: another controller is at it
+
+    async def go_on(self, fold: Callable[[], Awaitable[Folded | None]], notes: Notes) -> None:
+        """For ever; a round that fails is tried again."""
+        done: Folded | None = None
+        while True:
+            if done is None or not done.executions or done.behind < BACKLOG:
+                await asyncio.sleep(INTERVAL_S)
+            try:
+                done = await fold()
+            except (StoreError, StoreUnavailable) as error:
+                notes.warning("figures_not_folded", reason=str(error))
+                done = None
+            self._behind = None if done is None else done.behind
+            self._executions += 0 if done is None else done.executions
+
+    def counters(self) -> dict[str, float]:
+        """For Metrics.add_counters."""
+        return {"figures_folded_executions": float(self._executions)}
+
+    def gauges(self) -> dict[str, float]:
+        """For Metrics.add_gauges."""
+        return {} if self._behind is None else {"figures_behind_executions": float(self._behind)}

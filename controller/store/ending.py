@@ -1,0 +1,202 @@
+"""Ends of executions: most are one statement, and few need a transaction (docs/decisions/0063)."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+import asyncpg
+
+from cronring.controller.core.model import EndRequest, EndResult
+from cronring.controller.core.ticks import missed
+from cronring.controller.store.placing import Fetch
+from cronring.controller.store.plans import add_skips
+from cronring.controller.store.pool import Database, Transaction
+from cronring.controller.store.rows import texts_or_null, unless_null
+from cronring.schema.execution import Report
+from cronring.sql.parameters import (
+    AddRetries,
+    EndCronJob,
+    FollowTicks,
+    GetPartition,
+    GivePlacesBack,
+    MoveAnchors,
+    PauseFailing,
+)
+
+_PARAMETERS: Final = EndCronJob.__annotations__
+# For each field of a report its parameter, which may be in the plural; "" for what only the core looks at.
+_REPORTED: Final = tuple(
+    next((name for name in (field, f"{field}s") if name in _PARAMETERS), "") for field in Report._fields
+)
+_TEXTS: Final = {
+    name for name, field in zip(_REPORTED, Report._fields, strict=True) if Report._field_defaults.get(field) == ""
+}  # an empty text is null
+_RESULT: Final = EndResult._fields.index("stale") + 1  # the rest, only further statements say
+_NOTHING_MORE: Final = tuple(EndResult._field_defaults[name] for name in EndResult._fields[_RESULT:])
+_SECOND_US: Final = 1_000_000
+_DAY_US: Final = 86_400 * _SECOND_US
+_DAYS_KNOWN: Final = 4
+_ANYWHERE: Final = "cron_executions e"  # as EndCronJob names what it updates
+
+
+class _Ended(NamedTuple):
+    """An end that this transaction has made: of which request, by its place among them, and what PostgreSQL says."""
+
+    place: int
+    request: EndRequest
+    record: asyncpg.Record
+
+
+class Partitions:
+    """In which partition the executions of a day are, as far as it is known.
+
+    An UPDATE sets up each partition that its plan has before its first row: of 34, that costs as much as all the rest.
+    Pruning them would not do (docs/decisions/0001). Each name makes another statement, planned once for a connection:
+    so only the days around today have one.
+    """
+
+    def __init__(self) -> None:
+        self._names: dict[int, str] = {}  # by day since 1970; "": none may be named
+
+    async def name(self, fetch: Fetch, ticks: Sequence[int]) -> str:
+        """ "": it isn't known."""
+        day = min(ticks) // _DAY_US
+        if max(ticks) // _DAY_US > day:
+            return ""
+        if day not in self._names:
+            found = await fetch(GetPartition(from_at=day * _DAY_US, until_at=(day + 1) * _DAY_US))
+            while len(self._names) >= _DAYS_KNOWN:
+                del self._names[next(iter(self._names))]
+            self._names[day] = found[0][0] if found else ""
+        return self._names[day]
+
+
+class Ending:
+    """The ends of one controller, at one instant."""
+
+    def __init__(self, controller_id: str, requests: list[EndRequest], partitions: Partitions) -> None:
+        self._controller_id = controller_id
+        self._partitions = partitions
+        self._requests = requests
+        self._results: list[Any] = [None] * len(requests)
+        # Jobs are locked in this order: of two ends of the same jobs, neither waits for the other.
+        self._order = sorted(range(len(requests)), key=lambda place: requests[place].report.job_id)
+
+    async def make(self, database: Database) -> list[EndResult]:
+        """Their results, in order."""
+        known = {
+            place
+            for place, (_, _, _, _, _, skipped, retry_at, anchor, _) in enumerate(self._requests)
+            if skipped or retry_at is not None or anchor is not None
+        }
+        plain = [place for place in self._order if place not in known] if known else self._order
+        records = await self._end(database.fetch, plain, whole=False)
+        more = known.union(place for place, record in zip(plain, records, strict=True) if record[_RESULT])
+        if more:
+            async with database.transaction("ending executions") as transaction:
+                await self._end_whole(transaction, [place for place in self._order if place in more])
+        return self._results
+
+    async def _end(
+        self, fetch: Fetch, places: Sequence[int], *, whole: bool, anywhere: bool = False
+    ) -> list[asyncpg.Record]:
+        """`anywhere`: in all partitions."""
+        if not places:
+            return []
+        # Transposed at once: attribute by attribute costs three times as much.
+        reports, ticks, revisions, next_ticks, next_run_ats, skips, retries, anchors, _ = zip(
+            *[self._requests[place] for place in places], strict=True
+        )
+        ending = EndCronJob(
+            **_reported(reports),
+            revisions=revisions,
+            next_ticks=next_ticks,
+            next_run_ats=next_run_ats,
+            retry_ats=unless_null(retries),
+            anchors=unless_null(anchors),
+            missed=[missed(ranges) if ranges else 0 for ranges in skips],
+            whole=whole,
+        )
+        name = "" if anywhere else await self._partitions.name(fetch, ticks)
+        records = await fetch(ending.worded({_ANYWHERE: f"{name} e"}) if name else ending)
+        for place, record in zip(places, records, strict=True):
+            self._results[place] = EndResult._make(record[:_RESULT] + _NOTHING_MORE)
+        return records
+
+    async def _end_whole(self, transaction: Transaction, places: list[int]) -> None:
+        """What each of them has to write beside its own two rows is written with them."""
+        found = dict(zip(places, await self._end(transaction.fetch, places, whole=True), strict=True))
+        elsewhere = [place for place, record in found.items() if record["more"]]
+        others = await self._end(transaction.fetch, elsewhere, whole=True, anywhere=True)
+        found |= dict(zip(elsewhere, others, strict=True))
+        ended = [_Ended(place, self._requests[place], record) for place, record in found.items() if record["ended"]]
+        decided = [each for each in ended if each.record["decides"]]
+        skipped = [(each.request.report.job_id, each.request.skipped) for each in decided if each.request.skipped]
+        await add_skips(transaction, skipped, by=self._controller_id)
+        await self._move_anchors(transaction.fetch, [each for each in decided if each.request.anchor is not None])
+        await self._add_retries(transaction.fetch, [each for each in ended if each.record["retried"]])
+        # A run by hand has no tick of its schedule: nobody follows it.
+        followed = [each for each in ended if each.record["followed"] and not each.record["tick"] % _SECOND_US]
+        await self._follow(transaction.fetch, followed)
+        await self._pause(transaction.fetch, ended)
+        await _give_back(transaction.fetch, ended)
+
+    async def _move_anchors(self, fetch: Fetch, ends: list[_Ended]) -> None:
+        if not ends:
+            return
+        requests = [each.request for each in ends]
+        moving = MoveAnchors(
+            job_ids=[request.report.job_id for request in requests],
+            anchors=[request.anchor for request in requests if request.anchor is not None],
+            closes_ats=[request.closes_at for request in requests],
+        )
+        revisions = {record[0]: record[1] for record in await fetch(moving)}
+        for each in ends:
+            self._now(each, revision=revisions[each.request.report.job_id], moved=True)
+
+    async def _add_retries(self, fetch: Fetch, ends: list[_Ended]) -> None:
+        if not ends:
+            return
+        adding = AddRetries(
+            execution_ids=[each.record["execution_id"] for each in ends], ticks=[each.record["tick"] for each in ends]
+        )
+        made = {(job_id, tick): retry_id for retry_id, job_id, tick in await fetch(adding)}
+        for each in ends:
+            self._now(each, retry_id=made[each.record["job_id"], each.record["tick"]])
+
+    async def _follow(self, fetch: Fetch, ends: list[_Ended]) -> None:
+        if not ends:
+            return
+        following = FollowTicks(
+            execution_ids=[each.record["execution_id"] for each in ends],
+            job_ids=[each.record["job_id"] for each in ends],
+            ticks=[each.record["tick"] for each in ends],
+        )
+        made = dict(map(tuple, await fetch(following)))
+        for each in ends:
+            self._now(each, followers=made.get(each.record["execution_id"]))
+
+    async def _pause(self, fetch: Fetch, ends: list[_Ended]) -> None:
+        troubled = sorted({each.record["job_id"] for each in ends if each.record["troubled"]})
+        if not troubled:
+            return
+        paused = dict(map(tuple, await fetch(PauseFailing(job_ids=troubled))))
+        for each in ends:
+            if (revision := paused.get(each.record["job_id"])) is not None:
+                self._now(each, revision=revision, next_tick=None, next_run_at=None, paused=True)
+
+    def _now(self, end: _Ended, **changed: Any) -> None:
+        self._results[end.place] = self._results[end.place]._replace(**changed)
+
+
+async def _give_back(fetch: Fetch, ends: list[_Ended]) -> None:
+    limits = [each.record[name] for each in ends for name in ("module_limit", "namespace_limit")]
+    given = sorted(Counter(limit for limit in limits if limit is not None).items())
+    if given:
+        await fetch(GivePlacesBack(limit_ids=[limit for limit, _ in given], places=[count for _, count in given]))
+
+
+def _reported(reports: Iterable[Report]) -> dict[str, Any]:
+    """EndCronJob's parameters that are columns of reports, by their fields' names."""
+    columns = zip(_REPORTED, zip(*reports, strict=True), strict=True)
+    return {name: texts_or_null(column) if name in _TEXTS else column for name, column in columns if name}
