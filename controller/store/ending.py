@@ -1,4 +1,4 @@
-"""Ends of executions: most are one statement, and few need a transaction (docs/decisions/0063)."""
+"""Ends of executions: most are one statement, and few need a transaction (docs/decisions/0068)."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -71,7 +71,7 @@ class Partitions:
         return self._names[day]
 
 
-class Ending:
+class EndBatch:
     """The ends of one controller, at one instant."""
 
     def __init__(self, controller_id: str, requests: list[EndRequest], partitions: Partitions) -> None:

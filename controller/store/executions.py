@@ -1,9 +1,9 @@
-"""Ending and sweeps: what is done to executions that have been claimed."""
+"""EndBatch and sweeps: what is done to executions that have been claimed."""
 
 import functools
 
 from cronring.controller.core.model import EndRequest, EndResult, Execution
-from cronring.controller.store.ending import Ending, Partitions
+from cronring.controller.store.ending import EndBatch, Partitions
 from cronring.controller.store.pool import Database
 from cronring.controller.store.rows import execution_of
 from cronring.sql.parameters import AdoptExecutions, GetLost, GetOverdueExecutions, GetUnfinished
@@ -24,7 +24,7 @@ class ExecutionStatements:
         """End what is unfinished under the reported claim; every request is answered, in order. Safe to repeat."""
         if not requests:
             return []
-        return await Ending(controller_id, requests, self._partitions).make(self._database)
+        return await EndBatch(controller_id, requests, self._partitions).make(self._database)
 
     async def adopt_executions(
         self, controller_id: str, from_ids: tuple[str, ...], runner_ids: tuple[str, ...] = ()

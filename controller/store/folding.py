@@ -1,4 +1,4 @@
-"""Figures of jobs are folded out of executions that have ended: each once, by id (docs/decisions/0063)."""
+"""Figures of jobs are folded out of executions that have ended: each once, by id (docs/decisions/0068)."""
 
 from typing import Final
 

@@ -43,19 +43,19 @@ LEFT JOIN (
 ) waiting ON true;
 
 -- name: StartActivations
--- Claims, in one statement, those activations that are due and whose job may run now, if the caller's lease is valid,
--- and inserts their executions. A claimed one is gone, but for a backfill that has a next tick: that moves on.
+-- Claims, in one statement, those activations that are due and whose job may run now, if the caller's lease is valid.
+-- It inserts their executions. A claimed one is gone, but for a backfill that has a next tick: that moves on.
 -- Answers with every attempted one, in the order asked. Some are not to run at all, and are left as they are. Who asks
 -- again in a transaction drops them, or moves them on, while they are locked. Their `verdict` is:
 --   "superseded": a retry that its schedule's next tick has superseded. Its tick counts as one without success.
---   "over": one whose tick had counted before, or completed; what is left of a job that was removed; and what follows a
+--   "over": one whose tick had counted before, or completed. What is left of a job that was removed. What follows a
 --   tick that has been run for, or whose job was cancelled meanwhile.
 --   "passed": a backfill's tick that completed before.
 -- All but `:controller_id`, `:hard_grace_ms` (after the timeout) and `:placed` (see StartCronJobs) are parallel arrays.
 -- `:expected_ticks` stand in the activations, `:deployments` are keys of what the runners host, `:next_ticks` are of
 -- backfills.
--- SKIP LOCKED as in StartCronJobs. The job's row is locked even for a run beside it, so that of two for one tick the
--- other sees the attempt of the first; where it doesn't, by an older snapshot, ON CONFLICT makes it try again.
+-- SKIP LOCKED as in StartCronJobs. The job's row is locked even for a run beside it. So of two for one tick the other
+-- sees the attempt of the first. Where it doesn't, by an older snapshot, ON CONFLICT makes it try again.
 WITH judged AS MATERIALIZED (
     SELECT w.*, a.*, j.*, greatest(a.own_attempt, t.attempts + 1) AS attempt,
            CASE a.trigger WHEN 'retry' THEN t.missed ELSE 0 END AS missed,

@@ -47,17 +47,19 @@ LEFT JOIN (
 ORDER BY due.id;
 
 -- name: StartCronJobs
--- Claims, in one statement, those of the wanted jobs that may run (once more) and are due in PostgreSQL's time, if the
--- caller's lease is valid, and inserts their executions. Answers with every attempted row, in the order asked.
+-- docs/decisions/0068: what every run needs, and no more.
+-- Claims, in one statement, those of the wanted jobs that may run (once more) and are due in PostgreSQL's time. The
+-- caller's lease must be valid. It inserts their executions. Answers with every attempted row, in the order asked.
 -- A job of which several may run at once stays idle: it is counted, and goes on to its next tick here. Whoever claims
 -- it by an older revision may not know that, and would leave it without one.
 -- All but `:controller_id`, `:hard_grace_ms` (after the timeout) and `:placed` are parallel arrays, `:job_ids`
 -- ascending. The caller expects `:expected_ticks` in the rows, and runs `:ticks`. `:deployments` are keys of what the
 -- runners host.
--- A job under a limit is left as it is: the answer has its limits, and since when it waits, where a level of priority
+-- A job under a limit is left as it is. The answer has its limits, and since when it waits, where a level of priority
 -- is worth a second. Who asks again in a transaction has it locked, finds a place for it, and claims it then
--- (`:placed`). Who passes ticks over, goes on to the next one or heeds a window has asked schedule and policy: they
--- must be those that the row has by now. Without a policy the next tick is the next tick, whoever knows it.
+-- (`:placed`).
+-- Who passes ticks over, goes on to the next one or heeds a window has asked schedule and policy: they must be those
+-- that the row has by now. Without a policy the next tick is the next tick, whoever knows it.
 -- SKIP LOCKED: a row somebody else is claiming right now is not ours, and waiting for it would only make us late.
 -- Nobody waits for a job, so nobody deadlocks. What the answer says of a row that was not claimed is as old as the
 -- statement.
@@ -73,7 +75,8 @@ WITH open AS MATERIALIZED (
     LEFT JOIN LATERAL (
         SELECT id, deployment_id, timeout_ms, concurrency, running, next_tick AS own_tick,
                next_execution AS own_execution, revision AS own_revision, missed AS missed_before,
-               last_tick AS previous_tick, last_success AS previous_success, executions + 1 AS number, module_limit, namespace_limit,
+               last_tick AS previous_tick, last_success AS previous_success, executions + 1 AS number,
+               module_limit, namespace_limit,
                CASE WHEN module_limit IS NOT NULL OR namespace_limit IS NOT NULL
                     THEN next_execution - cron_priority(policy) * interval '1 second' END AS waits_from
         FROM cron_jobs
@@ -123,11 +126,12 @@ LEFT JOIN deployments d ON d.id = j.deployment_id
 ORDER BY o.position;
 
 -- name: EndCronJob
--- Ends, in one statement, those executions that are unfinished and whose claim is the reported one, if their job's row
--- is the one that the request was made by. Else (`stale`) nothing is written of it: which ticks passed while it ran is
--- reckoned by the row as it stands.
--- One that held its job frees it and sets its next tick (`decides`), unless several may run by now, or it would move
--- its next run to before where the present books begin: then the row's own next tick stays. But not if that is the one
+-- docs/decisions/0068: what every run needs, and no more.
+-- Ends, in one statement, those executions that are unfinished and whose claim is the reported one. Their job's row
+-- must be the one that the request was made by. Else (`stale`) nothing is written of it: which ticks passed while it
+-- ran is reckoned by the row as it stands.
+-- One that held its job frees it and sets its next tick (`decides`). Not so where several may run by now, or where it
+-- would move its next run to before the present books: then the row's own next tick stays. But not if that is the one
 -- that ran: by a clock that was set back, a pause that was over is in force again. One of several is no longer counted;
 -- the last of them sets the next tick if only one may run by now. One that ran beside leaves the job as it is.
 -- A cancelled run is neither a success nor a failure: somebody, or the job's own overlap policy, decided that it should
