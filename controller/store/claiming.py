@@ -16,7 +16,9 @@ _RESULT: Final = len(ClaimResult._fields)
 class Claims:
     """The claims of one controller, at one instant."""
 
-    def __init__(self, controller_id: str, hard_grace_ms: int) -> None:
+    def __init__(self, controller_id: str, hard_grace_ms: int, under_limits: set[int]) -> None:
+        """`under_limits`: jobs that were, the last time that they were looked at. It is kept up to date."""
+        self._under_limits = under_limits
         self._controller_id = controller_id
         self._hard_grace_ms = hard_grace_ms
         self._results: dict[int, ClaimResult] = {}  # by job
@@ -28,9 +30,9 @@ class Claims:
         Those that pass ticks over, or whose jobs are under a limit, take a transaction. It comes last, as the others
         need not wait for it.
         """
-        plain = [request for request in requests if not request.skipped]
+        plain = [each for each in requests if not each.skipped and each.job_id not in self._under_limits]
         await self._claim(database.fetch, plain)
-        more = [request for request in requests if request.skipped or request.job_id in self._waiting]
+        more = [each for each in requests if each.skipped or each.job_id in self._under_limits]
         if more:
             async with database.transaction("claiming jobs") as transaction:
                 await self._claim_more(transaction.fetch, more)
@@ -82,3 +84,6 @@ class Claims:
             self._results[result.job_id] = result
             if not result.updated and record["waits_from"] is not None:
                 self._waiting[result.job_id] = WantedPlace(*record[_RESULT:])
+                self._under_limits.add(result.job_id)
+            elif result.updated and not placed and result.job_id in self._under_limits:
+                self._under_limits.discard(result.job_id)

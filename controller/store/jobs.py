@@ -14,6 +14,7 @@ class JobStatements:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._under_limits: set[int] = set()
 
     async def get_cron_jobs(self, slots: tuple[int, ...], window_ms: int) -> tuple[int, list[Job]]:
         """(PostgreSQL's now, jobs of the slots due before now + window, executing ones among them)."""
@@ -39,7 +40,7 @@ class JobStatements:
         """Claim what is idle and due, under a valid lease; every request is answered, in order."""
         if not requests:
             return (await self._database.fetch(GetNow()))[0][0], []
-        results = await Claims(controller_id, hard_grace_ms).make(self._database, requests)
+        results = await Claims(controller_id, hard_grace_ms, self._under_limits).make(self._database, requests)
         return results[0].claimed_at, results
 
     async def skip_ticks(self, controller_id: str, requests: list[SkipRequest]) -> list[Job]:

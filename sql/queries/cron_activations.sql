@@ -126,11 +126,11 @@ WITH judged AS MATERIALIZED (
                  max(number) AS number FROM inserted GROUP BY job_id) i WHERE j.id = i.job_id
 ), moved AS (
     UPDATE cron_activations a SET tick = c.goes_on, run_at = now(), attempt = 1
-    FROM (SELECT * FROM chosen WHERE goes_on IS NOT NULL AND execution_id IN (SELECT id FROM inserted)) c
+    FROM (SELECT * FROM chosen WHERE CASE WHEN execution_id IN (SELECT id FROM inserted) THEN goes_on IS NOT NULL END) c
     WHERE a.id = ANY (ARRAY[c.activation_id])
 ), gone AS (
     DELETE FROM cron_activations a
-    USING (SELECT * FROM chosen WHERE goes_on IS NULL AND execution_id IN (SELECT id FROM inserted)) c
+    USING (SELECT * FROM chosen WHERE CASE WHEN execution_id IN (SELECT id FROM inserted) THEN goes_on IS NULL END) c
     WHERE a.id = ANY (ARRAY[c.activation_id])
 )
 SELECT now() AS database_now, c.activation_id, i.id AS execution_id, a.id IS NULL AS gone,

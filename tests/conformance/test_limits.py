@@ -244,7 +244,7 @@ async def test_whatever_happens_together_the_count_is_right(world: World) -> Non
         for each in mine:
             running.pop(each.execution_id, None)
 
-    for turn in range(60):
+    for turn in range(120):
         await asyncio.gather(
             claim("c1", turn), claim("c2", turn + 5), end(turn), end(turn), end(turn + 1), claim("c1", turn + 3),
             _set(world, 3), _set(world, 4, module=""),

@@ -1,7 +1,7 @@
 """What an operator does to single jobs while everything else goes wrong, through whichever controller answers."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from cronring.controller.core.model import Activation
 from cronring.controller.core.node.events import ActivationsCreated, Event, JobsNotified
@@ -112,8 +112,10 @@ class Operator(Asker):
         row = self._some("api")
         if row is not None:
             key, timing = row.key, self._workload.timing(self._rng)
-            schedule = None if self._rng.random() < 0.3 and not timing.policy.text else timing.schedule
-            change = JobChange.to(schedule=schedule, policy=timing.policy.text)
+            wanted: dict[str, Any] = {"policy": timing.policy.text}
+            if not (self._rng.random() < 0.3 and not timing.policy.text):
+                wanted["schedule"] = timing.schedule
+            change = JobChange.to(**wanted)
             call: Call = lambda store: store.update_job(key, change, "operator")  # noqa: E731
             self._ask(f"changes {key} to {change}", call, created)
 
