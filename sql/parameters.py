@@ -1067,6 +1067,7 @@ class MoveAnchors(Statement):
 
 class MoveFolding(Statement):
     until_id: int
+    last_id: int
 
 
 class NoteZoneData(Statement):

@@ -80,7 +80,8 @@ class EndBatch:
         self._requests = requests
         self._results: list[Any] = [None] * len(requests)
         # Jobs are locked in this order: of two ends of the same jobs, neither waits for the other.
-        self._order = sorted(range(len(requests)), key=lambda place: requests[place].report.job_id)
+        job_ids = [request.report.job_id for request in requests]
+        self._order = sorted(range(len(requests)), key=job_ids.__getitem__)
 
     async def make(self, database: Database) -> list[EndResult]:
         """Their results, in order."""

@@ -6,7 +6,7 @@
 -- more can turn up (cron_folding). No row: somebody else is at it. A database that was restored elsewhere begins its
 -- transaction ids anew, and what stands there is over.
 SELECT f.folded_id,
-       coalesce(CASE WHEN f.known_by <= pg_snapshot_xmin(s.now) OR f.known_by > pg_snapshot_xmax(s.now) THEN
+       coalesce(CASE WHEN f.known_by <= pg_snapshot_xmin(s.now) OR f.known_by >= pg_snapshot_xmax(s.now) THEN
            CASE WHEN n.executions < :limit::bigint THEN f.known_id ELSE n.last_id END END, f.folded_id) AS until_id
 FROM (SELECT * FROM cron_folding FOR UPDATE SKIP LOCKED) f
 CROSS JOIN (SELECT pg_current_snapshot() AS now) s
@@ -55,13 +55,15 @@ WITH found AS MATERIALIZED (
 SELECT count(*) FROM found WHERE outcome IS NOT NULL;
 
 -- name: MoveFolding
--- What was taken is folded up to `:until_id`. Where that is all that was known, what there is by now is known from here
--- on. Says how many ids are known and not folded.
+-- What was taken is folded up to `:until_id`. Where that is all that was known, `:last_id` is known from here on: it was
+-- asked for (GetLastIds) before this transaction had an id. A claim has its transaction's id before it draws any
+-- of an execution. So whoever may still commit one up to there has a lower id than this transaction.
+-- (The snapshot's xmax would not do: a transaction that is open may be above it.)
+-- Says how many ids are known and not folded.
 UPDATE cron_folding
 SET folded_id = :until_id,
-    known_id = CASE WHEN :until_id < known_id THEN known_id ELSE n.last_id END,
-    known_by = CASE WHEN :until_id < known_id THEN known_by ELSE pg_snapshot_xmax(pg_current_snapshot()) END
-FROM (SELECT greatest(max(id), :until_id::bigint) AS last_id FROM cron_executions) n
+    known_id = CASE WHEN :until_id < known_id THEN known_id ELSE greatest(:until_id, :last_id::bigint) END,
+    known_by = CASE WHEN :until_id < known_id THEN known_by ELSE pg_current_xact_id() END
 RETURNING known_id - folded_id AS behind;
 
 -- name: GetJobFigures

@@ -44,6 +44,36 @@ async def test_ends_of_all_kinds_are_counted_once(opened: tuple[World, Database]
     await _compare(world, database, statistics, "billing.job")
 
 
+CLAIMED = """
+INSERT INTO cron_executions (job_id, deployment_id, tick, run_at, claimed_at, started_at, ended_at, outcome,
+                             controller_id, runner_id, hard_deadline)
+SELECT id, deployment_id, now() - $1 * interval '1 minute', now(), now(), now(), now(), 'completed', 'c1', 'r1', now()
+FROM cron_jobs WHERE key = 'billing.job' RETURNING id
+"""
+
+
+async def test_what_is_committed_late_is_counted_too(opened: tuple[World, Database], database_url: str) -> None:
+    """Of two claims under way, the one whose transaction began first draws its id last, and commits first."""
+    world, database = opened
+    await world.jobs("job")
+    first, second = [await connect(database_url, "claims") for _ in range(2)]
+    begun = [each.transaction() for each in (first, second)]
+    for transaction, connection in zip(begun, (first, second), strict=True):
+        await transaction.start()
+        await connection.execute("SELECT pg_current_xact_id()")
+    late = await second.fetchval(CLAIMED, 1)
+    early = await first.fetchval(CLAIMED, 2)
+    assert late < early
+    await begun[0].commit()
+    assert await _fold_all(database, at_once=7) == 0
+    await begun[1].commit()
+    assert await _fold_all(database, at_once=7) == 2
+    figures = (await PostgresStatistics(database, 5_000).job("billing.job")).figures
+    assert figures.outcomes["completed"] == 2
+    await first.close()
+    await second.close()
+
+
 async def _fold_all(database: Database, at_once: int) -> int:
     """How many ended executions were folded. The first round only finds out how far the next ones can go."""
     folded = quiet = 0
