@@ -52,7 +52,7 @@ class Partitions:
 
     An UPDATE sets up each partition that its plan has before its first row: of 34, that costs as much as all the rest.
     Pruning them would not do (docs/decisions/0001). Each name makes another statement, planned once for a connection:
-    so only the days around today have one.
+    so only today and yesterday have one. Of these, retention takes none away: it would not wait for such an UPDATE.
     """
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Partitions:
     async def name(self, fetch: Fetch, ticks: Sequence[int]) -> str:
         """ "": it isn't known."""
         day = min(ticks) // _DAY_US
-        if max(ticks) // _DAY_US > day:
+        if max(ticks) // _DAY_US > day or max(self._names, default=day) > day + 1:
             return ""
         if day not in self._names:
             found = await fetch(GetPartition(from_at=day * _DAY_US, until_at=(day + 1) * _DAY_US))

@@ -2,11 +2,11 @@
 -- Their jobs are locked. See cron_jobs.sql for how statements over many rows are written.
 
 -- name: GetPartition
--- The name of the partition that has all executions of a span of ticks, if it may be named. Only those around today
--- are: no retention takes them away.
+-- The name of the partition that has all executions of a span of ticks, if it may be named. Only those of today and of
+-- yesterday are: retention takes neither away.
 SELECT name FROM cron_partitions
 WHERE from_at <= :from_at AND until_at >= :until_at AND has_table_privilege(name, 'SELECT, UPDATE')
-  AND :from_at BETWEEN now() - interval '2 days' AND now() + interval '2 days';
+  AND :from_at BETWEEN now() - interval '2 days' AND now() + interval '1 day';
 
 -- name: AddRetries
 -- What failed waits beside the schedule to be tried again, whatever the schedule is by now. Parallel arrays; `:ticks`:
