@@ -17,7 +17,7 @@ class Folding:
 
     def __init__(self) -> None:
         self._executions = 0
-        self._behind: int | None = None  # None: another controller is at it
+        self._behind = 0  # also where another controller is at it
 
     async def go_on(self, fold: Callable[[], Awaitable[Folded | None]], notes: Notes) -> None:
         """For ever; a round that fails is tried again."""
@@ -30,7 +30,7 @@ class Folding:
             except (StoreError, StoreUnavailable) as error:
                 notes.warning("figures_not_folded", reason=str(error))
                 done = None
-            self._behind = None if done is None else done.behind
+            self._behind = 0 if done is None else done.behind
             self._executions += 0 if done is None else done.executions
 
     def counters(self) -> dict[str, float]:
@@ -39,4 +39,4 @@ class Folding:
 
     def gauges(self) -> dict[str, float]:
         """For Metrics.add_gauges."""
-        return {} if self._behind is None else {"figures_behind_executions": float(self._behind)}
+        return {"figures_behind_executions": float(self._behind)}

@@ -581,8 +581,8 @@ CREATE TABLE cron_figures (
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.05);
 
 -- How far the figures have been folded. Ids are drawn before they are committed, so a lower one may turn up later than
--- a higher one. Whoever has drawn one up to `known_id` has a transaction id below `known_by`. Once all such transactions
--- are over, there is nothing more to come up to `known_id`.
+-- a higher one. Whoever has drawn one up to `known_id` has a transaction id below `known_by`. Once all such
+-- transactions are over, there is nothing more to come up to `known_id`.
 CREATE TABLE cron_folding (
     single         boolean PRIMARY KEY DEFAULT true CHECK (single),
     -- What ended up to here is folded, but for what cron_unfolded has.

@@ -55,8 +55,8 @@ WITH found AS MATERIALIZED (
 SELECT count(*) FROM found WHERE outcome IS NOT NULL;
 
 -- name: MoveFolding
--- What was taken is folded up to `:until_id`. Where that is all that was known, `:last_id` is known from here on: it was
--- asked for (GetLastIds) before this transaction had an id. A claim has its transaction's id before it draws any
+-- What was taken is folded up to `:until_id`. Where that is all that was known, `:last_id` is known from here on: it
+-- was asked for (GetLastIds) before this transaction had an id. A claim has its transaction's id before it draws any
 -- of an execution. So whoever may still commit one up to there has a lower id than this transaction.
 -- (The snapshot's xmax would not do: a transaction that is open may be above it.)
 -- Says how many ids are known and not folded.
