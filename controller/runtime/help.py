@@ -74,10 +74,11 @@ HELP: Final[dict[str, str]] = {
     "job_watchers": "Callers that follow changes of jobs here, of 10,000 at most",
     "execution_watchers": "Callers that follow changes of executions here, of 10,000 at most",
     "execution_followers": "Callers that follow the output of a run through this controller, of 500 at most",
-    # Webhooks
+    # Figures
     "figures_folded_executions": "Ended executions that this controller has added to the figures of their jobs",
     "figures_behind_executions": "Executions that the figures don't have yet; 0 where another controller folds "
     "them. Above 100,000 for 10 minutes: a transaction is open for long in this PostgreSQL, or it is overloaded",
+    # Webhooks
     "webhook_deliveries_waiting": "Deliveries to webhooks that are due in the whole cluster, as this controller last "
     "counted them. Above 100 for 10 minutes: a receiver is down (cronring webhook deliveries)",
     "webhook_deliveries_retrying": "Those of them whose receiver has refused at least once",
