@@ -16,6 +16,7 @@ from tests.support.databases import PostgresServer, running_server
 
 ENTRY, SAYS = "\x01", "\x02"  # what no statement holds
 _STATEMENT: Final = re.compile(r"LOG:  (?:statement|execute [^:]+): (.*)\Z", re.DOTALL)
+_PARTITION: Final = re.compile(r"cron_executions_\w+ e\b")  # of which an end names the one that it is in
 _TRANSACTION: Final = {"BEGIN": 1, "COMMIT": -1, "ROLLBACK": -1}
 COUNTED = """
 SELECT CASE WHEN t.relname LIKE 'cron_executions%' THEN 'cron_executions' ELSE t.relname END AS name,
@@ -88,7 +89,7 @@ class CountingServer:
             matched = _STATEMENT.match(message)
             if matched is None:
                 continue
-            bare = " ".join(matched[1].split())
+            bare = _PARTITION.sub("cron_executions e", " ".join(matched[1].split()))
             step = _TRANSACTION.get(bare.upper().rstrip(";").partition(" ")[0], 0)
             inside[pid] += step
             name = "transaction" if step else self._names.get(bare, bare[:60])
