@@ -77,11 +77,11 @@ async def test_the_place_goes_to_who_has_waited_longest_and_a_level_of_priority_
         Verb("a", schedule="every 1h"),
         Verb("b", schedule="every 1h", policy=Policy(priority=20)),
         Verb("c", schedule="every 1h"),
-        Verb("d", schedule="every 1h", policy=Policy(priority=-1)),
+        Verb("d", schedule="every 1h", policy=Policy(priority=-8)),
     )
     deployed = await world.store.create_deployment(Module("billing", verbs), "a" * 64, 1, TIMEOUT_MS, True)
     names = {job.verb: job for job in deployed.jobs}
-    ages = {"a": 10, "b": 1, "c": 12, "d": 12}
+    ages = {"a": 10, "b": 1, "c": 16, "d": 14}  # as if 10, 21, 16 and 6: far apart, as ticks are whole seconds
     jobs = sorted([await world.due(names[name], age) for name, age in ages.items()])
     await _set(world, 1)
     order = []
@@ -92,7 +92,7 @@ async def test_the_place_goes_to_who_has_waited_longest_and_a_level_of_priority_
         jobs.remove(winner)
         (execution,) = await _executions(world, winner)
         await world.end(execution)
-    assert order == ["b", "c", "d", "a"]
+    assert order == ["b", "c", "a", "d"]
 
 
 async def test_a_job_under_two_limits_needs_a_place_of_each(world: World) -> None:
