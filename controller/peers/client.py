@@ -9,9 +9,9 @@ import grpc
 
 from cronring.controller.core.node.effects import SendPacket
 from cronring.controller.peers.codec import encode
-from cronring.protos.channels import channel_to
 from cronring.protos.gossip.v1 import gossip_pb2, gossip_pb2_grpc
 from cronring.protos.reach import refuses
+from cronring.trust.channels import channel_to
 
 if TYPE_CHECKING:
     from cronring.protos.gossip.v1.gossip_pb2_grpc import GossipAsyncStub  # exists for type checkers only

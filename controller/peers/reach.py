@@ -7,9 +7,9 @@ from typing import Final
 import grpc
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from cronring.protos.channels import channel_to
 from cronring.protos.reach import Port, probe
 from cronring.schema.address import is_address
+from cronring.trust.channels import channel_to
 
 REACH_TIMEOUT_S: Final = 1.0
 _ANSWER_BYTES: Final = 4096

@@ -13,11 +13,11 @@ from cronring.client.answers import BoundedChannel, Unreadable
 from cronring.client.errors import ClientError, OutcomeUnknown, Unavailable, Unreachable
 from cronring.client.failures import UNSENT, Failed, Kind, judged, meaning
 from cronring.protos.admission import ANSWER_BYTES_MAX
-from cronring.protos.channels import channel_to
 from cronring.protos.problems import Fate
 from cronring.protos.reach import Port, probe
 from cronring.schema.address import is_address
 from cronring.schema.duration import measured
+from cronring.trust.channels import channel_to
 
 Response = TypeVar("Response")
 

@@ -10,7 +10,6 @@ from typing import Any, Protocol
 import grpc
 
 from cronring.protos.admission import ANSWER_BYTES_MAX, RefusedMessage, admitted
-from cronring.protos.channels import channel_to
 from cronring.protos.executions import decode_runs
 from cronring.protos.reach import refuses
 from cronring.protos.runner.v1 import runner_pb2
@@ -37,6 +36,7 @@ from cronring.schema.address import is_address
 from cronring.schema.duration import measured
 from cronring.schema.execution import Report
 from cronring.schema.lanes import Grant, LaneKey
+from cronring.trust.channels import channel_to
 
 BACKOFF_FIRST_S = 0.05
 BACKOFF_MAX_S = 1.0

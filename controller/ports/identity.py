@@ -1,0 +1,21 @@
+"""How a controller learns who calls."""
+
+from typing import Protocol
+
+from cronring.schema.identity import Principal
+
+
+class TokenRefused(Exception):  # named for what happened
+    """A bearer token that proves nothing. The message says why, for its holder, and never repeats the token."""
+
+
+class Verifier(Protocol):
+    """Knows one kind of bearer token."""
+
+    def knows(self, token: str) -> bool:
+        """Whether a token is of this kind, by its looks. Hot; it must not raise."""
+        ...
+
+    async def principal(self, token: str) -> Principal:
+        """Whose it is. Raises TokenRefused; StoreUnavailable when that can't be told now."""
+        ...

@@ -1,0 +1,1 @@
+"""What controllers, runners and clients prove to each other: certificates, and the channels and ports that use them."""
