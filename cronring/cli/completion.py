@@ -68,18 +68,19 @@ def _known(
 ) -> list[str]:
     import asyncio
 
+    from cronring.cli.credentials import connect
+    from cronring.cli.failures import Failure
     from cronring.cli.options import DEFAULT_CONTROLLER, Addresses
-    from cronring.client import Client
     from cronring.client.errors import ClientError
 
     given = ctx.params.get("controllers")
     addresses = Addresses().convert(given, param, ctx) if given else (DEFAULT_CONTROLLER,)
 
     async def ask() -> list[str]:
-        async with asyncio.timeout(TIMEOUT_S), Client(addresses, timeout_s=TIMEOUT_S / 2) as client:
+        async with asyncio.timeout(TIMEOUT_S), connect(addresses, TIMEOUT_S / 2) as client:
             return [name for name in await names(client) if name.startswith(prefix)]
 
     try:
         return asyncio.run(ask())
-    except (ClientError, TimeoutError):
+    except (ClientError, Failure, TimeoutError):
         return []

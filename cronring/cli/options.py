@@ -6,6 +6,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
+from cronring.cli.credentials import token_option
 from cronring.cli.printing import say
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -126,13 +127,17 @@ def whose_controllers() -> str:
             return f"the running `cronring dev` ({context_file()})" if controllers_of_dev() else "the default"
 
 
-controllers_option = option(
-    "--controllers",
-    type=Addresses(),
-    default=known_controllers,
-    show_default=f"those of your running `cronring dev`, else {DEFAULT_CONTROLLER}",
-    help="gRPC addresses of controllers; the first that answers serves.",
-)
+def controllers_option(command: Command) -> Command:
+    """--controllers, and who one is to them: --token-file."""
+    addresses = option(
+        "--controllers",
+        type=Addresses(),
+        default=known_controllers,
+        show_default=f"those of your running `cronring dev`, else {DEFAULT_CONTROLLER}",
+        help="gRPC addresses of controllers; the first that answers serves.",
+    )
+    return addresses(token_option(command))
+
 
 output_option = option(
     "-o",

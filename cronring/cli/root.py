@@ -129,8 +129,8 @@ def cli() -> None:
 
     Every option can be given as an environment variable: CRONRING, the command and the option, such as
     CRONRING_JOBS_LIST_LIMIT. Those that commands share go without the command: CRONRING_CONTROLLERS,
-    CRONRING_DATABASE_URL, CRONRING_OUTPUT, CRONRING_AS, and all of controller and runner. NO_COLOR=1 and CLICOLOR=0
-    leave colours out.
+    CRONRING_DATABASE_URL, CRONRING_OUTPUT, CRONRING_AS, CRONRING_TOKEN_FILE, and all of controller and runner.
+    CRONRING_TOKEN is a token itself. NO_COLOR=1 and CLICOLOR=0 leave colours out.
     """
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from cronring.cli.credentials import connect
 from cronring.cli.failures import EXIT_UNREACHABLE, Failure, nearest
 from cronring.cli.flags import refused
 from cronring.cli.interrupts import run_loop
@@ -24,9 +25,7 @@ def ask(addresses: tuple[str, ...], question: "Callable[[Client], Coroutine[Any,
     """
 
     async def conversation() -> Answer:
-        from cronring.client import Client
-
-        async with Client(addresses) as client:
+        async with connect(addresses) as client:
             return await question(client)
 
     try:

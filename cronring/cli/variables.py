@@ -6,14 +6,15 @@ from typing import Final
 
 import click
 
+from cronring.cli.credentials import TOKEN
 from cronring.cli.failures import nearest
 from cronring.cli.printing import say
 
 PREFIX: Final = "CRONRING"
 WARNED_MAX: Final = 5
 NAME_MAX: Final = 80  # of a name that is compared with ours
-# What processes of ours tell those that they start.
-_INTERNAL: Final = frozenset({"CRONRING_DEV_PARENT", "CRONRING_STOP_ON_EOF"})
+# What processes of ours tell those that they start; and what no option may be, as `ps` would show it.
+_WITHOUT_OPTION: Final = frozenset({"CRONRING_DEV_PARENT", "CRONRING_STOP_ON_EOF", TOKEN})
 
 
 def known(command: click.Command, prefix: str = PREFIX) -> Iterator[str]:
@@ -31,7 +32,7 @@ def known(command: click.Command, prefix: str = PREFIX) -> Iterator[str]:
 def warn_of_unknown(root: click.Command) -> None:
     """On stderr: a misspelt setting is no setting, and nobody would notice."""
     given = sorted(name for name in os.environ if name.startswith(f"{PREFIX}_"))
-    names = _INTERNAL.union(known(root)) if given else _INTERNAL
+    names = _WITHOUT_OPTION.union(known(root)) if given else _WITHOUT_OPTION
     unknown = [name for name in given if name not in names]
     for name in unknown[:WARNED_MAX]:
         meant = nearest(name, names) if len(name) <= NAME_MAX else ""

@@ -12,7 +12,9 @@ from cronring.client.errors import (
     Invalid,
     NotFound,
     OutcomeUnknown,
+    PermissionDenied,
     Refused,
+    Unauthenticated,
     Unavailable,
     Unreachable,
 )
@@ -28,7 +30,9 @@ __all__ = [
     "Invalid",
     "NotFound",
     "OutcomeUnknown",
+    "PermissionDenied",
     "Refused",
+    "Unauthenticated",
     "Unavailable",
     "Unreachable",
 ]

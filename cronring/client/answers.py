@@ -15,11 +15,15 @@ class Unreadable(ClientError):
 
 
 class BoundedChannel:
-    """A channel as stubs use it, for the calls that there are: one request, and one answer or a stream of them."""
+    """A channel as stubs use it, for the calls that there are: one request, and one answer or a stream of them.
 
-    def __init__(self, channel: Channel, address: str) -> None:
+    `metadata` goes with each of them: who asks.
+    """
+
+    def __init__(self, channel: Channel, address: str, metadata: tuple[tuple[str, str], ...] = ()) -> None:
         self._channel = channel
         self._address = address
+        self._metadata = metadata
 
     def unary_unary(
         self, path: str, request_serializer: Any, response_deserializer: Any, **_: Any
@@ -27,7 +31,7 @@ class BoundedChannel:
         call: Any = self._channel.unary_unary(path, request_serializer, None)
 
         async def answer(request: Any, **options: Any) -> Any:
-            return self._read(response_deserializer, await call(request, **options))
+            return self._read(response_deserializer, await call(request, metadata=self._metadata, **options))
 
         return answer
 
@@ -37,7 +41,7 @@ class BoundedChannel:
         call: Any = self._channel.unary_stream(path, request_serializer, None)
 
         async def answers(request: Any, **options: Any) -> AsyncIterator[Any]:
-            stream = call(request, **options)
+            stream = call(request, metadata=self._metadata, **options)
             try:
                 async for raw in stream:
                     yield self._read(response_deserializer, raw)

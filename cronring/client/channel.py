@@ -38,11 +38,12 @@ class Failover:
     that may have been done, and is sent again only if it is `repeatable`, or was surely not done.
     """
 
-    def __init__(self, addresses: Sequence[str], timeout_s: float) -> None:
+    def __init__(self, addresses: Sequence[str], timeout_s: float, token: str = "") -> None:
         if not addresses:
             raise ValueError("a client needs the address of at least one controller")
         self._addresses = list(dict.fromkeys(addresses))
         self._timeout_s = timeout_s
+        self._metadata = _credentials(token)
         self._channels: dict[str, BoundedChannel] = {}
         self._current = 0
         self._places = asyncio.Semaphore(AT_ONCE_MAX)
@@ -65,7 +66,7 @@ class Failover:
             raise ClientError(f"{address[:100]!r} is no HOST:PORT, so nothing is asked there")
         if address not in self._channels:
             channel = channel_to(address, *_OPTIONS, answer_bytes=ANSWER_BYTES_MAX)
-            self._channels[address] = BoundedChannel(channel, address)
+            self._channels[address] = BoundedChannel(channel, address, self._metadata)
         bounded: Any = self._channels[address]  # its stubs know it as a Channel
         return cast("Channel", bounded)
 
@@ -238,6 +239,13 @@ class Failover:
             self._current = (self._addresses.index(address) + 1) % len(self._addresses)
             yield None
         raise await self._none_of(tried)
+
+
+def _credentials(token: str) -> tuple[tuple[str, str], ...]:
+    """What calls carry. Raises ValueError for what no header can have; no token is in its words."""
+    if not all("!" <= letter <= "~" for letter in token):
+        raise ValueError("the token has spaces, line breaks or letters in it that no token has")
+    return (("authorization", f"Bearer {token}"),) if token else ()
 
 
 def _spread() -> float:

@@ -21,12 +21,13 @@ from cronring.client.templates import TemplateCalls
 class Client:
     """Speaks to whichever of the controllers answers. Use it as an async context manager, in one event loop.
 
-    `timeout_s` bounds one try at one controller. Every method may raise Unreachable, Unavailable, NotFound, Invalid or
-    Refused, all of them ClientError.
+    `timeout_s` bounds one try at one controller. `token`: a bearer token, which every call carries. Every method may
+    raise Unreachable, Unavailable, NotFound, Invalid, Unauthenticated, PermissionDenied or Refused, all of them
+    ClientError.
     """
 
-    def __init__(self, addresses: Sequence[str], timeout_s: float = 5.0) -> None:
-        self._failover = Failover(addresses, timeout_s)
+    def __init__(self, addresses: Sequence[str], timeout_s: float = 5.0, *, token: str = "") -> None:
+        self._failover = Failover(addresses, timeout_s, token)
         self.cluster = ClusterCalls(self._failover)
         self.deployments = DeploymentCalls(self._failover)
         self.doctor = DoctorCalls(self._failover)

@@ -80,6 +80,24 @@ class OutcomeUnknown(ClientError):
         self.done = done
 
 
+class Unauthenticated(ClientError):
+    """The controllers don't know who asks: there is no token, or one that proves nothing (any more)."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(
+            f"{message}\n"
+            "Give your token: --token-file FILE, CRONRING_TOKEN_FILE or CRONRING_TOKEN (in Python: "
+            "Client(..., token=...)). `cronring token create` makes one."
+        )
+
+
+class PermissionDenied(ClientError):
+    """The controllers know who asks, and that they may not do this."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(f"{message}\n`cronring whoami` shows who you are, and what you may do.")
+
+
 class Refused(ClientError):
     """Anything else that a controller refused, with gRPC's word for it."""
 

@@ -1,5 +1,6 @@
 """What a call that failed means: by its status and by what a controller says beside it, never by a text."""
 
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from enum import Enum
 from typing import Final, NamedTuple
@@ -7,7 +8,17 @@ from typing import Final, NamedTuple
 from grpc import StatusCode
 from grpc.aio import AioRpcError
 
-from cronring.client.errors import ClientError, Conflict, DatabaseAway, Invalid, NotFound, Refused, Unavailable
+from cronring.client.errors import (
+    ClientError,
+    Conflict,
+    DatabaseAway,
+    Invalid,
+    NotFound,
+    PermissionDenied,
+    Refused,
+    Unauthenticated,
+    Unavailable,
+)
 from cronring.protos.problems import PROBLEMS, SINCE, Fate, Reason, Said, said
 
 # Without a controller's word these come from gRPC: the connection broke, nobody answered in time, or a server that
@@ -17,6 +28,11 @@ _LOST: Final = frozenset({
 })  # fmt: skip
 # An answer may have been lost on its way back, as it was too large for this side.
 _MAY_BE_DONE: Final = _LOST | {StatusCode.RESOURCE_EXHAUSTED, StatusCode.DATA_LOSS}
+_PLAIN: Final[Mapping[StatusCode, Callable[[str], ClientError]]] = {
+    StatusCode.NOT_FOUND: NotFound,
+    StatusCode.UNAUTHENTICATED: Unauthenticated,
+    StatusCode.PERMISSION_DENIED: PermissionDenied,
+}
 
 
 class Kind(Enum):
@@ -66,9 +82,9 @@ def word_of(error: AioRpcError) -> Said | None:
 def meaning(error: AioRpcError) -> ClientError:
     """The exception for what a controller itself answered."""
     details, word = error.details() or "", word_of(error)
+    if plain := _PLAIN.get(error.code()):
+        return plain(details)
     match error.code():
-        case StatusCode.NOT_FOUND:
-            return NotFound(details)
         case StatusCode.INVALID_ARGUMENT:
             return _invalid(details, word)
         case StatusCode.FAILED_PRECONDITION:

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any, Final, NamedTuple
 
+from cronring.cli.credentials import connect
 from cronring.client import Client
 from cronring.client.doctor import ControllerReport, NoReport
 from cronring.controller.core.doctor.finding import Finding, Verdict, found, problem, unchecked
@@ -30,7 +31,7 @@ async def gather(given: tuple[str, ...], database_url: str | None, schema: str, 
     `fallback`: asked where neither is given.
     """
     asked = _Asked()
-    async with Client([*given, fallback], timeout_s=TIMEOUT_S) as client:
+    async with connect((*given, fallback), TIMEOUT_S) as client:
         await asked.all_of(client, given or (() if database_url else (fallback,)))
         if database_url is None:
             findings, reached = await _through_controllers(client, asked.reports)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
+from cronring.cli.credentials import connect
 from cronring.cli.drill.plan import DrillPlan
 from cronring.cli.drill.target import kill
 from cronring.cli.failures import EXIT_UNREACHABLE, Failure
@@ -58,7 +59,7 @@ async def _kill(client: Client, plan: DrillPlan, passed: Passed) -> DrillSpan:
 
 async def _stand_down(plan: DrillPlan, passed: Passed) -> DrillSpan:
     wanted, begun, latest = plan.wanted, None, None
-    async with Client((plan.primary.grpc_address,), timeout_s=CALL_S) as direct:
+    async with connect((plan.primary.grpc_address,), CALL_S) as direct:
         words: AsyncGenerator[StandDown, None] = direct.drills.stand_down(
             plan.primary.id, wanted.for_s, wanted.by, forced=wanted.forced
         )

@@ -120,6 +120,7 @@ class FakeApi(
         self.cut_off: tuple[grpc.StatusCode, str] | None = None  # how one that has told all ends
         self.sessions: list[list[executions_pb2.ExecutionEvent]] = []
         self.requests: list[Any] = []
+        self.carried: list[dict[str, Any]] = []  # with each of them
         self.address = ""
 
     def exception(self, event: str, error: BaseException) -> None:
@@ -127,6 +128,7 @@ class FakeApi(
 
     async def check(self, request: Any, context: Any) -> None:
         self.requests.append(request)
+        self.carried.append(dict(context.invocation_metadata() or ()))
         await self.slowly()
         if self.failure is not None:
             await context.abort(*self.failure)

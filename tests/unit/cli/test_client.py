@@ -105,8 +105,8 @@ async def test_answers_that_are_no(api: FakeApi) -> None:
             await client.deployments.create(Module("refused", (Verb("x", schedule="0 0 30 2 *"),)), "00")
         assert caught.value.violations == (("schema.verbs[0].schedule", "it can never fire"),)
         assert "it can never fire" in str(caught.value)
-        api.failure = grpc.StatusCode.PERMISSION_DENIED, "no"
-        with pytest.raises(Refused, match="PERMISSION_DENIED: no"):
+        api.failure = grpc.StatusCode.OUT_OF_RANGE, "no"
+        with pytest.raises(Refused, match="OUT_OF_RANGE: no"):
             await client.jobs.list()
 
 
