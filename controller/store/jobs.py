@@ -70,6 +70,11 @@ class JobStatements:
             )
         )
         moved = {record["id"] for record in records if record["moved"]}
-        own = (part for request in requests if request.job_id in moved for part in request.skipped)
-        count_ticks(self._database.skipped, own)
-        return [job_of(record) for record in records]
+        made = {request.job_id: request for request in requests if request.job_id in moved}
+        count_ticks(self._database.skipped, (part for request in made.values() for part in request.skipped))
+        return [_moved(job, made.get(job.job_id)) for job in map(job_of, records)]
+
+
+def _moved(job: Job, request: SkipRequest | None) -> Job:
+    """The row was read as it stood before its statement moved it."""
+    return job._replace(next_tick=request.next_tick, next_run_at=request.next_run_at) if request else job

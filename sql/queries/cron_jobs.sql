@@ -225,11 +225,12 @@ ORDER BY h.position;
 
 -- name: SkipTicks
 -- Records that due ticks of jobs are not run, and moves the jobs to their next tick, if the caller's lease is valid.
--- Answers with the jobs' rows as they are now, of every attempted one, and whether this moved them.
--- A range that goes on where the job's latest one ended, for the same reason, takes its place: a job that is outside
+-- Answers with the rows of all attempted jobs, and whether this moved them. What it moved has the next tick that was
+-- asked for; else the rows are as old as the statement.
+-- A range that goes on where the job's latest one ended, for the same reason, takes its place. So a job that is outside
 -- its window for a night has one. It goes on there if nothing ran since and the books are the same ones: they have no
 -- holes. (In place of it, and not in it, as whoever follows the jobs goes by ids.)
--- Where several may run, ticks go on beside a run that has held the job since only one might; and there is no overlap
+-- Where several may run, ticks go on beside a run that has held the job since only one might. And there is no overlap
 -- to record any more when one of them has ended in the meantime.
 -- All but `:controller_id` are parallel arrays, `:job_ids` ascending. The caller expects `:expected_ticks` in the rows.
 -- `:reasons` to `:tick_counts` are each job's first range, `:further_...` the other ones.
@@ -262,7 +263,7 @@ WITH wanted AS MATERIALIZED (
     SET next_tick = i.next_tick, next_execution = i.next_execution, missed = j.missed + i.missed
     FROM idle i
     WHERE j.id = i.id
-    RETURNING j.id, j.next_tick, j.next_execution, i.reason, i.first_tick, i.last_tick, i.ticks, i.latest_id
+    RETURNING j.id, i.reason, i.first_tick, i.last_tick, i.ticks, i.latest_id
 ), replaced AS (
     DELETE FROM cron_skips s USING (SELECT latest_id FROM moved WHERE latest_id IS NOT NULL) m WHERE s.id = m.latest_id
 ), skips AS (
@@ -275,18 +276,12 @@ WITH wanted AS MATERIALIZED (
         AS s (job_id, reason, first_tick, last_tick, ticks)
     WHERE CASE WHEN s.job_id IN (SELECT id FROM moved) THEN true END
 )
-SELECT j.id, j.key, j.slot, d.key AS deployment, j.verb, j.schedule, j.anchor, j.revision, j.timeout_ms,
-       j.on_disconnect, j.state = 'executing' OR j.running >= greatest(j.concurrency, 1) AS executing,
-       CASE WHEN a.moved_id IS NULL THEN j.next_tick ELSE a.next_tick END AS next_tick,
-       CASE WHEN a.moved_id IS NULL THEN j.next_execution ELSE a.next_execution END AS next_execution,
-       j.policy, j.payload, a.moved_id IS NOT NULL AS moved
+SELECT j.*, a.moved
 FROM (
-    SELECT w.job_id, w.position, m.id AS moved_id, m.next_tick, m.next_execution
+    SELECT w.job_id, w.position, m.id IS NOT NULL AS moved
     FROM wanted w FULL JOIN moved m ON m.id = w.job_id
 ) a
-LEFT JOIN cron_jobs j ON j.id = a.job_id
-LEFT JOIN deployments d ON d.id = j.deployment_id
-WHERE CASE WHEN j.id IS NOT NULL THEN true END -- and not an inner join, by which the FULL JOIN would be a loop
+CROSS JOIN LATERAL (SELECT * FROM cron_scheduled_jobs WHERE id = a.job_id OFFSET 0) j
 ORDER BY a.position;
 
 -- name: LockCronJobs
