@@ -6,6 +6,9 @@ ARGS ?=
 WORKERS ?= 3
 PYTHONS ?= $(or $(wildcard $(HOME)/.pyenv/versions/3.1[23].*/bin/python),python3.12 python3.13)
 
+# Some containers forbid it, and each of hundreds of processes would compile all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
+
 .DEFAULT_GOAL := help
 
 $(VENV)/.demo: pyproject.toml

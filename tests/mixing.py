@@ -16,7 +16,7 @@ LONGEST: Final = (
     "acceptance/test_demo.py",
     "integration/controller/test_jobs_api.py",
     "acceptance/test_terminals.py",
-    "plans/test_idle.py",
+    "conformance/test_changed_runs.py",
     "acceptance/test_crontab.py",
     "acceptance/test_distributions.py",
 )

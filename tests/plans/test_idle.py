@@ -1,12 +1,12 @@
 """Plans made after an ANALYZE that found everything at rest: no job has a next tick, and nothing waits."""
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 
 import pytest
 
 from tests.plans.explained import plan, session
-from tests.plans.test_plans import FILL, HOT, LEDGER, astray
-from tests.support.databases import PostgresServer
+from tests.plans.test_plans import HOT, LEDGER, astray
 
 REST = """
 UPDATE cron_jobs SET next_tick = NULL, next_execution = NULL;
@@ -15,15 +15,12 @@ DELETE FROM cron_activations;
 
 
 @pytest.fixture(scope="module", params=["postgres18", "postgres15"])
-def resting_url(request: pytest.FixtureRequest, postgres_servers: Callable[[str], PostgresServer]) -> Iterator[str]:
+def resting_url(
+    request: pytest.FixtureRequest, copies_of_filled: Callable[..., AbstractContextManager[str]]
+) -> Iterator[str]:
     """A database with 100,000 jobs, all of which have had their last tick, vacuumed since."""
-    server = postgres_servers(request.param)
-    name = server.create_database()
-    server.execute(FILL, name)
-    server.execute(REST, name)
-    server.execute("VACUUM (ANALYZE)", name)
-    yield server.url(name)
-    server.drop_database(name)
+    with copies_of_filled(request.param, REST, "VACUUM (ANALYZE)") as url:
+        yield url
 
 
 async def test_plans_made_while_nothing_is_due_are_as_good(resting_url: str) -> None:
