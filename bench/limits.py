@@ -3,8 +3,8 @@
     python -m bench.limits [--rounds 3] [--seconds 0.5] [--jobs 10000]
 
 The row changes of an execution are made in batches of several sizes, on our tables and on bare ones, by default
-durability. Runs and reports go between two processes. What cronring does is to be seen beside this, of the same run of
-the machine.
+durability. On one connection alone the store's own claims and ends stand beside them. Runs and reports go between two
+processes. What cronring does is to be seen beside this, of the same run of the machine.
 """
 
 import contextlib
@@ -20,6 +20,7 @@ import click
 import psutil
 import uvloop
 
+from bench.limits_alone import alone
 from bench.limits_disk import fdatasync_us
 from bench.limits_grpc import EXCHANGES, Answering, answering, item_bytes
 from bench.limits_rows import VARIANTS, Rows, make_jobs, statement
@@ -97,10 +98,13 @@ async def measure(server: PostgresServer, folder: Path, other: Answering, option
         tables.extend([await Rows.open(url, kind, jobs) for kind in KINDS])
         rows, grpc = measured_rows(tables, psutil.Process(server.pid)), measured_grpc(other)
         samples = await in_rounds([*rows, *grpc], options.rounds, options.seconds, between)
+        partitions = await tables[0].connections[0].fetchval(statement("partitions"))
+        click.echo("one connection alone …", err=True)
+        ours_alone = await alone(server, tables, options.rounds, partitions)
         figures = [figure(line.what, taken) for line, taken in zip([*rows, *grpc], samples, strict=True)]
         connection = tables[0].connections[0]
         return {
-            "shape": {**options._asdict(), "partitions": await connection.fetchval(statement("partitions"))},
+            "shape": {**options._asdict(), "partitions": partitions},
             "machine": machine(str(await connection.fetchval("SHOW server_version"))),
             "settings": {record[0]: record[1] for record in await connection.fetch(statement("settings"))},
             "fdatasync_us": {
@@ -110,6 +114,7 @@ async def measure(server: PostgresServer, folder: Path, other: Answering, option
             },
             "item_bytes": item_bytes(),
             "rows": figures[: len(rows)],
+            "alone": ours_alone,
             "grpc": figures[len(rows) :],
         }
     finally:

@@ -58,6 +58,8 @@ def table(result: dict[str, Any]) -> str:
         "",
         *_of_rows(result["rows"]),
         "",
+        *_of_alone(result["alone"]),
+        "",
         *_of_grpc(result["grpc"]),
         "",
         f"The messages are made once. A run takes {size['run']} bytes, a report {size['report']}.",
@@ -83,6 +85,19 @@ def _of_rows(figures: list[dict[str, Any]]) -> list[str]:
             *(each["cpu_us"][side] for side in ("postgresql", "python")),
             *(each["cores"][side] for side in ("postgresql", "python")),
         ]
+        for each in figures
+    ]  # fmt: skip
+    return rows(columns, cells)
+
+
+def _of_alone(figures: list[dict[str, Any]]) -> list[str]:
+    columns = [
+        "CPU of one backend: rows a statement", "the store's claim and end, µs", "bare changes, our tables, µs",
+        "bare tables, µs", "two `SELECT 1`, µs", "the store by bare changes, our tables",
+    ]  # fmt: skip
+    cells = [
+        [each["rows"], each["store_us"], each["ours_us"], each["bare_us"],
+         each["nothing_us"] if each["rows"] == 1 else "", each["of_ours"]]
         for each in figures
     ]  # fmt: skip
     return rows(columns, cells)

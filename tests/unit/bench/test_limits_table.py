@@ -25,6 +25,10 @@ def result() -> dict[str, Any]:
         "settings": {"fsync": "on", "synchronous_commit": "on"},
         "fdatasync_us": {"median": 45, "p99": 130, "count": 300},
         "rows": [rows_figure("ours", [100_000, 20_000, 50_000]), rows_figure("bare", [200_000, 160_000, 25_000])],
+        "alone": [
+            {"rows": 1, "store_us": 790.0, "ours_us": 600.0, "bare_us": 400.0, "nothing_us": 86.0, "of_ours": 1.32},
+            {"rows": 500, "store_us": 50.0, "ours_us": 32.0, "bare_us": 11.0, "nothing_us": 86.0, "of_ours": 1.56},
+        ],
         "grpc": [figure({"exchange": "one stream", "items": 100, "in_flight": 0}, [sample])],
         "item_bytes": {"run": 170, "report": 51},
         "load": {"before": 0.4, "after": 2.1},
@@ -56,10 +60,14 @@ def test_the_table_says_what_it_was_measured_on_and_each_figure() -> None:
         "| cronring's tables | 1,000 | 2 | 25,000 | 10,000 to 50,000 | 0.5 | 20.0 | 2.0 | 0.5 | 0.05 |",
         "| bare tables | 1,000 | 2 | 80,000 | 12,500 to 100,000 |  | 6.2 | 0.6 | 0.5 | 0.05 |",
     ]
+    assert lines[14:16] == [
+        "| 1 | 790.0 | 600.0 | 400.0 | 86.0 | 1.32 |",
+        "| 500 | 50.0 | 32.0 | 11.0 |  | 1.56 |",
+    ]
     assert lines[-1] == "The messages are made once. A run takes 170 bytes, a report 51."
     assert lines[-3] == "| one stream | 100 | 440,000 | 440,000 to 440,000 | 4,400 | 2.0 | 1.5 | 0.88 | 0.66 |"
     widths = {line.count("|") for line in lines if line.startswith("|")}
-    assert len(widths) == 2, "a head, a rule and rows of one width for each of the two"
+    assert len(widths) == 3, "a head, a rule and rows of one width for each of the three"
 
 
 def test_a_result_is_kept_under_its_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
