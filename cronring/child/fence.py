@@ -36,14 +36,17 @@ def _watch(board: memoryview, unseen: Callable[[], bool], ask: Callable[[], None
         fence_ns = board[FENCE]
         left_ns = fence_ns + _AFTER_RUNNER_NS - time.monotonic_ns() if fence_ns else _GLANCE_NS
         if left_ns > 0:
+            # There was contact after all: the next fence is told anew.
             board[FENCED] = 0
             time.sleep(min(left_ns, _GLANCE_NS) / 1e9)
         elif not board[FENCED]:
             board[FENCED] = 1
+            # docs/decisions/0058: asked first, as the runner asks: what ends by itself may still tidy up
             if unseen():
                 ask()
             time.sleep(_GRACE_NS / 1e9)
         elif unseen():
+            # What goes on in spite of that may have a successor elsewhere by now.
             die()
         else:
             time.sleep(_GRACE_NS / 1e9)

@@ -192,6 +192,7 @@ class Claiming:
             if entry.stage is not Stage.READY or self._window.entries.get(job_id) is not entry:
                 self._places.forgo(entry)
                 continue
+            # docs/decisions/0045: tried by two statements at once, the tick would always win, and no manual run get in
             if precedes(entry):
                 self._behind[job_id] = entry
                 continue
@@ -267,6 +268,7 @@ class Claiming:
                 won.append(self._won(entry, request, result))
                 epochs.append(self._places.epoch(batch.places[request.job_id]))
                 continue
+            # docs/decisions/0050: kept unused, the place would be lost by a new epoch, while others wait for it
             self._places.give_back(batch.places[request.job_id])
             self._sessions.change_held(request.runner_id, -1)
             self._context.stats.claims_wasted += 1
@@ -378,10 +380,12 @@ class Claiming:
             self._places.give_back(batch.places[request.job_id])
             if self._window.entries.get(request.job_id) is not entry:
                 continue
+            # Halved batches have led to the one job that PostgreSQL refuses. All others go on without it.
             if alone:
                 self._window.retry_at(entry, context.now_us + REFUSED_RETRY_US)
             else:
                 self.offer(entry)
+        # docs/decisions/0057: what was won by it stands in no answer, so it is adopted from ourselves
         return (ClaimInDoubt(),)
 
 

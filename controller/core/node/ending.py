@@ -116,6 +116,7 @@ class Ending:
                 continue
             if execution is None:
                 self._wonder(Pending(report, None, event.runner_id), event.runner_id)
+            # docs/decisions/0016: what comes after a run is reckoned by its job's row, and that has changed
             elif report.execution_id in self._holding.stale:
                 self._collect(self._unknown, Pending(report, None, event.runner_id))
             else:
@@ -125,6 +126,7 @@ class Ending:
     def declare(self, execution: Execution, outcome: Outcome, error_type: str, error_message: str) -> bool:
         """End it on nobody's report. False: an end of it is under way already."""
         execution_id = execution.execution_id
+        # What its runner says of it tells more.
         if execution_id in self._pending:
             return False
         at_us = max(self._context.now_us, execution.claimed_at)
@@ -189,6 +191,7 @@ class Ending:
             request = request_of(execution, pending.report, now_us)
             pending.retry_at, pending.anchor = request.retry_at, request.anchor
             requests.append(request)
+        # docs/decisions/0068: whoever locks jobs and executions does so in this order, or two would deadlock
         requests.sort(key=_job_and_execution)
         return requests
 
@@ -358,6 +361,7 @@ class Ending:
         context.note(Level.WARNING, "end_failed", executions=len(batch), reason=event.reason)
         if not event.connection_lost:  # something in this batch may be what PostgreSQL refuses
             self._batch = max(1, len(batch) // 2)
+        # docs/decisions/0057: matched on its claim, an end that was committed after all is not made twice
         self._ready.update((pending.report.execution_id, pending) for pending in batch)
 
 

@@ -115,10 +115,12 @@ class Lease:
         was_valid = self.valid
         self.valid_until_ns = sent_ns + (context.settings.lease_ms - context.settings.lease_margin_ms) * MS
         if self.valid:
+            # docs/decisions/0018: whoever declares runners lost must have held it all the time, so a gap counts
             if not was_valid:
                 self.held_since_ns = context.now_ns
                 context.note(Level.INFO, "lease_held")
             self._told_lost = False
+        # From the sending: slow answers must not make renewals rare, as the lease is reckoned from there, too.
         wait_ns = 0 if self._again else context.jittered_ns(context.settings.lease_renew_ms)
         self._renew_at_ns, self._again = max(context.now_ns, sent_ns + wait_ns), False
         renewed = dict.fromkeys(event.renewal.renewed_runners)
@@ -146,6 +148,7 @@ class Lease:
         A beat may be answered twice; its runner goes by the first answer.
         """
         self._heard_ns[event.runner_id] = self._context.now_ns
+        # Without a lease it still waits: the renewal that brings one back renews this runner as well.
         if event.renew:
             self._waiting[event.runner_id] = event.sequence
         if not event.renew or not self.valid:

@@ -88,6 +88,7 @@ class Places:
         if place is not None and self._sessions.valid(place):
             return place
         lane = self._sessions.lane(job)
+        # Whoever waits there came before, or is more urgent: nothing goes past the room.
         if lane in self._rooms and len(self._rooms[lane]):
             return None
         return picker.pick(lane)
@@ -125,6 +126,7 @@ class Places:
         """What the runner is to be told with the run that takes it; 0: it takes none."""
         if place.stock is None or not self._sessions.valid(place):
             return 0
+        # docs/decisions/0050: what was claimed runs all the same, once it is dispatched, and takes no place then
         if not self._lease.valid:  # it isn't dispatched now
             self.give_back(place)
             return 0
@@ -149,6 +151,7 @@ class Places:
         released: list[Item] = []
         for lane, room in list(self._rooms.items()):
             hosting = self._sessions.hosting(lane[0])
+            # A runner without stocks grants nothing and takes whatever comes, so nobody has to wait.
             if hosting and all(session.stocks is not None for session in hosting):
                 self._touch(lane)
                 continue
@@ -237,11 +240,13 @@ class Places:
             stock.return_all_but(0)
         elif room is not None and len(room):
             count, standby, rank_us = self._look(stock.key, room)
+        # docs/decisions/0050: while others wait, what nobody waits for here is theirs
         elif stock.short:
             stock.return_all_but(stock.keep)
         wish = stock.tell(count, standby, rank_us, self._claim_us, not self._open)
         if wish is None:
             return None
+        # Each start and each claim changes the count. Wishes are cumulative, so the last one says all.
         if context.now_ns - stock.told_ns < TELL_GAP_NS and not stock.urgent(wish):
             self._dirty[stock.runner_id, stock.key] = None
             return None

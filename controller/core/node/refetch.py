@@ -58,6 +58,7 @@ class Refetching:
             return NONE
         self._at_ns = context.now_ns + context.jittered_ns(context.settings.refetch_interval_ms)
         slots = self._window.slots()
+        # One that drains claims nothing: others have its slots by now.
         if not slots or context.draining:
             return NONE
         request_id = context.request(self)
@@ -127,6 +128,7 @@ class BackupLooks:
         context = self._context
         self._slots.update(self._window.pop_backup(context.now_us))
         self._slots.update(dict.fromkeys(self._wishes.pop_due(context.now_ns)))
+        # What it would find is for others to claim.
         if context.abstains:
             self._slots.clear()
             self._firsts.clear()
@@ -153,15 +155,19 @@ class BackupLooks:
             lying.setdefault(self._window.primaries[job.slot], []).append(job)
         herds = {primary: jobs for primary, jobs in lying.items() if len(jobs) >= HERD}
         firsts, before = {primary: jobs[0].job_id for primary, jobs in herds.items()}, self._firsts
+        # docs/decisions/0006: one that has not moved on since the last look is not at work. What is claimed in its
+        # stead moves its herd on, so this stays until the herd is gone.
         self._stood_in = frozenset(
             primary for primary in herds if primary in self._stood_in or before.get(primary) == firsts[primary]
         )
         self._firsts = firsts
+        # The more there is, the dearer a look: rarer, as long as the primary gets on.
         at_work = herds.keys() - self._stood_in
         self._gap_ns = min(2 * self._gap_ns, AT_WORK_GAP_MAX_NS) if at_work & before.keys() else OVERDUE_GAP_NS
         for slot in slots:
             if self._window.primaries[slot] in at_work:
                 self._wishes.arm(slot, self._context.now_ns + self._gap_ns)
+            # There may be more of it than one look brings.
             elif len(event.jobs) >= OVERDUE_AT_MOST:
                 self._slots[slot] = None
         return [job for job in event.jobs if self._window.primaries[job.slot] not in at_work and self._wanted(job)]
@@ -175,6 +181,7 @@ class BackupLooks:
 
     def failed(self, event: StoreFailed) -> None:  # noqa: ARG002  how it failed makes no difference here
         assert self._in_flight is not None, "a failure without asking"
+        # What was seen before this failure says nothing of who is at work now.
         self._firsts.clear()
         self._slots.update(dict.fromkeys(self._in_flight[1]))
         self._in_flight = None

@@ -78,6 +78,7 @@ class Sweeping:
 
     def adopt_from(self, controller_ids: tuple[str, ...]) -> None:
         """A draining controller leaves that to others, who learn of it from their renewals."""
+        # What it adopted it would have to hand over at once.
         if self._context.draining:
             return
         self._adopt.update(dict.fromkeys(controller_ids))
@@ -117,6 +118,7 @@ class Sweeping:
         suspects, self._suspects = self._suspects, []
         if self._may_declare_lost():
             self._end_lost(suspects)
+        # docs/decisions/0018: those of the renewal before were confirmed by this one. New ones need one of their own.
         if renewal.lost_runners and self._losing is None and not suspects and self._may_declare_lost():
             self._losing = context.request(self)
             context.effects.append(FetchLost(self._losing, context.settings.runner_lost_after_ms))
@@ -162,6 +164,7 @@ class Sweeping:
         due = [runner_id for runner_id, lost_ns in self._leave_ns.items() if lost_ns <= now_ns]
         for runner_id in due:
             del self._leave_ns[runner_id]
+        # A renewal tells who is lost by PostgreSQL's clock: that this one heard nothing proves nothing.
         if any(runner_id not in self._sessions.by_id for runner_id in due):
             self._lease.renew_soon()
 
@@ -178,6 +181,7 @@ class Sweeping:
         else:
             return
         self._adopting = Adopt(self._context.request(self), controller_ids, runner_ids)
+        # docs/decisions/0023: ends may be committed while the answer is on its way
         self._holding.watch_releases()
         self._context.effects.append(self._adopting)
 
@@ -255,6 +259,7 @@ class Sweeping:
         One that was committed has made this controller answer for what it doesn't know of.
         """
         if self._adopting is not None and event.request_id == self._adopting.request_id:
+            # Runners ask again by themselves, as long as they miss somebody (docs/decisions/0039).
             if not self._adopting.runner_ids:
                 self.adopt_from(self._adopting.controller_ids)
             if event.connection_lost and self._adopting.controller_ids != (self._context.controller_id,):

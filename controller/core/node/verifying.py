@@ -88,6 +88,7 @@ class Verifying:
             self._wishes.update(dict.fromkeys(self._holding.executions))
         if context.now_ns >= self._all_at_ns:
             self._wish_old()
+        # Without a lease nothing may be dispatched, and others may adopt it before the answer is here.
         if not self._wishes or self._asked is not None or not context.store_ok or not self._lease.valid:
             return
         if context.now_ns < self._not_before_ns:
@@ -106,6 +107,7 @@ class Verifying:
         self._all_at_ns = context.now_ns + context.jittered_ns(interval_ms)
         before_ns = context.now_ns - interval_ms * MS
         for execution_id, since_ns in self._holding.held_since_ns.items():
+            # They stand in the order in which they were last seen: those behind are newer still.
             if since_ns > before_ns:
                 break
             self._wishes[execution_id] = None
@@ -123,6 +125,7 @@ class Verifying:
             if execution_id not in own and self._holding.held_since_ns[execution_id] > self._asked_ns:
                 self._wishes[execution_id] = None  # adopted after PostgreSQL answered this, though that came before
                 continue
+            # docs/decisions/0024: ended elsewhere, or another's by now. Its end will not be told here.
             if execution_id not in own:
                 self._holding.release(execution_id)
                 self._window.runner_away(execution.job.job_id)
@@ -137,5 +140,6 @@ class Verifying:
     def failed(self, event: StoreFailed) -> None:
         if not event.connection_lost:
             self._not_before_ns = self._context.now_ns + REFUSED_RETRY_NS
+        # What is to be dispatched again waits for this answer, and nobody else asks for it.
         self._wishes.update(dict.fromkeys(self._asked or ()))
         self._asked = None

@@ -128,6 +128,7 @@ class Beliefs:
 
         Whoever still speaks of an older one has missed my refutation, so that is told again.
         """
+        # Others may refute LEFT (docs/decisions/0014). Who has really left would come back on the ring by it.
         if self.me.status is Status.LEFT:
             return
         if not supersedes(update, self.me):
@@ -135,6 +136,7 @@ class Beliefs:
                 self.rumors.add(self.me)
             return
         if update.status is not Status.ALIVE:
+            # I was silent for as long as others took to accuse me. What I find of others may be my own fault, too.
             self._health.worse()
             reaction.note(
                 Level.WARNING, "refuted", status=update.status.name.lower(), accuser=update.accuser_id or "unknown"
@@ -160,6 +162,7 @@ class Beliefs:
         if held is not None and (held.status, held.incarnation) == (softened.status, softened.incarnation):
             self._confirm(softened)
         self._merge(softened, now_ns, reaction)
+        # docs/decisions/0014: its member gets the shortest wait there is, as if all had confirmed it.
         if softened is not update and (suspicion := self._suspicions.get(update.member_id)) is not None:
             suspicion.verdict = True
 
@@ -173,6 +176,7 @@ class Beliefs:
         """
         if update.status is not Status.DEAD or held is None or not supersedes(update, held) or not held.gossips:
             return update
+        # Of a higher incarnation than I know, I have heard no suspicion either.
         if by_sync or held.status is Status.ALIVE or update.incarnation > held.incarnation:
             return update._replace(status=Status.SUSPECT)
         return update
@@ -220,6 +224,7 @@ class Beliefs:
 
     def _look_at_address(self, newcomer: Member, now_ns: int, reaction: Reaction) -> None:
         """Two ids at one address: one process followed the other, and a probe tells which of them is gone."""
+        # I listen there myself, so whoever says that it does is gone.
         if newcomer.address == self.me.address:
             self.accuse(newcomer.member_id, now_ns, reaction)
             return

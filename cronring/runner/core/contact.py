@@ -103,6 +103,7 @@ class Contact:
     def _to_be_taken_over(self, link: ControllerContact, now_ns: int) -> bool:
         settings = self.settings
         down_ns = now_ns - link.down_since_ns
+        # docs/decisions/0039: two beats, as a stream that is opened anew at once has lost nothing
         often = link.gone or 2 * settings.beat_ns <= down_ns
         often = often and down_ns <= settings.take_over_ns
         return often or (down_ns > settings.take_over_ns and down_ns % settings.take_over_again_ns < settings.beat_ns)
@@ -150,6 +151,7 @@ class Contact:
         for link in self.links.values():
             if not link.open and now_ns - link.named_ns > self.settings.forget_peer_ns:
                 continue  # down for long, and no controller believes that it lives
+            # docs/decisions/0021: one that is silent may reach PostgreSQL, and declare this runner lost
             if not link.open or link.blind_since_ns is None:
                 return
             oldest = min(oldest, link.blind_since_ns)
@@ -169,6 +171,7 @@ class Contact:
         link = self.links[address]
         link.up = True
         link.controller_id = controller_id
+        # Their clocks may run unequally. Taken too early, this costs runs; taken too late, it lets them overlap.
         registered_ns = link.hello_ns + registering_ns - registering_ns // CLOCKS_DIFFER_BY
         self.contact_ns = max(self.contact_ns, min(registered_ns, now_ns))
 
@@ -190,6 +193,7 @@ class Contact:
         patience_ns = self.settings.renewal_patience_ns
         if self.renewer is not None and now_ns - self._renewer_since_ns <= patience_ns:
             return
+        # Those that see no database are asked only if all say so: one of them will be the first to see it again.
         candidates = self.sighted_addresses() or self.open_addresses()
         if not candidates:
             self.renewer = None

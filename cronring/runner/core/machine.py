@@ -126,6 +126,7 @@ class RunnerCore:
             case _:
                 assert_never(event)
         self._pass_time(now_ns)
+        # docs/decisions/0025: before there is contact they would come back, and be declined, again and again
         if self._declined and now_ns < self._contact.fence_ns():
             self._give_back()
         self._divide_places(now_ns)
@@ -175,6 +176,7 @@ class RunnerCore:
         self._end_fence(now_ns)
         self._peers_named(event.address, event.peers, now_ns)
         self._beat(event.address, now_ns)
+        # What runs already takes places, whoever granted them, and must not be granted twice.
         if event.deployments is not None:
             self.places.link_up(event.address, event.deployments, self._ledger.held.values(), now_ns)
         self._offer(self._ledger.offered_to(""), now_ns)
@@ -212,6 +214,7 @@ class RunnerCore:
         renewer = self._contact.renewer
         self._contact.acked(event.address, event.sequence, event.renewed, event.database_ok, now_ns)
         self._end_fence(now_ns)
+        # It can commit nothing now, and another one may.
         if not event.database_ok:
             self._offer_elsewhere(now_ns)
         if renewer is not None and self._contact.renewer is None and self._contact.sighted_addresses():
@@ -241,6 +244,7 @@ class RunnerCore:
             offer.address = event.address
         self._offer(ended, now_ns)
         in_contact = now_ns < self._contact.fence_ns()
+        # One that drains may be gone before it can give back what it declined: it refuses.
         if not in_contact and link is not None and not self._draining:
             self._decline(event.address, fresh)
         else:
@@ -376,6 +380,7 @@ class RunnerCore:
         if self._ledger.held:
             self._farewell_ends_ns = None  # one more came from a controller that hadn't heard of the drain
             return
+        # Results that nobody can take would keep it for ever: it says goodbye all the same.
         if self._farewell_ends_ns is None:
             self._farewell_ends_ns = now_ns + self._settings.farewell_ns
         # A controller that has acknowledged the draining beat has sent its last run before.
