@@ -6,7 +6,11 @@ Frozen and checked when made, so that a wrong value stops a controller at its st
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 from typing import Final
+
+from cronring.schema.address import is_loopback
+from cronring.schema.spiffe import DEFAULT_CLUSTER, SpiffeError, check_cluster
 
 PORT_MAX: Final = 65_535
 DRAIN_TIMEOUT_S_MAX: Final = 86_400.0
@@ -76,9 +80,15 @@ class ProcessConfig:
 
     database_url: str  # any libpq URL, several hosts included
     schema: str = DEFAULT_SCHEMA  # of the database: where our tables are
-    grpc_address: str = "127.0.0.1:7400"
+    grpc_address: str = "127.0.0.1:7400"  # for people and services
+    peer_address: str = "127.0.0.1:7500"  # for controllers and runners; with `insecure` they use grpc_address
     http_address: str = "127.0.0.1:7480"
-    advertise_address: str = ""  # what peers and runners connect to; "": grpc_address
+    advertise_address: str = ""  # what clients connect to; "": grpc_address
+    advertise_peer_address: str = ""  # what peers and runners connect to; "": peer_address
+    certs: Path | None = None  # a folder with ca.crt, tls.crt and tls.key
+    public_certs: Path | None = None  # one with tls.crt and tls.key for grpc_address and http_address; None: `certs`
+    insecure: bool = False  # plaintext on this machine alone: whoever reaches a port may do everything
+    cluster: str = DEFAULT_CLUSTER  # its name in certificates
     join: tuple[str, ...] = ()  # peers to greet besides those of the `controllers` table
     name: str = ""  # beginning of the controller's id; "": the host's name
     drain_timeout_s: float = 30.0
@@ -92,15 +102,10 @@ class ProcessConfig:
                 " as postgresql://user:password@host/database"
             )
         check_schema("schema", self.schema)
-        grpc_address = Address.parse("grpc_address", self.grpc_address)
         Address.parse("http_address", self.http_address)
-        if self.advertise_address:
-            self._require_reachable("advertise_address", Address.parse("advertise_address", self.advertise_address))
-        elif grpc_address.host in WILDCARD_HOSTS:
-            raise ConfigError(
-                f"grpc_address is {self.grpc_address!r}, where nobody can connect to;"
-                " set advertise_address to the HOST:PORT that other controllers and runners use"
-            )
+        self._check_advertised("grpc_address", "advertise_address", "clients")
+        self._check_advertised("peer_address", "advertise_peer_address", "other controllers and runners")
+        self._check_trust()
         for peer in self.join:
             self._require_reachable("join", Address.parse("join", peer))
         if not 0 <= self.drain_timeout_s <= DRAIN_TIMEOUT_S_MAX:
@@ -111,6 +116,39 @@ class ProcessConfig:
             raise ConfigError(
                 f"name is {self.name!r}; it may have letters, digits, '.', '_' and '-', {NAME_LENGTH_MAX} at most"
             )
+
+    def _check_advertised(self, field: str, advertised_field: str, whom: str) -> None:
+        address, advertised = str(getattr(self, field)), str(getattr(self, advertised_field))
+        if advertised:
+            self._require_reachable(advertised_field, Address.parse(advertised_field, advertised))
+        elif Address.parse(field, address).host in WILDCARD_HOSTS:
+            raise ConfigError(
+                f"{field} is {address!r}, where nobody can connect to;"
+                f" set {advertised_field} to the HOST:PORT that {whom} use"
+            )
+
+    def _check_trust(self) -> None:
+        """Plaintext is for this machine alone; everybody else must be known."""
+        try:
+            check_cluster(self.cluster)
+        except SpiffeError as error:
+            raise ConfigError(f"cluster: {error}") from error
+        if self.certs is not None:
+            if self.insecure:
+                raise ConfigError("insecure is set beside certs; leave one of them out")
+            return
+        if not self.insecure:
+            raise ConfigError(
+                "certs is not set: set it to a folder with ca.crt, tls.crt and tls.key (`cronring certs init` makes"
+                " them; docs/security.md has all steps). Or set insecure, for plaintext on this machine alone"
+            )
+        for field in ("grpc_address", "http_address", "advertise_address"):
+            address = str(getattr(self, field))
+            if address and not is_loopback(Address.parse(field, address).host):
+                raise ConfigError(
+                    f"{field} is {address!r}, which other machines can reach, and insecure would let all of them in;"
+                    " set certs to a folder with ca.crt, tls.crt and tls.key instead (docs/security.md)"
+                )
 
     @staticmethod
     def _require_reachable(field: str, address: Address) -> None:

@@ -19,8 +19,9 @@ import uvloop
 
 from cronring.controller.api.calls import Calls
 from cronring.controller.api.http import HttpServer
+from cronring.controller.api.listeners import Listeners
 from cronring.controller.api.seal import Seal
-from cronring.controller.api.server import AddressInUseError, GrpcServer, check_free, in_use
+from cronring.controller.api.server import AddressInUseError, check_free, in_use
 from cronring.controller.api.services import Api, ApiParts, Registration
 from cronring.controller.config import WILDCARD_HOSTS, Address, ProcessConfig
 from cronring.controller.core.doctor.finding import Finding
@@ -51,6 +52,7 @@ from cronring.controller.runtime.notes import Notes
 from cronring.controller.runtime.performer import Performer
 from cronring.controller.runtime.readiness import Readiness
 from cronring.controller.runtime.service import Background, Stopping, within
+from cronring.controller.runtime.trust import Trust
 from cronring.controller.runtime.webhooks import Deliverer, HttpPosting, Interest, WebhookFigures, read_books
 from cronring.controller.runtime.zones import compare_zone_data
 from cronring.controller.services.deploying import Deployer
@@ -92,15 +94,20 @@ class _Base:
     notes: Notes
     readiness: Readiness
     stopping: Stopping
+    trust: Trust
 
 
 def run(config: ProcessConfig, settings: ClusterSettings) -> int:
-    """Run one controller until it has left: its process's exit code. Signals are this function's while it runs."""
+    """Run one controller until it has left: its process's exit code. Signals are this function's while it runs.
+
+    Raises ConfigError for certificates that can't be used.
+    """
+    trust = Trust(config)
     set_up_logging(config.log_level, config.log_format)
     spare_the_collector()
     sys.setswitchinterval(SWITCH_INTERVAL_S)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(_main(config, settings))
+        return runner.run(_main(config, settings, trust))
 
 
 def spare_the_collector() -> None:
@@ -110,11 +117,11 @@ def spare_the_collector() -> None:
     gc.set_threshold(*COLLECTED_AFTER)
 
 
-async def _main(config: ProcessConfig, settings: ClusterSettings) -> int:
-    own_id, clock, metrics = controller_id(config.name or socket.gethostname()), SystemClock(), Metrics()
+async def _main(config: ProcessConfig, settings: ClusterSettings, trust: Trust) -> int:
+    own_id, clock, metrics = controller_id(trust.name or socket.gethostname()), SystemClock(), Metrics()
     notes = Notes(clock, metrics, controller=own_id)
     stopping = Stopping(config.drain_timeout_s, notes)
-    base = _Base(config, settings, own_id, clock, metrics, notes, Readiness(), stopping)
+    base = _Base(config, settings, own_id, clock, metrics, notes, Readiness(), stopping, trust)
     stopping.watch_signals()
     try:
         return await _with_http(base)
@@ -139,12 +146,13 @@ async def _with_http(base: _Base) -> int:
     address = Address.parse("http_address", base.config.http_address)
     http = HttpServer(base.readiness.why_not, base.metrics.text, base.metrics.refused)
     try:
-        port = await http.start(address.host, address.port)
+        port = await http.start(address.host, address.port, base.trust.web)
     except OSError as error:
         raise in_use("--http", str(address), error) from error
     try:
-        grpc_address = Address.parse("grpc_address", base.config.grpc_address)
-        check_free("--grpc", grpc_address.host, grpc_address.port)
+        _check_free("--grpc", base.config.grpc_address)
+        if base.trust.own is not None:
+            _check_free("--peer", base.config.peer_address)
         opened = await base.stopping.unless_asked(_open_database(base))
         if opened is None:
             return EXIT_OK
@@ -155,6 +163,11 @@ async def _with_http(base: _Base) -> int:
             await within(LEAVE_STEP_TIMEOUT_S, database.close(), base.notes, "database_not_closed")
     finally:
         await http.stop()
+
+
+def _check_free(option: str, text: str) -> None:
+    address = Address.parse(option, text)
+    check_free(option, address.host, address.port)
 
 
 async def _open_database(base: _Base) -> tuple[Database, Seal]:
@@ -175,46 +188,50 @@ async def _open_database(base: _Base) -> tuple[Database, Seal]:
 
 async def _with_database(base: _Base, database: Database, seal: Seal, http_address: Address) -> int:
     calls = Calls(base.notes, base.metrics.refused, base.readiness.database_away_since)
-    server = GrpcServer(calls, base.readiness.is_ready, base.metrics.refused)
-    advertised = _advertised(base.config, server.bind(base.config.grpc_address))
+    config, trust = base.config, base.trust
+    servers = Listeners(calls, base.readiness.is_ready, base.metrics.refused, trust.shown, trust.own)
+    grpc_port, peer_port = servers.bind(config)
+    advertised = _advertised(config.advertise_address or config.grpc_address, grpc_port)
+    peer = _advertised(config.advertise_peer_address or config.peer_address, peer_port) if trust.own else ""
     http_host = advertised.host if http_address.host in WILDCARD_HOSTS else http_address.host
     info = ControllerInfo(
         controller_id=base.controller_id,
         grpc_address=str(advertised),
+        peer_address=str(peer),
         http_address=str(Address(http_host, http_address.port)),
         pid=os.getpid(),
         version=version("cronring"),
         zone_data=zone_data_version(),
     )
     base.notes.info(
-        "started", grpc=info.grpc_address, http=info.http_address, pid=info.pid, version=info.version,
-        zone_data=info.zone_data,
+        "started", grpc=info.grpc_address, peer=info.gossip_address, http=info.http_address, pid=info.pid,
+        version=info.version, zone_data=info.zone_data,
     )  # fmt: skip
-    await _Controller(base, database, seal, server, info).live()
+    await _Controller(base, database, seal, servers, info).live()
     base.notes.info("left")
     return EXIT_OK
 
 
-def _advertised(config: ProcessConfig, port: int) -> Address:
-    if config.advertise_address:
-        return Address.parse("advertise_address", config.advertise_address)
-    return Address(Address.parse("grpc_address", config.grpc_address).host, port)
+def _advertised(text: str, port: int) -> Address:
+    """With the port that was bound, where any was asked for."""
+    address = Address.parse("address", text)
+    return Address(address.host, address.port or port)
 
 
 class _Controller:
     """One controller with all its parts. `live` is its life."""
 
-    def __init__(self, base: _Base, database: Database, seal: Seal, server: GrpcServer, info: ControllerInfo) -> None:
+    def __init__(self, base: _Base, database: Database, seal: Seal, servers: Listeners, info: ControllerInfo) -> None:
         self._base = base
         self._store = PostgresStore(database)
         self._database = database
         base.metrics.count_skipped(lambda: database.skipped)
-        self._server = server
+        self._servers = servers
         self._info = info
-        self._node = Node(info.controller_id, info.grpc_address, base.settings, seeded_chance(), base.clock.now_ns())
+        self._node = Node(info.controller_id, info.gossip_address, base.settings, seeded_chance(), base.clock.now_ns())
         self._sessions = RunnerStreams()
         self._standings = Standings(self._store, self._sessions)
-        self._peers = PeerClient(lambda address: self._driver.put(PeerRefused(address)))
+        self._peers = PeerClient(lambda address: self._driver.put(PeerRefused(address)), base.trust.tls)
         self._performer = Performer(
             self._store, info, base.settings, self._sessions, self._peers, base.notes, base.metrics, base.clock
         )
@@ -249,9 +266,9 @@ class _Controller:
     async def live(self) -> None:
         """Until the node has left. Raises what broke, if something did; then nobody is told good-bye."""
         base = self._base
-        self._server.add([*self._api.registrations(), *self._of_runners_and_peers()])
+        self._servers.add(self._api.registrations(), self._of_runners_and_peers())
         self._add_figures()
-        await self._server.start()
+        await self._servers.start()
         base.readiness.connect(self._node, self._performer)
         base.stopping.connect(self._driver.put)
         self._start_background()
@@ -289,7 +306,8 @@ class _Controller:
     def _start_background(self) -> None:
         base, start = self._base, self._background.start
         silence_ms = SILENT_BEATS * base.settings.runner_beat_ms
-        start("health", self._server.health.follow())
+        start("health", self._servers.follow_health())
+        start("certificates", base.trust.follow(base.notes))
         start("loop lag", watch_loop_lag(base.clock, base.metrics, base.notes))
         notifications = PostgresNotifications(base.config.database_url, base.controller_id, schema=base.config.schema)
         start("notifications", self._hear(notifications))
@@ -334,7 +352,7 @@ class _Controller:
         await self._background.stop()
         self._sessions.close_all("this controller is leaving")
         await self._api.close()
-        await self._server.stop(grace_s=0.5)
+        await self._servers.stop(grace_s=0.5)
         await self._performer.close()
         await self._posting.close()
         await self._peers.close()
@@ -357,6 +375,7 @@ class _Controller:
         self._base.metrics.add_gauges(self._notified.gauges)
         self._base.metrics.add_gauges(node_gauges(self._node, self._base.controller_id))
         self._base.metrics.add_gauges(lambda: {name: float(value) for name, value in self._process_gauges().items()})
+        self._base.metrics.add_gauges(lambda: self._base.trust.gauges(self._base.clock))
 
     def _process_gauges(self) -> dict[str, int]:
         return {
@@ -387,7 +406,7 @@ class _Controller:
         return self._sessions.runner_ids
 
     async def unreachable(self, addresses: Iterable[str]) -> dict[str, str]:
-        return await unreachable(addresses)
+        return await unreachable(addresses, self._base.trust.tls())
 
     async def _examine(self) -> list[Finding]:
         config = self._base.config

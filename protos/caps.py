@@ -14,6 +14,7 @@ NAME: Final = 400  # characters, here and below
 ACTOR: Final = 200
 NOTE: Final = 1_000
 TOKEN: Final = 2_000
+CERTIFICATES: Final = 32 * 1024  # PEM; two CAs and a chain
 PATTERN: Final = 4_000  # the longest that makes sense has 1,300, and is refused from 2,000 on with better words
 POLICY: Final = 1_000
 PAYLOAD: Final = 128 * 1024  # refused from 64 KiB on with better words
@@ -47,7 +48,8 @@ _TEXTS: Final = (
         "sender_id state status target_id version",
     ),
     (NOTE, "description note problem reason"),
-    (TOKEN, "page_token resume_token url secret"),
+    (TOKEN, "join_token page_token resume_token url secret"),
+    (CERTIFICATES, "authorities certificate csr"),
     (PATTERN, "schedule error_type"),
     (
         POLICY,

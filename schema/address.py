@@ -1,5 +1,6 @@
 """HOST:PORT, as members of a cluster tell each other where they are. Anybody may have written it."""
 
+import ipaddress
 import re
 from typing import Final
 
@@ -19,3 +20,13 @@ def is_address(text: str) -> bool:
     """Whether it is one that may be dialled: no path, no scheme, nothing that isn't printed."""
     match = _ADDRESS.fullmatch(text)
     return match is not None and match["host"].lower() not in _SCHEMES and 0 < int(match["port"]) <= PORT_MAX
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can be meant by it: `localhost`, 127.0.0.0/8, ::1. A name isn't looked up."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.removeprefix("[").removesuffix("]")).is_loopback
+    except ValueError:
+        return False

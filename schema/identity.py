@@ -52,7 +52,7 @@ class Kind(StrEnum):
     LOCAL = "local"  # by being on this machine, with --insecure: nobody in particular
 
 
-class Grant(NamedTuple):
+class RoleGrant(NamedTuple):
     """A role in a namespace, or EVERYWHERE."""
 
     role: Role
@@ -64,7 +64,7 @@ class Principal(NamedTuple):
 
     kind: Kind
     name: str
-    grants: tuple[Grant, ...] = ()
+    grants: tuple[RoleGrant, ...] = ()
     expires_us: int | None = None
 
     def __str__(self) -> str:
@@ -81,13 +81,13 @@ class Principal(NamedTuple):
         return where is None or namespace in where
 
 
-LOCAL: Final = Principal(Kind.LOCAL, "", (Grant(Role.ADMIN),))
+LOCAL: Final = Principal(Kind.LOCAL, "", (RoleGrant(Role.ADMIN),))
 """Whoever calls a controller that runs with --insecure."""
 
 NOBODY: Final = Principal(Kind.LOCAL, "nobody")
 """Where no door has said who calls."""
 
 
-def grants_text(grants: Iterable[Grant]) -> str:
+def grants_text(grants: Iterable[RoleGrant]) -> str:
     """`operator@billing, viewer@*`, for people."""
     return ", ".join(f"{grant.role}@{grant.namespace}" for grant in grants) or "no role"

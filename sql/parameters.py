@@ -1168,6 +1168,7 @@ class RemoveWebhook(Statement):
 class RenewLease(Statement):
     controller_id: str
     grpc_address: str
+    peer_address: str
     http_address: str
     pid: int
     version: str

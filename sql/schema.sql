@@ -255,6 +255,7 @@ END $$;
 CREATE TABLE cronring.controllers (
     id text NOT NULL COLLATE pg_catalog."C",
     grpc_address text NOT NULL,
+    peer_address text DEFAULT ''::text NOT NULL,
     http_address text NOT NULL,
     pid integer NOT NULL,
     version text NOT NULL,

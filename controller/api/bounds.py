@@ -42,6 +42,8 @@ _OF_SERVICES: Final = {
     "cronring.v1.Templates": {SPEC: "SetTemplate", NAMES: "GetTemplate ListTemplates DeleteTemplate"},
     "cronring.gossip.v1.Gossip": {GOSSIP: "Deliver"},
     "cronring.runner.v1.RunnerGateway": {RUNNERS: "Connect"},
+    "cronring.runner.v1.Enrollment": {NAMES: "Enroll"},
+    "cronring.runner.v1.Renewals": {NAMES: "Renew"},
     "grpc.health.v1.Health": {NAMES: "Check Watch List"},
     "grpc.reflection.v1alpha.ServerReflection": {NAMES: "ServerReflectionInfo"},
 }

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import ssl
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 
 from cronring.controller.api.connections import Connections, telling
 
+HANDSHAKE_S: Final = 10.0
 INDEX: Final = {
     "/": "this index",
     "/healthz": "200 while the process is alive",
@@ -49,10 +51,15 @@ class HttpServer:
             lingering_time=1.0,
         )
 
-    async def start(self, host: str, port: int) -> int:
-        """The port, which is another than asked for only if that was 0. Raises OSError when it is in use."""
+    async def start(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> int:
+        """The port, which is another than asked for only if that was 0. Raises OSError when it is in use.
+
+        With `tls` it is HTTPS, and nothing else.
+        """
         await self._runner.setup()
-        self._server = await asyncio.get_running_loop().create_server(self._connections, host, port)
+        self._server = await asyncio.get_running_loop().create_server(
+            self._connections, host, port, ssl=tls, ssl_handshake_timeout=HANDSHAKE_S if tls else None
+        )
         bound: int = self._server.sockets[0].getsockname()[1]
         return bound
 

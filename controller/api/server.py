@@ -1,6 +1,6 @@
-"""The gRPC server: every service of a controller on one port.
+"""A gRPC server: services of a controller on one port. There are two, or with --insecure one.
 
-It shares the event loop with the ticks. docs/decisions/0064: why it has no process of its own.
+They share the event loop with the ticks. docs/decisions/0064: why they have no process of their own.
 """
 
 import errno
@@ -18,6 +18,8 @@ from cronring.controller.api.calls import Calls
 from cronring.controller.api.door import Door
 from cronring.controller.api.health import ServiceHealth
 from cronring.protos.admission import ANSWER_BYTES_MAX, UNCOMPRESSED
+from cronring.trust.channels import listen
+from cronring.trust.holding import Certificates
 
 _OPTIONS: Final = (
     ("grpc.so_reuseport", 0),  # a second controller on the same port is a mistake to be told, not to be balanced
@@ -68,23 +70,29 @@ class GrpcServer:
         self._is_ready = is_ready
         self._health: ServiceHealth | None = None
 
-    def bind(self, address: str) -> int:
-        """The port, which is another than asked for only if that was 0. Raises AddressInUseError."""
+    def bind(self, option: str, address: str, certificates: Certificates | None, *, mutual: bool = False) -> int:
+        """The port, which is another than asked for only if that was 0. Raises AddressInUseError, naming `option`.
+
+        Without certificates it is plaintext. `mutual`: those who connect must show one, too.
+        """
         try:
-            return self._server.add_insecure_port(address)
+            return listen(self._server, address, certificates, mutual=mutual)
         except RuntimeError as error:
-            raise AddressInUseError(f"can't listen on {address}; give another address with --grpc") from error
+            raise AddressInUseError(f"can't listen on {address}; give another address with {option}") from error
 
-    def add(self, services: Sequence[tuple[str, Callable[[grpc.aio.Server], None]]]) -> None:
-        """(full name, what adds the servicer to a server) of each; health and reflection follow from them.
+    def add(self, services: Sequence[tuple[str, Callable[[grpc.aio.Server], None]]], *, reflects: bool = True) -> None:
+        """(full name, what adds the servicer to a server) of each; health follows from them.
 
-        Raises UnboundedMethodError for a method without a bound of its requests.
+        `reflects`: it tells anybody who may ask what services it has. Raises UnboundedMethodError for a method without
+        a bound of its requests.
         """
         names = tuple(name for name, _ in services)
         for _, add in services:
             add(self._door)
         self._health = ServiceHealth(names, self._is_ready)
         health_pb2_grpc.add_HealthServicer_to_server(self._health.servicer, self._door)
+        if not reflects:
+            return
         health_name = health_pb2.DESCRIPTOR.services_by_name["Health"].full_name
         servicer = ReflectionServicer((*names, health_name, reflection.SERVICE_NAME))
         reflection_pb2_grpc.add_ServerReflectionServicer_to_server(servicer, self._door)

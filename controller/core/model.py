@@ -212,3 +212,4 @@ class LeaseRenewal(NamedTuple):
     lost_runners: tuple[str, ...]  # ids not seen for `runner_lost_after` while executions still carry them
     overdue_executions: bool  # at least one execution is past its hard deadline
     cancels: tuple[CancelRequest, ...] = ()  # of executions that carry this controller's id, but for those it knows of
+    controllers: tuple[tuple[str, str], ...] = ()  # (id, address for clients) of every row

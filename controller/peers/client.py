@@ -11,7 +11,7 @@ from cronring.controller.core.node.effects import SendPacket
 from cronring.controller.peers.codec import encode
 from cronring.protos.gossip.v1 import gossip_pb2, gossip_pb2_grpc
 from cronring.protos.reach import refuses
-from cronring.trust.channels import channel_to
+from cronring.trust.channels import Tls, channel_to
 
 if TYPE_CHECKING:
     from cronring.protos.gossip.v1.gossip_pb2_grpc import GossipAsyncStub  # exists for type checkers only
@@ -41,15 +41,20 @@ class _Link:
     channel: grpc.aio.Channel
     stub: "GossipAsyncStub"
     used_at: float
+    tls: Tls | None
     in_flight: int = 0
     timing_out_since: float | None = None
 
 
 class PeerClient:
-    """`refused(address)` is told when nobody listens at an address: sooner than any timeout would say so."""
+    """`refused(address)` is told when nobody listens at an address: sooner than any timeout would say so.
 
-    def __init__(self, refused: Callable[[str], None]) -> None:
+    `tls()`: what channels are opened with now; another one after certificates have been replaced.
+    """
+
+    def __init__(self, refused: Callable[[str], None], tls: Callable[[], Tls | None]) -> None:
         self._refused = refused
+        self._tls = tls
         self._links: dict[str, _Link] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing: set[asyncio.Task[None]] = set()
@@ -90,23 +95,27 @@ class PeerClient:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def _link(self, address: str) -> _Link:
-        link = self._links.pop(address, None)
-        if link is not None:
-            self._links[address] = link  # in the order of use
-        else:
+        tls, link = self._tls(), self._links.get(address)
+        # A channel shows for ever what it was opened with.
+        if link is not None and link.tls is not tls:
+            self._drop(address, link, DELIVERY_TIMEOUT_S)
+            link = None
+        if link is None:
             if len(self._links) >= LINKS_MAX:
                 oldest = next(iter(self._links))
                 self._drop(oldest, self._links[oldest])
-            channel = channel_to(address, *_OPTIONS, answer_bytes=_ANSWER_BYTES)
-            stub = gossip_pb2_grpc.GossipStub(channel)
-            link = self._links[address] = _Link(channel, stub, _now())
+            channel = channel_to(address, *_OPTIONS, answer_bytes=_ANSWER_BYTES, tls=tls)
+            link = _Link(channel, gossip_pb2_grpc.GossipStub(channel), _now(), tls)
+        self._links.pop(address, None)
+        self._links[address] = link  # in the order of use
         return link
 
-    def _drop(self, address: str, link: _Link) -> None:
+    def _drop(self, address: str, link: _Link, grace_s: float | None = None) -> None:
+        """What is under way there has `grace_s` to get through."""
         if self._links.get(address) is not link:
             return
         del self._links[address]
-        task = asyncio.get_running_loop().create_task(link.channel.close(None))
+        task = asyncio.get_running_loop().create_task(link.channel.close(grace_s))
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)
 

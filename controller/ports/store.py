@@ -29,11 +29,16 @@ class ControllerInfo(NamedTuple):
     """A controller as its row in `controllers` describes it."""
 
     controller_id: str
-    grpc_address: str
+    grpc_address: str  # for people and services
     http_address: str
     pid: int
     version: str
     zone_data: str = ""  # the version of it by which this one reckons ticks; "": not known
+    peer_address: str = ""  # for controllers and runners; "": grpc_address
+
+    @property
+    def gossip_address(self) -> str:
+        return self.peer_address or self.grpc_address
 
 
 class SentModule(NamedTuple):

@@ -76,7 +76,7 @@ async def _read(effect: Reads, store: Store, own_id: str) -> Event:
         case effects.FindPeers():
             found = await store.find_peers()
             return events.PeersFound(
-                tuple((peer.controller_id, peer.grpc_address) for peer in found if is_address(peer.grpc_address))
+                tuple((peer.controller_id, peer.gossip_address) for peer in found if is_address(peer.gossip_address))
             )
         case effects.FetchWindow(request_id, slots, window_ms):
             database_now, jobs = await store.get_cron_jobs(slots, window_ms)

@@ -26,6 +26,7 @@ class LeaseStatements:
             RenewLease(
                 controller_id=controller.controller_id,
                 grpc_address=controller.grpc_address,
+                peer_address=controller.peer_address,
                 http_address=controller.http_address,
                 pid=controller.pid,
                 version=controller.version,
@@ -37,7 +38,8 @@ class LeaseStatements:
                 cancelling=cancelling,
             )
         )
-        database_now, renewed_runners, dead_controllers, lost_runners, overdue_executions, *cancels = records[0]
+        database_now, renewed_runners, dead_controllers, lost_runners, overdue_executions, *others = records[0]
+        *cancels, controller_ids, grpc_addresses = others
         return LeaseRenewal(
             database_now,
             tuple(renewed_runners),
@@ -45,6 +47,7 @@ class LeaseStatements:
             tuple(lost_runners),
             overdue_executions,
             tuple(map(CancelRequest, *cancels)),
+            tuple(zip(controller_ids, grpc_addresses, strict=True)),
         )
 
     async def remove_controller(self, controller_id: str) -> None:

@@ -1,4 +1,4 @@
-"""Who the command line is to controllers: the bearer token that every call of it carries."""
+"""Who the command line is to controllers, and how it knows them: a bearer token, and the cluster's CA."""
 
 import os
 from collections.abc import Callable
@@ -9,6 +9,8 @@ import click
 
 from cronring.cli.failures import Failure
 from cronring.cli.printing import say
+from cronring.cli.running_dev import running_dev
+from cronring.trust.names import CA, INSECURE, SERVER_NAME
 
 if TYPE_CHECKING:
     from cronring.client import Client
@@ -27,26 +29,49 @@ def _keep(ctx: click.Context, param: click.Parameter, value: Path | None) -> Non
     ctx.meta[_KEY] = value if typed or not os.environ.get(TOKEN) else None
 
 
-def token_option(command: Command) -> Command:
-    """--token-file, which no function is given: `connect` looks it up."""
-    return click.option(
+def trust_options(command: Command) -> Command:
+    """--token-file, --ca, --server-name and --insecure, which no function is given: `connect` looks them up."""
+    token = click.option(
         "--token-file",
         type=click.Path(path_type=Path),
         envvar=TOKEN_FILE,
         expose_value=False,
         callback=_keep,
         help=f"A file with your bearer token.  [default: the token in {TOKEN}, if any]",
-    )(command)
+    )
+    ca = _trust("--ca", "ca", CA, "The cluster's CA.  [default: your `cronring dev`'s; else the system's CAs]",
+                type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE")  # fmt: skip
+    name = _trust("--server-name", "server_name", SERVER_NAME, metavar="NAME",
+                  about="What the certificate must be for.  [default: with --ca controller.cronring]")  # fmt: skip
+    insecure = _trust("--insecure", "insecure", INSECURE, "Plaintext, to this machine alone.", is_flag=True)
+    return token(ca(name(insecure(command))))
+
+
+def _trust(flag: str, name: str, variable: str, about: str, **settings: Any) -> Callable[[Command], Command]:
+    def keep(ctx: click.Context, _: click.Parameter, value: Any) -> None:
+        ctx.meta[f"cronring.{name}"] = value
+
+    return click.option(flag, name, envvar=variable, expose_value=False, callback=keep, help=about, **settings)
 
 
 def connect(addresses: tuple[str, ...], timeout_s: float = 5.0) -> "Client":
-    """A client with the token of the running command, if it has one. Raises Failure for one that is none."""
+    """A client as the running command's options say. Raises Failure for what can't be."""
     from cronring.client import Client
 
+    ca, server_name, insecure, token = _given("ca"), _given("server_name") or "", _given("insecure") or None, _token()
+    dev = running_dev() if ca is None and insecure is None else None
+    if dev is not None and set(addresses) <= set(dev.controllers):
+        ca, insecure = (Path(dev.ca), None) if dev.ca else (None, True)
+        token = token or (_read(Path(dev.token_file)) if dev.token_file else "")
     try:
-        return Client(addresses, timeout_s, token=_token())
+        return Client(addresses, timeout_s, token=token, ca=ca, server_name=server_name, insecure=insecure)
     except ValueError as error:
         raise Failure(str(error)) from None
+
+
+def _given(name: str) -> Any:
+    context = click.get_current_context(silent=True)
+    return context.meta.get(f"cronring.{name}") if context is not None else None
 
 
 def _token() -> str:

@@ -7,6 +7,9 @@ import signal
 def main() -> None:
     """Read the command line's modules, and do what it says. Outside of commands Ctrl-C ends it at once."""
     signal.signal(signal.SIGINT, lambda *_: os._exit(128 + signal.SIGINT))
+    # gRPC's core writes lines of its own to stderr, for each call that it refuses and each handshake that fails. What
+    # there is to say is said by us. It asks for this as it is imported.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
     from cronring.cli.interrupts import leave, leave_flushed
 
     signal.signal(signal.SIGINT, leave)

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from cronring.cli.credentials import token_option
+from cronring.cli.credentials import trust_options
 from cronring.cli.printing import say
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -127,16 +127,18 @@ def whose_controllers() -> str:
             return f"the running `cronring dev` ({context_file()})" if controllers_of_dev() else "the default"
 
 
+addresses_option = option(
+    "--controllers",
+    type=Addresses(),
+    default=known_controllers,
+    show_default=f"those of your running `cronring dev`, else {DEFAULT_CONTROLLER}",
+    help="gRPC addresses of controllers; the first that answers serves.",
+)
+
+
 def controllers_option(command: Command) -> Command:
-    """--controllers, and who one is to them: --token-file."""
-    addresses = option(
-        "--controllers",
-        type=Addresses(),
-        default=known_controllers,
-        show_default=f"those of your running `cronring dev`, else {DEFAULT_CONTROLLER}",
-        help="gRPC addresses of controllers; the first that answers serves.",
-    )
-    return addresses(token_option(command))
+    """--controllers, who one is to them, and how they are known."""
+    return addresses_option(trust_options(command))
 
 
 output_option = option(

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from cronring.cli.commands.audit import audit
+from cronring.cli.commands.certs import certs
 from cronring.cli.commands.check import check, schema
 from cronring.cli.commands.cluster import cluster
 from cronring.cli.commands.completion import completion
@@ -129,13 +130,13 @@ def cli() -> None:
 
     Every option can be given as an environment variable: CRONRING, the command and the option, such as
     CRONRING_JOBS_LIST_LIMIT. Those that commands share go without the command: CRONRING_CONTROLLERS,
-    CRONRING_DATABASE_URL, CRONRING_OUTPUT, CRONRING_AS, CRONRING_TOKEN_FILE, and all of controller and runner.
-    CRONRING_TOKEN is a token itself. NO_COLOR=1 and CLICOLOR=0 leave colours out.
+    CRONRING_DATABASE_URL, CRONRING_OUTPUT, CRONRING_AS, CRONRING_TOKEN_FILE, CRONRING_CA, and all of controller and
+    runner. CRONRING_TOKEN is a token itself. NO_COLOR=1 and CLICOLOR=0 leave colours out.
     """
 
 
 for command in (
-    audit, check, cluster, completion, controller, convert, deploy, deployments, dev, doctor, drill, executions,
+    audit, certs, check, cluster, completion, controller, convert, deploy, deployments, dev, doctor, drill, executions,
     explain, import_group, jobs, limits, lint, logs, migrate, next_ticks, plan, rollback, runner, schema, stats,
     template, top, undeploy, webhook, why,
 ):  # fmt: skip

@@ -12,13 +12,21 @@ import socket
 import sys
 import time
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, NamedTuple
 
 FOLDER_MODE: Final = 0o700
 FILE_MODE: Final = 0o600
 TRIES: Final = 5
 TRY_AGAIN_S: Final = 0.01
 PORTS_NAME: Final = "\0cronring dev: fixed ports"  # in Linux's abstract namespace: no file, and gone with its process
+
+
+class DevTold(NamedTuple):
+    """What a dev tells other terminals. `ca` and `token_file`: paths; without a CA it has plaintext."""
+
+    controllers: tuple[str, ...]
+    ca: str = ""
+    token_file: str = ""
 
 
 def context_file() -> Path:
@@ -53,12 +61,12 @@ class DevHold:
             self._file = opened
         return self.owned
 
-    def tell(self, controllers: list[str]) -> None:
-        """From now on other terminals find them."""
+    def tell(self, told: "DevTold") -> None:
+        """From now on other terminals find its controllers, and who they are."""
         if self._file is not None:
             self._file.seek(0)
             self._file.truncate()
-            json.dump({"controllers": controllers, "pid": os.getpid()}, self._file)
+            json.dump(told._asdict() | {"pid": os.getpid()}, self._file)
             self._file.flush()
 
     def release(self) -> None:
@@ -108,14 +116,21 @@ def _lock(opened: IO[str]) -> None:
     return fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
+def running_dev() -> DevTold | None:
+    """What the dev that runs has told; None where none does."""
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError), context_file().open() as opened:
+        if os.fstat(opened.fileno()).st_uid != os.getuid() or _free(opened):
+            return None
+        told: Any = json.load(opened)
+        controllers = tuple(str(each) for each in told["controllers"])
+        return DevTold(controllers, str(told["ca"]), str(told["token_file"]))
+    return None
+
+
 def controllers_of_dev() -> tuple[str, ...]:
     """The gRPC addresses of the controllers of the dev that runs; none where none does."""
-    with contextlib.suppress(OSError, ValueError, TypeError), context_file().open() as opened:
-        if os.fstat(opened.fileno()).st_uid != os.getuid() or _free(opened):
-            return ()
-        told: Any = json.load(opened)
-        return tuple(str(each) for each in told["controllers"])
-    return ()
+    dev = running_dev()
+    return dev.controllers if dev is not None else ()
 
 
 def _free(opened: IO[str]) -> bool:

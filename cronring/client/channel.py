@@ -17,7 +17,7 @@ from cronring.protos.problems import Fate
 from cronring.protos.reach import Port, probe
 from cronring.schema.address import is_address
 from cronring.schema.duration import measured
-from cronring.trust.channels import channel_to
+from cronring.trust.channels import Tls, channel_to
 
 Response = TypeVar("Response")
 
@@ -38,11 +38,12 @@ class Failover:
     that may have been done, and is sent again only if it is `repeatable`, or was surely not done.
     """
 
-    def __init__(self, addresses: Sequence[str], timeout_s: float, token: str = "") -> None:
+    def __init__(self, addresses: Sequence[str], timeout_s: float, tls: Tls | None, token: str = "") -> None:
         if not addresses:
             raise ValueError("a client needs the address of at least one controller")
         self._addresses = list(dict.fromkeys(addresses))
         self._timeout_s = timeout_s
+        self._tls = tls
         self._metadata = _credentials(token)
         self._channels: dict[str, BoundedChannel] = {}
         self._current = 0
@@ -65,7 +66,7 @@ class Failover:
         if not is_address(address):
             raise ClientError(f"{address[:100]!r} is no HOST:PORT, so nothing is asked there")
         if address not in self._channels:
-            channel = channel_to(address, *_OPTIONS, answer_bytes=ANSWER_BYTES_MAX)
+            channel = channel_to(address, *_OPTIONS, answer_bytes=ANSWER_BYTES_MAX, tls=self._tls)
             self._channels[address] = BoundedChannel(channel, address, self._metadata)
         bounded: Any = self._channels[address]  # its stubs know it as a Channel
         return cast("Channel", bounded)

@@ -1,6 +1,7 @@
 """The client's face: `client.jobs`, and its other groups of calls, each named as a service is."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from types import TracebackType
 from typing import Self
 
@@ -16,18 +17,26 @@ from cronring.client.limits import LimitCalls
 from cronring.client.notifications import NotificationCalls
 from cronring.client.statistics import StatisticsCalls
 from cronring.client.templates import TemplateCalls
+from cronring.trust.dialing import client_tls
 
 
 class Client:
     """Speaks to whichever of the controllers answers. Use it as an async context manager, in one event loop.
 
-    `timeout_s` bounds one try at one controller. `token`: a bearer token, which every call carries. Every method may
-    raise Unreachable, Unavailable, NotFound, Invalid, Unauthenticated, PermissionDenied or Refused, all of them
-    ClientError.
+    `timeout_s` bounds one try at one controller. `token`: a bearer token, which every call carries. `ca`: a file with
+    the certificates of the cluster's CA (else CRONRING_CA; else the CAs of the operating system count). `server_name`:
+    what a controller's certificate must be for. `insecure`: plaintext, on this machine alone (else CRONRING_INSECURE).
+
+    Raises ValueError for what doesn't go together. Every method may raise Unreachable, Unavailable, NotFound, Invalid,
+    Unauthenticated, PermissionDenied or Refused, all of them ClientError.
     """
 
-    def __init__(self, addresses: Sequence[str], timeout_s: float = 5.0, *, token: str = "") -> None:
-        self._failover = Failover(addresses, timeout_s, token)
+    def __init__(
+        self, addresses: Sequence[str], timeout_s: float = 5.0, *, token: str = "", ca: Path | None = None,
+        server_name: str = "", insecure: bool | None = None,
+    ) -> None:  # fmt: skip
+        tls = client_tls(addresses, ca, server_name, insecure=insecure)
+        self._failover = Failover(addresses, timeout_s, tls, token)
         self.cluster = ClusterCalls(self._failover)
         self.deployments = DeploymentCalls(self._failover)
         self.doctor = DoctorCalls(self._failover)

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from cronring.schema.address import is_loopback
 from cronring.schema.keys import DEFAULT_NAMESPACE
+from cronring.schema.spiffe import DEFAULT_CLUSTER, check_cluster
 
 
 def default_sync_children() -> int:
@@ -36,6 +38,11 @@ class RunnerConfig:
     sync_children: int = field(default_factory=default_sync_children)
     async_runs: int = ASYNC_RUNS
     drain_timeout: float = 30.0  # seconds; how long SIGTERM lets runs go on before they are cancelled
+    certs: Path | None = None  # a folder with ca.crt, tls.crt and tls.key; `controllers` are --peer addresses then
+    join_token_file: Path | None = None  # a secret to enroll with; `controllers` are --grpc addresses then
+    ca: Path | None = None  # the cluster's CA, to enroll
+    insecure: bool = False  # plaintext, to this machine alone
+    cluster: str = DEFAULT_CLUSTER
 
     def __post_init__(self) -> None:
         if not self.files:
@@ -46,12 +53,27 @@ class RunnerConfig:
             host, _, port = address.rpartition(":")
             if not host or not port.isdigit() or not 0 < int(port) < 65_536:
                 raise ValueError(f"--controllers: {address!r} is no HOST:PORT")
+        self._check_trust()
         if not 1 <= self.sync_children <= SYNC_CHILDREN_MAX:
             raise ValueError(f"--sync-children: {self.sync_children} is outside 1 to {SYNC_CHILDREN_MAX}")
         if not 1 <= self.async_runs <= ASYNC_RUNS_MAX:
             raise ValueError(f"--async-runs: {self.async_runs} is outside 1 to {ASYNC_RUNS_MAX}")
         if not 0 <= self.drain_timeout <= DRAIN_TIMEOUT_MAX:
             raise ValueError(f"--drain-timeout: {self.drain_timeout:g} is outside 0 to {DRAIN_TIMEOUT_MAX:g} seconds")
+
+    def _check_trust(self) -> None:
+        check_cluster(self.cluster)
+        ways = [self.certs is not None, self.join_token_file is not None, self.insecure]
+        if sum(ways) != 1:
+            raise ValueError(
+                "--certs, --join-token-file, --insecure: give one of them. `cronring runner-grant create` makes a join"
+                " token; with it, give --ca FILE as well. --insecure is for controllers on this machine"
+            )
+        if (self.ca is None) != (self.join_token_file is None):
+            raise ValueError("--ca and --join-token-file go together: a secret is sent to nobody who isn't known")
+        far = next((each for each in self.controllers if not is_loopback(each.rpartition(":")[0])), None)
+        if self.insecure and far is not None:
+            raise ValueError(f"--insecure: {far} is another machine; give --certs DIR or --join-token-file FILE")
 
     @property
     def interpreter(self) -> str:

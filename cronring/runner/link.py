@@ -36,11 +36,12 @@ from cronring.schema.address import is_address
 from cronring.schema.duration import measured
 from cronring.schema.execution import Report
 from cronring.schema.lanes import Grant, LaneKey
-from cronring.trust.channels import channel_to
+from cronring.trust.channels import Tls, channel_to, plaintext
 
 BACKOFF_FIRST_S = 0.05
 BACKOFF_MAX_S = 1.0
 CONNECT_S = 3.0
+MOVE_S = 20.0
 # Beats are acknowledged each second, which makes gRPC's own keepalive superfluous: silence means a dead path. But the
 # one who renews is silent while PostgreSQL hangs, until its lease is over: 4 s at the longest.
 SILENCE_S = 5.0
@@ -71,18 +72,23 @@ class Refused(Exception):  # a reason for a link to be down
 
 
 class Link:
-    """`hello` is sent first on every connection. `jitter` gives numbers from 0 to 1."""
+    """`hello` is sent first on every connection. `tls()`: what the next one is opened with.
+
+    `jitter` gives numbers from 0 to 1.
+    """
 
     def __init__(
         self,
         address: str,
         hello: runner_pb2.RunnerMessage,
         listener: LinkListener,
+        tls: Callable[[], Tls | None] = plaintext,
         jitter: Callable[[], float] = random.random,
     ) -> None:
         self.address = address
         self._hello = hello
         self._listener = listener
+        self._tls = tls
         self._jitter = jitter
         self._beats: deque[SendBeat] = deque(maxlen=BEATS_MAX)
         self._results: dict[int, Report] = {}  # by execution: offered again while it waits, it is one
@@ -92,6 +98,9 @@ class Link:
         self._output_bytes = 0
         self._wake = asyncio.Event()
         self._backoff_s = BACKOFF_FIRST_S
+        self._moving = asyncio.Event()  # to the channel that is ready
+        self._ready: grpc.aio.Channel | None = None
+        self._welcome = asyncio.Event()  # heard on the present stream
         self._task = asyncio.create_task(self._stay_connected(), name=f"link {address}")
 
     def send_beat(self, beat: SendBeat) -> None:
@@ -121,10 +130,29 @@ class Link:
         self._wake.set()
         return True
 
+    async def move(self) -> None:
+        """To a channel that shows what `tls()` is now; the stream ends on the old one once the new one is connected.
+
+        Returns when the controller has welcomed the runner there, or after MOVE_S: then it tries to connect as always.
+        """
+        channel = channel_to(self.address, *_OPTIONS, answer_bytes=ANSWER_BYTES_MAX, tls=self._tls())
+        try:
+            async with asyncio.timeout(MOVE_S):
+                await channel.channel_ready()
+                self._ready = channel
+                self._welcome.clear()
+                self._moving.set()
+                await self._welcome.wait()
+        except TimeoutError:
+            if self._ready is not channel:
+                await channel.close(None)
+
     async def close(self) -> None:
         """Hang up, for good."""
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
+        if self._ready is not None:
+            await self._ready.close(None)
 
     async def _stay_connected(self) -> None:
         while True:
@@ -140,6 +168,8 @@ class Link:
             self._outputs, self._output_bytes = [], 0
             self._listener.followers_gone(self.address)
             self._listener.post(LinkDown(self.address, reason, refused))
+            if self._ready is not None:
+                continue
             await asyncio.sleep(self._backoff_s * (0.5 + self._jitter() / 2))
             self._backoff_s = min(self._backoff_s * 2, BACKOFF_MAX_S)
 
@@ -149,7 +179,10 @@ class Link:
         return lost and await refuses(self.address)
 
     async def _connection(self) -> str:
-        async with channel_to(self.address, *_OPTIONS, answer_bytes=ANSWER_BYTES_MAX) as channel:
+        ready, self._ready = self._ready, None
+        self._moving.clear()
+        made = ready or channel_to(self.address, *_OPTIONS, answer_bytes=ANSWER_BYTES_MAX, tls=self._tls())
+        async with made as channel:
             connect: Any = channel.stream_stream(_CONNECT, runner_pb2.RunnerMessage.SerializeToString, None)
             stream: Stream = connect()
             hello_ns = time.monotonic_ns()  # before it: this process may stand still until it knows that it was sent
@@ -158,11 +191,15 @@ class Link:
                     await stream.write(self._hello)
                 self._listener.post(LinkOpened(self.address, hello_ns))
                 writer = asyncio.create_task(self._write(stream))
+                moving = asyncio.create_task(self._moving.wait())
+                reader = asyncio.create_task(self._read(stream))
                 try:
-                    return await self._read(stream)
+                    await asyncio.wait({reader, moving}, return_when=asyncio.FIRST_COMPLETED)
+                    return reader.result() if reader.done() else "its certificate was replaced"
                 finally:
-                    writer.cancel()
-                    await asyncio.gather(writer, return_exceptions=True)
+                    for task in (reader, writer, moving):
+                        task.cancel()
+                    await asyncio.gather(reader, writer, moving, return_exceptions=True)
             finally:
                 stream.cancel()
 
@@ -178,6 +215,7 @@ class Link:
     def _welcomed(self, message: runner_pb2.ControllerMessage) -> None:
         welcome = message.welcome
         self._backoff_s = BACKOFF_FIRST_S
+        self._welcome.set()
         self._listener.registered(welcome.controller_id, list(welcome.modules))
         peers = addresses_of(welcome.controllers)
         beat_ms, fence_ms = welcome.runner_beat_ms, welcome.runner_fence_ms

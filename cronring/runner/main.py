@@ -20,13 +20,15 @@ from cronring.runner.core.settings import SECOND_NS, RunnerSettings
 from cronring.runner.describe import DescribedFiles, DescribeFailed
 from cronring.runner.modules import InvalidFile, LoadedModule, read_module
 from cronring.runner.service import RunnerService, log
+from cronring.runner.trust import establish
 from cronring.schema.module import Module
+from cronring.trust.certificates import CertificateError
 
 # Objects, and the rounds of each generation; CPython's own begins at 700. Hardly any garbage here is in cycles, and
 # looking for it was a tenth of the CPU of a burst.
 COLLECTED_AFTER = (50_000, 20, 20)
 EXIT_OK = 0
-EXIT_INVALID = 1  # a file that is no module, or an interpreter that can't be started
+EXIT_INVALID = EXIT_REFUSED = 1  # a file that is no module, or an interpreter that can't be started
 EXIT_UNDELIVERED = 3  # results that no controller had acknowledged when the time was up
 
 
@@ -66,12 +68,13 @@ def load_modules(files: DescribedFiles) -> list[LoadedModule]:
     return loaded
 
 
-def hello_message(modules: list[LoadedModule]) -> runner_pb2.RunnerMessage:
-    """Hello, under a new id."""
+def hello_message(modules: list[LoadedModule], grant: str = "") -> runner_pb2.RunnerMessage:
+    """Hello, under a new id, which begins with the grant that the runner's certificate names."""
     hostname = socket.gethostname()
+    known_as = f"{grant}.{hostname}" if grant else hostname
     return runner_pb2.RunnerMessage(
         hello=runner_pb2.Hello(
-            runner_id=f"{hostname}-{os.getpid()}-{uuid.uuid4().hex[:8]}",
+            runner_id=f"{known_as}-{os.getpid()}-{uuid.uuid4().hex[:8]}",
             hostname=hostname,
             pid=os.getpid(),
             version=version("cronring"),
@@ -91,11 +94,16 @@ def module_lanes(module: Module, config: RunnerConfig) -> ModuleLanes:
 
 async def host(config: RunnerConfig, modules: list[LoadedModule]) -> int:
     """Connect, and run what is dispatched until a signal has been answered."""
-    hello = hello_message(modules)
+    try:
+        trust = await establish(config, log.warning)
+    except CertificateError as error:
+        log.error("runner_not_let_in", reason=str(error))
+        return EXIT_REFUSED
+    hello = hello_message(modules, trust.grant)
     settings = RunnerSettings(drain_ns=int(config.drain_timeout * SECOND_NS))
     turn = random.randrange(1_000)  # noqa: S311  # spreads load, guards nothing
     lanes = tuple(module_lanes(item.module, config) for item in modules)
-    service = RunnerService(settings, config.controllers, hello, config.sync_children, turn, lanes)
+    service = RunnerService(settings, trust, hello, config.sync_children, turn, lanes)
     loop = asyncio.get_running_loop()
     for signum in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(signum, service.drain)

@@ -31,6 +31,7 @@ from cronring.runner.following import Following
 from cronring.runner.host import Host, ModuleHost
 from cronring.runner.link import Link
 from cronring.runner.spawn import Program
+from cronring.runner.trust import RunnerTrust, keep
 from cronring.schema.execution import Report
 from cronring.schema.module import Module
 
@@ -45,7 +46,7 @@ class RunnerService:
     def __init__(
         self,
         settings: RunnerSettings,
-        controllers: tuple[str, ...],
+        trust: RunnerTrust,
         hello: runner_pb2.RunnerMessage,
         sync_children: int,
         turn: int,
@@ -53,6 +54,7 @@ class RunnerService:
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._hello = hello
+        self._trust = trust
         self._host = Host(sync_children, self._runs_ended, self._note)
         self._following = Following(self._host.held, self._send_output, self._watch_ends)
         self._modules: list[ModuleHost] = []
@@ -63,7 +65,7 @@ class RunnerService:
         self._timer: asyncio.TimerHandle | None = None
         self._timer_ns = 0
         self._core_of: Callable[[], RunnerCore] = lambda: RunnerCore(
-            settings, controllers, turn, time.monotonic_ns(), lanes
+            settings, trust.controllers, turn, time.monotonic_ns(), lanes
         )
         self._core: RunnerCore | None = None
         self._undelivered: asyncio.Future[int] = self._loop.create_future()
@@ -76,7 +78,13 @@ class RunnerService:
             self._modules = await self._host.open(modules)
             self._core = self._core_of()
             self.post(RunnerWoke())
-            return await self._undelivered
+            keeping = asyncio.create_task(keep(self._trust, lambda: tuple(self._links), self._move_links, log.warning))
+            keeping.add_done_callback(self._kept)
+            try:
+                return await self._undelivered
+            finally:
+                keeping.cancel()
+                await asyncio.gather(keeping, return_exceptions=True)
         finally:
             if self._timer is not None:
                 self._timer.cancel()
@@ -94,6 +102,17 @@ class RunnerService:
                 self._undelivered.set_result(0)
         else:
             self.post(DrainAsked())
+
+    def _kept(self, task: asyncio.Task[None]) -> None:
+        """Nobody would renew certificates any more: better to end, and be started anew."""
+        error = None if task.cancelled() else task.exception()
+        if error is not None and not self._undelivered.done():
+            self._undelivered.set_exception(error)
+
+    async def _move_links(self) -> None:
+        """To what is shown now, one after the other: the runner is never without contact."""
+        for link in list(self._links.values()):
+            await link.move()
 
     # Events in, effects out
 
@@ -141,7 +160,7 @@ class RunnerService:
             case StopRuns(execution_ids, reason, message, grace_ms):
                 self._host.stop(execution_ids, reason, message, grace_ms)
             case OpenLink(address):
-                self._links[address] = Link(address, self._hello, self)
+                self._links[address] = Link(address, self._hello, self, self._trust.tls)
             case CloseLink(address):
                 task = asyncio.create_task(self._links.pop(address).close())
                 self._closing.add(task)

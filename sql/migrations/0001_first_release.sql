@@ -14,7 +14,10 @@
 -- A row outlives its lease for as long as unfinished executions carry its id: so they are found, and adopted.
 CREATE TABLE controllers (
     id             text COLLATE "C" PRIMARY KEY,
+    -- Where people and services ask it.
     grpc_address   text NOT NULL,
+    -- Where controllers and runners connect to, by their certificates; empty: grpc_address, without certificates.
+    peer_address   text NOT NULL DEFAULT '',
     http_address   text NOT NULL,
     pid            integer NOT NULL,
     version        text NOT NULL,

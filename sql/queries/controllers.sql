@@ -3,18 +3,21 @@
 -- probes: what runs well is never looked at. Forgets rows that nothing needs any more: controllers whose lease ran out
 -- a minute ago (no claim takes so long to commit), runners not seen for a day (beyond the newest 1,000: for a minute),
 -- neither with anything unfinished.
--- Names, too, what this controller answers for and somebody wants cancelled, at most 1,000 at a time.
+-- Names, too, what this controller answers for and somebody wants cancelled, at most 1,000 at a time. And every row of
+-- a controller: whom gossip alone knows is no owner.
 -- A runner is lost when not seen for `:lost_after_ms`. `:cancelling`: executions that it knows somebody wants
 -- cancelled.
 -- EXISTS with OFFSET 0 is a probe for each row; without, it may become a join that reads all that runs.
 WITH renewed AS (
-    INSERT INTO controllers (id, grpc_address, http_address, pid, version, zone_data, draining, lease_expires_at)
-    VALUES (:controller_id, :grpc_address, :http_address, :pid, :version, :zone_data, :draining,
+    INSERT INTO controllers (id, grpc_address, peer_address, http_address, pid, version, zone_data, draining,
+                             lease_expires_at)
+    VALUES (:controller_id, :grpc_address, :peer_address, :http_address, :pid, :version, :zone_data, :draining,
             now() + :lease_ms::bigint * interval '1 millisecond')
     ON CONFLICT (id) DO UPDATE
-    SET grpc_address = excluded.grpc_address, http_address = excluded.http_address, pid = excluded.pid,
-        version = excluded.version, zone_data = excluded.zone_data, draining = excluded.draining,
-        lease_expires_at = excluded.lease_expires_at
+    SET grpc_address = excluded.grpc_address, peer_address = excluded.peer_address,
+        http_address = excluded.http_address, pid = excluded.pid, version = excluded.version,
+        zone_data = excluded.zone_data, draining = excluded.draining, lease_expires_at = excluded.lease_expires_at
+    RETURNING id, grpc_address
 ), seen AS MATERIALIZED (
     SELECT id FROM runners WHERE id = ANY(:runner_ids::text[]) ORDER BY id FOR NO KEY UPDATE
 ), renewed_runners AS (
@@ -50,6 +53,10 @@ WITH renewed AS (
     WHERE outcome IS NULL AND cancel_requested_at IS NOT NULL AND controller_id = :controller_id
       AND id <> ALL(:cancelling::bigint[])
     ORDER BY id LIMIT 1000
+), listed AS MATERIALIZED ( -- the own row may be newer than what the statement sees
+    SELECT id, grpc_address FROM renewed
+    UNION ALL
+    SELECT id, grpc_address FROM controllers WHERE id <> :controller_id
 )
 SELECT now() AS database_now,
        ARRAY(SELECT id FROM renewed_runners ORDER BY id) AS renewed_runners,
@@ -72,7 +79,9 @@ SELECT now() AS database_now,
        ARRAY(SELECT id FROM cancels) AS cancel_ids,
        ARRAY(SELECT runner_id FROM cancels) AS cancel_runners,
        ARRAY(SELECT cancel_requested_by FROM cancels) AS cancel_actors,
-       ARRAY(SELECT cancel_note FROM cancels) AS cancel_notes;
+       ARRAY(SELECT cancel_note FROM cancels) AS cancel_notes,
+       ARRAY(SELECT id FROM listed ORDER BY id) AS controller_ids,
+       ARRAY(SELECT grpc_address FROM listed ORDER BY id) AS grpc_addresses;
 
 -- name: RemoveController
 -- A graceful leave. The row stays until nothing unfinished carries its id; its lease is over.
@@ -80,7 +89,7 @@ UPDATE controllers SET lease_expires_at = least(lease_expires_at, now()), draini
 
 -- name: FindPeers
 -- Controllers whose lease is valid.
-SELECT id, grpc_address, http_address, pid, version, zone_data FROM controllers
+SELECT id, grpc_address, http_address, pid, version, zone_data, peer_address FROM controllers
 WHERE lease_expires_at > now() ORDER BY id;
 
 -- name: NoteZoneData

@@ -121,7 +121,7 @@ async def test_the_table_of_controllers(attacked: Cluster, baits: Baits) -> None
 
 
 async def test_the_doctors_reach(baits: Baits) -> None:
-    found = await unreachable(baits.addresses)
+    found = await unreachable(baits.addresses, None)
     assert set(found.values()) == {"its address is no HOST:PORT"}
     assert len(found) == len(baits.addresses)
     assert baits.came == []
@@ -138,7 +138,7 @@ async def test_the_doctor_tells_classes_of_failure_only() -> None:
             "[ff02::1]:1": NO_ANSWER,  # no route
             "no-such-host.invalid:1": NO_ANSWER,
         }
-        assert await unreachable(asked) == asked
+        assert await unreachable(asked, None) == asked
     silent.close()
 
 
@@ -170,7 +170,7 @@ async def test_the_command_line_and_its_client(baits: Baits) -> None:
         assert "Traceback" not in done.stderr
     for address in baits.addresses:
         with pytest.raises(ClientError, match="HOST:PORT"):
-            Failover([address], 1.0)._channel(address)
+            Failover([address], 1.0, None)._channel(address)
     assert baits.came == []
 
 

@@ -72,8 +72,8 @@ STORMED = {
     "CountPlaces": Stormed("SELECT min(id) AS limit_id FROM cron_limits WHERE max_concurrent IS NOT NULL"),
     "RenewLease": Stormed(
         """
-        SELECT 'c1' AS controller_id, '' AS grpc_address, '' AS http_address, 1 AS pid, '' AS version,
-               '' AS zone_data, false AS draining, 60000 AS lease_ms, '{r1,r2}'::text[] AS runner_ids,
+        SELECT 'c1' AS controller_id, '' AS grpc_address, '' AS peer_address, '' AS http_address, 1 AS pid,
+               '' AS version, '' AS zone_data, false AS draining, 60000 AS lease_ms, '{r1,r2}'::text[] AS runner_ids,
                8750 AS lost_after_ms, '{}'::bigint[] AS cancelling""",
     ),
     "LeaveRunner": Stormed("SELECT 'r3' AS runner_id"),

@@ -41,6 +41,7 @@ from tests.golden.telling import BACKGROUND, tell
 from tests.simulation.process import Process
 
 EPOCH_US = 1_800_000_000_000_000
+PEERS = ("c2", "c3")
 INFO = ControllerInfo("c1", "host-1", "", 1, "1")
 SETTINGS = ClusterSettings(timeout_ms=8_000, hard_timeout_grace_ms=18_000)
 
@@ -96,6 +97,9 @@ class Stage(Process):
             run_now(
                 self.store.create_deployment(Module("m", tuple(self._verbs)), "0" * 64, 1, SETTINGS.timeout_ms, True)
             )
+        # Whoever appears in a story has had a row before: who has none owns nothing, whatever packets say.
+        for peer_id in PEERS:
+            run_now(self.store.renew_lease(ControllerInfo(peer_id, f"host-{peer_id}", "", 1, "1"), False, 0, (), 8_750))
         self.machine = self._node
         self.put(events.Woke())
 

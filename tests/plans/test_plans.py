@@ -279,8 +279,8 @@ async def test_a_renewal_looks_at_nothing_that_runs_well(filled_url: str, runnin
             f"now() + interval '1 hour' FROM generate_series(1, {running}) i"
         )
         arguments = {
-            "controller_id": "'c1'", "grpc_address": "'a'", "http_address": "'b'", "pid": "1", "version": "'v'",
-            "zone_data": "'z'", "draining": "false", "lease_ms": "5000", "runner_ids": "'{r1,r2,r3}'",
+            "controller_id": "'c1'", "grpc_address": "'a'", "http_address": "'b'", "peer_address": "''", "pid": "1",
+            "version": "'v'", "zone_data": "'z'", "draining": "false", "lease_ms": "5000", "runner_ids": "'{r1,r2,r3}'",
             "lost_after_ms": "8750", "cancelling": "'{}'",
         }  # fmt: skip
         found = await plan(connection, "RenewLease", arguments)

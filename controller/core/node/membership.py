@@ -24,6 +24,7 @@ class Membership:
     __slots__ = (
         "_context",
         "_leased",
+        "_listed",
         "_search_at_ns",
         "_search_until_ns",
         "ring",
@@ -34,6 +35,7 @@ class Membership:
         self._context = context
         self.swim = Swim(context.controller_id, address, context.settings, context.chance, context.now_ns)
         self._leased: tuple[tuple[str, str], ...] = ()  # in the `controllers` table, when it was last read
+        self._listed: dict[str, str] = {}  # id -> address for clients, of all its rows, as of the last renewal
         context.peers = self._known()
         self.ring = Ring.build(self.swim.slot_owners())
         self._search_at_ns: int | None = None
@@ -81,9 +83,21 @@ class Membership:
     def found(self, peers: tuple[tuple[str, str], ...]) -> FollowUps:
         """These hold leases, by the `controllers` table."""
         self._leased = peers
-        self._context.peers = self._known()
+        self._listed = dict.fromkeys((member_id for member_id, _ in peers), "") | self._listed
+        changed = self._rows_changed()
         others = tuple(peer for peer in peers if peer[0] != self._context.controller_id)
-        return self.greet(others) if others else NONE
+        return (*changed, *self.greet(others)) if others else changed
+
+    def listed(self, controllers: tuple[tuple[str, str], ...]) -> FollowUps:
+        """These have a row in the `controllers` table."""
+        if (now := dict(controllers)) == self._listed:
+            return NONE
+        self._listed = now
+        return self._rows_changed()
+
+    def client_address(self, member_id: str) -> str:
+        """Where people and services ask a member; "" where its row has not been read."""
+        return self._listed.get(member_id, "")
 
     def greet(self, peers: tuple[tuple[str, str], ...]) -> FollowUps:
         """Known addresses, as (member_id or "", address)."""
@@ -124,7 +138,8 @@ class Membership:
 
     def _rebuild(self) -> bool:
         """Whether the ring is another one now."""
-        owners = self.swim.slot_owners()
+        # docs/decisions/0070: a packet alone makes nobody an owner
+        owners = tuple(filter(self._counts, self.swim.slot_owners()))
         if tuple(sorted(owners)) == self.ring.members:
             return False
         self.ring = self.ring.over(owners)
@@ -134,8 +149,17 @@ class Membership:
 
     # docs/decisions/0021: not only whom gossip sees
     def peers(self) -> tuple[tuple[str, str], ...]:
-        """(id, address) of every controller believed to be alive, this one included."""
-        return tuple((member.member_id, member.address) for member in self.swim.live())
+        """(id, address) of every controller believed to be alive that has a row, and of this one."""
+        live = (member for member in self.swim.live() if self._counts(member.member_id))
+        return tuple((member.member_id, member.address) for member in live)
+
+    def _counts(self, member_id: str) -> bool:
+        """Whether it may own slots, adopt, and be named to runners: gossip says who lives, PostgreSQL who belongs."""
+        return member_id in self._listed or member_id == self._context.controller_id
+
+    def _rows_changed(self) -> FollowUps:
+        self._context.peers = self._known()
+        return (RingChanged(),) if self._rebuild() else NONE
 
     def _known(self) -> tuple[tuple[str, str], ...]:
         """Those that runners should know: one that seems dead, and held a lease, may be cut off from here only.

@@ -168,7 +168,7 @@ class Routing:
             case events.Ended():
                 return parts.ending.ended(event)
             case events.LeaseRenewed():
-                self._renewed(event, sent_ns)
+                return self._renewed(event, sent_ns)
             case events.WindowFetched():
                 parts.refetching.fetched(event, sent_ns)
             case events.OverdueFetched():
@@ -186,7 +186,7 @@ class Routing:
                 assert_never(event)
         return NONE
 
-    def _renewed(self, event: events.LeaseRenewed, sent_ns: int) -> None:
+    def _renewed(self, event: events.LeaseRenewed, sent_ns: int) -> FollowUps:
         parts = self._parts
         first = not parts.lease.answered
         if parts.lease.renewed(event, sent_ns):
@@ -197,6 +197,7 @@ class Routing:
         if first:
             parts.membership.search()
             parts.refetching.wish(FIRST_FETCH_DELAY_NS)
+        return parts.membership.listed(event.renewal.controllers)
 
     def _store_failed(self, event: events.StoreFailed) -> FollowUps:
         parts, context = self._parts, self._parts.context

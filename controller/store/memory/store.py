@@ -70,6 +70,7 @@ class MemoryStore(MemoryDeployments, MemoryExecutionControl, MemoryTemplates, Me
             tuple(sorted(lost)),
             any(row.hard_deadline <= now for row in unfinished),
             self._to_cancel(controller.controller_id, frozenset(cancelling)),
+            tuple((row.info.controller_id, row.info.grpc_address) for _, row in sorted(self.controllers.items())),
         )
 
     def _forget(self, now: int) -> None:

@@ -1,11 +1,11 @@
 """`cronring controller`: one replica."""
 
 import dataclasses
-import os
 import re
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -26,6 +26,7 @@ from cronring.schema.duration import measured
 if TYPE_CHECKING:
     from cronring.controller.core.settings import ClusterSettings
 
+FOLDER: Final = click.Path(exists=True, file_okay=False, path_type=Path)
 # What a ClusterSettings field is for, where its name alone does not tell.
 _MEANINGS = {
     "backup_delay_ms": "How long after run_at a slot's backup looks whether its primary failed.",
@@ -75,11 +76,22 @@ def cluster_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @database_option
 @schema_option
 @option("--grpc", "grpc_address", default="127.0.0.1:7400", show_default=True, metavar="HOST:PORT",
-        help="Where runners, clients and other controllers connect to.")  # fmt: skip
+        help="Where people and services connect to: TLS, and bearer tokens.")  # fmt: skip
+@option("--peer", "peer_address", default="127.0.0.1:7500", show_default=True, metavar="HOST:PORT",
+        help="Where other controllers and runners connect to, by their certificates.")  # fmt: skip
 @option("--http", "http_address", default="127.0.0.1:7480", show_default=True, metavar="HOST:PORT",
         help="Health (/healthz, /readyz) and metrics (/metrics).")  # fmt: skip
 @option("--advertise", "advertise_address", default="", metavar="HOST:PORT",
-        help="The gRPC address that others use, where it differs from --grpc (0.0.0.0, NAT).")  # fmt: skip
+        help="The address that clients use, where it differs from --grpc (0.0.0.0, NAT).")  # fmt: skip
+@option("--advertise-peer", "advertise_peer_address", default="", metavar="HOST:PORT",
+        help="The address that others use, where it differs from --peer.")  # fmt: skip
+@option("--certs", type=FOLDER, metavar="DIR",
+        help="A folder with ca.crt, tls.crt and tls.key: who this is. `cronring certs` makes them.")  # fmt: skip
+@option("--public-certs", type=FOLDER, metavar="DIR",
+        help="One whose certificate --grpc and --http show instead.  [default: --certs]")  # fmt: skip
+@option("--cluster", default="cronring", show_default=True, metavar="NAME", help="The cluster's name in certificates.")
+@option("--insecure", is_flag=True,
+        help="Plaintext, and no tokens: everything on --grpc, for this machine alone.")  # fmt: skip
 @option("--join", type=Addresses(), default=(), help="Controllers to greet. Others are found in PostgreSQL anyway.")
 @option("--name", default="", help="Begins the controller's id.  [default: the host's name]")
 @option("--drain-timeout", type=Duration(0, DAY_S), default="30s", show_default=True,
@@ -96,17 +108,14 @@ def controller(database_url: str | None, stop_on_eof: bool, **values: Any) -> No
     \b
     Examples:
       export CRONRING_DATABASE_URL=postgresql://cronring@db.internal/cronring
-      cronring controller --grpc 10.0.0.1:7400 --http 10.0.0.1:7480
-      cronring controller --grpc 0.0.0.0:7400 --advertise 10.0.0.1:7400
+      cronring controller --certs /etc/cronring --grpc 10.0.0.1:7400 \\
+        --peer 10.0.0.1:7500 --http 10.0.0.1:7480
+      cronring controller --insecure                for a try on this machine
     """
     url = require_database_url(database_url)
+    from cronring.cli.parent import watch_parent
     from cronring.controller.config import ConfigError, LogFormat, LogLevel, ProcessConfig
     from cronring.controller.core.settings import SettingsError
-
-    # gRPC's core writes a line to stderr for each call that it refuses: strangers could fill a disk with that. It asks
-    # for this as it is imported.
-    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    from cronring.cli.parent import watch_parent
     from cronring.controller.main import run
 
     watch_parent(stop_on_eof)
@@ -118,7 +127,11 @@ def controller(database_url: str | None, stop_on_eof: bool, **values: Any) -> No
         config = ProcessConfig(database_url=url, **values)
     except (ConfigError, SettingsError) as error:
         raise click.UsageError(_in_flags(str(error))) from error
-    sys.exit(run(config, settings))
+    try:
+        code = run(config, settings)
+    except ConfigError as error:
+        raise click.UsageError(_in_flags(str(error))) from error
+    sys.exit(code)
 
 
 def cluster_settings(values: dict[str, Any]) -> "ClusterSettings":

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from cronring.cli.credentials import token_option
+from cronring.cli.credentials import trust_options
 from cronring.cli.failures import EXIT_FAILED, EXIT_UNREACHABLE
 from cronring.cli.interrupts import run_loop
 from cronring.cli.options import DEFAULT_CONTROLLER, Addresses, database_option, option, output_option, schema_option
@@ -24,7 +24,7 @@ _SEEN_WIDTH: Final = 110
 @option("--controllers", type=Addresses(), default=(),
         help="gRPC addresses of controllers. One is enough, if it answers: it names the others, and all are asked.  "
         f"[default: those of the database; else {DEFAULT_CONTROLLER}]")  # fmt: skip
-@token_option
+@trust_options
 @database_option
 @schema_option
 @output_option

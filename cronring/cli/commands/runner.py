@@ -6,13 +6,23 @@ from typing import Any
 
 import click
 
-from cronring.cli.options import DAY_S, Duration, controllers_option, log_options, option, stop_on_eof_option
+from cronring.cli.options import DAY_S, Duration, addresses_option, log_options, option, stop_on_eof_option
 from cronring.runner.config import ASYNC_RUNS_MAX, SYNC_CHILDREN_MAX
+
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 @click.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@controllers_option
+@addresses_option
+@option("--certs", type=_FOLDER, metavar="DIR",
+        help="A folder with ca.crt, tls.crt and tls.key; --controllers are --peer addresses then.")  # fmt: skip
+@option("--join-token-file", type=_FILE, metavar="FILE",
+        help="A join token: it gets a certificate for it. --controllers are --grpc addresses then.")  # fmt: skip
+@option("--ca", type=_FILE, metavar="FILE", help="The cluster's CA, beside --join-token-file.")
+@option("--cluster", default="cronring", show_default=True, metavar="NAME", help="The cluster's name in certificates.")
+@option("--insecure", is_flag=True, help="Plaintext, to controllers on this machine that run with --insecure.")
 @option("--python", metavar="PATH", help="The interpreter that runs the verbs, with their packages.  [default: this]")
 @option("--namespace", default="default", show_default=True, help="Where the modules' jobs live.")
 @option("--sync-children", type=click.IntRange(1, SYNC_CHILDREN_MAX),
@@ -34,8 +44,10 @@ def runner(files: tuple[Path, ...], log_level: str, log_format: str, stop_on_eof
 
     \b
     Examples:
-      cronring runner billing.py --controllers 10.0.0.1:7400,10.0.0.2:7400
-      cronring runner billing.py --python ./billing-venv/bin/python
+      cronring runner billing.py --controllers 10.0.0.1:7400,10.0.0.2:7400 \\
+        --join-token-file token --ca ca.crt
+      cronring runner billing.py --controllers 10.0.0.1:7500 --certs certs/billing
+      cronring runner billing.py --insecure --python ./billing-venv/bin/python
     """
     from cronring.cli.parent import watch_parent
     from cronring.runner.config import RunnerConfig

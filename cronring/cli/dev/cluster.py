@@ -13,7 +13,7 @@ from cronring.cli.dev.private import make_private
 from cronring.cli.dev.processes import DevProcess, Processes, free_addresses
 from cronring.cli.dev.state import DevState
 from cronring.cli.drill.target import PARENT
-from cronring.cli.running_dev import DevHold, FixedPorts
+from cronring.cli.running_dev import DevHold, DevTold, FixedPorts
 
 GRPC_PORT: Final = 7400  # of the first controller; the others have the next ones
 HTTP_PORT: Final = 7480
@@ -85,19 +85,20 @@ class LocalCluster:
         for index, (grpc, http) in enumerate(zip(self.grpc_addresses, self._http_addresses, strict=True), 1):
             name = f"controller-{index}"
             arguments = ["controller", "--name", name, "--grpc", grpc, "--http", http, "--drain-timeout", f"{DRAIN_S}"]
+            arguments.append("--insecure")
             child = await self._processes.start(name, arguments, grpc, http, self._database)
             self._state.controllers.append(child)
             self._tell(ProcessStarted(name, child.pid, grpc, http))
 
     def open_to_others(self) -> None:
         """From now on commands on other terminals find it by themselves."""
-        self._context.tell(self.grpc_addresses)
+        self._context.tell(DevTold(tuple(self.grpc_addresses)))
         self._state.found_by_commands = self._context.owned
 
     async def start_runner(self) -> None:
         name = f"runner-{len(self._state.runners) + 1}"
         arguments = ["runner", *map(str, self._plan.files), "--controllers", ",".join(self.grpc_addresses)]
-        arguments += ["--drain-timeout", f"{DRAIN_S}", "--namespace", self._plan.namespace]
+        arguments += ["--drain-timeout", f"{DRAIN_S}", "--namespace", self._plan.namespace, "--insecure"]
         if self._plan.python is not None:
             arguments += ["--python", self._plan.python]
         child = await self._processes.start(name, arguments)

@@ -83,7 +83,7 @@ class DevSession:
             await self._migrate(url)
             environment = {"CRONRING_DATABASE_URL": url, "CRONRING_SCHEMA": self._options.schema}
             cluster = LocalCluster(self._options.plan, self._state, folder, environment, self._tell)
-            client = Client(cluster.grpc_addresses, timeout_s=CALL_TIMEOUT_S)
+            client = Client(cluster.grpc_addresses, timeout_s=CALL_TIMEOUT_S, insecure=True)
             try:
                 return await self._watch(cluster, client)
             finally:

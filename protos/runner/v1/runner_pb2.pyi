@@ -124,6 +124,78 @@ OUTCOME_OUT_OF_CPU: Outcome.ValueType  # 7
 Global___Outcome: _TypeAlias = Outcome  # noqa: Y015
 
 @_typing.final
+class EnrollRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    JOIN_TOKEN_FIELD_NUMBER: _builtins.int
+    CSR_FIELD_NUMBER: _builtins.int
+    join_token: _builtins.str
+    csr: _builtins.bytes
+    """PEM; only its key is taken"""
+    def __init__(
+        self,
+        *,
+        join_token: _builtins.str = ...,
+        csr: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["csr", b"csr", "join_token", b"join_token"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EnrollRequest: _TypeAlias = EnrollRequest  # noqa: Y015
+
+@_typing.final
+class RenewRequest(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CSR_FIELD_NUMBER: _builtins.int
+    csr: _builtins.bytes
+    def __init__(
+        self,
+        *,
+        csr: _builtins.bytes = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["csr", b"csr"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___RenewRequest: _TypeAlias = RenewRequest  # noqa: Y015
+
+@_typing.final
+class EnrollResponse(_message.Message):
+    DESCRIPTOR: _descriptor.Descriptor
+
+    CERTIFICATE_FIELD_NUMBER: _builtins.int
+    AUTHORITIES_FIELD_NUMBER: _builtins.int
+    CONTROLLERS_FIELD_NUMBER: _builtins.int
+    certificate: _builtins.bytes
+    """PEM"""
+    authorities: _builtins.bytes
+    """PEM: the cluster's CA, or two while one replaces the other"""
+    @_builtins.property
+    def controllers(self) -> _containers.RepeatedCompositeFieldContainer[Global___Peer]:
+        """where runners connect to"""
+
+    def __init__(
+        self,
+        *,
+        certificate: _builtins.bytes = ...,
+        authorities: _builtins.bytes = ...,
+        controllers: _abc.Iterable[Global___Peer] | None = ...,
+    ) -> None: ...
+    _HasFieldArgType: _TypeAlias = _Never  # noqa: Y015
+    def HasField(self, field_name: _HasFieldArgType) -> _builtins.bool: ...
+    _ClearFieldArgType: _TypeAlias = _typing.Literal["authorities", b"authorities", "certificate", b"certificate", "controllers", b"controllers"]  # noqa: Y015
+    def ClearField(self, field_name: _ClearFieldArgType) -> None: ...
+    def WhichOneof(self, oneof_group: _Never) -> None: ...
+
+Global___EnrollResponse: _TypeAlias = EnrollResponse  # noqa: Y015
+
+@_typing.final
 class RunnerMessage(_message.Message):
     DESCRIPTOR: _descriptor.Descriptor
 

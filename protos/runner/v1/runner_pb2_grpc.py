@@ -96,3 +96,155 @@ class RunnerGateway:
             timeout,
             metadata,
             _registered_method=True)
+
+
+class RenewalsStub:
+    """Renewals is for runners that have a certificate.
+    """
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.Renew = channel.unary_unary(
+                '/cronring.runner.v1.Renewals/Renew',
+                request_serializer=cronring_dot_protos_dot_runner_dot_v1_dot_runner__pb2.RenewRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_runner_dot_v1_dot_runner__pb2.EnrollResponse.FromString,
+                _registered_method=True)
+
+
+class RenewalsServicer:
+    """Renewals is for runners that have a certificate.
+    """
+
+    def Renew(self, request, context):
+        """Renew gives a runner its next certificate, of the same name, for the one that it shows.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_RenewalsServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'Renew': grpc.unary_unary_rpc_method_handler(
+                    servicer.Renew,
+                    request_deserializer=cronring_dot_protos_dot_runner_dot_v1_dot_runner__pb2.RenewRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_runner_dot_v1_dot_runner__pb2.EnrollResponse.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'cronring.runner.v1.Renewals', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+    server.add_registered_method_handlers('cronring.runner.v1.Renewals', rpc_method_handlers)
+
+
+ # This class is part of an EXPERIMENTAL API.
+class Renewals:
+    """Renewals is for runners that have a certificate.
+    """
+
+    @staticmethod
+    def Renew(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.runner.v1.Renewals/Renew',
+            cronring_dot_protos_dot_runner_dot_v1_dot_runner__pb2.RenewRequest.SerializeToString,
+            cronring_dot_protos_dot_runner_dot_v1_dot_runner__pb2.EnrollResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+
+class EnrollmentStub:
+    """Enrollment is where runners come from: they know a secret, and the cluster's CA, and nothing else.
+    """
+
+    def __init__(self, channel):
+        """Constructor.
+
+        Args:
+            channel: A grpc.Channel.
+        """
+        self.Enroll = channel.unary_unary(
+                '/cronring.runner.v1.Enrollment/Enroll',
+                request_serializer=cronring_dot_protos_dot_runner_dot_v1_dot_runner__pb2.EnrollRequest.SerializeToString,
+                response_deserializer=cronring_dot_protos_dot_runner_dot_v1_dot_runner__pb2.EnrollResponse.FromString,
+                _registered_method=True)
+
+
+class EnrollmentServicer:
+    """Enrollment is where runners come from: they know a secret, and the cluster's CA, and nothing else.
+    """
+
+    def Enroll(self, request, context):
+        """Enroll gives a certificate for a join token (`cronring runner-grant create`).
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+
+def add_EnrollmentServicer_to_server(servicer, server):
+    rpc_method_handlers = {
+            'Enroll': grpc.unary_unary_rpc_method_handler(
+                    servicer.Enroll,
+                    request_deserializer=cronring_dot_protos_dot_runner_dot_v1_dot_runner__pb2.EnrollRequest.FromString,
+                    response_serializer=cronring_dot_protos_dot_runner_dot_v1_dot_runner__pb2.EnrollResponse.SerializeToString,
+            ),
+    }
+    generic_handler = grpc.method_handlers_generic_handler(
+            'cronring.runner.v1.Enrollment', rpc_method_handlers)
+    server.add_generic_rpc_handlers((generic_handler,))
+    server.add_registered_method_handlers('cronring.runner.v1.Enrollment', rpc_method_handlers)
+
+
+ # This class is part of an EXPERIMENTAL API.
+class Enrollment:
+    """Enrollment is where runners come from: they know a secret, and the cluster's CA, and nothing else.
+    """
+
+    @staticmethod
+    def Enroll(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/cronring.runner.v1.Enrollment/Enroll',
+            cronring_dot_protos_dot_runner_dot_v1_dot_runner__pb2.EnrollRequest.SerializeToString,
+            cronring_dot_protos_dot_runner_dot_v1_dot_runner__pb2.EnrollResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)

@@ -50,3 +50,65 @@ class RunnerGatewayServicer(metaclass=_abc_1.ABCMeta):
         """Connect lasts as long as both live. The runner opens one to each controller; its first message is Hello."""
 
 def add_RunnerGatewayServicer_to_server(servicer: RunnerGatewayServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
+
+class RenewalsStub:
+    """Renewals is for runners that have a certificate."""
+
+    @_typing.overload
+    def __new__(cls, channel: _grpc.Channel) -> _Self: ...
+    @_typing.overload
+    def __new__(cls, channel: _aio.Channel) -> RenewalsAsyncStub: ...
+    Renew: _grpc.UnaryUnaryMultiCallable[_runner_pb2.RenewRequest, _runner_pb2.EnrollResponse]
+    """Renew gives a runner its next certificate, of the same name, for the one that it shows."""
+
+@_typing.type_check_only
+class RenewalsAsyncStub(RenewalsStub):
+    """Renewals is for runners that have a certificate."""
+
+    def __init__(self, channel: _aio.Channel) -> None: ...
+    Renew: _aio.UnaryUnaryMultiCallable[_runner_pb2.RenewRequest, _runner_pb2.EnrollResponse]  # type: ignore[assignment]
+    """Renew gives a runner its next certificate, of the same name, for the one that it shows."""
+
+class RenewalsServicer(metaclass=_abc_1.ABCMeta):
+    """Renewals is for runners that have a certificate."""
+
+    @_abc_1.abstractmethod
+    def Renew(
+        self,
+        request: _runner_pb2.RenewRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_runner_pb2.EnrollResponse, _abc.Awaitable[_runner_pb2.EnrollResponse]]:
+        """Renew gives a runner its next certificate, of the same name, for the one that it shows."""
+
+def add_RenewalsServicer_to_server(servicer: RenewalsServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...
+
+class EnrollmentStub:
+    """Enrollment is where runners come from: they know a secret, and the cluster's CA, and nothing else."""
+
+    @_typing.overload
+    def __new__(cls, channel: _grpc.Channel) -> _Self: ...
+    @_typing.overload
+    def __new__(cls, channel: _aio.Channel) -> EnrollmentAsyncStub: ...
+    Enroll: _grpc.UnaryUnaryMultiCallable[_runner_pb2.EnrollRequest, _runner_pb2.EnrollResponse]
+    """Enroll gives a certificate for a join token (`cronring runner-grant create`)."""
+
+@_typing.type_check_only
+class EnrollmentAsyncStub(EnrollmentStub):
+    """Enrollment is where runners come from: they know a secret, and the cluster's CA, and nothing else."""
+
+    def __init__(self, channel: _aio.Channel) -> None: ...
+    Enroll: _aio.UnaryUnaryMultiCallable[_runner_pb2.EnrollRequest, _runner_pb2.EnrollResponse]  # type: ignore[assignment]
+    """Enroll gives a certificate for a join token (`cronring runner-grant create`)."""
+
+class EnrollmentServicer(metaclass=_abc_1.ABCMeta):
+    """Enrollment is where runners come from: they know a secret, and the cluster's CA, and nothing else."""
+
+    @_abc_1.abstractmethod
+    def Enroll(
+        self,
+        request: _runner_pb2.EnrollRequest,
+        context: _ServicerContext,
+    ) -> _typing.Union[_runner_pb2.EnrollResponse, _abc.Awaitable[_runner_pb2.EnrollResponse]]:
+        """Enroll gives a certificate for a join token (`cronring runner-grant create`)."""
+
+def add_EnrollmentServicer_to_server(servicer: EnrollmentServicer, server: _typing.Union[_grpc.Server, _aio.Server]) -> None: ...

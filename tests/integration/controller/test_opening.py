@@ -13,6 +13,7 @@ from cronring.controller.runtime.metrics import Metrics
 from cronring.controller.runtime.notes import Notes
 from cronring.controller.runtime.readiness import Readiness
 from cronring.controller.runtime.service import Stopping
+from cronring.controller.runtime.trust import Trust
 from cronring.controller.store.connect import connect
 from cronring.controller.store.pool import Database
 from tests.support.waiting import TIMEOUT_S, wait_until
@@ -48,9 +49,8 @@ async def test_a_pool_that_has_no_key_is_closed_before_the_next(
 def _base(url: str) -> main._Base:
     clock, metrics = SystemClock(), Metrics()
     notes = Notes(clock, metrics)
-    return main._Base(
-        ProcessConfig(url), ClusterSettings(), "opening", clock, metrics, notes, Readiness(), Stopping(1.0, notes)
-    )
+    config, stopping = ProcessConfig(url, insecure=True), Stopping(1.0, notes)
+    return main._Base(config, ClusterSettings(), "opening", clock, metrics, notes, Readiness(), stopping, Trust(config))
 
 
 async def _sessions(url: str, wanted: int) -> None:

@@ -18,6 +18,8 @@ from cronring.runner.core.settings import SECOND_NS, RunnerSettings
 from cronring.runner.describe import DescribedFiles
 from cronring.runner.main import hello_message, load_modules
 from cronring.runner.service import RunnerService
+from cronring.runner.trust import RunnerTrust
+from cronring.trust.channels import plaintext
 from tests.integration.runner.fake_controller import FakeController, make_run
 from tests.support.waiting import TIMEOUT_S
 
@@ -69,10 +71,12 @@ async def start(tmp_path: Path) -> AsyncIterator[Start]:
     started: list[Started] = []
 
     async def start_one(*controllers: FakeController, settings: RunnerSettings = CALM) -> Started:
-        config = RunnerConfig((file,), tuple(c.address for c in controllers))
+        config = RunnerConfig((file,), tuple(c.address for c in controllers), insecure=True)
         files = DescribedFiles(config.files, config.interpreter, config.namespace)
         modules = await asyncio.to_thread(load_modules, files)
-        service = RunnerService(settings, config.controllers, hello_message(modules), 1, 0)
+        service = RunnerService(
+            settings, RunnerTrust(plaintext, "", config.controllers, None), hello_message(modules), 1, 0
+        )
         task = asyncio.create_task(service.run([(item.module, item.program) for item in modules]))
         started.append(Started(service, task))
         for controller in controllers:
@@ -248,7 +252,7 @@ async def test_the_process_ends_on_sigterm_with_nothing_left(tmp_path: Path) -> 
         program = (
             "import sys; from pathlib import Path; from cronring.runner.config import RunnerConfig; "
             "from cronring.runner.describe import DescribedFiles; from cronring.runner.main import run; "
-            "config = RunnerConfig((Path(sys.argv[1]),), (sys.argv[2],), drain_timeout=0.2); "
+            "config = RunnerConfig((Path(sys.argv[1]),), (sys.argv[2],), drain_timeout=0.2, insecure=True); "
             "sys.exit(run(config, DescribedFiles(config.files, config.interpreter, config.namespace)))"
         )
         process = await asyncio.create_subprocess_exec(sys.executable, "-c", program, str(file), a.address)

@@ -25,6 +25,7 @@ def no_settings_of_this_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     for name in list(os.environ):
         if name.startswith("CRONRING_"):
             monkeypatch.delenv(name)
+    monkeypatch.setenv("CRONRING_INSECURE", "1")  # what answers here has no certificates
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cronring.cli import running_dev
-from cronring.cli.running_dev import PORTS_NAME, DevHold, FixedPorts, context_file, controllers_of_dev
+from cronring.cli.running_dev import PORTS_NAME, DevHold, DevTold, FixedPorts, context_file, controllers_of_dev
 from tests.unit.cli.conftest import Cronring
 from tests.unit.cli.fake_api import FakeApi
 
@@ -18,7 +18,7 @@ from tests.unit.cli.fake_api import FakeApi
 def test_nobody_but_its_user_may_read_it() -> None:
     held = DevHold()
     assert held.take()
-    held.tell(["127.0.0.1:1"])
+    held.tell(DevTold(("127.0.0.1:1",)))
     assert stat.S_IMODE(context_file().stat().st_mode) == 0o600
     assert stat.S_IMODE(context_file().parent.stat().st_mode) == 0o700
     assert controllers_of_dev() == ("127.0.0.1:1",)
@@ -30,8 +30,8 @@ def test_one_dev_has_it_and_the_next_once_that_has_ended() -> None:
     first, second = DevHold(), DevHold()
     assert first.take()
     assert not second.take()
-    second.tell(["127.0.0.1:2"])  # goes nowhere
-    first.tell(["127.0.0.1:1"])
+    second.tell(DevTold(("127.0.0.1:2",)))  # goes nowhere
+    first.tell(DevTold(("127.0.0.1:1",)))
     assert controllers_of_dev() == ("127.0.0.1:1",)
     first.release()
     assert second.take()
@@ -56,8 +56,8 @@ def test_of_devs_with_different_files_one_has_the_fixed_ports(monkeypatch: pytes
 
 def test_what_a_killed_dev_left_is_seen_to_be_stale() -> None:
     script = (
-        "import os, signal; from cronring.cli.running_dev import DevHold; held = DevHold(); held.take(); "
-        "held.tell(['127.0.0.1:9']); os.kill(os.getpid(), signal.SIGKILL)"
+        "import os, signal; from cronring.cli.running_dev import DevHold, DevTold; held = DevHold(); held.take(); "
+        "held.tell(DevTold(('127.0.0.1:9',))); os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", script], check=False)
     assert json.loads(context_file().read_text())["controllers"] == ["127.0.0.1:9"]
@@ -82,9 +82,9 @@ def test_nowhere_to_write_is_no_failure(monkeypatch: pytest.MonkeyPatch, tmp_pat
 def test_a_command_needs_no_addresses_while_dev_runs(api: FakeApi, cronring: Cronring) -> None:
     held = DevHold()
     held.take()
-    held.tell([api.address])
+    held.tell(DevTold((api.address,)))
     assert "billing.refresh" in cronring("jobs", "list").stdout
-    held.tell(["127.0.0.1:1"])
+    held.tell(DevTold(("127.0.0.1:1",)))
     for given, environment, source in (
         (["--controllers", "127.0.0.1:2"], {"CRONRING_CONTROLLERS": "127.0.0.1:3"}, "--controllers"),
         ([], {"CRONRING_CONTROLLERS": "127.0.0.1:3"}, "CRONRING_CONTROLLERS"),

@@ -1,7 +1,7 @@
 """A node that a test tells what happens, and asks what it did. Answers are the test's own."""
 
 import random
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from cronring.controller.core.model import (
     ActivationResult,
@@ -51,6 +51,10 @@ def won(request: ClaimRequest, execution_id: int, claimed_at: int) -> ClaimResul
     return ClaimResult(request.job_id, True, True, execution_id, claimed_at, True, request.expected_tick, None, 1)
 
 
+# Of the `controllers` table: whom a test lets gossip name is no stranger.
+ROWS: Final = tuple((f"c{number}", f"host:{number}") for number in range(1, 10))
+
+
 class Told:
     """Keeps the time, and every effect so far that wasn't taken yet."""
 
@@ -94,7 +98,7 @@ class Told:
 
     def renewed(self, **changes: Any) -> None:
         for effect in self.take(effects.RenewLease):
-            renewal = LeaseRenewal(self.database_us, effect.runner_ids, (), (), False)._replace(**changes)
+            renewal = LeaseRenewal(self.database_us, effect.runner_ids, (), (), False, (), ROWS)._replace(**changes)
             self.tell(events.LeaseRenewed(effect.request_id, renewal))
 
     def fetched(self, *jobs: Job) -> None:

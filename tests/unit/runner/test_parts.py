@@ -130,10 +130,19 @@ def test_reports_with_much_output_are_split_far_below_grpcs_limit() -> None:
         ({"files": ()}, "FILE"),
         ({"sync_children": 0}, "--sync-children"),
         ({"drain_timeout": -1.0}, "--drain-timeout"),
+        ({"controllers": ("h:1",)}, "--certs DIR or --join-token-file"),
+        ({"insecure": False}, "give one of them"),
+        ({"certs": Path("certs")}, "give one of them"),
+        ({"insecure": False, "join_token_file": Path("token")}, "--ca and --join-token-file go together"),
     ],
 )
 def test_a_bad_configuration_names_its_flag(values: dict[str, object], flag: str) -> None:
-    given_values: dict[str, object] = {"files": (Path("a.py"),), "controllers": ("h:1",), **values}
+    given_values: dict[str, object] = {
+        "files": (Path("a.py"),),
+        "controllers": ("127.0.0.1:1",),
+        "insecure": True,
+        **values,
+    }
     with pytest.raises(ValueError, match=flag):
         RunnerConfig(**given_values)  # type: ignore[arg-type]  # wrong on purpose
 

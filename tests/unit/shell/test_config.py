@@ -1,4 +1,5 @@
 import dataclasses
+from pathlib import Path
 
 import pytest
 
@@ -43,14 +44,20 @@ def test_a_wrong_address_is_refused_by_name(text: str) -> None:
         ("drain_timeout_s", float("nan"), "from 0 to 86400"),
         ("name", "a b", "letters"),
         ("name", "x" * 64, "63 at most"),
+        ("grpc_address", "10.0.0.1:7400", "set certs"),
+        ("http_address", "0.0.0.0:7480", "set certs"),
+        ("advertise_address", "controller-1:7400", "set certs"),
+        ("certs", Path("certs"), "leave one of them out"),
+        ("insecure", False, "cronring certs init"),
+        ("cluster", "Big", "lower-case"),
     ],
 )
 def test_a_process_config_out_of_bounds_names_field_and_bound(field: str, value: object, says: str) -> None:
-    with pytest.raises(ConfigError, match=f"{field} is|{field} ") as refused:
-        dataclasses.replace(ProcessConfig(URL), **{field: value})  # type: ignore[arg-type]  # wrong on purpose
+    with pytest.raises(ConfigError, match=f"{field} is|{field} |{field}:|certs is not|insecure is") as refused:
+        dataclasses.replace(ProcessConfig(URL, insecure=True), **{field: value})  # type: ignore[arg-type]  # wrong on purpose
     assert says in str(refused.value)
 
 
 def test_a_wildcard_needs_an_address_to_advertise() -> None:
-    config = ProcessConfig(URL, grpc_address="0.0.0.0:7400", advertise_address="controller-1:7400")
+    config = ProcessConfig(URL, certs=Path("certs"), grpc_address="0.0.0.0:7400", advertise_address="controller-1:7400")
     assert config.advertise_address == "controller-1:7400"

@@ -1,0 +1,62 @@
+"""Where a controller is reached by gRPC: one port for people and services, one for controllers and runners.
+
+gRPC in Python can't make client certificates optional, so those who show one have a port of their own. With --insecure
+there is one port for all.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+import grpc
+
+from cronring.controller.api.calls import Calls
+from cronring.controller.api.server import GrpcServer
+from cronring.controller.config import ProcessConfig
+from cronring.trust.holding import Certificates
+
+Services = Sequence[tuple[str, Callable[[grpc.aio.Server], None]]]
+
+
+class Listeners:
+    """bind, add the services, start, stop; in this order. `shown`: by --grpc; `own`: by --peer, None: --insecure."""
+
+    def __init__(
+        self,
+        calls: Calls,
+        is_ready: Callable[[], bool],
+        refused: Callable[[str], None],
+        shown: Certificates | None,
+        own: Certificates | None,
+    ) -> None:
+        self._shown = shown
+        self._own = own
+        self._open = GrpcServer(calls, is_ready, refused)
+        self._inner = self._open if own is None else GrpcServer(calls, is_ready, refused)
+        self._servers = list(dict.fromkeys((self._open, self._inner)))
+
+    def bind(self, config: ProcessConfig) -> tuple[int, int]:
+        """Their ports, of clients and of members; the same one with --insecure. Raises AddressInUseError."""
+        port = self._open.bind("--grpc", config.grpc_address, self._shown)
+        if self._own is None:
+            return port, port
+        return port, self._inner.bind("--peer", config.peer_address, self._own, mutual=True)
+
+    def add(self, services: Services, of_members: Services) -> None:
+        """Raises UnboundedMethodError for a method without a rule."""
+        if self._inner is self._open:
+            self._open.add([*services, *of_members])
+            return
+        self._open.add(services)
+        self._inner.add(of_members, reflects=False)
+
+    async def start(self) -> None:
+        for server in self._servers:
+            await server.start()
+
+    async def stop(self, grace_s: float) -> None:
+        """Take no more calls, and give those under way `grace_s`."""
+        await asyncio.gather(*(server.stop(grace_s) for server in self._servers))
+
+    async def follow_health(self) -> None:
+        """For ever."""
+        await asyncio.gather(*(server.health.follow() for server in self._servers))
