@@ -21,8 +21,8 @@ from cronring.sql.records import Statement
 '''
 # As connections of the store take them: controller/store/connect.py, for one, has instants as int.
 _TYPES: Final = {
-    "bool": "bool", "int2": "int", "int4": "int", "int8": "int", "name": "str", "text": "str", "timestamptz": "int",
-    "varchar": "str",
+    "bool": "bool", "bytea": "bytes", "int2": "int", "int4": "int", "int8": "int", "name": "str", "text": "str",
+    "timestamptz": "int", "varchar": "str",
 }  # fmt: skip
 
 

@@ -282,6 +282,17 @@ class CreateRetry(Statement):
     job_id: int
 
 
+class CreateRunnerGrant(Statement):
+    name: str
+    namespace: str
+    modules: Sequence[str]
+    may_activate: bool
+    secret_hash: bytes | None
+    uses: int | None
+    actor: str
+    lasts_ms: int | None
+
+
 class CreateTemplate(Statement):
     namespace: str
     name: str
@@ -294,6 +305,14 @@ class CreateTemplate(Statement):
     timeout_ms: int
     on_disconnect: str
     actor: str
+
+
+class CreateToken(Statement):
+    name: str
+    secret_hash: bytes
+    grants: str
+    actor: str
+    lasts_ms: int | None
 
 
 class CutSkips(Statement):
@@ -472,6 +491,10 @@ class ForgetDeliveries(Statement):
     limit: int
 
 
+class ForgetIdentities(Statement):
+    kept_ms: int
+
+
 class ForgetNotices(Statement): ...
 
 
@@ -623,6 +646,10 @@ class GetJobsOfDeployments(Statement):
     deployment_ids: Sequence[int]
 
 
+class GetJoin(Statement):
+    secret_hash: bytes
+
+
 class GetLastIds(Statement): ...
 
 
@@ -700,6 +727,10 @@ class GetRunAfter(Statement):
 class GetRunBefore(Statement):
     job_id: int
     instant: int
+
+
+class GetRunnerGrant(Statement):
+    name: str
 
 
 class GetRunsInOrder(Statement):
@@ -780,6 +811,10 @@ class GetTemplate(Statement):
 
 
 class GetTimeline(Statement): ...
+
+
+class GetToken(Statement):
+    name: str
 
 
 class GetTwins(Statement):
@@ -956,6 +991,13 @@ class ListPreparedTransactions(Statement): ...
 class ListReplicationSlots(Statement): ...
 
 
+class ListRunnerGrants(Statement):
+    after_id: int
+    with_revoked: bool
+    namespaces: Sequence[str] | None
+    limit: int
+
+
 class ListRunnerLeases(Statement): ...
 
 
@@ -991,6 +1033,13 @@ class ListTickRuns(Statement):
     job_id: int
     first_tick: int
     last_tick: int
+
+
+class ListTokens(Statement):
+    after_id: int
+    with_revoked: bool
+    namespaces: Sequence[str] | None
+    limit: int
 
 
 class ListTroubledExecutions(Statement):
@@ -1180,6 +1229,16 @@ class RenewLease(Statement):
     lost_after_ms: int
 
 
+class RevokeRunnerGrant(Statement):
+    actor: str
+    grant_id: int
+
+
+class RevokeToken(Statement):
+    actor: str
+    token_id: int
+
+
 class RunJobsByHand(Statement):
     run_at: int
     actor: str
@@ -1310,6 +1369,10 @@ class TakeFolding(Statement):
     limit: int
 
 
+class TakeJoin(Statement):
+    secret_hash: bytes
+
+
 class TakeNotifier(Statement):
     controller_id: str
 
@@ -1344,3 +1407,7 @@ class UpdateTemplate(Statement):
     actor: str
     template_id: int
     revision: int
+
+
+class UseToken(Statement):
+    secret_hash: bytes

@@ -755,6 +755,35 @@ CREATE TABLE cronring.cron_retrying (
     attempt integer NOT NULL
 );
 
+CREATE TABLE cronring.cron_runner_grants (
+    id bigint NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    namespace text NOT NULL COLLATE pg_catalog."C",
+    modules text[] DEFAULT '{}'::text[] NOT NULL,
+    may_activate boolean DEFAULT false NOT NULL,
+    secret_hash bytea,
+    uses_left bigint,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_by text NOT NULL,
+    expires_at timestamp with time zone,
+    revoked_at timestamp with time zone,
+    revoked_by text DEFAULT ''::text NOT NULL,
+    CONSTRAINT cron_runner_grants_name_check CHECK ((name ~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$'::text)),
+    CONSTRAINT cron_runner_grants_namespace_check CHECK ((namespace > ''::text)),
+    CONSTRAINT cron_runner_grants_secret_hash_check CHECK ((octet_length(secret_hash) = 32)),
+    CONSTRAINT cron_runner_grants_uses_left_check CHECK ((uses_left >= 0))
+)
+WITH (fillfactor='50');
+
+ALTER TABLE cronring.cron_runner_grants ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME cronring.cron_runner_grants_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
 CREATE VIEW cronring.cron_scheduled_jobs AS
  SELECT j.id,
     j.key,
@@ -841,6 +870,32 @@ CREATE TABLE cronring.cron_templates (
 
 ALTER TABLE cronring.cron_templates ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
     SEQUENCE NAME cronring.cron_templates_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE cronring.cron_tokens (
+    id bigint NOT NULL,
+    name text NOT NULL COLLATE pg_catalog."C",
+    secret_hash bytea NOT NULL,
+    grants jsonb NOT NULL,
+    created_at timestamp with time zone DEFAULT now() NOT NULL,
+    created_by text NOT NULL,
+    expires_at timestamp with time zone,
+    revoked_at timestamp with time zone,
+    revoked_by text DEFAULT ''::text NOT NULL,
+    last_used_at timestamp with time zone,
+    CONSTRAINT cron_tokens_grants_check CHECK ((jsonb_typeof(grants) = 'array'::text)),
+    CONSTRAINT cron_tokens_name_check CHECK ((name > ''::text)),
+    CONSTRAINT cron_tokens_secret_hash_check CHECK ((octet_length(secret_hash) = 32))
+)
+WITH (fillfactor='50');
+
+ALTER TABLE cronring.cron_tokens ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME cronring.cron_tokens_id_seq
     START WITH 1
     INCREMENT BY 1
     NO MINVALUE
@@ -1067,6 +1122,12 @@ ALTER TABLE ONLY cronring.cron_pauses
 ALTER TABLE ONLY cronring.cron_retrying
     ADD CONSTRAINT cron_retrying_pkey PRIMARY KEY (job_id, tick, attempt);
 
+ALTER TABLE ONLY cronring.cron_runner_grants
+    ADD CONSTRAINT cron_runner_grants_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY cronring.cron_runner_grants
+    ADD CONSTRAINT cron_runner_grants_secret_hash_key UNIQUE (secret_hash);
+
 ALTER TABLE ONLY cronring.cron_schedules
     ADD CONSTRAINT cron_schedules_pkey PRIMARY KEY (job_id, revision);
 
@@ -1078,6 +1139,12 @@ ALTER TABLE ONLY cronring.cron_templates
 
 ALTER TABLE ONLY cronring.cron_templates
     ADD CONSTRAINT cron_templates_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY cronring.cron_tokens
+    ADD CONSTRAINT cron_tokens_pkey PRIMARY KEY (id);
+
+ALTER TABLE ONLY cronring.cron_tokens
+    ADD CONSTRAINT cron_tokens_secret_hash_key UNIQUE (secret_hash);
 
 ALTER TABLE ONLY cronring.cron_unfolded
     ADD CONSTRAINT cron_unfolded_pkey PRIMARY KEY (execution_id);
@@ -1161,9 +1228,13 @@ CREATE INDEX cron_jobs_removed ON cronring.cron_jobs USING btree (key, id) WHERE
 
 CREATE INDEX cron_jobs_template ON cronring.cron_jobs USING btree (namespace, template) WHERE ((template > ''::text) AND (removed_at IS NULL));
 
+CREATE UNIQUE INDEX cron_runner_grants_name ON cronring.cron_runner_grants USING btree (name) WHERE (revoked_at IS NULL);
+
 CREATE INDEX cron_schedules_open ON cronring.cron_schedules USING btree (job_id) WHERE (until_at IS NULL);
 
 CREATE INDEX cron_skips_job ON cronring.cron_skips USING btree (job_id, first_tick);
+
+CREATE UNIQUE INDEX cron_tokens_name ON cronring.cron_tokens USING btree (name) WHERE (revoked_at IS NULL);
 
 CREATE INDEX cron_unfolded_job ON cronring.cron_unfolded USING btree (job_id);
 

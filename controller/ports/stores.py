@@ -9,6 +9,7 @@ from cronring.controller.ports.reads import Reads
 from cronring.controller.ports.statistics import Statistics
 from cronring.controller.ports.store import Control, ExecutionControl
 from cronring.controller.ports.templates import Templates
+from cronring.controller.ports.tokens import TokenStore
 from cronring.controller.ports.webhooks import Webhooks
 
 
@@ -23,4 +24,5 @@ class Stores(NamedTuple):
     reads: Reads
     statistics: Statistics
     templates: Templates
+    tokens: TokenStore
     webhooks: Webhooks

@@ -29,6 +29,7 @@ from cronring.sql.parameters import (
     FillWishes,
     FoldGone,
     ForgetActions,
+    ForgetIdentities,
     GetBoundary,
     GetClosingSpans,
     GetHistoryPolicies,
@@ -43,6 +44,7 @@ from cronring.sql.parameters import (
 from cronring.sql.records import Statement
 
 LOCK_TIMEOUT_MS: Final = 200
+IDENTITIES_KEPT_MS: Final = 90 * 86_400_000  # after their end: who asks what a token was, asks soon
 _SWAPS_TRIED: Final = 20
 _FOLDED_AT_ONCE: Final = 1_000
 SETTINGS: Final = {"timezone": "UTC", "lock_timeout": f"{LOCK_TIMEOUT_MS}ms", "jit": "off"}
@@ -78,6 +80,7 @@ async def _maintain(connection: Connection, retention: Retention) -> Maintained:
         while await _value(connection, FoldGone(history_ms=retention.history_ms, limit=_FOLDED_AT_ONCE)):
             pass
         await connection.execute(*ForgetActions(history_ms=retention.history_ms))
+        await connection.execute(*ForgetIdentities(kept_ms=IDENTITIES_KEPT_MS))
     except (_Busy, asyncpg.LockNotAvailableError, asyncpg.DeadlockDetectedError):
         waiting = True
     await connection.execute(*RecordMaintenance())

@@ -11,6 +11,7 @@ from cronring.controller.store.pool import Database
 from cronring.controller.store.reads import PostgresReads
 from cronring.controller.store.statistics import PostgresStatistics
 from cronring.controller.store.templates import PostgresTemplates
+from cronring.controller.store.tokens import PostgresTokens
 from cronring.controller.store.webhooks import PostgresWebhooks
 
 
@@ -25,5 +26,6 @@ def postgres_stores(database: Database, settings: ClusterSettings) -> Stores:
         reads=PostgresReads(database, settings.runner_lost_after_ms),
         statistics=PostgresStatistics(database, settings.lease_ms),
         templates=PostgresTemplates(database),
+        tokens=PostgresTokens(database),
         webhooks=PostgresWebhooks(database),
     )

@@ -838,6 +838,49 @@ BEGIN
 END $$;
 
 -- ---------------------------------------------------------------------------------------------------------------------
+-- Who may call, and which runners may join
+-- ---------------------------------------------------------------------------------------------------------------------
+
+-- Bearer tokens. What is given out is kept nowhere, only its SHA-256. It is 32 random bytes, which nobody finds by
+-- trying: a slow hash would protect nothing more, and every call would pay for it.
+CREATE TABLE cron_tokens (
+    id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name           text COLLATE "C" NOT NULL CHECK (name > ''),
+    secret_hash    bytea NOT NULL UNIQUE CHECK (octet_length(secret_hash) = 32),
+    -- Objects with "role" and "namespace", "*" for all of these.
+    grants         jsonb NOT NULL CHECK (jsonb_typeof(grants) = 'array'),
+    created_at     timestamptz NOT NULL DEFAULT now(),
+    created_by     text NOT NULL,
+    expires_at     timestamptz,
+    revoked_at     timestamptz,
+    revoked_by     text NOT NULL DEFAULT '',
+    -- To a minute or so: it is written at most once in one.
+    last_used_at   timestamptz
+) WITH (fillfactor = 50);
+CREATE UNIQUE INDEX cron_tokens_name ON cron_tokens (name) WHERE revoked_at IS NULL;
+
+-- What a runner may host whose certificate names the grant.
+CREATE TABLE cron_runner_grants (
+    id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    name           text COLLATE "C" NOT NULL CHECK (name ~ '^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$'),
+    namespace      text COLLATE "C" NOT NULL CHECK (namespace > ''),
+    -- Empty: any of the namespace.
+    modules        text[] NOT NULL DEFAULT '{}',
+    may_activate   boolean NOT NULL DEFAULT false,
+    -- Of its join token, as in cron_tokens. Null: nobody enrolls by it, and only certificates of another PKI name it.
+    secret_hash    bytea UNIQUE CHECK (octet_length(secret_hash) = 32),
+    -- How many may still enroll; null: any number.
+    uses_left      bigint CHECK (uses_left >= 0),
+    created_at     timestamptz NOT NULL DEFAULT now(),
+    created_by     text NOT NULL,
+    -- From then on nobody enrolls. Who has enrolled goes on.
+    expires_at     timestamptz,
+    revoked_at     timestamptz,
+    revoked_by     text NOT NULL DEFAULT ''
+) WITH (fillfactor = 50);
+CREATE UNIQUE INDEX cron_runner_grants_name ON cron_runner_grants (name) WHERE revoked_at IS NULL;
+
+-- ---------------------------------------------------------------------------------------------------------------------
 -- Webhooks: who is told of what, and how far the books have been read for it
 -- ---------------------------------------------------------------------------------------------------------------------
 

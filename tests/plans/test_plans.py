@@ -12,7 +12,10 @@ from tests.support.databases import PostgresServer, run_coroutine
 
 JOBS = 100_000
 EXECUTIONS = 50_000
-GROWING = {"cron_jobs", "cron_executions", "cron_skips", "cron_schedules", "cron_activations", "cron_actions"}
+GROWING = {
+    "cron_jobs", "cron_executions", "cron_skips", "cron_schedules", "cron_activations", "cron_actions", "cron_tokens",
+    "cron_runner_grants",
+}  # fmt: skip
 HOT = [
     "GetCronJobs", "GetOverdueJobs", "StartCronJobs", "EndCronJob", "SkipTicks", "RenewLease", "AdoptExecutions",
     "GetUnfinished", "GetLost", "GetOverdueExecutions", "LockCronJobs", "GetModuleJobs", "CarryCronJobsOver",
@@ -32,7 +35,7 @@ HOT = [
     "ListTickRuns", "GetFollowers", "GetFollowed", "CreateCronJobs", "OrphanCronJobs", "BringCronJobsBack",
     "CountRunningOfOthers", "ActivateDeployment", "CountPlaces", "BindJobs", "GetJobFigures",
     "GetUnfolded", "TakeFolding", "FoldFigures", "MoveFolding", "UpdateTemplate", "AddRetries", "FollowTicks",
-    "MoveAnchors", "PauseFailing", "DropActivations", "AdvanceBackfills",
+    "MoveAnchors", "PauseFailing", "DropActivations", "AdvanceBackfills", "UseToken", "TakeJoin", "GetRunnerGrant",
 ]  # fmt: skip
 # What the audit and "why" ask; GetTwins, which looks at all jobs once, has a test of its own.
 LEDGER = [

@@ -59,6 +59,13 @@ INSERT INTO cron_figures SELECT id, '{1,0,0,0,0,0,0}', 1, 1, '{1}', '{1}' FROM c
 INSERT INTO cron_unfolded SELECT id, job_id, tick FROM cron_executions WHERE job_id < 10;
 INSERT INTO cron_templates (namespace, name, created_at, created_by, changed_at, changed_by)
 VALUES ('default', 't', now(), '', now(), '');
+INSERT INTO cron_tokens (name, secret_hash, grants, created_by, revoked_at)
+SELECT 't' || i, sha256(convert_to('t' || i, 'UTF8')), '[]', '', CASE WHEN i > 4 THEN now() - interval '9 days' END
+FROM generate_series(1, 9) i;
+INSERT INTO cron_runner_grants (name, namespace, secret_hash, uses_left, created_by, revoked_at)
+SELECT 'g' || i, 'default', sha256(convert_to('g' || i, 'UTF8')), 3, '',
+       CASE WHEN i > 4 THEN now() - interval '9 days' END
+FROM generate_series(1, 9) i;
 INSERT INTO cron_actions (at, job_id, action, actor, untold)
 SELECT now() - interval '9 days', id, 'orphan', '', id < 10 FROM cron_jobs;
 INSERT INTO cron_skips (job_id, reason, first_tick, last_tick, ticks, controller_id)
@@ -84,6 +91,7 @@ CHANGED = {
     "cron_late": "tick", "cron_pauses": "note", "cron_templates": "payload",
     "cron_actions": "note", "cron_skips": "reason", "cron_closings": "until_at", "cron_closed_books": "until_at",
     "cron_notifier": "holder", "cron_followers": "after", "cron_figures": "duration_us",
+    "cron_tokens": "created_by", "cron_runner_grants": "created_by",
 }  # fmt: skip
 # How far figures are folded is passed over while somebody holds it: nobody does.
 READ = (*CHANGED, "cron_folding", "cron_unfolded")

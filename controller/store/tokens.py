@@ -1,0 +1,162 @@
+"""Tokens and grants of runners in PostgreSQL, which only ever sees the hashes of what is secret."""
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+import asyncpg
+
+from cronring.controller.errors import Conflict, NotFound
+from cronring.controller.ports.identity import TokenRefused
+from cronring.controller.ports.tokens import Listing, NewRunnerGrant, NewToken, RunnerGrant, TokenInUse, TokenRow
+from cronring.controller.store.pool import Database
+from cronring.schema.identity import Role, RoleGrant
+from cronring.sql.parameters import (
+    CreateRunnerGrant,
+    CreateToken,
+    GetJoin,
+    GetRunnerGrant,
+    GetToken,
+    ListRunnerGrants,
+    ListTokens,
+    RevokeRunnerGrant,
+    RevokeToken,
+    TakeJoin,
+    UseToken,
+)
+
+_ROLES: Final = frozenset(Role)
+
+
+class PostgresTokens:
+    """cronring.controller.ports.tokens.TokenStore."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def create_token(self, new: NewToken) -> TokenRow:
+        """Raises Conflict."""
+        made = await self._database.change(
+            CreateToken(
+                name=new.name,
+                secret_hash=new.secret_hash,
+                grants=json.dumps([grant._asdict() for grant in new.grants]),
+                actor=new.created_by,
+                lasts_ms=new.lasts_ms,
+            )
+        )
+        if not made:
+            raise Conflict(
+                f"there is a token {new.name!r} already; take another name, or revoke that one: "
+                f"cronring token revoke {new.name}"
+            )
+        return _token(made[0])
+
+    async def list_tokens(self, wanted: Listing) -> Sequence[TokenRow]:
+        """In the order in which they were made."""
+        return [_token(record) for record in await self._database.fetch(ListTokens(**_where(wanted)))]
+
+    async def get_token(self, name: str) -> TokenRow:
+        """Raises NotFound."""
+        return _token(_one(await self._database.fetch(GetToken(name=name)), _no_token(name)))
+
+    async def revoke_token(self, token_id: int, by: str) -> TokenRow:
+        """Raises NotFound."""
+        changed = await self._database.change(RevokeToken(token_id=token_id, actor=by))
+        return _token(_one(changed, _no_token("that you named")))
+
+    async def use_token(self, secret_hash: bytes) -> TokenInUse | None:
+        """None: nobody's."""
+        records = await self._database.fetch(UseToken(secret_hash=secret_hash))
+        return TokenInUse._make(records[0])._replace(grants=_grants(records[0])) if records else None
+
+    async def create_runner_grant(self, new: NewRunnerGrant) -> RunnerGrant:
+        """Raises Conflict."""
+        made = await self._database.change(
+            CreateRunnerGrant(
+                name=new.name,
+                namespace=new.namespace,
+                modules=new.modules,
+                may_activate=new.may_activate,
+                secret_hash=new.secret_hash,
+                uses=new.uses,
+                actor=new.created_by,
+                lasts_ms=new.lasts_ms,
+            )
+        )
+        if not made:
+            raise Conflict(
+                f"there is a runner grant {new.name!r} already; take another name, or revoke that one: "
+                f"cronring runner-grant revoke {new.name}"
+            )
+        return _runner_grant(made[0])
+
+    async def list_runner_grants(self, wanted: Listing) -> Sequence[RunnerGrant]:
+        """In the order in which they were made."""
+        return [_runner_grant(record) for record in await self._database.fetch(ListRunnerGrants(**_where(wanted)))]
+
+    async def get_runner_grant(self, name: str) -> RunnerGrant:
+        """Raises NotFound."""
+        found = await self.runner_grant(name)
+        if found is None:
+            raise _no_grant(name)
+        return found
+
+    async def revoke_runner_grant(self, grant_id: int, by: str) -> RunnerGrant:
+        """Raises NotFound."""
+        changed = await self._database.change(RevokeRunnerGrant(grant_id=grant_id, actor=by))
+        return _runner_grant(_one(changed, _no_grant("that you named")))
+
+    async def runner_grant(self, name: str) -> RunnerGrant | None:
+        """None: it was revoked, or never given."""
+        records = await self._database.fetch(GetRunnerGrant(name=name))
+        return _runner_grant(records[0]) if records else None
+
+    async def take_join(self, secret_hash: bytes) -> RunnerGrant:
+        """Raises TokenRefused."""
+        taken = await self._database.change(TakeJoin(secret_hash=secret_hash))
+        if taken:
+            return _runner_grant(taken[0])
+        raise TokenRefused(_why_no_join(await self._database.fetch(GetJoin(secret_hash=secret_hash))))
+
+
+def _why_no_join(records: Sequence[asyncpg.Record]) -> str:
+    if not records:
+        return "this join token is not known here: it is of another cluster, or was forgotten since it was revoked"
+    name, revoked, expired = records[0]
+    why = "was revoked" if revoked else "has expired" if expired else "was used as often as it may be"
+    return f"the join token of the runner grant {name!r} {why}; make a new one: cronring runner-grant create"
+
+
+def _where(wanted: Listing) -> dict[str, Any]:
+    namespaces = None if wanted.namespaces is None else sorted(wanted.namespaces)
+    return wanted._asdict() | {"namespaces": namespaces}
+
+
+def _one(records: Sequence[asyncpg.Record], otherwise: NotFound) -> asyncpg.Record:
+    if not records:
+        raise otherwise
+    return records[0]
+
+
+def _token(record: asyncpg.Record) -> TokenRow:
+    return TokenRow._make(record)._replace(grants=_grants(record))
+
+
+def _grants(record: asyncpg.Record) -> tuple[RoleGrant, ...]:
+    """A role that only a later release knows gives nothing here."""
+    found = json.loads(record["grants"])
+    return tuple(RoleGrant(Role(each["role"]), each["namespace"]) for each in found if each["role"] in _ROLES)
+
+
+def _runner_grant(record: asyncpg.Record) -> RunnerGrant:
+    row = RunnerGrant._make(record)
+    return row._replace(modules=tuple(row.modules))
+
+
+def _no_token(name: str) -> NotFound:
+    return NotFound(f"there is no token {name!r} that is not revoked; `cronring token list` shows them")
+
+
+def _no_grant(name: str) -> NotFound:
+    return NotFound(f"there is no runner grant {name!r} that is not revoked; `cronring runner-grant list` shows them")
