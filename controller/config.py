@@ -87,6 +87,7 @@ class ProcessConfig:
     advertise_peer_address: str = ""  # what peers and runners connect to; "": peer_address
     certs: Path | None = None  # a folder with ca.crt, tls.crt and tls.key
     public_certs: Path | None = None  # one with tls.crt and tls.key for grpc_address and http_address; None: `certs`
+    ca_key: Path | None = None  # what signs certificates of runners that enroll; None: this controller signs none
     insecure: bool = False  # plaintext on this machine alone: whoever reaches a port may do everything
     cluster: str = DEFAULT_CLUSTER  # its name in certificates
     join: tuple[str, ...] = ()  # peers to greet besides those of the `controllers` table
@@ -137,6 +138,8 @@ class ProcessConfig:
             if self.insecure:
                 raise ConfigError("insecure is set beside certs; leave one of them out")
             return
+        if self.ca_key is not None:
+            raise ConfigError("ca_key is set without certs; set certs to the folder with ca.crt, tls.crt and tls.key")
         if not self.insecure:
             raise ConfigError(
                 "certs is not set: set it to a folder with ca.crt, tls.crt and tls.key (`cronring certs init` makes"

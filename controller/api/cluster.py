@@ -97,7 +97,8 @@ def _member_message(member: Member, ring: Ring, row: ControllerRow | None) -> cl
     stands_down = member.status is Status.ALIVE and row is not None and row.stands_down_until is not None
     message = cluster_pb2.Member(
         id=member.member_id,
-        grpc_address=member.address,
+        grpc_address=row.grpc_address if row is not None else member.address,
+        peer_address=member.address,
         status="standing_down" if stands_down and not member.draining else status_word(member),
         incarnation=member.incarnation,
         share=primary / SLOTS,

@@ -39,6 +39,7 @@ class ExaminedNode(Protocol):
     @property
     def health(self) -> int: ...
     def members(self) -> list[Member]: ...
+    def client_address(self, member_id: str) -> str: ...
 
 
 class ProcessFacts(Protocol):
@@ -115,7 +116,7 @@ class DoctorService(doctor_pb2_grpc.DoctorServicer):
         return [
             doctor_pb2.SeenMember(
                 id=member.member_id,
-                grpc_address=member.address,
+                grpc_address=self._node.client_address(member.member_id) or member.address,
                 status=status_word(member),
                 unreachable=silent.get(member.address, "") if member.gossips and member.member_id != own else "",
             )

@@ -9,7 +9,7 @@ from cronring.controller.config import ConfigError, ProcessConfig
 from cronring.controller.runtime.clock import SystemClock
 from cronring.controller.runtime.notes import Notes
 from cronring.schema.spiffe import PeerKind, server_name
-from cronring.trust.certificates import CertificateError, hosts_in
+from cronring.trust.certificates import Authority, CertificateError, hosts_in
 from cronring.trust.channels import Presented, Tls, plaintext
 from cronring.trust.holding import RELOAD_S, CertificateFolder
 from cronring.trust.web import refresh, server_context
@@ -27,9 +27,15 @@ class Trust:
         self.tls: Callable[[], Tls | None] = plaintext
         self.name = config.name
         self.web: ssl.SSLContext | None = None
+        self.authority: Authority | None = None
+        self._ca_key = config.ca_key
         if self.own is None:
             return
         self.name = _name(self.own, config)
+        try:
+            self.authority = self._signing(self.own)
+        except CertificateError as error:
+            raise ConfigError(f"ca_key: {error}") from error
         self.tls = Presented(self.own, server_name(config.cluster))
         if self.shown is not None:
             self.web = server_context(self.shown)
@@ -39,6 +45,7 @@ class Trust:
         told: dict[CertificateFolder, str] = {}
         while True:
             await asyncio.sleep(RELOAD_S)
+            self._sign_by_what_is_there(notes)
             for folder in self._folders():
                 if folder.reload():
                     self._replaced(folder, notes)
@@ -55,6 +62,24 @@ class Trust:
             for name, folder in folders.items()
             if folder is not None
         }
+
+    def _signing(self, own: CertificateFolder) -> Authority | None:
+        """Raises CertificateError."""
+        if self._ca_key is None:
+            return None
+        try:
+            return Authority.read(own.current.authorities, self._ca_key.read_bytes())
+        except OSError as error:
+            raise CertificateError(f"{self._ca_key}: {error.strerror or error}") from error
+
+    def _sign_by_what_is_there(self, notes: Notes) -> None:
+        """A CA that is replaced signs from then on. Until its certificate is here as well, the old one does."""
+        if self.own is None:
+            return
+        try:
+            self.authority = self._signing(self.own)
+        except CertificateError as error:
+            notes.warning("ca_key_not_taken", reason=str(error))
 
     def _folders(self) -> list[CertificateFolder]:
         return [each for each in dict.fromkeys((self.own, self.shown)) if each is not None]

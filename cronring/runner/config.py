@@ -69,8 +69,8 @@ class RunnerConfig:
                 "--certs, --join-token-file, --insecure: give one of them. `cronring runner-grant create` makes a join"
                 " token; with it, give --ca FILE as well. --insecure is for controllers on this machine"
             )
-        if (self.ca is None) != (self.join_token_file is None):
-            raise ValueError("--ca and --join-token-file go together: a secret is sent to nobody who isn't known")
+        if self.join_token_file is not None and self.ca is None:
+            raise ValueError("--ca: give it beside --join-token-file; a secret is sent to nobody who isn't known")
         far = next((each for each in self.controllers if not is_loopback(each.rpartition(":")[0])), None)
         if self.insecure and far is not None:
             raise ValueError(f"--insecure: {far} is another machine; give --certs DIR or --join-token-file FILE")

@@ -69,6 +69,10 @@ class Node:
         """Every controller this one has heard of: id, address, status, incarnation."""
         return list(self._parts.membership.swim.members())
 
+    def client_address(self, member_id: str) -> str:
+        """Where people and services ask a member; "" where that isn't known."""
+        return self._parts.membership.client_address(member_id)
+
     @property
     def peers(self) -> tuple[tuple[str, str], ...]:
         """(id, address) of every controller that may hold a lease, as far as this one knows."""

@@ -133,7 +133,7 @@ def test_reports_with_much_output_are_split_far_below_grpcs_limit() -> None:
         ({"controllers": ("h:1",)}, "--certs DIR or --join-token-file"),
         ({"insecure": False}, "give one of them"),
         ({"certs": Path("certs")}, "give one of them"),
-        ({"insecure": False, "join_token_file": Path("token")}, "--ca and --join-token-file go together"),
+        ({"insecure": False, "join_token_file": Path("token")}, "give it beside --join-token-file"),
     ],
 )
 def test_a_bad_configuration_names_its_flag(values: dict[str, object], flag: str) -> None:

@@ -1,0 +1,144 @@
+"""A cluster as it is deployed: certificates of its own CA, tokens, and no plaintext anywhere."""
+
+import datetime as dt
+import json
+import os
+import ssl
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+from cronring.schema.spiffe import SpiffeName, controller_name, runner_name
+from cronring.trust.certificates import Authority, Pair, issue, new_authority
+from tests.support.cluster import READY_S, Cluster, Process, free_port
+
+CLUSTER: Final = "cronring"
+DAY: Final = dt.timedelta(days=1)
+
+
+class Pki:
+    """A CA and the folders that it fills."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self.pair = new_authority(CLUSTER)
+        self.trusted = self.pair.certificate
+        self._folders: dict[Path, SpiffeName] = {}
+        self.save()
+
+    @property
+    def ca(self) -> Path:
+        return self.folder / "ca.crt"
+
+    @property
+    def key(self) -> Path:
+        return self.folder / "ca.key"
+
+    def save(self) -> None:
+        self.key.write_bytes(self.pair.key)
+        self.ca.write_bytes(self.trusted)
+
+    def authority(self) -> Authority:
+        return Authority.read(self.pair.certificate, self.pair.key)
+
+    def issue(self, name: SpiffeName, lifetime: dt.timedelta = DAY, where: str = "") -> Path:
+        """A folder with ca.crt, tls.crt and tls.key; the same one again for the same name."""
+        folder = self.folder / (where or f"{name.kind}-{name.name}")
+        folder.mkdir(exist_ok=True)
+        pair = issue(self.authority(), name, lifetime, ("127.0.0.1",) if name.kind == "controller" else ())
+        self.write(folder, pair)
+        self._folders[folder] = name
+        return folder
+
+    def write(self, folder: Path, pair: Pair) -> None:
+        """As `cronring certs renew` does: each file whole, the key before the certificate."""
+        for file, content in (("ca.crt", self.trusted), ("tls.key", pair.key), ("tls.crt", pair.certificate)):
+            beside = folder / f".{file}.new"
+            beside.write_bytes(content)
+            beside.replace(folder / file)
+
+    def renew_all(self, lifetime: dt.timedelta = DAY) -> None:
+        for folder, name in self._folders.items():
+            self.issue(name, lifetime, folder.name)
+
+    def spread(self) -> None:
+        """ca.crt alone, to everybody."""
+        self.save()
+        for folder in self._folders:
+            beside = folder / ".ca.crt.new"
+            beside.write_bytes(self.trusted)
+            beside.replace(folder / "ca.crt")
+
+    def controller(self, name: str) -> Path:
+        return self.issue(controller_name(CLUSTER, name))
+
+    def runner(self, grant: str, namespace: str = "default", lifetime: dt.timedelta = DAY) -> Path:
+        return self.issue(runner_name(CLUSTER, namespace, grant), lifetime)
+
+
+class SecuredCluster(Cluster):
+    """As Cluster; `pki`: who everybody is."""
+
+    def __init__(self, database_url: str, folder: Path, environment: dict[str, str] | None = None) -> None:
+        super().__init__(database_url, folder, environment)
+        self.pki = Pki(folder / "pki")
+        self.environment = {name: value for name, value in self.environment.items() if name != "CRONRING_INSECURE"}
+        self.environment["CRONRING_CA"] = str(self.pki.ca)
+        self.peers: list[str] = []
+
+    def _controller_at(
+        self, grpc: str, http: str, *extra: str, wrapper: tuple[str, ...] = (), advertise: str = ""
+    ) -> Process:
+        peer = f"127.0.0.1:{free_port()}"
+        self.peers.append(peer)
+        certs = self.pki.controller(f"c{len(self.peers)}")
+        trust = ("--certs", str(certs), "--peer", peer, "--ca-key", str(self.pki.key))
+        return super()._controller_at(grpc, http, *trust, *extra, wrapper=wrapper, advertise=advertise)
+
+    def start_runner(self, *files: Path, extra: tuple[str, ...] = (), wrapper: tuple[str, ...] = ()) -> Process:
+        """By a certificate of grant `tests`, unless `extra` says how it is let in."""
+        if not {"--certs", "--join-token-file"} & set(extra):
+            extra = ("--certs", str(self.pki.runner("tests")), *extra)
+        addresses = self.addresses if "--join-token-file" in extra else ",".join(self.peers)
+        process = self._start(
+            f"runner-{len(self.runners) + 1}", "runner", *map(str, files), "--controllers", addresses, *extra,
+            wrapper=wrapper,
+        )  # fmt: skip
+        self.runners.append(process)
+        return process
+
+    def ask(self, *arguments: str, token: str = "", more: Iterable[str] = ()) -> "subprocess.CompletedProcess[str]":
+        """A CLI command against the controllers, with that token, or the cluster's own."""
+        environment = self.environment | ({"CRONRING_TOKEN": token} if token else {})
+        command = [sys.executable, "-m", "cronring.cli.main", *arguments, "--controllers", self.addresses, *more]
+        return subprocess.run(
+            command, capture_output=True, text=True, timeout=READY_S, env=environment, check=False,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+
+    def on_database(self, *arguments: str) -> Any:
+        """A CLI command that talks to PostgreSQL itself, such as that which makes the first token."""
+        command = [sys.executable, "-m", "cronring.cli.main", *arguments, "--database-url", self.database_url]
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=READY_S,
+            env=self.environment,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout) if "json" in arguments else done.stdout.strip()
+
+    def http(self, controller: Process, path: str) -> tuple[int, str]:
+        context = ssl.create_default_context(cafile=os.fspath(self.pki.ca))
+        try:
+            with urllib.request.urlopen(f"https://{controller.http}{path}", timeout=1, context=context) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as refusal:
+            return refusal.code, refusal.read().decode()
