@@ -1,6 +1,7 @@
 """Plans of the hot statements, as the store's sessions make them: by index, whatever the batch and the tables' size."""
 
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from cronring import sql
 from cronring.controller.store.connect import Connection
 from tests.plans.explained import array, execution, plan, session, timestamps
-from tests.support.databases import PostgresServer, run_coroutine
+from tests.support.databases import run_coroutine
 
 JOBS = 100_000
 EXECUTIONS = 50_000
@@ -79,13 +80,12 @@ ANALYZE
 
 
 @pytest.fixture(scope="module", params=["postgres18", "postgres15"])
-def filled_url(request: pytest.FixtureRequest, postgres_servers: Callable[[str], PostgresServer]) -> Iterator[str]:
+def filled_url(
+    request: pytest.FixtureRequest, copies_of_filled: Callable[..., AbstractContextManager[str]]
+) -> Iterator[str]:
     """A database with 100,000 jobs, of which some hundred are due."""
-    server = postgres_servers(request.param)
-    name = server.create_database()
-    server.execute(FILL, name)
-    yield server.url(name)
-    server.drop_database(name)
+    with copies_of_filled(request.param) as url:
+        yield url
 
 
 def astray(name: str, found: list[dict[str, Any]]) -> list[str]:
