@@ -9,6 +9,10 @@ class TokenRefused(Exception):  # named for what happened
     """A bearer token that proves nothing. The message says why, for its holder, and never repeats the token."""
 
 
+class IssuerAway(TokenRefused):
+    """Whether it proves anything can't be told now, without its issuer's keys. Another controller may have them."""
+
+
 class Verifier(Protocol):
     """Knows one kind of bearer token."""
 
@@ -17,5 +21,5 @@ class Verifier(Protocol):
         ...
 
     async def principal(self, token: str) -> Principal:
-        """Whose it is. Raises TokenRefused; StoreUnavailable when that can't be told now."""
+        """Whose it is. Raises TokenRefused; IssuerAway or StoreUnavailable when that can't be told now."""
         ...

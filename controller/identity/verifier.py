@@ -1,0 +1,114 @@
+"""Whose a JWT is: controller.ports.identity.Verifier for all issuers of the identity file."""
+
+import asyncio
+import hashlib
+from collections.abc import Sequence
+from functools import partial
+from typing import Final, NamedTuple
+
+from jwt import PyJWS, PyJWTError
+
+from cronring.controller.identity.claims import principal_of
+from cronring.controller.identity.compact import Compact, looks_compact, read_compact
+from cronring.controller.identity.fetching import HttpKeyFetching, KeyFetching
+from cronring.controller.identity.jwks import CheckingKey, read_keys, read_secret
+from cronring.controller.identity.keys import FileKeys, IssuerKeys, UrlKeys
+from cronring.controller.identity.settings import IssuerSettings
+from cronring.controller.ports.clock import Clock
+from cronring.controller.ports.identity import TokenRefused
+from cronring.schema.identity import Principal
+
+REMEMBERED_MAX: Final = 1_024
+REMEMBERED_NS: Final = 60_000_000_000
+_US_NS: Final = 1_000
+
+
+class _Known(NamedTuple):
+    """A token that was checked, until when it needs no other check."""
+
+    principal: Principal
+    until_ns: int
+
+
+class JwtVerifier:
+    """Checks tokens by keys that it keeps. Call `close` at the end, in the loop that asked."""
+
+    def __init__(self, issuers: Sequence[IssuerSettings], clock: Clock, fetching: KeyFetching | None = None) -> None:
+        """Raises ConfigError for a file of keys, or of a secret, that can't be used."""
+        self._clock = clock
+        self._fetching = fetching or HttpKeyFetching()
+        self._settings = {settings.issuer: settings for settings in issuers}
+        self._keys = {settings.name: self._keys_of(settings) for settings in issuers}
+        self._known: dict[bytes, _Known] = {}
+        self._jws = PyJWS()
+
+    def knows(self, token: str) -> bool:
+        return looks_compact(token)
+
+    async def principal(self, token: str) -> Principal:
+        """Raises TokenRefused; the IssuerAway among them where the keys can't be had now."""
+        digest = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+        known = self._known.get(digest)
+        if known is not None and self._clock.now_ns() < known.until_ns:
+            return known.principal
+        read = read_compact(token)
+        settings = self._settings_for(read)
+        key = await self._keys[settings.name].find(read.kid, read.algorithm)
+        self._check_signature(read, key, settings)
+        now_us = self._clock.wall_us()
+        found = principal_of(read.claims, settings, now_us)
+        self._remember(digest, found, settings, now_us)
+        return found
+
+    def ages_s(self) -> dict[str, float]:
+        """By issuer, how old its keys are: a gauge. Who has none yet isn't there."""
+        ages = {name: keys.age_s() for name, keys in self._keys.items()}
+        return {name: age_s for name, age_s in ages.items() if age_s is not None}
+
+    def troubles(self) -> dict[str, str]:
+        """By issuer, why its keys could not be read when last tried: for the doctor. Old ones may go on."""
+        return {name: keys.trouble for name, keys in self._keys.items() if keys.trouble}
+
+    async def close(self) -> None:
+        await asyncio.gather(*(keys.close() for keys in self._keys.values()))
+        await self._fetching.close()
+
+    def _keys_of(self, settings: IssuerSettings) -> IssuerKeys:
+        allowed = frozenset(settings.allowed)
+        if settings.secret_file is not None:
+            return FileKeys(settings.name, settings.secret_file, read_secret, self._clock)
+        if settings.jwks_file is not None:
+            return FileKeys(settings.name, settings.jwks_file, partial(read_keys, allowed=allowed), self._clock)
+        return UrlKeys(settings.name, settings.jwks_url, allowed, self._fetching, self._clock)
+
+    def _settings_for(self, read: Compact) -> IssuerSettings:
+        """By what the token says, before it is proven: with another's settings its signature would be wrong."""
+        issuer = read.claims.get("iss", "")
+        settings = self._settings.get(issuer) if isinstance(issuer, str) else None
+        if settings is None:
+            said = f"is {issuer!r:.100}" if isinstance(issuer, str) and issuer else "is missing or no text"
+            known = ", ".join(repr(each) for each in self._settings if each) or "none"
+            raise TokenRefused(f"its `iss` {said}; issuers of this controller: {known}")
+        if read.algorithm not in settings.allowed:
+            raise TokenRefused(
+                f"it is signed by {read.algorithm!r:.50}; of issuer {settings.name!r} only "
+                f"{', '.join(settings.allowed)} count"
+            )
+        return settings
+
+    def _check_signature(self, read: Compact, key: CheckingKey, settings: IssuerSettings) -> None:
+        try:
+            self._jws.decode(read.text, key.key, algorithms=[read.algorithm])
+        except PyJWTError:
+            raise TokenRefused(
+                f"its signature is wrong: it isn't by the key of issuer {settings.name!r} that it names, or was changed"
+            ) from None
+
+    def _remember(self, digest: bytes, principal: Principal, settings: IssuerSettings, now_us: int) -> None:
+        """Signatures cost; but no longer than a token counts, and no more of them than there is room for."""
+        self._known.pop(digest, None)
+        if len(self._known) >= REMEMBERED_MAX:
+            del self._known[next(iter(self._known))]
+        left_us = (principal.expires_us or now_us) + settings.leeway_ms * 1_000 - now_us
+        until_ns = self._clock.now_ns() + min(REMEMBERED_NS, left_us * _US_NS)
+        self._known[digest] = _Known(principal, until_ns)
