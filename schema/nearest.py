@@ -6,7 +6,7 @@ from heapq import nlargest
 from typing import Final
 
 WORD_MAX: Final = 80  # characters; who writes more has not mistyped a name
-READ_MAX: Final = 20_000  # characters of all candidates together, and as many as ten for each: milliseconds
+READ_MAX: Final = 60_000  # characters of all candidates together, and as many as ten for each: milliseconds
 _COMPARED: Final = 3  # in full, of those that share most letters and pairs of letters with it
 
 

@@ -18,6 +18,7 @@ from tests.support.server_logs import LOGS
 if "PYTEST_XDIST_WORKER" not in os.environ:
     STATE = tempfile.TemporaryDirectory(prefix="cronring-tests-", ignore_cleanup_errors=True)  # to the end of the run
     os.environ["XDG_STATE_HOME"] = STATE.name
+    os.environ["XDG_CONFIG_HOME"] = STATE.name  # nor the logins of whoever runs them
 
 # A shell starts what it runs in the background with SIGINT ignored, and so would be every process of a test.
 signal.signal(signal.SIGINT, signal.default_int_handler)

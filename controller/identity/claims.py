@@ -7,7 +7,7 @@ from typing import Any, Final
 from cronring.controller.identity.settings import ANYBODY, GrantRule, IssuerSettings
 from cronring.controller.ports.identity import TokenRefused
 from cronring.schema.duration import format_duration, measured
-from cronring.schema.identity import PRINCIPAL_LENGTH_MAX, Grant, Kind, Principal
+from cronring.schema.identity import PRINCIPAL_LENGTH_MAX, Kind, Principal, RoleGrant
 
 _LATEST_S: Final = 253_402_300_799  # the end of the year 9999
 _SECOND_US: Final = 1_000_000
@@ -93,9 +93,9 @@ def _name(claims: Mapping[str, Any], settings: IssuerSettings) -> str:
     return name
 
 
-def _grants(claims: Mapping[str, Any], settings: IssuerSettings) -> tuple[Grant, ...]:
+def _grants(claims: Mapping[str, Any], settings: IssuerSettings) -> tuple[RoleGrant, ...]:
     """Each once, in the order of the configuration."""
-    return tuple(dict.fromkeys(Grant(rule.role, rule.namespace) for rule in settings.grants if _has(claims, rule)))
+    return tuple(dict.fromkeys(RoleGrant(rule.role, rule.namespace) for rule in settings.grants if _has(claims, rule)))
 
 
 def _has(claims: Mapping[str, Any], rule: GrantRule) -> bool:

@@ -63,6 +63,7 @@ def connect(addresses: tuple[str, ...], timeout_s: float = 5.0) -> "Client":
     if dev is not None and set(addresses) <= set(dev.controllers):
         ca, insecure = (Path(dev.ca), None) if dev.ca else (None, True)
         token = token or (_read(Path(dev.token_file)) if dev.token_file else "")
+    token = token or stored_token(addresses) or ""
     try:
         return Client(addresses, timeout_s, token=token, ca=ca, server_name=server_name, insecure=insecure)
     except ValueError as error:
@@ -72,6 +73,22 @@ def connect(addresses: tuple[str, ...], timeout_s: float = 5.0) -> "Client":
 def _given(name: str) -> Any:
     context = click.get_current_context(silent=True)
     return context.meta.get(f"cronring.{name}") if context is not None else None
+
+
+def stored_token(addresses: tuple[str, ...]) -> str | None:
+    """What `cronring login` keeps for these controllers, renewed; None: nothing. Raises Failure if it can't be renewed.
+
+    A command that says by --controllers whom it asks is told of others by those.
+    """
+    from cronring.cli.login.keeping import is_anything_kept
+
+    if not is_anything_kept():
+        return None
+    from cronring.cli.login.renewing import renewed_token
+
+    context = click.get_current_context(silent=True)
+    given: tuple[str, ...] = (context.params.get("controllers") if context is not None else None) or addresses
+    return renewed_token(given)
 
 
 def _token() -> str:

@@ -23,6 +23,7 @@ from cronring.cli.commands.importing import import_group
 from cronring.cli.commands.jobs import jobs
 from cronring.cli.commands.limits import limits
 from cronring.cli.commands.lint import lint
+from cronring.cli.commands.login import login, logout
 from cronring.cli.commands.logs import logs
 from cronring.cli.commands.migrate import migrate
 from cronring.cli.commands.next import next_ticks
@@ -126,6 +127,7 @@ def cli() -> None:
                cronring doctor                   what is wrong?
                cronring top                      what happens now? live
                cronring drill kill-owner         do others take over in time?
+    Enter it:  cronring login                    be somebody, by an OIDC issuer
     Hear it:   cronring webhook add NAME URL     tell a URL of failures
 
     Every option can be given as an environment variable: CRONRING, the command and the option, such as
@@ -137,8 +139,8 @@ def cli() -> None:
 
 for command in (
     audit, certs, check, cluster, completion, controller, convert, deploy, deployments, dev, doctor, drill, executions,
-    explain, import_group, jobs, limits, lint, logs, migrate, next_ticks, plan, rollback, runner, schema, stats,
-    template, top, undeploy, webhook, why,
+    explain, import_group, jobs, limits, lint, login, logout, logs, migrate, next_ticks, plan, rollback, runner,
+    schema, stats, template, top, undeploy, webhook, why,
 ):  # fmt: skip
     cli.add_command(command)
 for command in (cancel_execution, logs, retry_execution, watch_executions):

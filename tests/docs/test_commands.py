@@ -22,6 +22,8 @@ __all__ = ["folder"]  # the fixture
 EXAMPLES: Final = ROOT / "examples"
 # What can't be run here, by its beginning, and why.
 NOT_RUN: Final = {
+    "cronring login": "asks another machine; tests/integration/identity/test_login.py runs it",
+    "cronring logout": "nobody is logged in",
     "git clone": "asks another machine",
     "make demo": "tests/acceptance/test_demo.py runs it",
     "make test": "this is a part of it",

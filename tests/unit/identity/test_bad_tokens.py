@@ -14,7 +14,7 @@ from jwt import PyJWS
 
 from cronring.controller.identity.verifier import JwtVerifier
 from cronring.controller.ports.identity import TokenRefused
-from cronring.schema.identity import Grant, Kind, Principal, Role
+from cronring.schema.identity import Kind, Principal, Role, RoleGrant
 from tests.support.issuer import TestIssuer
 from tests.unit.identity.parts import (
     ISSUER,
@@ -178,7 +178,7 @@ async def test_a_good_token_is_its_holder(tmp_path: Path) -> None:
     verifier = JwtVerifier([with_keys(tmp_path)], SetClock())
     token = signed(aud=["account", "cronring"], nbf=NOW_S, exp=NOW_S + 60.5)
     assert verifier.knows(token)
-    expected = Principal(Kind.USER, "corp/ada", (Grant(Role.OPERATOR, "*"),), (NOW_S + 60) * 1_000_000 + 500_000)
+    expected = Principal(Kind.USER, "corp/ada", (RoleGrant(Role.OPERATOR, "*"),), (NOW_S + 60) * 1_000_000 + 500_000)
     assert await verifier.principal(token) == expected
     assert await verifier.principal(token) == expected
 

@@ -1,5 +1,6 @@
 """The identity file: what it says, what is refused in which words, and who is given what by it."""
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from cronring.controller.identity.claims import principal_of
 from cronring.controller.identity.reading import read_identity
 from cronring.controller.identity.settings import ANYBODY, GrantRule, IssuerSettings, LoginSettings
 from cronring.controller.identity.verifier import JwtVerifier
-from cronring.schema.identity import Grant, Role
+from cronring.schema.identity import Role, RoleGrant
 from tests.unit.identity.parts import ISSUER, NOW_S, SetClock, claims, settings
 
 GOOD = """
@@ -143,7 +144,15 @@ def test_a_secret_that_is_none_stops_a_controller(secret: bytes | None, says: st
         JwtVerifier([settings(secret_file=file)], SetClock())
 
 
-BOTH = (Grant(Role.OPERATOR, "billing"), Grant(Role.VIEWER, "*"))
+def test_the_examples_of_the_docs_are_right(tmp_path: Path) -> None:
+    page = (Path(__file__).resolve().parents[3] / "docs" / "identity.md").read_text()
+    examples = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    found = [issuer for example in examples for issuer in read(tmp_path, example)]
+    assert [issuer.name for issuer in found] == ["corp", "rest", "cloud"]
+    assert all(issuer.grants for issuer in found)
+
+
+BOTH = (RoleGrant(Role.OPERATOR, "billing"), RoleGrant(Role.VIEWER, "*"))
 
 
 @pytest.mark.parametrize(
