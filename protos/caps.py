@@ -65,8 +65,8 @@ _TEXTS_OF_ANSWERS: Final = (
     (
         NAME,
         "action actor answered_by base_type_name by cancel_requested_by changed_by check created_by event event_id "
-        "grpc_address http_address peer_address id kind last_outcome next_tick_local paused_by ring_digest runner source "
-        "valid_host verdict zone_data",
+        "grpc_address http_address peer_address id kind last_outcome next_tick_local paused_by ring_digest runner "
+        "source valid_host verdict zone_data",
     ),
     (NOTE, "cancel_note paused_note"),
     (TOKEN, "next_page_token"),
