@@ -33,6 +33,10 @@ class NotFound(CronringError):
     """There is no such thing under that name."""
 
 
+class Forbidden(CronringError):
+    """Whoever asks is known, and may not do this. The message says what they lack."""
+
+
 class Conflict(CronringError):
     """What is asked for doesn't go with how things stand. The message says what is so, and what would have to be."""
 

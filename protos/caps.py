@@ -44,7 +44,7 @@ _TEXTS: Final = (
     ),
     (
         ACTOR,
-        "accuser_id controller controller_id digest hostname member_id outcome requested_by runner_id "
+        "accuser_id controller controller_id digest hostname member_id outcome requested_by role runner_id "
         "sender_id state status target_id version",
     ),
     (NOTE, "description note problem reason"),
@@ -65,8 +65,8 @@ _TEXTS_OF_ANSWERS: Final = (
     (
         NAME,
         "action actor answered_by base_type_name by cancel_requested_by changed_by check created_by event event_id "
-        "grpc_address http_address peer_address id kind last_outcome next_tick_local paused_by ring_digest runner "
-        "source valid_host verdict zone_data",
+        "grpc_address http_address id kind last_outcome next_tick_local paused_by peer_address revoked_by ring_digest "
+        "runner source valid_host verdict zone_data",
     ),
     (NOTE, "cancel_note paused_note"),
     (TOKEN, "next_page_token"),
@@ -86,7 +86,7 @@ _LISTS: Final = {
     "events": Cap(ACTOR, 16),
     "reasons": Cap(ACTOR, 32),
     "retry_on": Cap(NAME, 50),
-    "modules": Cap(items=1_000),
+    "modules": Cap(NAME, 1_000),
     "controllers": Cap(items=1_000),
     "verbs": Cap(items=10_000),
     "types": Cap(items=1_000),
@@ -112,7 +112,7 @@ _LISTS: Final = {
 }
 _PAGES: Final = (
     "actions activations attempts deliveries due executions extension_number findings first_ticks jobs limits members "
-    "outcomes queues settings skipped statuses templates waiting webhooks"
+    "outcomes queues runner_grants settings skipped statuses templates tokens waiting webhooks"
 )
 _LISTS_OF_ANSWERS: Final = {
     **dict.fromkeys(("backup", "primary", "service"), Cap(NAME, COLUMN)),

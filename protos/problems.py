@@ -30,6 +30,7 @@ class Reason(StrEnum):
 
     INVALID = "INVALID"
     NOT_FOUND = "NOT_FOUND"
+    FORBIDDEN = "FORBIDDEN"  # it is known who asks, and they may not
     OUTDATED = "OUTDATED"
     CONFLICT = "CONFLICT"
     ILLEGAL_TRANSITION = "ILLEGAL_TRANSITION"

@@ -31,6 +31,11 @@ _OF_SERVICES: Final = {
             "ListActivations CancelActivation"
         ),
     },
+    "cronring.v1.Identities": {
+        LABELS: "CreateRunnerGrant",
+        NAMES: "CreateToken ListTokens RevokeToken ListRunnerGrants RevokeRunnerGrant",
+        NOTHING: "WhoAmI",
+    },
     "cronring.v1.Ledger": {NAMES: "Audit Why"},
     "cronring.v1.Limits": {NAMES: "SetLimit RemoveLimit ListLimits"},
     "cronring.v1.Notifications": {

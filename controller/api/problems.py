@@ -9,6 +9,7 @@ from cronring.controller.core.orders.control import NeverRuns
 from cronring.controller.errors import (
     Busy,
     Conflict,
+    Forbidden,
     IllegalTransition,
     InvalidModule,
     NotFound,
@@ -47,6 +48,7 @@ class SlowReaderError(Exception):
 # The first that fits: Outdated is a Conflict.
 _KINDS: Final[tuple[tuple[type[Exception], code_pb2.Code, Reason, str], ...]] = (
     (NotFound, code_pb2.NOT_FOUND, Reason.NOT_FOUND, ""),
+    (Forbidden, code_pb2.PERMISSION_DENIED, Reason.FORBIDDEN, ""),
     (Outdated, code_pb2.ABORTED, Reason.OUTDATED, ""),
     (Conflict, code_pb2.FAILED_PRECONDITION, Reason.CONFLICT, ""),
     (SlowReaderError, code_pb2.RESOURCE_EXHAUSTED, Reason.SLOW_READER, ""),

@@ -12,6 +12,7 @@ from cronring.controller.api.doctor import DoctorService, ProcessFacts
 from cronring.controller.api.drills import DrillsService
 from cronring.controller.api.executions import ExecutionsService
 from cronring.controller.api.following import OutputFollowers
+from cronring.controller.api.identities import IdentitiesService
 from cronring.controller.api.job_specs import Defaults
 from cronring.controller.api.jobs import JobsService
 from cronring.controller.api.ledger import LedgerService
@@ -37,6 +38,7 @@ from cronring.protos.cronring.v1 import (
     doctor_pb2_grpc,
     drills_pb2_grpc,
     executions_pb2_grpc,
+    identities_pb2_grpc,
     jobs_pb2_grpc,
     ledger_pb2_grpc,
     limits_pb2_grpc,
@@ -126,8 +128,10 @@ class Api:
         cluster = ClusterService(own_id, parts.node, parts.stores.reads, parts.clock)
         doctor = DoctorService(parts.info, parts.node, parts.around, parts.clock, parts.settings, parts.examine)
         drills = DrillsService(own_id, parts.node, parts.stores.drills, parts.clock, parts.put)
+        identities = IdentitiesService(parts.stores.tokens, parts.seal)
         return [
             ("cronring.v1.Cluster", partial(cluster_pb2_grpc.add_ClusterServicer_to_server, cluster)),
             ("cronring.v1.Doctor", partial(doctor_pb2_grpc.add_DoctorServicer_to_server, doctor)),
             ("cronring.v1.Drills", partial(drills_pb2_grpc.add_DrillsServicer_to_server, drills)),
+            ("cronring.v1.Identities", partial(identities_pb2_grpc.add_IdentitiesServicer_to_server, identities)),
         ]

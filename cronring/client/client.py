@@ -11,6 +11,7 @@ from cronring.client.deployments import DeploymentCalls
 from cronring.client.doctor import DoctorCalls
 from cronring.client.drills import DrillCalls
 from cronring.client.executions import ExecutionCalls
+from cronring.client.identities import IdentityCalls
 from cronring.client.jobs import JobCalls
 from cronring.client.ledger import LedgerCalls
 from cronring.client.limits import LimitCalls
@@ -42,6 +43,7 @@ class Client:
         self.doctor = DoctorCalls(self._failover)
         self.drills = DrillCalls(self._failover)
         self.executions = ExecutionCalls(self._failover)
+        self.identities = IdentityCalls(self._failover)
         self.jobs = JobCalls(self._failover)
         self.ledger = LedgerCalls(self._failover)
         self.limits = LimitCalls(self._failover)
