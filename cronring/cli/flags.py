@@ -28,6 +28,7 @@ _PARAMETERS: Final[dict[str, tuple[str, ...]]] = {
     "id": ("cancel", "execution_id", "id"),
     "reasons": ("reason",),
     "page_size": ("limit",),
+    "lasts_ms": ("expires",),
 }
 # Names in a description: of a policy with its value, and those that are no English words.
 _NAMED: Final = re.compile(
@@ -53,7 +54,8 @@ def _typed(context: click.Context | None, field: str) -> str:
     label = field.removeprefix("spec.labels.")
     if label != field:
         return f"{_flag(context, ('label',)) or 'label'} {label}"
-    names = _PARAMETERS.get(field, (field.rpartition(".")[2],) if not field.startswith("schema.") else ())
+    one = re.sub(r"\[\d+\]$", "", field)  # of a list
+    names = _PARAMETERS.get(one, (one.rpartition(".")[2],) if not field.startswith("schema.") else ())
     return _flag(context, names) or field
 
 

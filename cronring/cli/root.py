@@ -30,10 +30,13 @@ from cronring.cli.commands.next import next_ticks
 from cronring.cli.commands.plan import plan
 from cronring.cli.commands.rollback import rollback
 from cronring.cli.commands.runner import runner
+from cronring.cli.commands.runner_grant import runner_grant
 from cronring.cli.commands.stats import stats
 from cronring.cli.commands.templates import template
+from cronring.cli.commands.token import token
 from cronring.cli.commands.top import top
 from cronring.cli.commands.webhook import webhook
+from cronring.cli.commands.whoami import whoami
 from cronring.cli.commands.why import why
 from cronring.cli.failures import translated
 from cronring.cli.interrupts import EXIT_INTERRUPTED, heard
@@ -127,7 +130,10 @@ def cli() -> None:
                cronring doctor                   what is wrong?
                cronring top                      what happens now? live
                cronring drill kill-owner         do others take over in time?
-    Enter it:  cronring login                    be somebody, by an OIDC issuer
+    Guard it:  cronring token create ...         who may call
+               cronring runner-grant create ...  which runners may join
+               cronring login                    be somebody, by an OIDC issuer
+               cronring whoami                   who am I, and what may I do?
     Hear it:   cronring webhook add NAME URL     tell a URL of failures
 
     Every option can be given as an environment variable: CRONRING, the command and the option, such as
@@ -140,7 +146,7 @@ def cli() -> None:
 for command in (
     audit, certs, check, cluster, completion, controller, convert, deploy, deployments, dev, doctor, drill, executions,
     explain, import_group, jobs, limits, lint, login, logout, logs, migrate, next_ticks, plan, rollback, runner,
-    schema, stats, template, top, undeploy, webhook, why,
+    runner_grant, schema, stats, template, token, top, undeploy, webhook, whoami, why,
 ):  # fmt: skip
     cli.add_command(command)
 for command in (cancel_execution, logs, retry_execution, watch_executions):

@@ -1,7 +1,8 @@
 """Options as environment variables: which there are, and what is said of those that nobody reads."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
 from typing import Final
 
 import click
@@ -35,7 +36,16 @@ def warn_of_unknown(root: click.Command) -> None:
     names = _WITHOUT_OPTION.union(known(root)) if given else _WITHOUT_OPTION
     unknown = [name for name in given if name not in names]
     for name in unknown[:WARNED_MAX]:
-        meant = nearest(name, names) if len(name) <= NAME_MAX else ""
+        meant = nearest(name, _likely_first(name, names)) if len(name) <= NAME_MAX else ""
         say(f"warning: {name[:NAME_MAX]} is set, and no option reads it.{meant}", err=True)
     if len(unknown) > WARNED_MAX:
         say(f"warning: so are {len(unknown) - WARNED_MAX} other variables", err=True)
+
+
+def _likely_first(name: str, names: Iterable[str]) -> list[str]:
+    """There are more than `nearest` reads: those of the same command come first."""
+
+    def begins_alike(each: str) -> int:
+        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(each, name, strict=False)))
+
+    return sorted(names, key=lambda each: (-begins_alike(each), each))
