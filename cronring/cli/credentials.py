@@ -78,7 +78,7 @@ def _given(name: str) -> Any:
 def stored_token(addresses: tuple[str, ...]) -> str | None:
     """What `cronring login` keeps for these controllers, renewed; None: nothing. Raises Failure if it can't be renewed.
 
-    A command that says by --controllers whom it asks is told of others by those.
+    A command that says by --controllers whom it asks is told of others by those. Completion waits for no issuer.
     """
     from cronring.cli.login.keeping import is_anything_kept
 
@@ -88,7 +88,7 @@ def stored_token(addresses: tuple[str, ...]) -> str | None:
 
     context = click.get_current_context(silent=True)
     given: tuple[str, ...] = (context.params.get("controllers") if context is not None else None) or addresses
-    return renewed_token(given)
+    return renewed_token(given, may_ask=context is not None and not context.resilient_parsing)
 
 
 def _token() -> str:

@@ -87,7 +87,7 @@ class Unauthenticated(ClientError):
         super().__init__(
             f"{message}\n"
             "Give your token: --token-file FILE, CRONRING_TOKEN_FILE or CRONRING_TOKEN (in Python: "
-            "Client(..., token=...)). `cronring token create` makes one."
+            "Client(..., token=...)). `cronring login` gets one from your issuer, `cronring token create` makes one."
         )
 
 

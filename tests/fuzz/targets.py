@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from tests.fuzz import bodies, lines, packets, servers, texts
+from tests.fuzz import bodies, lines, packets, servers, texts, tokens
 from tests.fuzz.bounds import Target
 
 _TEXTS: Final = (
@@ -28,6 +28,9 @@ _BODIES: Final = (
     Target("page_token", bodies.page_token),
     Target("watch_token", bodies.watch_token),
     Target("reports", bodies.reports),
+    Target("token", tokens.token),
+    Target("token_claims", tokens.token_claims),
+    Target("issuer_keys", tokens.issuer_keys),
     Target("child_line", lines.child_line),
     Target("runner_line", lines.runner_line),
 )

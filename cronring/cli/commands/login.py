@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from cronring.cli.failures import Failure
-from cronring.cli.options import Secret, addresses_option
-from cronring.cli.output import short_instant
+from cronring.cli.options import Secret, addresses_option, output_option
+from cronring.cli.output import print_json, short_instant
 from cronring.cli.printing import say
 
 if TYPE_CHECKING:
@@ -28,10 +28,11 @@ CLIENT_SECRET: Final = Secret(bool)
 @click.option("--id-token", is_flag=True, help="Show controllers the ID token, not the access token.")
 @click.option("--device", is_flag=True,
               help="Type a code on another device.  [default: only where no browser is here]")  # fmt: skip
+@output_option
 @addresses_option
 def login(
     issuer: str, client_id: str, client_secret: str, scope: tuple[str, ...], id_token: bool, device: bool,
-    controllers: tuple[str, ...],
+    output: str, controllers: tuple[str, ...],
 ) -> None:  # fmt: skip
     """Log in at an OIDC issuer, and keep its token for commands that ask these controllers.
 
@@ -59,10 +60,17 @@ def login(
     )  # fmt: skip
     with alone():
         where = keep_login(kept)
-    until = short_instant(datetime.fromtimestamp(new.expires_s, UTC)) if new.expires_s else "it is refused"
+    expires_at = datetime.fromtimestamp(new.expires_s, UTC) if new.expires_s else None
+    if output == "json":
+        print_json({
+            "holder": holder(new.token), "issuer": kept.issuer, "controllers": kept.controllers,
+            "expires_at": expires_at, "renewed": bool(new.refresh_token), "kept_in": where,
+        })  # fmt: skip
+        return
+    until = f"until {short_instant(expires_at)}" if expires_at else "as long as the issuer says"
     renewed = ", and is then renewed" if new.refresh_token else ""
     say(f"logged in as {holder(new.token)}, for {kept.name}")
-    say(f"the token counts until {until}{renewed}; it is in {where}")
+    say(f"the token counts {until}{renewed}; it is in {where}")
 
 
 def _flow(authorization: str, device_url: str, *, device: bool) -> "Callable[..., IssuerAnswer]":
@@ -79,8 +87,9 @@ def _flow(authorization: str, device_url: str, *, device: bool) -> "Callable[...
 
 
 @click.command()
+@output_option
 @addresses_option
-def logout(controllers: tuple[str, ...]) -> None:
+def logout(output: str, controllers: tuple[str, ...]) -> None:
     """Forget the token that `cronring login` keeps for these controllers. The issuer isn't told.
 
     \b
@@ -93,4 +102,7 @@ def logout(controllers: tuple[str, ...]) -> None:
         forgotten = forget_login(controllers)
     if not forgotten:
         raise Failure(f"nobody is logged in for {','.join(controllers)}; --controllers says for which")
+    if output == "json":
+        print_json({"logged_out": controllers})
+        return
     say(f"logged out, for {','.join(controllers)}")

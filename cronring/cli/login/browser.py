@@ -18,7 +18,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 from cronring.cli.failures import Failure
 from cronring.cli.login.http import IssuerAnswer
-from cronring.cli.login.issuer import Endpoints, Registered, asked, refused_words
+from cronring.cli.login.issuer import SHOWN_MAX, Endpoints, Registered, asked, refused_words
 from cronring.cli.printing import say
 from cronring.schema.duration import measured
 
@@ -59,7 +59,7 @@ def by_browser(endpoints: Endpoints, registered: Registered, scopes: tuple[str, 
     if found.issuer and found.issuer != endpoints.issuer:
         raise Failure(f"another issuer has answered: {found.issuer!r:.200}")
     if not found.code:
-        raise Failure(f"the issuer has not logged you in: {found.error[:300] or 'it gives no reason'}")
+        raise Failure(f"the issuer has not logged you in: {found.error[:SHOWN_MAX] or 'it gives no reason'}")
     form = {"grant_type": "authorization_code", "code": found.code, "redirect_uri": redirect, "code_verifier": verifier}
     answer = asked(endpoints.token, form | registered.form())
     if answer.status != 200:

@@ -10,6 +10,7 @@ from cronring.cli.failures import EXIT_UNREACHABLE, Failure
 from cronring.cli.login.http import IssuerAnswer, IssuerSilent, ask_issuer
 from cronring.controller.identity.addresses import is_safe
 
+SHOWN_MAX: Final = 200
 DISCOVERY: Final = "/.well-known/openid-configuration"
 
 
@@ -84,13 +85,14 @@ def given(answer: IssuerAnswer, *, id_token: bool) -> GivenToken:
 def refused_words(answer: IssuerAnswer) -> str:
     """An issuer's own words for a refusal."""
     words = answer.text("error_description") or answer.text("error") or "no reason is given"
-    return f"{words[:300]} (HTTP {answer.status})"
+    return f"{words[:SHOWN_MAX]} (HTTP {answer.status})"
 
 
 def holder(token: str) -> str:
     """Who it says that it is for: nobody has checked it here, and the controllers will."""
     claims = _claims(token)
-    return next((str(claims[name]) for name in ("email", "preferred_username", "sub") if claims.get(name)), "somebody")
+    names = ("email", "preferred_username", "sub")
+    return next((str(claims[name])[:SHOWN_MAX] for name in names if claims.get(name)), "somebody")
 
 
 def is_fresh(expires_s: int, least_s: int) -> bool:

@@ -11,13 +11,13 @@ from cronring.cli.login.keeping import KeptLogin, alone, find_login, keep_login
 LEFT_S: Final = 30  # with less a command may begin with a token, and end without
 
 
-def renewed_token(addresses: tuple[str, ...]) -> str | None:
+def renewed_token(addresses: tuple[str, ...], *, may_ask: bool) -> str | None:
     """The token of the login for these controllers; None: nobody has logged in. Raises Failure if it can't be renewed.
 
-    It is shown to no other controllers than those that it was got for.
+    Without `may_ask` it is as it was kept. It is shown to no other controllers than those that it was got for.
     """
     login = find_login(addresses)
-    if login is None or is_fresh(login.expires_s, LEFT_S):
+    if login is None or not may_ask or is_fresh(login.expires_s, LEFT_S):
         return login.token if login is not None else None
     with alone():
         login = find_login(addresses)  # another command may have renewed it

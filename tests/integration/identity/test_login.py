@@ -209,6 +209,28 @@ async def test_a_keyring_that_is_only_a_file_is_none(home: Home) -> None:
     assert not ring.exists()
 
 
+async def test_an_issuer_does_nothing_to_a_terminal(home: Home) -> None:
+    home.issuer.claims["sub"] = "\x1b[31mred\nlogged in as root" + "x" * 1_000
+    home.issuer.pending = 0
+    done = await home.login("--device")
+    assert done.code == 0
+    assert "\x1b" not in done.out + done.err
+    assert len(done.out.splitlines()) == 2
+    assert len(done.out) < 800
+
+
+async def test_what_happened_is_json_for_programs(home: Home) -> None:
+    home.issuer.pending = 0
+    told = json.loads((await home.login("-o", "json", controllers="127.0.0.1:9")).out)
+    assert told.pop("expires_at").endswith("Z")
+    assert told == {
+        "holder": "ada@example.org", "issuer": home.issuer.url, "controllers": ["127.0.0.1:9"], "renewed": True,
+        "kept_in": str(home.file),
+    }  # fmt: skip
+    out = (await home.run("logout", "-o", "json", "--controllers", "127.0.0.1:9")).out
+    assert json.loads(out) == {"logged_out": ["127.0.0.1:9"]}
+
+
 async def test_logging_out_forgets(home: Home) -> None:
     home.issuer.pending = 0
     await home.login()

@@ -30,7 +30,7 @@ JOB: Final = "billing.refresh"
 OURS: Final = re.compile(r"\x1b\[(?:(?!38;5;201)[0-9;]*m|\?25[hl]|\?1049[hl]|[0-9]*[AGK]|H|2J|0?K)")
 OF_LINES: Final = {"logs", "executions logs"}
 # Who has controllers and asks them nothing that is printed by it.
-HOSTS: Final = {"dev", "runner"}
+HOSTS: Final = {"dev", "login", "logout", "runner"}
 # Whose answer has no word of a stranger in it, and why.
 SILENT: Final = {
     "doctor": "what it asks each member fails here: tests/unit/cli/test_doctor.py has its findings",
