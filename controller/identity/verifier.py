@@ -15,7 +15,7 @@ from cronring.controller.identity.jwks import CheckingKey, read_keys, read_secre
 from cronring.controller.identity.keys import FileKeys, IssuerKeys, UrlKeys
 from cronring.controller.identity.settings import IssuerSettings
 from cronring.controller.ports.clock import Clock
-from cronring.controller.ports.identity import TokenRefused
+from cronring.controller.ports.identity import IssuerAway, TokenRefused
 from cronring.schema.identity import Principal
 
 REMEMBERED_MAX: Final = 1_024
@@ -51,14 +51,12 @@ class JwtVerifier:
         known = self._known.get(digest)
         if known is not None and self._clock.now_ns() < known.until_ns:
             return known.principal
-        read = read_compact(token)
-        settings = self._settings_for(read)
-        key = await self._keys[settings.name].find(read.kid, read.algorithm)
-        self._check_signature(read, key, settings)
-        now_us = self._clock.wall_us()
-        found = principal_of(read.claims, settings, now_us)
-        self._remember(digest, found, settings, now_us)
-        return found
+        try:
+            return await self._checked(token, digest)
+        except IssuerAway:
+            raise
+        except TokenRefused as refused:
+            raise TokenRefused(f"this token is refused: {refused}") from None
 
     def ages_s(self) -> dict[str, float]:
         """By issuer, how old its keys are: a gauge. Who has none yet isn't there."""
@@ -72,6 +70,16 @@ class JwtVerifier:
     async def close(self) -> None:
         await asyncio.gather(*(keys.close() for keys in self._keys.values()))
         await self._fetching.close()
+
+    async def _checked(self, token: str, digest: bytes) -> Principal:
+        read = read_compact(token)
+        settings = self._settings_for(read)
+        key = await self._keys[settings.name].find(read.kid, read.algorithm)
+        self._check_signature(read, key, settings)
+        now_us = self._clock.wall_us()
+        found = principal_of(read.claims, settings, now_us)
+        self._remember(digest, found, settings, now_us)
+        return found
 
     def _keys_of(self, settings: IssuerSettings) -> IssuerKeys:
         allowed = frozenset(settings.allowed)
